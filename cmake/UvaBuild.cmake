@@ -1,0 +1,88 @@
+# The flags of every target here, and the words the folders' lists are written
+# in: uva_floor, uva_program. Nothing of this reaches a user's project.
+
+set(UVA_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
+    -Wmissing-prototypes)
+set(UVA_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
+
+add_library(uva_flags INTERFACE)
+target_compile_features(uva_flags INTERFACE c_std_11 cxx_std_17)
+target_compile_options(uva_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:${UVA_C_WARNINGS}>
+    $<$<COMPILE_LANGUAGE:CXX>:${UVA_CXX_WARNINGS}>
+    $<$<BOOL:${UVA_WERROR}>:-Werror> -pthread)
+target_link_options(uva_flags INTERFACE -pthread)
+
+if(UVA_SANITIZE)
+    set(sanitize -fsanitize=${UVA_SANITIZE} -fno-omit-frame-pointer)
+    if(UVA_SANITIZE MATCHES undefined)
+        list(APPEND sanitize -fno-sanitize-recover=undefined)
+    endif()
+    target_compile_options(uva_flags INTERFACE ${sanitize})
+    target_link_options(uva_flags INTERFACE ${sanitize})
+    set(UVA_TIMEOUT 600)
+else()
+    set(UVA_TIMEOUT 120)
+endif()
+
+# uva_floor(NAME FOLDER...): the objects of one floor of the house, for both
+# libraries and for tests that link it alone. A folder without a source yet is
+# no floor. Adds to UVA_FLOORS in the caller's scope.
+function(uva_floor name)
+    set(sources)
+    foreach(folder IN LISTS ARGN)
+        file(GLOB found CONFIGURE_DEPENDS
+            "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c")
+        list(APPEND sources ${found})
+    endforeach()
+    if(NOT sources)
+        return()
+    endif()
+    add_library(${name} OBJECT ${sources})
+    target_include_directories(${name} PRIVATE
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime")
+    target_compile_definitions(${name} PRIVATE UVA_BUILD)
+    target_link_libraries(${name} PRIVATE uva_flags)
+    set_target_properties(${name} PROPERTIES
+        C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+    set(UVA_FLOORS ${UVA_FLOORS} ${name} PARENT_SCOPE)
+endfunction()
+
+# uva_split_programs(PROGRAMS PARTS SOURCE...): tells the sources with a main
+# from those without
+function(uva_split_programs programs parts)
+    set(with)
+    set(without)
+    foreach(source IN LISTS ARGN)
+        file(STRINGS "${source}" has_main REGEX "^int main\\(")
+        if(has_main)
+            list(APPEND with "${source}")
+        else()
+            list(APPEND without "${source}")
+        endif()
+    endforeach()
+    set(${programs} ${with} PARENT_SCOPE)
+    set(${parts} ${without} PARENT_SCOPE)
+endfunction()
+
+# uva_program(NAME SOURCE...): a program of this repository, linked with the
+# static library, so that it needs nothing installed. C or C++ by the sources.
+function(uva_program name)
+    add_executable(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE uva_flags uvarrow_static)
+endfunction()
+
+# uva_test_properties(TEST LABEL): its time limit, and how the sanitizers and
+# Check behave in it. Check's own limit for one case is 4 s, too short for a
+# busy machine.
+function(uva_test_properties test label)
+    set(supp "${PROJECT_SOURCE_DIR}/tests/suppressions")
+    set_tests_properties(${test} PROPERTIES
+        LABELS ${label} TIMEOUT ${UVA_TIMEOUT} SKIP_RETURN_CODE 77)
+    set_property(TEST ${test} PROPERTY ENVIRONMENT
+        CK_DEFAULT_TIMEOUT=60
+        ASAN_OPTIONS=detect_leaks=1
+        LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
+        UBSAN_OPTIONS=print_stacktrace=1
+        TSAN_OPTIONS=halt_on_error=1:suppressions=${supp}/tsan.txt)
+endfunction()

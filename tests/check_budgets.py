@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Fails when a file or a function is larger than the house allows, or silent
+about what it is. Usage: check_budgets.py [ROOT]
+
+Functions: at most 60 lines and, where lizard is installed, a cyclomatic
+complexity of at most 15. Files: a .c at most 450 lines (a test 900), a private
+header 150; 80 columns; the first line says SPDX and a comment after it says
+what the file is for. Public headers: every function says its thread.
+"""
+import os
+import re
+import sys
+
+try:
+    import lizard
+except ImportError:
+    lizard = None
+
+TOPS = ("include", "runtime", "tools", "examples", "tests")
+FUNCTION_LINES, COMPLEXITY, COLUMNS = 60, 15, 80
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
+FUNCTION = re.compile(
+    r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?(?:UVA_MUST_CHECK\s+)?"
+    r"(?:UVA_API|static inline)\s[^;{]*?(\w+)\(")
+
+
+def files(root):
+    for top in TOPS:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def most_lines(path):
+    if path.startswith("include/"):
+        return None
+    if path.endswith(".h"):
+        return 150
+    return 900 if path.startswith("tests/") else 450
+
+
+def functions(path, text):
+    """(name, first line, number of lines, complexity or 0)"""
+    if lizard:
+        for f in lizard.analyze_file.analyze_source_code(path,
+                                                         text).function_list:
+            yield (f.name, f.start_line, f.end_line - f.start_line + 1,
+                   f.cyclomatic_complexity)
+        return
+    # In this style a function's body is what lies between { and } in the
+    # first column; its head begins after the last blank line before it.
+    head = start = 0
+    name = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line == "{":
+            start, name = head, name or "?"
+        elif line == "}" and start:
+            yield name, start, number - start + 1, 0
+            start, name = 0, None
+        elif not start:
+            if not line.strip() or line.startswith(("/*", " *", "#")):
+                head, name = number + 1, None
+            elif name is None and (found := re.search(r"(\w+)\(", line)):
+                name = found.group(1)
+
+
+def faults_of(path, text):
+    lines = text.splitlines()
+    most = most_lines(path)
+    if most and len(lines) > most:
+        yield f"{path}: {len(lines)} lines, allowed are {most}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS:
+            yield f"{path}:{number}: {len(line)} columns"
+    if not lines or lines[0] != SPDX:
+        yield f"{path}: the first line is not {SPDX}"
+    elif len(lines) < 2 or not lines[1].startswith("/*"):
+        yield f"{path}: no comment after the first line says what it is for"
+    for name, start, size, complexity in functions(path, text):
+        if size > FUNCTION_LINES:
+            yield f"{path}:{start}: {name} is {size} lines long"
+        if complexity > COMPLEXITY:
+            yield f"{path}:{start}: {name} has a complexity of {complexity}"
+    if path.startswith("include/"):
+        plain = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)
+        for comment, name in FUNCTION.findall(plain):
+            if "Thread:" not in comment:
+                yield f"{path}: {name} does not say its thread"
+
+
+def main(root):
+    bad, count = [], 0
+    for path in files(root):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            bad += faults_of(path, file.read())
+        count += 1
+    print("\n".join(bad) or f"budgets hold in {count} files"
+          + ("" if lizard else " (lizard is not installed: no complexities)"))
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))
