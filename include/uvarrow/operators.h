@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages: what happens to batches between a stream's source and its consumer.
+ *
+ * Each call adds a stage at the end of the stream, in place, and returns the
+ * first error of the stream so far, or 0: it may be ignored, the start returns
+ * it too. EBUSY after the start. A ctx is taken at once and freed once, maybe
+ * after on_done: a foreign consumer may hold tasks. A `how` may be NULL where
+ * all its members have a default.
+ *
+ * Demand passes through exactly, but for a documented window; cancel passes up
+ * at once; an error keeps its code, text and metadata and comes after the
+ * batches that preceded it (G-40). */
+#ifndef UVARROW_OPERATORS_H
+#define UVARROW_OPERATORS_H
+
+#include "uvarrow/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- on the data -------------------------------------------------------- */
+
+/** A function over batches. */
+struct uva_map {
+    /* makes `out` from `in`. What it leaves in in->data is released for it;
+     * to pass data on, move it. 0 gives `out`; otherwise an errno, and the
+     * stream ends FAILED. Called where extraction happens: on a worker, or
+     * wherever a foreign consumer extracts, several at once unless there is
+     * one worker; batches may come in any order. Mandatory. */
+    int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
+                 struct uva_error *error);
+    /* gives the schema of what comes out; before the first batch, on the loop
+     * thread. NULL: it stays as it is. */
+    int (*schema)(void *ctx, const struct ArrowSchema *in,
+                  struct ArrowSchema *out, struct uva_error *error);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    bool cheap; /* takes microseconds: it may run on the loop thread */
+    void *reserved[4];
+};
+
+/** Applies a function to every batch. Runs nothing by itself: it becomes part
+ * of the extraction, so a chain of maps runs in one go on one worker.
+ * Thread: builder. */
+UVA_API int uva_stream_map(struct uva_stream *stream,
+                           const struct uva_map *how);
+
+/** Passes on the first `batches` batches, then ends the stream COMPLETE and
+ * cancels what is above. EINVAL if negative. Thread: builder. */
+UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
+
+/* ---- on the pace -------------------------------------------------------- */
+
+/** Where extraction happens, and how much of it at once. */
+struct uva_parallel {
+    int32_t workers;          /* at most at once, for this stream; 0: cores */
+    bool unordered;           /* deliver as they finish, not as they began */
+    struct uva_window window; /* begun and not yet passed on */
+    void *reserved[4];
+};
+
+/** Extracts here, on compute workers: decoding and maps from above run on up to
+ * `workers` of them at once, and their results are passed on in order.
+ * Thread: builder. */
+UVA_API int uva_stream_parallel(struct uva_stream *stream,
+                                const struct uva_parallel *how);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
