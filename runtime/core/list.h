@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An intrusive queue: first in, first out, singly linked. The element holds the
+ * link, so nothing is allocated and nothing can fail. For one thread at a time,
+ * or under its owner's lock. */
+#ifndef UVA_CORE_LIST_H
+#define UVA_CORE_LIST_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The struct that `member` at `pointer` is part of. */
+#define uva__container_of(pointer, type, member)                               \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* Part of an element; in at most one list at a time. */
+struct uva__link {
+    struct uva__link *next; /* borrows: the one behind, or NULL */
+};
+
+/* All zeroes is an empty list. */
+struct uva__list {
+    struct uva__link *head; /* borrows: the first, or NULL */
+    struct uva__link *tail; /* borrows: the last; of no meaning when empty */
+};
+
+static inline bool uva__list_is_empty(const struct uva__list *list)
+{
+    return list->head == NULL;
+}
+
+static inline void uva__list_push(struct uva__list *list,
+                                  struct uva__link *link)
+{
+    link->next = NULL;
+    if (list->head == NULL)
+        list->head = link;
+    else
+        list->tail->next = link;
+    list->tail = link;
+}
+
+static inline struct uva__link *uva__list_pop(struct uva__list *list)
+{
+    struct uva__link *link = list->head;
+
+    if (link != NULL)
+        list->head = link->next;
+    return link;
+}
+
+/* Moves all of `from` behind the end of `to`. */
+static inline void uva__list_append(struct uva__list *to,
+                                    struct uva__list *from)
+{
+    if (from->head == NULL)
+        return;
+    if (to->head == NULL)
+        to->head = from->head;
+    else
+        to->tail->next = from->head;
+    to->tail = from->tail;
+    from->head = NULL;
+}
+
+/* Takes `link` out, wherever it is. False if it is not in the list. Steps
+ * through all before it. */
+static inline bool uva__list_remove(struct uva__list *list,
+                                    struct uva__link *link)
+{
+    struct uva__link **at = &list->head, *before = NULL;
+
+    while (*at != NULL && *at != link) {
+        before = *at;
+        at = &before->next;
+    }
+    if (*at == NULL)
+        return false;
+    *at = link->next;
+    if (list->tail == link)
+        list->tail = before;
+    return true;
+}
+
+#endif

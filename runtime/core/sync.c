@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sleeping on a word, by the futex call of Linux. */
+#define _GNU_SOURCE
+#include "core/sync.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* syscall() of the futex kind is no cancellation point in glibc. */
+static int sync_sleep(_Atomic uint32_t *at, uint32_t seen,
+                      const struct timespec *limit)
+{
+    return syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, seen, limit, NULL, 0) == 0
+               ? 0
+               : errno;
+}
+
+static void sync_wake(_Atomic uint32_t *at, int count)
+{
+    (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
+                      int64_t timeout_ms)
+{
+    struct timespec limit = {.tv_sec = (time_t)(timeout_ms / 1000),
+                             .tv_nsec = (long)(timeout_ms % 1000) * 1000000};
+
+    if (uva__signal_now(signal) != seen)
+        return true;
+    return sync_sleep(&signal->value, seen, timeout_ms < 0 ? NULL : &limit) !=
+           ETIMEDOUT;
+}
+
+void uva__signal_raise(struct uva__signal *signal)
+{
+    atomic_fetch_add_explicit(&signal->value, 1, memory_order_acq_rel);
+    sync_wake(&signal->value, INT_MAX);
+}
+
+void uva__lock_take(struct uva__lock *lock)
+{
+    uint32_t was = 0;
+
+    if (atomic_compare_exchange_strong_explicit(
+            &lock->state, &was, 1, memory_order_acquire, memory_order_relaxed))
+        return;
+    while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+        (void)sync_sleep(&lock->state, 2, NULL);
+}
+
+void uva__lock_drop(struct uva__lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
+        sync_wake(&lock->state, 1);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that ends where nothing may be read: an access one byte behind it ends
+ * the process. */
+#ifndef UVA_SUPPORT_GUARD_PAGE_H
+#define UVA_SUPPORT_GUARD_PAGE_H
+
+#include <stddef.h>
+
+/* Gives a copy of `bytes` that ends right before a page without access. */
+char *guard_page_copy(const void *bytes, size_t size);
+
+/* Takes it back; `size` as it was given. */
+void guard_page_free(char *copy, size_t size);
+
+#endif
