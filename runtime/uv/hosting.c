@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens, hosts and closes a runtime: as a guest on the user's loop, on a thread
+ * of its own, or turned by the user. The turns themselves are in uv/loop.c.
+ *
+ * Happy path:  open -> (turns) -> close -> the loop evicts and detaches ->
+ *              gone: the user is told, the struct is freed.
+ *
+ * What can fail: open, wholly; nothing after that.
+ *
+ * On close:    the struct dies with the last handle; with a thread of its own,
+ *              in join; turned by the user, in the last turn. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "uv/shell.h"
+#include "uv/turn.h"
+
+enum { TURN_BATCHES = 64, TURN_US = 500 };
+
+/* ---- turned by the user ------------------------------------------------- */
+
+static void clock_read(uv_poll_t *clock, int status, int events)
+{
+    struct uva_runtime *rt =
+        uva__container_of(clock, struct uva_runtime, clock);
+    uint64_t count;
+
+    (void)status;
+    (void)events;
+    if (read(rt->clock_fd, &count, sizeof(count)) < 0)
+        return; /* set anew since; nothing is lost */
+}
+
+/* Makes the descriptor readable when libuv would have woken by itself. */
+static void clock_set(struct uva_runtime *rt)
+{
+    int timeout_ms = uv_backend_timeout(rt->loop);
+    struct itimerspec when = {0};
+
+    if (timeout_ms > 0) {
+        when.it_value.tv_sec = timeout_ms / 1000;
+        when.it_value.tv_nsec = (long)(timeout_ms % 1000) * 1000000;
+    } else if (timeout_ms == 0) {
+        when.it_value.tv_nsec = 1;
+    }
+    (void)timerfd_settime(rt->clock_fd, 0, &when, NULL);
+}
+
+/* The watcher asks for a turn and waits until it was taken. */
+static void *watcher_run(void *ctx)
+{
+    struct uva_runtime *rt = ctx;
+    struct pollfd watched = {.fd = uv_backend_fd(&rt->own), .events = POLLIN};
+    uint32_t turned;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    while (uva__word_load(&rt->leaving) == 0) {
+        turned = uva__signal_now(&rt->turned);
+        if (poll(&watched, 1, -1) <= 0)
+            continue;
+        if (uva__word_load(&rt->leaving) != 0)
+            break;
+        rt->post(rt->post_ctx);
+        (void)uva__signal_wait(&rt->turned, turned, -1);
+    }
+    return NULL;
+}
+
+static int thread_start(pthread_t *thread, void *(*run)(void *), void *ctx)
+{
+    sigset_t all, before;
+    int code;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    code = pthread_create(thread, NULL, run, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+/* ---- a thread of its own ------------------------------------------------ */
+
+static void *loop_run(void *ctx)
+{
+    struct uva_runtime *rt = ctx;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    uva__word_store(&rt->hub->home, uva__thread_self());
+    (void)uv_run(&rt->own, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&rt->own);
+    return NULL;
+}
+
+/* ---- open --------------------------------------------------------------- */
+
+static int clock_attach(struct uva_runtime *rt)
+{
+    int code;
+
+    rt->clock_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (rt->clock_fd < 0)
+        return errno;
+    code = uv_poll_init(rt->loop, &rt->clock, rt->clock_fd);
+    if (code != 0) {
+        (void)close(rt->clock_fd);
+        rt->clock_fd = -1;
+        return -code;
+    }
+    rt->handles++;
+    (void)uv_poll_start(&rt->clock, UV_READABLE, clock_read);
+    return 0;
+}
+
+/* Has the loop's descriptor watch ours before it is handed out. */
+static int host_by_turns(struct uva_runtime *rt)
+{
+    int code = clock_attach(rt);
+
+    if (code != 0)
+        return code;
+    (void)uv_run(rt->loop, UV_RUN_NOWAIT);
+    clock_set(rt);
+    if (rt->hosting == UVA__HOSTED_BY_POSTS)
+        code = thread_start(&rt->watcher, watcher_run, rt);
+    return code;
+}
+
+static int host_start(struct uva_runtime *rt)
+{
+    int code = uva__loop_attach(rt);
+
+    if (code != 0)
+        return code;
+    if (rt->hosting == UVA__HOSTED_BY_LOOP)
+        uva__word_store(&rt->hub->home, uva__thread_self());
+    else if (rt->hosting == UVA__HOSTED_BY_THREAD)
+        code = thread_start(&rt->thread, loop_run, rt);
+    else
+        code = host_by_turns(rt);
+    return code;
+}
+
+/* What was attached must be closed on the loop; it has no other user yet. */
+static void host_undo(struct uva_runtime *rt)
+{
+    if (rt->handles > 0) {
+        rt->hosting = UVA__HOSTED_BY_TURNS; /* so that gone frees nothing */
+        uva__loop_detach(rt);
+        (void)uv_run(rt->loop, UV_RUN_NOWAIT);
+    }
+    (void)uv_loop_close(&rt->own);
+}
+
+static void shell_free(struct uva_runtime *rt)
+{
+    struct uva__hub *hub = rt->hub;
+
+    if (rt->clock_fd >= 0)
+        (void)close(rt->clock_fd);
+    uva__memory_free(&hub->allocator, rt, sizeof(*rt));
+    uva__hub_release(hub);
+}
+
+static enum uva__hosting hosting_of(uv_loop_t *loop,
+                                    const struct uva_runtime_options *o)
+{
+    if (loop != NULL)
+        return UVA__HOSTED_BY_LOOP;
+    if (!o->no_thread)
+        return UVA__HOSTED_BY_THREAD;
+    return o->post != NULL ? UVA__HOSTED_BY_POSTS : UVA__HOSTED_BY_TURNS;
+}
+
+static int shell_new(uv_loop_t *loop, const struct uva_runtime_options *o,
+                     struct uva__hub *hub, struct uva_runtime **out)
+{
+    struct uva_runtime *rt = uva__memory_new(&hub->allocator, sizeof(*rt));
+
+    if (rt == NULL)
+        return ENOMEM;
+    rt->hub = hub;
+    rt->clock_fd = -1;
+    rt->hosting = hosting_of(loop, o);
+    rt->post = o->post;
+    rt->post_ctx = o->post_ctx;
+    rt->turn_batches = o->turn_batches != 0 ? o->turn_batches : TURN_BATCHES;
+    rt->turn_ns = 1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
+    rt->loop = loop != NULL ? loop : &rt->own;
+    *out = rt;
+    return 0;
+}
+
+static int shell_open(struct uva_runtime *rt)
+{
+    int code;
+
+    if (rt->loop != &rt->own)
+        return host_start(rt);
+    code = -uv_loop_init(&rt->own);
+    if (code != 0)
+        return code;
+    code = host_start(rt);
+    if (code != 0)
+        host_undo(rt);
+    return code;
+}
+
+int uva_runtime_open(struct uv_loop_s *loop,
+                     const struct uva_runtime_options *options,
+                     struct uva_runtime **out, struct uva_error *error)
+{
+    const struct uva_runtime_options none = {0};
+    const struct uva_runtime_options *o = options != NULL ? options : &none;
+    struct uva__hub *hub;
+    struct uva_runtime *rt;
+    int code = uva__options_check(o, loop != NULL, error);
+
+    if (code == 0)
+        code = uva__options_check_uv(o, loop, error);
+    if (code != 0)
+        return code;
+    code = uva__hub_new(o, &hub);
+    if (code != 0)
+        return uva_error_set(error, code, "runtime: %s", strerror(code));
+    code = shell_new(loop, o, hub, &rt);
+    if (code != 0) {
+        uva__hub_retire(hub);
+        uva__hub_release(hub);
+        return uva_error_set(error, code, "runtime: %s", strerror(code));
+    }
+    code = shell_open(rt);
+    if (code != 0) {
+        uva__hub_retire(hub);
+        shell_free(rt);
+        return uva_error_set(error, code, "runtime: cannot use the loop: %s",
+                             strerror(code));
+    }
+    *out = rt;
+    return 0;
+}
+
+/* ---- close -------------------------------------------------------------- */
+
+static int64_t grace_shorter(int64_t a, int64_t b)
+{
+    if (a == UVA_FOREVER || b == UVA_FOREVER)
+        return a == UVA_FOREVER ? b : a;
+    return a < b ? a : b;
+}
+
+/* Returns EALREADY if it was not the first. */
+static int wish_set(struct uva_runtime *rt, int64_t grace_ms, uva_closed_fn *fn,
+                    void *ctx)
+{
+    struct uva__wish *wish = &rt->wish;
+    int code = 0;
+
+    uva__lock_take(&wish->lock);
+    if (wish->wished) {
+        wish->grace_ms = grace_shorter(wish->grace_ms, grace_ms);
+        code = EALREADY;
+    } else {
+        wish->wished = true;
+        wish->grace_ms = grace_ms;
+        wish->fn = fn;
+        wish->ctx = ctx;
+    }
+    uva__lock_drop(&wish->lock);
+    return code;
+}
+
+int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
+                      uva_closed_fn *fn, void *ctx)
+{
+    struct uva__hub *hub;
+    int code;
+
+    if (runtime == NULL || grace_ms < UVA_FOREVER)
+        return EINVAL;
+    hub = runtime->hub;
+    if (!uva__hub_is_alive(hub))
+        return EPERM;
+    uva__hub_acquire(hub); /* the runtime may go while this still posts */
+    code = wish_set(runtime, grace_ms, fn, ctx);
+    if (code == 0)
+        uva__word_or(&hub->gate, 1);
+    if (code == 0 && uva__hub_on_loop(hub)) {
+        runtime->closer_held = true;
+        runtime->phase = UVA__CLOSING;
+        uva__loop_hold(hub);
+    }
+    uva__hub_post(hub, &runtime->closer);
+    uva__hub_release(hub);
+    return code;
+}
+
+/* The watcher may still be asking for the turn that is this one. */
+static void watcher_end(struct uva_runtime *rt)
+{
+    uva__word_exchange(&rt->leaving, 1);
+    uva__signal_raise(&rt->turned);
+    (void)pthread_join(rt->watcher, NULL);
+}
+
+void uva__loop_gone(struct uva_runtime *rt)
+{
+    uva_closed_fn *fn = rt->wish.fn;
+    void *ctx = rt->wish.ctx;
+
+    rt->phase = UVA__GONE;
+    uva__hub_retire(rt->hub);
+    if (fn != NULL)
+        fn(ctx);
+    if (rt->hosting == UVA__HOSTED_BY_LOOP)
+        shell_free(rt);
+}
+
+int uva_runtime_join(struct uva_runtime *runtime)
+{
+    int code;
+
+    if (runtime == NULL || runtime->hosting != UVA__HOSTED_BY_THREAD)
+        return EINVAL;
+    if (!uva__hub_is_alive(runtime->hub))
+        return EPERM;
+    if (uva__hub_must_not_wait(runtime->hub))
+        return EDEADLK;
+    code = uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
+    if (code != 0 && code != EALREADY)
+        return code;
+    (void)pthread_join(runtime->thread, NULL);
+    shell_free(runtime);
+    return 0;
+}
+
+/* ---- hosting without libuv ---------------------------------------------- */
+
+static bool is_turned(const struct uva_runtime *rt)
+{
+    return rt->hosting == UVA__HOSTED_BY_TURNS ||
+           rt->hosting == UVA__HOSTED_BY_POSTS;
+}
+
+int uva_runtime_fd(const struct uva_runtime *runtime)
+{
+    return runtime != NULL && is_turned(runtime) ? uv_backend_fd(&runtime->own)
+                                                 : -1;
+}
+
+static void turned_gone(struct uva_runtime *rt)
+{
+    if (rt->hosting == UVA__HOSTED_BY_POSTS)
+        watcher_end(rt);
+    (void)uv_loop_close(&rt->own);
+    shell_free(rt);
+}
+
+bool uva_runtime_turn(struct uva_runtime *runtime)
+{
+    if (runtime == NULL || !is_turned(runtime))
+        return false;
+    if (!uva__hub_is_alive(runtime->hub) || uva__hub_in_turn(runtime->hub))
+        return true; /* a forked child; or inside a callback: not now */
+    uva__word_store(&runtime->hub->home, uva__thread_self());
+    (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
+    if (runtime->phase == UVA__GONE) {
+        turned_gone(runtime);
+        return false;
+    }
+    clock_set(runtime);
+    uva__signal_raise(&runtime->turned);
+    return true;
+}
+
+/* ---- everything else ---------------------------------------------------- */
+
+struct uva__hub *uva__loop_hub(struct uva_runtime *runtime)
+{
+    return runtime != NULL ? runtime->hub : NULL;
+}
+
+bool uva_runtime_on_loop(const struct uva_runtime *runtime)
+{
+    return runtime != NULL && uva__hub_on_loop(runtime->hub);
+}
+
+struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime)
+{
+    return runtime != NULL ? runtime->loop : NULL;
+}

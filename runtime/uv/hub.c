@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waking the loop, from any thread: publish, exchange the node's own `posted`,
+ * push the node, then exchange `armed`; who turns that from 0 to 1 makes the
+ * one system call. While the loop works `armed` stays 1, and nobody makes any.
+ *
+ * On close: `closed` is set, the inbox drained; whoever posts after that sees
+ *           it and disposes of what it posted by itself. */
+#define _GNU_SOURCE
+#include "uv/hub.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "uv/turn.h"
+
+enum { LINE_SIZE = 1024 };
+
+/* ---- making one --------------------------------------------------------- */
+
+static int alive_new(struct uva__word **out)
+{
+    void *page = mmap(NULL, sizeof(struct uva__word), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return ENOMEM;
+    (void)madvise(page, sizeof(struct uva__word), MADV_WIPEONFORK);
+    *out = page;
+    uva__word_store(*out, 1);
+    return 0;
+}
+
+/* What the environment says counts only where the program says nothing. */
+static void log_init(struct uva_log *log)
+{
+    static const char *const levels[] = {"", "error", "warn", "info", "debug"};
+    const char *wish = getenv("UVA_LOG");
+    int i;
+
+    if (log->level == 0)
+        log->level = UVA_LOG_WARN;
+    if (log->write != NULL || wish == NULL)
+        return;
+    for (i = UVA_LOG_ERROR; i <= UVA_LOG_DEBUG; i++)
+        if (strcmp(wish, levels[i]) == 0) {
+            log->level = (enum uva_log_level)i;
+            log->write = uva__log_to_stderr;
+        }
+}
+
+int uva__hub_new(const struct uva_runtime_options *options,
+                 struct uva__hub **out)
+{
+    struct uva_allocator allocator;
+    struct uva__hub *hub;
+    int code = uva__memory_adopt(&options->allocator, &allocator);
+
+    if (code != 0)
+        return code;
+    hub = uva__memory_new_aligned(&allocator, sizeof(*hub), 64);
+    if (hub == NULL)
+        return ENOMEM;
+    hub->allocator = allocator;
+    hub->log = options->log;
+    log_init(&hub->log);
+    hub->loop.quantum = 1;
+    uva__word_store(&hub->refs, 1);
+    hub->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    code = hub->wake_fd < 0 ? errno : alive_new(&hub->alive);
+    if (code != 0)
+        goto fail_fd;
+    code =
+        uva__jobs_init(&hub->jobs, options->workers, &allocator, options->name);
+    if (code != 0)
+        goto fail_alive;
+    *out = hub;
+    return 0;
+
+fail_alive:
+    (void)munmap(hub->alive, sizeof(*hub->alive));
+fail_fd:
+    if (hub->wake_fd >= 0)
+        (void)close(hub->wake_fd);
+    uva__memory_free(&allocator, hub, sizeof(*hub));
+    return code;
+}
+
+struct uva__hub *uva__hub_acquire(struct uva__hub *hub)
+{
+    uva__word_add(&hub->refs, 1);
+    return hub;
+}
+
+void uva__hub_release(struct uva__hub *hub)
+{
+    struct uva_allocator allocator = hub->allocator;
+    struct uva__annex *annex;
+
+    if (uva__word_sub(&hub->refs, 1) != 1)
+        return;
+    annex = uva__shared_load(&hub->annex);
+    if (annex != NULL)
+        annex->free(hub, annex);
+    (void)close(hub->wake_fd);
+    (void)munmap(hub->alive, sizeof(*hub->alive));
+    uva__memory_free(&allocator, hub, sizeof(*hub));
+}
+
+struct uva__annex *
+uva__hub_annex(struct uva__hub *hub,
+               struct uva__annex *(*make)(struct uva__hub *hub))
+{
+    void *annex = uva__shared_load(&hub->annex);
+    struct uva__annex *made;
+
+    if (annex != NULL)
+        return annex;
+    made = make(hub);
+    if (made == NULL || uva__shared_cas(&hub->annex, &annex, made))
+        return made;
+    made->free(hub, made); /* another thread was first */
+    return annex;
+}
+
+/* ---- threads ------------------------------------------------------------ */
+
+bool uva__hub_on_loop(const struct uva__hub *hub)
+{
+    return uva__word_load(&hub->home) == uva__thread_self();
+}
+
+bool uva__hub_must_not_wait(const struct uva__hub *hub)
+{
+    return uva__hub_on_loop(hub) || uva__turn_depth() > 0 ||
+           uva__lane_is_compute();
+}
+
+/* ---- the inbox ---------------------------------------------------------- */
+
+static void node_release(struct uva__node *node)
+{
+    if (node->ops->release != NULL)
+        node->ops->release(node);
+}
+
+/* A cancelled thread must not die here, before the loop has been woken. */
+static void hub_wake(struct uva__hub *hub)
+{
+    const uint64_t one = 1;
+    int before, saved = errno;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    while (write(hub->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    (void)pthread_setcancelstate(before, NULL);
+    errno = saved;
+}
+
+static void inbox_push(struct uva__hub *hub, struct uva__node *node)
+{
+    void *head = uva__shared_load(&hub->inbox);
+
+    do
+        node->next = head;
+    while (!uva__shared_cas(&hub->inbox, &head, node));
+}
+
+/* Takes all that was posted, the oldest first. */
+static struct uva__node *inbox_take(struct uva__hub *hub)
+{
+    struct uva__node *node = uva__shared_exchange(&hub->inbox, NULL);
+    struct uva__node *list = NULL, *next;
+
+    for (; node != NULL; node = next) {
+        next = node->next;
+        node->next = list;
+        list = node;
+    }
+    return list;
+}
+
+static void inbox_dispose(struct uva__hub *hub)
+{
+    struct uva__node *node = inbox_take(hub), *next;
+
+    for (; node != NULL; node = next) {
+        next = node->next;
+        uva__word_exchange(&node->posted, 0);
+        node_release(node);
+    }
+}
+
+/* Puts a node that holds a count on the run queue, once. */
+static void queue_push(struct uva__hub *hub, struct uva__node *node)
+{
+    if (node->queued) {
+        node_release(node);
+        return;
+    }
+    node->queued = true;
+    uva__list_push(&hub->loop.queue, &node->link);
+}
+
+void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+{
+    if (!uva__hub_is_alive(hub))
+        return; /* a forked child: the descriptor is the parent's too */
+    if (uva__hub_in_turn(hub)) {
+        if (node->queued)
+            return;
+        if (node->ops->acquire != NULL)
+            node->ops->acquire(node);
+        queue_push(hub, node);
+        return;
+    }
+    if (uva__word_exchange(&node->posted, 1) != 0)
+        return;
+    if (node->ops->acquire != NULL)
+        node->ops->acquire(node);
+    inbox_push(hub, node);
+    if (uva__word_load(&hub->closed) != 0)
+        inbox_dispose(hub);
+    else if (uva__word_exchange(&hub->armed, 1) == 0)
+        hub_wake(hub);
+}
+
+void uva__hub_collect(struct uva__hub *hub)
+{
+    struct uva__node *node, *next;
+
+    for (node = inbox_take(hub); node != NULL; node = next) {
+        next = node->next;
+        uva__word_exchange(&node->posted, 0); /* before it is looked at */
+        queue_push(hub, node);
+    }
+}
+
+void uva__hub_shut(struct uva__hub *hub)
+{
+    struct uva__annex *annex = uva__shared_load(&hub->annex);
+    struct uva__link *link;
+
+    if (annex != NULL)
+        annex->detach(hub, annex);
+    uva__word_exchange(&hub->closed, 1);
+    inbox_dispose(hub);
+    while ((link = uva__list_pop(&hub->loop.queue)) != NULL)
+        node_release(uva__container_of(link, struct uva__node, link));
+}
+
+/* ---- what is owed ------------------------------------------------------- */
+
+bool uva__hub_enter(struct uva__hub *hub)
+{
+    uint64_t gate = uva__word_load(&hub->gate);
+
+    do
+        if (gate & 1)
+            return false;
+    while (!uva__word_cas(&hub->gate, &gate, gate + 2));
+    return true;
+}
+
+void uva__hub_leave(struct uva__hub *hub)
+{
+    uva__word_sub(&hub->gate, 2);
+}
+
+bool uva__hub_is_closing(const struct uva__hub *hub)
+{
+    return uva__word_load(&hub->gate) & 1;
+}
+
+bool uva__hub_job_begin(struct uva__hub *hub)
+{
+    uint64_t abroad = uva__word_load(&hub->abroad);
+
+    do
+        if (abroad == 1) /* with others still out, the workers are there */
+            return false;
+    while (!uva__word_cas(&hub->abroad, &abroad, abroad + 2));
+    uva__hub_acquire(hub);
+    return true;
+}
+
+void uva__hub_retire(struct uva__hub *hub)
+{
+    if (uva__word_or(&hub->abroad, 1) == 0)
+        uva__jobs_fini(&hub->jobs);
+}
+
+/* The last job to come home after the close lets the workers go. */
+void uva__hub_job_end(struct uva__hub *hub)
+{
+    if (uva__word_sub(&hub->abroad, 2) == 3)
+        uva__jobs_fini(&hub->jobs);
+    uva__hub_release(hub);
+}
+
+/* ---- log ---------------------------------------------------------------- */
+
+void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
+                  const char *stream, const char *clause, const char *format,
+                  ...)
+{
+    char line[LINE_SIZE];
+    struct uva_log_record record = {level, line, stream, clause};
+    va_list args;
+
+    if (hub->log.write == NULL || level > hub->log.level)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    hub->log.write(hub->log.ctx, &record);
+}
+
+void uva__hub_breach(struct uva__hub *hub, const char *stream,
+                     const char *clause, const char *what)
+{
+    uva__word_add(&hub->counts.peer_breaches, 1);
+    uva__hub_log(hub, UVA_LOG_WARN, stream, clause, "%s", what);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counted half of a runtime: what threads may reach at any time, also after
+ * the loop has let go of it. The inbox through which they wake the loop, the
+ * descriptor that does so, memory, log, and the counts of what is under way.
+ * The other half, which only the loop thread touches, is uv/loop.c. */
+#ifndef UVA_UV_HUB_H
+#define UVA_UV_HUB_H
+
+#include "uv/lane.h"
+#include "uv/node.h"
+#include "uvarrow/runtime.h"
+
+struct uva__hub;
+/* Counts for uva_runtime_get_stats(). */
+struct uva__counts {
+    struct uva__word streams_open;
+    struct uva__word streams_held;
+    struct uva__word tasks_held;
+    struct uva__word calls_stuck;
+    struct uva__word peer_breaches;
+    struct uva__word late_calls;
+    struct uva__word hold_max_ns;
+    struct uva__word turns;
+};
+
+/* What a higher floor keeps with the hub; the first member of more. */
+struct uva__annex {
+    /* frees it; the last call, any thread */
+    void (*free)(struct uva__hub *hub, struct uva__annex *annex);
+    /* the loop lets go: nothing is visited any more; on the loop */
+    void (*detach)(struct uva__hub *hub, struct uva__annex *annex);
+};
+
+/* See the top. Fields in the first part never change once it is open. */
+struct uva__hub {
+    struct uva_allocator allocator; /* for all of the runtime's memory */
+    struct uva_log log;             /* `write` may be NULL */
+    struct uva__word *alive;        /* owns: a page that a fork clears */
+    int wake_fd;                    /* owns: an eventfd */
+
+    struct uva__word refs;   /* the runtime, streams, and who may be late */
+    struct uva__word gate;   /* owed to the user << 1 | closing */
+    struct uva__word abroad; /* jobs not home << 1 | closed */
+    struct uva__counts counts;
+    struct uva__jobs jobs;    /* the workers' side of this runtime */
+    struct uva__shared annex; /* owns: made by uva__hub_annex() */
+
+    struct uva__shared inbox; /* nodes posted, the newest first */
+    struct uva__word armed;   /* 1: the loop will look, nobody need wake it */
+    struct uva__word closed;  /* 1: nobody looks any more */
+    struct uva__word turn;    /* the thread inside a turn, or 0 */
+    struct uva__word home;    /* the loop thread, as far as known */
+
+    struct {                       /* the loop thread's alone */
+        struct uva__list queue;    /* nodes to be visited */
+        struct uva_runtime *shell; /* borrows; NULL once detached */
+        int64_t owed;              /* reasons to keep the loop alive */
+        int32_t quantum;           /* batches in one visit */
+        int32_t spent;             /* batches in this turn */
+    } loop;
+};
+
+/* Makes a hub with one count. 0; ENOMEM or what the system said. Thread: any.
+ */
+UVA_MUST_CHECK int uva__hub_new(const struct uva_runtime_options *options,
+                                struct uva__hub **out);
+
+/* Counts; the last release frees it, on that thread. Thread: any. */
+struct uva__hub *uva__hub_acquire(struct uva__hub *hub);
+void uva__hub_release(struct uva__hub *hub);
+
+/* Gives the one thing that a higher floor keeps with the hub, made by `make` at
+ * first need; NULL without memory. Thread: any. */
+struct uva__annex *
+uva__hub_annex(struct uva__hub *hub,
+               struct uva__annex *(*make)(struct uva__hub *hub));
+
+/* False in a forked child, where nothing may be used (12.11). Thread: any. */
+static inline bool uva__hub_is_alive(const struct uva__hub *hub)
+{
+    return uva__word_peek(hub->alive) != 0;
+}
+
+/* A number for the calling thread that no other living one has; never 0.
+ * Thread: any. */
+uint64_t uva__thread_self(void);
+
+/* Whether the caller is inside a turn of this hub: it then has the loop's
+ * fields to itself. Thread: any. */
+static inline bool uva__hub_in_turn(const struct uva__hub *hub)
+{
+    return uva__word_peek(&hub->turn) == uva__thread_self();
+}
+
+/* Whether the caller is the loop thread, in a turn or not. Thread: any. */
+bool uva__hub_on_loop(const struct uva__hub *hub);
+
+/* Whether the caller may not wait: it is a loop thread, of this hub or inside a
+ * turn of any, or a compute worker. Thread: any. */
+bool uva__hub_must_not_wait(const struct uva__hub *hub);
+
+/* Has `node` visited on the loop, later, at least once after this call. The
+ * caller holds a count on the hub. Thread: any. */
+void uva__hub_post(struct uva__hub *hub, struct uva__node *node);
+
+/* Moves what was posted to the run queue. Thread: loop. */
+void uva__hub_collect(struct uva__hub *hub);
+
+/* Says that nobody will look any more, and disposes of what was posted.
+ * Thread: loop. */
+void uva__hub_shut(struct uva__hub *hub);
+
+/* Enters one more thing that is owed to the user: false when closing. What has
+ * entered leaves on the loop. Thread: any; leave: loop. */
+UVA_MUST_CHECK bool uva__hub_enter(struct uva__hub *hub);
+void uva__hub_leave(struct uva__hub *hub);
+bool uva__hub_is_closing(const struct uva__hub *hub);
+
+/* Brackets the life of a job that works for this hub, from before its submit:
+ * begin takes a count on the hub, end gives it back, as the job's last act.
+ * begin is false once the workers were let go of: then nothing was begun.
+ * Thread: any. */
+UVA_MUST_CHECK bool uva__hub_job_begin(struct uva__hub *hub);
+void uva__hub_job_end(struct uva__hub *hub);
+
+/* Says that no job will begin any more: the workers are let go of, now or by
+ * the last job that comes home. Thread: loop, or before anything was begun. */
+void uva__hub_retire(struct uva__hub *hub);
+
+/* Writes one line to the log. `stream` and `clause` may be NULL. Thread: any.
+ */
+void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
+                  const char *stream, const char *clause, const char *format,
+                  ...) UVA_PRINTF(5, 6);
+
+/* Counts a rule that a peer broke, and logs it. Thread: any. */
+void uva__hub_breach(struct uva__hub *hub, const char *stream,
+                     const char *clause, const char *what);
+
+#endif

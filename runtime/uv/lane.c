@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  ensure keeps one thread for the lane -> submit queues the job
+ *              and finds it a thread, or gives it to the executor -> it runs.
+ *
+ * What can fail:
+ * - no thread is to be had: ensure says so; a job waits for a thread there is;
+ * - the executor refuses a job: a thread of our own runs it. If there is none
+ *   and none is to be had, the job waits and every later submit tries again.
+ *
+ * On close:    jobs that have not begun are taken back; those running go on,
+ *              and touch the workers only, which outlive their threads. */
+#include "uv/lane.h"
+
+#include <assert.h>
+
+#include "core/sync.h"
+#include "uv/crew.h"
+#include "uv/workers.h"
+
+static _Thread_local bool in_compute; /* inside a job of the compute lane */
+
+/* ---- the jobs of one runtime -------------------------------------------- */
+
+int uva__jobs_init(struct uva__jobs *jobs, struct uva_workers *workers,
+                   const struct uva_allocator *allocator, const char *name)
+{
+    struct uva_workers_options own = {.name = name};
+
+    *jobs = (struct uva__jobs){.workers = workers};
+    if (workers != NULL)
+        return uva__workers_acquire(workers);
+    own.allocator = *allocator;
+    return uva_workers_new(&own, &jobs->workers, NULL);
+}
+
+void uva__jobs_fini(struct uva__jobs *jobs)
+{
+    struct uva_workers *workers = jobs->workers;
+
+    if (uva__workers_are_forked(workers))
+        return;
+    uva__lock_take(&workers->locked.lock);
+    for (int lane = 0; lane < UVA__LANES; lane++) {
+        assert(uva__list_is_empty(&jobs->locked.parties[lane].waiting));
+        if (!jobs->locked.promised[lane])
+            continue;
+        workers->locked.crews[lane].promised--;
+        uva__crew_rouse_locked(workers, lane);
+    }
+    uva__lock_drop(&workers->locked.lock);
+    uva_workers_free(workers);
+}
+
+/* ---- making sure of a thread -------------------------------------------- */
+
+static void lane_promise_locked(struct uva__jobs *jobs, int lane)
+{
+    if (jobs->locked.promised[lane])
+        return;
+    jobs->locked.promised[lane] = true;
+    jobs->workers->locked.crews[lane].promised++;
+}
+
+/* In a lane any thread will do, as its jobs end; a guest must be free. */
+static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
+{
+    const struct uva__crew *crew = &workers->locked.crews[lane];
+    int64_t n = crew->threads - crew->starting;
+
+    if (lane == UVA__LANE_GUEST)
+        n -= crew->running + (int64_t)uva__word_load(&workers->waiting[lane]);
+    return n > 0;
+}
+
+/* While others are just starting one: waits to see whether they succeed. */
+static void lane_await_starts_locked(struct uva_workers *workers, int lane)
+{
+    while (!lane_is_manned_locked(workers, lane) &&
+           workers->locked.crews[lane].starting > 0) {
+        const uint32_t seen = uva__signal_now(&workers->changed);
+
+        uva__lock_drop(&workers->locked.lock);
+        (void)uva__signal_wait(&workers->changed, seen, -1);
+        uva__lock_take(&workers->locked.lock);
+    }
+}
+
+static int lane_man(struct uva__jobs *jobs, int lane)
+{
+    struct uva_workers *workers = jobs->workers;
+    bool starts;
+
+    uva__lock_take(&workers->locked.lock);
+    lane_promise_locked(jobs, lane);
+    lane_await_starts_locked(workers, lane);
+    starts = !lane_is_manned_locked(workers, lane);
+    if (starts)
+        uva__crew_reserve_locked(workers, lane);
+    uva__lock_drop(&workers->locked.lock);
+    return starts ? uva__crew_start(workers, lane) : 0;
+}
+
+int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane)
+{
+    return jobs->workers->executor.submit != NULL ? 0
+                                                  : lane_man(jobs, (int)lane);
+}
+
+int uva__guest_ensure(struct uva__jobs *jobs)
+{
+    return lane_man(jobs, UVA__LANE_GUEST);
+}
+
+/* ---- handing jobs over -------------------------------------------------- */
+
+/* Once the lock is dropped the job may have run, and have ended its `jobs`. */
+static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+    const int lane = job->lane;
+    bool start;
+
+    uva__lock_take(&workers->locked.lock);
+    uva__rota_push(&workers->locked.crews[lane].round,
+                   &jobs->locked.parties[lane], &job->link);
+    uva__word_add(&workers->waiting[lane], 1);
+    start = uva__crew_summon_locked(workers, lane);
+    uva__lock_drop(&workers->locked.lock);
+    if (start)
+        (void)uva__crew_start(workers, lane);
+}
+
+/* For jobs that an executor refused when we had no thread either. */
+static void lane_retry(struct uva_workers *workers, int lane)
+{
+    bool start;
+
+    if (uva__word_load(&workers->waiting[lane]) == 0)
+        return;
+    uva__lock_take(&workers->locked.lock);
+    start = uva__crew_summon_locked(workers, lane);
+    uva__lock_drop(&workers->locked.lock);
+    if (start)
+        (void)uva__crew_start(workers, lane);
+}
+
+void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
+                      struct uva_job *job)
+{
+    const struct uva_executor *executor = &jobs->workers->executor;
+
+    job->jobs = jobs;
+    job->lane = (int)lane;
+    if (executor->submit != NULL) {
+        lane_retry(jobs->workers, job->lane);
+        if (executor->submit(executor->ctx, lane, job) == 0)
+            return;
+    }
+    lane_queue(jobs, job);
+}
+
+void uva__guest_run(struct uva__jobs *jobs, struct uva_job *job)
+{
+    job->jobs = jobs;
+    job->lane = UVA__LANE_GUEST;
+    lane_queue(jobs, job);
+}
+
+bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+    bool taken;
+
+    uva__lock_take(&workers->locked.lock);
+    taken = uva__rota_remove(&workers->locked.crews[job->lane].round,
+                             &jobs->locked.parties[job->lane], &job->link);
+    if (taken)
+        uva__word_sub(&workers->waiting[job->lane], 1);
+    uva__lock_drop(&workers->locked.lock);
+    return taken;
+}
+
+/* ---- inside a job ------------------------------------------------------- */
+
+void uva_job_run(struct uva_job *job)
+{
+    const bool before = in_compute;
+
+    in_compute = job->lane == UVA_LANE_COMPUTE;
+    job->run(job);
+    in_compute = before;
+}
+
+bool uva__lane_is_compute(void)
+{
+    return in_compute;
+}
+
+bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
+{
+    return jobs->workers->executor.submit != NULL ||
+           uva__word_load(&jobs->workers->waiting[lane]) > 0;
+}
+
+/* Whether the caller's thread is one that counts against the cap. */
+static bool worker_is_capped(const struct uva__worker *worker)
+{
+    return worker != NULL && worker->lane == UVA_LANE_BLOCKING;
+}
+
+void uva__lane_wait_begin(void)
+{
+    struct uva__worker *worker = uva__crew_here();
+    struct uva_workers *workers;
+    bool start;
+
+    if (!worker_is_capped(worker) || worker->waits++ > 0)
+        return;
+    workers = worker->workers;
+    uva__lock_take(&workers->locked.lock);
+    workers->locked.crews[worker->lane].blocked++;
+    start = uva__crew_summon_locked(workers, worker->lane);
+    uva__lock_drop(&workers->locked.lock);
+    if (start)
+        (void)uva__crew_start(workers, worker->lane);
+}
+
+void uva__lane_wait_end(void)
+{
+    struct uva__worker *worker = uva__crew_here();
+    struct uva_workers *workers;
+
+    if (!worker_is_capped(worker) || --worker->waits > 0)
+        return;
+    workers = worker->workers;
+    uva__lock_take(&workers->locked.lock);
+    workers->locked.crews[worker->lane].blocked--;
+    uva__lock_drop(&workers->locked.lock);
+}
+
+/* ---- for the statistics ------------------------------------------------- */
+
+void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
+                     int64_t *blocking)
+{
+    struct uva_workers *workers = jobs->workers;
+    const struct uva__crew *crews = workers->locked.crews;
+
+    uva__lock_take(&workers->locked.lock);
+    *compute = crews[UVA_LANE_COMPUTE].threads;
+    *blocking =
+        crews[UVA_LANE_BLOCKING].threads + crews[UVA__LANE_GUEST].threads;
+    uva__lock_drop(&workers->locked.lock);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls for the loop thread, from any thread; and what a runtime has seen.
+ *
+ * On close:    what was accepted is called; nothing more is accepted. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "uv/shell.h"
+
+/* A call on its way to the loop. */
+struct post {
+    struct uva__node node;
+    struct uva__hub *hub; /* counts */
+    uva_post_fn *fn;      /* to be called */
+    void *ctx;            /* borrows, until then */
+    bool held;            /* keeps the loop alive */
+};
+
+static bool post_visit(struct uva__node *node)
+{
+    struct post *post = uva__container_of(node, struct post, node);
+    struct uva__hub *hub = post->hub;
+
+    post->fn(post->ctx);
+    if (post->held)
+        uva__loop_unhold(hub);
+    uva__hub_leave(hub);
+    return false;
+}
+
+static void post_acquire(struct uva__node *node)
+{
+    (void)node; /* the one count there is is the inbox's */
+}
+
+static void post_release(struct uva__node *node)
+{
+    struct post *post = uva__container_of(node, struct post, node);
+    struct uva__hub *hub = post->hub;
+
+    uva__memory_free(&hub->allocator, post, sizeof(*post));
+    uva__hub_release(hub);
+}
+
+static const struct uva__node_ops post_ops = {post_visit, post_acquire,
+                                              post_release};
+
+int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
+{
+    struct uva__hub *hub;
+    struct post *post;
+
+    if (runtime == NULL || fn == NULL)
+        return EINVAL;
+    hub = runtime->hub;
+    if (!uva__hub_is_alive(hub))
+        return EPERM;
+    post = uva__memory_new(&hub->allocator, sizeof(*post));
+    if (post == NULL)
+        return ENOMEM;
+    if (!uva__hub_enter(hub)) {
+        uva__memory_free(&hub->allocator, post, sizeof(*post));
+        return ESHUTDOWN;
+    }
+    post->node.ops = &post_ops;
+    post->hub = uva__hub_acquire(hub);
+    post->fn = fn;
+    post->ctx = ctx;
+    post->held = uva__hub_on_loop(hub);
+    if (post->held)
+        uva__loop_hold(hub);
+    uva__hub_acquire(hub);
+    uva__hub_post(hub, &post->node);
+    uva__hub_release(hub);
+    return 0;
+}
+
+void uva_runtime_get_stats(const struct uva_runtime *runtime,
+                           struct uva_runtime_stats *out)
+{
+    struct uva__counts *counts;
+
+    memset(out, 0, sizeof(*out));
+    if (runtime == NULL)
+        return;
+    counts = &runtime->hub->counts;
+    out->streams_open = (int64_t)uva__word_load(&counts->streams_open);
+    out->streams_held = (int64_t)uva__word_load(&counts->streams_held);
+    out->tasks_held = (int64_t)uva__word_load(&counts->tasks_held);
+    out->calls_stuck = (int64_t)uva__word_load(&counts->calls_stuck);
+    out->peer_breaches = (int64_t)uva__word_load(&counts->peer_breaches);
+    out->late_calls = (int64_t)uva__word_load(&counts->late_calls);
+    out->hold_max_ns = (int64_t)uva__word_load(&counts->hold_max_ns);
+    out->turns = (int64_t)uva__word_load(&counts->turns);
+    uva__lane_count(&runtime->hub->jobs, &out->threads_compute,
+                    &out->threads_blocking);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue with fair turns: every party queues what is its own, and the parties
+ * that have something waiting are served in a round, one element each.
+ * Intrusive: nothing is allocated. Under its owner's lock. */
+#ifndef UVA_UV_ROTA_H
+#define UVA_UV_ROTA_H
+
+#include "core/list.h"
+
+/* One party. All zeroes is one with nothing waiting. */
+struct uva__party {
+    struct uva__link link;    /* in the round, while something waits */
+    struct uva__list waiting; /* its elements, first in, first out */
+};
+
+static inline void uva__rota_push(struct uva__list *round,
+                                  struct uva__party *party,
+                                  struct uva__link *link)
+{
+    if (uva__list_is_empty(&party->waiting))
+        uva__list_push(round, &party->link);
+    uva__list_push(&party->waiting, link);
+}
+
+/* Takes the element whose turn it is; NULL if nothing waits. */
+static inline struct uva__link *uva__rota_pop(struct uva__list *round)
+{
+    struct uva__link *first = uva__list_pop(round), *link;
+    struct uva__party *party;
+
+    if (first == NULL)
+        return NULL;
+    party = uva__container_of(first, struct uva__party, link);
+    link = uva__list_pop(&party->waiting);
+    if (!uva__list_is_empty(&party->waiting))
+        uva__list_push(round, &party->link);
+    return link;
+}
+
+/* Takes `link` back, wherever it is. False if it does not wait. */
+static inline bool uva__rota_remove(struct uva__list *round,
+                                    struct uva__party *party,
+                                    struct uva__link *link)
+{
+    if (!uva__list_remove(&party->waiting, link))
+        return false;
+    if (uva__list_is_empty(&party->waiting))
+        (void)uva__list_remove(round, &party->link);
+    return true;
+}
+
+#endif

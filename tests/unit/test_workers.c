@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making workers, ending them, and everything at once. */
+#define _GNU_SOURCE
+#include "uv/workers.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/lane_rig.h"
+#include "uv/lane.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+/* ---- options ------------------------------------------------------------ */
+
+START_TEST(no_options_are_sound)
+{
+    struct uva_workers *workers;
+
+    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    uva_workers_free(workers);
+    uva_workers_free(NULL);
+}
+END_TEST
+
+START_TEST(options_that_make_no_sense_are_refused)
+{
+    struct rig_memory memory = {0};
+    const struct uva_allocator whole = rig_allocator(&memory);
+    const struct uva_workers_options bad[] = {
+        {.reserved = {[3] = &rig_story}}, {.compute_threads = -1},
+        {.blocking_threads = -1},         {.idle_ms = -1},
+        {.allocator.alloc = whole.alloc}, {.allocator.dealloc = whole.dealloc},
+    };
+    struct uva_workers *workers = NULL;
+    struct uva_error error;
+
+    for (int i = 0; i < COUNT(bad); i++) {
+        ck_assert_int_eq(uva_workers_new(&bad[i], &workers, &error), EINVAL);
+        ck_assert_int_eq(error.code, EINVAL);
+        ck_assert_ptr_nonnull(strstr(error.message, "uva_workers_options"));
+        ck_assert_int_eq(uva_workers_new(&bad[i], &workers, NULL), EINVAL);
+    }
+    ck_assert_ptr_null(workers);
+}
+END_TEST
+
+START_TEST(every_allocation_may_fail)
+{
+    struct rig_memory memory = {0};
+    struct uva_workers_options options = {.allocator = rig_allocator(&memory)};
+    struct uva_workers *workers = NULL;
+    struct uva__jobs jobs;
+    int n = 0, code = ENOMEM;
+
+    for (; code == ENOMEM; n++) {
+        memory.left = n;
+        code = uva_workers_new(&options, &workers, NULL);
+    }
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_eq(n, 2);
+    ck_assert_int_eq(uva__jobs_init(&jobs, workers, NULL, NULL), 0);
+    memory.left = 0;
+    ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_COMPUTE), ENOMEM);
+    ck_assert_int_eq(uva__guest_ensure(&jobs), ENOMEM);
+    memory.left = 1;
+    ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_COMPUTE), 0);
+    uva__jobs_fini(&jobs);
+    uva_workers_free(workers);
+    ck_assert_int_eq(memory.live, 0);
+}
+END_TEST
+
+START_TEST(private_workers_need_memory_too)
+{
+    struct rig_memory memory = {0};
+    struct uva_allocator allocator = rig_allocator(&memory);
+    struct uva__jobs jobs;
+
+    memory.left = 0;
+    ck_assert_int_eq(uva__jobs_init(&jobs, NULL, &allocator, "x"), ENOMEM);
+    memory.left = -1;
+    ck_assert_int_eq(uva__jobs_init(&jobs, NULL, &allocator, "x"), 0);
+    ck_assert_int_eq(uva__guest_ensure(&jobs), 0);
+    uva__jobs_fini(&jobs);
+    ck_assert_int_eq(memory.live, 0);
+}
+END_TEST
+
+/* ---- the end ------------------------------------------------------------ */
+
+START_TEST(workers_end_with_their_last_owner)
+{
+    struct rig_hooks hooks = {0};
+    struct uva_workers_options options = {.thread_begin = rig_hook_begin,
+                                          .thread_end = rig_hook_end,
+                                          .ctx = &hooks};
+    struct uva_workers *workers;
+    struct rig x, y;
+
+    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    rig_share(&x, workers);
+    rig_share(&y, workers);
+    uva_workers_free(workers);
+    rig_burst(&x, 4);
+    rig_close(&x);
+    ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 0);
+    rig_await_sleepers(&y, UVA_LANE_BLOCKING, 4);
+    rig_burst(&y, 4);
+    rig_close(&y);
+    ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 4);
+}
+END_TEST
+
+START_TEST(stuck_threads_are_left_behind_and_free_the_workers)
+{
+    struct rig_memory memory = {0};
+    struct rig_hooks hooks = {0};
+    struct rig rig;
+    struct rig_work stuck[2];
+
+    rig_open(&rig,
+             &(struct uva_workers_options){.allocator = rig_allocator(&memory),
+                                           .thread_begin = rig_hook_begin,
+                                           .thread_end = rig_hook_end,
+                                           .ctx = &hooks});
+    rig_burst(&rig, 5);
+    rig_await_sleepers(&rig, UVA_LANE_BLOCKING, 5);
+    for (int i = 0; i < 2; i++) {
+        stuck[i] = rig_work(&rig, true, NULL);
+        uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &stuck[i].job);
+    }
+    rig_take_n(&rig.entered, 2);
+    uva__jobs_fini(&rig.jobs);
+    ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 3);
+    ck_assert_int_eq(memory.live, 3); /* the workers, two threads */
+    rig_post_n(&rig.leave, 2);
+    rig_take_n(&rig.done, 2);
+    rig_await_no_memory(&memory);
+    ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 5);
+}
+END_TEST
+
+static void last_run(struct uva_job *job)
+{
+    struct rig_work *work = uva__container_of(job, struct rig_work, job);
+    struct rig *rig = work->rig;
+
+    rig_take(&rig->leave);
+    uva__jobs_fini(&rig->jobs);
+    sem_post(&rig->done);
+}
+
+START_TEST(a_job_may_be_what_ends_its_workers)
+{
+    struct rig_memory memory = {0};
+    struct rig rig;
+    struct rig_work last = {.job.run = last_run, .rig = &rig};
+
+    rig_open(&rig, &(struct uva_workers_options){.allocator =
+                                                     rig_allocator(&memory)});
+    uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &last.job);
+    rig_burst(&rig, 4);
+    sem_post(&rig.leave);
+    rig_take(&rig.done);
+    rig_await_no_memory(&memory);
+}
+END_TEST
+
+START_TEST(a_forked_child_touches_nothing)
+{
+    struct uva_workers *workers;
+    struct rig rig;
+    struct uva__jobs jobs;
+    int status;
+    pid_t child;
+
+    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    rig_share(&rig, workers);
+    rig_burst(&rig, 3);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        uva__jobs_fini(&rig.jobs);
+        uva_workers_free(workers);
+        _exit(uva__jobs_init(&jobs, workers, NULL, NULL) == EPERM ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    rig_close(&rig);
+    uva_workers_free(workers);
+}
+END_TEST
+
+/* ---- all at once -------------------------------------------------------- */
+
+enum { SUBMITTERS = 8, JOBS_EACH = 10000 };
+
+struct submitter {
+    pthread_t thread;
+    struct rig rig;
+    struct rig_work *works;
+};
+
+static void stress_run(struct uva_job *job)
+{
+    struct rig_work *work = uva__container_of(job, struct rig_work, job);
+
+    if (work->held) {
+        uva__lane_wait_begin();
+        sched_yield();
+        uva__lane_wait_end();
+    }
+    work->runs++;
+    sem_post(&work->rig->done);
+}
+
+static void *submitter_main(void *arg)
+{
+    struct submitter *own = arg;
+    struct rig *rig = &own->rig;
+    int owed = 0;
+
+    for (int i = 0; i < JOBS_EACH; i++) {
+        own->works[i] = (struct rig_work){
+            .job.run = stress_run, .rig = rig, .held = i % 7 == 0};
+        if (i % 50 == 49)
+            uva__guest_run(&rig->jobs, &own->works[i].job);
+        else
+            uva__lane_submit(&rig->jobs, (enum uva_lane)(i % 2),
+                             &own->works[i].job);
+        owed++;
+        if (i % 11 == 0 && uva__lane_take_back(&rig->jobs, &own->works[i].job))
+            uva__lane_submit(&rig->jobs, UVA_LANE_COMPUTE, &own->works[i].job);
+        if (i % 1000 == 0)
+            for (; owed > 0; owed--)
+                rig_take(&rig->done);
+    }
+    rig_take_n(&rig->done, owed);
+    uva__jobs_fini(&rig->jobs);
+    return NULL;
+}
+
+START_TEST(eight_threads_submit_ten_thousand_jobs_each)
+{
+    struct rig_memory memory = {0};
+    struct submitter *all = calloc(SUBMITTERS, sizeof(*all));
+    struct uva_workers_options options = {
+        .compute_threads = 3, .blocking_threads = 5, .idle_ms = 1};
+    struct uva_workers *workers;
+
+    options.allocator = rig_allocator(&memory);
+    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    for (int i = 0; i < SUBMITTERS; i++) {
+        rig_share(&all[i].rig, workers);
+        all[i].works = calloc(JOBS_EACH, sizeof(*all[i].works));
+    }
+    uva_workers_free(workers);
+    for (int i = 0; i < SUBMITTERS; i++)
+        ck_assert_int_eq(
+            pthread_create(&all[i].thread, NULL, submitter_main, &all[i]), 0);
+    for (int i = 0; i < SUBMITTERS; i++)
+        pthread_join(all[i].thread, NULL);
+    ck_assert_int_eq(memory.live, 0);
+    for (int i = 0; i < SUBMITTERS; i++) {
+        for (int j = 0; j < JOBS_EACH; j++)
+            ck_assert_int_eq(all[i].works[j].runs, 1);
+        free(all[i].works);
+    }
+    free(all);
+}
+END_TEST
+
+/* A queue that its last job ends, wherever that runs. */
+struct brief {
+    struct uva__jobs jobs;
+    struct uva_job work[6];
+    _Atomic int owed;
+};
+
+static void brief_run(struct uva_job *job)
+{
+    struct uva__jobs *jobs = job->jobs;
+    struct brief *brief = uva__container_of(jobs, struct brief, jobs);
+
+    if (--brief->owed > 0)
+        return;
+    uva__jobs_fini(jobs);
+    free(brief);
+}
+
+START_TEST(workers_end_at_any_moment)
+{
+    struct rig_memory memory = {0};
+    struct uva_allocator allocator = rig_allocator(&memory);
+    struct brief *brief;
+
+    for (int i = 0; i < 500; i++) {
+        brief = calloc(1, sizeof(*brief));
+        ck_assert_int_eq(
+            uva__jobs_init(&brief->jobs, NULL, &allocator, "brief"), 0);
+        brief->owed = COUNT(brief->work);
+        for (int j = 0; j < COUNT(brief->work); j++)
+            brief->work[j].run = brief_run;
+        for (int j = 0; j + 1 < COUNT(brief->work); j++)
+            uva__lane_submit(&brief->jobs, (enum uva_lane)((i + j) % 2),
+                             &brief->work[j]);
+        uva__guest_run(&brief->jobs, &brief->work[COUNT(brief->work) - 1]);
+    }
+    rig_await_no_memory(&memory);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("workers");
+
+    TCase *options = tcase_create("options");
+    tcase_add_test(options, no_options_are_sound);
+    tcase_add_test(options, options_that_make_no_sense_are_refused);
+    tcase_add_test(options, every_allocation_may_fail);
+    tcase_add_test(options, private_workers_need_memory_too);
+    suite_add_tcase(suite, options);
+
+    TCase *the_end = tcase_create("the end");
+    tcase_add_test(the_end, workers_end_with_their_last_owner);
+    tcase_add_test(the_end, stuck_threads_are_left_behind_and_free_the_workers);
+    tcase_add_test(the_end, a_job_may_be_what_ends_its_workers);
+    tcase_add_test(the_end, a_forked_child_touches_nothing);
+    suite_add_tcase(suite, the_end);
+
+    TCase *all_at_once = tcase_create("all at once");
+    tcase_add_test(all_at_once, eight_threads_submit_ten_thousand_jobs_each);
+    tcase_add_test(all_at_once, workers_end_at_any_moment);
+    suite_add_tcase(suite, all_at_once);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
