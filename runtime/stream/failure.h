@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What went wrong in a stream, kept until it is told: code, text and metadata.
+ * All zeroes is nothing. Without memory for the text the code alone is kept. */
+#ifndef UVA_STREAM_FAILURE_H
+#define UVA_STREAM_FAILURE_H
+
+#include <stddef.h>
+
+#include "uvarrow/base.h"
+
+struct uva__failure {
+    int code;                 /* a positive errno, or 0 for none */
+    struct uva_error *detail; /* owns; NULL: nothing is known but the code */
+    char *metadata;           /* owns; NULL: none (ER-08) */
+    size_t metadata_size;     /* of that, in bytes */
+};
+
+/* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`
+ * (NULL: none; a malformed block is left out). No effect on one that is set.
+ * Thread: any one at a time. */
+void uva__failure_set(struct uva__failure *failure,
+                      const struct uva_allocator *allocator, int code,
+                      const struct uva_error *error, const char *metadata);
+
+/* The same with a text. */
+void uva__failure_say(struct uva__failure *failure,
+                      const struct uva_allocator *allocator, int code,
+                      const char *format, ...) UVA_PRINTF(4, 5);
+
+/* Moves; `from` is then nothing. What `to` held is freed. */
+void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
+                       const struct uva_allocator *allocator);
+
+/* The text, never NULL. Borrows. */
+const char *uva__failure_message(const struct uva__failure *failure);
+
+/* Gives a whole error; no effect if `error` is NULL. Returns the code. */
+int uva__failure_get(const struct uva__failure *failure,
+                     struct uva_error *error);
+
+/* Frees what it owns and clears it. */
+void uva__failure_fini(struct uva__failure *failure,
+                       const struct uva_allocator *allocator);
+
+#endif

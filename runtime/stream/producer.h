@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ArrowAsyncProducer: drives one handler on the loop thread with batches of
+ * one feed, as core/producer_state decides. Its maps are part of the extraction
+ * of its tasks.
+ *
+ * The object is readable under both layouts of the struct in the document: the
+ * metadata stands where either has it (G-03). Its memory is type-stable, so a
+ * request or cancel that comes too late is counted and does nothing (G-10). */
+#ifndef UVA_STREAM_PRODUCER_H
+#define UVA_STREAM_PRODUCER_H
+
+#include "core/producer_state.h"
+#include "stream/feed.h"
+#include "uv/loop.h"
+#include "uvarrow/operators.h"
+
+/* One map of a producer, with the schema that goes into it. */
+struct uva__mapping {
+    struct uva__mapping *next; /* owns: the one that runs after it */
+    struct uva_map how;        /* owns its ctx */
+    struct ArrowSchema schema; /* owns; once the schema is known */
+};
+
+/* The flags of a producer's word; credits stand above them. */
+enum {
+    UVA__WORD_CANCEL = 1,    /* the handler wants no more */
+    UVA__WORD_BAD = 2,       /* it asked for fewer than one */
+    UVA__WORD_UNBOUNDED = 4, /* it asked for more than can be counted */
+    UVA__WORD_DEAD = 8,      /* its release was entered */
+    UVA__WORD_RESTS = 16,    /* the object is at rest */
+    UVA__WORD_SHIFT = 8
+};
+
+/* What is told to who made the producer. Both may be NULL. On the loop. */
+struct uva__producer_hooks {
+    /* the last data has been told, and only extraction by others is awaited */
+    void (*ended)(void *ctx);
+    /* the handler has been released; `ctx` is not used any more */
+    void (*released)(void *ctx);
+    void *ctx; /* borrows */
+};
+
+struct uva__producer {
+    struct ArrowAsyncProducer abi; /* what the handler sees */
+    void *printed_private_data;    /* of the printed layout: always NULL */
+    struct uva__word word;         /* credits << 8 | flags; from any thread */
+    struct uva__word refs;         /* the maker, posts, watched tasks */
+    struct uva__node node;         /* posted when there is news */
+    struct uva__link rest;         /* while it rests */
+    uint64_t retired_ns;           /* since when it rests */
+
+    struct uva__hub *hub;      /* counts, until its end */
+    struct uva__feed *feed;    /* owns a count, until its end */
+    struct uva__mapping *maps; /* owns, until its end */
+    int64_t limit;             /* batches at most; negative: no limit */
+    bool dear;                 /* extraction may take long */
+    bool lazy;                 /* extraction may fail */
+
+    struct { /* the loop thread's alone */
+        struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
+        struct uva__producer_hooks hooks;              /* likewise */
+        struct uva__producer_state state;              /* the rules */
+        int64_t credit;                      /* requested inside a turn */
+        struct uva__failure urgent;          /* told before all else */
+        struct uva__list out;                /* tasks offered, in order */
+        struct uva__list aside;              /* those held for long */
+        int64_t out_count;                   /* of both */
+        int64_t head_age;                    /* offers since the head's */
+        struct uva__timer drain;             /* limits the wait at the end */
+        struct uva__producer *next, *before; /* among those that linger */
+        bool visiting;                       /* visit is on the stack */
+        bool begun;                          /* the handler has its pointer */
+        bool stopped;                        /* the feed has been told */
+        bool watching;                       /* every task out is watched */
+        bool lingering;                      /* in the list of those */
+        bool finished;                       /* no visit has any effect */
+    } loop;
+};
+
+/* Makes a producer that draws from `feed`, whose count it takes on success.
+ * NULL without memory. The maker has one count. Thread: any. */
+struct uva__producer *uva__producer_new(struct uva__feed *feed);
+
+/* Adds a map at the end, takes its ctx also on failure. 0 or ENOMEM.
+ * Thread: builder. */
+UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
+                                     const struct uva_map *how);
+
+/* Counts. The maker's count is given back by uva__producer_discard() or, once
+ * begun, by the producer itself when all is over. Thread: any. */
+void uva__producer_acquire(struct uva__producer *producer);
+void uva__producer_release(struct uva__producer *producer);
+
+/* Ends a producer that has not begun. Thread: any. */
+void uva__producer_discard(struct uva__producer *producer);
+
+/* Begins to drive `handler` (borrows, until its release returns). `metadata`
+ * (takes, of `size`, of the hub's allocator; or NULL) stands in for that of the
+ * feed. Thread: loop. */
+void uva__producer_begin_driving(struct uva__producer *producer,
+                                 struct ArrowAsyncDeviceStreamHandler *handler,
+                                 const struct uva__producer_hooks *hooks);
+
+/* The feed, or the owner, has news. Thread: any that holds a count. */
+void uva__producer_wake(struct uva__producer *producer);
+
+/* Tells the handler of `failure` before all else, then releases it. Takes it.
+ * Thread: loop. */
+void uva__producer_abort(struct uva__producer *producer,
+                         struct uva__failure *failure);
+
+/* Stops, or goes on, offering tasks, whatever the demand. Thread: loop. */
+void uva__producer_hold(struct uva__producer *producer, bool held);
+
+/* The handler, which answers elsewhere, has refused. Thread: loop. */
+void uva__producer_refuse(struct uva__producer *producer);
+
+/* Takes back all tasks that the handler holds unextracted (G-16).
+ * Thread: loop. */
+void uva__producer_reclaim(struct uva__producer *producer);
+
+/* Ends the wait for extraction by others at the end. Thread: loop. */
+void uva__producer_hurry(struct uva__producer *producer);
+
+/* Takes over a filled slot that will not be offered. Thread: loop. */
+void uva__producer_drop_task(struct uva__producer *producer,
+                             struct uva__task *task);
+
+/* Gives a free slot of this producer; NULL without memory. Thread: loop. */
+struct uva__task *uva__producer_take_task(struct uva__producer *producer);
+
+/* The extraction of a claimed task failed. Thread: who claimed it. */
+void uva__producer_extraction_failed(struct uva__task *task, int code,
+                                     const struct uva_error *error);
+
+/* The producer let go of by the closing loop: others end it. Thread: loop. */
+void uva__producer_let_go(struct uva__producer *producer);
+
+#endif

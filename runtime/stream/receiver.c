@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  on_schema -> (request -> on_next_task -> extracted -> batch)* ->
+ *              on_next_task(NULL) -> release -> done.
+ *
+ * What can fail:
+ * - extraction: the code now, the text with the on_error that follows;
+ * - data that the host cannot read: ENOTSUP;
+ * - the user's callbacks: the stream is rejected.
+ *
+ * On cancel:   decided at once; the producer is told, and releases us. What
+ *              comes in between is discarded. Never a non-zero answer to a
+ *              task: it is taken, and the error kept (G-18). */
+#include "stream/receiver.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "uvarrow/arrow.h"
+
+static struct uva__receiver *
+receiver_of(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct uva__receiver, handler);
+}
+
+static struct uva__receiver *receiver_at(struct uva_stream *stream)
+{
+    return uva__container_of(stream->terminal, struct uva__receiver, terminal);
+}
+
+static const struct uva_allocator *
+allocator_of(const struct uva__receiver *receiver)
+{
+    return &receiver->stream->hub->allocator;
+}
+
+void uva__receiver_begin(struct uva_stream *stream)
+{
+    const struct uva__producer_hooks hooks = {0};
+
+    uva__producer_begin_driving(stream->tail, &receiver_at(stream)->handler,
+                                &hooks);
+}
+
+/* ---- what it wants ------------------------------------------------------ */
+
+void uva__receiver_request(struct uva__receiver *c)
+{
+    struct ArrowAsyncProducer *producer = c->handler.producer;
+
+    producer->request(producer, 1);
+}
+
+void uva__receiver_stop(struct uva__receiver *c, enum uva_end end, int code,
+                        const char *text)
+{
+    struct ArrowAsyncProducer *producer = c->handler.producer;
+
+    if (c->decided)
+        return;
+    c->decided = true;
+    c->end = end;
+    uva__failure_say(&c->failure, allocator_of(c), code, "%s",
+                     text != NULL ? text : strerror(code));
+    producer->cancel(producer);
+}
+
+void uva__receiver_heed(struct uva__receiver *c)
+{
+    const struct uva__failure *why = uva__flow_cancelled(c->stream);
+
+    if (why == NULL || c->decided || c->over)
+        return;
+    uva__receiver_stop(c, UVA_END_CANCELLED, why->code,
+                       uva__failure_message(why));
+    uva_array_release(&c->batch.data);
+}
+
+/* ---- what comes --------------------------------------------------------- */
+
+static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                              struct ArrowSchema *schema)
+{
+    struct uva__receiver *c = receiver_of(handler);
+    int code = uva__flow_take_schema(c->stream, handler->producer, schema);
+
+    if (code != 0) {
+        uva__receiver_stop(c, UVA_END_FAILED, code, NULL);
+        return code;
+    }
+    c->batch.schema = c->stream->loop.info.schema;
+    c->batch.stream = c->stream;
+    if (c->decided || c->stream->loop.silent)
+        return ECANCELED;
+    code = c->ops->schema(c);
+    if (code != 0)
+        uva__receiver_stop(
+            c, code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED, code,
+            "the consumer refused the schema");
+    return code;
+}
+
+static bool is_on_host(const struct ArrowDeviceArray *array)
+{
+    switch (array->device_type) {
+    case ARROW_DEVICE_CPU:
+        return true; /* an event means nothing there (EV-04, G-80) */
+    case ARROW_DEVICE_CUDA_HOST:
+    case ARROW_DEVICE_ROCM_HOST:
+    case ARROW_DEVICE_CUDA_MANAGED:
+        return array->sync_event == NULL;
+    default:
+        return false;
+    }
+}
+
+/* Leaves the batch in c->batch, or decides why there is none. */
+static bool receiver_extract(struct uva__receiver *c,
+                             struct ArrowAsyncTask *task, const char *metadata)
+{
+    int64_t ordinal = uva__task_ordinal(task);
+    int code;
+
+    c->batch.ordinal = ordinal >= 0 ? ordinal : c->ordinal;
+    c->ordinal = c->batch.ordinal + 1;
+    c->batch.metadata = metadata;
+    code = uva_task_extract(task, &c->batch.data);
+    if (code != 0) {
+        c->extraction = code;
+        return false;
+    }
+    if (is_on_host(&c->batch.data))
+        return true;
+    uva__receiver_stop(c, UVA_END_FAILED, ENOTSUP,
+                       "a batch is on a device, or behind an event of one: the "
+                       "host cannot read it; consume the stream with "
+                       "uva_stream_drive() or uva_stream_to_blocking()");
+    uva_array_release(&c->batch.data);
+    return false;
+}
+
+static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                            struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct uva__receiver *c = receiver_of(handler);
+
+    if (task == NULL) {
+        if (!c->decided)
+            c->end = UVA_END_COMPLETE;
+        c->decided = true;
+    } else if (c->decided || c->extraction != 0) {
+        uva__task_drop(task);
+    } else if (receiver_extract(c, task, metadata)) {
+        c->ops->batch(c);
+    }
+    return 0;
+}
+
+static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                              int code, const char *message,
+                              const char *metadata)
+{
+    struct uva__receiver *c = receiver_of(handler);
+    struct uva_error error;
+
+    if (c->decided && c->end != UVA_END_COMPLETE)
+        return; /* after a cancel it is of no account (ER-14) */
+    (void)uva_error_set(&error, code, "%s",
+                        message != NULL ? message : strerror(code));
+    uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
+    c->decided = true;
+    c->end = UVA_END_FAILED;
+}
+
+/* A release without a word before it, and no wish of ours, is an error. */
+static void receiver_decide(struct uva__receiver *c)
+{
+    if (c->decided)
+        return;
+    c->decided = true;
+    c->end = UVA_END_FAILED;
+    if (c->extraction != 0)
+        uva__failure_set(&c->failure, allocator_of(c), c->extraction, NULL,
+                         NULL);
+    else
+        uva__failure_say(&c->failure, allocator_of(c), ECONNABORTED,
+                         "the producer let go without saying how it ended "
+                         "(ER-13)");
+}
+
+static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct uva__receiver *c = receiver_of(handler);
+    struct uva_stream *stream = c->stream;
+    struct uva_outcome outcome;
+
+    handler->release = NULL;
+    handler->producer = NULL;
+    c->over = true;
+    uva_array_release(&c->batch.data);
+    receiver_decide(c);
+    if (!stream->loop.silent) {
+        uva__receiver_outcome(c, &outcome);
+        c->ops->done(c, &outcome);
+    }
+    uva__flow_done(stream, &c->failure);
+}
+
+void uva__receiver_outcome(const struct uva__receiver *c,
+                           struct uva_outcome *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->stream = c->stream;
+    out->end = c->end;
+    out->metadata = c->failure.metadata;
+    out->batches = c->delivered;
+    (void)uva__failure_get(&c->failure, &out->error);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+void uva__receiver_init(struct uva__receiver *c,
+                        const struct uva__receiver_ops *ops,
+                        struct uva_stream *stream)
+{
+    c->terminal.ops = &ops->terminal;
+    c->ops = ops;
+    c->stream = stream;
+    c->handler.on_schema = receiver_on_schema;
+    c->handler.on_next_task = receiver_on_task;
+    c->handler.on_error = receiver_on_error;
+    c->handler.release = receiver_on_release;
+}
+
+void uva__receiver_fini(struct uva__receiver *c)
+{
+    uva_array_release(&c->batch.data);
+    uva__failure_fini(&c->failure, allocator_of(c));
+}

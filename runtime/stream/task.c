@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  fill -> offer (HELD) -> claim (EXTRACTING) -> data made, maps
+ *              run -> settle (SETTLED); the loop reaps the slot.
+ *
+ * What can fail:
+ * - making the data, or a map: FAILED; the loop reads why and ends the stream;
+ * - a second or late extraction: EINVAL or ECANCELED, `out` as it was.
+ *
+ * On cancel:   what is held by others stays extractable, until reclaimed. */
+#include "stream/task.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "stream/producer.h"
+#include "stream/stock.h"
+#include "uv/turn.h"
+#include "uvarrow/arrow.h"
+
+enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48, STATE_BITS = 8 };
+
+static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
+static const uint64_t GENERATIONS = 0xffffff;
+
+/* ---- fill --------------------------------------------------------------- */
+
+static int task_take_metadata(struct uva__task *task,
+                              const struct uva_allocator *allocator,
+                              const char *metadata)
+{
+    size_t size = 0;
+
+    task->metadata = NULL;
+    task->metadata_size = 0;
+    if (metadata == NULL || uva_metadata_size(metadata, &size) != 0 ||
+        size == 0)
+        return 0;
+    if (size > sizeof(task->room)) {
+        task->metadata = uva__memory_new(allocator, size);
+        if (task->metadata == NULL)
+            return ENOMEM;
+    } else {
+        task->metadata = task->room;
+    }
+    memcpy(task->metadata, metadata, size);
+    task->metadata_size = size;
+    return 0;
+}
+
+int uva__task_fill(struct uva__task *task,
+                   const struct uva_allocator *allocator,
+                   struct ArrowDeviceArray *array, const char *metadata)
+{
+    if (task_take_metadata(task, allocator, metadata) != 0)
+        return ENOMEM;
+    task->is_lazy = false;
+    uva_array_move(array, &task->array);
+    return 0;
+}
+
+int uva__task_fill_lazy(struct uva__task *task,
+                        const struct uva_allocator *allocator,
+                        const struct uva__lazy *lazy, const char *metadata)
+{
+    if (task_take_metadata(task, allocator, metadata) != 0)
+        return ENOMEM;
+    task->is_lazy = true;
+    task->bytes = 0;
+    task->lazy = *lazy;
+    return 0;
+}
+
+/* ---- offer -------------------------------------------------------------- */
+
+static void *token_make(struct uva__task *task, uint64_t generation)
+{
+    uint64_t token = (uint64_t)(uintptr_t)task;
+
+    assert((token & ~TOKEN_ADDRESS) == 0);
+    token |= generation & 0xff;
+    token |= (generation >> TOKEN_LOW_BITS) << TOKEN_HIGH_SHIFT;
+    return (void *)(uintptr_t)token;
+}
+
+static struct uva__task *token_read(void *pointer, uint64_t *generation)
+{
+    uint64_t token = (uint64_t)(uintptr_t)pointer;
+
+    *generation = (token & 0xff) | (token >> TOKEN_HIGH_SHIFT)
+                                       << TOKEN_LOW_BITS;
+    return (struct uva__task *)(uintptr_t)(token & TOKEN_ADDRESS);
+}
+
+void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
+{
+    uint64_t generation = uva__word_peek(&task->state) >> STATE_BITS;
+
+    generation = (generation + 1) & GENERATIONS;
+    uva__word_store(&task->state, generation << STATE_BITS | UVA__TASK_HELD);
+    out->extract_data = uva__task_extract;
+    out->private_data = token_make(task, generation);
+}
+
+/* ---- extract ------------------------------------------------------------ */
+
+/* One compare-and-swap decides who the one extractor is. */
+static int task_claim(struct uva__task *task, uint64_t generation)
+{
+    uint64_t held = generation << STATE_BITS | UVA__TASK_HELD, seen = held;
+
+    while (!uva__word_cas(&task->state, &seen, seen + 1)) {
+        if (seen >> STATE_BITS != generation)
+            return EINVAL;
+        switch (seen & UVA__TASK_STATES) {
+        case UVA__TASK_HELD:
+            break; /* a watch was set meanwhile */
+        case UVA__TASK_SWEEPING:
+        case UVA__TASK_RECLAIMED:
+            return ECANCELED;
+        default:
+            return EINVAL;
+        }
+    }
+    return 0;
+}
+
+static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
+                     struct uva_error *error)
+{
+    struct uva__lazy lazy = task->lazy;
+    int code;
+
+    memset(out, 0, sizeof(*out)); /* */
+    code = lazy.extract(lazy.ctx, lazy.item, out, error);
+    if (code == 0 && out->array.release == NULL)
+        code = uva_error_set(error, EPROTO,
+                             "extraction said success and gave no array");
+    return code;
+}
+
+/* Runs the stream's maps over `array`, in place. */
+static int task_map(const struct uva__task *task,
+                    struct ArrowDeviceArray *array, struct uva_error *error)
+{
+    const struct uva__mapping *m = task->producer->maps;
+    struct uva_batch in;
+    int code = 0;
+
+    for (; m != NULL && code == 0; m = m->next) {
+        memset(&in, 0, sizeof(in));
+        uva_array_move(array, &in.data);
+        in.schema = &m->schema;
+        in.metadata = task->metadata;
+        in.ordinal = task->ordinal;
+        memset(array, 0, sizeof(*array));
+        code = m->how.batch(m->how.ctx, &in, array, error);
+        uva_array_release(&in.data);
+        if (code != 0)
+            array->array.release = NULL;
+        else if (array->array.release == NULL)
+            code = uva_error_set(error, EPROTO,
+                                 "a map said success and gave no array");
+    }
+    return code;
+}
+
+/* The way of a task that may fail: the loop is told why. */
+static int task_extract_dear(struct uva__task *task,
+                             struct ArrowDeviceArray *out)
+{
+    struct ArrowDeviceArray made;
+    struct uva_error error = {0};
+    int code = 0;
+
+    if (task->is_lazy)
+        code = task_make(task, &made, &error);
+    else
+        uva_array_move(&task->array, &made);
+    if (code == 0)
+        code = task_map(task, &made, &error);
+    if (code == 0) {
+        uva_array_move(&made, out);
+        uva__task_settle(task, UVA__TASK_SETTLED);
+        return 0;
+    }
+    out->array.release = NULL;
+    uva__producer_extraction_failed(task, code, &error);
+    return code;
+}
+
+static void task_drop_data(struct uva__task *task)
+{
+    struct uva__lazy lazy = task->lazy;
+
+    if (task->is_lazy)
+        (void)lazy.extract(lazy.ctx, lazy.item, NULL, NULL);
+    else
+        uva_array_release(&task->array);
+}
+
+int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
+{
+    struct uva__task *task;
+    uint64_t generation;
+    int code;
+
+    if (self == NULL || self->private_data == NULL)
+        return EINVAL;
+    task = token_read(self->private_data, &generation);
+    code = task_claim(task, generation);
+    if (code != 0) {
+        if (code == ECANCELED && out != NULL)
+            out->array.release = NULL; /* a second one may hold the first's */
+        return code;
+    }
+    if (out == NULL)
+        task_drop_data(task);
+    else if (task->is_lazy || task->producer->maps != NULL)
+        return task_extract_dear(task, out);
+    else
+        memcpy(out, &task->array, sizeof(*out));
+    uva__task_settle(task, UVA__TASK_SETTLED);
+    return 0;
+}
+
+int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+
+    return task->extract_data == uva__task_extract
+               ? token_read(task->private_data, &generation)->ordinal
+               : -1;
+}
+
+/* ---- settle ------------------------------------------------------------- */
+
+void uva__task_settle(struct uva__task *task, enum uva__task_state state)
+{
+    struct uva__producer *producer = task->producer;
+    uint64_t word = uva__word_peek(&task->state);
+    uint64_t over = (word & ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_WATCH)) |
+                    (uint64_t)state;
+
+    /* Inside a turn nobody can set a watch meanwhile. */
+    if (!(word & UVA__TASK_WATCH) && uva__hub_in_turn(producer->hub)) {
+        uva__word_store(&task->state, over);
+        return;
+    }
+    if (uva__word_exchange(&task->state, over) & UVA__TASK_WATCH) {
+        uva__hub_post(producer->hub, &producer->node);
+        uva__producer_release(producer);
+    }
+}
+
+bool uva__task_watch(struct uva__task *task)
+{
+    uint64_t word = uva__word_load(&task->state);
+
+    do
+        if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
+            (word & UVA__TASK_WATCH))
+            return (word & UVA__TASK_WATCH) != 0;
+    while (!uva__word_cas(&task->state, &word, word | UVA__TASK_WATCH));
+    return true;
+}
+
+/* ---- taking back -------------------------------------------------------- */
+
+void uva__task_reclaim(struct uva__task *task)
+{
+    uint64_t word = uva__word_load(&task->state);
+
+    do
+        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD)
+            return;
+    while (!uva__word_cas(&task->state, &word,
+                          word - UVA__TASK_HELD + UVA__TASK_SWEEPING));
+    if (task->is_lazy && uva__turn_depth() > 0) {
+        uva__stock_sweep(task->producer->hub, task);
+        return;
+    }
+    task_drop_data(task);
+    uva__task_settle(task, UVA__TASK_RECLAIMED);
+}
+
+void uva__task_drop(struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+
+    if (task->extract_data == uva__task_extract)
+        uva__task_reclaim(token_read(task->private_data, &generation));
+    else
+        uva_task_discard(task);
+}
+
+void uva__task_discard(struct uva__task *task)
+{
+    if (!task->is_lazy) {
+        uva_array_release(&task->array);
+        return;
+    }
+    uva__word_store(&task->state,
+                    (uva__word_peek(&task->state) & ~(uint64_t)0xff) |
+                        UVA__TASK_SWEEPING);
+    uva__stock_sweep(task->producer->hub, task);
+}
+
+void uva__task_clear(struct uva__task *task,
+                     const struct uva_allocator *allocator)
+{
+    if (task->metadata != NULL && task->metadata != task->room)
+        uva__memory_free(allocator, task->metadata, task->metadata_size);
+    task->metadata = NULL;
+    if (uva__task_state(task) == UVA__TASK_FAILED) {
+        uva__memory_free(allocator, task->failed.error,
+                         sizeof(*task->failed.error));
+        uva__word_store(&task->state, uva__word_peek(&task->state) -
+                                          UVA__TASK_FAILED + UVA__TASK_SETTLED);
+    }
+    task->is_lazy = false;
+    task->bytes = 0;
+}

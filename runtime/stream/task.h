@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ArrowAsyncTask: holds one batch, or the promise of one, until it is
+ * extracted, once, by whatever thread. Who offers tasks is stream/producer.c.
+ *
+ * A task's private_data is a token: the slot's address and a generation. Slots
+ * are type-stable, so a second or late extraction is an error code and never a
+ * crash (AT-03, G-16). */
+#ifndef UVA_STREAM_TASK_H
+#define UVA_STREAM_TASK_H
+
+#include "core/list.h"
+#include "core/sync.h"
+#include "uvarrow/stream.h"
+
+struct uva__producer;
+
+/* A slot's state: the low bits of its word. The high bits are the generation.
+ */
+enum uva__task_state {
+    UVA__TASK_FREE = 0,   /* in the pool, or being filled */
+    UVA__TASK_HELD,       /* offered, and nobody has claimed it */
+    UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
+    UVA__TASK_SWEEPING,   /* taken back; being discarded */
+    UVA__TASK_SETTLED,    /* over: the loop may reuse it */
+    UVA__TASK_FAILED,     /* over; the loop has yet to read why */
+    UVA__TASK_RECLAIMED,  /* over; it was taken back */
+
+    UVA__TASK_STATES = 15, /* the bits of the above */
+    UVA__TASK_WATCH = 128  /* whoever settles it must tell the loop */
+};
+
+/* Data yet to be made. Functions as in struct uva_task_source. */
+struct uva__lazy {
+    /* takes `item`; gives its data, or frees it if `out` is NULL */
+    int (*extract)(void *ctx, void *item, struct ArrowDeviceArray *out,
+                   struct uva_error *error);
+    void *ctx;  /* borrows: lasts as long as the producer's feed */
+    void *item; /* owns, until extracted */
+};
+
+enum { UVA__TASK_ROOM = 64 };
+
+/* One slot. Its size and alignment leave the token's low bits free. */
+struct uva__task {
+    struct uva__word state;         /* generation << 8 | WATCH | state */
+    struct uva__link link;          /* in the pool, or among those offered */
+    struct uva__producer *producer; /* borrows: whose task it is */
+    int64_t ordinal;                /* of the batch */
+    int64_t bytes;                  /* of the batch, as far as known */
+    char *metadata;                 /* NULL, `room`, or owns */
+    size_t metadata_size;           /* of that, in bytes */
+    bool is_lazy;                   /* `lazy` holds, not `array` */
+    union {
+        struct ArrowDeviceArray array; /* owns */
+        struct {
+            struct uva__lazy lazy; /* owns its item */
+            struct uva__link dust; /* among those to be swept */
+        };
+        struct { /* FAILED */
+            int code;
+            struct uva_error *error; /* owns; NULL without memory */
+        } failed;
+    };
+    char room[UVA__TASK_ROOM]; /* for metadata that fits */
+};
+
+_Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
+_Static_assert(sizeof(struct uva__task) == 256, "the low bits of a token");
+
+/* Fills a free slot: with an array (takes it), or with a promise. `metadata` is
+ * copied (NULL: none). 0; ENOMEM, and nothing was taken; a malformed block is
+ * left out. Thread: whoever fills the slot. */
+UVA_MUST_CHECK int uva__task_fill(struct uva__task *task,
+                                  const struct uva_allocator *allocator,
+                                  struct ArrowDeviceArray *array,
+                                  const char *metadata);
+UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
+                                       const struct uva_allocator *allocator,
+                                       const struct uva__lazy *lazy,
+                                       const char *metadata);
+
+/* Makes a filled slot extractable, and gives the task to offer. Thread: loop.
+ */
+void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out);
+
+/* The state now. Thread: any. */
+static inline enum uva__task_state uva__task_state(const struct uva__task *task)
+{
+    return (enum uva__task_state)(uva__word_load(&task->state) &
+                                  UVA__TASK_STATES);
+}
+
+/* Whether the loop may take the slot back: all of it is over. Thread: loop. */
+static inline bool uva__task_is_over(const struct uva__task *task)
+{
+    return uva__task_state(task) >= UVA__TASK_SETTLED;
+}
+
+/* Asks that the loop be told when the slot settles: the settler then posts the
+ * producer and gives back one count on it. False if it is over already, and
+ * no count will be given back. Thread: loop. */
+bool uva__task_watch(struct uva__task *task);
+
+/* Takes back a task that nobody has claimed, and discards its data: at once, or
+ * on a guest thread where that is a stranger's business. A late extraction is
+ * told ECANCELED. No effect on one that is claimed or over. Thread: any. */
+void uva__task_reclaim(struct uva__task *task);
+
+/* Spends a task that nobody wants, as every task must be (AT-02): one of ours
+ * by uva__task_reclaim(), another by extraction. Thread: any. */
+void uva__task_drop(struct ArrowAsyncTask *task);
+
+/* Discards what a slot holds that was filled and never offered. Thread: loop.
+ */
+void uva__task_discard(struct uva__task *task);
+
+/* Clears a slot that is over, or was discarded: frees metadata and error.
+ * Thread: loop. */
+void uva__task_clear(struct uva__task *task,
+                     const struct uva_allocator *allocator);
+
+/* Ends a claim or a sweep: the last touch of the slot, and of the producer
+ * unless the loop wants to be told. Thread: who claimed it. */
+void uva__task_settle(struct uva__task *task, enum uva__task_state state);
+
+/* The function of every task of ours (AT-*). Thread: any. */
+int uva__task_extract(struct ArrowAsyncTask *self,
+                      struct ArrowDeviceArray *out);
+
+/* The ordinal of a task that was not yet extracted; -1 for one that is not
+ * ours. Thread: any. */
+int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for more at half a window, and not for each batch, is what keeps two
+ * threads from waking each other all the time. */
+#include "stream/window.h"
+
+enum { DEFAULT_BATCHES = 64, DEFAULT_BYTES = 32 << 20, MAX_BATCHES = 1 << 20 };
+
+int uva__window_complete(const struct uva_window *given, struct uva_window *out)
+{
+    *out = *given;
+    if (out->batches < 0 || out->batches > MAX_BATCHES || out->refill < 0 ||
+        out->bytes < 0)
+        return EINVAL;
+    if (out->batches == 0)
+        out->batches = DEFAULT_BATCHES;
+    if (out->bytes == 0)
+        out->bytes = DEFAULT_BYTES;
+    if (out->refill == 0 || out->refill >= out->batches)
+        out->refill = out->batches / 2;
+    return 0;
+}
+
+int64_t uva__window_allowed(const struct uva_window *window, int64_t demand)
+{
+    return demand == 0 ? window->batches - 1 : window->batches;
+}
+
+int64_t uva__window_room(const struct uva_window *window, int64_t demand,
+                         int64_t used)
+{
+    int64_t allowed = uva__window_allowed(window, demand);
+
+    return used >= allowed || used > window->refill ? 0 : allowed - used;
+}
+
+uint64_t uva__window_ring(int64_t n)
+{
+    uint64_t size = 1;
+
+    while (size < (uint64_t)n)
+        size *= 2;
+    return size;
+}
