@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first batches, then the end. The producer above counts them, so there is
+ * nothing to run here. */
+#include <errno.h>
+
+#include "stream/flow.h"
+#include "uvarrow/operators.h"
+
+int uva_stream_limit(struct uva_stream *stream, int64_t batches)
+{
+    int code = uva__flow_building(stream);
+    int64_t *limit;
+
+    if (code != 0)
+        return code;
+    if (batches < 0)
+        return uva__flow_fail(stream, EINVAL,
+                              "limit: %lld batches make no sense",
+                              (long long)batches);
+    limit = &stream->tail->limit;
+    if (*limit < 0 || batches < *limit)
+        *limit = batches;
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that extract batches for one stage, as many at once as it allows:
+ * they claim cells in the order in which those were granted. What becomes of a
+ * cell that is done is the stage's business. */
+#ifndef UVA_OPERATORS_TEAM_H
+#define UVA_OPERATORS_TEAM_H
+
+#include "operators/operator.h"
+
+/* One batch on its way. */
+struct uva__cell {
+    struct uva__link link;         /* in arrival order, or among the free */
+    struct uva__link wait;         /* among those not yet granted */
+    struct ArrowAsyncTask task;    /* until claimed; then the worker's */
+    struct ArrowDeviceArray array; /* owns, once done */
+    char *metadata;                /* owns; or NULL */
+    size_t metadata_size;          /* of that */
+    int64_t ordinal;               /* of the batch; -1: not known */
+    int64_t bytes;                 /* once done */
+    int code;                      /* of the extraction, once done */
+    bool seen;                     /* the loop has counted it as done */
+    struct uva__word done;         /* 1: the worker has left it */
+};
+
+struct uva__worker;
+
+/* All zeroes, but for the first part, is a team without room. */
+struct uva__team {
+    struct uva__operator *op; /* borrows: counted by each worker at work */
+    struct uva__node *node;   /* borrows: posted when a cell is done */
+    int32_t workers;          /* at most at once */
+
+    struct ArrowSchema schema;   /* owns: to measure with */
+    struct uva__cell **granted;  /* owns: a ring of cells to be claimed */
+    uint64_t ring;               /* its size, a power of two */
+    struct uva__worker *members; /* owns: `workers` of them */
+    uint64_t put;                /* cells granted, in all; loop only */
+    struct uva__word work;    /* cells to be claimed << 8 | workers at work */
+    struct uva__word claimed; /* cells claimed, in all */
+    struct uva__word stopped; /* 1: discard what you have */
+    struct uva__lock lock;
+    struct {
+        struct uva__list idle; /* workers whose job is not queued */
+    } locked;
+};
+
+/* Makes room for `cells` to be granted at once, of batches like `schema`. 0 or
+ * ENOMEM. Thread: loop. */
+UVA_MUST_CHECK int uva__team_prepare(struct uva__team *team, int64_t cells,
+                                     const struct ArrowSchema *schema);
+
+/* Frees the room; nobody is at work. Thread: any. */
+void uva__team_fini(struct uva__team *team);
+
+/* Puts a cell behind those granted; then publishes `count` of them, with a
+ * worker for each as far as there may be more. Thread: loop. */
+void uva__team_grant(struct uva__team *team, struct uva__cell *cell);
+void uva__team_publish(struct uva__team *team, uint64_t count);
+
+/* From now on results are discarded. Gives back how many cells nobody has
+ * claimed; uva__team_ungrant() gives each, the last one first. Thread: loop. */
+uint64_t uva__team_stop(struct uva__team *team);
+struct uva__cell *uva__team_ungrant(struct uva__team *team);
+
+#endif
