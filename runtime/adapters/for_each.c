@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream's batches given to three callbacks, one at a time: the next one is
+ * asked for when the last was accepted.
+ *
+ * Happy path:  on_schema -> (on_batch)* -> on_done.
+ *
+ * What can fail: on_batch. EAGAIN stops until a resume, and then brings the
+ * same batch again if its data was left alone.
+ *
+ * On cancel:   nothing but on_done; on drop: not even that. */
+#include <errno.h>
+#include <string.h>
+
+#include "adapters/safety.h"
+#include "core/memory.h"
+#include "core/metadata.h"
+#include "core/status.h"
+#include "stream/receiver.h"
+#include "uvarrow/arrow.h"
+
+struct for_each {
+    struct uva__receiver consumer; /* first */
+    struct uva_consumer user;      /* whom to call */
+    bool paused;                   /* on_batch said EAGAIN */
+    char *metadata;                /* owns: of the batch that comes again */
+    size_t metadata_size;          /* of that */
+};
+
+static struct for_each *for_each_of(struct uva__receiver *consumer)
+{
+    return uva__container_of(consumer, struct for_each, consumer);
+}
+
+static struct for_each *for_each_at(struct uva_stream *stream)
+{
+    return uva__container_of(stream->terminal, struct for_each,
+                             consumer.terminal);
+}
+
+static int for_each_schema(struct uva__receiver *consumer)
+{
+    struct uva_consumer *user = &for_each_of(consumer)->user;
+    int code = 0;
+
+    if (user->on_schema != NULL)
+        code = uva__status_positive(
+            user->on_schema(user->ctx, &consumer->stream->loop.info));
+    if (code == 0)
+        uva__receiver_request(consumer);
+    return code;
+}
+
+static void metadata_drop(struct for_each *f)
+{
+    uva__memory_free(&f->consumer.stream->hub->allocator, f->metadata,
+                     f->metadata_size);
+    f->metadata = NULL;
+    f->metadata_size = 0;
+}
+
+/* The batch was accepted, whatever of its data is left. */
+static void batch_accepted(struct for_each *f)
+{
+    uva_array_release(&f->consumer.batch.data);
+    metadata_drop(f);
+    f->consumer.delivered++;
+}
+
+/* The same batch will come again: its metadata must last until then. */
+static void batch_kept(struct for_each *f)
+{
+    struct uva__receiver *c = &f->consumer;
+
+    if (c->batch.metadata == f->metadata)
+        return;
+    if (uva__metadata_copy(&c->stream->hub->allocator, c->batch.metadata,
+                           &f->metadata, &f->metadata_size) == ENOMEM)
+        uva__receiver_stop(c, UVA_END_FAILED, ENOMEM, NULL);
+    c->batch.metadata = f->metadata;
+}
+
+static void batch_paused(struct for_each *f)
+{
+    struct uva_stream *stream = f->consumer.stream;
+
+    f->paused = true;
+    if (uva_array_is_live(&f->consumer.batch.data))
+        batch_kept(f);
+    else
+        batch_accepted(f);
+    if (uva__word_load(&stream->resumed) != 0)
+        uva__hub_post(stream->hub, &stream->node);
+}
+
+static void batch_answered(struct for_each *f, int code)
+{
+    struct uva__receiver *c = &f->consumer;
+
+    switch (code) {
+    case 0:
+        batch_accepted(f);
+        uva__receiver_request(c);
+        return;
+    case EAGAIN:
+        batch_paused(f);
+        return;
+    case ECANCELED:
+        c->delivered++;
+        uva__receiver_stop(c, UVA_END_CANCELLED, code,
+                           "the consumer wants no more");
+        break;
+    default:
+        uva__receiver_stop(c, UVA_END_REJECTED, code, NULL);
+    }
+    uva_array_release(&c->batch.data);
+}
+
+static void for_each_batch(struct uva__receiver *consumer)
+{
+    struct for_each *f = for_each_of(consumer);
+    struct uva_stream *stream = consumer->stream;
+    int code;
+
+    if (uva__word_peek(&stream->resumed) != 0)
+        (void)uva__word_exchange(&stream->resumed, 0);
+    code = f->user.on_batch(f->user.ctx, &consumer->batch);
+    if (stream->loop.silent)
+        uva_array_release(&consumer->batch.data);
+    else
+        batch_answered(f, uva__status_positive(code));
+}
+
+/* A resume was seen: the same batch again, or the next one. */
+static void for_each_go_on(struct for_each *f)
+{
+    if (!f->paused || f->consumer.decided || f->consumer.over ||
+        uva__word_exchange(&f->consumer.stream->resumed, 0) == 0)
+        return;
+    f->paused = false;
+    if (uva_array_is_live(&f->consumer.batch.data)) {
+        f->consumer.stream->hub->loop.spent++;
+        for_each_batch(&f->consumer);
+    } else {
+        uva__receiver_request(&f->consumer);
+    }
+}
+
+static void for_each_visit(struct uva_stream *stream)
+{
+    struct for_each *f = for_each_at(stream);
+
+    uva__receiver_heed(&f->consumer);
+    for_each_go_on(f);
+}
+
+static void for_each_done(struct uva__receiver *consumer,
+                          const struct uva_outcome *outcome)
+{
+    struct uva_consumer *user = &for_each_of(consumer)->user;
+
+    if (user->on_done != NULL)
+        user->on_done(user->ctx, outcome);
+}
+
+static void for_each_free(struct uva_stream *stream)
+{
+    struct for_each *f = for_each_at(stream);
+
+    metadata_drop(f);
+    uva__receiver_fini(&f->consumer);
+    uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+}
+
+static const struct uva__receiver_ops for_each_ops = {
+    .terminal = {.name = "for_each",
+                 .begin = uva__receiver_begin,
+                 .visit = for_each_visit,
+                 .free = for_each_free},
+    .schema = for_each_schema,
+    .batch = for_each_batch,
+    .done = for_each_done,
+};
+
+static int consumer_check(const struct uva_consumer *consumer,
+                          struct uva_error *error)
+{
+    if (consumer == NULL || consumer->on_batch == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_consumer: on_batch is mandatory");
+    if (!uva__memory_is_clear(consumer->reserved, 4))
+        return uva_error_set(error, EINVAL,
+                             "uva_consumer: reserved members must be NULL; "
+                             "clear the struct before filling it in");
+    return 0;
+}
+
+int uva_stream_for_each(struct uva_stream *stream,
+                        const struct uva_consumer *consumer,
+                        struct uva_error *error)
+{
+    struct for_each *f;
+    int code = uva__flow_may_start(stream, error);
+
+    if (code == 0)
+        code = consumer_check(consumer, error);
+    if (code == 0)
+        code = uva__safety_ensure(stream, error);
+    if (code != 0)
+        return code;
+    f = uva__memory_new(&stream->hub->allocator, sizeof(*f));
+    if (f == NULL)
+        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    uva__receiver_init(&f->consumer, &for_each_ops, stream);
+    f->user = *consumer;
+    code = uva__flow_start(stream, &f->consumer.terminal, error);
+    if (code != 0)
+        uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+    return code;
+}

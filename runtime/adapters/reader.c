@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  started -> (lane) opened, schema -> loop grants slots -> lane
+ *              fills them, announcing each -> loop takes them -> end -> (lane)
+ *              source closed: home.
+ *
+ * What can fail:
+ * - open, schema or a read: told behind the batches before it;
+ * - a batch that does not fit the schema: EPROTO.
+ *
+ * On stop:     nothing is waited for. A call in progress is interrupted where
+ *              that can be done; when it returns, what it brought is discarded
+ *              and the source closed, by the lane. The slots come home after
+ *              that. */
+#include "adapters/reader.h"
+
+#include <errno.h>
+
+#include "adapters/lane_side.h"
+#include "core/memory.h"
+#include "stream/stock.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+
+/* ---- life --------------------------------------------------------------- */
+
+static struct uva__reader *reader_of(struct uva__feed *feed)
+{
+    return uva__container_of(feed, struct uva__reader, feed);
+}
+
+static void reader_free(struct uva__reader *r)
+{
+    const struct uva__reader_ops *ops = r->ops;
+    struct uva__hub *hub = uva__hub_acquire(r->feed.hub);
+    const struct uva_allocator *allocator = &hub->allocator;
+
+    uva_schema_release(&r->lane.schema);
+    uva_schema_release(&r->lane.told);
+    uva__failure_fini(&r->lane.failure, allocator);
+    uva__memory_free(allocator, r->ring,
+                     (r->ring_mask + 1) * sizeof(struct uva__task *));
+    uva__feed_fini(&r->feed);
+    ops->free(r, allocator);
+    uva__hub_release(hub);
+}
+
+void uva__reader_acquire(struct uva__reader *r)
+{
+    uva__word_add(&r->refs, 1);
+}
+
+void uva__reader_release(struct uva__reader *r)
+{
+    if (uva__word_sub(&r->refs, 1) == 1)
+        reader_free(r);
+}
+
+static void node_acquire(struct uva__node *node)
+{
+    uva__reader_acquire(uva__container_of(node, struct uva__reader, node));
+}
+
+static void node_release(struct uva__node *node)
+{
+    uva__reader_release(uva__container_of(node, struct uva__reader, node));
+}
+
+/* ---- the loop: as a feed ------------------------------------------------ */
+
+static void reader_start(struct uva__feed *feed)
+{
+    struct uva__reader *r = reader_of(feed);
+
+    r->loop.started = true;
+    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_side_set_off(r);
+}
+
+/* News before tail: an end implies that all before it is seen. */
+static void reader_absorb(struct uva__reader *r)
+{
+    struct uva__feed *feed = &r->feed;
+    uint64_t news = uva__word_load(&r->news);
+
+    if ((news & NEWS_SCHEMA) && !feed->schema_known) {
+        uva_schema_move(&r->lane.told, &feed->schema);
+        feed->device_type = r->lane.device_type;
+        feed->schema_known = true;
+    }
+    feed->ready = (int64_t)(uva__word_load(&r->tail) - r->loop.taken);
+    if ((news & NEWS_END) && !feed->ended) {
+        uva__failure_move(&r->lane.failure, &feed->failure,
+                          &feed->hub->allocator);
+        feed->ended = feed->failure.code == 0;
+    }
+}
+
+/* Gives the lane up to `count` more slots. Returns how many it could. */
+static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
+{
+    struct uva__task *task;
+    uint64_t i, word;
+
+    for (i = 0; i < count; i++) {
+        task = uva__producer_take_task(r->feed.producer);
+        if (task == NULL)
+            break;
+        r->ring[(r->loop.granted + i) & r->ring_mask] = task;
+    }
+    if (i == 0)
+        return 0;
+    r->loop.granted += i;
+    word = uva__word_add(&r->lane_word, i << LANE_SHIFT);
+    if (word & (LANE_RUNNING | LANE_PAUSED | LANE_HOME))
+        return i;
+    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_side_set_off(r);
+    return i;
+}
+
+/* The lane waits until half of its bytes are eaten. */
+static void reader_unpause(struct uva__reader *r)
+{
+    uint64_t waiting;
+
+    if (!(uva__word_load(&r->lane_word) & LANE_PAUSED))
+        return;
+    waiting = r->lane.bytes - uva__word_peek(&r->eaten);
+    if (waiting > (uint64_t)r->window.bytes / 2 && r->feed.ready > 0)
+        return;
+    uva__word_and(&r->lane_word, ~(uint64_t)LANE_PAUSED);
+    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_side_set_off(r);
+}
+
+/* How many slots the lane may have more. What runs on the loop reads what is
+ * asked for, a visit's worth at a time. */
+static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
+{
+    int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
+    int64_t quantum = r->feed.hub->loop.quantum;
+
+    if (!r->quick)
+        return (uint64_t)uva__window_room(&r->window, demand, used);
+    if (quantum > r->window.batches)
+        quantum = r->window.batches;
+    if (demand < quantum)
+        quantum = demand;
+    return quantum > used ? (uint64_t)(quantum - used) : 0;
+}
+
+static void reader_pull(struct uva__feed *feed, int64_t demand)
+{
+    struct uva__reader *r = reader_of(feed);
+    uint64_t room;
+
+    reader_absorb(r);
+    if (feed->ended || feed->failure.code != 0)
+        return;
+    r->loop.asked = r->loop.asked || demand > 0;
+    if (!r->loop.asked)
+        return;
+    reader_unpause(r);
+    room = reader_room(r, demand);
+    if (room == 0)
+        return;
+    if (reader_grant(r, room) == 0 && r->loop.granted == r->loop.taken)
+        uva__failure_say(&feed->failure, &feed->hub->allocator, ENOMEM,
+                         "no memory for the next batch");
+    if (r->quick)
+        reader_absorb(r);
+}
+
+static struct uva__task *reader_take(struct uva__feed *feed)
+{
+    struct uva__reader *r = reader_of(feed);
+    struct uva__task *task = r->ring[r->loop.taken++ & r->ring_mask];
+
+    feed->ready--;
+    uva__word_store(&r->eaten,
+                    uva__word_peek(&r->eaten) + (uint64_t)task->bytes);
+    return task;
+}
+
+/* ---- the loop: stopping ------------------------------------------------- */
+
+/* The lane is home: what slots it had are the loop's again. */
+static void reader_empty(struct uva__reader *r)
+{
+    struct uva__task *task;
+
+    if (r->loop.emptied)
+        return;
+    r->loop.emptied = true;
+    for (; r->loop.taken < r->loop.granted; r->loop.taken++) {
+        task = r->ring[r->loop.taken & r->ring_mask];
+        uva__task_clear(task, &r->feed.hub->allocator);
+        uva__stock_put_task(r->feed.hub, task);
+    }
+}
+
+static void reader_discard_until(struct uva__reader *r, uint64_t tail)
+{
+    for (; r->loop.taken < tail; r->loop.taken++)
+        uva__producer_drop_task(r->feed.producer,
+                                r->ring[r->loop.taken & r->ring_mask]);
+}
+
+static void reader_stop(struct uva__feed *feed)
+{
+    struct uva__reader *r = reader_of(feed);
+    uint64_t tail = uva__word_load(&r->tail), word;
+
+    r->loop.stopped = true;
+    feed->ready = 0;
+    reader_discard_until(r, tail);
+    uva__word_store(&r->kept, tail);
+    word = uva__word_or(&r->lane_word, LANE_CANCEL);
+    if (word & LANE_HOME) {
+        reader_discard_until(r, uva__word_load(&r->tail));
+        reader_empty(r);
+        return;
+    }
+    uva__lane_side_break(r);
+    if (word & LANE_RUNNING)
+        return;
+    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_side_set_off(r);
+}
+
+static bool reader_visit(struct uva__node *node)
+{
+    struct uva__reader *r = uva__container_of(node, struct uva__reader, node);
+
+    if (!r->loop.stopped)
+        uva__producer_wake(r->feed.producer);
+    else if (uva__word_load(&r->lane_word) & LANE_HOME)
+        reader_empty(r);
+    return false;
+}
+
+/* A source that was never started still has to be closed, by a worker. */
+static void reader_leave(struct uva__feed *feed)
+{
+    struct uva__reader *r = reader_of(feed);
+
+    if (!r->loop.started) {
+        r->loop.stopped = true;
+        r->lane.ended = r->lane.opened = true;
+        r->quick = r->quick && uva__hub_on_loop(feed->hub);
+        uva__lane_side_set_off(r);
+    }
+    uva__reader_release(r);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static const struct uva__node_ops reader_node_ops = {reader_visit, node_acquire,
+                                                     node_release};
+
+static int reader_threads(struct uva__hub *hub, bool quick, bool can_interrupt)
+{
+    int code = 0;
+
+    if (!quick)
+        code = uva__lane_ensure(&hub->jobs, UVA_LANE_BLOCKING);
+    if (code == 0 && can_interrupt)
+        code = uva__guest_ensure(&hub->jobs);
+    return code;
+}
+
+static const struct uva__feed_ops reader_feed_ops = {
+    .name = "reader",
+    .start = reader_start,
+    .pull = reader_pull,
+    .take = reader_take,
+    .stop = reader_stop,
+    .leave = reader_leave,
+};
+
+int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
+                     struct uva__hub *hub, const struct uva_window *window,
+                     bool quick, bool can_interrupt)
+{
+    uint64_t size;
+    int code = uva__window_complete(window, &r->window);
+
+    if (code == 0)
+        code = uva__stock_ensure(hub);
+    if (code == 0)
+        code = reader_threads(hub, quick, can_interrupt);
+    if (code != 0)
+        return code;
+    size = uva__window_ring(r->window.batches);
+    r->ring =
+        uva__memory_new(&hub->allocator, size * sizeof(struct uva__task *));
+    if (r->ring == NULL)
+        return ENOMEM;
+    r->ring_mask = size - 1;
+    uva__feed_init(&r->feed, &reader_feed_ops, hub);
+    r->ops = ops;
+    r->quick = quick;
+    r->can_interrupt = can_interrupt;
+    r->node.ops = &reader_node_ops;
+    r->job.run = uva__lane_side_run;
+    r->breaker.run = uva__lane_side_interrupt;
+    uva__word_store(&r->refs, 2); /* the feed, and the source */
+    return 0;
+}
