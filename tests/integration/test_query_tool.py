@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command `uvarrow query` on real SQLite files: what it writes, how it ends.
+
+The environment says where things are: UVA_TEST_TOOL the command,
+UVA_TEST_DRIVER the ADBC driver for SQLite, UVA_TEST_FLIGHTS the flights.csv.zip,
+UVA_TEST_BUILD a folder for files.
+
+Nothing here waits for a time to pass: the tests follow what the command writes
+to its pipes. PATIENCE only ends a test that hangs.
+"""
+import fcntl
+import os
+import pty
+import random
+import re
+import resource
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+import flights  # noqa: E402
+
+PATIENCE = 100  # seconds
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+ENDLESS_ROWS = ENDLESS + "SELECT i, 'row ' || i AS name FROM n"
+NEVER_A_ROW = ENDLESS + "SELECT count(*) FROM n"
+
+
+def as_csv(value):
+    """A value as the command writes it."""
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return value.hex() or '""'
+    if isinstance(value, float):
+        return repr(value)
+    text = str(value)
+    if text == "" or set(text) & set(',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def random_real(source):
+    bits = source.getrandbits(64)
+    real = struct.unpack("d", struct.pack("Q", bits))[0]
+    return 0.5 if real != real else real
+
+
+def random_text(source):
+    letters = "abc ,;\"'\r\n\t\\äöü☃🚀\u0000"[:-1]
+    return "".join(source.choice(letters) for _ in range(source.randrange(9)))
+
+
+def odd_rows(count):
+    """Rows with all that is odd: nulls, quotes, extremes, bytes."""
+    source = random.Random(20130101)
+    yield 0, 0.5, "first", b"\x00"
+    for number in range(1, count):
+        yield (None if number % 7 == 0 else source.getrandbits(63) - 2**62,
+               None if number % 5 == 0 else random_real(source),
+               None if number % 3 == 0 else random_text(source),
+               None if number % 4 == 0 else source.randbytes(number % 40))
+
+
+class Terminal:
+    """A terminal on which the command shows its progress."""
+
+    def __init__(self, descriptor):
+        self.file = os.fdopen(descriptor, "rb", buffering=0)
+        self.seen = b""
+
+    def megabytes(self):
+        """What the next line of progress says; None when there is no more."""
+        while not (found := re.search(rb"([0-9.]+) MB .*?MB/s", self.seen)):
+            try:
+                self.seen += self.file.read(1000)
+            except OSError:  # nobody has the other end
+                return None
+        self.seen = self.seen[found.end():]
+        return float(found[1])
+
+    def close(self):
+        self.file.close()
+
+
+class Query(unittest.TestCase):
+    uvarrow = driver = zipped = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        os.makedirs(cls.folder, exist_ok=True)
+        cls.flights = os.path.join(cls.folder, "flights.db")
+        flights.build(cls.zipped, cls.flights)
+
+    def command(self, sql, *options, database=None, driver=None):
+        return [self.uvarrow, "query", "--driver", driver or self.driver,
+                "--uri", "file:" + (database or self.flights), *options, sql]
+
+    def run_query(self, sql, *options, **where):
+        return subprocess.run(self.command(sql, *options, **where),
+                              capture_output=True, timeout=PATIENCE)
+
+    def start(self, sql, *options, **pipes):
+        process = subprocess.Popen(self.command(sql, *options),
+                                   stdout=subprocess.PIPE, **pipes)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def start_on_terminal(self, sql):
+        """The same with a terminal for standard error."""
+        ours, other = pty.openpty()
+        process = self.start(sql, stderr=other)
+        os.close(other)
+        terminal = Terminal(ours)
+        self.addCleanup(terminal.close)
+        return process, terminal
+
+    def assert_one_line(self, result, code, part):
+        text = result.stderr.decode()
+        self.assertEqual(result.returncode, code, text)
+        self.assertEqual(result.stdout, b"")
+        self.assertEqual(text.count("\n"), 1, text)
+        self.assertTrue(text.startswith("uvarrow: "), text)
+        self.assertIn(part, text)
+
+
+class WhatIsWritten(Query):
+    def test_the_flights_are_those_that_python_reads(self):
+        result = self.run_query("SELECT * FROM flights")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.decode().splitlines(keepends=True)
+        same, difference = flights.differences(lines, self.flights,
+                                               "SELECT * FROM flights")
+        self.assertIsNone(difference)
+        self.assertEqual(same, flights.ROWS)
+        self.assertIn("336,776 rows", result.stderr.decode())
+
+    def test_odd_values_are_written_to_the_byte(self):
+        path = os.path.join(self.folder, f"odd.{os.getpid()}.db")
+        self.addCleanup(os.remove, path)
+        database = sqlite3.connect(path)
+        database.execute("CREATE TABLE odd (i INTEGER, r REAL, t TEXT, b BLOB)")
+        database.executemany("INSERT INTO odd VALUES (?, ?, ?, ?)",
+                             odd_rows(20000))
+        database.commit()
+        wanted = "i,r,t,b\n" + "".join(
+            ",".join(as_csv(value) for value in row) + "\n"
+            for row in database.execute("SELECT * FROM odd"))
+        result = self.run_query("SELECT * FROM odd", database=path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.decode(), wanted)
+
+    def test_no_rows_are_a_header(self):
+        result = self.run_query("SELECT carrier, 1 AS \"a,b\" FROM flights "
+                                "WHERE 0")
+        self.assertEqual(result.stdout, b'carrier,"a,b"\n')
+        self.assertEqual(result.returncode, 0)
+
+    def test_a_file_is_replaced_by_what_is_written(self):
+        path = os.path.join(self.folder, f"out.{os.getpid()}.csv")
+        self.addCleanup(os.remove, path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("old " * 1000)
+        result = self.run_query("SELECT 1 AS one", "--output", path, "--quiet")
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (0, b"", b""))
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "one\n1\n")
+
+    def test_a_failing_query_leaves_the_file_alone(self):
+        path = os.path.join(self.folder, f"kept.{os.getpid()}.csv")
+        self.addCleanup(os.remove, path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("kept")
+        result = self.run_query("SELECT nothing", "--output", path)
+        self.assertEqual(result.returncode, 2)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "kept")
+
+    def test_standard_output_that_is_a_file_is_appended_to(self):
+        path = os.path.join(self.folder, f"both.{os.getpid()}.csv")
+        self.addCleanup(os.remove, path)
+        with open(path, "ab") as file:
+            for _ in range(2):
+                subprocess.run(self.command("SELECT 1 AS one", "--quiet"),
+                               stdout=file, check=True, timeout=PATIENCE)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "one\n1\none\n1\n")
+
+    def test_settings_reach_the_statement(self):
+        result = self.run_query("SELECT flight FROM flights LIMIT 1000",
+                                "--statement-option",
+                                "adbc.sqlite.query.batch_rows=100")
+        self.assertIn("1,000 rows in 10 batches", result.stderr.decode())
+
+
+class HowItEnds(Query):
+    def test_a_reader_that_stops_stops_the_query(self):
+        process = self.start(ENDLESS_ROWS, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.assertEqual(process.stdout.readline(), b"i,name\n")
+        self.assertEqual(process.stdout.readline(), b"1,row 1\n")
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertIn("the reader stopped", said)
+
+    def test_a_reader_that_goes_stops_a_query_without_a_row(self):
+        process = self.start(NEVER_A_ROW, "--quiet")
+        process.stdout.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_a_reader_that_waits_holds_the_query(self):
+        """Of an endless query only so much is made as the pipe (64 KiB), the
+        sink (4 MiB and a batch) and the stream (64 batches) have room for."""
+        process, terminal = self.start_on_terminal(ENDLESS_ROWS)
+        before, now = None, 0.0
+        while now == 0.0 or now != before:
+            before, now = now, terminal.megabytes()
+        self.assertLess(now, 20)
+        process.stdout.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_an_interrupt_leaves_whole_lines(self):
+        process = self.start(ENDLESS_ROWS, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        begin = process.stdout.readline() + process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        lines = (begin + process.stdout.read()).decode().split("\n")
+        said = process.stderr.read().decode()
+        self.assertEqual(process.wait(PATIENCE), 130)
+        self.assertEqual(lines[0], "i,name")
+        self.assertEqual(lines[-1], "")
+        for number, line in enumerate(lines[1:-1], 1):
+            self.assertEqual(line, f"{number},row {number}")
+        self.assertIn("interrupted", said)
+
+    def test_an_interrupt_does_not_wait_for_the_driver(self):
+        """The driver is inside one call that never returns."""
+        process, terminal = self.start_on_terminal(NEVER_A_ROW)
+        self.assertEqual(terminal.megabytes(), 0.0)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 130)
+        self.assertEqual(process.stdout.read(), b"")
+
+    def test_a_second_interrupt_waits_for_nothing(self):
+        """Nobody reads: after the first one the pipe is still full."""
+        process, terminal = self.start_on_terminal(ENDLESS_ROWS)
+        while terminal.megabytes() == 0.0:
+            pass
+        process.send_signal(signal.SIGINT)
+        while terminal.megabytes() is not None:
+            process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 130)
+
+    def test_a_shared_pipe_is_left_as_it_was(self):
+        read, write = os.pipe()
+        process = subprocess.Popen(self.command("SELECT 1 AS one", "--quiet"),
+                                   stdout=write)
+        self.assertEqual(process.wait(PATIENCE), 0)
+        flags = fcntl.fcntl(write, fcntl.F_GETFL)
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            self.assertEqual(pipe.read(), b"one\n1\n")
+        self.assertEqual(flags & os.O_NONBLOCK, 0)
+
+    def test_a_full_disk_is_a_failure_half_way(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run(self.command("SELECT 1", "--quiet"),
+                                    stdout=full, stderr=subprocess.PIPE,
+                                    timeout=PATIENCE)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertIn(b"no space left", result.stderr)
+
+    def test_a_query_may_fail_half_way(self):
+        """SQLite finds the number too large when it comes to it."""
+        result = self.run_query(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+            "WHERE i < 5000) SELECT CASE WHEN i < 4000 THEN i ELSE "
+            "abs(-9223372036854775808) END AS x FROM n", "--quiet")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertIn(b"overflow", result.stderr)
+        self.assertTrue(result.stdout.startswith(b"x\n1\n2\n"))
+
+
+class WhatIsRefused(Query):
+    def test_a_driver_that_is_not_there(self):
+        result = self.run_query("SELECT 1", driver="/nowhere/driver.so")
+        self.assert_one_line(result, 2, "--driver")
+
+    def test_a_library_that_is_no_driver(self):
+        result = self.run_query("SELECT 1", driver="libc.so.6")
+        self.assert_one_line(result, 2, "not an ADBC driver")
+
+    def test_a_file_that_is_no_library(self):
+        result = self.run_query("SELECT 1", driver=os.path.abspath(__file__))
+        self.assert_one_line(result, 2, "cannot load")
+
+    def test_another_entry_point(self):
+        result = self.run_query("SELECT 1 AS one", "--quiet", "--entrypoint",
+                                "AdbcDriverSqliteInit")
+        self.assertEqual(result.stdout, b"one\n1\n")
+        result = self.run_query("SELECT 1", "--entrypoint", "Nothing")
+        self.assert_one_line(result, 2, "Nothing")
+
+    def test_a_query_with_a_mistake(self):
+        self.assert_one_line(self.run_query("SELEC 1"), 2, "syntax error")
+        self.assert_one_line(self.run_query("SELECT * FROM nowhere"), 2,
+                             "no such table")
+
+    def test_a_database_that_cannot_be_opened(self):
+        result = self.run_query("SELECT 1", database="/nowhere/flights.db")
+        self.assert_one_line(result, 2, "/nowhere/flights.db")
+
+    def test_a_setting_the_driver_does_not_know(self):
+        result = self.run_query("SELECT 1", "--option", "no.such=1")
+        self.assert_one_line(result, 2, "--option")
+
+    def test_an_output_that_cannot_be_opened(self):
+        result = self.run_query("SELECT 1", "--output", "/nowhere/out.csv")
+        self.assert_one_line(result, 2, "/nowhere/out.csv")
+
+    def test_a_command_line_with_a_mistake(self):
+        for words in ([], ["nothing"], ["query"], ["query", "--driver"],
+                      ["query", "--driver", "x"], ["query", "--sync", "x"],
+                      ["query", "--quiet=1", "x"],
+                      ["query", "--driver", "x", "--option", "y", "z"],
+                      ["query", "--driver", "x", "SELECT", "1"]):
+            with self.subTest(words=words):
+                result = subprocess.run([self.uvarrow, *words],
+                                        capture_output=True, timeout=PATIENCE)
+                self.assert_one_line(result, 2, "")
+
+    def test_a_standard_output_that_is_closed(self):
+        result = subprocess.run(self.command("SELECT 1", "--quiet"),
+                                stderr=subprocess.PIPE, timeout=PATIENCE,
+                                preexec_fn=lambda: os.close(1))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
+
+
+class WhatIsMeasured(Query):
+    def test_both_ways_read_all_rows(self):
+        result = subprocess.run(
+            [self.uvarrow, "stall", "--driver", self.driver, "--uri",
+             "file:" + self.flights, "SELECT * FROM flights LIMIT 50000"],
+            capture_output=True, timeout=PATIENCE)
+        lines = result.stdout.decode().splitlines()
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertEqual(len(lines), 3)
+        self.assertIn("late max", lines[0])
+        self.assertRegex(lines[1], r"^on the loop thread +50,000 ")
+        self.assertRegex(lines[2], r"^through uvarrow +50,000 ")
+
+    def test_a_mistake_is_one_line(self):
+        for way in ("--sync", "--async"):
+            result = subprocess.run(
+                [self.uvarrow, "stall", way, "--driver", self.driver, "--uri",
+                 "file:" + self.flights, "SELEC 1"],
+                capture_output=True, timeout=PATIENCE)
+            self.assert_one_line(result, 2, "syntax error")
+
+
+if __name__ == "__main__":
+    names = ("TOOL", "DRIVER", "FLIGHTS", "BUILD")
+    paths = [os.environ.get("UVA_TEST_" + name, "") for name in names]
+    if not all(map(os.path.exists, paths)):
+        print("skipped: one of", ", ".join("UVA_TEST_" + n for n in names),
+              "is not there; run scripts/bootstrap and build", __doc__)
+        sys.exit(77)
+    Query.uvarrow, Query.driver, Query.zipped, build = paths
+    Query.folder = os.path.join(build, "test_query_tool")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    unittest.main()

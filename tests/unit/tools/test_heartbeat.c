@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the heartbeat counts. Nothing here depends on how quick the machine is:
+ * the loop is held until the clock has moved as far as it must. */
+#include "heartbeat.h"
+
+#include <check.h>
+
+#define HELD_NS ((uint64_t)20000000)
+
+static void hold(uv_idle_t *idle)
+{
+    const uint64_t begin = uv_hrtime();
+
+    while (uv_hrtime() - begin < HELD_NS)
+        ;
+    uva__heartbeat_stop(idle->data);
+    uv_close((uv_handle_t *)idle, NULL);
+}
+
+START_TEST(a_loop_that_is_held_makes_a_beat_late)
+{
+    struct uva__heartbeat heart;
+    uv_loop_t loop;
+    uv_idle_t idle;
+
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    uva__heartbeat_start(&heart, &loop);
+    (void)uv_idle_init(&loop, &idle);
+    idle.data = &heart;
+    (void)uv_idle_start(&idle, hold);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    uva__heartbeat_stop(&heart); /* a second stop does nothing */
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    ck_assert_uint_ge(heart.max_ns, HELD_NS - 1000000);
+    ck_assert_uint_eq(uva__heartbeat_quantile_ns(&heart, 1), heart.max_ns);
+    ck_assert_uint_ge(heart.beats, 1);
+}
+END_TEST
+
+START_TEST(quantiles_are_within_an_eighth)
+{
+    struct uva__heartbeat heart = {0};
+    uint64_t p50, p99;
+    int i;
+
+    /* latenesses that were counted by hand: 90 of 5 ns, 10 of 1000 ns */
+    heart.max_ns = 1000;
+    heart.beats = 100;
+    for (i = 0; i < UVA__HEARTBEAT_CLASSES; i++)
+        heart.counts[i] = i == 5 ? 90 : i == 8 * 6 + 15 ? 10 : 0;
+    p50 = uva__heartbeat_quantile_ns(&heart, 0.5);
+    p99 = uva__heartbeat_quantile_ns(&heart, 0.99);
+    ck_assert_uint_eq(p50, 5);
+    ck_assert_uint_ge(p99, 1000 - 1000 / 8);
+    ck_assert_uint_le(p99, 1000);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("heartbeat");
+    TCase *beats = tcase_create("beats");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(beats, a_loop_that_is_held_makes_a_beat_late);
+    tcase_add_test(beats, quantiles_are_within_an_eighth);
+    suite_add_tcase(suite, beats);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

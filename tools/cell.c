@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two steps: find the value itself, through dictionaries, unions and runs; then
+ * write it as its kind is written. Lists and structs are JSON. */
+#include "cell.h"
+
+#include <assert.h>
+
+#include "calendar.h"
+#include "number.h"
+
+/* ---- reading ------------------------------------------------------------ */
+
+static uint64_t load_uint(const void *data, int32_t width, int64_t at)
+{
+    const uint64_t value = (uint64_t)uva__field_load(data, width, at);
+
+    return width == 8 ? value : value & ((UINT64_C(1) << 8 * width) - 1);
+}
+
+static bool load_bit(const void *data, int64_t at)
+{
+    return (((const uint8_t *)data)[at >> 3] >> (at & 7) & 1) != 0;
+}
+
+/* The integer at the cell, of the width of its kind. */
+static int64_t cell_int(const struct uva__cell *c)
+{
+    return uva__field_load(c->array->buffers[1], c->field->width, c->at);
+}
+
+/* ---- finding ------------------------------------------------------------ */
+
+static struct uva__cell cell_child(const struct uva__cell *c, int64_t child,
+                                   int64_t at)
+{
+    const struct ArrowArray *array = c->array->children[child];
+
+    assert(child < c->field->n_children);
+    return (struct uva__cell){&c->field->children[child], array,
+                              at + array->offset};
+}
+
+static struct uva__cell cell_look_up(const struct uva__cell *c)
+{
+    const struct ArrowArray *array = c->array->dictionary;
+
+    return (struct uva__cell){c->field->dictionary, array,
+                              cell_int(c) + array->offset};
+}
+
+/* The run that holds the cell is the first to end behind it. */
+static struct uva__cell cell_run(const struct uva__cell *c)
+{
+    const struct uva__cell ends = cell_child(c, 0, 0);
+    int64_t low = 0, high = ends.array->length;
+
+    assert(c->field->kind == UVA__FIELD_RUNS && high > 0);
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if (uva__field_load(ends.array->buffers[1], ends.field->width,
+                            ends.at + middle) > c->at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return cell_child(c, 1, low);
+}
+
+static bool cell_union(struct uva__cell *c)
+{
+    const int8_t id = (int8_t)uva__field_load(c->array->buffers[0], 1, c->at);
+    const int8_t child = id < 0 ? -1 : c->field->ids[id];
+
+    if (child < 0)
+        return false;
+    *c = cell_child(c, child,
+                    c->field->kind == UVA__FIELD_SPARSE_UNION
+                        ? c->at
+                        : uva__field_load(c->array->buffers[1], 4, c->at));
+    return true;
+}
+
+static bool cell_is_null(const struct uva__cell *c)
+{
+    return c->array->null_count != 0 && c->array->buffers[0] != NULL &&
+           !load_bit(c->array->buffers[0], c->at);
+}
+
+/* Goes to where the value really is. False if there is none. */
+static bool cell_resolve(struct uva__cell *c)
+{
+    for (;;) {
+        switch (c->field->kind) {
+        case UVA__FIELD_NULL:
+            return false;
+        case UVA__FIELD_DENSE_UNION:
+        case UVA__FIELD_SPARSE_UNION:
+            if (!cell_union(c))
+                return false;
+            break;
+        case UVA__FIELD_RUNS:
+            *c = cell_run(c);
+            break;
+        default:
+            if (cell_is_null(c))
+                return false;
+            if (c->field->dictionary == NULL)
+                return true;
+            *c = cell_look_up(c);
+        }
+    }
+}
+
+/* ---- writing: numbers --------------------------------------------------- */
+
+static void put_bool(const struct uva__cell *c, struct uva__text *out)
+{
+    if (load_bit(c->array->buffers[1], c->at))
+        uva__text_put(out, "true", 4);
+    else
+        uva__text_put(out, "false", 5);
+}
+
+static void put_int(const struct uva__cell *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__number_put_int(at, cell_int(c)));
+}
+
+static void put_uint(const struct uva__cell *c, struct uva__text *out)
+{
+    const uint64_t value =
+        load_uint(c->array->buffers[1], c->field->width, c->at);
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__number_put_uint(at, value));
+}
+
+static void put_half(const struct uva__cell *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__number_put_half(at, (uint16_t)cell_int(c)));
+}
+
+static void put_float(const struct uva__cell *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+    float value;
+
+    memcpy(&value, (const char *)c->array->buffers[1] + 4 * c->at,
+           sizeof(value));
+    if (at != NULL)
+        uva__text_advance(out, uva__number_put_float(at, value));
+}
+
+static void put_double(const struct uva__cell *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+    double value;
+
+    memcpy(&value, (const char *)c->array->buffers[1] + 8 * c->at,
+           sizeof(value));
+    if (at != NULL)
+        uva__text_advance(out, uva__number_put_double(at, value));
+}
+
+static void put_decimal(const struct uva__cell *c, struct uva__text *out)
+{
+    const size_t width = (size_t)c->field->width;
+    const char *value =
+        (const char *)c->array->buffers[1] + (int64_t)width * c->at;
+    char *at = uva__text_room(out, UVA__NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(
+            out, uva__number_put_decimal(at, value, width, c->field->scale));
+}
+
+/* ---- writing: time ------------------------------------------------------ */
+
+static int64_t days_of_ms(int64_t ms)
+{
+    return ms / 86400000 - (ms % 86400000 < 0);
+}
+
+static char *moment_put(char *at, const struct uva__cell *c)
+{
+    const int digits = c->field->digits;
+    const int64_t value = cell_int(c);
+
+    switch (c->field->kind) {
+    case UVA__FIELD_DATE:
+        return uva__calendar_put_date(at,
+                                      digits == 0 ? value : days_of_ms(value));
+    case UVA__FIELD_TIME:
+        return uva__calendar_put_time(at, value, digits);
+    case UVA__FIELD_TIMESTAMP:
+        return uva__calendar_put_timestamp(at, value, digits, c->field->zone);
+    case UVA__FIELD_DURATION:
+        return uva__calendar_put_duration(at, value, digits);
+    default:
+        assert(c->field->kind == UVA__FIELD_MONTHS);
+        return uva__calendar_put_interval(at, (int32_t)value, 0, 0, -1);
+    }
+}
+
+static void put_moment(const struct uva__cell *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__CALENDAR_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, moment_put(at, c));
+}
+
+static void put_days_ms(const struct uva__cell *c, struct uva__text *out)
+{
+    const void *data = c->array->buffers[1];
+    const int32_t days = (int32_t)uva__field_load(data, 4, 2 * c->at);
+    const int32_t ms = (int32_t)uva__field_load(data, 4, 2 * c->at + 1);
+    char *at = uva__text_room(out, UVA__CALENDAR_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__calendar_put_interval(at, 0, days, ms, 3));
+}
+
+static void put_months_ns(const struct uva__cell *c, struct uva__text *out)
+{
+    const void *data = c->array->buffers[1];
+    const int32_t months = (int32_t)uva__field_load(data, 4, 4 * c->at);
+    const int32_t days = (int32_t)uva__field_load(data, 4, 4 * c->at + 1);
+    const int64_t ns = uva__field_load(data, 8, 2 * c->at + 1);
+    char *at = uva__text_room(out, UVA__CALENDAR_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out,
+                          uva__calendar_put_interval(at, months, days, ns, 9));
+}
+
+/* ---- writing: bytes ----------------------------------------------------- */
+
+/* Some bytes in a buffer. Borrows. */
+struct span {
+    const char *data; /* may be NULL if there are none */
+    size_t size;      /* in bytes */
+};
+
+static struct span span_of_offsets(const struct uva__cell *c)
+{
+    const void *offsets = c->array->buffers[1];
+    const int32_t width = c->field->width;
+    const int64_t begin = uva__field_load(offsets, width, c->at);
+    const int64_t end = uva__field_load(offsets, width, c->at + 1);
+
+    if (end <= begin)
+        return (struct span){NULL, 0};
+    return (struct span){(const char *)c->array->buffers[2] + begin,
+                         (size_t)(end - begin)};
+}
+
+/* A view is a size and either up to 12 bytes or a prefix of 4, the number of a
+ * buffer and an offset in it. */
+static struct span span_of_view(const struct uva__cell *c)
+{
+    const char *view = (const char *)c->array->buffers[1] + 16 * c->at;
+    const int64_t size = uva__field_load(view, 4, 0);
+    const int64_t buffer = uva__field_load(view, 4, 2);
+
+    if (size <= 12)
+        return (struct span){view + 4, size < 0 ? 0 : (size_t)size};
+    if (buffer < 0 || buffer >= c->array->n_buffers - 3)
+        return (struct span){NULL, 0};
+    return (struct span){(const char *)c->array->buffers[2 + buffer] +
+                             uva__field_load(view, 4, 3),
+                         (size_t)size};
+}
+
+static struct span cell_span(const struct uva__cell *c)
+{
+    const int64_t width = c->field->width;
+
+    switch (c->field->kind) {
+    case UVA__FIELD_TEXT:
+    case UVA__FIELD_BYTES:
+        return span_of_offsets(c);
+    case UVA__FIELD_TEXT_VIEW:
+    case UVA__FIELD_BYTES_VIEW:
+        return span_of_view(c);
+    default:
+        assert(c->field->kind == UVA__FIELD_FIXED_BYTES);
+        return (struct span){(const char *)c->array->buffers[1] + width * c->at,
+                             (size_t)width};
+    }
+}
+
+static void put_text(const struct uva__cell *c, struct uva__text *out)
+{
+    const struct span span = cell_span(c);
+
+    uva__text_put(out, span.data, span.size);
+}
+
+static void put_bytes(const struct uva__cell *c, struct uva__text *out)
+{
+    const struct span span = cell_span(c);
+
+    uva__text_put_hex(out, span.data, span.size);
+}
+
+/* ---- writing: nested ---------------------------------------------------- */
+
+static void put_list(const struct uva__cell *c, struct uva__text *out)
+{
+    const void *offsets = c->array->buffers[1];
+    const int32_t width = c->field->width;
+    int64_t at, end;
+
+    if (c->field->kind == UVA__FIELD_FIXED_LIST) {
+        at = width * c->at;
+        end = at + width;
+    } else {
+        at = uva__field_load(offsets, width, c->at);
+        end = c->field->kind == UVA__FIELD_LIST
+                  ? uva__field_load(offsets, width, c->at + 1)
+                  : at + uva__field_load(c->array->buffers[2], width, c->at);
+    }
+    uva__text_put_char(out, '[');
+    for (; at < end; at++) {
+        uva__cell_put_json(cell_child(c, 0, at), out);
+        if (at + 1 < end)
+            uva__text_put_char(out, ',');
+    }
+    uva__text_put_char(out, ']');
+}
+
+static void put_struct(const struct uva__cell *c, struct uva__text *out)
+{
+    int64_t i;
+
+    uva__text_put_char(out, '{');
+    for (i = 0; i < c->field->n_children; i++) {
+        const char *name = c->field->children[i].name;
+        const size_t start = out->size + (i > 0);
+
+        if (i > 0)
+            uva__text_put_char(out, ',');
+        uva__text_put(out, name, strlen(name));
+        uva__text_quote_json(out, start);
+        uva__text_put_char(out, ':');
+        uva__cell_put_json(cell_child(c, i, c->at), out);
+    }
+    uva__text_put_char(out, '}');
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* Appends a value that is not null, without quotes. */
+typedef void cell_put_fn(const struct uva__cell *c, struct uva__text *out);
+
+static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
+    [UVA__FIELD_BOOL] = put_bool,
+    [UVA__FIELD_INT] = put_int,
+    [UVA__FIELD_UINT] = put_uint,
+    [UVA__FIELD_HALF] = put_half,
+    [UVA__FIELD_FLOAT] = put_float,
+    [UVA__FIELD_DOUBLE] = put_double,
+    [UVA__FIELD_DECIMAL] = put_decimal,
+    [UVA__FIELD_DATE] = put_moment,
+    [UVA__FIELD_TIME] = put_moment,
+    [UVA__FIELD_TIMESTAMP] = put_moment,
+    [UVA__FIELD_DURATION] = put_moment,
+    [UVA__FIELD_MONTHS] = put_moment,
+    [UVA__FIELD_DAYS_MS] = put_days_ms,
+    [UVA__FIELD_MONTHS_NS] = put_months_ns,
+    [UVA__FIELD_TEXT] = put_text,
+    [UVA__FIELD_BYTES] = put_bytes,
+    [UVA__FIELD_TEXT_VIEW] = put_text,
+    [UVA__FIELD_BYTES_VIEW] = put_bytes,
+    [UVA__FIELD_FIXED_BYTES] = put_bytes,
+    [UVA__FIELD_LIST] = put_list,
+    [UVA__FIELD_LIST_VIEW] = put_list,
+    [UVA__FIELD_FIXED_LIST] = put_list,
+    [UVA__FIELD_STRUCT] = put_struct,
+};
+
+void uva__cell_put_csv(struct uva__cell cell, struct uva__text *out)
+{
+    const size_t start = out->size;
+
+    if (!cell_resolve(&cell))
+        return;
+    assert(PUT[cell.field->kind] != NULL);
+    PUT[cell.field->kind](&cell, out);
+    if (cell.field->quoted || cell.field->n_children > 0)
+        uva__text_quote_csv(out, start);
+}
+
+/* JSON has no word for what is not a number. */
+static bool is_number(const struct uva__text *out)
+{
+    const char last = out->size == 0 ? '\0' : out->data[out->size - 1];
+
+    return last != 'n' && last != 'f';
+}
+
+void uva__cell_put_json(struct uva__cell cell, struct uva__text *out)
+{
+    const size_t start = out->size;
+
+    if (!cell_resolve(&cell)) {
+        uva__text_put(out, "null", 4);
+        return;
+    }
+    PUT[cell.field->kind](&cell, out);
+    if (cell.field->quoted || !is_number(out))
+        uva__text_quote_json(out, start);
+}

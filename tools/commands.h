@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sub-commands of uvarrow, each in a file of its name. */
+#ifndef UVA_TOOLS_COMMANDS_H
+#define UVA_TOOLS_COMMANDS_H
+
+/* Each reads the arguments behind its name, which end in NULL, and returns the
+ * exit code of the program. Thread: loop. */
+int uva__query_main(char **args);
+int uva__stall_main(char **args);
+
+#endif

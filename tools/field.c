@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Format strings are looked up in one table. Arrays are compared with what the
+ * table says of their buffers and children; offsets within buffers are taken on
+ * trust, as everybody does with data of the own process. */
+#include "field.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calendar.h"
+#include "number.h"
+
+#define FIELD_DEPTH_MAX 64 /* of nesting */
+
+/* A format string and what it stands for. One that ends in ':' is a prefix. */
+struct format {
+    const char *text;          /* as in a schema */
+    enum uva__field_kind kind; /* how values are stored */
+    int32_t width;             /* see struct uva__field */
+    int32_t digits;            /* likewise */
+};
+
+static const struct format FORMATS[] = {
+    {"n", UVA__FIELD_NULL, 0, 0},
+    {"b", UVA__FIELD_BOOL, 0, 0},
+    {"c", UVA__FIELD_INT, 1, 0},
+    {"s", UVA__FIELD_INT, 2, 0},
+    {"i", UVA__FIELD_INT, 4, 0},
+    {"l", UVA__FIELD_INT, 8, 0},
+    {"C", UVA__FIELD_UINT, 1, 0},
+    {"S", UVA__FIELD_UINT, 2, 0},
+    {"I", UVA__FIELD_UINT, 4, 0},
+    {"L", UVA__FIELD_UINT, 8, 0},
+    {"e", UVA__FIELD_HALF, 2, 0},
+    {"f", UVA__FIELD_FLOAT, 4, 0},
+    {"g", UVA__FIELD_DOUBLE, 8, 0},
+    {"d:", UVA__FIELD_DECIMAL, 16, 0},
+    {"u", UVA__FIELD_TEXT, 4, 0},
+    {"U", UVA__FIELD_TEXT, 8, 0},
+    {"z", UVA__FIELD_BYTES, 4, 0},
+    {"Z", UVA__FIELD_BYTES, 8, 0},
+    {"vu", UVA__FIELD_TEXT_VIEW, 0, 0},
+    {"vz", UVA__FIELD_BYTES_VIEW, 0, 0},
+    {"w:", UVA__FIELD_FIXED_BYTES, 0, 0},
+    {"tdD", UVA__FIELD_DATE, 4, 0},
+    {"tdm", UVA__FIELD_DATE, 8, 3},
+    {"tts", UVA__FIELD_TIME, 4, 0},
+    {"ttm", UVA__FIELD_TIME, 4, 3},
+    {"ttu", UVA__FIELD_TIME, 8, 6},
+    {"ttn", UVA__FIELD_TIME, 8, 9},
+    {"tss:", UVA__FIELD_TIMESTAMP, 8, 0},
+    {"tsm:", UVA__FIELD_TIMESTAMP, 8, 3},
+    {"tsu:", UVA__FIELD_TIMESTAMP, 8, 6},
+    {"tsn:", UVA__FIELD_TIMESTAMP, 8, 9},
+    {"tDs", UVA__FIELD_DURATION, 8, 0},
+    {"tDm", UVA__FIELD_DURATION, 8, 3},
+    {"tDu", UVA__FIELD_DURATION, 8, 6},
+    {"tDn", UVA__FIELD_DURATION, 8, 9},
+    {"tiM", UVA__FIELD_MONTHS, 4, 0},
+    {"tiD", UVA__FIELD_DAYS_MS, 8, 3},
+    {"tin", UVA__FIELD_MONTHS_NS, 16, 9},
+    {"+l", UVA__FIELD_LIST, 4, 0},
+    {"+L", UVA__FIELD_LIST, 8, 0},
+    {"+m", UVA__FIELD_LIST, 4, 0},
+    {"+vl", UVA__FIELD_LIST_VIEW, 4, 0},
+    {"+vL", UVA__FIELD_LIST_VIEW, 8, 0},
+    {"+w:", UVA__FIELD_FIXED_LIST, 0, 0},
+    {"+s", UVA__FIELD_STRUCT, 0, 0},
+    {"+ud:", UVA__FIELD_DENSE_UNION, 0, 0},
+    {"+us:", UVA__FIELD_SPARSE_UNION, 0, 0},
+    {"+r", UVA__FIELD_RUNS, 0, 0},
+};
+
+/* What an array of a kind is made of. */
+struct shape {
+    int64_t buffers;  /* of views, at least */
+    int64_t children; /* -1: as the schema says */
+    bool quoted;      /* written as text */
+};
+
+static const struct shape SHAPES[UVA__FIELD_KINDS] = {
+    [UVA__FIELD_NULL] = {0, 0, false},
+    [UVA__FIELD_BOOL] = {2, 0, false},
+    [UVA__FIELD_INT] = {2, 0, false},
+    [UVA__FIELD_UINT] = {2, 0, false},
+    [UVA__FIELD_HALF] = {2, 0, false},
+    [UVA__FIELD_FLOAT] = {2, 0, false},
+    [UVA__FIELD_DOUBLE] = {2, 0, false},
+    [UVA__FIELD_DECIMAL] = {2, 0, false},
+    [UVA__FIELD_DATE] = {2, 0, true},
+    [UVA__FIELD_TIME] = {2, 0, true},
+    [UVA__FIELD_TIMESTAMP] = {2, 0, true},
+    [UVA__FIELD_DURATION] = {2, 0, true},
+    [UVA__FIELD_MONTHS] = {2, 0, true},
+    [UVA__FIELD_DAYS_MS] = {2, 0, true},
+    [UVA__FIELD_MONTHS_NS] = {2, 0, true},
+    [UVA__FIELD_TEXT] = {3, 0, true},
+    [UVA__FIELD_BYTES] = {3, 0, true},
+    [UVA__FIELD_TEXT_VIEW] = {3, 0, true},
+    [UVA__FIELD_BYTES_VIEW] = {3, 0, true},
+    [UVA__FIELD_FIXED_BYTES] = {2, 0, true},
+    [UVA__FIELD_LIST] = {2, 1, false},
+    [UVA__FIELD_LIST_VIEW] = {3, 1, false},
+    [UVA__FIELD_FIXED_LIST] = {1, 1, false},
+    [UVA__FIELD_STRUCT] = {1, -1, false},
+    [UVA__FIELD_DENSE_UNION] = {2, -1, false},
+    [UVA__FIELD_SPARSE_UNION] = {1, -1, false},
+    [UVA__FIELD_RUNS] = {0, 2, false},
+};
+
+/* ---- from the schema ---------------------------------------------------- */
+
+static int field_build(struct uva__field *field,
+                       const struct ArrowSchema *schema, int depth,
+                       struct uva_error *error);
+
+static const struct format *format_find(const char *text)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(FORMATS) / sizeof(*FORMATS); i++) {
+        const char *known = FORMATS[i].text;
+        const size_t size = strlen(known);
+
+        if (known[size - 1] == ':' ? strncmp(text, known, size) == 0
+                                   : strcmp(text, known) == 0)
+            return &FORMATS[i];
+    }
+    return NULL;
+}
+
+static int parameter_error(const struct uva__field *field, const char *format,
+                           struct uva_error *error)
+{
+    return uva_error_set(error, EINVAL,
+                         "column '%s': its type '%.40s' cannot be read; the "
+                         "driver made a mistake",
+                         field->name, format);
+}
+
+/* Reads "precision,scale" or "precision,scale,bits". */
+static bool decimal_read(struct uva__field *field, const char *text)
+{
+    char *end;
+    long scale, bits = 128;
+
+    (void)strtol(text, &end, 10);
+    if (*end != ',')
+        return false;
+    scale = strtol(end + 1, &end, 10);
+    if (*end == ',')
+        bits = strtol(end + 1, &end, 10);
+    field->scale = (int32_t)scale;
+    field->width = (int32_t)(bits / 8);
+    return *end == '\0' && labs(scale) <= UVA__NUMBER_SCALE_MAX &&
+           (bits == 32 || bits == 64 || bits == 128 || bits == 256);
+}
+
+static bool width_read(struct uva__field *field, const char *text)
+{
+    char *end;
+    const long width = strtol(text, &end, 10);
+
+    field->width = (int32_t)width;
+    return end != text && *end == '\0' && width >= 0 && width <= INT32_MAX;
+}
+
+/* Reads the type ids of a union: "0,5". */
+static bool ids_read(struct uva__field *field, const char *text)
+{
+    const char *at = text;
+    int8_t child = 0;
+    char *end;
+
+    memset(field->ids, -1, sizeof(field->ids));
+    while (*at != '\0') {
+        const long id = strtol(at, &end, 10);
+
+        if (end == at || id < 0 || id > 127 || child >= field->n_children)
+            return false;
+        field->ids[id] = child++;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return true;
+}
+
+/* Reads what follows the ':' of a format. */
+static bool parameter_read(struct uva__field *field, const char *text)
+{
+    switch (field->kind) {
+    case UVA__FIELD_DECIMAL:
+        return decimal_read(field, text);
+    case UVA__FIELD_FIXED_BYTES:
+    case UVA__FIELD_FIXED_LIST:
+        return width_read(field, text);
+    case UVA__FIELD_TIMESTAMP:
+        field->zone = uva__calendar_read_zone(text);
+        return true;
+    case UVA__FIELD_DENSE_UNION:
+    case UVA__FIELD_SPARSE_UNION:
+        return ids_read(field, text);
+    default:
+        return true;
+    }
+}
+
+/* A failure leaves the children made so far to uva__field_fini(). */
+static int children_build(struct uva__field *field,
+                          const struct ArrowSchema *schema, int depth,
+                          struct uva_error *error)
+{
+    const size_t count = (size_t)schema->n_children;
+    int code = 0;
+    size_t i;
+
+    field->children = calloc(count > 0 ? count : 1, sizeof(*field->children));
+    if (field->children == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory for the columns");
+    field->n_children = schema->n_children;
+    for (i = 0; i < count && code == 0; i++)
+        code = field_build(&field->children[i], schema->children[i], depth + 1,
+                           error);
+    return code;
+}
+
+static int dictionary_build(struct uva__field *field,
+                            const struct ArrowSchema *schema, int depth,
+                            struct uva_error *error)
+{
+    if (field->kind != UVA__FIELD_INT && field->kind != UVA__FIELD_UINT)
+        return parameter_error(field, schema->format, error);
+    field->dictionary = calloc(1, sizeof(*field->dictionary));
+    if (field->dictionary == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory for the columns");
+    return field_build(field->dictionary, schema->dictionary, depth + 1, error);
+}
+
+static int field_build(struct uva__field *field,
+                       const struct ArrowSchema *schema, int depth,
+                       struct uva_error *error)
+{
+    const struct format *format = format_find(schema->format);
+    int code;
+
+    field->name = schema->name == NULL ? "" : schema->name;
+    if (format == NULL || depth > FIELD_DEPTH_MAX)
+        return uva_error_set(error, ENOTSUP,
+                             "column '%s' has the type '%.40s', which cannot "
+                             "be written as CSV; cast or leave it out in the "
+                             "query",
+                             field->name, schema->format);
+    field->kind = format->kind;
+    field->width = format->width;
+    field->digits = format->digits;
+    field->quoted = SHAPES[format->kind].quoted;
+    if (SHAPES[format->kind].children >= 0 &&
+        SHAPES[format->kind].children != schema->n_children)
+        return parameter_error(field, schema->format, error);
+    code = children_build(field, schema, depth, error);
+    if (code == 0 &&
+        !parameter_read(field, schema->format + strlen(format->text)))
+        code = parameter_error(field, schema->format, error);
+    if (code == 0 && schema->dictionary != NULL)
+        code = dictionary_build(field, schema, depth, error);
+    return code;
+}
+
+int uva__field_init(struct uva__field *field, const struct ArrowSchema *schema,
+                    struct uva_error *error)
+{
+    int code;
+
+    memset(field, 0, sizeof(*field));
+    code = field_build(field, schema, 0, error);
+    if (code != 0)
+        uva__field_fini(field);
+    return code;
+}
+
+void uva__field_fini(struct uva__field *field)
+{
+    int64_t i;
+
+    for (i = 0; i < field->n_children; i++)
+        uva__field_fini(&field->children[i]);
+    free(field->children);
+    if (field->dictionary != NULL)
+        uva__field_fini(field->dictionary);
+    free(field->dictionary);
+    memset(field, 0, sizeof(*field));
+}
+
+/* ---- against an array --------------------------------------------------- */
+
+/* How many values the children must have, if that is known beforehand. */
+static int64_t child_length(const struct uva__field *field,
+                            const struct ArrowArray *array)
+{
+    const int64_t end = array->length + array->offset;
+
+    switch (field->kind) {
+    case UVA__FIELD_STRUCT:
+    case UVA__FIELD_SPARSE_UNION:
+        return end;
+    case UVA__FIELD_FIXED_LIST:
+        return field->width == 0 || end <= INT64_MAX / field->width
+                   ? end * field->width
+                   : INT64_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* Only a bitmap may be missing, and the data of empty strings. */
+static bool buffers_fit(const struct uva__field *field,
+                        const struct ArrowArray *array)
+{
+    const int64_t count = SHAPES[field->kind].buffers;
+    const bool views = field->kind == UVA__FIELD_TEXT_VIEW ||
+                       field->kind == UVA__FIELD_BYTES_VIEW;
+
+    if (views ? array->n_buffers < count : array->n_buffers != count)
+        return false;
+    if (count == 0 || array->length == 0)
+        return true;
+    if (field->kind == UVA__FIELD_DENSE_UNION ||
+        field->kind == UVA__FIELD_SPARSE_UNION)
+        return array->buffers[0] != NULL &&
+               (count < 2 || array->buffers[1] != NULL);
+    return count < 2 || array->buffers[1] != NULL ||
+           (field->kind == UVA__FIELD_FIXED_BYTES && field->width == 0);
+}
+
+static bool field_fits(const struct uva__field *field,
+                       const struct ArrowArray *array)
+{
+    const int64_t least = child_length(field, array);
+    int64_t i;
+
+    if (array->length < 0 || array->offset < 0 ||
+        array->length > INT64_MAX - array->offset ||
+        array->n_children != field->n_children || !buffers_fit(field, array) ||
+        (array->dictionary != NULL) != (field->dictionary != NULL))
+        return false;
+    for (i = 0; i < array->n_children; i++)
+        if (array->children[i]->length < least)
+            return false;
+    return true;
+}
+
+/* Every value must lie in a run: so the last one must end late enough. */
+static bool runs_fit(const struct uva__field *field,
+                     const struct ArrowArray *array)
+{
+    const struct ArrowArray *ends = array->children[0];
+
+    assert(field->kind == UVA__FIELD_RUNS && field->n_children == 2);
+    if (array->length == 0)
+        return true;
+    if (ends->length == 0 || array->children[1]->length < ends->length)
+        return false;
+    return uva__field_load(ends->buffers[1], field->children[0].width,
+                           ends->offset + ends->length - 1) >=
+           array->offset + array->length;
+}
+
+static int fit_error(const struct uva__field *field, struct uva_error *error)
+{
+    return uva_error_set(error, EINVAL,
+                         "column '%s': a batch is not built as the schema "
+                         "says; the driver made a mistake",
+                         field->name);
+}
+
+int uva__field_check(const struct uva__field *field,
+                     const struct ArrowArray *array, struct uva_error *error)
+{
+    int code = field_fits(field, array) ? 0 : fit_error(field, error);
+    int64_t i;
+
+    for (i = 0; i < field->n_children && code == 0; i++)
+        code = uva__field_check(&field->children[i], array->children[i], error);
+    if (code == 0 && field->dictionary != NULL)
+        code = uva__field_check(field->dictionary, array->dictionary, error);
+    if (code == 0 && field->kind == UVA__FIELD_RUNS && !runs_fit(field, array))
+        code = fit_error(field, error);
+    return code;
+}

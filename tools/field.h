@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the values of a column are to be read and written, known from its schema
+ * before the first batch comes. Reading one value is left to cell.h. */
+#ifndef UVA_TOOLS_FIELD_H
+#define UVA_TOOLS_FIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+/* The layouts of Arrow, as far as they are written differently. */
+enum uva__field_kind {
+    UVA__FIELD_NULL, /* has no values */
+    UVA__FIELD_BOOL,
+    UVA__FIELD_INT,         /* of `width` bytes */
+    UVA__FIELD_UINT,        /* of `width` bytes */
+    UVA__FIELD_HALF,        /* 16 bits of floating point */
+    UVA__FIELD_FLOAT,       /* 32 bits */
+    UVA__FIELD_DOUBLE,      /* 64 bits */
+    UVA__FIELD_DECIMAL,     /* of `width` bytes, `scale` */
+    UVA__FIELD_DATE,        /* days, of `width` bytes, or milliseconds of 8 */
+    UVA__FIELD_TIME,        /* of `width` bytes, to `digits` */
+    UVA__FIELD_TIMESTAMP,   /* to `digits`, in `zone` */
+    UVA__FIELD_DURATION,    /* to `digits` */
+    UVA__FIELD_MONTHS,      /* an interval of months */
+    UVA__FIELD_DAYS_MS,     /* of days and milliseconds */
+    UVA__FIELD_MONTHS_NS,   /* of months, days and nanoseconds */
+    UVA__FIELD_TEXT,        /* offsets of `width` bytes, UTF-8 */
+    UVA__FIELD_BYTES,       /* offsets of `width` bytes */
+    UVA__FIELD_TEXT_VIEW,   /* views of 16 bytes, UTF-8 */
+    UVA__FIELD_BYTES_VIEW,  /* views of 16 bytes */
+    UVA__FIELD_FIXED_BYTES, /* of `width` bytes */
+    UVA__FIELD_LIST,        /* offsets of `width` bytes; maps too */
+    UVA__FIELD_LIST_VIEW,   /* offsets and sizes of `width` bytes */
+    UVA__FIELD_FIXED_LIST,  /* `width` values each */
+    UVA__FIELD_STRUCT,
+    UVA__FIELD_DENSE_UNION, /* type ids in `ids`, offsets */
+    UVA__FIELD_SPARSE_UNION,
+    UVA__FIELD_RUNS, /* ends of runs, and their values */
+    UVA__FIELD_KINDS /* how many there are */
+};
+
+/* One column, or a part of one. */
+struct uva__field {
+    enum uva__field_kind kind;   /* how values are stored */
+    bool quoted;                 /* text: JSON has it in quotes */
+    int32_t width;               /* bytes, or values of a fixed list */
+    int32_t scale;               /* of decimals */
+    int32_t digits;              /* after the second: 0, 3, 6 or 9 */
+    int32_t zone;                /* of timestamps, see calendar.h */
+    int8_t ids[128];             /* of unions: the child of a type id, or -1 */
+    const char *name;            /* borrows from the schema; "" if none */
+    int64_t n_children;          /* of lists, structs, unions, runs */
+    struct uva__field *children; /* owns; an array */
+    struct uva__field *dictionary; /* owns; set: this one holds indexes */
+};
+
+/* Fills `field` from `schema`, which must outlive it. 0; EINVAL for a schema
+ * that makes no sense; ENOTSUP for what cannot be written as text; ENOMEM. The
+ * error names the column. On failure there is nothing to free. Thread: any. */
+UVA_MUST_CHECK int uva__field_init(struct uva__field *field,
+                                   const struct ArrowSchema *schema,
+                                   struct uva_error *error);
+
+/* Frees what `field` owns. Thread: any. */
+void uva__field_fini(struct uva__field *field);
+
+/* Reads the integer of `width` bytes at place `at`. Copies it out, because
+ * buffers are aligned as a rule, not by law. Thread: any. */
+static inline int64_t uva__field_load(const void *data, int32_t width,
+                                      int64_t at)
+{
+    const char *from = (const char *)data + width * at;
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+
+    switch (width) {
+    case 1:
+        memcpy(&i8, from, sizeof(i8));
+        return i8;
+    case 2:
+        memcpy(&i16, from, sizeof(i16));
+        return i16;
+    case 4:
+        memcpy(&i32, from, sizeof(i32));
+        return i32;
+    default:
+        memcpy(&i64, from, sizeof(i64));
+        return i64;
+    }
+}
+
+/* Looks whether `array` is built as `field` says, so that values can be read
+ * without looking again. 0; EINVAL names the column. Thread: any. */
+UVA_MUST_CHECK int uva__field_check(const struct uva__field *field,
+                                    const struct ArrowArray *array,
+                                    struct uva_error *error);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command uvarrow: finds the sub-command and runs it. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "report.h"
+
+/* A sub-command. */
+struct command {
+    const char *name;         /* the first argument */
+    const char *purpose;      /* for --help */
+    int (*main)(char **args); /* as in commands.h */
+};
+
+static const struct command COMMANDS[] = {
+    {"query", "run a query through an ADBC driver, write CSV", uva__query_main},
+    {"stall", "measure how long a query holds up a loop", uva__stall_main},
+};
+
+#define COMMANDS_COUNT (sizeof(COMMANDS) / sizeof(*COMMANDS))
+
+static int help(void)
+{
+    size_t i;
+
+    printf("Usage: uvarrow COMMAND [OPTION]... [ARGUMENT]...\n\n");
+    for (i = 0; i < COMMANDS_COUNT; i++)
+        printf("  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].purpose);
+    printf("\nuvarrow COMMAND --help explains one. uvarrow --version says "
+           "which this is.\n");
+    return UVA__EXIT_OK;
+}
+
+static int version(void)
+{
+    const unsigned number = uva_version();
+
+    printf("uvarrow %u.%u.%u\n", number >> 16, number >> 8 & 255, number & 255);
+    return UVA__EXIT_OK;
+}
+
+static int unknown(const char *name)
+{
+    struct uva_error error;
+
+    if (name == NULL)
+        uva_error_set(&error, EINVAL, "no command; see uvarrow --help");
+    else
+        uva_error_set(&error, EINVAL,
+                      "there is no command '%s'; see uvarrow --help", name);
+    return uva__report_error(&error, UVA__EXIT_USAGE);
+}
+
+/* A standard descriptor that is closed would be given to the next file opened,
+ * and then be written to by mistake. Nothing can be written to its stand-in. */
+static void fill_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    size_t i;
+
+    fill_descriptors();
+    (void)signal(SIGPIPE, SIG_IGN); /* the write says so too */
+    if (name != NULL && strcmp(name, "--help") == 0)
+        return help();
+    if (name != NULL && strcmp(name, "--version") == 0)
+        return version();
+    for (i = 0; name != NULL && i < COMMANDS_COUNT; i++)
+        if (strcmp(name, COMMANDS[i].name) == 0)
+            return COMMANDS[i].main(argv + 2);
+    return unknown(name);
+}

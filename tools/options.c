@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options may stand before and after the query; "--" ends them. A value may
+ * follow as an argument of its own or behind a '='. */
+#include "options.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The options, by number. */
+enum name {
+    NAME_DRIVER,
+    NAME_ENTRYPOINT,
+    NAME_URI,
+    NAME_OUTPUT,
+    NAME_OPTION,
+    NAME_CONNECTION_OPTION,
+    NAME_STATEMENT_OPTION,
+    NAME_LAST_WITH_VALUE = NAME_STATEMENT_OPTION,
+    NAME_QUIET,
+    NAME_HELP,
+    NAME_SYNC,
+    NAME_ASYNC,
+    NAMES
+};
+
+static const char *const TEXTS[NAMES] = {
+    [NAME_DRIVER] = "--driver",
+    [NAME_ENTRYPOINT] = "--entrypoint",
+    [NAME_URI] = "--uri",
+    [NAME_OUTPUT] = "--output",
+    [NAME_OPTION] = "--option",
+    [NAME_CONNECTION_OPTION] = "--connection-option",
+    [NAME_STATEMENT_OPTION] = "--statement-option",
+    [NAME_QUIET] = "--quiet",
+    [NAME_HELP] = "--help",
+    [NAME_SYNC] = "--sync",
+    [NAME_ASYNC] = "--async",
+};
+
+/* The option that `arg` names, with `value` behind its '=' or NULL; NAMES for
+ * one that is unknown. */
+static enum name name_find(const char *arg, const char **value)
+{
+    int name;
+
+    *value = NULL;
+    for (name = 0; name < NAMES; name++) {
+        const size_t size = strlen(TEXTS[name]);
+
+        if (strncmp(arg, TEXTS[name], size) != 0)
+            continue;
+        if (arg[size] == '=')
+            *value = arg + size + 1;
+        if (arg[size] == '=' || arg[size] == '\0')
+            break;
+    }
+    return (enum name)name;
+}
+
+static bool name_is_known(const struct uva__options *options, enum name name)
+{
+    switch (name) {
+    case NAME_OUTPUT:
+    case NAME_QUIET:
+        return options->set == UVA__OPTIONS_OUTPUT;
+    case NAME_SYNC:
+    case NAME_ASYNC:
+        return options->set == UVA__OPTIONS_RUNS;
+    default:
+        return name != NAMES;
+    }
+}
+
+/* Keeps a "KEY=VALUE". */
+static int setting_add(struct uva__options *options,
+                       enum uva__setting_place place, const char *text,
+                       struct uva_error *error)
+{
+    const char *equals = strchr(text, '=');
+    struct uva__setting *setting = &options->settings[options->n_settings];
+
+    if (equals == NULL || equals == text)
+        return uva_error_set(error, EINVAL,
+                             "'%s' is no setting; write it as KEY=VALUE", text);
+    if (options->n_settings == UVA__OPTIONS_SETTINGS)
+        return uva_error_set(error, EINVAL, "more than %d settings",
+                             UVA__OPTIONS_SETTINGS);
+    setting->key = calloc((size_t)(equals - text) + 1, 1);
+    if (setting->key == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    memcpy(setting->key, text, (size_t)(equals - text));
+    setting->place = place;
+    setting->value = equals + 1;
+    options->n_settings++;
+    return 0;
+}
+
+static int value_set(struct uva__options *options, enum name name,
+                     const char *value, struct uva_error *error)
+{
+    assert(value != NULL);
+    switch (name) {
+    case NAME_DRIVER:
+        options->driver = value;
+        return 0;
+    case NAME_ENTRYPOINT:
+        options->entrypoint = value;
+        return 0;
+    case NAME_URI:
+        options->uri = value;
+        return 0;
+    case NAME_OUTPUT:
+        options->output = value;
+        return 0;
+    case NAME_OPTION:
+        return setting_add(options, UVA__SETTING_DATABASE, value, error);
+    case NAME_CONNECTION_OPTION:
+        return setting_add(options, UVA__SETTING_CONNECTION, value, error);
+    default:
+        return setting_add(options, UVA__SETTING_STATEMENT, value, error);
+    }
+}
+
+static void flag_set(struct uva__options *options, enum name name)
+{
+    options->quiet |= name == NAME_QUIET;
+    options->help |= name == NAME_HELP;
+    options->sync_only |= name == NAME_SYNC;
+    options->async_only |= name == NAME_ASYNC;
+}
+
+/* Reads the option at `*args`, and steps over its value. */
+static int option_read(struct uva__options *options, char ***args,
+                       struct uva_error *error)
+{
+    const char *value;
+    const enum name name = name_find(**args, &value);
+
+    if (!name_is_known(options, name))
+        return uva_error_set(error, EINVAL,
+                             "there is no option '%s'; see --help", **args);
+    if (name > NAME_LAST_WITH_VALUE) {
+        if (value != NULL)
+            return uva_error_set(error, EINVAL, "%s takes no value",
+                                 TEXTS[name]);
+        flag_set(options, name);
+        return 0;
+    }
+    if (value == NULL) {
+        value = (*args)[1];
+        if (value == NULL)
+            return uva_error_set(error, EINVAL, "%s needs a value behind it",
+                                 TEXTS[name]);
+        ++*args;
+    }
+    return value_set(options, name, value, error);
+}
+
+static int options_read(struct uva__options *options, char **args,
+                        struct uva_error *error)
+{
+    bool ended = false;
+    int code = 0;
+
+    for (; *args != NULL && code == 0; args++) {
+        if (!ended && strcmp(*args, "--") == 0)
+            ended = true;
+        else if (!ended && (*args)[0] == '-' && (*args)[1] != '\0')
+            code = option_read(options, &args, error);
+        else if (options->sql == NULL)
+            options->sql = *args;
+        else
+            code = uva_error_set(error, EINVAL,
+                                 "more than one query; put it in quotes");
+    }
+    return code;
+}
+
+int uva__options_init(struct uva__options *options, char **args,
+                      enum uva__options_set set, struct uva_error *error)
+{
+    int code;
+
+    *options =
+        (struct uva__options){.set = set, .entrypoint = "AdbcDriverInit"};
+    code = options_read(options, args, error);
+    if (code != 0 || options->help)
+        return code;
+    if (options->driver == NULL)
+        return uva_error_set(error, EINVAL,
+                             "no driver; give the path of an ADBC driver with "
+                             "--driver");
+    if (options->sql == NULL)
+        return uva_error_set(error, EINVAL,
+                             "no query; give it as the last argument, in "
+                             "quotes");
+    return 0;
+}
+
+void uva__options_fini(struct uva__options *options)
+{
+    size_t i;
+
+    for (i = 0; i < options->n_settings; i++)
+        free(options->settings[i].key);
+    options->n_settings = 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvarrow query: a query in, CSV out.
+ *
+ * Happy path:  open sink -> stream starts -> schema: header written ->
+ *              (batch: lines written)* -> done -> sink written and closed ->
+ *              handles closed -> runtime detached -> summary.
+ * What can fail: the driver, the database, the query (exit code 2, before the
+ *              schema came; 1 later); the sink. If the reader of a pipe goes
+ *              away, that is no failure: it has seen enough.
+ * On cancel:   the first Ctrl-C cancels the stream; what is on its way is still
+ *              written, so the output ends with a whole line. The second one
+ *              waits for nothing. */
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "driver.h"
+#include "heartbeat.h"
+#include "lines.h"
+#include "options.h"
+#include "report.h"
+#include "sink.h"
+#include "uvarrow/uvarrow.h"
+
+#define PROGRESS_MS 100
+
+static const char HELP[] =
+    "Usage: uvarrow query --driver PATH [OPTION]... SQL\n"
+    "\n"
+    "Runs SQL through an ADBC driver and writes the rows as CSV.\n"
+    "\n"
+    "  --driver PATH              shared library of the driver\n"
+    "  --entrypoint NAME          its first function (AdbcDriverInit)\n"
+    "  --uri URI                  of the database\n"
+    "  --option KEY=VALUE         sets something on the database\n"
+    "  --connection-option K=V    the same on the connection\n"
+    "  --statement-option K=V     the same on the statement\n"
+    "  --output FILE              writes there, not to standard output\n"
+    "  --quiet                    no progress, no summary\n"
+    "\n"
+    "CSV is that of RFC 4180, with plain newlines. NULL is an empty field, an\n"
+    "empty string \"\". Binary is hexadecimal, nested values are JSON.\n"
+    "\n"
+    "Exit codes: 0 done, or the reader stopped; 1 failed half-way; 2 wrong\n"
+    "path, driver, database, query or option; 130 after Ctrl-C.\n";
+
+/* One run of the command. */
+struct query {
+    struct uva__options options;    /* owns */
+    uv_loop_t loop;                 /* all of the below is on it */
+    struct uva_runtime *runtime;    /* owns, until closed */
+    struct uva_stream *stream;      /* owns a hold, until done */
+    struct uva__sink sink;          /* where the CSV goes */
+    struct uva__heartbeat heart;    /* how late the loop was */
+    uv_timer_t progress;            /* shows the line of progress */
+    uv_signal_t interrupt;          /* Ctrl-C */
+    uv_signal_t terminate;          /* SIGTERM, treated alike */
+    struct uva__tally tally;        /* what was written */
+    struct uva_runtime_stats stats; /* of the runtime, at its end */
+    struct uva_error error;         /* code 0: none */
+    bool has_begun;                 /* the schema came */
+    bool reader_gone;               /* nobody reads what we write */
+    int signal;                     /* that told us to stop, or 0 */
+};
+
+/* ---- the stream --------------------------------------------------------- */
+
+static int query_on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct query *q = ctx;
+    const char *header = uva__lines_header(info->schema);
+
+    assert(!q->has_begun);
+    q->has_begun = true;
+    q->tally.bytes = (int64_t)strlen(header);
+    return uva__sink_write(&q->sink, header, strlen(header), NULL);
+}
+
+static int query_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct query *q = ctx;
+    const struct uva__lines lines = uva__lines_read(&batch->data.array);
+    const int code =
+        uva__sink_write(&q->sink, lines.data, lines.size, &batch->data);
+
+    if (code != 0)
+        return code;
+    q->tally.rows += lines.rows;
+    q->tally.bytes += (int64_t)lines.size;
+    q->tally.batches++;
+    return uva__sink_is_full(&q->sink) ? EAGAIN : 0;
+}
+
+static void query_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct query *q = ctx;
+
+    assert(q->stream != NULL);
+    if (outcome->end == UVA_END_FAILED || outcome->end == UVA_END_REJECTED)
+        q->error = outcome->error;
+    uva_stream_release(q->stream);
+    q->stream = NULL;
+    uva__sink_close(&q->sink);
+}
+
+/* ---- the sink ----------------------------------------------------------- */
+
+static void query_on_room(void *ctx)
+{
+    struct query *q = ctx;
+
+    if (q->stream != NULL)
+        uva_stream_resume(q->stream);
+}
+
+static void query_on_failed(void *ctx, int code)
+{
+    struct query *q = ctx;
+
+    if (code == EPIPE)
+        q->reader_gone = true;
+    else if (q->error.code == 0)
+        uva_error_set(&q->error, code, "cannot write: %s", uv_strerror(-code));
+    if (q->stream != NULL)
+        uva_stream_cancel(q->stream, 0, "the output is closed");
+}
+
+static void query_on_detached(void *ctx)
+{
+    struct query *q = ctx;
+
+    uva_runtime_get_stats(q->runtime, &q->stats);
+}
+
+/* Nothing is left to do: closes all that keeps the loop going. */
+static void query_on_sink_closed(void *ctx)
+{
+    struct query *q = ctx;
+
+    assert(q->stream == NULL);
+    q->tally.end_ns = uv_hrtime();
+    uva__heartbeat_stop(&q->heart);
+    uv_close((uv_handle_t *)&q->progress, NULL);
+    uv_close((uv_handle_t *)&q->interrupt, NULL);
+    uv_close((uv_handle_t *)&q->terminate, NULL);
+    (void)uva_runtime_close(q->runtime, 0, query_on_detached, q);
+}
+
+/* ---- the user ----------------------------------------------------------- */
+
+static void query_on_signal(uv_signal_t *handle, int signal)
+{
+    struct query *q = handle->data;
+
+    if (q->signal != 0) {
+        uva__sink_abandon(&q->sink);
+        _exit(UVA__EXIT_SIGNAL + signal);
+    }
+    q->signal = signal;
+    if (q->stream != NULL)
+        uva_stream_cancel(q->stream, 0, "interrupted");
+}
+
+static void query_on_progress(uv_timer_t *timer)
+{
+    const struct query *q = timer->data;
+
+    uva__report_progress(&q->tally);
+}
+
+static bool query_shows_progress(const struct query *q)
+{
+    return !q->options.quiet && !q->sink.is_tty &&
+           uv_guess_handle(STDERR_FILENO) == UV_TTY;
+}
+
+static void query_watch(struct query *q)
+{
+    (void)uv_timer_init(&q->loop, &q->progress);
+    (void)uv_signal_init(&q->loop, &q->interrupt);
+    (void)uv_signal_init(&q->loop, &q->terminate);
+    q->progress.data = q->interrupt.data = q->terminate.data = q;
+    (void)uv_signal_start(&q->interrupt, query_on_signal, SIGINT);
+    (void)uv_signal_start(&q->terminate, query_on_signal, SIGTERM);
+    if (query_shows_progress(q))
+        (void)uv_timer_start(&q->progress, query_on_progress, PROGRESS_MS,
+                             PROGRESS_MS);
+    uva__heartbeat_start(&q->heart, &q->loop);
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static int query_start_stream(struct query *q)
+{
+    struct uva_blocking_source source = {0};
+    struct uva_map map = {0};
+
+    if (uva__driver_source(&q->options, &source) != 0)
+        return uva_error_set(&q->error, ENOMEM, "out of memory");
+    q->stream = uva_stream_from_blocking_cpu(q->runtime, NULL, &source);
+    if (uva__lines_map(&map) != 0)
+        return uva_error_set(&q->error, ENOMEM, "out of memory");
+    (void)uva_stream_map(q->stream, &map);
+    return uva_stream_for_each(
+        q->stream,
+        &(struct uva_consumer){.on_schema = query_on_schema,
+                               .on_batch = query_on_batch,
+                               .on_done = query_on_done,
+                               .ctx = q},
+        &q->error);
+}
+
+static void query_start(struct query *q)
+{
+    const struct uva__sink_events events = {.on_room = query_on_room,
+                                            .on_failed = query_on_failed,
+                                            .on_closed = query_on_sink_closed,
+                                            .ctx = q};
+
+    if (uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
+        return;
+    if (uva__sink_open(&q->sink, &q->loop, q->options.output, &events,
+                       &q->error) != 0) {
+        (void)uva_runtime_close(q->runtime, 0, NULL, NULL);
+        return;
+    }
+    query_watch(q);
+    q->tally.begin_ns = uv_hrtime();
+    if (query_start_stream(q) != 0) {
+        uva_stream_release(q->stream);
+        q->stream = NULL;
+        uva__sink_close(&q->sink);
+    }
+}
+
+static const char *query_ending(const struct query *q)
+{
+    if (q->signal != 0)
+        return "interrupted";
+    if (q->error.code != 0)
+        return "failed";
+    return q->reader_gone ? "the reader stopped" : "complete";
+}
+
+static int query_finish(struct query *q)
+{
+    int exit_code = UVA__EXIT_OK;
+
+    if (query_shows_progress(q))
+        uva__report_wipe();
+    if (q->error.code != 0 && q->signal == 0)
+        exit_code = uva__report_error(
+            &q->error, q->has_begun ? UVA__EXIT_FAILED : UVA__EXIT_USAGE);
+    if (q->signal != 0)
+        exit_code = UVA__EXIT_SIGNAL + q->signal;
+    if (!q->options.quiet && exit_code != UVA__EXIT_USAGE)
+        uva__report_summary(query_ending(q), &q->tally, q->heart.max_ns,
+                            (uint64_t)q->stats.hold_max_ns);
+    if (q->stats.calls_stuck > 0)
+        _exit(exit_code); /* the driver is still at work: do not tidy up */
+    return exit_code;
+}
+
+static int query_run(struct query *q)
+{
+    int code = uv_loop_init(&q->loop);
+
+    if (code != 0) {
+        uva_error_set(&q->error, -code, "no event loop: %s", uv_strerror(code));
+        return uva__report_error(&q->error, UVA__EXIT_FAILED);
+    }
+    query_start(q);
+    (void)uv_run(&q->loop, UV_RUN_DEFAULT);
+    code = uv_loop_close(&q->loop);
+    if (code != 0 && q->error.code == 0)
+        uva_error_set(&q->error, -code, "the loop does not close: %s",
+                      uv_strerror(code));
+    return query_finish(q);
+}
+
+int uva__query_main(char **args)
+{
+    struct query q = {0};
+    int exit_code = UVA__EXIT_OK;
+
+    if (uva__options_init(&q.options, args, UVA__OPTIONS_OUTPUT, &q.error) != 0)
+        exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
+    else if (q.options.help)
+        fputs(HELP, stdout);
+    else
+        exit_code = query_run(&q);
+    uva__options_fini(&q.options);
+    return exit_code;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers are written for people: with commas, in sensible units. */
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "number.h"
+
+#define REPORT_WIPE "\r\033[K"
+
+struct uva__figure uva__report_figure(int64_t value)
+{
+    struct uva__figure figure;
+    char digits[32];
+    const char *end = uva__number_put_int(digits, value < 0 ? 0 : value);
+    const size_t size = (size_t)(end - digits);
+    char *at = figure.text;
+    size_t i;
+
+    for (i = 0; i < size; i++) {
+        *at++ = digits[i];
+        if ((size - i) % 3 == 1 && i + 1 < size)
+            *at++ = ',';
+    }
+    *at = '\0';
+    return figure;
+}
+
+static double seconds_of(const struct uva__tally *tally)
+{
+    const uint64_t end = tally->end_ns != 0 ? tally->end_ns : uv_hrtime();
+    const uint64_t spent = end - tally->begin_ns;
+
+    return spent == 0 ? 1e-9 : (double)spent / 1e9;
+}
+
+static double megabytes(int64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+int uva__report_error(const struct uva_error *error, int exit_code)
+{
+    char line[sizeof(error->message)];
+    size_t i;
+
+    for (i = 0; error->message[i] != '\0'; i++)
+        line[i] =
+            (unsigned char)error->message[i] < ' ' ? ' ' : error->message[i];
+    line[i] = '\0';
+    if (i == 0)
+        (void)snprintf(line, sizeof(line), "it failed: %s",
+                       strerror(error->code));
+    fprintf(stderr, "uvarrow: %s\n", line);
+    return exit_code;
+}
+
+void uva__report_progress(const struct uva__tally *tally)
+{
+    const double seconds = seconds_of(tally);
+    const int64_t rate = (int64_t)((double)tally->rows / seconds);
+
+    fprintf(stderr,
+            REPORT_WIPE "%s rows  %s batches  %.1f MB  %s rows/s  %.1f MB/s",
+            uva__report_figure(tally->rows).text,
+            uva__report_figure(tally->batches).text, megabytes(tally->bytes),
+            uva__report_figure(rate).text, megabytes(tally->bytes) / seconds);
+}
+
+void uva__report_wipe(void)
+{
+    fputs(REPORT_WIPE, stderr);
+}
+
+void uva__report_summary(const char *ending, const struct uva__tally *tally,
+                         uint64_t late_max_ns, uint64_t hold_max_ns)
+{
+    const double seconds = seconds_of(tally);
+    const int64_t rate = (int64_t)((double)tally->rows / seconds);
+
+    fprintf(stderr,
+            "uvarrow: %s: %s rows in %s %s, %.1f MB in %.2f s "
+            "(%s rows/s, %.1f MB/s); the loop was held up %.1f ms at most, by "
+            "the stream %.1f ms\n",
+            ending, uva__report_figure(tally->rows).text,
+            uva__report_figure(tally->batches).text,
+            tally->batches == 1 ? "batch" : "batches", megabytes(tally->bytes),
+            seconds, uva__report_figure(rate).text,
+            megabytes(tally->bytes) / seconds, (double)late_max_ns / 1e6,
+            (double)hold_max_ns / 1e6);
+}

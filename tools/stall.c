@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvarrow stall: the same query, pulled on the loop thread and pulled through
+ * uvarrow, and what a timer that wants to fire every millisecond felt of it.
+ *
+ * Happy path:  for each of the two: heart beats -> query opened -> (batch
+ * turned into CSV, thrown away)* -> end -> heart stopped -> line printed. What
+ * can fail: as in query; the first error ends the command. On cancel:   there
+ * is none; Ctrl-C ends the program.
+ *
+ * The pull on the loop thread is done as kindly as can be: one batch in each
+ * turn of the loop, so that timers get their chance in between. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "csv.h"
+#include "driver.h"
+#include "heartbeat.h"
+#include "lines.h"
+#include "options.h"
+#include "report.h"
+#include "uvarrow/uvarrow.h"
+
+static const char HELP[] =
+    "Usage: uvarrow stall --driver PATH [OPTION]... SQL\n"
+    "\n"
+    "Runs SQL twice: with every call made on the thread of a libuv loop, one\n"
+    "batch a turn, and through uvarrow. Turns the rows into CSV both times "
+    "and\n"
+    "prints how late a 1 ms timer on the loop was.\n"
+    "\n"
+    "  --sync, --async            only the first, only the second\n"
+    "  --driver, --entrypoint, --uri, --option, --connection-option and\n"
+    "  --statement-option         as in uvarrow query\n";
+
+/* One of the two runs. */
+struct run {
+    const struct uva__options *options; /* borrows */
+    uv_loop_t loop;                     /* one of its own */
+    struct uva__heartbeat heart;        /* what the timer felt */
+    struct uva__tally tally;            /* how much was read */
+    struct uva_error error;             /* code 0: none */
+    bool stuck;                         /* the driver has not come back */
+
+    struct uva_blocking_source source; /* sync: owns, through free_ctx */
+    uv_idle_t idle;                    /* sync: a turn of the loop */
+    struct ArrowArrayStream rows;      /* sync: owns */
+    struct ArrowSchema schema;         /* sync: owns */
+    struct uva__csv csv;               /* sync: owns */
+    struct uva__text text;             /* sync: owns; of the last batch */
+
+    struct uva_runtime *runtime; /* async: owns, until closed */
+};
+
+static int run_begin(struct run *run)
+{
+    const int code = uv_loop_init(&run->loop);
+
+    if (code != 0)
+        return uva_error_set(&run->error, -code, "no event loop: %s",
+                             uv_strerror(code));
+    uva__heartbeat_start(&run->heart, &run->loop);
+    run->tally.begin_ns = uv_hrtime();
+    return 0;
+}
+
+static void run_stop(struct run *run)
+{
+    run->tally.end_ns = uv_hrtime();
+    uva__heartbeat_stop(&run->heart);
+}
+
+static void run_end(struct run *run)
+{
+    const int code = uv_loop_close(&run->loop);
+
+    if (code != 0 && run->error.code == 0)
+        uva_error_set(&run->error, -code, "the loop does not close: %s",
+                      uv_strerror(code));
+}
+
+static void run_count(struct run *run, int64_t rows, size_t bytes)
+{
+    run->tally.rows += rows;
+    run->tally.bytes += (int64_t)bytes;
+    run->tally.batches++;
+}
+
+/* ---- on the loop thread ------------------------------------------------- */
+
+static int sync_error(struct run *run, int code, const char *what)
+{
+    const char *why = run->rows.get_last_error(&run->rows);
+
+    return uva_error_set(&run->error, code, "%s: %s", what,
+                         why == NULL ? strerror(code) : why);
+}
+
+static int sync_open(struct run *run)
+{
+    int code = run->source.open(run->source.ctx, &run->rows, &run->error);
+
+    if (code != 0)
+        return code;
+    code = run->rows.get_schema(&run->rows, &run->schema);
+    if (code != 0)
+        return sync_error(run, code, "the driver gives no schema");
+    return uva__csv_init(&run->csv, &run->schema, &run->error);
+}
+
+/* Reads one batch; `more` says whether there was one. */
+static int sync_step(struct run *run, bool *more)
+{
+    struct ArrowArray array = {0};
+    int code = run->rows.get_next(&run->rows, &array);
+
+    if (code != 0)
+        return sync_error(run, code, "the query fails");
+    *more = array.release != NULL;
+    if (!*more)
+        return 0;
+    run->text.size = 0;
+    code = uva__csv_put_rows(&run->csv, &array, &run->text, &run->error);
+    run_count(run, array.length, run->text.size);
+    array.release(&array);
+    return code;
+}
+
+static void sync_on_idle(uv_idle_t *idle)
+{
+    struct run *run = idle->data;
+    bool more = true;
+    int code = 0;
+
+    assert(run->error.code == 0);
+    if (run->schema.release == NULL)
+        code = sync_open(run);
+    else
+        code = sync_step(run, &more);
+    if (code == 0 && more)
+        return;
+    uv_close((uv_handle_t *)idle, NULL);
+    run_stop(run);
+}
+
+static void sync_free(struct run *run)
+{
+    uva__text_fini(&run->text);
+    uva__csv_fini(&run->csv);
+    uva_schema_release(&run->schema);
+    if (run->rows.release != NULL)
+        run->rows.release(&run->rows);
+    run->source.free_ctx(run->source.ctx);
+}
+
+static void sync_run(struct run *run)
+{
+    if (run_begin(run) != 0)
+        return;
+    if (uva__driver_source(run->options, &run->source) == 0) {
+        (void)uv_idle_init(&run->loop, &run->idle);
+        run->idle.data = run;
+        (void)uv_idle_start(&run->idle, sync_on_idle);
+        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+        sync_free(run);
+    } else {
+        uva_error_set(&run->error, ENOMEM, "out of memory");
+        run_stop(run);
+        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    }
+    run_end(run);
+}
+
+/* ---- through uvarrow ---------------------------------------------------- */
+
+static int async_on_batch(void *ctx, struct uva_batch *batch)
+{
+    const struct uva__lines lines = uva__lines_read(&batch->data.array);
+
+    run_count(ctx, lines.rows, lines.size);
+    return 0;
+}
+
+static void async_on_detached(void *ctx)
+{
+    struct run *run = ctx;
+    struct uva_runtime_stats stats;
+
+    uva_runtime_get_stats(run->runtime, &stats);
+    run->stuck = stats.calls_stuck > 0;
+}
+
+static void async_stop(struct run *run)
+{
+    run_stop(run);
+    (void)uva_runtime_close(run->runtime, 0, async_on_detached, run);
+}
+
+static void async_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct run *run = ctx;
+
+    if (outcome->end != UVA_END_COMPLETE)
+        run->error = outcome->error;
+    async_stop(run);
+}
+
+static int async_start(struct run *run)
+{
+    struct uva_blocking_source source = {0};
+    struct uva_map map = {0};
+    struct uva_stream *stream;
+    int code;
+
+    if (uva__driver_source(run->options, &source) != 0)
+        return uva_error_set(&run->error, ENOMEM, "out of memory");
+    stream = uva_stream_from_blocking_cpu(run->runtime, NULL, &source);
+    code = uva__lines_map(&map);
+    if (code == 0) {
+        (void)uva_stream_map(stream, &map);
+        code = uva_stream_for_each(
+            stream,
+            &(struct uva_consumer){.on_batch = async_on_batch,
+                                   .on_done = async_on_done,
+                                   .ctx = run},
+            &run->error);
+    } else {
+        uva_error_set(&run->error, code, "out of memory");
+    }
+    uva_stream_release(stream);
+    return code;
+}
+
+static void async_run(struct run *run)
+{
+    if (run_begin(run) != 0)
+        return;
+    if (uva_runtime_open(&run->loop, NULL, &run->runtime, &run->error) != 0)
+        run_stop(run);
+    else if (async_start(run) != 0)
+        async_stop(run);
+    (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    run_end(run);
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static void print_head(void)
+{
+    printf("%-20s%12s%10s%10s%11s%11s%12s\n", "", "rows", "seconds", "beats",
+           "late p50", "late p99", "late max");
+}
+
+static void print_run(const char *name, const struct run *run)
+{
+    const double seconds =
+        (double)(run->tally.end_ns - run->tally.begin_ns) / 1e9;
+
+    printf("%-20s%12s%10.2f%10llu%8.2f ms%8.2f ms%9.2f ms\n", name,
+           uva__report_figure(run->tally.rows).text, seconds,
+           (unsigned long long)run->heart.beats,
+           (double)uva__heartbeat_quantile_ns(&run->heart, 0.5) / 1e6,
+           (double)uva__heartbeat_quantile_ns(&run->heart, 0.99) / 1e6,
+           (double)run->heart.max_ns / 1e6);
+    (void)fflush(stdout);
+}
+
+/* Prints a line of the table, with its head if it is the first. */
+static int stall_one(const struct uva__options *options, const char *name,
+                     void (*how)(struct run *run), bool is_first)
+{
+    struct run run = {.options = options};
+    int exit_code = UVA__EXIT_OK;
+
+    how(&run);
+    if (run.error.code != 0)
+        exit_code = uva__report_error(&run.error, run.tally.batches > 0
+                                                      ? UVA__EXIT_FAILED
+                                                      : UVA__EXIT_USAGE);
+    if (exit_code == UVA__EXIT_OK && is_first)
+        print_head();
+    if (exit_code == UVA__EXIT_OK)
+        print_run(name, &run);
+    if (run.stuck)
+        _exit(exit_code); /* the driver is still at work: do not tidy up */
+    return exit_code;
+}
+
+static int stall_both(const struct uva__options *options)
+{
+    int exit_code = UVA__EXIT_OK;
+
+    if (!options->async_only)
+        exit_code = stall_one(options, "on the loop thread", sync_run, true);
+    if (!options->sync_only && exit_code == UVA__EXIT_OK)
+        exit_code = stall_one(options, "through uvarrow", async_run,
+                              options->async_only);
+    return exit_code;
+}
+
+int uva__stall_main(char **args)
+{
+    struct uva__options options;
+    struct uva_error error = {0};
+    int exit_code = UVA__EXIT_OK;
+
+    if (uva__options_init(&options, args, UVA__OPTIONS_RUNS, &error) != 0)
+        exit_code = uva__report_error(&error, UVA__EXIT_USAGE);
+    else if (options.help)
+        fputs(HELP, stdout);
+    else
+        exit_code = stall_both(&options);
+    uva__options_fini(&options);
+    return exit_code;
+}
