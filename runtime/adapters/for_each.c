@@ -19,40 +19,40 @@
 #include "uvarrow/arrow.h"
 
 struct for_each {
-    struct uva__receiver consumer; /* first */
+    struct uva__receiver receiver; /* first */
     struct uva_consumer user;      /* whom to call */
     bool paused;                   /* on_batch said EAGAIN */
     char *metadata;                /* owns: of the batch that comes again */
     size_t metadata_size;          /* of that */
 };
 
-static struct for_each *for_each_of(struct uva__receiver *consumer)
+static struct for_each *for_each_of(struct uva__receiver *receiver)
 {
-    return uva__container_of(consumer, struct for_each, consumer);
+    return uva__container_of(receiver, struct for_each, receiver);
 }
 
 static struct for_each *for_each_at(struct uva_stream *stream)
 {
     return uva__container_of(stream->terminal, struct for_each,
-                             consumer.terminal);
+                             receiver.terminal);
 }
 
-static int for_each_schema(struct uva__receiver *consumer)
+static int for_each_schema(struct uva__receiver *receiver)
 {
-    struct uva_consumer *user = &for_each_of(consumer)->user;
+    struct uva_consumer *user = &for_each_of(receiver)->user;
     int code = 0;
 
     if (user->on_schema != NULL)
         code = uva__status_positive(
-            user->on_schema(user->ctx, &consumer->stream->loop.info));
+            user->on_schema(user->ctx, &receiver->stream->loop.info));
     if (code == 0)
-        uva__receiver_request(consumer);
+        uva__receiver_request(receiver);
     return code;
 }
 
 static void metadata_drop(struct for_each *f)
 {
-    uva__memory_free(&f->consumer.stream->hub->allocator, f->metadata,
+    uva__memory_free(&f->receiver.stream->hub->allocator, f->metadata,
                      f->metadata_size);
     f->metadata = NULL;
     f->metadata_size = 0;
@@ -61,15 +61,15 @@ static void metadata_drop(struct for_each *f)
 /* The batch was accepted, whatever of its data is left. */
 static void batch_accepted(struct for_each *f)
 {
-    uva_array_release(&f->consumer.batch.data);
+    uva_array_release(&f->receiver.batch.data);
     metadata_drop(f);
-    f->consumer.delivered++;
+    f->receiver.delivered++;
 }
 
 /* The same batch will come again: its metadata must last until then. */
 static void batch_kept(struct for_each *f)
 {
-    struct uva__receiver *c = &f->consumer;
+    struct uva__receiver *c = &f->receiver;
 
     if (c->batch.metadata == f->metadata)
         return;
@@ -81,10 +81,10 @@ static void batch_kept(struct for_each *f)
 
 static void batch_paused(struct for_each *f)
 {
-    struct uva_stream *stream = f->consumer.stream;
+    struct uva_stream *stream = f->receiver.stream;
 
     f->paused = true;
-    if (uva_array_is_live(&f->consumer.batch.data))
+    if (uva_array_is_live(&f->receiver.batch.data))
         batch_kept(f);
     else
         batch_accepted(f);
@@ -94,7 +94,7 @@ static void batch_paused(struct for_each *f)
 
 static void batch_answered(struct for_each *f, int code)
 {
-    struct uva__receiver *c = &f->consumer;
+    struct uva__receiver *c = &f->receiver;
 
     switch (code) {
     case 0:
@@ -115,17 +115,17 @@ static void batch_answered(struct for_each *f, int code)
     uva_array_release(&c->batch.data);
 }
 
-static void for_each_batch(struct uva__receiver *consumer)
+static void for_each_batch(struct uva__receiver *receiver)
 {
-    struct for_each *f = for_each_of(consumer);
-    struct uva_stream *stream = consumer->stream;
+    struct for_each *f = for_each_of(receiver);
+    struct uva_stream *stream = receiver->stream;
     int code;
 
     if (uva__word_peek(&stream->resumed) != 0)
         (void)uva__word_exchange(&stream->resumed, 0);
-    code = f->user.on_batch(f->user.ctx, &consumer->batch);
+    code = f->user.on_batch(f->user.ctx, &receiver->batch);
     if (stream->loop.silent)
-        uva_array_release(&consumer->batch.data);
+        uva_array_release(&receiver->batch.data);
     else
         batch_answered(f, uva__status_positive(code));
 }
@@ -133,15 +133,15 @@ static void for_each_batch(struct uva__receiver *consumer)
 /* A resume was seen: the same batch again, or the next one. */
 static void for_each_go_on(struct for_each *f)
 {
-    if (!f->paused || f->consumer.decided || f->consumer.over ||
-        uva__word_exchange(&f->consumer.stream->resumed, 0) == 0)
+    if (!f->paused || f->receiver.decided || f->receiver.over ||
+        uva__word_exchange(&f->receiver.stream->resumed, 0) == 0)
         return;
     f->paused = false;
-    if (uva_array_is_live(&f->consumer.batch.data)) {
-        f->consumer.stream->hub->loop.spent++;
-        for_each_batch(&f->consumer);
+    if (uva_array_is_live(&f->receiver.batch.data)) {
+        f->receiver.stream->hub->loop.spent++;
+        for_each_batch(&f->receiver);
     } else {
-        uva__receiver_request(&f->consumer);
+        uva__receiver_request(&f->receiver);
     }
 }
 
@@ -149,16 +149,16 @@ static void for_each_visit(struct uva_stream *stream)
 {
     struct for_each *f = for_each_at(stream);
 
-    uva__receiver_heed(&f->consumer);
+    uva__receiver_heed(&f->receiver);
     for_each_go_on(f);
 }
 
-static void for_each_done(struct uva__receiver *consumer,
+static void for_each_done(struct uva__receiver *receiver,
                           const struct uva_outcome *outcome)
 {
-    struct uva_consumer *user = &for_each_of(consumer)->user;
+    struct uva_consumer *user = &for_each_of(receiver)->user;
 
-    if (user->on_done != NULL)
+    if (user->on_done != NULL && !receiver->stream->loop.silent)
         user->on_done(user->ctx, outcome);
 }
 
@@ -167,7 +167,7 @@ static void for_each_free(struct uva_stream *stream)
     struct for_each *f = for_each_at(stream);
 
     metadata_drop(f);
-    uva__receiver_fini(&f->consumer);
+    uva__receiver_fini(&f->receiver);
     uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
 }
 
@@ -210,9 +210,9 @@ int uva_stream_for_each(struct uva_stream *stream,
     f = uva__memory_new(&stream->hub->allocator, sizeof(*f));
     if (f == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__receiver_init(&f->consumer, &for_each_ops, stream);
+    uva__receiver_init(&f->receiver, &for_each_ops, stream);
     f->user = *consumer;
-    code = uva__flow_start(stream, &f->consumer.terminal, error);
+    code = uva__flow_start(stream, &f->receiver.terminal, error);
     if (code != 0)
         uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
     return code;

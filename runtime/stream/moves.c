@@ -44,8 +44,10 @@ static int moves_map_schema(struct uva__producer *p, struct ArrowSchema *schema)
 static void moves_describe(struct uva__producer *p)
 {
     p->abi.device_type = p->feed->device_type;
-    p->abi.additional_metadata = p->feed->metadata;
-    p->abi.private_data = p->feed->metadata; /* the printed layout's place */
+    p->abi.additional_metadata =
+        p->loop.metadata != NULL ? p->loop.metadata : p->feed->metadata;
+    p->abi.private_data = /* where the printed layout has the metadata */
+        (void *)(uintptr_t)p->abi.additional_metadata;
 }
 
 static int moves_tell_schema(struct uva__producer *p)
@@ -76,6 +78,7 @@ static int moves_tell_task(struct uva__producer *p)
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->metadata);
     p->hub->loop.spent++;
+    p->loop.told++;
     if (code != 0)
         uva__task_reclaim(task); /* LC-18, LC-19, G-18 */
     if (uva__task_state(task) == UVA__TASK_SETTLED)
@@ -115,6 +118,8 @@ static void moves_release(struct uva__producer *p)
     p->loop.handler = NULL;
     uva__timer_stop(p->hub, &p->loop.drain);
     uva__word_or(&p->word, UVA__WORD_DEAD);
+    if (hooks.releasing != NULL)
+        hooks.releasing(hooks.ctx);
     handler->release(handler);
     p->loop.state.released = true;
     if (hooks.released != NULL)
@@ -167,6 +172,8 @@ void uva__moves_make(struct uva__producer *p, enum uva__producer_move move)
     case UVA__MOVE_WAIT:
         assert(!"not a move");
     }
+    if (code != 0)
+        p->loop.refusal = code;
     uva__producer_end(state, move, code);
     if (move == UVA__MOVE_TELL_END)
         moves_drain(p);

@@ -179,6 +179,7 @@ static void producer_rest(struct uva__producer *p)
         return; /* a late post of a stranger's */
     producer_free_maps(p);
     uva__failure_fini(&p->loop.urgent, &hub->allocator);
+    uva__memory_free(&hub->allocator, p->loop.metadata, p->loop.metadata_size);
     p->feed->ops->leave(p->feed);
     p->feed = NULL;
     p->abi.additional_metadata = p->abi.private_data = NULL;
@@ -406,9 +407,10 @@ void uva__producer_hold(struct uva__producer *p, bool held)
         uva__producer_wake(p);
 }
 
-void uva__producer_refuse(struct uva__producer *p)
+void uva__producer_refuse(struct uva__producer *p, int code)
 {
     p->loop.state.refused = true;
+    p->loop.refusal = code;
     uva__producer_wake(p);
 }
 

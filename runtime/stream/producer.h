@@ -31,11 +31,13 @@ enum {
     UVA__WORD_SHIFT = 8
 };
 
-/* What is told to who made the producer. Both may be NULL. On the loop. */
+/* What is told to who made the producer. Each may be NULL. On the loop. */
 struct uva__producer_hooks {
     /* the last data has been told, and only extraction by others is awaited */
     void (*ended)(void *ctx);
-    /* the handler has been released; `ctx` is not used any more */
+    /* the handler is about to be released */
+    void (*releasing)(void *ctx);
+    /* it has been; `ctx` is not used any more */
     void (*released)(void *ctx);
     void *ctx; /* borrows */
 };
@@ -62,6 +64,10 @@ struct uva__producer {
         struct uva__producer_state state;              /* the rules */
         int64_t credit;                      /* requested inside a turn */
         struct uva__failure urgent;          /* told before all else */
+        char *metadata;                      /* owns: instead of the feed's */
+        size_t metadata_size;                /* of that */
+        int refusal;                         /* what the handler answered */
+        int64_t told;                        /* batches that it was told of */
         struct uva__list out;                /* tasks offered, in order */
         struct uva__list aside;              /* those held for long */
         int64_t out_count;                   /* of both */
@@ -94,9 +100,8 @@ void uva__producer_release(struct uva__producer *producer);
 /* Ends a producer that has not begun. Thread: any. */
 void uva__producer_discard(struct uva__producer *producer);
 
-/* Begins to drive `handler` (borrows, until its release returns). `metadata`
- * (takes, of `size`, of the hub's allocator; or NULL) stands in for that of the
- * feed. Thread: loop. */
+/* Begins to drive `handler` (borrows, until its release returns).
+ * Thread: loop. */
 void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks);
@@ -113,7 +118,7 @@ void uva__producer_abort(struct uva__producer *producer,
 void uva__producer_hold(struct uva__producer *producer, bool held);
 
 /* The handler, which answers elsewhere, has refused. Thread: loop. */
-void uva__producer_refuse(struct uva__producer *producer);
+void uva__producer_refuse(struct uva__producer *producer, int code);
 
 /* Takes back all tasks that the handler holds unextracted (G-16).
  * Thread: loop. */

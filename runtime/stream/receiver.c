@@ -200,10 +200,8 @@ static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     c->over = true;
     uva_array_release(&c->batch.data);
     receiver_decide(c);
-    if (!stream->loop.silent) {
-        uva__receiver_outcome(c, &outcome);
-        c->ops->done(c, &outcome);
-    }
+    uva__receiver_outcome(c, &outcome);
+    c->ops->done(c, &outcome);
     uva__flow_done(stream, &c->failure);
 }
 

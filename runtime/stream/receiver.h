@@ -16,7 +16,7 @@ struct uva__receiver_ops {
     int (*schema)(struct uva__receiver *receiver);
     /* there is a batch in receiver->batch */
     void (*batch)(struct uva__receiver *receiver);
-    /* it is over; not called in silence */
+    /* it is over; in silence nobody is to be told */
     void (*done)(struct uva__receiver *receiver,
                  const struct uva_outcome *outcome);
 };

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  (loop) put: schema, tasks, end, release -> (guest) carried out
+ * in that order -> the loop is told of room, and of the release.
+ *
+ * What can fail:
+ * - the handler refuses: what is queued is discarded, the producer told;
+ * - no memory to copy metadata: it is left out.
+ *
+ * On cancel:   what is queued is discarded; only release is carried out. A
+ * guest that is stuck in the handler is left behind, and carries the release
+ * out if it ever returns. */
+#include "adapters/courier.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/metadata.h"
+#include "stream/failure.h"
+#include "uvarrow/arrow.h"
+
+enum { QUEUE = 64 };
+
+/* A batch on its way. */
+struct parcel {
+    struct ArrowAsyncTask task;
+    char *metadata; /* owns; or NULL */
+    size_t metadata_size;
+};
+
+/* What is to be carried out, besides parcels; in this order. */
+enum {
+    NEXT_SCHEMA = 1, /* before all parcels */
+    NEXT_END = 2,    /* behind them, as the rest */
+    NEXT_ERROR = 4,
+    NEXT_RELEASE = 8
+};
+
+struct uva__courier {
+    struct uva__hub *hub;                         /* counts */
+    struct uva__word refs;                        /* its maker, the guest */
+    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
+    struct ArrowAsyncDeviceStreamHandler *to;     /* whom the guest calls */
+    struct uva__producer *producer;               /* loop only */
+    struct uva__node *node;                       /* behind the lock */
+    struct ArrowSchema schema;   /* owns; written before NEXT_SCHEMA */
+    struct uva__failure failure; /* owns; written before NEXT_ERROR */
+    struct uva_job job;          /* the guest's */
+    bool told;                   /* the refusal was; loop only */
+
+    struct uva__lock lock;
+    struct {
+        struct parcel queue[QUEUE]; /* a ring */
+        uint32_t head, count;       /* its first, and how many */
+        int next;                   /* NEXT_... */
+        int refusal;                /* what the handler answered, or 0 */
+        bool discard;               /* parcels are not wanted any more */
+        bool held;                  /* the producer waits for room */
+        bool working;               /* the guest has the job */
+        bool done;                  /* the handler was released */
+    } locked;
+};
+
+/* ---- the guest ---------------------------------------------------------- */
+
+/* Taken out of the lock, to be carried out. */
+struct errand {
+    int next;             /* one of NEXT_..., or 0 for a parcel */
+    bool discard;         /* the parcel is not wanted */
+    struct parcel parcel; /* owns */
+};
+
+static bool errand_take_locked(struct uva__courier *c, struct errand *out)
+{
+    static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
+    size_t i;
+
+    out->discard = c->locked.discard;
+    out->next = c->locked.next & NEXT_SCHEMA;
+    if (out->next == 0 && c->locked.count > 0) {
+        out->parcel = c->locked.queue[c->locked.head++ % QUEUE];
+        c->locked.count--;
+        return true;
+    }
+    for (i = 0; out->next == 0 && i < 3; i++)
+        out->next = c->locked.next & order[i];
+    c->locked.next &= ~out->next;
+    return out->next != 0;
+}
+
+/* Takes the next errand, or ends the guest's work. Tells whether the loop waits
+ * for the room that there is now. */
+static bool errand_take(struct uva__courier *c, struct errand *out, bool *wake)
+{
+    bool some;
+
+    uva__lock_take(&c->lock);
+    some = errand_take_locked(c, out);
+    if (!some)
+        c->locked.working = false;
+    *wake = c->locked.held && c->locked.count <= QUEUE / 2;
+    uva__lock_drop(&c->lock);
+    return some;
+}
+
+/* Posts, unless nobody listens any more. */
+static void courier_tell(struct uva__courier *c)
+{
+    struct uva__node *node;
+
+    uva__lock_take(&c->lock);
+    node = c->node;
+    if (node != NULL)
+        node->ops->acquire(node); /* it must not go before it is posted */
+    uva__lock_drop(&c->lock);
+    if (node == NULL)
+        return;
+    uva__hub_post(c->hub, node);
+    node->ops->release(node);
+}
+
+static void courier_refused(struct uva__courier *c, int code)
+{
+    uva__lock_take(&c->lock);
+    c->locked.refusal = code;
+    c->locked.discard = true;
+    c->locked.next &= NEXT_RELEASE;
+    uva__lock_drop(&c->lock);
+    courier_tell(c);
+}
+
+static void parcel_free(struct uva__courier *c, struct parcel *parcel)
+{
+    uva__memory_free(&c->hub->allocator, parcel->metadata,
+                     parcel->metadata_size);
+}
+
+static void carry_parcel(struct uva__courier *c, struct errand *errand)
+{
+    struct parcel *parcel = &errand->parcel;
+    struct ArrowAsyncTask task = parcel->task;
+    int code;
+
+    if (errand->discard) {
+        uva__task_drop(&task);
+    } else {
+        code = c->to->on_next_task(c->to, &task, parcel->metadata);
+        if (code != 0) {
+            uva__task_drop(&parcel->task); /* unless it was extracted (G-18) */
+            courier_refused(c, code);
+        }
+    }
+    parcel_free(c, parcel);
+}
+
+static void carry_schema(struct uva__courier *c)
+{
+    int code = c->to->on_schema(c->to, &c->schema);
+
+    uva_schema_release(&c->schema); /* LC-17 */
+    if (code != 0)
+        courier_refused(c, code);
+}
+
+static void carry_release(struct uva__courier *c)
+{
+    c->to->release(c->to);
+    uva__lock_take(&c->lock);
+    c->locked.done = true;
+    uva__lock_drop(&c->lock);
+    courier_tell(c);
+}
+
+static void errand_run(struct uva__courier *c, struct errand *errand)
+{
+    switch (errand->next) {
+    case 0:
+        carry_parcel(c, errand);
+        break;
+    case NEXT_SCHEMA:
+        carry_schema(c);
+        break;
+    case NEXT_END:
+        (void)c->to->on_next_task(c->to, NULL, NULL);
+        break;
+    case NEXT_ERROR:
+        c->to->on_error(c->to, c->failure.code,
+                        uva__failure_message(&c->failure), c->failure.metadata);
+        break;
+    default:
+        carry_release(c);
+    }
+}
+
+static void courier_run(struct uva_job *job)
+{
+    struct uva__courier *c = uva__container_of(job, struct uva__courier, job);
+    struct uva__hub *hub = c->hub;
+    struct errand errand;
+    bool wake;
+
+    while (errand_take(c, &errand, &wake)) {
+        if (wake)
+            courier_tell(c);
+        errand_run(c, &errand);
+    }
+    uva__courier_release(c);
+    uva__hub_job_end(hub);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static struct uva__courier *
+courier_of(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct uva__courier, handler);
+}
+
+/* Sets the guest off, if it has gone home. */
+static void courier_put(struct uva__courier *c, int next)
+{
+    bool begin;
+
+    uva__lock_take(&c->lock);
+    c->locked.next |= next;
+    begin = !c->locked.working;
+    c->locked.working = true;
+    uva__lock_drop(&c->lock);
+    if (!begin)
+        return;
+    uva__word_add(&c->refs, 1);
+    if (uva__hub_job_begin(c->hub))
+        uva__guest_run(&c->hub->jobs, &c->job);
+    else
+        assert(!"a stream runs, so the workers are there");
+}
+
+static int courier_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                             struct ArrowSchema *schema)
+{
+    struct uva__courier *c = courier_of(handler);
+
+    c->to->producer = handler->producer;
+    uva_schema_move(schema, &c->schema);
+    courier_put(c, NEXT_SCHEMA);
+    return 0;
+}
+
+static void courier_queue(struct uva__courier *c, const struct parcel *parcel)
+{
+    bool full;
+
+    uva__lock_take(&c->lock);
+    c->locked.queue[(c->locked.head + c->locked.count++) % QUEUE] = *parcel;
+    full = c->locked.count == QUEUE;
+    c->locked.held = c->locked.held || full;
+    uva__lock_drop(&c->lock);
+    if (full)
+        uva__producer_hold(c->producer, true);
+    courier_put(c, 0);
+}
+
+static int courier_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                           struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct uva__courier *c = courier_of(handler);
+    struct parcel parcel = {0};
+
+    if (task == NULL) {
+        courier_put(c, NEXT_END);
+        return 0;
+    }
+    parcel.task = *task;
+    if (uva__metadata_copy(&c->hub->allocator, metadata, &parcel.metadata,
+                           &parcel.metadata_size) != 0)
+        parcel.metadata = NULL;
+    courier_queue(c, &parcel);
+    return 0;
+}
+
+static void courier_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                             int code, const char *message,
+                             const char *metadata)
+{
+    struct uva__courier *c = courier_of(handler);
+    struct uva_error error;
+
+    c->to->producer = handler->producer;
+    (void)uva_error_set(&error, code, "%s", message);
+    uva__failure_set(&c->failure, &c->hub->allocator, code, &error, metadata);
+    courier_put(c, NEXT_ERROR);
+}
+
+/* Without a last word before it, what is queued is not wanted. */
+static void courier_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct uva__courier *c = courier_of(handler);
+    const struct uva__producer_state *state = &c->producer->loop.state;
+
+    if (!state->end_told && !state->error_told) {
+        uva__lock_take(&c->lock);
+        c->locked.discard = true;
+        uva__lock_drop(&c->lock);
+    }
+    c->producer = NULL;
+    courier_put(c, NEXT_RELEASE);
+}
+
+bool uva__courier_heed(struct uva__courier *c)
+{
+    int refusal;
+    bool room, done;
+
+    uva__lock_take(&c->lock);
+    refusal = c->locked.refusal;
+    done = c->locked.done;
+    room = c->locked.held && c->locked.count <= QUEUE / 2;
+    if (room)
+        c->locked.held = false;
+    uva__lock_drop(&c->lock);
+    if (room && c->producer != NULL)
+        uva__producer_hold(c->producer, false);
+    if (refusal != 0 && !c->told && c->producer != NULL) {
+        c->told = true;
+        uva__producer_refuse(c->producer, refusal);
+    }
+    return done;
+}
+
+void uva__courier_forget(struct uva__courier *c)
+{
+    uva__lock_take(&c->lock);
+    c->node = NULL;
+    uva__lock_drop(&c->lock);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+struct uva__courier *uva__courier_new(struct uva__hub *hub,
+                                      struct ArrowAsyncDeviceStreamHandler *to)
+{
+    struct uva__courier *c;
+
+    if (uva__guest_ensure(&hub->jobs) != 0)
+        return NULL;
+    c = uva__memory_new(&hub->allocator, sizeof(*c));
+    if (c == NULL)
+        return NULL;
+    c->hub = uva__hub_acquire(hub);
+    uva__word_store(&c->refs, 1);
+    c->to = to;
+    c->handler.on_schema = courier_on_schema;
+    c->handler.on_next_task = courier_on_task;
+    c->handler.on_error = courier_on_error;
+    c->handler.release = courier_on_release;
+    c->job.run = courier_run;
+    return c;
+}
+
+struct ArrowAsyncDeviceStreamHandler *
+uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
+                   struct uva__node *node)
+{
+    c->producer = producer;
+    c->node = node;
+    return &c->handler;
+}
+
+/* With the last count nobody is left who could carry anything out. */
+void uva__courier_release(struct uva__courier *c)
+{
+    struct uva__hub *hub = c->hub;
+
+    if (uva__word_sub(&c->refs, 1) != 1)
+        return;
+    assert(c->locked.count == 0);
+    uva_schema_release(&c->schema);
+    uva__failure_fini(&c->failure, &hub->allocator);
+    uva__memory_free(&hub->allocator, c, sizeof(*c));
+    uva__hub_release(hub);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream as the producer for somebody else's handler: called on the loop
+ * thread, or, where it may wait, by a courier on a guest thread.
+ *
+ * Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
+ *              release -> on_done.
+ *
+ * What can fail: the stream: told by on_error; the handler: only released.
+ *
+ * On cancel:   by the owner: told by on_error. On drop: the same, and what the
+ *              handler holds unextracted is taken back. When the runtime
+ * closes, a handler that does not come back is left behind. */
+#include <errno.h>
+#include <string.h>
+
+#include "adapters/courier.h"
+#include "core/memory.h"
+#include "core/metadata.h"
+#include "core/structs.h"
+#include "stream/flow.h"
+#include "stream/stock.h"
+#include "uv/loop.h"
+#include "uvarrow/arrow.h"
+
+enum { PATIENCE_MS = 1000 };
+
+struct drive {
+    struct uva__terminal terminal; /* first */
+    struct uva__driven driven;     /* among the handlers in use */
+    struct uva_drive how;          /* whom to tell */
+    struct uva_stream *stream;     /* borrows: it owns us */
+    struct uva__courier *courier;  /* counts; NULL: called on the loop */
+    struct uva__timer patience;    /* with a courier, when closing */
+    bool aborted;                  /* the owner has cancelled */
+    bool released;                 /* by the producer */
+    bool done;                     /* the owner has been told */
+    struct uva_outcome outcome;    /* once released */
+    char *metadata;                /* owns: of the outcome */
+    size_t metadata_size;          /* of that */
+};
+
+static struct drive *drive_at(struct uva_stream *stream)
+{
+    return uva__container_of(stream->terminal, struct drive, terminal);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void drive_finish(struct drive *d)
+{
+    struct uva_stream *stream = d->stream;
+    struct uva__failure result = {.code = d->outcome.error.code,
+                                  .detail = &d->outcome.error};
+
+    if (d->done)
+        return;
+    d->done = true;
+    uva__timer_stop(stream->hub, &d->patience);
+    if (d->courier != NULL) {
+        uva__courier_forget(d->courier);
+        uva__stock_undrive(stream->hub, &d->driven);
+    }
+    if (d->how.on_done != NULL && !stream->loop.silent)
+        d->how.on_done(d->how.ctx, &d->outcome);
+    uva__flow_done(stream, &result);
+}
+
+static enum uva_end end_of(const struct uva__producer *p,
+                           struct uva_error *error, const char **metadata)
+{
+    const struct uva__producer_state *state = &p->loop.state;
+    const struct uva__failure *failure = &p->loop.urgent;
+
+    if (state->refused) {
+        (void)uva_error_set(error, p->loop.refusal, "the handler refused");
+        return UVA_END_REJECTED;
+    }
+    if (state->cancelled) {
+        (void)uva_error_set(error, ECANCELED, "the handler cancelled");
+        return UVA_END_CANCELLED;
+    }
+    if (!state->error_told)
+        return UVA_END_COMPLETE;
+    if (failure->code == 0)
+        failure = &p->feed->failure;
+    (void)uva__failure_get(failure, error);
+    *metadata = failure->metadata;
+    return UVA_END_FAILED;
+}
+
+/* The outcome is read off before the handler is released: it may start anew
+ * from inside its release. */
+static void drive_releasing(void *ctx)
+{
+    struct drive *d = ctx;
+    struct uva_stream *stream = d->stream;
+    const char *metadata = NULL;
+
+    d->outcome.stream = stream;
+    d->outcome.end = end_of(stream->tail, &d->outcome.error, &metadata);
+    if (d->aborted && d->outcome.end == UVA_END_FAILED)
+        d->outcome.end = UVA_END_CANCELLED;
+    d->outcome.batches = stream->tail->loop.told;
+    if (uva__metadata_copy(&stream->hub->allocator, metadata, &d->metadata,
+                           &d->metadata_size) == 0)
+        d->outcome.metadata = d->metadata;
+    if (d->courier == NULL)
+        uva__stock_undrive(stream->hub, &d->driven);
+}
+
+static void drive_released(void *ctx)
+{
+    struct drive *d = ctx;
+
+    d->released = true;
+    if (d->courier == NULL)
+        drive_finish(d);
+}
+
+static void drive_ended(void *ctx)
+{
+    uva__flow_unhold(((struct drive *)ctx)->stream);
+}
+
+/* ---- as a terminal ------------------------------------------------------ */
+
+static void drive_begin(struct uva_stream *stream)
+{
+    struct drive *d = drive_at(stream);
+    const struct uva__producer_hooks hooks = {.ended = drive_ended,
+                                              .releasing = drive_releasing,
+                                              .released = drive_released,
+                                              .ctx = d};
+    struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
+
+    if (d->courier != NULL)
+        handler = uva__courier_begin(d->courier, stream->tail, &stream->node);
+    uva__producer_begin_driving(stream->tail, handler, &hooks);
+}
+
+static void drive_abort(struct drive *d, const struct uva__failure *why)
+{
+    const struct uva_allocator *allocator = &d->stream->hub->allocator;
+    struct uva__failure copy = {0};
+
+    d->aborted = true;
+    uva__failure_set(&copy, allocator, why->code, why->detail, NULL);
+    uva__producer_abort(d->stream->tail, &copy);
+    if (d->stream->loop.silent)
+        uva__producer_reclaim(d->stream->tail);
+}
+
+/* A close waits for the handler, but not for ever. */
+static void patience_over(struct uva__timer *timer)
+{
+    struct drive *d = uva__container_of(timer, struct drive, patience);
+
+    if (!d->done)
+        uva__word_add(&d->stream->hub->counts.calls_stuck, 1);
+    d->outcome.stream = d->stream;
+    if (!d->released) {
+        d->outcome.end = UVA_END_CANCELLED;
+        (void)uva__failure_get(&d->stream->why, &d->outcome.error);
+    }
+    drive_finish(d);
+}
+
+static void drive_visit(struct uva_stream *stream)
+{
+    struct drive *d = drive_at(stream);
+    const struct uva__failure *why = uva__flow_cancelled(stream);
+
+    if (d->done)
+        return;
+    if (why != NULL && !d->aborted && !d->released)
+        drive_abort(d, why);
+    if (d->courier == NULL)
+        return;
+    if (uva__courier_heed(d->courier) && d->released)
+        drive_finish(d);
+    else if (stream->loop.tenant.evicted && !d->patience.running)
+        uva__timer_start(stream->hub, &d->patience, PATIENCE_MS);
+}
+
+static void drive_free(struct uva_stream *stream)
+{
+    const struct uva_allocator *allocator = &stream->hub->allocator;
+    struct drive *d = drive_at(stream);
+
+    if (d->courier != NULL)
+        uva__courier_release(d->courier);
+    uva__memory_free(allocator, d->metadata, d->metadata_size);
+    uva__memory_free(allocator, d, sizeof(*d));
+}
+
+static const struct uva__terminal_ops drive_ops = {
+    .name = "drive",
+    .begin = drive_begin,
+    .visit = drive_visit,
+    .free = drive_free,
+};
+
+/* ---- start -------------------------------------------------------------- */
+
+static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
+                       const struct uva_drive *how, struct uva_error *error)
+{
+    size_t size;
+
+    if (how == NULL)
+        return uva__structs_check_handler(handler, error);
+    if (!uva__memory_is_clear(how->reserved, 4))
+        return uva_error_set(error, EINVAL,
+                             "uva_drive: reserved members must be NULL; clear "
+                             "the struct before filling it in");
+    if (uva_metadata_size(how->metadata, &size) != 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_drive: metadata is malformed; make it with "
+                             "uva_metadata_encode()");
+    return uva__structs_check_handler(handler, error);
+}
+
+static void drive_undo(struct drive *d)
+{
+    struct uva__hub *hub = d->stream->hub;
+
+    if (d->courier != NULL)
+        uva__courier_release(d->courier);
+    uva__memory_free(&hub->allocator, d, sizeof(*d));
+}
+
+/* Makes the terminal. 0; ENOMEM; EAGAIN without a thread. */
+static int drive_new(struct uva_stream *stream,
+                     struct ArrowAsyncDeviceStreamHandler *handler,
+                     const struct uva_drive *how, struct drive **out)
+{
+    struct drive *d = uva__memory_new(&stream->hub->allocator, sizeof(*d));
+    struct uva__producer *tail = stream->tail;
+
+    if (d == NULL)
+        return ENOMEM;
+    d->terminal.ops = &drive_ops;
+    d->stream = stream;
+    d->driven.handler = handler;
+    d->patience.fire = patience_over;
+    if (how != NULL)
+        d->how = *how;
+    if (d->how.on_worker)
+        d->courier = uva__courier_new(stream->hub, handler);
+    if ((d->how.on_worker && d->courier == NULL) ||
+        (tail->loop.metadata == NULL &&
+         uva__metadata_copy(&stream->hub->allocator, d->how.metadata,
+                            &tail->loop.metadata,
+                            &tail->loop.metadata_size) == ENOMEM)) {
+        drive_undo(d);
+        return ENOMEM;
+    }
+    *out = d;
+    return 0;
+}
+
+int uva_stream_drive(struct uva_stream *stream,
+                     struct ArrowAsyncDeviceStreamHandler *handler,
+                     const struct uva_drive *how, struct uva_error *error)
+{
+    struct drive *d;
+    int code = uva__flow_may_start(stream, error);
+
+    if (code == 0)
+        code = drive_check(handler, how, error);
+    if (code != 0)
+        return code;
+    code = drive_new(stream, handler, how, &d);
+    if (code != 0)
+        return uva_error_set(error, code, "no memory to start the stream");
+    if (!uva__stock_drive(stream->hub, &d->driven)) {
+        drive_undo(d);
+        return uva_error_set(error, EBUSY,
+                             "the handler belongs to a stream that has not "
+                             "released it");
+    }
+    code = uva__flow_start(stream, &d->terminal, error);
+    if (code != 0) {
+        uva__stock_undrive(stream->hub, &d->driven);
+        drive_undo(d);
+    }
+    return code;
+}
