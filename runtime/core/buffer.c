@@ -6,6 +6,7 @@
  * address (DA-24), and may be lies. */
 #include "core/buffer.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array)
@@ -39,6 +40,7 @@ static int64_t buffer_read_offset(const void *buffer, int32_t width, int64_t i)
         memcpy(&narrow, (const char *)buffer + i * width, sizeof(narrow));
         return narrow;
     }
+    assert(width == sizeof(wide));
     memcpy(&wide, (const char *)buffer + i * width, sizeof(wide));
     return wide;
 }
@@ -82,6 +84,7 @@ int uva__buffer_needed(const struct uva__layout *layout,
 {
     const int64_t items = array->offset + array->length;
 
+    assert(i >= 0 && i < array->n_buffers);
     *size = 0;
     if (array->length == 0)
         return 0;

@@ -43,6 +43,8 @@ static void consumer_settle(struct uva__consumer_state *s,
                           (end == UVA__CONSUMER_COMPLETE ||
                            (end == UVA__CONSUMER_CANCELLED && s->held == 0));
 
+    assert(end != UVA__CONSUMER_OPEN);
+    assert((code == 0) == (end == UVA__CONSUMER_COMPLETE));
     if (finished ||
         (s->end != UVA__CONSUMER_OPEN && s->end != UVA__CONSUMER_COMPLETE))
         return;
@@ -179,8 +181,7 @@ consumer_judge_end(struct uva__consumer_state *s)
         consumer_settle(s, UVA__CONSUMER_FAILED, EPROTO);
         return consumer_ignore("AH-05");
     }
-    if (!consumer_is_stopping(s))
-        consumer_settle(s, UVA__CONSUMER_COMPLETE, 0);
+    consumer_settle(s, UVA__CONSUMER_COMPLETE, 0);
     return consumer_take(NULL);
 }
 
@@ -255,6 +256,7 @@ uva__consumer_enter(struct uva__consumer_state *s,
 {
     struct uva__consumer_verdict verdict = consumer_judge(s, call);
 
+    assert(call->clause == NULL || call->code != 0);
     s->offered += call->event == UVA__EVENT_TASK;
     if (verdict.clause == NULL && call->in_request)
         verdict.clause = call->event == UVA__EVENT_RELEASE ? "AP-05" : "AP-04";
@@ -330,10 +332,8 @@ void uva__consumer_note_settled(struct uva__consumer_state *s, int code)
 {
     assert(s->held > 0);
     s->held--;
-    if (code == 0)
-        return;
-    s->failures++;
-    consumer_settle(s, UVA__CONSUMER_FAILED, code);
+    if (code != 0)
+        consumer_settle(s, UVA__CONSUMER_FAILED, code);
 }
 
 void uva__consumer_note_fault(struct uva__consumer_state *s, int code)

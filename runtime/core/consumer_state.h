@@ -2,17 +2,11 @@
 /* What to make of a producer's calls, lawful or not, and how much to ask it
  * for: the consumer's side of the protocol, as a pure state machine.
  *
- * For a handler of ours at a producer that may be anybody's. Each callback is
- * put to uva__consumer_enter(), which answers with one verdict and, if a rule
- * was broken, its clause; after the callback's work comes
- * uva__consumer_leave(). What happens on the program's side (batches handed
- * on, failures, cancel) comes in through the note functions. What to do with
- * the producer comes out of uva__consumer_want() and _must_cancel(); how the
- * stream ends is in `end` and `code`.
- *
- * Nothing here calls, locks or allocates. Callers that have several threads
- * keep the struct under a lock, which they leave before they call a producer.
- * For every function here: Thread: any one at a time. */
+ * Each callback of a handler is put to uva__consumer_enter(), which answers
+ * with one verdict. What the program does comes in through the note functions,
+ * what to do with the producer out of uva__consumer_want() and _must_cancel();
+ * how the stream ends is in `end` and `code`. Nothing here calls, locks or
+ * allocates. For every function: Thread: any one at a time. */
 #ifndef UVA_CORE_CONSUMER_STATE_H
 #define UVA_CORE_CONSUMER_STATE_H
 
@@ -40,11 +34,10 @@ enum uva__consumer_event {
 /* One callback, as it begins. */
 struct uva__consumer_call {
     enum uva__consumer_event event; /* which */
-    int code; /* SCHEMA: 0, or the errno to refuse it with. TASK: 0, or the
-                 errno of a task that cannot be extracted, its function being
-                 NULL (EPROTO). ERROR: the code that came. Else 0. */
-    const char *clause; /* static: the rule broken by what `code` says, AH-03,
-                           AH-07 or AT-01; NULL if none is */
+    int code; /* SCHEMA: 0, or the errno to refuse it with. TASK: 0, or EPROTO
+                 if its function is NULL. ERROR: the code that came. Else 0. */
+    const char *clause; /* static: the rule that `code` is for, AH-03, AH-07 or
+                           AT-01; NULL if none is broken */
     bool in_request;    /* it runs inside a request() of ours, on one stack */
 };
 
@@ -62,8 +55,7 @@ enum uva__consumer_action {
 struct uva__consumer_verdict {
     enum uva__consumer_action action; /* what to do */
     int code;                         /* to return from the callback */
-    const char *clause; /* static: the rule that was broken; NULL if none was.
-                           To be logged; `action` has dealt with it. */
+    const char *clause; /* static: the rule that was broken; or NULL */
 };
 
 /* How the stream ends for the program. */
@@ -77,24 +69,20 @@ enum uva__consumer_end {
 
 /* ---- the state ---------------------------------------------------------- */
 
-/* Everything known about one stream. Set up by uva__consumer_init(); read
- * freely, written by the functions below only. */
+/* Everything known about one stream. Read freely; written only here. */
 struct uva__consumer_state {
-    enum uva__consumer_end end; /* the first of them; only COMPLETE can still
-                                   change, by what was not finished then */
+    enum uva__consumer_end end; /* the first; only COMPLETE can still change */
     int code;                   /* of `end`: 0 while open or complete */
-    int error_code;             /* what on_error said, or 0: the detail of an
-                                   end that has another cause (ER-14) */
+    int error_code;             /* what on_error said, or 0 (ER-14) */
     int64_t window;             /* the most that may be asked for and held */
     int64_t refill;             /* ask when no more than this is left of it */
     int64_t outstanding;        /* asked for, not come */
     int64_t held;               /* taken, not handed on */
     int64_t offered;            /* tasks that came, wanted or not */
-    int64_t failures;           /* taken, and then lost */
     int64_t breaches;           /* calls that broke a rule */
     const char *first_breach;   /* static: the rule the first of them broke */
-    const char *refused;        /* static: the rule that forbids what follows
-                                   once a callback returned an error */
+    const char *refused;        /* static: the rule against what follows an
+                                   error that a callback returned */
     int calls;                  /* callbacks running; more than 1: TH-01 */
     bool schema_seen;           /* on_schema was called */
     bool schema_taken;          /* and the schema kept */
@@ -105,25 +93,22 @@ struct uva__consumer_state {
     bool released;              /* release came */
 };
 
-/* A handler not yet given away. At most `window` batches (1 or more) are asked
- * for and held, and asked for again when no more than `refill` of them are
- * left; 0: half. */
+/* A handler not yet given away. Asks for and holds at most `window` batches (1
+ * or more), and asks again when no more than `refill` are left; 0: half. */
 void uva__consumer_init(struct uva__consumer_state *s, int64_t window,
                         int64_t refill);
 
 /* ---- inside a callback -------------------------------------------------- */
 
-/* Judges a callback that begins, and notes it. */
+/* Judges a callback that begins, and notes it; leave follows its work. */
 struct uva__consumer_verdict
 uva__consumer_enter(struct uva__consumer_state *s,
                     const struct uva__consumer_call *call);
-
-/* Notes that a callback is about to return. */
 void uva__consumer_leave(struct uva__consumer_state *s);
 
 /* Notes that on_schema or on_next_task will return `code`, not 0, though the
- * verdict was to take: nothing but release may follow (AH-08, AH-16). A handler
- * of ours does so for a schema only (G-18). A task so refused was settled. */
+ * verdict was to take: only release may follow (AH-08, AH-16). Ours never
+ * refuse a task (G-18); one so refused must have been settled. */
 void uva__consumer_note_refusal(struct uva__consumer_state *s,
                                 enum uva__consumer_event event, int code);
 
@@ -134,12 +119,11 @@ void uva__consumer_note_refusal(struct uva__consumer_state *s,
 bool uva__consumer_may_call(const struct uva__consumer_state *s);
 
 /* How many batches to ask for now: in a callback after its work, and outside
- * once a batch was handed on; 0: do not. Asks at most once in a callback
- * (Q-15), for all that was used up, and keeps one request open wherever there
- * is room (Q-16). */
+ * once a batch was handed on. At most once in a callback (Q-15); keeps one
+ * request open wherever there is room (Q-16). */
 int64_t uva__consumer_want(const struct uva__consumer_state *s);
 
-/* Notes that request(n) is being called; `n` is 1 or more. */
+/* Notes that request(n) is about to be called, with `n` of 1 or more. */
 void uva__consumer_note_request(struct uva__consumer_state *s, int64_t n);
 
 /* Whether cancel is to be called, which is done once. */
@@ -148,20 +132,19 @@ void uva__consumer_note_cancel_told(struct uva__consumer_state *s);
 
 /* ---- from the program --------------------------------------------------- */
 
-/* Notes that one of the held batches was handed on, or dropped: `code` 0; or
- * was lost, to a failed extraction or for lack of memory: the first such code
- * ends the stream (ER-12). */
+/* Notes that a held batch was handed on or dropped (`code` 0), or was lost, to
+ * a failed extraction or for lack of memory: that ends the stream (ER-12). */
 void uva__consumer_note_settled(struct uva__consumer_state *s, int code);
 
 /* Notes any other failure that ends the stream: `code`, not 0. */
 void uva__consumer_note_fault(struct uva__consumer_state *s, int code);
 
-/* Notes that the program wants no more: `code`, not 0, is why. Once all that
- * there was has been handed on, this means nothing (G-26). */
+/* Notes that the program wants no more: `code`, not 0, is why. Means nothing
+ * once all there was has been handed on (G-26). */
 void uva__consumer_note_cancel(struct uva__consumer_state *s, int code);
 
-/* Whether the end can be told: it is known, and all that was taken before it
- * was handed on. Cancelled and rejected streams do not wait for that. */
+/* Whether the end can be told: it is known, and what was taken was handed on,
+ * for which cancelled and rejected streams do not wait. */
 bool uva__consumer_is_over(const struct uva__consumer_state *s);
 
 #endif

@@ -2,6 +2,7 @@
 /* Format strings of the Arrow C data interface, read into layouts. */
 #include "core/format.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- the layouts -------------------------------------------------------- */
@@ -68,6 +69,7 @@ static const struct uva__layout FORMAT_LAYOUTS[] = {
 static int format_give(enum format_group group, int32_t width,
                        struct uva__layout *out)
 {
+    assert(group <= FORMAT_RUNS);
     if (group == FORMAT_UNKNOWN)
         return ENOTSUP;
     *out = FORMAT_LAYOUTS[group];
@@ -147,7 +149,7 @@ static int format_decimal(const char *at, struct uva__layout *out)
     }
     if (code != 0 || *at != '\0')
         return EINVAL;
-    if (bits != 32 && bits != 64 && bits != 128 && bits != 256)
+    if (bits < 32 || bits > 256 || (bits & (bits - 1)) != 0)
         return ENOTSUP;
     return format_give(FORMAT_FIXED, bits / 8, out);
 }

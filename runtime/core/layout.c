@@ -251,6 +251,15 @@ static bool layout_is_quick(const struct ArrowSchema *schema,
            array->length <= INT32_MAX && (uint64_t)array->offset <= INT32_MAX;
 }
 
+/* Whether its two buffers are there, or rightly not. */
+static bool layout_has_both(const struct ArrowArray *array)
+{
+    const void *const *buffers = array->buffers;
+
+    return buffers != NULL && buffers[1] != NULL && array->null_count >= -1 &&
+           array->null_count <= (buffers[0] == NULL ? 0 : array->length);
+}
+
 /* Adds a column of numbers that is as most are. False for all others, sound or
  * not: those are looked at in full. */
 static bool layout_add_quickly(struct layout_walk *walk,
@@ -258,18 +267,17 @@ static bool layout_add_quickly(struct layout_walk *walk,
                                const struct ArrowArray *array)
 {
     const int32_t width = uva__format_width(schema->format);
-    const int64_t items = array->offset + array->length;
-    const void **buffers = array->buffers;
+    int64_t items;
 
-    if (width == 0 || !layout_is_quick(schema, array) || buffers == NULL ||
-        buffers[1] == NULL || array->null_count < -1 ||
-        array->null_count > (buffers[0] == NULL ? 0 : array->length))
+    if (width == 0 || !layout_is_quick(schema, array) ||
+        !layout_has_both(array))
         return false;
     if (walk->size > INT64_MAX / 2 || /* no quick column is that large */
         ++walk->nodes > UVA__STRUCTS_MAX_NODES)
         return false;
+    items = array->offset + array->length;
     walk->size += items * width;
-    if (buffers[0] != NULL)
+    if (array->buffers[0] != NULL)
         walk->size += (items + 7) / 8;
     return true;
 }

@@ -62,6 +62,7 @@ void *uva__memory_new_aligned(const struct uva_allocator *allocator,
 void uva__memory_free(const struct uva_allocator *allocator, void *block,
                       size_t size)
 {
+    assert(block == NULL || size > 0);
     if (block != NULL)
         allocator->dealloc(allocator->ctx, block, size);
 }

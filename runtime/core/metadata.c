@@ -7,6 +7,7 @@
  * touched (MD-09). Numbers lie at any address (MD-04). */
 #include "core/metadata.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -117,6 +118,7 @@ int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
     size_t needed;
     int code = uva_metadata_size(block, &needed);
 
+    assert(allocator != NULL);
     *out = NULL;
     *size = 0;
     if (code != 0 || needed <= METADATA_NUMBER)

@@ -43,9 +43,11 @@ static void share_drop_half(struct share_half *half)
     struct share_origin *const origin = half->origin;
     const struct uva_allocator allocator = origin->allocator;
 
+    assert(uva__word_peek(&half->nodes) > 0);
     if (uva__word_sub(&half->nodes, 1) != 1)
         return;
     uva__memory_free(&allocator, half, half->size);
+    assert(uva__word_peek(&origin->halves) > 0);
     if (uva__word_sub(&origin->halves, 1) != 1)
         return;
     uva_array_release(&origin->array);
@@ -138,6 +140,7 @@ static int share_new_half(struct share_origin *origin,
     tree.node = (struct ArrowArray *)(void *)(tree.half + 1);
     tree.slot = (struct ArrowArray **)(void *)(tree.node + tree.nodes);
     share_picture(like, &tree, to);
+    assert((char *)tree.slot == (char *)tree.half + size);
     return 0;
 }
 
@@ -147,6 +150,7 @@ static void share_undo_half(struct share_origin *origin,
 {
     struct share_half *const half = root->private_data;
 
+    assert(half->origin == origin);
     uva__memory_free(&origin->allocator, half, half->size);
 }
 

@@ -140,6 +140,7 @@ static void structs_release_schema(struct ArrowSchema *schema)
     struct structs_block *block = schema->private_data;
     const struct uva_allocator allocator = block->allocator;
 
+    assert(block->size > sizeof(*block));
     for (int64_t i = 0; i < schema->n_children; i++)
         uva_schema_release(schema->children[i]);
     if (schema->dictionary != NULL)
@@ -211,6 +212,7 @@ static void structs_lay_out(struct structs_block *block,
     out->metadata = structs_put(&text, schema->metadata, need->metadata);
     out->format = structs_put(&text, schema->format, need->format);
     out->name = structs_put(&text, schema->name, need->name);
+    assert(text == (char *)block + need->size);
 }
 
 static int structs_copy_below(struct structs_walk *walk,

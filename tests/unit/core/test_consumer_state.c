@@ -508,6 +508,13 @@ END_TEST
 
 /* ---- at random ---------------------------------------------------------- */
 
+/* ck_assert(), for what is checked millions of times. */
+#define RULE(truth)                                                            \
+    do {                                                                       \
+        if (!(truth))                                                          \
+            ck_abort_msg("broken: %s", #truth);                                \
+    } while (false)
+
 /* What a hostile producer did and what we did with it. */
 struct tally {
     int64_t asked, offered, taken, discarded, ignored, settled;
@@ -517,24 +524,24 @@ struct tally {
 
 static void check_rules(const struct uva__consumer_state *s, struct tally *t)
 {
-    ck_assert_int_eq(s->offered, t->offered);
-    ck_assert_int_eq(t->offered, t->taken + t->discarded + t->ignored);
-    ck_assert_int_eq(s->held, t->taken - t->settled);
-    ck_assert_int_ge(s->outstanding, 0);
-    ck_assert_int_le(s->outstanding, s->window);
-    ck_assert_int_le(s->held, s->window + UVA__CONSUMER_UNASKED);
-    ck_assert_int_le(t->cancels, 1);
-    ck_assert_int_le(t->schemas, 1);
-    ck_assert_int_le(t->releases, 1);
-    ck_assert_int_eq(s->code == 0, s->end == UVA__CONSUMER_OPEN ||
-                                       s->end == UVA__CONSUMER_COMPLETE);
-    ck_assert_int_eq(s->breaches == 0, s->first_breach == NULL);
+    RULE(s->offered == t->offered);
+    RULE(t->offered == t->taken + t->discarded + t->ignored);
+    RULE(s->held == t->taken - t->settled);
+    RULE(s->outstanding >= 0);
+    RULE(s->outstanding <= s->window);
+    RULE(s->held <= s->window + UVA__CONSUMER_UNASKED);
+    RULE(t->cancels <= 1);
+    RULE(t->schemas <= 1);
+    RULE(t->releases <= 1);
+    RULE((s->code == 0) ==
+         (s->end == UVA__CONSUMER_OPEN || s->end == UVA__CONSUMER_COMPLETE));
+    RULE((s->breaches == 0) == (s->first_breach == NULL));
     if (t->over) /* what was told stays true, unless a rule was broken */
-        ck_assert(uva__consumer_is_over(s) || s->breaches > 0);
+        RULE(uva__consumer_is_over(s) || s->breaches > 0);
     if (t->complete)
-        ck_assert(s->end == UVA__CONSUMER_COMPLETE || s->breaches > 0);
+        RULE(s->end == UVA__CONSUMER_COMPLETE || s->breaches > 0);
     if (s->released)
-        ck_assert_int_ne(s->end, UVA__CONSUMER_OPEN);
+        RULE(s->end != UVA__CONSUMER_OPEN);
     t->over = uva__consumer_is_over(s);
     t->complete = t->over && s->end == UVA__CONSUMER_COMPLETE;
 }
@@ -564,8 +571,8 @@ static void meddle(struct uva__consumer_state *s, struct tally *t)
         }
         break;
     default:
-        ck_assert_int_ge(n, 0);
-        ck_assert(n == 0 || s->outstanding + s->held + n <= s->window);
+        RULE(n >= 0);
+        RULE(n == 0 || s->outstanding + s->held + n <= s->window);
         if (n == 0)
             break;
         uva__consumer_note_request(s, n);
@@ -587,12 +594,12 @@ static void check_verdict(struct tally *t,
     t->ignored += task && verdict.action == UVA__ACTION_IGNORE;
     t->schemas += call->event == UVA__EVENT_SCHEMA && take;
     t->releases += call->event == UVA__EVENT_RELEASE && take;
-    ck_assert(task || verdict.action != UVA__ACTION_DISCARD);
-    ck_assert_int_eq(verdict.code != 0, verdict.action == UVA__ACTION_REFUSE);
+    RULE(task || verdict.action != UVA__ACTION_DISCARD);
+    RULE((verdict.code != 0) == (verdict.action == UVA__ACTION_REFUSE));
     if (call->event == UVA__EVENT_SCHEMA) /* never left with the producer */
-        ck_assert(take || verdict.action == UVA__ACTION_REFUSE);
+        RULE(take || verdict.action == UVA__ACTION_REFUSE);
     if (task && call->code == 0) /* never left unextracted: AT-02 */
-        ck_assert(verdict.action != UVA__ACTION_IGNORE);
+        RULE(verdict.action != UVA__ACTION_IGNORE);
 }
 
 static void torment(unsigned seed)
@@ -684,11 +691,11 @@ static void converse(unsigned seed)
             speak(&s, &producer, &t);
         check_rules(&s, &t);
     }
-    ck_assert(s.released); /* nobody waits for ever */
-    ck_assert_int_eq(s.breaches, 0);
-    ck_assert(t.discarded == 0 || s.end != UVA__CONSUMER_COMPLETE);
+    RULE(s.released); /* nobody waits for ever */
+    RULE(s.breaches == 0);
+    RULE(t.discarded == 0 || s.end != UVA__CONSUMER_COMPLETE);
     if (s.end == UVA__CONSUMER_COMPLETE)
-        ck_assert_int_eq(t.taken, batches);
+        RULE(t.taken == batches);
 }
 
 START_TEST(an_honest_producer_always_comes_to_its_end)

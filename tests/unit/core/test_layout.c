@@ -135,6 +135,16 @@ START_TEST(fixed_widths_count_offset_and_length) /* DA-23 */
 }
 END_TEST
 
+START_TEST(bits_fill_whole_bytes)
+{
+    const int64_t lengths[] = {1, 7, 8, 9, 16, 17};
+    const int64_t sizes[] = {1, 1, 1, 2, 2, 3};
+
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(size_of(column("b", lengths[i], 2)), sizes[i]);
+}
+END_TEST
+
 START_TEST(a_width_of_nothing_needs_nothing)
 {
     struct bench *bench = column("w:0", 10, 2);
@@ -221,6 +231,7 @@ START_TEST(pinned_memory_is_read_once_no_event_is_open)
     bench = column("u", 2, 3);
     bench->array.device_type = ARROW_DEVICE_ROCM_HOST;
     bench->array.sync_event = DATA;
+    bench->array.array.buffers[1] = (void *)(uintptr_t)0x10;
     ck_assert_int_eq(size_of(bench), 12);
     bench = column("u", 2, 3);
     bench->array.sync_event = DATA; /* on a CPU it means nothing (G-80) */
@@ -723,6 +734,50 @@ START_TEST(no_single_fault_does_harm)
 }
 END_TEST
 
+/* Spoils a column of ten in one way, or none; `bitmap` in its first slot. */
+static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
+                 bool bitmap)
+{
+    int64_t *const numbers[] = {&array->length,     &array->offset,
+                                &array->null_count, &array->n_buffers,
+                                &array->n_children, &schema->n_children};
+
+    array->offset = 3;
+    if (bitmap)
+        array->buffers[0] = DATA;
+    if (way < 60)
+        *numbers[way / 10] = (int64_t[]){
+            0, 1, 9, 10, 11, -1, -2, INT32_MAX, INT64_MAX, INT64_MIN}[way % 10];
+    else if (way < 62)
+        array->buffers[way - 60] = NULL;
+    else if (way == 62)
+        plain_schema(plain_schema_dictionary(schema), "n", NULL, 0);
+    else if (way == 63)
+        plain_array(plain_array_dictionary(array), 0, 0, 0);
+}
+
+START_TEST(a_column_in_a_row_is_held_to_the_same_rules)
+{
+    const char *const formats[] = {"i", "tsu:", "c", "g", "w:3"};
+
+    for (int i = 0; i < 64 * 10; i++) {
+        const char *const format = formats[i % 5];
+        struct bench *alone = column(format, 10, 2);
+        struct bench *row = nested("+s", 1, 1);
+        row->schema.children[0]->format = format;
+        row->array.array.children[0]->length = 10;
+        bend(&alone->schema, &alone->array.array, i / 10, i / 5 % 2);
+        bend(row->schema.children[0], row->array.array.children[0], i / 10,
+             i / 5 % 2);
+        ck_assert_int_eq(look(row), look(alone));
+        ck_assert_int_eq(row->size, alone->size);
+        uva_schema_release(&row->schema);
+        uva_array_release(&row->array);
+        clear(alone);
+    }
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static TCase *sizes(void)
@@ -731,6 +786,7 @@ static TCase *sizes(void)
 
     tcase_add_loop_test(tcase, fixed_widths_count_offset_and_length, 0,
                         COUNT(FIXED));
+    tcase_add_test(tcase, bits_fill_whole_bytes);
     tcase_add_test(tcase, a_width_of_nothing_needs_nothing);
     tcase_add_test(tcase, text_counts_up_to_its_last_offset);
     tcase_add_test(tcase, offsets_lie_at_any_address);
@@ -767,6 +823,7 @@ static TCase *faults(void)
     tcase_add_test(tcase, the_place_is_told_from_the_top);
     tcase_add_test(tcase, hostile_names_leave_a_readable_text);
     tcase_add_test(tcase, a_tree_that_shares_its_branches_ends_too);
+    tcase_add_test(tcase, a_column_in_a_row_is_held_to_the_same_rules);
     tcase_add_test(tcase, no_single_fault_does_harm);
     return tcase;
 }

@@ -188,6 +188,7 @@ START_TEST(what_has_gone_from_the_tree_stays_gone)
 
     make_array(&one);
     child = *one.array.children[1];
+    memset(one.array.children[1], 0xDD, sizeof(child));
     one.array.children[1]->release = NULL;
     ck_assert_int_eq(uva_array_share(&one, &other), 0);
     ck_assert(one.array.children[1]->release == NULL);

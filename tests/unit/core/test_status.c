@@ -105,6 +105,7 @@ START_TEST(clip_keeps_what_fits)
     ck_assert_uint_eq(uva__status_clip("\xC3\xA4", 2, 1), 0);
     ck_assert_uint_eq(uva__status_clip("a\xE2\x82\xAC", 4, 3), 1);
     ck_assert_uint_eq(uva__status_clip("a\xE2\x82\xAC.", 5, 4), 4);
+    ck_assert_uint_eq(uva__status_clip("\xC3\xA4\x80", 3, 2), 2);
     ck_assert_uint_eq(uva__status_clip("\x82\x82\x82\x82", 4, 2), 2);
 }
 END_TEST

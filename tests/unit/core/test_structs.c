@@ -357,7 +357,7 @@ static int copy_of(struct ArrowSchema *schema)
 START_TEST(what_cannot_be_a_schema_is_not_copied)
 {
     static const int32_t malformed[] = {-1}, huge[] = {1 << 21};
-    struct ArrowSchema schema, released = {0};
+    struct ArrowSchema schema, released = {.format = "i"};
 
     ck_assert_int_eq(copy_of(&released), EINVAL);
     plain_schema(&schema, NULL, NULL, 0);
