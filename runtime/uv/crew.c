@@ -154,9 +154,10 @@ int uva__crew_start(struct uva_workers *workers, int lane)
 static void worker_name(const struct uva__worker *worker)
 {
     const char *name = worker->workers->name;
+    const char lane = "cbg"[worker->lane];
     char tail[16], text[48];
-    const int length = snprintf(tail, sizeof(tail), "-%c%u",
-                                "cbg"[worker->lane], worker -> number % 10000);
+    const int length =
+        snprintf(tail, sizeof(tail), "-%c%u", lane, worker->number % 10000);
 
     (void)snprintf(text, sizeof(text), "uva%s%.*s%s", name[0] ? "-" : "",
                    11 - length, name, tail);

@@ -366,10 +366,10 @@ START_TEST(an_executor_runs_the_jobs_it_accepts)
     ck_assert_int_eq(rig_value(&rig.done), 0);
     ck_assert_int_eq(executor.count, 2);
     uva_job_run(executor.jobs[0]);
+    ck_assert(!uva__lane_is_compute());
     uva_job_run(executor.jobs[1]);
     ck_assert_int_eq(works[0].runs, 1); /* a compute worker meanwhile */
     ck_assert_int_eq(works[1].runs, 0);
-    ck_assert(!uva__lane_is_compute());
     ck_assert_int_eq(rig_value(&rig.done), 2);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_COMPUTE), 0);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 0);
