@@ -241,7 +241,6 @@ static int courier_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 {
     struct uva__courier *c = courier_of(handler);
 
-    c->to->producer = handler->producer;
     uva_schema_move(schema, &c->schema);
     courier_put(c, NEXT_SCHEMA);
     return 0;
@@ -286,7 +285,6 @@ static void courier_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__courier *c = courier_of(handler);
     struct uva_error error;
 
-    c->to->producer = handler->producer;
     (void)uva_error_set(&error, code, "%s", message);
     uva__failure_set(&c->failure, &c->hub->allocator, code, &error, metadata);
     courier_put(c, NEXT_ERROR);
@@ -364,6 +362,7 @@ uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
 {
     c->producer = producer;
     c->node = node;
+    c->to->producer = &producer->abi; /* AH-03, before the guest is there */
     return &c->handler;
 }
 

@@ -88,7 +88,7 @@ static void reader_absorb(struct uva__reader *r)
         feed->schema_known = true;
     }
     feed->ready = (int64_t)(uva__word_load(&r->tail) - r->loop.taken);
-    if ((news & NEWS_END) && !feed->ended) {
+    if ((news & NEWS_END) && !feed->ended && feed->failure.code == 0) {
         uva__failure_move(&r->lane.failure, &feed->failure,
                           &feed->hub->allocator);
         feed->ended = feed->failure.code == 0;

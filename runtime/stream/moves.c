@@ -81,10 +81,13 @@ static int moves_tell_task(struct uva__producer *p)
     p->loop.told++;
     if (code != 0)
         uva__task_reclaim(task); /* LC-18, LC-19, G-18 */
-    if (uva__task_state(task) == UVA__TASK_SETTLED)
+    if (uva__task_state(task) == UVA__TASK_SETTLED) {
         uva__offered_put(p, task);
-    else
-        uva__offered_keep(p, task);
+        return code;
+    }
+    uva__offered_keep(p, task);
+    if (uva__task_state(task) == UVA__TASK_FAILED)
+        uva__offered_reap_all(p); /* before anything else is told (AT-08) */
     return code;
 }
 
