@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ int main(int argc, char **argv)
     size_t i;
 
     fill_descriptors();
-    (void)signal(SIGPIPE, SIG_IGN); /* the write says so too */
+    (void)setenv("UV_THREADPOOL_SIZE", "1", 0); /* files are written in order */
+    (void)signal(SIGPIPE, SIG_IGN);             /* the write says so too */
     if (name != NULL && strcmp(name, "--help") == 0)
         return help();
     if (name != NULL && strcmp(name, "--version") == 0)

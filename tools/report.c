@@ -82,12 +82,12 @@ void uva__report_summary(const char *ending, const struct uva__tally *tally,
 
     fprintf(stderr,
             "uvarrow: %s: %s rows in %s %s, %.1f MB in %.2f s "
-            "(%s rows/s, %.1f MB/s); the loop was held up %.1f ms at most, by "
-            "the stream %.1f ms\n",
+            "(%s rows/s, %.1f MB/s); the stream held up the loop for %.1f ms "
+            "at most, a 1 ms timer was late by %.1f ms at most\n",
             ending, uva__report_figure(tally->rows).text,
             uva__report_figure(tally->batches).text,
             tally->batches == 1 ? "batch" : "batches", megabytes(tally->bytes),
             seconds, uva__report_figure(rate).text,
-            megabytes(tally->bytes) / seconds, (double)late_max_ns / 1e6,
-            (double)hold_max_ns / 1e6);
+            megabytes(tally->bytes) / seconds, (double)hold_max_ns / 1e6,
+            (double)late_max_ns / 1e6);
 }

@@ -42,8 +42,8 @@ void uva__report_progress(const struct uva__tally *tally);
 /* Wipes the line of progress. Thread: loop. */
 void uva__report_wipe(void);
 
-/* Says how it went: `ending` in a word, what was done, and how late the loop
- * was for others at worst, whatever held it, and through streams alone.
+/* Says how it went: `ending` in a word, what was done, how long the stream held
+ * up the loop at worst, and how late the heartbeat was, whatever held it.
  * Thread: loop. */
 void uva__report_summary(const char *ending, const struct uva__tally *tally,
                          uint64_t late_max_ns, uint64_t hold_max_ns);

@@ -214,6 +214,18 @@ static void sink_pump(struct uva__sink *sink)
     }
 }
 
+/* A device cannot be cut off, and need not be. */
+static void sink_truncated(uv_fs_t *fs)
+{
+    struct uva__sink *sink = fs->data;
+    const ssize_t result = fs->result;
+
+    uv_fs_req_cleanup(fs);
+    if (result < 0 && result != UV_EINVAL)
+        sink_fail(sink, (int)-result);
+    sink_pump(sink);
+}
+
 static void sink_send(struct uva__sink *sink, struct uva__sink_chunk *chunk)
 {
     const uv_buf_t buffer = chunk->rest;
@@ -233,10 +245,12 @@ static void sink_send(struct uva__sink *sink, struct uva__sink_chunk *chunk)
         return;
     }
     sink->first = sink->last = chunk;
-    if (sink->truncate && ftruncate(sink->fd, 0) != 0 && errno != EINVAL)
-        sink_fail(sink, errno);
+    if (!sink->truncate)
+        sink_pump(sink);
+    else if (uv_fs_ftruncate(sink->loop, &sink->fs, sink->fd, 0,
+                             sink_truncated) != 0)
+        abort(); /* cannot be: libuv only queues it */
     sink->truncate = false;
-    sink_pump(sink);
 }
 
 int uva__sink_write(struct uva__sink *sink, const void *data, size_t size,
