@@ -316,8 +316,8 @@ static void absorb_feed(struct uva__producer *p)
     state->source_error = feed->failure.code;
 }
 
-/* Whether a quantum was spent and there is more. */
-static bool producer_dispatch(struct uva__producer *p)
+/* Goes on until there is nothing to do, or a quantum is spent. */
+static void producer_dispatch(struct uva__producer *p)
 {
     int32_t left = p->hub->loop.quantum;
     enum uva__producer_move move;
@@ -327,10 +327,9 @@ static bool producer_dispatch(struct uva__producer *p)
         if (uva__producer_is_sated(&p->loop.state))
             uva__moves_stop_feed(p);
         move = uva__producer_next(&p->loop.state);
-        if (move == UVA__MOVE_WAIT)
-            return false;
-        if (move == UVA__MOVE_TELL_TASK && left-- == 0)
-            return true;
+        if (move == UVA__MOVE_WAIT ||
+            (move == UVA__MOVE_TELL_TASK && left-- == 0))
+            return;
         uva__moves_make(p, move);
     }
 }
@@ -359,7 +358,7 @@ static bool producer_visit(struct uva__node *node)
 {
     struct uva__producer *p =
         uva__container_of(node, struct uva__producer, node);
-    bool more = false;
+    bool more;
 
     if (!p->loop.begun || p->loop.finished)
         return false;
@@ -372,9 +371,10 @@ static bool producer_visit(struct uva__node *node)
     }
     absorb_word(p);
     absorb_feed(p);
-    more = producer_dispatch(p);
+    producer_dispatch(p);
     if (!p->loop.stopped)
         absorb_feed(p); /* what was told may be fetched anew */
+    more = uva__producer_next(&p->loop.state) != UVA__MOVE_WAIT;
     p->loop.visiting = false;
     if (p->loop.state.released)
         producer_linger(p);
