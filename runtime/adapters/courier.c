@@ -18,6 +18,7 @@
 #include "core/memory.h"
 #include "core/metadata.h"
 #include "stream/failure.h"
+#include "stream/stock.h"
 #include "uvarrow/arrow.h"
 
 enum { QUEUE = 64 };
@@ -42,12 +43,15 @@ struct uva__courier {
     struct uva__word refs;                        /* its maker, the guest */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
     struct ArrowAsyncDeviceStreamHandler *to;     /* whom the guest calls */
-    struct uva__producer *producer;               /* loop only */
-    struct uva__node *node;                       /* behind the lock */
-    struct ArrowSchema schema;   /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure; /* owns; written before NEXT_ERROR */
-    struct uva_job job;          /* the guest's */
-    bool told;                   /* the refusal was; loop only */
+    struct uva__producer *producer; /* loop only; until it releases us */
+    struct uva__producer *kept;     /* counts, until `to` is released, which may
+                                       use it as long */
+    struct uva__driven driven;      /* among the handlers in use */
+    struct uva__node *node;         /* behind the lock */
+    struct ArrowSchema schema;      /* owns; written before NEXT_SCHEMA */
+    struct uva__failure failure;    /* owns; written before NEXT_ERROR */
+    struct uva_job job;             /* the guest's */
+    bool told;                      /* the refusal was; loop only */
 
     struct uva__lock lock;
     struct {
@@ -59,6 +63,8 @@ struct uva__courier {
         bool held;                  /* the producer waits for room */
         bool working;               /* the guest has the job */
         bool done;                  /* the handler was released */
+        bool stuck;                 /* nobody waits: it counts as stuck */
+        int64_t delivered;          /* parcels that the handler was given */
     } locked;
 };
 
@@ -76,11 +82,14 @@ static bool errand_take_locked(struct uva__courier *c, struct errand *out)
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
     size_t i;
 
+    if (c->locked.refusal != 0) /* nothing but release may follow */
+        c->locked.next &= NEXT_RELEASE;
     out->discard = c->locked.discard;
     out->next = c->locked.next & NEXT_SCHEMA;
     if (out->next == 0 && c->locked.count > 0) {
         out->parcel = c->locked.queue[c->locked.head++ % QUEUE];
         c->locked.count--;
+        c->locked.delivered += !c->locked.discard;
         return true;
     }
     for (i = 0; out->next == 0 && i < 3; i++)
@@ -165,10 +174,17 @@ static void carry_schema(struct uva__courier *c)
 
 static void carry_release(struct uva__courier *c)
 {
+    bool stuck;
+
+    uva__stock_undrive(c->hub, &c->driven); /* it may start anew in there */
     c->to->release(c->to);
+    uva__producer_release(c->kept);
     uva__lock_take(&c->lock);
     c->locked.done = true;
+    stuck = c->locked.stuck;
     uva__lock_drop(&c->lock);
+    if (stuck)
+        uva__word_sub(&c->hub->counts.calls_stuck, 1);
     courier_tell(c);
 }
 
@@ -326,41 +342,57 @@ bool uva__courier_heed(struct uva__courier *c)
     return done;
 }
 
-void uva__courier_forget(struct uva__courier *c)
+int64_t uva__courier_forget(struct uva__courier *c)
 {
+    int64_t delivered;
+
     uva__lock_take(&c->lock);
     c->node = NULL;
+    c->locked.stuck = !c->locked.done;
+    if (c->locked.stuck)
+        uva__word_add(&c->hub->counts.calls_stuck, 1);
+    delivered = c->locked.delivered;
     uva__lock_drop(&c->lock);
+    return delivered;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-struct uva__courier *uva__courier_new(struct uva__hub *hub,
-                                      struct ArrowAsyncDeviceStreamHandler *to)
+int uva__courier_new(struct uva__hub *hub,
+                     struct ArrowAsyncDeviceStreamHandler *to,
+                     struct uva__courier **out)
 {
     struct uva__courier *c;
+    int code = uva__hub_ensure_guest(hub);
 
-    if (uva__guest_ensure(&hub->jobs) != 0)
-        return NULL;
+    if (code != 0)
+        return code;
     c = uva__memory_new(&hub->allocator, sizeof(*c));
     if (c == NULL)
-        return NULL;
+        return ENOMEM;
     c->hub = uva__hub_acquire(hub);
     uva__word_store(&c->refs, 1);
-    c->to = to;
+    c->to = c->driven.handler = to;
     c->handler.on_schema = courier_on_schema;
     c->handler.on_next_task = courier_on_task;
     c->handler.on_error = courier_on_error;
     c->handler.release = courier_on_release;
     c->job.run = courier_run;
-    return c;
+    *out = c;
+    return 0;
+}
+
+struct uva__driven *uva__courier_driven(struct uva__courier *c)
+{
+    return &c->driven;
 }
 
 struct ArrowAsyncDeviceStreamHandler *
 uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
                    struct uva__node *node)
 {
-    c->producer = producer;
+    uva__producer_acquire(producer);
+    c->producer = c->kept = producer;
     c->node = node;
     c->to->producer = &producer->abi; /* AH-03, before the guest is there */
     return &c->handler;

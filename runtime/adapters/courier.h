@@ -5,15 +5,21 @@
 #define UVA_ADAPTERS_COURIER_H
 
 #include "stream/producer.h"
+#include "stream/stock.h"
 
 struct uva__courier;
 
-/* Makes a courier for `to` (borrows, until its release was entered), that posts
- * `node` when there is news for the loop: the queue has room, the handler
- * refused, it was released. NULL without memory, or without a guest thread. The
- * caller has one count. Thread: any. */
-struct uva__courier *uva__courier_new(struct uva__hub *hub,
-                                      struct ArrowAsyncDeviceStreamHandler *to);
+/* Makes a courier for `to` (borrows, until its release was entered). It posts a
+ * node when there is news for the loop: the queue has room, the handler
+ * refused, it was released. 0 gives `out`, with one count; ENOMEM; EAGAIN
+ * without a guest thread; ESHUTDOWN. Thread: any. */
+UVA_MUST_CHECK int uva__courier_new(struct uva__hub *hub,
+                                    struct ArrowAsyncDeviceStreamHandler *to,
+                                    struct uva__courier **out);
+
+/* What notes that `to` is driven; it is undone just before its release.
+ * Thread: any. */
+struct uva__driven *uva__courier_driven(struct uva__courier *courier);
 
 /* Gives up the count. Thread: any. */
 void uva__courier_release(struct uva__courier *courier);
@@ -28,7 +34,9 @@ uva__courier_begin(struct uva__courier *courier, struct uva__producer *producer,
  * was released. Thread: loop. */
 bool uva__courier_heed(struct uva__courier *courier);
 
-/* Nobody waits for the guest any more; it ends by itself. Thread: loop. */
-void uva__courier_forget(struct uva__courier *courier);
+/* Nobody waits for the guest any more; if the handler was not released, it
+ * counts as stuck until it is. Returns how many batches it was given.
+ * Thread: loop. */
+int64_t uva__courier_forget(struct uva__courier *courier);
 
 #endif

@@ -25,18 +25,21 @@
 enum { PATIENCE_MS = 1000 };
 
 struct drive {
-    struct uva__terminal terminal; /* first */
-    struct uva__driven driven;     /* among the handlers in use */
-    struct uva_drive how;          /* whom to tell */
-    struct uva_stream *stream;     /* borrows: it owns us */
-    struct uva__courier *courier;  /* counts; NULL: called on the loop */
-    struct uva__timer patience;    /* with a courier, when closing */
-    bool aborted;                  /* the owner has cancelled */
-    bool released;                 /* by the producer */
-    bool done;                     /* the owner has been told */
-    struct uva_outcome outcome;    /* once released */
-    char *metadata;                /* owns: of the outcome */
-    size_t metadata_size;          /* of that */
+    struct uva__terminal terminal;  /* first */
+    struct uva__driven driven;      /* among the handlers in use, but for a
+                                       courier's */
+    struct uva__producer *producer; /* counts, once begun */
+    struct uva_drive how;           /* whom to tell */
+    struct uva_stream *stream;      /* borrows: it owns us */
+    struct uva__courier *courier;   /* counts; NULL: called on the loop */
+    struct uva__timer patience;     /* with a courier, when closing */
+    bool aborted;                   /* the owner has cancelled */
+    bool reclaimed;                 /* after a drop */
+    bool released;                  /* by the producer */
+    bool done;                      /* the owner has been told */
+    struct uva_outcome outcome;     /* once released */
+    char *metadata;                 /* owns: of the outcome */
+    size_t metadata_size;           /* of that */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
@@ -56,10 +59,8 @@ static void drive_finish(struct drive *d)
         return;
     d->done = true;
     uva__timer_stop(stream->hub, &d->patience);
-    if (d->courier != NULL) {
-        uva__courier_forget(d->courier);
-        uva__stock_undrive(stream->hub, &d->driven);
-    }
+    if (d->courier != NULL)
+        d->outcome.batches = uva__courier_forget(d->courier);
     if (d->how.on_done != NULL && !stream->loop.silent)
         d->how.on_done(d->how.ctx, &d->outcome);
     uva__flow_done(stream, &result);
@@ -117,9 +118,14 @@ static void drive_released(void *ctx)
         drive_finish(d);
 }
 
+/* Only extraction is awaited: that is no reason to keep the loop alive, unless
+ * a courier has yet to bring what was told. */
 static void drive_ended(void *ctx)
 {
-    uva__flow_unhold(((struct drive *)ctx)->stream);
+    struct drive *d = ctx;
+
+    if (d->courier == NULL)
+        uva__flow_unhold(d->stream);
 }
 
 /* ---- as a terminal ------------------------------------------------------ */
@@ -133,6 +139,8 @@ static void drive_begin(struct uva_stream *stream)
                                               .ctx = d};
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 
+    uva__producer_acquire(stream->tail);
+    d->producer = stream->tail;
     if (d->courier != NULL)
         handler = uva__courier_begin(d->courier, stream->tail, &stream->node);
     uva__producer_begin_driving(stream->tail, handler, &hooks);
@@ -146,8 +154,6 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
     d->aborted = true;
     uva__failure_set(&copy, allocator, why->code, why->detail, NULL);
     uva__producer_abort(d->stream->tail, &copy);
-    if (d->stream->loop.silent)
-        uva__producer_reclaim(d->stream->tail);
 }
 
 /* A close waits for the handler, but not for ever. */
@@ -155,14 +161,10 @@ static void patience_over(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, patience);
 
-    if (!d->done)
-        uva__word_add(&d->stream->hub->counts.calls_stuck, 1);
-    d->outcome.stream = d->stream;
-    if (!d->released) {
-        d->outcome.end = UVA_END_CANCELLED;
-        (void)uva__failure_get(&d->stream->why, &d->outcome.error);
-    }
-    drive_finish(d);
+    if (d->released)
+        drive_finish(d);
+    else /* the producer has not had its turn yet */
+        uva__timer_start(d->stream->hub, timer, PATIENCE_MS);
 }
 
 static void drive_visit(struct uva_stream *stream)
@@ -170,6 +172,10 @@ static void drive_visit(struct uva_stream *stream)
     struct drive *d = drive_at(stream);
     const struct uva__failure *why = uva__flow_cancelled(stream);
 
+    if (stream->loop.silent && !d->reclaimed) {
+        d->reclaimed = true;
+        uva__producer_reclaim(d->producer);
+    }
     if (d->done)
         return;
     if (why != NULL && !d->aborted && !d->released)
@@ -189,6 +195,8 @@ static void drive_free(struct uva_stream *stream)
 
     if (d->courier != NULL)
         uva__courier_release(d->courier);
+    if (d->producer != NULL)
+        uva__producer_release(d->producer);
     uva__memory_free(allocator, d->metadata, d->metadata_size);
     uva__memory_free(allocator, d, sizeof(*d));
 }
@@ -229,13 +237,23 @@ static void drive_undo(struct drive *d)
     uva__memory_free(&hub->allocator, d, sizeof(*d));
 }
 
-/* Makes the terminal. 0; ENOMEM; EAGAIN without a thread. */
+/* The producer's own description, instead of that of an earlier try. */
+static int drive_describe(struct uva__producer *tail, const char *metadata)
+{
+    const struct uva_allocator *allocator = &tail->hub->allocator;
+
+    uva__memory_free(allocator, tail->loop.metadata, tail->loop.metadata_size);
+    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata,
+                              &tail->loop.metadata_size);
+}
+
+/* Makes the terminal. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
 static int drive_new(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *how, struct drive **out)
 {
     struct drive *d = uva__memory_new(&stream->hub->allocator, sizeof(*d));
-    struct uva__producer *tail = stream->tail;
+    int code = 0;
 
     if (d == NULL)
         return ENOMEM;
@@ -246,17 +264,20 @@ static int drive_new(struct uva_stream *stream,
     if (how != NULL)
         d->how = *how;
     if (d->how.on_worker)
-        d->courier = uva__courier_new(stream->hub, handler);
-    if ((d->how.on_worker && d->courier == NULL) ||
-        (tail->loop.metadata == NULL &&
-         uva__metadata_copy(&stream->hub->allocator, d->how.metadata,
-                            &tail->loop.metadata,
-                            &tail->loop.metadata_size) == ENOMEM)) {
+        code = uva__courier_new(stream->hub, handler, &d->courier);
+    if (code == 0)
+        code = drive_describe(stream->tail, d->how.metadata);
+    if (code != 0) {
         drive_undo(d);
-        return ENOMEM;
+        return code;
     }
     *out = d;
     return 0;
+}
+
+static struct uva__driven *drive_driven(struct drive *d)
+{
+    return d->courier != NULL ? uva__courier_driven(d->courier) : &d->driven;
 }
 
 int uva_stream_drive(struct uva_stream *stream,
@@ -272,8 +293,8 @@ int uva_stream_drive(struct uva_stream *stream,
         return code;
     code = drive_new(stream, handler, how, &d);
     if (code != 0)
-        return uva_error_set(error, code, "no memory to start the stream");
-    if (!uva__stock_drive(stream->hub, &d->driven)) {
+        return uva_error_set(error, code, "drive: %s", strerror(code));
+    if (!uva__stock_drive(stream->hub, drive_driven(d))) {
         drive_undo(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
@@ -281,7 +302,7 @@ int uva_stream_drive(struct uva_stream *stream,
     }
     code = uva__flow_start(stream, &d->terminal, error);
     if (code != 0) {
-        uva__stock_undrive(stream->hub, &d->driven);
+        uva__stock_undrive(stream->hub, drive_driven(d));
         drive_undo(d);
     }
     return code;

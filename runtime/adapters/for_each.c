@@ -84,6 +84,7 @@ static void batch_paused(struct for_each *f)
     struct uva_stream *stream = f->receiver.stream;
 
     f->paused = true;
+    uva__producer_hold(stream->tail, true);
     if (uva_array_is_live(&f->receiver.batch.data))
         batch_kept(f);
     else
@@ -137,6 +138,7 @@ static void for_each_go_on(struct for_each *f)
         uva__word_exchange(&f->receiver.stream->resumed, 0) == 0)
         return;
     f->paused = false;
+    uva__producer_hold(f->receiver.stream->tail, false);
     if (uva_array_is_live(&f->receiver.batch.data)) {
         f->receiver.stream->hub->loop.spent++;
         for_each_batch(&f->receiver);

@@ -375,12 +375,14 @@ void uva__lane_side_break(struct uva__reader *r)
     struct uva__hub *hub = r->feed.hub;
     uint64_t phase = uva__word_load(&r->phase), add;
 
+    uva__word_add(&hub->counts.calls_stuck, 1); /* before it can be undone */
     do
         add = phase & PHASE_IN ? PHASE_CANCEL | PHASE_STUCK : PHASE_CANCEL;
     while (!uva__word_cas(&r->phase, &phase, phase | add));
-    if (!(phase & PHASE_IN))
+    if (!(phase & PHASE_IN)) {
+        uva__word_sub(&hub->counts.calls_stuck, 1);
         return;
-    uva__word_add(&hub->counts.calls_stuck, 1);
+    }
     if (!r->can_interrupt || !uva__hub_job_begin(hub))
         return;
     uva__reader_acquire(r);

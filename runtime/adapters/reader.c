@@ -161,6 +161,8 @@ static void reader_pull(struct uva__feed *feed, int64_t demand)
     if (!r->loop.asked)
         return;
     reader_unpause(r);
+    if (r->quick)
+        reader_absorb(r);
     room = reader_room(r, demand);
     if (room == 0)
         return;
@@ -263,9 +265,9 @@ static int reader_threads(struct uva__hub *hub, bool quick, bool can_interrupt)
     int code = 0;
 
     if (!quick)
-        code = uva__lane_ensure(&hub->jobs, UVA_LANE_BLOCKING);
+        code = uva__hub_ensure_lane(hub, UVA_LANE_BLOCKING);
     if (code == 0 && can_interrupt)
-        code = uva__guest_ensure(&hub->jobs);
+        code = uva__hub_ensure_guest(hub);
     return code;
 }
 

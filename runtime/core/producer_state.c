@@ -49,10 +49,12 @@ enum uva__producer_move uva__producer_next(const struct uva__producer_state *s)
         return after_the_end(s);
     if (!s->schema_told)
         return before_the_schema(s);
+    if (s->held)
+        return UVA__MOVE_WAIT;
     if (s->left == 0)
         return UVA__MOVE_TELL_END;
     if (s->ready > 0)
-        return s->demand > 0 && !s->held ? UVA__MOVE_TELL_TASK : UVA__MOVE_WAIT;
+        return s->demand > 0 ? UVA__MOVE_TELL_TASK : UVA__MOVE_WAIT;
     if (s->source_error != 0)
         return UVA__MOVE_TELL_ERROR;
     return s->exhausted ? UVA__MOVE_TELL_END : UVA__MOVE_WAIT;

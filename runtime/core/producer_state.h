@@ -38,7 +38,7 @@ struct uva__producer_state {
     bool exhausted;    /* the source has no further batch */
     bool cancelled;    /* the consumer wants no more */
     bool refused;      /* the consumer returned an error from a callback */
-    bool held;         /* the handler's queue is full: no task, for now */
+    bool held;         /* the handler takes nothing for now, not the end */
     bool hurried;      /* the end waits for unsettled batches no longer */
     bool in_call;      /* a handler callback is running */
     bool end_told;     /* the closing NULL has been delivered */

@@ -68,6 +68,17 @@ void uva__slab_put(struct uva__slab *slab, void *block)
     slab->resting++;
 }
 
+void uva__slab_each(const struct uva__slab *slab,
+                    void (*fn)(void *block, void *ctx), void *ctx)
+{
+    struct slab_chunk *chunk;
+    size_t i;
+
+    for (chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
+        for (i = 0; i < chunk->count; i++)
+            fn(chunk->blocks + i * slab->size, ctx);
+}
+
 void uva__slab_fini(struct uva__slab *slab)
 {
     struct slab_chunk *chunk = slab->chunks, *next;

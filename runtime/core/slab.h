@@ -36,6 +36,10 @@ void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
 /* Takes a block back, to rest behind all others. */
 void uva__slab_put(struct uva__slab *slab, void *block);
 
+/* Calls `fn` with every block there is, in use or not. */
+void uva__slab_each(const struct uva__slab *slab,
+                    void (*fn)(void *block, void *ctx), void *ctx);
+
 /* Gives all memory back, that of blocks in use too. */
 void uva__slab_fini(struct uva__slab *slab);
 

@@ -108,6 +108,17 @@ static void cells_grant(struct parallel *p)
         uva__team_publish(&p->team, count);
 }
 
+/* Without memory for what comes with it a batch is lost, in its place. */
+static void cell_lose(struct parallel *p, struct uva__cell *cell)
+{
+    uva__task_drop(&cell->task);
+    cell->code = p->loop.failed_code = ENOMEM;
+    cell->seen = true;
+    uva__word_store(&cell->done, 1);
+    uva__failure_set(&p->op.failure, &p->op.feed.hub->allocator, ENOMEM, NULL,
+                     NULL);
+}
+
 static void parallel_task(struct uva__operator *op, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
@@ -123,13 +134,13 @@ static void parallel_task(struct uva__operator *op, struct ArrowAsyncTask *task,
     cell->seen = false;
     cell->metadata_size = 0;
     uva__word_store(&cell->done, 0);
-    if (uva__metadata_copy(&op->feed.hub->allocator, metadata, &cell->metadata,
-                           &cell->metadata_size) == ENOMEM)
-        uva__failure_set(&op->feed.failure, &op->feed.hub->allocator, ENOMEM,
-                         NULL, NULL);
     p->loop.used++;
     uva__list_push(&p->loop.order, &cell->link);
-    uva__list_push(&p->loop.waiting, &cell->wait);
+    if (uva__metadata_copy(&op->feed.hub->allocator, metadata, &cell->metadata,
+                           &cell->metadata_size) == ENOMEM)
+        cell_lose(p, cell);
+    else
+        uva__list_push(&p->loop.waiting, &cell->wait);
 }
 
 /* ---- the loop: as a feed ------------------------------------------------ */
@@ -407,7 +418,7 @@ int uva_stream_parallel(struct uva_stream *stream,
                               "uva_parallel: from 0 to %d workers, and no "
                               "negative window",
                               WORKERS_MAX);
-    code = uva__lane_ensure(&stream->hub->jobs, UVA_LANE_COMPUTE);
+    code = uva__hub_ensure_lane(stream->hub, UVA_LANE_COMPUTE);
     if (code != 0)
         return uva__flow_fail(stream, code,
                               "parallel: the system gives no thread");

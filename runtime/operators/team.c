@@ -27,7 +27,20 @@ struct uva__worker {
 
 void uva__team_grant(struct uva__team *team, struct uva__cell *cell)
 {
-    team->granted[team->put++ & (team->ring - 1)] = cell;
+    uva__shared_store(&team->granted[team->put++ & (team->ring - 1)], cell);
+}
+
+/* The entry is read before it is claimed: once it is, and the cell done, the
+ * loop may grant another in its place. */
+static struct uva__cell *team_take(struct uva__team *team)
+{
+    uint64_t claimed = uva__word_load(&team->claimed);
+    struct uva__cell *cell;
+
+    do
+        cell = uva__shared_load(&team->granted[claimed & (team->ring - 1)]);
+    while (!uva__word_cas(&team->claimed, &claimed, claimed + 1));
+    return cell;
 }
 
 /* Claims the next cell. NULL when there is none: then the caller no longer
@@ -41,9 +54,7 @@ static struct uva__cell *team_claim(struct uva__team *team)
         some = work >> WORK_SHIFT != 0;
     while (!uva__word_cas(&team->work, &work,
                           some ? work - (1 << WORK_SHIFT) : work - 1));
-    return some ? team->granted[uva__word_add(&team->claimed, 1) &
-                                (team->ring - 1)]
-                : NULL;
+    return some ? team_take(team) : NULL;
 }
 
 static void team_extract(struct uva__team *team, struct uva__cell *cell)
@@ -120,7 +131,7 @@ uint64_t uva__team_stop(struct uva__team *team)
 
 struct uva__cell *uva__team_ungrant(struct uva__team *team)
 {
-    return team->granted[--team->put & (team->ring - 1)];
+    return uva__shared_load(&team->granted[--team->put & (team->ring - 1)]);
 }
 
 /* ---- room --------------------------------------------------------------- */

@@ -31,7 +31,7 @@ struct uva__team {
     int32_t workers;          /* at most at once */
 
     struct ArrowSchema schema;   /* owns: to measure with */
-    struct uva__cell **granted;  /* owns: a ring of cells to be claimed */
+    struct uva__shared *granted; /* owns: a ring of cells to be claimed */
     uint64_t ring;               /* its size, a power of two */
     struct uva__worker *members; /* owns: `workers` of them */
     uint64_t put;                /* cells granted, in all; loop only */

@@ -78,8 +78,11 @@ static const struct uva__node_ops flow_node_ops = {flow_visit, node_acquire,
 
 static void flow_evict(struct uva__tenant *tenant)
 {
-    uva_stream_cancel(uva__container_of(tenant, struct uva_stream, loop.tenant),
-                      ECANCELED, "the runtime was closed");
+    struct uva_stream *s =
+        uva__container_of(tenant, struct uva_stream, loop.tenant);
+
+    uva_stream_cancel(s, ECANCELED, "the runtime was closed");
+    uva__hub_post(s->hub, &s->node); /* also if it was cancelled before */
 }
 
 static struct uva_stream *flow_alloc(struct uva__hub *hub)
@@ -331,8 +334,8 @@ struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 
 void uva_stream_release(struct uva_stream *stream)
 {
-    if (stream == NULL || stream->hub == NULL)
-        return;
+    if (!flow_is_usable(stream))
+        return; /* a forked child leaves its parent's things alone */
     if (uva__word_sub(&stream->holders, 1) == 1 &&
         uva__word_load(&stream->stage) == UVA__FLOW_STARTED &&
         stream->terminal->ops->lonely)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/status.h"
 #include "core/structs.h"
 #include "stream/offered.h"
 #include "uvarrow/arrow.h"
@@ -26,7 +27,8 @@ static int moves_map_schema(struct uva__producer *p, struct ArrowSchema *schema)
         code = uva__structs_copy_schema(&p->hub->allocator, schema, &m->schema);
         if (code != 0 || m->how.schema == NULL)
             continue;
-        code = m->how.schema(m->how.ctx, &m->schema, &next, &error);
+        code = uva__status_positive(
+            m->how.schema(m->how.ctx, &m->schema, &next, &error));
         if (code == 0 && next.release == NULL)
             code = uva_error_set(&error, EPROTO,
                                  "a map said success and gave no schema");

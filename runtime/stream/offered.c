@@ -23,6 +23,7 @@ static void offered_end(struct uva__producer *p, struct uva__task *task)
         uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
     }
     p->loop.out_count--;
+    uva__word_sub(&p->hub->counts.tasks_held, 1);
     uva__offered_put(p, task);
 }
 
@@ -74,6 +75,7 @@ void uva__offered_keep(struct uva__producer *p, struct uva__task *task)
 {
     uva__list_push(&p->loop.out, &task->link);
     p->loop.out_count++;
+    uva__word_add(&p->hub->counts.tasks_held, 1);
     if (p->loop.watching)
         offered_watch_one(p, task);
     if (p->loop.head_age++ <= HEAD_AGE_MAX)
@@ -108,4 +110,15 @@ void uva__offered_reclaim(struct uva__producer *p)
         uva__task_reclaim(offered_of(link));
     for (link = p->loop.aside.head; link != NULL; link = link->next)
         uva__task_reclaim(offered_of(link));
+}
+
+void uva__offered_lapse(struct uva__producer *p)
+{
+    struct uva__link *link, *next;
+
+    uva__list_append(&p->loop.out, &p->loop.aside);
+    for (link = p->loop.out.head; link != NULL; link = next) {
+        next = link->next; /* the task may be gone with what follows */
+        uva__task_lapse(offered_of(link));
+    }
 }

@@ -20,7 +20,9 @@ void uva__offered_reap_all(struct uva__producer *p);
 /* From now on whoever settles a task tells the producer. */
 void uva__offered_watch(struct uva__producer *p);
 
-/* Takes back what nobody has claimed (G-16). */
+/* Takes back what nobody has claimed (G-16): to be reused; or for good, as the
+ * loop lets go of what is watched. */
 void uva__offered_reclaim(struct uva__producer *p);
+void uva__offered_lapse(struct uva__producer *p);
 
 #endif

@@ -267,6 +267,7 @@ void uva__producer_extraction_failed(struct uva__task *task, int code,
     task->failed.code = code;
     task->failed.error = kept;
     uva__task_settle(task, UVA__TASK_FAILED);
+    uva__word_or(&p->word, UVA__WORD_FAILED); /* then the loop is told */
     uva__producer_wake(p);
     uva__producer_release(p);
 }
@@ -282,7 +283,8 @@ static void absorb_word(struct uva__producer *p)
 
     if (word >> UVA__WORD_SHIFT ||
         (word & (UVA__WORD_BAD | UVA__WORD_UNBOUNDED)))
-        word = uva__word_and(&p->word, UVA__WORD_CANCEL | UVA__WORD_DEAD);
+        word = uva__word_and(&p->word, UVA__WORD_CANCEL | UVA__WORD_DEAD |
+                                           UVA__WORD_FAILED);
     p->loop.credit = 0;
     if (word & UVA__WORD_UNBOUNDED)
         credit = UVA__UNBOUNDED;
@@ -291,13 +293,29 @@ static void absorb_word(struct uva__producer *p)
     if (word >> UVA__WORD_SHIFT)
         uva__producer_note_request(state, (int64_t)(word >> UVA__WORD_SHIFT));
     if ((word & UVA__WORD_BAD) && p->loop.urgent.code == 0 &&
-        !state->cancelled) {
+        !state->cancelled && !state->end_told) {
         uva__producer_note_request(state, 0);
         uva__failure_say(&p->loop.urgent, &p->hub->allocator, EINVAL,
                          "request: n must be positive (AP-08)");
     }
     if (word & UVA__WORD_CANCEL)
         uva__producer_note_cancel(state);
+}
+
+/* Slots that are over, from the oldest on; all of them where one failed, or
+ * where each is waited for. */
+static void absorb_tasks(struct uva__producer *p)
+{
+    bool failed = (uva__word_peek(&p->word) & UVA__WORD_FAILED) != 0;
+
+    if (failed)
+        uva__word_and(&p->word, ~(uint64_t)UVA__WORD_FAILED);
+    if (failed || p->loop.watching)
+        uva__offered_reap_all(p);
+    else
+        uva__offered_reap(p);
+    if (p->loop.watching)
+        p->loop.state.unsettled = p->lazy ? p->loop.out_count : 0;
 }
 
 static void absorb_feed(struct uva__producer *p)
@@ -363,12 +381,7 @@ static bool producer_visit(struct uva__node *node)
     if (!p->loop.begun || p->loop.finished)
         return false;
     p->loop.visiting = true;
-    if (p->loop.watching) {
-        uva__offered_reap_all(p);
-        p->loop.state.unsettled = p->lazy ? p->loop.out_count : 0;
-    } else {
-        uva__offered_reap(p);
-    }
+    absorb_tasks(p);
     absorb_word(p);
     absorb_feed(p);
     producer_dispatch(p);
@@ -429,6 +442,7 @@ void uva__producer_hurry(struct uva__producer *p)
 void uva__producer_let_go(struct uva__producer *p)
 {
     uva__offered_watch(p);
+    uva__offered_lapse(p); /* extracting is told ECANCELED from now on */
     p->loop.finished = true;
     uva__producer_release(p);
 }

@@ -28,6 +28,7 @@ enum {
     UVA__WORD_UNBOUNDED = 4, /* it asked for more than can be counted */
     UVA__WORD_DEAD = 8,      /* its release was entered */
     UVA__WORD_RESTS = 16,    /* the object is at rest */
+    UVA__WORD_FAILED = 32, /* an extraction failed, wherever its task stands */
     UVA__WORD_SHIFT = 8
 };
 

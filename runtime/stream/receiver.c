@@ -145,11 +145,12 @@ static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
 {
     struct uva__receiver *c = receiver_of(handler);
 
+    uva__receiver_heed(c);
     if (task == NULL) {
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || c->extraction != 0) {
+    } else if (c->decided || c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
     } else if (receiver_extract(c, task, metadata)) {
         c->ops->batch(c);

@@ -38,10 +38,17 @@ struct stock {
 
 /* ---- life --------------------------------------------------------------- */
 
+/* Tasks that settled after the loop had let go still have their texts. */
+static void task_clear(void *block, void *ctx)
+{
+    uva__task_clear(block, ctx);
+}
+
 static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
 {
     struct stock *stock = uva__container_of(annex, struct stock, annex);
 
+    uva__slab_each(&stock->tasks, task_clear, &hub->allocator);
     uva__slab_fini(&stock->tasks);
     uva__slab_fini(&stock->locked.producers);
     uva__memory_free(&hub->allocator, stock, sizeof(*stock));
@@ -194,7 +201,7 @@ static void sweep_all(struct stock *stock)
     while ((task = dust_pop(stock)) != NULL) {
         lazy = task->lazy;
         (void)lazy.extract(lazy.ctx, lazy.item, NULL, NULL);
-        uva__task_settle(task, UVA__TASK_RECLAIMED);
+        uva__task_swept(task);
     }
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/status.h"
 #include "stream/producer.h"
 #include "stream/stock.h"
 #include "uv/turn.h"
@@ -105,24 +106,42 @@ void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 
 /* ---- extract ------------------------------------------------------------ */
 
+/* Somebody spends a task that was taken back: 0 if the state changed meanwhile
+ * and has to be looked at again. */
+static int task_claim_late(struct uva__task *task, uint64_t *seen)
+{
+    uint64_t word = *seen, state = word & UVA__TASK_STATES;
+
+    if (state == UVA__TASK_RECLAIMED || (word & UVA__TASK_ASKED))
+        return ECANCELED;
+    if (state == UVA__TASK_SWEEPING)
+        return uva__word_cas(&task->state, seen, word | UVA__TASK_ASKED)
+                   ? ECANCELED
+                   : 0;
+    if (state != UVA__TASK_LAPSED)
+        return EINVAL;
+    if (!uva__word_cas(&task->state, seen,
+                       word - UVA__TASK_LAPSED + UVA__TASK_RECLAIMED))
+        return 0;
+    uva__producer_release(task->producer); /* the count of its watch */
+    return ECANCELED;
+}
+
 /* One compare-and-swap decides who the one extractor is. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
-    uint64_t held = generation << STATE_BITS | UVA__TASK_HELD, seen = held;
+    uint64_t seen = generation << STATE_BITS | UVA__TASK_HELD;
+    int code;
 
-    while (!uva__word_cas(&task->state, &seen, seen + 1)) {
-        if (seen >> STATE_BITS != generation)
-            return EINVAL;
-        switch (seen & UVA__TASK_STATES) {
-        case UVA__TASK_HELD:
-            break; /* a watch was set meanwhile */
-        case UVA__TASK_SWEEPING:
-        case UVA__TASK_RECLAIMED:
-            return ECANCELED;
-        default:
-            return EINVAL;
+    while (!uva__word_cas(&task->state, &seen, seen + 1))
+        while (seen >> STATE_BITS != generation ||
+               (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
+            if (seen >> STATE_BITS != generation)
+                return EINVAL;
+            code = task_claim_late(task, &seen);
+            if (code != 0)
+                return code;
         }
-    }
     return 0;
 }
 
@@ -155,7 +174,8 @@ static int task_map(const struct uva__task *task,
         in.metadata = task->metadata;
         in.ordinal = task->ordinal;
         memset(array, 0, sizeof(*array));
-        code = m->how.batch(m->how.ctx, &in, array, error);
+        code =
+            uva__status_positive(m->how.batch(m->how.ctx, &in, array, error));
         uva_array_release(&in.data);
         if (code != 0)
             array->array.release = NULL;
@@ -240,8 +260,7 @@ void uva__task_settle(struct uva__task *task, enum uva__task_state state)
 {
     struct uva__producer *producer = task->producer;
     uint64_t word = uva__word_peek(&task->state);
-    uint64_t over = (word & ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_WATCH)) |
-                    (uint64_t)state;
+    uint64_t over = (word & ~(uint64_t)0xff) | (uint64_t)state;
 
     /* Inside a turn nobody can set a watch meanwhile. */
     if (!(word & UVA__TASK_WATCH) && uva__hub_in_turn(producer->hub)) {
@@ -268,29 +287,78 @@ bool uva__task_watch(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
-void uva__task_reclaim(struct uva__task *task)
+/* Whether the slot was still held, as `generation` says, and is now ours. */
+static bool task_take_back(struct uva__task *task, uint64_t generation,
+                           uint64_t flags)
 {
     uint64_t word = uva__word_load(&task->state);
 
     do
-        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD)
+        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
+            word >> STATE_BITS != generation)
+            return false;
+    while (
+        !uva__word_cas(&task->state, &word,
+                       (word - UVA__TASK_HELD + UVA__TASK_SWEEPING) | flags));
+    return true;
+}
+
+static void task_take_back_here(struct uva__task *task, uint64_t flags)
+{
+    uint64_t generation = uva__word_load(&task->state) >> STATE_BITS;
+
+    if (!task_take_back(task, generation, flags))
+        return;
+    if (task->is_lazy) {
+        uva__stock_sweep(task->producer->hub, task);
+        return;
+    }
+    uva_array_release(&task->array);
+    uva__task_swept(task);
+}
+
+void uva__task_reclaim(struct uva__task *task)
+{
+    task_take_back_here(task, 0);
+}
+
+void uva__task_lapse(struct uva__task *task)
+{
+    task_take_back_here(task, UVA__TASK_LAPSE);
+}
+
+void uva__task_swept(struct uva__task *task)
+{
+    uint64_t word = uva__word_load(&task->state);
+    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_LAPSE);
+
+    while ((word & UVA__TASK_LAPSE) && !(word & UVA__TASK_ASKED))
+        if (uva__word_cas(&task->state, &word,
+                          (word & kept) | UVA__TASK_LAPSED))
             return;
-    while (!uva__word_cas(&task->state, &word,
-                          word - UVA__TASK_HELD + UVA__TASK_SWEEPING));
+    uva__task_settle(task, UVA__TASK_RECLAIMED);
+}
+
+/* What is a stranger's is discarded here only if this is no loop thread. */
+static void task_drop_ours(struct ArrowAsyncTask *copy)
+{
+    uint64_t generation;
+    struct uva__task *task = token_read(copy->private_data, &generation);
+
+    if (!task_take_back(task, generation, 0))
+        return;
     if (task->is_lazy && uva__turn_depth() > 0) {
         uva__stock_sweep(task->producer->hub, task);
         return;
     }
     task_drop_data(task);
-    uva__task_settle(task, UVA__TASK_RECLAIMED);
+    uva__task_swept(task);
 }
 
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
-    uint64_t generation;
-
     if (task->extract_data == uva__task_extract)
-        uva__task_reclaim(token_read(task->private_data, &generation));
+        task_drop_ours(task);
     else
         uva_task_discard(task);
 }

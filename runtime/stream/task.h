@@ -21,11 +21,15 @@ enum uva__task_state {
     UVA__TASK_HELD,       /* offered, and nobody has claimed it */
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
     UVA__TASK_SWEEPING,   /* taken back; being discarded */
+    UVA__TASK_LAPSED,     /* discarded, as the runtime closed; its memory stays
+                             until the handler spends it (AT-02) */
     UVA__TASK_SETTLED,    /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has yet to read why */
     UVA__TASK_RECLAIMED,  /* over; it was taken back */
 
     UVA__TASK_STATES = 15, /* the bits of the above */
+    UVA__TASK_LAPSE = 32,  /* with SWEEPING: will be LAPSED */
+    UVA__TASK_ASKED = 64,  /* with SWEEPING: it has been spent meanwhile */
     UVA__TASK_WATCH = 128  /* whoever settles it must tell the loop */
 };
 
@@ -103,11 +107,19 @@ bool uva__task_watch(struct uva__task *task);
 
 /* Takes back a task that nobody has claimed, and discards its data: at once, or
  * on a guest thread where that is a stranger's business. A late extraction is
- * told ECANCELED. No effect on one that is claimed or over. Thread: any. */
+ * told ECANCELED. No effect on one that is claimed or over. Thread: loop. */
 void uva__task_reclaim(struct uva__task *task);
 
+/* Takes back a watched task for good, as the loop lets go: whoever spends it
+ * later is told ECANCELED and gives back the count. Thread: loop. */
+void uva__task_lapse(struct uva__task *task);
+
+/* Ends a sweep. Thread: who discarded the data. */
+void uva__task_swept(struct uva__task *task);
+
 /* Spends a task that nobody wants, as every task must be (AT-02): one of ours
- * by uva__task_reclaim(), another by extraction. Thread: any. */
+ * is taken back, unless it was extracted; another is extracted to nowhere.
+ * Thread: any. */
 void uva__task_drop(struct ArrowAsyncTask *task);
 
 /* Discards what a slot holds that was filled and never offered. Thread: loop.

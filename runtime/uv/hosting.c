@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -52,24 +53,28 @@ static void clock_set(struct uva_runtime *rt)
     (void)timerfd_settime(rt->clock_fd, 0, &when, NULL);
 }
 
-/* The watcher asks for a turn and waits until it was taken. */
+/* The watcher asks for a turn and waits until it was taken. The host may take
+ * one unasked, so it looks at both descriptors at once. */
 static void *watcher_run(void *ctx)
 {
     struct uva_runtime *rt = ctx;
-    struct pollfd watched = {.fd = uv_backend_fd(&rt->own), .events = POLLIN};
+    struct pollfd watched[] = {
+        {.fd = uv_backend_fd(&rt->own), .events = POLLIN},
+        {.fd = rt->leave_fd, .events = POLLIN}};
     uint32_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    while (uva__word_load(&rt->leaving) == 0) {
+    for (;;) {
         turned = uva__signal_now(&rt->turned);
-        if (poll(&watched, 1, -1) <= 0)
+        if (poll(watched, 2, -1) < 0)
             continue;
-        if (uva__word_load(&rt->leaving) != 0)
-            break;
+        if (watched[1].revents != 0)
+            return NULL;
+        if (watched[0].revents == 0)
+            continue;
         rt->post(rt->post_ctx);
         (void)uva__signal_wait(&rt->turned, turned, -1);
     }
-    return NULL;
 }
 
 static int thread_start(pthread_t *thread, void *(*run)(void *), void *ctx)
@@ -126,9 +131,11 @@ static int host_by_turns(struct uva_runtime *rt)
         return code;
     (void)uv_run(rt->loop, UV_RUN_NOWAIT);
     clock_set(rt);
-    if (rt->hosting == UVA__HOSTED_BY_POSTS)
-        code = thread_start(&rt->watcher, watcher_run, rt);
-    return code;
+    if (rt->hosting != UVA__HOSTED_BY_POSTS)
+        return 0;
+    rt->leave_fd = eventfd(0, EFD_CLOEXEC);
+    return rt->leave_fd < 0 ? errno
+                            : thread_start(&rt->watcher, watcher_run, rt);
 }
 
 static int host_start(struct uva_runtime *rt)
@@ -163,6 +170,8 @@ static void shell_free(struct uva_runtime *rt)
 
     if (rt->clock_fd >= 0)
         (void)close(rt->clock_fd);
+    if (rt->leave_fd >= 0)
+        (void)close(rt->leave_fd);
     uva__memory_free(&hub->allocator, rt, sizeof(*rt));
     uva__hub_release(hub);
 }
@@ -185,7 +194,7 @@ static int shell_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     if (rt == NULL)
         return ENOMEM;
     rt->hub = hub;
-    rt->clock_fd = -1;
+    rt->clock_fd = rt->leave_fd = -1;
     rt->hosting = hosting_of(loop, o);
     rt->post = o->post;
     rt->post_ctx = o->post_ctx;
@@ -295,7 +304,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
         runtime->phase = UVA__CLOSING;
         uva__loop_hold(hub);
     }
-    uva__hub_post(hub, &runtime->closer);
+    uva__hub_post(hub, &hub->closer);
     uva__hub_release(hub);
     return code;
 }
@@ -303,7 +312,10 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
 /* The watcher may still be asking for the turn that is this one. */
 static void watcher_end(struct uva_runtime *rt)
 {
-    uva__word_exchange(&rt->leaving, 1);
+    const uint64_t one = 1;
+
+    while (write(rt->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
     uva__signal_raise(&rt->turned);
     (void)pthread_join(rt->watcher, NULL);
 }

@@ -291,6 +291,37 @@ bool uva__hub_job_begin(struct uva__hub *hub)
     return true;
 }
 
+int uva__hub_ensure_lane(struct uva__hub *hub, enum uva_lane lane)
+{
+    int code;
+
+    if (!uva__hub_job_begin(hub)) /* holds the workers meanwhile */
+        return ESHUTDOWN;
+    code = uva__lane_ensure(&hub->jobs, lane);
+    uva__hub_job_end(hub);
+    return code;
+}
+
+int uva__hub_ensure_guest(struct uva__hub *hub)
+{
+    int code;
+
+    if (!uva__hub_job_begin(hub))
+        return ESHUTDOWN;
+    code = uva__guest_ensure(&hub->jobs);
+    uva__hub_job_end(hub);
+    return code;
+}
+
+void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
+                            int64_t *blocking)
+{
+    if (!uva__hub_job_begin(hub))
+        return;
+    uva__lane_count(&hub->jobs, compute, blocking);
+    uva__hub_job_end(hub);
+}
+
 void uva__hub_retire(struct uva__hub *hub)
 {
     if (uva__word_or(&hub->abroad, 1) == 0)
@@ -315,7 +346,8 @@ void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
     struct uva_log_record record = {level, line, stream, clause};
     va_list args;
 
-    if (hub->log.write == NULL || level > hub->log.level)
+    if (hub->log.write == NULL || level > hub->log.level ||
+        uva__word_load(&hub->closed) != 0)
         return;
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);

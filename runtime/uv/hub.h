@@ -50,6 +50,7 @@ struct uva__hub {
     struct uva__word closed;  /* 1: nobody looks any more */
     struct uva__word turn;    /* the thread inside a turn, or 0 */
     struct uva__word home;    /* the loop thread, as far as known */
+    struct uva__node closer;  /* posted by a close */
 
     struct {                       /* the loop thread's alone */
         struct uva__list queue;    /* nodes to be visited */
@@ -122,6 +123,18 @@ bool uva__hub_is_closing(const struct uva__hub *hub);
  * Thread: any. */
 UVA_MUST_CHECK bool uva__hub_job_begin(struct uva__hub *hub);
 void uva__hub_job_end(struct uva__hub *hub);
+
+/* Makes sure that jobs of `lane`, or guests, will be run: uva__lane_ensure()
+ * and uva__guest_ensure(), but ESHUTDOWN once the workers were let go of.
+ * Thread: any. */
+UVA_MUST_CHECK int uva__hub_ensure_lane(struct uva__hub *hub,
+                                        enum uva_lane lane);
+UVA_MUST_CHECK int uva__hub_ensure_guest(struct uva__hub *hub);
+
+/* How many threads there are now, as far as the workers are still held.
+ * Thread: any. */
+void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
+                            int64_t *blocking);
 
 /* Says that no job will begin any more: the workers are let go of, now or by
  * the last job that comes home. Thread: loop, or before anything was begun. */

@@ -204,6 +204,8 @@ static void timer_unlink(struct uva_runtime *rt, struct uva__timer *timer)
         rt->timers = timer->next;
     if (timer->next != NULL)
         timer->next->before = timer->before;
+    else
+        rt->last_timer = timer->before;
     timer->running = false;
 }
 
@@ -229,20 +231,20 @@ static void timer_turn(uv_timer_t *handle)
 /* Found from the end: most timers are the latest when they start. */
 static void timer_link(struct uva_runtime *rt, struct uva__timer *timer)
 {
-    struct uva__timer *before = NULL, *next = rt->timers;
+    struct uva__timer *before = rt->last_timer;
 
-    while (next != NULL && next->due_ms <= timer->due_ms) {
-        before = next;
-        next = next->next;
-    }
+    while (before != NULL && before->due_ms > timer->due_ms)
+        before = before->before;
     timer->before = before;
-    timer->next = next;
+    timer->next = before != NULL ? before->next : rt->timers;
     if (before != NULL)
         before->next = timer;
     else
         rt->timers = timer;
-    if (next != NULL)
-        next->before = timer;
+    if (timer->next != NULL)
+        timer->next->before = timer;
+    else
+        rt->last_timer = timer;
     timer->running = true;
 }
 
@@ -319,6 +321,12 @@ static void grace_over(struct uva__timer *timer)
     close_evict(uva__container_of(timer, struct uva_runtime, grace));
 }
 
+static bool close_is_sooner(const struct uva_runtime *rt, int64_t grace_ms)
+{
+    return !rt->grace.running ||
+           uv_now(rt->loop) + (uint64_t)grace_ms < rt->grace.due_ms;
+}
+
 /* Looks at what was asked for; again when a second close shortens it. */
 static void close_heed(struct uva_runtime *rt)
 {
@@ -336,13 +344,13 @@ static void close_heed(struct uva_runtime *rt)
         return;
     if (grace_ms == 0)
         close_evict(rt);
-    else if (grace_ms > 0 && (!rt->grace.running || grace_ms < 1000000000))
+    else if (grace_ms > 0 && close_is_sooner(rt, grace_ms))
         uva__timer_start(rt->hub, &rt->grace, grace_ms);
 }
 
 static bool closer_visit(struct uva__node *node)
 {
-    close_heed(uva__container_of(node, struct uva_runtime, closer));
+    close_heed(uva__container_of(node, struct uva__hub, closer)->loop.shell);
     return false;
 }
 
@@ -368,7 +376,7 @@ int uva__loop_attach(struct uva_runtime *rt)
     if (code != 0)
         return -code;
     rt->handles = 4;
-    rt->closer.ops = &closer_ops;
+    rt->hub->closer.ops = &closer_ops;
     rt->grace.fire = grace_over;
     (void)uv_timer_init(rt->loop, &rt->timer);
     (void)uv_idle_init(rt->loop, &rt->idle);

@@ -93,7 +93,6 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->late_calls = (int64_t)uva__word_load(&counts->late_calls);
     out->hold_max_ns = (int64_t)uva__word_load(&counts->hold_max_ns);
     out->turns = (int64_t)uva__word_load(&counts->turns);
-    if (!(uva__word_load(&runtime->hub->abroad) & 1)) /* workers are held */
-        uva__lane_count(&runtime->hub->jobs, &out->threads_compute,
-                        &out->threads_blocking);
+    uva__hub_count_threads(runtime->hub, &out->threads_compute,
+                           &out->threads_blocking);
 }

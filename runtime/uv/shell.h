@@ -49,13 +49,13 @@ struct uva_runtime {
     int clock_fd;     /* owns: makes timers readable; or -1 */
     int handles;      /* of those above, not yet closed */
 
-    struct uva__timer *timers;   /* borrows: the earliest first */
-    struct uva__tenant *tenants; /* borrows: what is open */
-    int32_t turn_batches;        /* the budget of one turn */
-    uint64_t turn_ns;            /* likewise in time */
+    struct uva__timer *timers;     /* borrows: the earliest first */
+    struct uva__timer *last_timer; /* borrows: the latest */
+    struct uva__tenant *tenants;   /* borrows: what is open */
+    int32_t turn_batches;          /* the budget of one turn */
+    uint64_t turn_ns;              /* likewise in time */
 
     struct uva__wish wish;   /* of close */
-    struct uva__node closer; /* posted by close */
     struct uva__timer grace; /* of a close that waits */
     bool evicting;           /* the grace is over */
     bool closer_held;        /* the loop is kept alive for the close */
@@ -65,7 +65,8 @@ struct uva_runtime {
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
     struct uva__signal turned;    /* raised after each turn, for the watcher */
-    struct uva__word leaving;     /* 1: the watcher is to end */
+    int leave_fd;                 /* owns: readable when the watcher is to end;
+                                     or -1 */
 };
 
 /* Whether the options, and the loop's copy of libuv, make sense. Thread: any.
