@@ -102,7 +102,7 @@ struct uva_runtime_options {
 
 /** Opens a runtime.
  *
- * With `loop`: as a guest on it. Adds an async, a timer, an idle and a check
+ * With `loop`: as a guest on it. Adds a poll, a timer, an idle and a check
  * handle, never sets handle->data, and keeps the loop alive only while a
  * stream runs. Call it on the thread that runs the loop.
  * Without: the runtime has a loop of its own, run by a thread of its own, or

@@ -171,6 +171,8 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct blocking *b,
                                         const struct uva_error *error)
 {
+    if (!uva__memory_is_clear(b->how.reserved, 4))
+        b->how.free_ctx = NULL; /* nothing in it can be trusted */
     blocking_close(&b->reader);
     return uva__flow_failed(runtime, error);
 }

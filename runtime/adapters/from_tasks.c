@@ -160,7 +160,7 @@ struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
                             code == EINVAL ? "a window must not be negative"
                                            : strerror(code));
     }
-    if (source != NULL)
-        source_free(source);
+    if (source != NULL && uva__memory_is_clear(source->reserved, 4))
+        source_free(source); /* otherwise nothing in it can be trusted */
     return uva__flow_failed(runtime, &error);
 }

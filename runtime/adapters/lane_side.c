@@ -84,6 +84,19 @@ static void lane_finish(struct uva__reader *r, int code,
     lane_announce(r);
 }
 
+/* Batches are checked against a copy, as the schema itself goes on. */
+static int lane_copy_schema(struct uva__reader *r, struct uva_error *error)
+{
+    int code = uva__structs_copy_schema(&r->feed.hub->allocator, &r->lane.told,
+                                        &r->lane.schema);
+
+    if (code == ENOMEM || code == 0)
+        return code;
+    return uva_error_set(error, code,
+                         "get_schema gave a schema that makes no sense: its "
+                         "metadata, its children or a format of theirs");
+}
+
 static void lane_open(struct uva__reader *r)
 {
     struct uva_error error = {0};
@@ -99,8 +112,7 @@ static void lane_open(struct uva__reader *r)
     if (code == 0)
         code = uva__structs_check_schema(&r->lane.told, &error);
     if (code == 0)
-        code = uva__structs_copy_schema(&r->feed.hub->allocator, &r->lane.told,
-                                        &r->lane.schema);
+        code = lane_copy_schema(r, &error);
     if (code != 0) {
         lane_finish(r, code, &error);
         return;
@@ -140,8 +152,12 @@ static int lane_fill(struct uva__reader *r, struct uva__read *out,
     uint64_t tail = uva__word_peek(&r->tail);
     struct uva__task *task = r->ring[tail & r->ring_mask];
     int64_t bytes = 0;
+    size_t size;
     int code = 0;
 
+    if (uva_metadata_size(out->metadata, &size) != 0)
+        uva__hub_breach(r->feed.hub, NULL, "MD-05",
+                        "a batch came with malformed metadata: left out");
     if (out->lazy.item != NULL)
         code = uva__task_fill_lazy(task, allocator, &out->lazy, out->metadata);
     else

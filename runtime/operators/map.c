@@ -11,17 +11,19 @@ static int map_check(struct uva_stream *stream, const struct uva_map *how)
 {
     if (how == NULL || how->batch == NULL)
         return uva__flow_fail(stream, EINVAL, "uva_map: batch is mandatory");
-    if (!uva__memory_is_clear(how->reserved, 4))
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_map: reserved members must be NULL; clear "
-                              "the struct before filling it in");
-    return 0;
+    return uva__flow_building(stream);
 }
 
 int uva_stream_map(struct uva_stream *stream, const struct uva_map *how)
 {
     int code = uva__flow_building(stream);
 
+    if (how != NULL && !uva__memory_is_clear(how->reserved, 4))
+        return code != 0 ? code /* nothing in it can be trusted */
+                         : uva__flow_fail(stream, EINVAL,
+                                          "uva_map: reserved members must be "
+                                          "NULL; clear the struct before "
+                                          "filling it in");
     if (code == 0)
         code = map_check(stream, how);
     if (code != 0) {

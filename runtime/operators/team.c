@@ -19,6 +19,8 @@
 
 enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 
+static const int64_t BYTES_MAX = (int64_t)1 << 40;
+
 struct uva__worker {
     struct uva__link link;  /* among those that are not queued */
     struct uva_job job;     /* submitted when there is work */
@@ -67,6 +69,8 @@ static void team_extract(struct uva__team *team, struct uva__cell *cell)
     else if (uva__layout_measure(&team->schema, &cell->array, &cell->bytes,
                                  NULL) != 0)
         cell->bytes = 0; /* of a format unknown here */
+    else if (cell->bytes > BYTES_MAX)
+        cell->bytes = BYTES_MAX; /* as it claims; sums must not overflow */
 }
 
 static void team_run(struct uva_job *job)

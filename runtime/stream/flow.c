@@ -141,6 +141,8 @@ int uva__flow_building(const struct uva_stream *s)
         return EINVAL;
     if (s->sticky.code != 0)
         return s->sticky.code;
+    if (!uva__hub_is_alive(s->hub))
+        return EPERM;
     return uva__word_load(&s->stage) == UVA__FLOW_BUILDING ? 0 : EBUSY;
 }
 
@@ -208,10 +210,10 @@ int uva__flow_may_start(const struct uva_stream *s, struct uva_error *error)
     if (!uva__hub_is_alive(s->hub))
         return uva_error_set(error, EPERM,
                              "a forked child cannot use its parent's streams");
-    if (uva__word_load(&s->latch) == UVA__LATCH_SET)
-        return uva__failure_get(&s->why, error);
     if (uva__word_load(&s->stage) != UVA__FLOW_BUILDING)
         return uva_error_set(error, EBUSY, "the stream was started before");
+    if (uva__word_load(&s->latch) == UVA__LATCH_SET)
+        return uva__failure_get(&s->why, error);
     return 0;
 }
 

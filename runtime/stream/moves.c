@@ -29,9 +29,11 @@ static int moves_map_schema(struct uva__producer *p, struct ArrowSchema *schema)
             continue;
         code = uva__status_positive(
             m->how.schema(m->how.ctx, &m->schema, &next, &error));
-        if (code == 0 && next.release == NULL)
+        if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
             code = uva_error_set(&error, EPROTO,
-                                 "a map said success and gave no schema");
+                                 "a map said success and gave no good schema");
+            uva_schema_release(&next);
+        }
         if (code != 0)
             break;
         uva_schema_release(schema);

@@ -337,16 +337,18 @@ static void absorb_feed(struct uva__producer *p)
 /* Goes on until there is nothing to do, or a quantum is spent. */
 static void producer_dispatch(struct uva__producer *p)
 {
-    int32_t left = p->hub->loop.quantum;
+    int32_t left = p->hub->loop.budget - p->hub->loop.spent;
     enum uva__producer_move move;
 
+    if (left > p->hub->loop.quantum)
+        left = p->hub->loop.quantum;
     for (;;) {
         absorb_word(p);
         if (uva__producer_is_sated(&p->loop.state))
             uva__moves_stop_feed(p);
         move = uva__producer_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
-            (move == UVA__MOVE_TELL_TASK && left-- == 0))
+            (move == UVA__MOVE_TELL_TASK && left-- <= 0))
             return;
         uva__moves_make(p, move);
     }

@@ -6,23 +6,12 @@
 #ifndef UVA_UV_HUB_H
 #define UVA_UV_HUB_H
 
+#include "uv/counts.h"
 #include "uv/lane.h"
 #include "uv/node.h"
 #include "uvarrow/runtime.h"
 
 struct uva__hub;
-/* Counts for uva_runtime_get_stats(). */
-struct uva__counts {
-    struct uva__word streams_open;
-    struct uva__word streams_held;
-    struct uva__word tasks_held;
-    struct uva__word calls_stuck;
-    struct uva__word peer_breaches;
-    struct uva__word late_calls;
-    struct uva__word hold_max_ns;
-    struct uva__word turns;
-};
-
 /* What a higher floor keeps with the hub; the first member of more. */
 struct uva__annex {
     /* frees it; the last call, any thread */
@@ -58,6 +47,7 @@ struct uva__hub {
         int64_t owed;              /* reasons to keep the loop alive */
         int32_t quantum;           /* batches in one visit */
         int32_t spent;             /* batches in this turn */
+        int32_t budget;            /* of those */
     } loop;
 };
 
@@ -100,8 +90,8 @@ bool uva__hub_on_loop(const struct uva__hub *hub);
  * turn of any, or a compute worker. Thread: any. */
 bool uva__hub_must_not_wait(const struct uva__hub *hub);
 
-/* Has `node` visited on the loop, later, at least once after this call. The
- * caller holds a count on the hub. Thread: any. */
+/* Has `node` visited on the loop, later, once or more. The caller holds a count
+ * on the hub. Thread: any. */
 void uva__hub_post(struct uva__hub *hub, struct uva__node *node);
 
 /* Moves what was posted to the run queue. Thread: loop. */
@@ -131,13 +121,12 @@ UVA_MUST_CHECK int uva__hub_ensure_lane(struct uva__hub *hub,
                                         enum uva_lane lane);
 UVA_MUST_CHECK int uva__hub_ensure_guest(struct uva__hub *hub);
 
-/* How many threads there are now, as far as the workers are still held.
- * Thread: any. */
+/* How many threads there are now, while the workers are held. Thread: any. */
 void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
                             int64_t *blocking);
 
-/* Says that no job will begin any more: the workers are let go of, now or by
- * the last job that comes home. Thread: loop, or before anything was begun. */
+/* Lets the workers go, now or with the last job that comes home: none begins
+ * any more. Thread: loop, or before anything was begun. */
 void uva__hub_retire(struct uva__hub *hub);
 
 /* Writes one line to the log. `stream` and `clause` may be NULL. Thread: any.

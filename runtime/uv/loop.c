@@ -156,6 +156,7 @@ void uva__loop_turn(struct uva_runtime *rt)
     if (uva__word_peek(&hub->home) != self)
         uva__word_store(&hub->home, self);
     hub->loop.spent = 0;
+    hub->loop.budget = rt->turn_batches;
     done = turn_rounds(rt, begun, &now);
     uva__word_store(&hub->turn, 0);
     uva__turn_end();
