@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays in memory as a source: all is known from the beginning, and moved out
+ * as it is asked for.
+ *
+ * Happy path:  checked -> kept in one block -> taken one by one -> end.
+ *
+ * What can fail: making the stream, by a schema or an array that is no good:
+ *              EINVAL, which names it. All that was put in is released.
+ *
+ * On cancel:   what was not taken is released, on the loop; when the stream was
+ *              never started, by whoever releases it. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/layout.h"
+#include "core/memory.h"
+#include "core/structs.h"
+#include "stream/flow.h"
+#include "uvarrow/arrow.h"
+
+struct arrays {
+    struct uva__feed feed;           /* first */
+    size_t count;                    /* of `items` */
+    size_t taken;                    /* of those, or released */
+    struct ArrowDeviceArray items[]; /* owns those behind `taken` */
+};
+
+static struct arrays *arrays_at(struct uva__feed *feed)
+{
+    return uva__container_of(feed, struct arrays, feed);
+}
+
+static size_t arrays_size(size_t count)
+{
+    return sizeof(struct arrays) + count * sizeof(struct ArrowDeviceArray);
+}
+
+/* ---- the loop: as a feed ------------------------------------------------ */
+
+static void arrays_start(struct uva__feed *feed)
+{
+    (void)feed; /* the facts are there */
+}
+
+static void arrays_pull(struct uva__feed *feed, int64_t demand)
+{
+    (void)feed; /* and do not change but by take */
+    (void)demand;
+}
+
+static struct uva__task *arrays_take(struct uva__feed *feed)
+{
+    struct arrays *a = arrays_at(feed);
+    struct uva__task *task = uva__producer_take_task(feed->producer);
+
+    if (task == NULL)
+        return NULL;
+    if (uva__task_fill(task, &feed->hub->allocator, &a->items[a->taken],
+                       NULL) != 0)
+        assert(!"without metadata there is nothing to fail");
+    task->ordinal = (int64_t)a->taken++;
+    feed->ready--;
+    return task;
+}
+
+static void arrays_stop(struct uva__feed *feed)
+{
+    struct arrays *a = arrays_at(feed);
+
+    feed->ready = 0;
+    for (; a->taken < a->count; a->taken++)
+        uva_array_release(&a->items[a->taken]);
+}
+
+static void arrays_leave(struct uva__feed *feed)
+{
+    struct arrays *a = arrays_at(feed);
+    struct uva__hub *hub = uva__hub_acquire(feed->hub);
+
+    arrays_stop(feed);
+    uva__feed_fini(feed);
+    uva__memory_free(&hub->allocator, a, arrays_size(a->count));
+    uva__hub_release(hub);
+}
+
+static const struct uva__feed_ops arrays_ops = {
+    .name = "from_arrays",
+    .start = arrays_start,
+    .pull = arrays_pull,
+    .take = arrays_take,
+    .stop = arrays_stop,
+    .leave = arrays_leave,
+};
+
+/* ---- making one --------------------------------------------------------- */
+
+static int array_check(const struct ArrowSchema *schema,
+                       const struct ArrowDeviceArray *arrays, size_t i,
+                       struct uva_error *error)
+{
+    struct uva_error detail = {0};
+    int64_t bytes;
+
+    if (!uva_array_is_live(&arrays[i]))
+        return uva_error_set(error, EINVAL,
+                             "from_arrays: array %zu is released", i);
+    if (arrays[i].device_type != arrays[0].device_type)
+        return uva_error_set(error, EINVAL,
+                             "from_arrays: array %zu is of device type %d, the "
+                             "first one of %d: one stream is of one type",
+                             i, (int)arrays[i].device_type,
+                             (int)arrays[0].device_type);
+    if (uva__layout_measure(schema, &arrays[i], &bytes, &detail) != EINVAL)
+        return 0; /* a format unknown here is not looked at */
+    return uva_error_set(error, EINVAL,
+                         "from_arrays: array %zu does not fit the schema: %s",
+                         i, detail.message);
+}
+
+static int arrays_check(const struct ArrowSchema *schema,
+                        const struct ArrowDeviceArray *arrays, size_t count,
+                        struct uva_error *error)
+{
+    int code = uva__structs_check_schema(schema, error);
+    size_t i;
+
+    if (code == 0 && arrays == NULL && count > 0)
+        return uva_error_set(
+            error, EINVAL, "from_arrays: arrays is NULL, count is %zu", count);
+    for (i = 0; i < count && code == 0; i++)
+        code = array_check(schema, arrays, i, error);
+    return code;
+}
+
+/* What was put in is ours, also on failure: it is released here. */
+static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
+                                      struct ArrowSchema *schema,
+                                      struct ArrowDeviceArray *arrays,
+                                      size_t count,
+                                      const struct uva_error *error)
+{
+    size_t i;
+
+    if (schema != NULL)
+        uva_schema_release(schema);
+    for (i = 0; arrays != NULL && i < count; i++)
+        uva_array_release(&arrays[i]);
+    return uva__flow_failed(runtime, error);
+}
+
+static struct arrays *arrays_new(struct uva__hub *hub,
+                                 struct ArrowSchema *schema,
+                                 struct ArrowDeviceArray *arrays, size_t count)
+{
+    struct arrays *a = uva__memory_new(&hub->allocator, arrays_size(count));
+    size_t i;
+
+    if (a == NULL)
+        return NULL;
+    uva__feed_init(&a->feed, &arrays_ops, hub);
+    uva_schema_move(schema, &a->feed.schema);
+    for (i = 0; i < count; i++)
+        uva_array_move(&arrays[i], &a->items[i]);
+    if (count > 0)
+        a->feed.device_type = a->items[0].device_type;
+    a->count = count;
+    a->feed.schema_known = true;
+    a->feed.ready = (int64_t)count;
+    a->feed.ended = true;
+    return a;
+}
+
+struct uva_stream *uva_stream_from_arrays(struct uva_runtime *runtime,
+                                          struct ArrowSchema *schema,
+                                          struct ArrowDeviceArray *arrays,
+                                          size_t count)
+{
+    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva_error error = {0};
+    struct arrays *a = NULL;
+    int code = arrays_check(schema, arrays, count, &error);
+
+    if (code != 0 || hub == NULL || !uva__hub_is_alive(hub))
+        return arrays_fail(runtime, schema, arrays, count, &error);
+    a = arrays_new(hub, schema, arrays, count);
+    if (a != NULL)
+        return uva__flow_new(&a->feed);
+    (void)uva_error_set(&error, ENOMEM, "no memory for %zu arrays", count);
+    return arrays_fail(runtime, schema, arrays, count, &error);
+}

@@ -1,0 +1,776 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches pushed by threads that wait for room: order, fairness, and that
+ * nobody is left waiting. Who waits is known from the queue's own count, so no
+ * case depends on time. */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "adapters/pusher_queue.h"
+#include "core/memory.h"
+#include "support/plain_tree.h"
+#include "support/push_scene.h"
+#include "uv/loop.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/operators.h"
+
+static struct push_scene scene;
+
+/* ---- writers ------------------------------------------------------------ */
+
+/* A thread that pushes `count` batches, `first` and those after it, until push
+ * says no. */
+struct writer {
+    pthread_t thread;
+    struct uva__pusher_queue *queue; /* NULL: the scene's pusher */
+    int64_t first, count;
+    int64_t timeout_ms;
+    int64_t done; /* batches taken */
+    int code;     /* of the last push */
+    atomic_bool over;
+};
+
+static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
+{
+    if (w->queue != NULL)
+        return uva__pusher_queue_push(w->queue, array, array->array.length,
+                                      NULL, w->timeout_ms);
+    return uva_pusher_push(scene.pusher, array, NULL, w->timeout_ms);
+}
+
+static void *writer_run(void *ctx)
+{
+    struct writer *w = ctx;
+    struct ArrowDeviceArray array;
+
+    while (w->code == 0 && w->done < w->count) {
+        batch_make(&array, w->first + w->done);
+        w->code = writer_push(w, &array);
+        ck_assert(uva_array_is_live(&array) == (w->code != 0));
+        uva_array_release(&array);
+        w->done += w->code == 0;
+    }
+    atomic_store(&w->over, true);
+    loop_rig_nudge(&scene.rig);
+    return NULL;
+}
+
+static void writer_start(struct writer *w)
+{
+    ck_assert_int_eq(pthread_create(&w->thread, NULL, writer_run, w), 0);
+}
+
+static bool is_over(void *ctx)
+{
+    return atomic_load(&((struct writer *)ctx)->over);
+}
+
+/* Turns the loop until the thread is over. Returns the last code. */
+static int writer_join(struct writer *w)
+{
+    loop_rig_until(&scene.rig, is_over, w);
+    ck_assert_int_eq(pthread_join(w->thread, NULL), 0);
+    return w->code;
+}
+
+/* ---- threads and a stream ----------------------------------------------- */
+
+enum { WRITERS = 4, EACH = 300 };
+
+static int64_t next_of[WRITERS];
+
+static void ck_order(void *ctx, struct uva_batch *batch)
+{
+    int64_t n = batch->data.array.length;
+
+    (void)ctx;
+    ck_assert_int_eq(n % EACH, next_of[n / EACH]++);
+}
+
+static void run_writers(int64_t timeout_ms)
+{
+    struct writer writers[WRITERS];
+
+    memset(next_of, 0, sizeof(next_of));
+    memset(writers, 0, sizeof(writers));
+    scene.consumer.quiet = true;
+    scene.consumer.hook = ck_order;
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i].first = (int64_t)i * EACH;
+        writers[i].count = EACH;
+        writers[i].timeout_ms = timeout_ms;
+        writer_start(&writers[i]);
+    }
+    push_scene_start(&scene);
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(writer_join(&writers[i]), 0);
+    push_scene_end(&scene);
+    recording_await_done(&scene.consumer, &scene.rig);
+    ck_assert_int_eq(scene.consumer.batches, WRITERS * EACH);
+    ck_assert_str_eq(scene.consumer.story, "schema complete");
+    push_scene_close(&scene);
+}
+
+START_TEST(threads_that_wait_keep_their_order_and_lose_nothing)
+{
+    push_scene_open(&scene, 3, 0);
+    run_writers(UVA_FOREVER);
+}
+END_TEST
+
+START_TEST(a_window_of_one_lets_all_threads_through)
+{
+    push_scene_open(&scene, 1, 0);
+    run_writers(60000);
+}
+END_TEST
+
+START_TEST(a_window_of_bytes_lets_all_threads_through)
+{
+    push_scene_open(&scene, 0, 2000);
+    run_writers(UVA_FOREVER);
+}
+END_TEST
+
+static sem_t room;
+
+static void post_room(struct push_scene *s)
+{
+    (void)s;
+    (void)sem_post(&room);
+}
+
+static void *push_by_room(void *ctx)
+{
+    struct writer *w = ctx;
+    struct ArrowDeviceArray array;
+
+    for (; w->done < w->count; w->done++) {
+        batch_make(&array, 1);
+        while ((w->code = writer_push(w, &array)) == EAGAIN)
+            while (sem_wait(&room) != 0)
+                ;
+        ck_assert_int_eq(w->code, 0);
+    }
+    atomic_store(&w->over, true);
+    loop_rig_nudge(&scene.rig);
+    return NULL;
+}
+
+START_TEST(a_thread_that_heeds_on_room_never_waits_in_vain)
+{
+    struct writer w = {.count = 2000};
+
+    ck_assert_int_eq(sem_init(&room, 0, 0), 0);
+    push_scene_open(&scene, 4, 0);
+    scene.on_told = post_room;
+    scene.consumer.quiet = true;
+    scene.consumer.story[0] = '\0';
+    push_scene_start(&scene);
+    ck_assert_int_eq(pthread_create(&w.thread, NULL, push_by_room, &w), 0);
+    while (!is_over(&w)) {
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        scene.consumer.told = 0; /* too many rooms for a story */
+    }
+    ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
+    recording_await(&scene.consumer, &scene.rig, 2000);
+    push_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_stream_that_runs_keeps_the_loop_alive_for_its_writers)
+{
+    struct writer w = {.count = 100, .timeout_ms = UVA_FOREVER};
+
+    push_scene_open(&scene, 2, 0);
+    ck_assert_int_eq(uva_stream_limit(scene.stream, 100), 0);
+    scene.consumer.quiet = true;
+    push_scene_start(&scene);
+    uv_unref((uv_handle_t *)&scene.rig.keep);
+    writer_start(&w);
+    (void)uv_run(&scene.rig.loop, UV_RUN_DEFAULT);
+    ck_assert_str_eq(scene.consumer.story, "schema complete gone");
+    uv_ref((uv_handle_t *)&scene.rig.keep);
+    ck_assert_int_eq(writer_join(&w), 0);
+    push_scene_close(&scene);
+}
+END_TEST
+
+/* A writer in a full window, as like as not asleep. */
+static void start_one_too_many(struct writer *w)
+{
+    *w = (struct writer){.count = 3, .timeout_ms = UVA_FOREVER};
+    writer_start(w);
+}
+
+static void run_cancelled(void)
+{
+    struct writer w[2];
+
+    push_scene_open(&scene, 1, 0);
+    scene.consumer.appetite = 0;
+    push_scene_start(&scene);
+    start_one_too_many(&w[0]);
+    start_one_too_many(&w[1]);
+    loop_rig_settle(&scene.rig);
+    uva_stream_cancel(scene.stream, 0, NULL);
+    ck_assert_int_eq(writer_join(&w[0]), EPIPE);
+    ck_assert_int_eq(writer_join(&w[1]), EPIPE);
+    push_scene_close(&scene);
+}
+
+START_TEST(a_cancel_sends_those_who_wait_away)
+{
+    for (int i = 0; i < 20; i++)
+        run_cancelled();
+}
+END_TEST
+
+START_TEST(a_release_before_the_start_sends_those_who_wait_away)
+{
+    struct writer w;
+
+    for (int i = 0; i < 20; i++) {
+        push_scene_open(&scene, 1, 0);
+        start_one_too_many(&w);
+        if (i % 2 != 0)
+            loop_rig_settle(&scene.rig);
+        push_scene_release(&scene);
+        ck_assert_int_eq(writer_join(&w), EPIPE);
+        push_scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(a_close_of_the_runtime_sends_those_who_wait_away)
+{
+    struct writer w;
+
+    push_scene_open(&scene, 1, 0);
+    scene.consumer.appetite = 0;
+    push_scene_start(&scene);
+    start_one_too_many(&w);
+    loop_rig_close_runtime(&scene.rig, 0);
+    ck_assert_int_eq(writer_join(&w), EPIPE);
+    push_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_wait_for_a_stream_that_starts_late_ends)
+{
+    struct writer w;
+
+    push_scene_open(&scene, 1, 0);
+    start_one_too_many(&w);
+    loop_rig_settle(&scene.rig);
+    push_scene_start(&scene);
+    ck_assert_int_eq(writer_join(&w), 0);
+    push_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_wait_ends_with_its_time)
+{
+    struct writer w = {.count = 2, .timeout_ms = 1};
+
+    push_scene_open(&scene, 1, 0);
+    writer_start(&w);
+    ck_assert_int_eq(writer_join(&w), ETIMEDOUT);
+    ck_assert_int_eq(w.done, 1);
+    push_scene_close(&scene);
+}
+END_TEST
+
+/* One of the ways in which it can end for the writers. */
+static void end_somehow(unsigned how, bool started)
+{
+    if (how == 0)
+        loop_rig_close_runtime(&scene.rig, 0);
+    else if (how == 1 && !started)
+        push_scene_release(&scene);
+    else if (how == 1)
+        uva_stream_cancel(scene.stream, 0, NULL);
+    else if (how == 2 && started)
+        recording_feed(&scene.consumer, 100);
+    else if (how == 2)
+        uva_stream_drop(scene.stream);
+    else
+        push_scene_end(&scene); /* whose threads have joined */
+    if (how == 2 && !started)
+        scene.stream = NULL;
+}
+
+/* What happens, in which order, by the bits of `life`. */
+static void live(unsigned life)
+{
+    static const int64_t timeouts[] = {UVA_FOREVER, 60000};
+    struct writer w[2];
+    bool started = life & 1;
+
+    push_scene_open(&scene, 1 + (life >> 1 & 1), 0);
+    scene.consumer.appetite = life >> 2 & 3;
+    if (life >> 4 & 1)
+        scene.consumer.verdict = EIO;
+    if (started)
+        push_scene_start(&scene);
+    for (int i = 0; i < 2; i++) {
+        w[i] = (struct writer){.count = 3, .timeout_ms = timeouts[i]};
+        writer_start(&w[i]);
+    }
+    for (unsigned i = 0; i < (life >> 5 & 3); i++)
+        (void)uv_run(&scene.rig.loop, UV_RUN_NOWAIT);
+    end_somehow((life >> 7) % 3, started);
+    for (int i = 0; i < 2; i++) {
+        int code = writer_join(&w[i]);
+        ck_assert(code == EPIPE || (code == 0 && w[i].done == 3));
+    }
+    end_somehow(3, started);
+    push_scene_close(&scene);
+}
+
+START_TEST(whatever_ends_it_no_writer_is_left_behind)
+{
+    for (unsigned life = 0; life < 3 << 7; life++) {
+        bool looks = life < 1 << 7 && !(life & 1); /* every now and then */
+        if (!looks || life % 32 == 0)
+            live(life);
+    }
+}
+END_TEST
+
+/* ---- who may not wait --------------------------------------------------- */
+
+static void push_forever(void *ctx)
+{
+    struct writer *w = ctx;
+
+    w->count = 1;
+    w->timeout_ms = UVA_FOREVER;
+    (void)writer_run(w);
+}
+
+START_TEST(no_loop_thread_may_wait_inside_a_turn)
+{
+    struct uva_runtime *other;
+    struct writer w = {0};
+
+    push_scene_open(&scene, 0, 0);
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &other, NULL), 0);
+    ck_assert_int_eq(uva_runtime_post(other, push_forever, &w), 0);
+    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(w.code, EDEADLK);
+    push_scene_close(&scene);
+}
+END_TEST
+
+static int push_in_map(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)error;
+    push_forever(ctx);
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(no_compute_worker_may_wait)
+{
+    struct writer w = {0};
+    const struct uva_map map = {.batch = push_in_map, .ctx = &w};
+
+    push_scene_open(&scene, 0, 0);
+    ck_assert_int_eq(uva_stream_map(scene.stream, &map), 0);
+    push_scene_start(&scene);
+    ck_assert_int_eq(push_scene_push(&scene, 5, 0), 0);
+    recording_await(&scene.consumer, &scene.rig, 1);
+    ck_assert_int_eq(w.code, EDEADLK);
+    push_scene_close(&scene);
+}
+END_TEST
+
+/* ---- closing from two sides --------------------------------------------- */
+
+static sem_t running, closed;
+
+static void *close_meanwhile(void *ctx)
+{
+    (void)ctx;
+    while (sem_wait(&running) != 0)
+        ;
+    uva_pusher_close(scene.pusher, NULL, NULL);
+    (void)sem_post(&closed);
+    return NULL;
+}
+
+static void close_again(struct push_scene *s)
+{
+    (void)sem_post(&running);
+    while (sem_wait(&closed) != 0)
+        ;
+    ck_assert_int_eq(push_scene_push(s, 1, 0), EPIPE);
+    ck_assert_int_eq(push_scene_describe(s), EPIPE);
+    push_scene_end(s);
+    ck_assert_int_eq(s->freed, 0);
+}
+
+static void run_closed_meanwhile(bool gone)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(sem_init(&running, 0, 0), 0);
+    ck_assert_int_eq(sem_init(&closed, 0, 0), 0);
+    push_scene_open(&scene, 1, 0);
+    scene.on_told = close_again;
+    ck_assert_int_eq(pthread_create(&thread, NULL, close_meanwhile, NULL), 0);
+    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    ck_assert_int_eq(push_scene_push(&scene, 2, 0), EAGAIN);
+    if (gone)
+        push_scene_release(&scene);
+    else
+        push_scene_start(&scene);
+    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_str_eq(scene.consumer.story,
+                     gone ? "gone" : "schema 1 room complete");
+    push_scene_close(&scene);
+}
+
+START_TEST(closed_by_a_thread_while_on_room_runs_it_stays_good)
+{
+    run_closed_meanwhile(false);
+}
+END_TEST
+
+START_TEST(closed_by_a_thread_while_on_gone_runs_it_stays_good)
+{
+    run_closed_meanwhile(true);
+}
+END_TEST
+
+/* ---- the queue alone ---------------------------------------------------- */
+
+static struct uva__pusher_queue queue;
+static struct uva__node node;
+
+static bool node_visit(struct uva__node *visited)
+{
+    (void)visited;
+    return false;
+}
+
+static const struct uva__node_ops node_ops = {node_visit, NULL, NULL};
+
+/* A queue on the scene's runtime, whose own pusher is not used. */
+static void queue_open_idle(int32_t batches, int32_t refill)
+{
+    const struct uva_window window = {.batches = batches, .refill = refill};
+
+    push_scene_open(&scene, 0, 0);
+    memset(&queue, 0, sizeof(queue));
+    node = (struct uva__node){.ops = &node_ops};
+    ck_assert_int_eq(uva__pusher_queue_init(&queue,
+                                            uva__loop_hub(scene.rig.runtime),
+                                            &node, &window),
+                     0);
+}
+
+static void queue_open(int32_t batches, int32_t refill)
+{
+    queue_open_idle(batches, refill);
+    uva__pusher_queue_start(&queue);
+}
+
+static void queue_close(void)
+{
+    uva__pusher_queue_fini(&queue);
+    push_scene_close(&scene);
+}
+
+static int queue_push(int64_t length)
+{
+    struct writer w = {.queue = &queue, .first = length, .count = 1};
+
+    (void)writer_run(&w);
+    return w.code;
+}
+
+/* Takes `n` batches and looks. */
+static void queue_take(int n)
+{
+    struct uva__task task = {0};
+
+    while (n-- > 0) {
+        uva__pusher_queue_take(&queue, &task);
+        uva_array_release(&task.array);
+        uva__task_clear(&task, &queue.hub->allocator);
+    }
+    (void)uva__pusher_queue_absorb(&queue);
+}
+
+static int64_t queue_waiting(void)
+{
+    int64_t waiting;
+
+    uva__lock_take(&queue.lock);
+    waiting = queue.locked.waiting;
+    uva__lock_drop(&queue.lock);
+    return waiting;
+}
+
+/* Starts a thread with one batch, and sees it wait, or be over. */
+static void start_waiting(struct writer *w, int64_t timeout_ms)
+{
+    int64_t before = queue_waiting();
+
+    *w = (struct writer){
+        .queue = &queue, .first = 9, .count = 1, .timeout_ms = timeout_ms};
+    writer_start(w);
+    while (queue_waiting() == before && !is_over(w))
+        sched_yield();
+}
+
+static void fill(int n)
+{
+    while (n-- > 0)
+        ck_assert_int_eq(queue_push(1), 0);
+    (void)uva__pusher_queue_absorb(&queue);
+}
+
+START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
+{
+    struct writer w[2];
+
+    queue_open(4, 1);
+    fill(4);
+    start_waiting(&w[0], UVA_FOREVER);
+    start_waiting(&w[1], UVA_FOREVER);
+    queue_take(2);
+    ck_assert_int_eq(queue_waiting(), 2);
+    queue_take(1);
+    ck_assert_int_eq(queue_waiting(), 0);
+    ck_assert_int_eq(writer_join(&w[0]), 0);
+    ck_assert_int_eq(writer_join(&w[1]), 0);
+    ck_assert_int_eq(uva__pusher_queue_absorb(&queue), 3);
+    queue_close();
+}
+END_TEST
+
+START_TEST(nobody_overtakes_those_who_wait)
+{
+    struct writer w[2];
+
+    queue_open(4, 1);
+    fill(4);
+    start_waiting(&w[0], UVA_FOREVER);
+    queue_take(2);
+    ck_assert_int_eq(queue_push(5), EAGAIN);
+    start_waiting(&w[1], UVA_FOREVER);
+    queue_take(1);
+    ck_assert(uva__pusher_queue_has_news(&queue)); /* for the EAGAIN */
+    ck_assert_int_eq(writer_join(&w[0]), 0);
+    ck_assert_int_eq(writer_join(&w[1]), 0);
+    queue_close();
+}
+END_TEST
+
+START_TEST(who_gave_up_waiting_holds_nobody_up)
+{
+    struct writer w;
+
+    queue_open(4, 1);
+    fill(4);
+    start_waiting(&w, 1);
+    ck_assert_int_eq(writer_join(&w), ETIMEDOUT);
+    ck_assert_int_eq(queue_waiting(), 0);
+    queue_take(1);
+    ck_assert_int_eq(queue_push(5), 0);
+    queue_close();
+}
+END_TEST
+
+START_TEST(a_wake_up_for_no_reason_changes_nothing)
+{
+    struct writer forever, timed;
+
+    queue_open(2, 1);
+    fill(2);
+    start_waiting(&forever, UVA_FOREVER);
+    start_waiting(&timed, 5);
+    while (!is_over(&timed))
+        uva__signal_raise(&queue.called);
+    ck_assert_int_eq(writer_join(&timed), ETIMEDOUT);
+    ck_assert(!is_over(&forever));
+    queue_take(2);
+    ck_assert_int_eq(writer_join(&forever), 0);
+    queue_close();
+}
+END_TEST
+
+START_TEST(a_shut_sends_all_away)
+{
+    struct writer w[3];
+
+    queue_open(1, 0);
+    fill(1);
+    for (int i = 0; i < 3; i++)
+        start_waiting(&w[i], i == 0 ? 60000 : UVA_FOREVER);
+    uva__pusher_queue_shut(&queue);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(writer_join(&w[i]), EPIPE);
+    ck_assert_int_eq(queue_push(1), EPIPE);
+    queue_close();
+}
+END_TEST
+
+START_TEST(who_waits_for_a_stream_never_started_sees_the_runtime_go)
+{
+    struct writer w;
+
+    queue_open_idle(1, 0);
+    fill(1);
+    start_waiting(&w, UVA_FOREVER);
+    (void)uva__hub_acquire(queue.hub);
+    loop_rig_close_runtime(&scene.rig, UVA_FOREVER);
+    ck_assert_int_eq(writer_join(&w), EPIPE);
+    uva__pusher_queue_fini(&queue);
+    uva__hub_release(queue.hub);
+    push_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(room_that_others_used_up_is_told_later)
+{
+    queue_open(4, 1);
+    fill(4);
+    ck_assert_int_eq(queue_push(5), EAGAIN);
+    queue_take(3);
+    fill(3);
+    ck_assert(!uva__pusher_queue_has_news(&queue));
+    queue_take(2);
+    ck_assert(!uva__pusher_queue_has_news(&queue));
+    queue_take(1);
+    ck_assert(uva__pusher_queue_has_news(&queue));
+    ck_assert(!uva__pusher_queue_has_news(&queue)); /* once */
+    queue_close();
+}
+END_TEST
+
+/* A job on the one thread of the blocking lane that waits in the queue lets the
+ * next one in. */
+struct waiting_job {
+    struct uva_job job;
+    struct writer *writer;
+    sem_t *ran;
+};
+
+static void job_wait(struct uva_job *job)
+{
+    struct waiting_job *w = uva__container_of(job, struct waiting_job, job);
+
+    (void)writer_run(w->writer);
+    (void)sem_post(w->ran);
+}
+
+static void job_note(struct uva_job *job)
+{
+    (void)sem_post(uva__container_of(job, struct waiting_job, job)->ran);
+}
+
+static void take_sem(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        ;
+}
+
+START_TEST(a_wait_on_the_blocking_lane_lets_others_in)
+{
+    const struct uva_workers_options options = {.blocking_threads = 1};
+    struct uva_allocator none = {0};
+    struct uva_workers *workers;
+    struct uva__jobs jobs;
+    sem_t waited, noted;
+    struct writer w = {.queue = &queue, .count = 1, .timeout_ms = UVA_FOREVER};
+    struct waiting_job first = {{.run = job_wait}, &w, &waited};
+    struct waiting_job second = {{.run = job_note}, NULL, &noted};
+
+    (void)sem_init(&waited, 0, 0);
+    (void)sem_init(&noted, 0, 0);
+    queue_open(1, 0);
+    fill(1);
+    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    ck_assert_int_eq(uva__jobs_init(&jobs, workers, &none, "test"), 0);
+    uva_workers_free(workers);
+    ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_BLOCKING), 0);
+    uva__lane_submit(&jobs, UVA_LANE_BLOCKING, &first.job);
+    uva__lane_submit(&jobs, UVA_LANE_BLOCKING, &second.job);
+    take_sem(&noted);
+    queue_take(1);
+    take_sem(&waited);
+    ck_assert_int_eq(w.code, 0);
+    uva__jobs_fini(&jobs);
+    queue_close();
+}
+END_TEST
+
+/* ------------------------------------------------------------------------- */
+
+static TCase *part(Suite *suite, const char *name)
+{
+    TCase *part = tcase_create(name);
+
+    suite_add_tcase(suite, part);
+    return part;
+}
+
+static Suite *threads_suite(void)
+{
+    Suite *suite = suite_create("from_pusher, threads");
+    TCase *stream = part(suite, "threads and a stream");
+    TCase *not_wait = part(suite, "who may not wait");
+    TCase *closing = part(suite, "closing from two sides");
+    TCase *alone = part(suite, "the queue alone");
+
+    tcase_add_test(stream, threads_that_wait_keep_their_order_and_lose_nothing);
+    tcase_add_test(stream, a_window_of_one_lets_all_threads_through);
+    tcase_add_test(stream, a_window_of_bytes_lets_all_threads_through);
+    tcase_add_test(stream, a_thread_that_heeds_on_room_never_waits_in_vain);
+    tcase_add_test(stream,
+                   a_stream_that_runs_keeps_the_loop_alive_for_its_writers);
+    tcase_add_test(stream, a_cancel_sends_those_who_wait_away);
+    tcase_add_test(stream,
+                   a_release_before_the_start_sends_those_who_wait_away);
+    tcase_add_test(stream, a_close_of_the_runtime_sends_those_who_wait_away);
+    tcase_add_test(stream, a_wait_for_a_stream_that_starts_late_ends);
+    tcase_add_test(stream, a_wait_ends_with_its_time);
+    tcase_add_test(stream, whatever_ends_it_no_writer_is_left_behind);
+    tcase_add_test(not_wait, no_loop_thread_may_wait_inside_a_turn);
+    tcase_add_test(not_wait, no_compute_worker_may_wait);
+    tcase_add_test(closing,
+                   closed_by_a_thread_while_on_room_runs_it_stays_good);
+    tcase_add_test(closing,
+                   closed_by_a_thread_while_on_gone_runs_it_stays_good);
+    tcase_add_test(alone,
+                   those_who_wait_are_called_at_the_refill_mark_and_not_before);
+    tcase_add_test(alone, nobody_overtakes_those_who_wait);
+    tcase_add_test(alone, who_gave_up_waiting_holds_nobody_up);
+    tcase_add_test(alone, a_wake_up_for_no_reason_changes_nothing);
+    tcase_add_test(alone, a_shut_sends_all_away);
+    tcase_add_test(alone,
+                   who_waits_for_a_stream_never_started_sees_the_runtime_go);
+    tcase_add_test(alone, room_that_others_used_up_is_told_later);
+    tcase_add_test(alone, a_wait_on_the_blocking_lane_lets_others_in);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(threads_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
