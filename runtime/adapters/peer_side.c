@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, told
+ *              to the loop; request, when so much was used up)* ->
+ *              on_next_task(NULL) -> release: what nobody has extracted yet is
+ *              extracted here.
+ *
+ * What can fail:
+ * - the peer says so: told behind the batches before it;
+ * - the peer breaks a rule: counted; what the state makes of it is done;
+ * - no memory: told likewise, and the peer is cancelled.
+ *
+ * On cancel and close: the state has what still comes discarded, here.
+ *
+ * No lock is held over anything of the peer's. A callback never answers a task
+ * with an error (G-18), and requests once at most (Q-15). */
+#include "adapters/peer_side.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "adapters/breaches.h"
+#include "core/memory.h"
+#include "core/metadata.h"
+#include "core/status.h"
+#include "core/structs.h"
+#include "uvarrow/arrow.h"
+
+enum { PRINTED_METADATA = 32 };
+
+/* One callback. */
+struct call {
+    struct uva__consumer_verdict verdict;
+    int failure; /* the stream fails by it, with this code; or 0 */
+};
+
+/* ---- what is told ------------------------------------------------------- */
+
+/* That an error after the end is unfounded, the state says as far as it knows
+ * of extractions: for it, batches handed on are done with. */
+void uva__peer_side_report(struct uva__inlet *i, const char *clause)
+{
+    if (clause == NULL ||
+        (strcmp(clause, "AH-33") == 0 && uva__depot_is_at_risk(&i->depot)))
+        return;
+    uva__breaches_count(i->feed.hub, clause);
+}
+
+void uva__peer_side_tell(struct uva__inlet *i, int code,
+                         const struct uva_error *error, const char *metadata)
+{
+    struct uva__failure failure = {0};
+    bool first;
+
+    uva__lock_take(&i->lock);
+    first = !i->locked.told;
+    i->locked.told = true;
+    uva__lock_drop(&i->lock);
+    if (!first)
+        return;
+    uva__failure_set(&failure, &i->feed.hub->allocator, code, error, metadata);
+    uva__lock_take(&i->lock);
+    i->locked.news.failure = failure;
+    uva__lock_drop(&i->lock);
+}
+
+static void inlet_tell_text(struct uva__inlet *i, int code, const char *text,
+                            const char *clause)
+{
+    struct uva_error error;
+
+    if (clause != NULL)
+        (void)uva_error_set(&error, code, "%s (%s)", text, clause);
+    else
+        (void)uva_error_set(&error, code, "%s", text);
+    uva__peer_side_tell(i, code, &error, NULL);
+}
+
+static void inlet_tell_call(struct uva__inlet *i, const struct call *call)
+{
+    const char *clause = call->verdict.clause;
+
+    if (call->failure != 0)
+        inlet_tell_text(i, call->failure,
+                        clause != NULL ? uva__breaches_text(clause)
+                                       : uva_error_name(call->failure),
+                        clause);
+}
+
+void uva__peer_side_tell_cut_off(struct uva__inlet *i)
+{
+    inlet_tell_text(i, ECONNABORTED,
+                    "the producer let go without saying how it ended", "ER-13");
+}
+
+/* ---- a callback's begin and end ----------------------------------------- */
+
+static struct uva__inlet *
+inlet_at(const struct ArrowAsyncDeviceStreamHandler *self)
+{
+    return self->private_data;
+}
+
+static struct call inlet_enter(const struct ArrowAsyncDeviceStreamHandler *self,
+                               struct uva__consumer_call what)
+{
+    struct uva__inlet *i = inlet_at(self);
+    struct uva__consumer_state *state = &i->locked.state;
+    const uint64_t thread = uva__thread_self();
+    enum uva__consumer_end before;
+    struct call call = {.failure = 0};
+    bool in_cancel;
+
+    uva__lock_take(&i->lock);
+    i->locked.touched = true;
+    what.in_request = i->locked.requesting == thread;
+    in_cancel = i->locked.cancelling == thread;
+    before = state->end;
+    call.verdict = uva__consumer_enter(state, &what);
+    if (before != UVA__CONSUMER_FAILED && state->end == UVA__CONSUMER_FAILED)
+        call.failure = state->code;
+    uva__lock_drop(&i->lock);
+    uva__peer_side_report(i, call.verdict.clause);
+    if (self != &i->handler)
+        uva__peer_side_report(i, "AH-24");
+    if (in_cancel && what.event != UVA__EVENT_ERROR)
+        uva__peer_side_report(i, "AP-13");
+    return call;
+}
+
+/* Queues what was kept. Drops the lock if it came too late. */
+static void inlet_push_locked(struct uva__inlet *i, struct uva__parcel *parcel)
+{
+    if (!i->locked.stopped) {
+        uva__list_push(&i->locked.news.queue, &parcel->link);
+        i->locked.news.count++;
+        return;
+    }
+    uva__consumer_note_settled(&i->locked.state, 0);
+    uva__lock_drop(&i->lock);
+    uva__depot_discard(&i->depot, parcel);
+    uva__lock_take(&i->lock);
+}
+
+/* Whether the callback is the one to give the peer's count back: the last one,
+ * for release may come inside another. */
+static bool call_end_locked(struct uva__inlet *i)
+{
+    bool last;
+
+    uva__consumer_leave(&i->locked.state);
+    last = i->locked.state.released && i->locked.state.calls == 0 &&
+           !i->locked.given_back;
+    i->locked.given_back = i->locked.given_back || last;
+    return last;
+}
+
+/* Queues `parcel` (or NULL) and requests, if it is time. The loop is woken
+ * before that, as a request may take long; the caller wakes it for the demand
+ * that arose meanwhile. Returns whether there was a request. */
+static bool inlet_go_on(struct uva__inlet *i, struct uva__parcel *parcel)
+{
+    struct ArrowAsyncProducer *producer;
+    int64_t n;
+
+    uva__lock_take(&i->lock);
+    if (parcel != NULL)
+        inlet_push_locked(i, parcel);
+    n = uva__inlet_request_begin_locked(i);
+    producer = i->locked.producer;
+    uva__lock_drop(&i->lock);
+    uva__hub_post(i->feed.hub, &i->node);
+    if (n > 0)
+        producer->request(producer, n);
+    return n > 0;
+}
+
+/* The end of every callback: nothing of the inlet is touched after it. */
+static void inlet_leave(struct uva__inlet *i, struct uva__parcel *parcel)
+{
+    bool requested = inlet_go_on(i, parcel);
+    bool last;
+
+    if (requested)
+        uva__inlet_acquire(i);
+    uva__lock_take(&i->lock);
+    if (requested)
+        uva__inlet_request_end_locked(i);
+    last = call_end_locked(i);
+    uva__lock_drop(&i->lock);
+    if (last)
+        uva__inlet_release(i);
+    if (!requested)
+        return;
+    uva__hub_post(i->feed.hub, &i->node);
+    uva__inlet_release(i);
+}
+
+/* ---- on_schema ---------------------------------------------------------- */
+
+static const char *metadata_of(const struct uva__inlet *i,
+                               const struct ArrowAsyncProducer *producer)
+{
+    const char *metadata;
+
+    if (!i->how.printed_layout)
+        return producer->additional_metadata;
+    memcpy(&metadata, (const char *)producer + PRINTED_METADATA,
+           sizeof(metadata));
+    return metadata;
+}
+
+/* Says what the batches are like: to the depot, and in `news` to the loop. */
+static int inlet_describe(struct uva__inlet *i,
+                          const struct ArrowAsyncProducer *producer,
+                          struct ArrowSchema *schema,
+                          struct uva__inlet_news *news)
+{
+    const struct uva_allocator *allocator = &i->feed.hub->allocator;
+    struct ArrowSchema copy;
+    int code = uva__metadata_copy(allocator, metadata_of(i, producer),
+                                  &news->metadata, &news->metadata_size);
+
+    if (code == ENOMEM)
+        return code;
+    uva__peer_side_report(i, code != 0 ? "MD-05" : NULL);
+    code = uva__structs_copy_schema(allocator, schema, &copy);
+    if (code != 0)
+        return code;
+    news->device_type = producer->device_type;
+    if (news->device_type == 0) {
+        uva__peer_side_report(i, "AP-01");
+        news->device_type = i->feed.device_type;
+    }
+    uva__depot_describe(&i->depot, &copy, news->device_type);
+    uva_schema_move(schema, &news->schema);
+    return 0;
+}
+
+/* Opens the way to the producer; not if the stream was stopped meanwhile. */
+static int inlet_publish(struct uva__inlet *i,
+                         struct ArrowAsyncProducer *producer,
+                         struct uva__inlet_news *news)
+{
+    struct uva__consumer_state *state = &i->locked.state;
+    int code = 0;
+
+    uva__lock_take(&i->lock);
+    if (uva__consumer_must_cancel(state)) {
+        code = state->code;
+        uva__consumer_note_refusal(state, UVA__EVENT_SCHEMA, code);
+    } else {
+        uva_schema_move(&news->schema, &i->locked.news.schema);
+        i->locked.news.device_type = news->device_type;
+        i->locked.news.metadata = news->metadata;
+        i->locked.news.metadata_size = news->metadata_size;
+        i->locked.producer = producer;
+        news->metadata = NULL;
+    }
+    uva__lock_drop(&i->lock);
+    return code;
+}
+
+static void inlet_refuse(struct uva__inlet *i, int code)
+{
+    uva__lock_take(&i->lock);
+    uva__consumer_note_fault(&i->locked.state, code);
+    uva__consumer_note_refusal(&i->locked.state, UVA__EVENT_SCHEMA, code);
+    uva__lock_drop(&i->lock);
+    inlet_tell_text(i, code, "on_schema: the schema cannot be copied", NULL);
+}
+
+static int inlet_take_schema(struct uva__inlet *i,
+                             struct ArrowAsyncProducer *producer,
+                             struct ArrowSchema *schema)
+{
+    struct uva__inlet_news news = {.metadata = NULL};
+    int code = inlet_describe(i, producer, schema, &news);
+
+    if (code != 0)
+        inlet_refuse(i, code);
+    else
+        code = inlet_publish(i, producer, &news);
+    uva_schema_release(&news.schema);
+    uva__memory_free(&i->feed.hub->allocator, news.metadata,
+                     news.metadata_size);
+    return code;
+}
+
+static int inlet_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                           struct ArrowSchema *schema)
+{
+    struct uva__inlet *i = inlet_at(self);
+    struct uva__consumer_call what = {.event = UVA__EVENT_SCHEMA};
+    struct call call;
+    int code;
+
+    if (uva__structs_check_schema(schema, NULL) != 0)
+        what.clause = "AH-07";
+    else if (self->producer == NULL)
+        what.clause = "AH-03";
+    what.code = what.clause != NULL ? EINVAL : 0;
+    call = inlet_enter(self, what);
+    inlet_tell_call(i, &call);
+    code = call.verdict.code;
+    if (call.verdict.action == UVA__ACTION_TAKE)
+        code = inlet_take_schema(i, self->producer, schema);
+    if (schema != NULL)
+        uva_schema_release(schema); /* what was not moved out (G-43) */
+    inlet_leave(i, NULL);
+    return code;
+}
+
+/* ---- on_next_task ------------------------------------------------------- */
+
+static struct uva__parcel *inlet_keep(struct uva__inlet *i,
+                                      const struct ArrowAsyncTask *task,
+                                      const char *metadata)
+{
+    struct uva__parcel *parcel;
+    int code = uva__depot_keep(&i->depot, task, metadata, &parcel);
+
+    if (code == 0)
+        return parcel;
+    if (code != ENOMEM)
+        code = EPROTO; /* it came while another callback ran */
+    uva__depot_spend(task);
+    uva__lock_take(&i->lock);
+    uva__consumer_note_settled(&i->locked.state, code);
+    uva__lock_drop(&i->lock);
+    inlet_tell_text(i, code, "a batch could not be kept", NULL);
+    return NULL;
+}
+
+static void inlet_on_end(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    struct uva__inlet *i = inlet_at(self);
+    const struct call call =
+        inlet_enter(self, (struct uva__consumer_call){.event = UVA__EVENT_END});
+
+    uva__inlet_close_gate(i);
+    inlet_tell_call(i, &call);
+    inlet_leave(i, NULL);
+}
+
+static int inlet_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
+                              struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct uva__inlet *i = inlet_at(self);
+    struct uva__consumer_call what = {.event = UVA__EVENT_TASK};
+    struct uva__parcel *parcel = NULL;
+    struct call call;
+
+    if (task == NULL) {
+        inlet_on_end(self);
+        return 0;
+    }
+    if (task->extract_data == NULL) {
+        what.code = EPROTO;
+        what.clause = "AT-01";
+    }
+    call = inlet_enter(self, what);
+    inlet_tell_call(i, &call);
+    if (call.verdict.action == UVA__ACTION_TAKE)
+        parcel = inlet_keep(i, task, metadata);
+    else if (call.verdict.action == UVA__ACTION_DISCARD)
+        uva__depot_spend(task);
+    inlet_leave(i, parcel);
+    return 0;
+}
+
+/* ---- on_error, release -------------------------------------------------- */
+
+static void inlet_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
+                           const char *message, const char *metadata)
+{
+    struct uva__inlet *i = inlet_at(self);
+    const struct call call =
+        inlet_enter(self, (struct uva__consumer_call){.event = UVA__EVENT_ERROR,
+                                                      .code = code});
+    struct uva_error error;
+    size_t size;
+
+    uva__inlet_close_gate(i);
+    if (call.failure != 0) {
+        code = uva__error_receive(&error, code, message);
+        if (uva_metadata_size(metadata, &size) != 0)
+            uva__peer_side_report(i, "MD-05");
+        uva__peer_side_tell(i, code, &error, metadata);
+    }
+    inlet_leave(i, NULL);
+}
+
+/* Let go without a word. If start is not over, it may yet say why. */
+static void inlet_cut_off(struct uva__inlet *i)
+{
+    bool now;
+
+    uva__lock_take(&i->lock);
+    now = i->locked.start_returned;
+    i->locked.cut_off = !now;
+    uva__lock_drop(&i->lock);
+    if (now)
+        uva__peer_side_tell_cut_off(i);
+}
+
+static void inlet_on_release(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    struct uva__inlet *i = inlet_at(self);
+    const struct call call = inlet_enter(
+        self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
+
+    if (call.verdict.action == UVA__ACTION_TAKE) {
+        self->release = NULL;
+        self->producer = NULL;
+        uva__inlet_close_gate(i);
+        uva__depot_close(&i->depot);
+    }
+    if (call.failure != 0)
+        inlet_cut_off(i);
+    inlet_leave(i, NULL);
+}
+
+void uva__peer_side_init(struct uva__inlet *i)
+{
+    i->handler = (struct ArrowAsyncDeviceStreamHandler){
+        .on_schema = inlet_on_schema,
+        .on_next_task = inlet_on_next_task,
+        .on_error = inlet_on_error,
+        .release = inlet_on_release,
+        .private_data = i,
+    };
+}
