@@ -134,6 +134,16 @@ void fake_source_open_gate(struct fake_source *fake)
     pthread_mutex_unlock(&fake->lock);
 }
 
+bool fake_source_is_waiting(struct fake_source *fake)
+{
+    bool waiting;
+
+    pthread_mutex_lock(&fake->lock);
+    waiting = fake->waiting;
+    pthread_mutex_unlock(&fake->lock);
+    return waiting;
+}
+
 void fake_source_await(struct fake_source *fake)
 {
     pthread_mutex_lock(&fake->lock);

@@ -42,8 +42,10 @@ struct fake_source {
 void fake_source_init(struct fake_source *fake, int64_t batches);
 void fake_source_fini(struct fake_source *fake);
 
-/* Opens the gate; waits until next is at it. Thread: any. */
+/* Opens the gate; tells whether next is at it; waits until it is, which must
+ * not depend on the caller. Thread: any. */
 void fake_source_open_gate(struct fake_source *fake);
+bool fake_source_is_waiting(struct fake_source *fake);
 void fake_source_await(struct fake_source *fake);
 
 /* Gives the source as a blocking stream, plain or of a device type. */

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a caller may get wrong: structs half filled in, given away before, or
+ * never cleared; calls in the wrong order, with nothing, or with numbers that
+ * make no sense. Each is refused with a code and a text that names the culprit,
+ * and what was put in is given back exactly once. */
+#include <check.h>
+#include <string.h>
+
+#include "support/recording_handler.h"
+#include "support/source_scene.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/operators.h"
+
+enum { BATCHES = 3 };
+
+static struct source_scene scene;
+static struct fake_source *const fake = &scene.fake;
+static struct recording_outcome *const outcome = &scene.outcome;
+static long releases, frees; /* that the books should show at the end */
+static struct uva_error error;
+
+static void set_up(void)
+{
+    source_scene_open(&scene, BATCHES);
+    releases = frees = 1;
+    memset(&error, 0, sizeof(error));
+}
+
+static void tear_down(void)
+{
+    source_scene_close(&scene, releases, frees);
+}
+
+static struct uva_runtime *runtime(void)
+{
+    return scene.rig.runtime;
+}
+
+static void refused(struct uva_stream *stream, int code, const char *text)
+{
+    source_scene_refused(&scene, stream, code, text);
+}
+
+static void says(const char *text)
+{
+    ck_assert_msg(error.message[0] != '\0' &&
+                      strstr(error.message, text) != NULL,
+                  "\"%s\" does not say \"%s\"", error.message, text);
+}
+
+/* ---- blocking sources --------------------------------------------------- */
+
+static const char *const source_slots[] = {"get_schema", "get_next",
+                                           "get_last_error", "released"};
+
+START_TEST(a_source_with_an_empty_slot_is_refused)
+{
+    const struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowArrayStream source;
+
+    fake_source_plain(fake, &source);
+    if (_i == 0)
+        source.get_schema = NULL;
+    else if (_i == 1)
+        source.get_next = NULL;
+    else if (_i == 2)
+        source.get_last_error = NULL;
+    else
+        source.release = NULL;
+    releases = _i < 3;
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+            source_slots[_i]);
+    ck_assert(source.release == NULL);
+}
+END_TEST
+
+START_TEST(a_device_source_with_an_empty_slot_is_refused)
+{
+    const struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowDeviceArrayStream source;
+
+    fake_source_device(fake, ARROW_DEVICE_CPU, &source);
+    if (_i == 0)
+        source.get_schema = NULL;
+    else if (_i == 1)
+        source.get_next = NULL;
+    else if (_i == 2)
+        source.get_last_error = NULL;
+    else
+        source.release = NULL;
+    releases = _i < 3;
+    refused(uva_stream_from_blocking(runtime(), &source, &how), EINVAL,
+            source_slots[_i]);
+    ck_assert(source.release == NULL);
+}
+END_TEST
+
+START_TEST(a_source_given_away_twice_is_refused)
+{
+    struct ArrowArrayStream source;
+    struct uva_stream *first;
+
+    frees = 0;
+    fake_source_plain(fake, &source);
+    first = uva_stream_from_blocking_cpu(runtime(), &source, NULL);
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, NULL), EINVAL,
+            "released");
+    source_scene_run(&scene, first);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(a_source_without_a_runtime_is_given_back)
+{
+    const struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowDeviceArrayStream device;
+    struct ArrowArrayStream source;
+
+    fake_source_plain(fake, &source);
+    refused(uva_stream_from_blocking_cpu(NULL, &source, &how), EINVAL,
+            "runtime");
+    ck_assert_int_eq(atomic_load(&fake->released), 1);
+    ck_assert_int_eq(atomic_load(&fake->freed), 1);
+    fake_source_device(fake, ARROW_DEVICE_CPU, &device);
+    refused(uva_stream_from_blocking(NULL, &device, &how), EINVAL, "runtime");
+    releases = frees = 2;
+}
+END_TEST
+
+static int open_never(void *ctx, struct ArrowArrayStream *out,
+                      struct uva_error *why)
+{
+    (void)ctx;
+    (void)out;
+    (void)why;
+    ck_abort_msg("a stream that was refused is not opened");
+}
+
+START_TEST(a_source_and_a_hook_are_one_too_many)
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowArrayStream source;
+
+    how.open = open_never;
+    fake_source_plain(fake, &source);
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+            "not both");
+}
+END_TEST
+
+START_TEST(neither_a_source_nor_a_hook_is_one_too_few)
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+
+    releases = 0;
+    frees = 2;
+    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &how), EINVAL,
+            "how->open");
+    how.open = open_never; /* of the other kind */
+    refused(uva_stream_from_blocking(runtime(), NULL, &how), EINVAL,
+            "how->open_device");
+    refused(uva_stream_from_blocking_cpu(runtime(), NULL, NULL), EINVAL,
+            "how->open");
+}
+END_TEST
+
+static struct uva_window bad_window(int i)
+{
+    return (struct uva_window){.batches = i == 0 ? -1 : 0,
+                               .refill = i == 1 ? -1 : 0,
+                               .bytes = i == 2 ? -1 : 0};
+}
+
+START_TEST(a_negative_window_is_refused)
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_task_source tasks = fake_source_tasks(fake);
+    struct uva_parallel parallel = {.window = bad_window(_i)};
+    struct ArrowArrayStream source;
+    struct uva_stream *stream;
+
+    frees = 3;
+    releases = 2;
+    how.window = tasks.window = bad_window(_i);
+    fake_source_plain(fake, &source);
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+            "window");
+    refused(uva_stream_from_tasks(runtime(), &tasks), EINVAL, "window");
+    stream = source_scene_stream(&scene);
+    ck_assert_int_eq(uva_stream_parallel(stream, &parallel), EINVAL);
+    refused(stream, EINVAL, "window");
+}
+END_TEST
+
+/* ---- tasks -------------------------------------------------------------- */
+
+START_TEST(a_task_source_with_an_empty_slot_is_refused)
+{
+    static const char *const slots[] = {"schema", "next", "extract"};
+    struct uva_task_source source = fake_source_tasks(fake);
+
+    releases = 0;
+    if (_i == 0)
+        source.schema = NULL;
+    else if (_i == 1)
+        source.next = NULL;
+    else
+        source.extract = NULL;
+    refused(uva_stream_from_tasks(runtime(), &source), EINVAL, slots[_i]);
+}
+END_TEST
+
+START_TEST(no_task_source_or_no_runtime_is_refused)
+{
+    struct uva_task_source source = fake_source_tasks(fake);
+
+    releases = 0;
+    refused(uva_stream_from_tasks(runtime(), NULL), EINVAL, "uva_task_source");
+    refused(uva_stream_from_tasks(NULL, &source), EINVAL, "runtime");
+}
+END_TEST
+
+/* ---- options never cleared ---------------------------------------------- */
+
+/* What memory may hold before it is cleared; then the members a caller knows
+ * of are filled in, which `reserved` is not one of. */
+static void spoil(void *options, size_t size)
+{
+    memset(options, 0xa5, size);
+}
+
+START_TEST(uncleared_sources_are_refused)
+{
+    const struct uva_blocking_source blocking = fake_source_how(fake);
+    const struct uva_task_source tasks = fake_source_tasks(fake);
+    struct uva_blocking_source how;
+    struct uva_task_source source;
+    struct ArrowArrayStream stream;
+
+    spoil(&how, sizeof(how));
+    how.open = NULL;
+    how.free_ctx = blocking.free_ctx;
+    how.ctx = fake;
+    fake_source_plain(fake, &stream);
+    refused(uva_stream_from_blocking_cpu(runtime(), &stream, &how), EINVAL,
+            "reserved");
+    spoil(&source, sizeof(source));
+    source.free_ctx = tasks.free_ctx;
+    source.ctx = fake;
+    refused(uva_stream_from_tasks(runtime(), &source), EINVAL, "reserved");
+    frees = 0; /* nothing in such a struct can be trusted */
+}
+END_TEST
+
+START_TEST(uncleared_stages_are_refused)
+{
+    struct uva_map map;
+    struct uva_parallel parallel;
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    spoil(&map, sizeof(map));
+    map.free_ctx = fake_source_how(fake).free_ctx;
+    map.ctx = fake;
+    ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
+    refused(stream, EINVAL, "uva_map: reserved");
+    stream = source_scene_stream(&scene);
+    spoil(&parallel, sizeof(parallel));
+    ck_assert_int_eq(uva_stream_parallel(stream, &parallel), EINVAL);
+    refused(stream, EINVAL, "uva_parallel: reserved");
+    releases = 2;
+    frees = 2; /* not the map's */
+}
+END_TEST
+
+START_TEST(uncleared_terminals_are_refused_and_the_stream_is_still_good)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct recording_handler handler;
+    struct uva_consumer consumer;
+    struct uva_drive how;
+
+    spoil(&consumer, sizeof(consumer));
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
+    says("uva_consumer: reserved");
+    recording_handler_init(&handler, 1, 1);
+    spoil(&how, sizeof(how));
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, &error),
+                     EINVAL);
+    says("uva_drive: reserved");
+    ck_assert_str_eq(handler.story, "");
+    source_scene_run(&scene, stream);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(uncleared_options_of_runtimes_and_workers_are_refused)
+{
+    struct uva_runtime_options options;
+    struct uva_workers_options more;
+    struct uva_workers *workers;
+    struct uva_runtime *out;
+
+    frees = releases = 0;
+    spoil(&options, sizeof(options));
+    ck_assert_int_eq(uva_runtime_open(NULL, &options, &out, &error), EINVAL);
+    says("reserved");
+    spoil(&more, sizeof(more));
+    ck_assert_int_eq(uva_workers_new(&more, &workers, &error), EINVAL);
+    says("reserved");
+}
+END_TEST
+
+/* ---- runtimes ----------------------------------------------------------- */
+
+static void never(void *ctx)
+{
+    (void)ctx;
+}
+
+static void *no_memory(void *ctx, size_t size, size_t align)
+{
+    (void)ctx;
+    (void)size;
+    (void)align;
+    return NULL;
+}
+
+START_TEST(options_that_make_no_sense_are_refused)
+{
+    static const struct {
+        struct uva_runtime_options options;
+        const char *text;
+    } bad[] = {
+        {{.turn_batches = -1}, "turn_batches"},
+        {{.turn_us = -1}, "turn_us"},
+        {{.allocator = {.alloc = no_memory}}, "allocator"},
+        {{.no_thread = true}, "no_thread"},
+        {{.post = never}, "post"},
+    };
+    struct uva_runtime *out = NULL;
+
+    frees = releases = 0;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        error.message[0] = '\0';
+        ck_assert_int_eq(
+            uva_runtime_open(&scene.rig.loop, &bad[i].options, &out, &error),
+            EINVAL);
+        says(bad[i].text);
+        ck_assert_ptr_null(out);
+    }
+}
+END_TEST
+
+START_TEST(workers_that_make_no_sense_are_refused)
+{
+    static const struct {
+        struct uva_workers_options options;
+        const char *text;
+    } bad[] = {
+        {{.compute_threads = -1}, "compute_threads"},
+        {{.blocking_threads = -1}, "blocking_threads"},
+        {{.idle_ms = -1}, "idle_ms"},
+        {{.allocator = {.alloc = no_memory}}, "allocator"},
+    };
+    struct uva_workers *out = NULL;
+
+    frees = releases = 0;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        error.message[0] = '\0';
+        ck_assert_int_eq(uva_workers_new(&bad[i].options, &out, &error),
+                         EINVAL);
+        says(bad[i].text);
+        ck_assert_ptr_null(out);
+    }
+    uva_workers_free(NULL);
+}
+END_TEST
+
+START_TEST(without_a_runtime_there_is_nothing_to_do)
+{
+    struct uva_runtime_stats stats;
+
+    frees = releases = 0;
+    memset(&stats, 0xa5, sizeof(stats));
+    uva_runtime_get_stats(NULL, &stats);
+    for (size_t i = 0; i < sizeof(stats) / sizeof(int64_t); i++)
+        ck_assert_int_eq(((const int64_t *)&stats)[i], 0);
+    ck_assert_int_eq(uva_runtime_close(NULL, 0, never, NULL), EINVAL);
+    ck_assert_int_eq(uva_runtime_join(NULL), EINVAL);
+    ck_assert_int_eq(uva_runtime_post(NULL, never, NULL), EINVAL);
+    ck_assert_int_eq(uva_runtime_post(runtime(), NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_runtime_fd(NULL), -1);
+    ck_assert(!uva_runtime_turn(NULL));
+    ck_assert(!uva_runtime_on_loop(NULL));
+    ck_assert_ptr_null(uva_runtime_loop(NULL));
+}
+END_TEST
+
+/* ---- stages ------------------------------------------------------------- */
+
+static int map_never(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *why)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    (void)why;
+    ck_abort_msg("a map that was refused is not called");
+}
+
+static struct uva_map counted_map(void)
+{
+    return (struct uva_map){.batch = map_never,
+                            .free_ctx = fake_source_how(fake).free_ctx,
+                            .ctx = fake};
+}
+
+START_TEST(a_map_without_its_function_is_refused)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_map map = counted_map();
+
+    map.batch = NULL;
+    ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
+    ck_assert_int_eq(atomic_load(&fake->freed), 1);
+    ck_assert_int_eq(uva_stream_map(stream, NULL), EINVAL);
+    refused(stream, EINVAL, "uva_map: batch");
+    frees = 2;
+}
+END_TEST
+
+START_TEST(a_stage_on_a_failed_stream_does_nothing_but_say_why)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_map map = counted_map();
+
+    ck_assert_int_eq(uva_stream_limit(stream, -1), EINVAL);
+    ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
+    ck_assert_int_eq(atomic_load(&fake->freed), 1);
+    ck_assert_int_eq(uva_stream_limit(stream, 1), EINVAL);
+    ck_assert_int_eq(uva_stream_parallel(stream, NULL), EINVAL);
+    ck_assert_int_eq(uva_stream_set_name(stream, "late"), EINVAL);
+    refused(stream, EINVAL, "limit: -1");
+    frees = 2;
+}
+END_TEST
+
+START_TEST(workers_of_a_stage_must_make_sense)
+{
+    const struct uva_parallel few = {.workers = -1},
+                              many = {.workers = 1 << 30};
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    ck_assert_int_eq(uva_stream_parallel(stream, &few), EINVAL);
+    refused(stream, EINVAL, "workers");
+    stream = source_scene_stream(&scene);
+    ck_assert_int_eq(uva_stream_parallel(stream, &many), EINVAL);
+    refused(stream, EINVAL, "workers");
+    releases = frees = 2;
+}
+END_TEST
+
+START_TEST(a_name_must_be_one)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    ck_assert_int_eq(uva_stream_set_name(stream, NULL), EINVAL);
+    refused(stream, EINVAL, "name");
+}
+END_TEST
+
+START_TEST(a_stage_after_the_start_is_refused)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_map map = counted_map();
+
+    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    ck_assert_int_eq(uva_stream_map(stream, &map), EBUSY);
+    ck_assert_int_eq(atomic_load(&fake->freed), 1);
+    ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
+    ck_assert_int_eq(uva_stream_parallel(stream, NULL), EBUSY);
+    ck_assert_int_eq(uva_stream_set_name(stream, "late"), EBUSY);
+    source_scene_finish(&scene);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(outcome->batches, BATCHES);
+    ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
+    uva_stream_release(stream);
+    frees = 2;
+}
+END_TEST
+
+/* ---- starts ------------------------------------------------------------- */
+
+static int answers, answer_end;
+
+static void answer(void *ctx, struct uva_batch *batch,
+                   const struct uva_outcome *told)
+{
+    (void)ctx;
+    ck_assert((batch == NULL) != (told == NULL));
+    answers++;
+    if (told != NULL)
+        answer_end = (int)told->end;
+}
+
+START_TEST(a_stream_starts_once)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct recording_handler handler;
+
+    answers = 0;
+    recording_handler_init(&handler, 1, 1);
+    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    for (int i = 0; i < 2; i++) { /* while it runs, and after its end */
+        ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
+        says("started");
+        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
+        says("started");
+        ck_assert_int_eq(
+            uva_stream_drive(stream, &handler.handler, NULL, &error), EBUSY);
+        says("started");
+        source_scene_finish(&scene);
+    }
+    ck_assert_int_eq(uva_stream_status(stream, &error), 0);
+    uva_stream_release(stream);
+    ck_assert_int_eq(answers, 0);
+    ck_assert_int_eq(outcome->done, 1);
+    ck_assert_str_eq(handler.story, "");
+}
+END_TEST
+
+START_TEST(a_stream_that_was_cancelled_has_started_too)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    uva_stream_cancel(stream, 0, "enough");
+    ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
+    source_scene_finish(&scene);
+    source_scene_ended(&scene, UVA_END_CANCELLED, ECANCELED, "enough");
+    ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
+    uva_stream_release(stream);
+}
+END_TEST
+
+START_TEST(a_cancel_before_the_start_makes_it_fail)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_stream *stream = source_scene_stream(&scene);
+    int code = _i == 0 ? 0 : EDOM;
+
+    uva_stream_cancel(stream, code, "not needed");
+    uva_stream_cancel(stream, EIO, "the second does not count");
+    ck_assert_int_eq(uva_stream_for_each(stream, &table, &error),
+                     code != 0 ? code : ECANCELED);
+    ck_assert_str_eq(error.message, "not needed");
+    uva_stream_release(stream);
+    ck_assert_int_eq(outcome->done, 0);
+}
+END_TEST
+
+START_TEST(a_refused_start_has_taken_nothing)
+{
+    struct uva_consumer consumer = {.ctx = outcome};
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    ck_assert_int_eq(uva_stream_for_each(stream, NULL, &error), EINVAL);
+    says("uva_consumer");
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
+    says("on_batch");
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), EINVAL);
+    ck_assert_int_eq(uva_stream_next(stream, NULL, NULL, &error), EINVAL);
+    says("fn");
+    ck_assert_int_eq(uva_stream_status(stream, &error), 0);
+    source_scene_run(&scene, stream);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(outcome->rows, BATCHES * 3);
+}
+END_TEST
+
+static bool is_answered(void *ctx)
+{
+    return answers == *(int *)ctx;
+}
+
+START_TEST(a_next_waits_for_the_answer_of_the_last)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_consumer table = recording_outcome_table(outcome);
+
+    answers = 0;
+    answer_end = -1;
+    for (int i = 1; i <= BATCHES + 2; i++) { /* the end comes again */
+        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, NULL), 0);
+        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
+        says("unanswered");
+        ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
+        loop_rig_until(&scene.rig, is_answered, &i);
+        ck_assert_int_eq(answer_end, i <= BATCHES ? -1 : UVA_END_COMPLETE);
+    }
+    uva_stream_release(stream);
+}
+END_TEST
+
+static void drive_never(void *ctx, const struct uva_outcome *told)
+{
+    (void)ctx;
+    (void)told;
+    ck_abort_msg("a drive that was refused has no end");
+}
+
+static const char *const handler_slots[] = {"on_schema", "on_next_task",
+                                            "on_error", "release"};
+
+START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
+{
+    const struct uva_drive how = {.on_done = drive_never};
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct ArrowAsyncDeviceStreamHandler before;
+    struct recording_handler handler;
+
+    recording_handler_init(&handler, 1, 1);
+    if (_i == 0)
+        handler.handler.on_schema = NULL;
+    else if (_i == 1)
+        handler.handler.on_next_task = NULL;
+    else if (_i == 2)
+        handler.handler.on_error = NULL;
+    else
+        handler.handler.release = NULL;
+    before = handler.handler;
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, &error),
+                     EINVAL);
+    says(handler_slots[_i]);
+    ck_assert_mem_eq(&before, &handler.handler, sizeof(before));
+    source_scene_run(&scene, stream); /* it is good still */
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(a_drive_without_a_handler_or_with_bad_metadata_is_refused)
+{
+    static const int32_t counts[] = {-1, INT32_MAX};
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct recording_handler handler;
+    struct uva_drive how = {.on_done = drive_never};
+
+    recording_handler_init(&handler, 1, 1);
+    ck_assert_int_eq(uva_stream_drive(stream, NULL, &how, &error), EINVAL);
+    says("handler");
+    for (int i = 0; i < 2; i++) {
+        how.metadata = (const char *)&counts[i];
+        ck_assert_int_eq(
+            uva_stream_drive(stream, &handler.handler, &how, &error), EINVAL);
+        says("metadata");
+    }
+    ck_assert_str_eq(handler.story, "");
+    uva_stream_release(stream);
+}
+END_TEST
+
+START_TEST(without_a_stream_there_is_nothing_to_do)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_map map = counted_map();
+    struct recording_handler handler;
+
+    releases = 0;
+    recording_handler_init(&handler, 1, 1);
+    ck_assert_int_eq(uva_stream_map(NULL, &map), EINVAL);
+    ck_assert_int_eq(uva_stream_limit(NULL, 1), EINVAL);
+    ck_assert_int_eq(uva_stream_parallel(NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_stream_set_name(NULL, "none"), EINVAL);
+    ck_assert_int_eq(uva_stream_for_each(NULL, &table, &error), EINVAL);
+    says("stream");
+    ck_assert_int_eq(uva_stream_next(NULL, answer, NULL, &error), EINVAL);
+    says("stream");
+    ck_assert_int_eq(uva_stream_drive(NULL, &handler.handler, NULL, &error),
+                     EINVAL);
+    says("stream");
+    ck_assert_int_eq(uva_stream_status(NULL, &error), EINVAL);
+    says("stream");
+    ck_assert_ptr_null(uva_stream_acquire(NULL));
+    ck_assert_ptr_null(uva_stream_get_info(NULL));
+    uva_stream_cancel(NULL, 0, NULL);
+    uva_stream_resume(NULL);
+    uva_stream_release(NULL);
+    uva_stream_drop(NULL);
+}
+END_TEST
+
+static TCase *in_sources(void)
+{
+    TCase *c = tcase_create("sources");
+
+    tcase_add_loop_test(c, a_source_with_an_empty_slot_is_refused, 0, 4);
+    tcase_add_loop_test(c, a_device_source_with_an_empty_slot_is_refused, 0, 4);
+    tcase_add_test(c, a_source_given_away_twice_is_refused);
+    tcase_add_test(c, a_source_without_a_runtime_is_given_back);
+    tcase_add_test(c, a_source_and_a_hook_are_one_too_many);
+    tcase_add_test(c, neither_a_source_nor_a_hook_is_one_too_few);
+    tcase_add_loop_test(c, a_negative_window_is_refused, 0, 3);
+    tcase_add_loop_test(c, a_task_source_with_an_empty_slot_is_refused, 0, 3);
+    tcase_add_test(c, no_task_source_or_no_runtime_is_refused);
+    return c;
+}
+
+static TCase *in_options(void)
+{
+    TCase *c = tcase_create("options");
+
+    tcase_add_test(c, uncleared_sources_are_refused);
+    tcase_add_test(c, uncleared_stages_are_refused);
+    tcase_add_test(
+        c, uncleared_terminals_are_refused_and_the_stream_is_still_good);
+    tcase_add_test(c, uncleared_options_of_runtimes_and_workers_are_refused);
+    tcase_add_test(c, options_that_make_no_sense_are_refused);
+    tcase_add_test(c, workers_that_make_no_sense_are_refused);
+    tcase_add_test(c, without_a_runtime_there_is_nothing_to_do);
+    return c;
+}
+
+static TCase *in_stages(void)
+{
+    TCase *c = tcase_create("stages");
+
+    tcase_add_test(c, a_map_without_its_function_is_refused);
+    tcase_add_test(c, a_stage_on_a_failed_stream_does_nothing_but_say_why);
+    tcase_add_test(c, workers_of_a_stage_must_make_sense);
+    tcase_add_test(c, a_name_must_be_one);
+    tcase_add_test(c, a_stage_after_the_start_is_refused);
+    return c;
+}
+
+static TCase *in_starts(void)
+{
+    TCase *c = tcase_create("starts");
+
+    tcase_add_test(c, a_stream_starts_once);
+    tcase_add_test(c, a_stream_that_was_cancelled_has_started_too);
+    tcase_add_loop_test(c, a_cancel_before_the_start_makes_it_fail, 0, 2);
+    tcase_add_test(c, a_refused_start_has_taken_nothing);
+    tcase_add_test(c, a_next_waits_for_the_answer_of_the_last);
+    tcase_add_loop_test(c, a_handler_with_an_empty_slot_is_refused_untouched, 0,
+                        4);
+    tcase_add_test(c,
+                   a_drive_without_a_handler_or_with_bad_metadata_is_refused);
+    tcase_add_test(c, without_a_stream_there_is_nothing_to_do);
+    return c;
+}
+
+int main(void)
+{
+    TCase *const all[] = {in_sources(), in_options(), in_stages(), in_starts()};
+    Suite *suite = suite_create("bad_calls");
+    SRunner *runner;
+    int failed;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        suite_add_tcase(suite, all[i]);
+    }
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,885 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others may get wrong while a stream runs: sources that fail or lie, and
+ * consumers that refuse, stall or let go. Each ends in a code, a text that
+ * names the culprit, and everything given back exactly once. What a caller may
+ * get wrong before that is in test_bad_calls.c. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/recording_handler.h"
+#include "support/source_scene.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/operators.h"
+
+enum { BATCHES = 5 };
+
+static struct source_scene scene;
+static struct fake_source *const fake = &scene.fake;
+static struct recording_outcome *const outcome = &scene.outcome;
+static long releases, frees; /* that the books should show at the end */
+static int map_frees, map_frees_due;
+
+static void set_up(void)
+{
+    source_scene_open(&scene, BATCHES);
+    releases = frees = 1;
+    map_frees = map_frees_due = 0;
+}
+
+static void tear_down(void)
+{
+    source_scene_close(&scene, releases, frees);
+    ck_assert_int_eq(map_frees, map_frees_due);
+}
+
+static void run(void)
+{
+    source_scene_run(&scene, source_scene_stream(&scene));
+}
+
+static void run_tasks(void)
+{
+    releases = 0;
+    source_scene_run(&scene, source_scene_tasks(&scene));
+}
+
+static void ck_ended(enum uva_end end, int code, const char *text)
+{
+    source_scene_ended(&scene, end, code, text);
+}
+
+/* ---- sources that fail -------------------------------------------------- */
+
+/* A foreign code arrives as it is (ER-01). */
+static const int codes[] = {EIO, -5, 100000};
+
+START_TEST(an_error_of_get_schema_ends_the_stream)
+{
+    fake->schema_code = codes[_i];
+    run();
+    ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
+    ck_assert_int_eq(outcome->schemas, 0);
+}
+END_TEST
+
+START_TEST(an_error_of_get_next_comes_behind_the_batches_before_it)
+{
+    fake->fail_at = 3;
+    fake->fail_code = codes[_i];
+    run();
+    ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
+    ck_assert_int_eq(outcome->batches, 3);
+    ck_assert_int_eq(outcome->delivered, 3);
+}
+END_TEST
+
+static void await_the_end(struct recording_outcome *o, struct uva_batch *batch)
+{
+    (void)o;
+    (void)batch;
+    await_count(&fake->released, 1);
+}
+
+START_TEST(an_error_that_is_known_before_its_turn_is_not_lost)
+{
+    outcome->on_batch = await_the_end;
+    fake->batches = 30;
+    fake->fail_at = 20;
+    run();
+    ck_ended(UVA_END_FAILED, EIO, "the disk is on fire");
+    ck_assert_int_eq(outcome->batches, 20);
+}
+END_TEST
+
+START_TEST(an_error_without_a_message_is_named_by_its_code)
+{
+    fake->fail_at = 0;
+    fake->fail_text = NULL;
+    run();
+    ck_ended(UVA_END_FAILED, EIO, "EIO");
+    ck_assert_int_eq(outcome->schemas, 1);
+    ck_assert_int_eq(outcome->batches, 0);
+}
+END_TEST
+
+static int open_fails(void *ctx, struct ArrowArrayStream *out,
+                      struct uva_error *error)
+{
+    struct fake_source *source = ctx;
+
+    (void)out;
+    if (source->fail_text != NULL)
+        (void)uva_error_set(error, EIO, "%s", source->fail_text);
+    return source->open_code;
+}
+
+static int open_gives_nothing(void *ctx, struct ArrowArrayStream *out,
+                              struct uva_error *error)
+{
+    (void)ctx;
+    (void)out;
+    (void)error;
+    return 0;
+}
+
+static int open_gives_half(void *ctx, struct ArrowArrayStream *out,
+                           struct uva_error *error)
+{
+    (void)error;
+    fake_source_plain(ctx, out);
+    out->get_next = NULL;
+    return 0;
+}
+
+static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
+                                    struct uva_error *))
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+
+    how.open = hook;
+    source_scene_run(
+        &scene, uva_stream_from_blocking_cpu(scene.rig.runtime, NULL, &how));
+}
+
+START_TEST(an_error_of_open_ends_the_stream)
+{
+    const int expected[] = {EIO, 5, 100000}; /* a hook may speak libuv */
+
+    fake->open_code = codes[_i];
+    releases = 0;
+    run_opening(open_fails);
+    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+}
+END_TEST
+
+START_TEST(an_error_of_open_without_a_text_has_one)
+{
+    fake->open_code = ENOENT;
+    fake->fail_text = NULL;
+    releases = 0;
+    run_opening(open_fails);
+    ck_ended(UVA_END_FAILED, ENOENT, "o such file");
+}
+END_TEST
+
+START_TEST(an_open_that_gives_nothing_is_an_error)
+{
+    releases = 0;
+    run_opening(open_gives_nothing);
+    ck_ended(UVA_END_FAILED, EINVAL, "source");
+}
+END_TEST
+
+START_TEST(an_open_that_gives_half_a_stream_is_an_error)
+{
+    run_opening(open_gives_half);
+    ck_ended(UVA_END_FAILED, EINVAL, "get_next");
+}
+END_TEST
+
+START_TEST(an_error_of_tasks_comes_behind_the_batches_before_it)
+{
+    const int expected[] = {EIO, 5, 100000};
+
+    fake->fail_at = 3;
+    fake->fail_code = codes[_i];
+    run_tasks();
+    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_assert_int_eq(outcome->batches, 3);
+}
+END_TEST
+
+START_TEST(an_error_of_a_task_schema_ends_the_stream)
+{
+    const int expected[] = {EIO, 5, 100000};
+
+    fake->schema_code = codes[_i];
+    run_tasks();
+    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+}
+END_TEST
+
+START_TEST(an_error_of_extract_ends_the_stream)
+{
+    const int expected[] = {EIO, 5, 100000};
+
+    fake->extract_at = 2;
+    fake->fail_code = codes[_i];
+    run_tasks();
+    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_assert_int_eq(outcome->batches, 2);
+}
+END_TEST
+
+static int extract_nothing(void *ctx, void *item, struct ArrowDeviceArray *out,
+                           struct uva_error *error)
+{
+    struct uva_task_source real = fake_source_tasks(ctx);
+
+    (void)out;
+    return real.extract(ctx, item, NULL, error);
+}
+
+START_TEST(an_extract_that_gives_nothing_broke_the_protocol)
+{
+    struct uva_task_source source = fake_source_tasks(fake);
+
+    source.extract = extract_nothing;
+    releases = 0;
+    source_scene_run(&scene, uva_stream_from_tasks(scene.rig.runtime, &source));
+    ck_ended(UVA_END_FAILED, EPROTO, "no array");
+}
+END_TEST
+
+/* ---- schemas and arrays that are wrong ---------------------------------- */
+
+static void (*bend)(struct ArrowSchema *schema);
+
+static void bend_released(struct ArrowSchema *schema)
+{
+    uva_schema_release(schema);
+}
+
+static void bend_format(struct ArrowSchema *schema)
+{
+    schema->format = NULL;
+}
+
+static void bend_metadata(struct ArrowSchema *schema)
+{
+    static const int32_t negative = -1;
+
+    schema->metadata = (const char *)&negative;
+}
+
+static void bend_huge(struct ArrowSchema *schema)
+{
+    static const int32_t huge = INT32_MAX;
+
+    schema->metadata = (const char *)&huge;
+}
+
+static void bend_count(struct ArrowSchema *schema)
+{
+    schema->n_children = -1;
+}
+
+static void bend_child(struct ArrowSchema *schema)
+{
+    schema->children[0]->format = NULL;
+}
+
+static int bent_get_schema(struct ArrowArrayStream *stream,
+                           struct ArrowSchema *out)
+{
+    fake_source_schema(stream->private_data, out);
+    bend(out);
+    return 0;
+}
+
+static void run_bent(void (*how_to)(struct ArrowSchema *schema))
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowArrayStream source;
+
+    bend = how_to;
+    fake_source_plain(fake, &source);
+    source.get_schema = bent_get_schema;
+    source_scene_run(
+        &scene, uva_stream_from_blocking_cpu(scene.rig.runtime, &source, &how));
+}
+
+static const struct {
+    void (*bend)(struct ArrowSchema *schema);
+    int code;
+} bent[] = {
+    {bend_released, EINVAL}, {bend_format, EINVAL}, {bend_metadata, EINVAL},
+    {bend_huge, EMSGSIZE},   {bend_count, EINVAL},  {bend_child, EINVAL},
+};
+
+START_TEST(a_schema_that_is_wrong_ends_the_stream)
+{
+    run_bent(bent[_i].bend);
+    ck_ended(UVA_END_FAILED, bent[_i].code, "schema");
+    ck_assert_int_eq(outcome->schemas, 0);
+}
+END_TEST
+
+START_TEST(an_array_that_does_not_fit_the_schema_broke_the_protocol)
+{
+    fake->wrong_shape = true;
+    run();
+    ck_ended(UVA_END_FAILED, EPROTO, "batch 0");
+    ck_assert_ptr_nonnull(strstr(outcome->message, "buffers"));
+    ck_assert_int_eq(outcome->batches, 0);
+}
+END_TEST
+
+static void bend_unknown(struct ArrowSchema *schema)
+{
+    schema->children[0]->format = "?new";
+}
+
+static void size_it(struct recording_outcome *o, struct uva_batch *batch)
+{
+    int64_t size;
+
+    (void)o;
+    ck_assert_int_eq(uva_array_size(batch->schema, &batch->data, &size),
+                     ENOTSUP);
+}
+
+START_TEST(a_format_unknown_here_passes_but_has_no_size)
+{
+    outcome->on_batch = size_it;
+    run_bent(bend_unknown);
+    ck_ended(UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(outcome->rows, BATCHES * 3);
+}
+END_TEST
+
+static void device_stream(struct uva_stream **out)
+{
+    const struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowDeviceArrayStream source;
+
+    fake_source_device(fake, ARROW_DEVICE_CUDA, &source);
+    *out = uva_stream_from_blocking(scene.rig.runtime, &source, &how);
+}
+
+START_TEST(data_on_a_device_is_refused_with_advice)
+{
+    struct uva_stream *stream;
+
+    device_stream(&stream);
+    source_scene_run(&scene, stream);
+    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_drive()");
+    ck_assert_int_eq(outcome->batches, 0);
+}
+END_TEST
+
+static void keep_outcome(void *ctx, struct uva_batch *batch,
+                         const struct uva_outcome *told)
+{
+    const struct uva_consumer table = recording_outcome_table(ctx);
+
+    if (told != NULL)
+        table.on_done(ctx, told);
+    else
+        (void)table.on_batch(ctx, batch);
+}
+
+START_TEST(data_on_a_device_is_refused_by_next_too)
+{
+    struct uva_stream *stream;
+
+    device_stream(&stream);
+    ck_assert_int_eq(uva_stream_next(stream, keep_outcome, outcome, NULL), 0);
+    source_scene_finish(&scene);
+    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_drive()");
+    uva_stream_release(stream);
+}
+END_TEST
+
+static const int32_t counts[] = {-1, INT32_MAX, INT32_MIN};
+
+START_TEST(a_batch_with_malformed_metadata_comes_without_it)
+{
+    fake->metadata = (const char *)&counts[_i];
+    run_tasks();
+    ck_ended(UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(outcome->batches, BATCHES);
+    ck_assert_int_eq(outcome->tagged, 0);
+}
+END_TEST
+
+/* ---- maps that fail ----------------------------------------------------- */
+
+static int map_fails(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)out;
+    if (in->ordinal == 2)
+        return uva_error_set(error, EDOM, "no logarithm of zero");
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+static int map_gives_nothing(void *ctx, struct uva_batch *in,
+                             struct ArrowDeviceArray *out,
+                             struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    (void)error;
+    return 0;
+}
+
+static int map_schema_fails(void *ctx, const struct ArrowSchema *in,
+                            struct ArrowSchema *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    return uva_error_set(error, EDOM, "no such column");
+}
+
+static int map_schema_gives_nothing(void *ctx, const struct ArrowSchema *in,
+                                    struct ArrowSchema *out,
+                                    struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    (void)error;
+    return 0;
+}
+
+static int map_schema_is_bent(void *ctx, const struct ArrowSchema *in,
+                              struct ArrowSchema *out, struct uva_error *error)
+{
+    (void)in;
+    (void)error;
+    fake_source_schema(ctx, out);
+    bend_format(out);
+    return 0;
+}
+
+static void count_free(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, fake);
+    map_frees++;
+}
+
+static void run_mapped(struct uva_map how)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    how.ctx = fake;
+    how.free_ctx = count_free;
+    map_frees_due = 1;
+    ck_assert_int_eq(uva_stream_map(stream, &how), 0);
+    source_scene_run(&scene, stream);
+}
+
+START_TEST(an_error_of_a_map_ends_the_stream)
+{
+    run_mapped((struct uva_map){.batch = map_fails, .cheap = _i == 1});
+    ck_ended(UVA_END_FAILED, EDOM, "no logarithm of zero");
+    ck_assert_int_eq(outcome->batches, 2);
+}
+END_TEST
+
+START_TEST(a_map_that_gives_nothing_broke_the_protocol)
+{
+    run_mapped((struct uva_map){.batch = map_gives_nothing, .cheap = _i == 1});
+    ck_ended(UVA_END_FAILED, EPROTO, "map");
+}
+END_TEST
+
+START_TEST(an_error_of_a_maps_schema_ends_the_stream)
+{
+    run_mapped((struct uva_map){
+        .batch = map_fails, .schema = map_schema_fails, .cheap = _i == 1});
+    ck_ended(UVA_END_FAILED, EDOM, "no such column");
+    ck_assert_int_eq(outcome->schemas, 0);
+}
+END_TEST
+
+START_TEST(a_maps_schema_that_gives_nothing_broke_the_protocol)
+{
+    run_mapped((struct uva_map){.batch = map_fails,
+                                .schema = map_schema_gives_nothing,
+                                .cheap = _i == 1});
+    ck_ended(UVA_END_FAILED, EPROTO, "map");
+}
+END_TEST
+
+START_TEST(a_maps_schema_without_a_format_ends_the_stream)
+{
+    run_mapped((struct uva_map){
+        .batch = map_fails, .schema = map_schema_is_bent, .cheap = _i == 1});
+    ck_ended(UVA_END_FAILED, outcome->code, "schema");
+    ck_assert_int_eq(outcome->schemas, 0);
+}
+END_TEST
+
+/* ---- consumers that refuse ---------------------------------------------- */
+
+START_TEST(a_consumer_may_refuse_the_schema)
+{
+    outcome->schema_code = _i == 0 ? EDOM : -EDOM;
+    run();
+    ck_ended(UVA_END_REJECTED, EDOM, "schema");
+    ck_assert_int_eq(outcome->batches, 0);
+}
+END_TEST
+
+START_TEST(a_consumer_may_refuse_a_batch)
+{
+    outcome->batch_code = _i == 0 ? EDOM : -EDOM;
+    outcome->batch_from = 2;
+    run();
+    ck_ended(UVA_END_REJECTED, EDOM, "");
+    ck_assert_int_eq(outcome->batches, 3);
+    ck_assert_int_eq(outcome->rows, 6);
+}
+END_TEST
+
+START_TEST(a_consumer_may_have_enough)
+{
+    outcome->batch_code = ECANCELED;
+    outcome->batch_from = 1;
+    run();
+    ck_ended(UVA_END_CANCELLED, ECANCELED, "");
+    ck_assert_int_eq(outcome->batches, 2);
+}
+END_TEST
+
+static struct uva_stream *held; /* for callbacks */
+
+static void resume_it(struct recording_outcome *o, struct uva_batch *batch)
+{
+    (void)o;
+    uva_stream_resume(batch->stream);
+}
+
+static void *resume_elsewhere(void *ctx)
+{
+    uva_stream_resume(ctx);
+    return NULL;
+}
+
+static void have_it_resumed(struct recording_outcome *o,
+                            struct uva_batch *batch)
+{
+    pthread_t thread;
+
+    (void)o;
+    ck_assert_int_eq(
+        pthread_create(&thread, NULL, resume_elsewhere, batch->stream), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+START_TEST(a_resume_during_on_batch_is_not_lost)
+{
+    outcome->on_batch = _i == 0 ? resume_it : have_it_resumed;
+    outcome->batch_code = EAGAIN;
+    outcome->batch_from = 1;
+    outcome->batch_to = 4;
+    run();
+    ck_ended(UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(outcome->batches, BATCHES + 3); /* one came four times */
+    ck_assert_int_eq(outcome->rows, BATCHES * 3);
+    ck_assert_int_eq(outcome->delivered, BATCHES);
+}
+END_TEST
+
+START_TEST(a_stopped_consumer_can_be_cancelled)
+{
+    outcome->batch_code = EAGAIN;
+    held = source_scene_stream(&scene);
+    recording_outcome_start(outcome, uva_stream_acquire(held));
+    loop_rig_settle(&scene.rig);
+    while (outcome->batches == 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    uva_stream_cancel(held, EDOM, "nobody resumes it");
+    source_scene_finish(&scene);
+    ck_ended(UVA_END_CANCELLED, EDOM, "nobody resumes it");
+    ck_assert_int_eq(outcome->batches, 1);
+    uva_stream_release(held);
+}
+END_TEST
+
+/* All batches are there before the first one is answered. */
+static void await_all(void)
+{
+    await_count(&fake->given, fake->batches);
+}
+
+static long cancel_at;
+
+static void cancel_it(struct recording_outcome *o, struct uva_batch *batch)
+{
+    await_all();
+    if (atomic_load(&o->batches) == cancel_at)
+        uva_stream_cancel(batch->stream, 0, "seen enough");
+}
+
+START_TEST(after_a_cancel_in_on_batch_no_batch_comes)
+{
+    outcome->on_batch = cancel_it;
+    fake->batches = 30;
+    cancel_at = _i;
+    run();
+    ck_ended(UVA_END_CANCELLED, ECANCELED, "seen enough");
+    ck_assert_int_eq(outcome->batches, cancel_at);
+}
+END_TEST
+
+static void drop_it(struct recording_outcome *o, struct uva_batch *batch)
+{
+    (void)o;
+    await_all();
+    uva_stream_drop(batch->stream);
+}
+
+START_TEST(a_drop_in_its_own_on_batch_is_the_end)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+
+    outcome->on_batch = drop_it;
+    outcome->batch_code = _i == 0 ? 0 : _i == 1 ? EAGAIN : EDOM;
+    held = source_scene_stream(&scene);
+    ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
+    while (outcome->batches == 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    loop_rig_settle(&scene.rig);
+    await_count(&fake->freed, 1);
+    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(outcome->batches, 1);
+    ck_assert_int_eq(outcome->done, 0);
+}
+END_TEST
+
+static void *drop_elsewhere(void *ctx)
+{
+    uva_stream_drop(ctx);
+    return NULL;
+}
+
+START_TEST(a_drop_on_another_thread_is_a_cancel_and_a_release)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    pthread_t thread;
+
+    fake->gate_at = 1;
+    held = source_scene_stream(&scene);
+    ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
+    while (outcome->batches == 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    ck_assert_int_eq(pthread_create(&thread, NULL, drop_elsewhere, held), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    source_scene_finish(&scene);
+    ck_ended(UVA_END_CANCELLED, ECANCELED, "dropped");
+}
+END_TEST
+
+/* ---- handlers that get it wrong ----------------------------------------- */
+
+static struct recording_handler handler;
+
+static void drive_done(void *ctx, const struct uva_outcome *told)
+{
+    const struct uva_consumer table = recording_outcome_table(ctx);
+
+    ck_assert(handler.released);
+    table.on_done(ctx, told);
+}
+
+static void drive(struct uva_stream *stream)
+{
+    const struct uva_drive how = {.on_done = drive_done, .ctx = outcome};
+
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
+}
+
+static void drive_to_end(void)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+
+    drive(stream);
+    uva_stream_release(stream);
+    source_scene_finish(&scene);
+}
+
+static void request_badly(struct recording_handler *h)
+{
+    h->handler.producer->request(h->handler.producer, *(int64_t *)h->ctx);
+}
+
+START_TEST(a_request_for_nothing_is_an_error)
+{
+    int64_t wants[] = {0, -1, INT64_MIN};
+
+    recording_handler_init(&handler, 5, 0);
+    handler.on_task = request_badly;
+    handler.ctx = &wants[_i];
+    drive_to_end();
+    ck_assert_str_eq(handler.story, "schema task error release");
+    ck_assert_int_eq(handler.error_code, EINVAL);
+    ck_assert_ptr_nonnull(strstr(handler.message, "request"));
+    ck_ended(UVA_END_FAILED, EINVAL, "request");
+}
+END_TEST
+
+START_TEST(a_second_extraction_is_refused_and_touches_nothing)
+{
+    struct ArrowDeviceArray out, before;
+    struct ArrowAsyncTask copy;
+
+    recording_handler_init(&handler, BATCHES + 1, 0);
+    handler.hold = true;
+    drive_to_end();
+    ck_assert_str_eq(handler.story,
+                     "schema task task task task task end release");
+    copy = handler.held[0];
+    ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[0]), 0);
+    memset(&out, 0x5a, sizeof(out));
+    before = out;
+    ck_assert_int_eq(copy.extract_data(&copy, &out), EINVAL);
+    ck_assert_mem_eq(&out, &before, sizeof(out));
+    ck_assert_int_eq(copy.extract_data(&copy, NULL), EINVAL);
+    for (int i = 1; i < BATCHES; i++)
+        ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
+                         0);
+    ck_assert_int_eq(handler.rows, BATCHES * 3);
+}
+END_TEST
+
+START_TEST(a_handler_that_never_requests_can_be_cancelled)
+{
+    recording_handler_init(&handler, 0, 0);
+    held = source_scene_stream(&scene);
+    drive(held);
+    while (strcmp(handler.story, "schema") != 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(atomic_load(&fake->given), 0);
+    uva_stream_cancel(held, EDOM, "nobody asks");
+    source_scene_finish(&scene);
+    ck_assert_str_eq(handler.story, "schema error release");
+    ck_assert_int_eq(handler.error_code, EDOM);
+    ck_assert_str_eq(handler.message, "nobody asks");
+    ck_ended(UVA_END_CANCELLED, EDOM, "nobody asks");
+    uva_stream_release(held);
+}
+END_TEST
+
+START_TEST(a_handler_may_refuse_the_schema)
+{
+    recording_handler_init(&handler, 1, 1);
+    handler.schema_code = EDOM;
+    drive_to_end();
+    ck_assert_str_eq(handler.story, "schema release");
+    ck_ended(UVA_END_REJECTED, EDOM, "handler");
+}
+END_TEST
+
+START_TEST(a_handler_may_refuse_a_task)
+{
+    recording_handler_init(&handler, 1, 1);
+    handler.task_code = EDOM;
+    handler.task_code_at = 2;
+    drive_to_end();
+    ck_assert_str_eq(handler.story, "schema task task task release");
+    ck_ended(UVA_END_REJECTED, EDOM, "handler");
+}
+END_TEST
+
+START_TEST(a_handler_in_use_cannot_be_driven_again)
+{
+    struct uva_error error = {0};
+    struct uva_stream *second;
+
+    recording_handler_init(&handler, 0, 0);
+    held = source_scene_stream(&scene);
+    drive(held);
+    second = source_scene_tasks(&scene);
+    ck_assert_int_eq(uva_stream_drive(second, &handler.handler, NULL, &error),
+                     EBUSY);
+    ck_assert_ptr_nonnull(strstr(error.message, "handler"));
+    uva_stream_release(second);
+    uva_stream_cancel(held, 0, NULL);
+    source_scene_finish(&scene);
+    uva_stream_release(held);
+    frees = 2;
+}
+END_TEST
+
+/* ---- all of them -------------------------------------------------------- */
+
+static TCase *bad_sources(void)
+{
+    TCase *c = tcase_create("sources");
+
+    tcase_add_loop_test(c, an_error_of_get_schema_ends_the_stream, 0, 3);
+    tcase_add_loop_test(
+        c, an_error_of_get_next_comes_behind_the_batches_before_it, 0, 3);
+    tcase_add_test(c, an_error_that_is_known_before_its_turn_is_not_lost);
+    tcase_add_test(c, an_error_without_a_message_is_named_by_its_code);
+    tcase_add_loop_test(c, an_error_of_open_ends_the_stream, 0, 3);
+    tcase_add_test(c, an_error_of_open_without_a_text_has_one);
+    tcase_add_test(c, an_open_that_gives_nothing_is_an_error);
+    tcase_add_test(c, an_open_that_gives_half_a_stream_is_an_error);
+    tcase_add_loop_test(c, an_error_of_tasks_comes_behind_the_batches_before_it,
+                        0, 3);
+    tcase_add_loop_test(c, an_error_of_a_task_schema_ends_the_stream, 0, 3);
+    tcase_add_loop_test(c, an_error_of_extract_ends_the_stream, 0, 3);
+    tcase_add_test(c, an_extract_that_gives_nothing_broke_the_protocol);
+    tcase_add_loop_test(c, a_schema_that_is_wrong_ends_the_stream, 0,
+                        (int)(sizeof(bent) / sizeof(*bent)));
+    tcase_add_test(c, an_array_that_does_not_fit_the_schema_broke_the_protocol);
+    tcase_add_test(c, a_format_unknown_here_passes_but_has_no_size);
+    tcase_add_test(c, data_on_a_device_is_refused_with_advice);
+    tcase_add_test(c, data_on_a_device_is_refused_by_next_too);
+    tcase_add_loop_test(c, a_batch_with_malformed_metadata_comes_without_it, 0,
+                        3);
+    return c;
+}
+
+static TCase *bad_maps(void)
+{
+    TCase *c = tcase_create("maps");
+
+    tcase_add_loop_test(c, an_error_of_a_map_ends_the_stream, 0, 2);
+    tcase_add_loop_test(c, a_map_that_gives_nothing_broke_the_protocol, 0, 2);
+    tcase_add_loop_test(c, an_error_of_a_maps_schema_ends_the_stream, 0, 2);
+    tcase_add_loop_test(c, a_maps_schema_that_gives_nothing_broke_the_protocol,
+                        0, 2);
+    tcase_add_loop_test(c, a_maps_schema_without_a_format_ends_the_stream, 0,
+                        2);
+    return c;
+}
+
+static TCase *bad_consumers(void)
+{
+    TCase *c = tcase_create("consumers");
+
+    tcase_add_loop_test(c, a_consumer_may_refuse_the_schema, 0, 2);
+    tcase_add_loop_test(c, a_consumer_may_refuse_a_batch, 0, 2);
+    tcase_add_test(c, a_consumer_may_have_enough);
+    tcase_add_loop_test(c, a_resume_during_on_batch_is_not_lost, 0, 2);
+    tcase_add_test(c, a_stopped_consumer_can_be_cancelled);
+    tcase_add_loop_test(c, after_a_cancel_in_on_batch_no_batch_comes, 1, 10);
+    tcase_add_loop_test(c, a_drop_in_its_own_on_batch_is_the_end, 0, 3);
+    tcase_add_test(c, a_drop_on_another_thread_is_a_cancel_and_a_release);
+    tcase_add_loop_test(c, a_request_for_nothing_is_an_error, 0, 3);
+    tcase_add_test(c, a_second_extraction_is_refused_and_touches_nothing);
+    tcase_add_test(c, a_handler_that_never_requests_can_be_cancelled);
+    tcase_add_test(c, a_handler_may_refuse_the_schema);
+    tcase_add_test(c, a_handler_may_refuse_a_task);
+    tcase_add_test(c, a_handler_in_use_cannot_be_driven_again);
+    return c;
+}
+
+int main(void)
+{
+    TCase *const all[] = {bad_sources(), bad_maps(), bad_consumers()};
+    Suite *suite = suite_create("bad_input");
+    SRunner *runner;
+    int failed;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        suite_add_tcase(suite, all[i]);
+    }
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

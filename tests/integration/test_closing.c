@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Closing a runtime: from any place, at any time, with whatever is open; and
+ * runtimes beside each other, on one loop, on the same workers, on threads of
+ * the program's own. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "support/fake_source.h"
+#include "support/loop_rig.h"
+#include "support/recording_outcome.h"
+#include "uvarrow/operators.h"
+#include "uvarrow/runtime.h"
+
+enum { STREAMS = 5 };
+
+static struct loop_rig rig;
+static struct fake_source fakes[STREAMS];
+static struct recording_outcome outcomes[STREAMS];
+static struct fake_source *const fake = &fakes[0];
+static struct recording_outcome *const outcome = &outcomes[0];
+static int closings;
+
+static void set_up(void)
+{
+    loop_rig_open(&rig);
+    for (int i = 0; i < STREAMS; i++)
+        fake_source_init(&fakes[i], 5);
+    memset(outcomes, 0, sizeof(outcomes));
+    closings = 0;
+}
+
+static void tear_down(void)
+{
+    if (rig.runtime != NULL)
+        loop_rig_close_runtime(&rig, 0);
+    while (faulty_allocator_live(&rig.memory) != 0) /* zombies go last */
+        (void)sched_yield();
+    loop_rig_close(&rig);
+    for (int i = 0; i < STREAMS; i++) {
+        ck_assert_int_eq(atomic_load(&fakes[i].released),
+                         atomic_load(&fakes[i].freed));
+        ck_assert_int_le(atomic_load(&fakes[i].freed), 1);
+        fake_source_fini(&fakes[i]);
+    }
+}
+
+static struct uva_stream *make_stream(int i)
+{
+    const struct uva_blocking_source how = fake_source_how(&fakes[i]);
+    struct ArrowArrayStream source;
+
+    fake_source_plain(&fakes[i], &source);
+    return uva_stream_from_blocking_cpu(rig.runtime, &source, &how);
+}
+
+static void start(int i)
+{
+    recording_outcome_start(&outcomes[i], make_stream(i));
+}
+
+static void ck_ended(int i, enum uva_end end)
+{
+    ck_assert_int_eq(atomic_load(&outcomes[i].done), 1);
+    ck_assert_int_eq(outcomes[i].end, end);
+    if (end == UVA_END_CANCELLED) {
+        ck_assert_int_eq(outcomes[i].code, ECANCELED);
+        ck_assert_ptr_nonnull(strstr(outcomes[i].message, "runtime"));
+    }
+}
+
+static bool is_closed(void *ctx)
+{
+    (void)ctx;
+    return closings > 0;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static bool is_done(void *ctx)
+{
+    return atomic_load(&((struct recording_outcome *)ctx)->done) != 0;
+}
+
+static bool has_batches(void *ctx)
+{
+    return atomic_load(&((struct recording_outcome *)ctx)->batches) > 0;
+}
+
+/* Starts a stream whose source waits at batch `k`, which is not the first. */
+static void start_and_wait_at(int64_t k)
+{
+    fake->gate_at = k;
+    start(0);
+    loop_rig_until(&rig, has_batches, outcome);
+    fake_source_await(fake);
+}
+
+static void count_closing(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &rig);
+    closings++;
+    rig.runtime = NULL;
+}
+
+static int close_rig(int64_t grace_ms)
+{
+    return uva_runtime_close(rig.runtime, grace_ms, count_closing, &rig);
+}
+
+static void await_closed(void)
+{
+    loop_rig_until(&rig, is_closed, NULL);
+    ck_assert_int_eq(closings, 1);
+}
+
+/* ---- from where --------------------------------------------------------- */
+
+static void close_in_batch(struct recording_outcome *o, struct uva_batch *batch)
+{
+    (void)batch;
+    ck_assert_int_eq(close_rig(0),
+                     atomic_load(&o->batches) == 1 ? 0 : EALREADY);
+}
+
+START_TEST(a_close_inside_on_batch_ends_its_stream)
+{
+    outcome->on_batch = close_in_batch;
+    fake->gate_at = 2;
+    start(0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_le(outcome->batches, 2);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+static void close_in_done(struct recording_outcome *o,
+                          const struct uva_outcome *end)
+{
+    (void)o;
+    (void)end;
+    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(closings, 0);
+}
+
+START_TEST(a_close_inside_on_done_comes_after_it)
+{
+    outcome->on_done = close_in_done;
+    start(0);
+    await_closed();
+    ck_ended(0, UVA_END_COMPLETE);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+static void close_now(void *ctx)
+{
+    ck_assert_int_eq(close_rig(*(int64_t *)ctx), 0);
+}
+
+START_TEST(a_close_inside_a_post_comes_after_it)
+{
+    int64_t grace_ms = 0;
+
+    ck_assert_int_eq(uva_runtime_post(rig.runtime, close_now, &grace_ms), 0);
+    await_closed();
+}
+END_TEST
+
+START_TEST(a_close_inside_a_handle_of_the_loop_is_fine)
+{
+    int64_t grace_ms = 0;
+
+    loop_rig_call(&rig, close_now, &grace_ms);
+    await_closed();
+}
+END_TEST
+
+START_TEST(a_close_before_the_first_turn_ends_what_was_started)
+{
+    start(0);
+    ck_assert_int_eq(close_rig(0), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_eq(outcome->batches, 0);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+static void *close_elsewhere(void *ctx)
+{
+    close_now(ctx);
+    return NULL;
+}
+
+START_TEST(a_close_on_another_thread_is_done_by_the_loop)
+{
+    int64_t grace_ms = 0;
+    pthread_t thread;
+
+    start_and_wait_at(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, close_elsewhere, &grace_ms),
+                     0);
+    await_closed();
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert(pthread_equal(outcome->thread, pthread_self()));
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+START_TEST(a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done)
+{
+    ck_assert_int_eq(close_rig(0), 0);
+    uv_unref((uv_handle_t *)&rig.keep);
+    (void)uv_run(&rig.loop, UV_RUN_DEFAULT);
+    uv_ref((uv_handle_t *)&rig.keep);
+    ck_assert_int_eq(closings, 1);
+}
+END_TEST
+
+START_TEST(a_close_without_a_callback_is_a_close)
+{
+    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, NULL, NULL), 0);
+    uv_unref((uv_handle_t *)&rig.keep);
+    (void)uv_run(&rig.loop, UV_RUN_DEFAULT);
+    uv_ref((uv_handle_t *)&rig.keep);
+    rig.runtime = NULL;
+    ck_assert_int_eq(faulty_allocator_live(&rig.memory), 0);
+}
+END_TEST
+
+/* ---- how long ----------------------------------------------------------- */
+
+START_TEST(a_close_ends_every_stream)
+{
+    for (int i = 0; i < STREAMS; i++) {
+        fakes[i].gate_at = i;
+        start(i);
+    }
+    loop_rig_settle(&rig);
+    ck_assert_int_eq(close_rig(0), 0);
+    await_closed();
+    for (int i = 0; i < STREAMS; i++) {
+        ck_ended(i, UVA_END_CANCELLED);
+        await_count(&fakes[i].freed, 1);
+        ck_assert_int_ge(atomic_load(&fakes[i].released), 1);
+    }
+}
+END_TEST
+
+START_TEST(after_the_close_began_nothing_starts)
+{
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_stream *stream = make_stream(0);
+    struct uva_error error = {0};
+
+    fakes[1].gate_at = 0;
+    start(1);
+    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), ESHUTDOWN);
+    ck_assert_ptr_nonnull(strstr(error.message, "runtime"));
+    uva_stream_release(stream);
+    fake_source_open_gate(&fakes[1]);
+    await_closed();
+    ck_assert_int_eq(outcome->done, 0);
+    ck_ended(1, UVA_END_COMPLETE);
+    await_count(&fake->freed, 1);
+    await_count(&fakes[1].freed, 1);
+}
+END_TEST
+
+START_TEST(within_the_grace_a_stream_completes_and_the_close_waits_no_longer)
+{
+    start_and_wait_at(2);
+    ck_assert_int_eq(close_rig(INT64_C(1) << 40), 0);
+    for (int i = 0; i < 10; i++)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(closings, 0);
+    fake_source_open_gate(fake);
+    await_closed();
+    ck_ended(0, UVA_END_COMPLETE);
+    ck_assert_int_eq(outcome->batches, 5);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+START_TEST(after_the_grace_a_stream_is_cancelled)
+{
+    start_and_wait_at(2);
+    ck_assert_int_eq(close_rig(20), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+START_TEST(grace_for_ever_waits_for_the_end)
+{
+    start_and_wait_at(2);
+    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    for (int i = 0; i < 10; i++)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(closings, 0);
+    fake_source_open_gate(fake);
+    await_closed();
+    ck_ended(0, UVA_END_COMPLETE);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+static void never(void *ctx)
+{
+    (void)ctx;
+    ck_abort_msg("a second close was called back");
+}
+
+START_TEST(a_second_close_may_shorten_the_grace)
+{
+    fake->gate_at = 0;
+    fakes[1].gate_at = 0;
+    start(0);
+    start(1);
+    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    fake_source_open_gate(fake);
+    loop_rig_until(&rig, is_done, outcome);
+    ck_assert_int_eq(uva_runtime_close(rig.runtime, 1, never, NULL), EALREADY);
+    await_closed();
+    ck_ended(0, UVA_END_COMPLETE);
+    ck_ended(1, UVA_END_CANCELLED);
+    await_count(&fake->freed, 1);
+    await_count(&fakes[1].freed, 1);
+}
+END_TEST
+
+START_TEST(a_second_close_cannot_lengthen_the_grace)
+{
+    fake->gate_at = 0;
+    start(0);
+    ck_assert_int_eq(close_rig(20), 0);
+    ck_assert_int_eq(uva_runtime_close(rig.runtime, UVA_FOREVER, never, NULL),
+                     EALREADY);
+    ck_assert_int_eq(
+        uva_runtime_close(rig.runtime, INT64_C(1) << 40, never, NULL),
+        EALREADY);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    await_count(&fake->freed, 1);
+}
+END_TEST
+
+static bool timer_closed;
+
+static void note_timer_closed(uv_handle_t *timer)
+{
+    (void)timer;
+    timer_closed = true;
+}
+
+/* Closes over and over, each time long before the grace is over. */
+static void close_again(uv_timer_t *timer)
+{
+    int *times = timer->data;
+
+    if (rig.runtime == NULL || ++*times > 40)
+        uv_close((uv_handle_t *)timer, note_timer_closed);
+    else
+        ck_assert_int_eq(uva_runtime_close(rig.runtime, 200, never, NULL),
+                         EALREADY);
+}
+
+START_TEST(a_second_close_does_not_begin_the_grace_anew)
+{
+    uv_timer_t timer;
+    int times = 0;
+
+    timer_closed = false;
+    fake->gate_at = 0;
+    start(0);
+    ck_assert_int_eq(close_rig(200), 0);
+    ck_assert_int_eq(uv_timer_init(&rig.loop, &timer), 0);
+    timer.data = &times;
+    ck_assert_int_eq(uv_timer_start(&timer, close_again, 50, 50), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_le(times, 40);
+    await_count(&fake->freed, 1);
+    loop_rig_until(&rig, is_set, &timer_closed);
+}
+END_TEST
+
+START_TEST(a_negative_grace_but_for_ever_is_refused)
+{
+    ck_assert_int_eq(close_rig(-2), EINVAL);
+    ck_assert_int_eq(uva_runtime_close(NULL, 0, NULL, NULL), EINVAL);
+    ck_assert_int_eq(close_rig(0), 0); /* it was open still */
+    await_closed();
+}
+END_TEST
+
+/* ---- stuck -------------------------------------------------------------- */
+
+static struct uva_runtime_stats last_stats;
+
+static void read_stats(void *ctx)
+{
+    struct uva_runtime *runtime = rig.runtime;
+
+    uva_runtime_get_stats(runtime, &last_stats);
+    count_closing(ctx);
+}
+
+START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
+{
+    struct uva_blocking_source how = fake_source_how(fake);
+    struct ArrowArrayStream source;
+
+    fake->gate_at = 1;
+    how.interrupt = NULL;
+    fake_source_plain(fake, &source);
+    recording_outcome_start(
+        outcome, uva_stream_from_blocking_cpu(rig.runtime, &source, &how));
+    loop_rig_until(&rig, has_batches, outcome);
+    fake_source_await(fake);
+    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, read_stats, &rig), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_eq(last_stats.calls_stuck, 1);
+    ck_assert_int_eq(last_stats.streams_open, 0);
+    ck_assert_int_eq(atomic_load(&fake->released), 0);
+    ck_assert_int_eq(atomic_load(&fake->freed), 0);
+    fake_source_open_gate(fake);
+    await_count(&fake->freed, 1);
+    ck_assert_int_eq(atomic_load(&fake->released), 1);
+}
+END_TEST
+
+START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
+{
+    struct uva_task_source source = fake_source_tasks(fake);
+
+    fake->gate_at = 1;
+    source.interrupt = NULL;
+    recording_outcome_start(outcome,
+                            uva_stream_from_tasks(rig.runtime, &source));
+    loop_rig_until(&rig, has_batches, outcome);
+    fake_source_await(fake);
+    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, read_stats, &rig), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_eq(last_stats.calls_stuck, 1);
+    ck_assert_int_eq(atomic_load(&fake->freed), 0);
+    fake_source_open_gate(fake);
+    await_count(&fake->freed, 1);
+    atomic_store(&fake->released, 1); /* it has no stream to release */
+}
+END_TEST
+
+START_TEST(streams_still_held_outlive_the_runtime)
+{
+    struct uva_stream *started = make_stream(0), *built = make_stream(1);
+    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva_stream_for_each(started, &table, NULL), 0);
+    ck_assert_int_eq(close_rig(0), 0);
+    await_closed();
+    ck_ended(0, UVA_END_CANCELLED);
+    ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
+    uva_stream_cancel(started, EIO, "too late");
+    ck_assert_int_eq(uva_stream_for_each(built, &table, NULL), ESHUTDOWN);
+    uva_stream_resume(built);
+    uva_stream_cancel(built, 0, NULL);
+    uva_stream_release(started);
+    uva_stream_drop(built);
+    await_count(&fake->freed, 1);
+    await_count(&fakes[1].freed, 1);
+}
+END_TEST
+
+/* ---- side by side ------------------------------------------------------- */
+
+static void set(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+static void open_second(const struct uva_runtime_options *options,
+                        struct uva_runtime **second)
+{
+    ck_assert_int_eq(uva_runtime_open(&rig.loop, options, second, NULL), 0);
+}
+
+static void run_two(struct uva_runtime *second)
+{
+    struct uva_runtime *first = rig.runtime;
+    bool second_closed = false;
+
+    start(0);
+    rig.runtime = second;
+    start(1);
+    loop_rig_until(&rig, is_done, &outcomes[0]);
+    loop_rig_until(&rig, is_done, &outcomes[1]);
+    rig.runtime = first;
+    ck_assert_int_eq(uva_runtime_close(second, 0, set, &second_closed), 0);
+    loop_rig_until(&rig, is_set, &second_closed);
+    start(2); /* the first goes on without the second */
+    loop_rig_until(&rig, is_done, &outcomes[2]);
+    for (int i = 0; i < 3; i++) {
+        ck_ended(i, UVA_END_COMPLETE);
+        ck_assert_int_eq(outcomes[i].batches, 5);
+        await_count(&fakes[i].freed, 1);
+    }
+    ck_assert_int_eq(close_rig(0), 0);
+    await_closed();
+}
+
+START_TEST(two_runtimes_live_on_one_loop)
+{
+    struct uva_runtime *second;
+
+    open_second(NULL, &second);
+    run_two(second);
+}
+END_TEST
+
+/* Reopens the rig's runtime on workers of the test's own. */
+static void reopen_on(struct uva_workers *workers)
+{
+    struct uva_runtime_options options = {.workers = workers};
+
+    loop_rig_close_runtime(&rig, 0);
+    options.allocator = faulty_allocator_table(&rig.memory);
+    open_second(&options, &rig.runtime);
+}
+
+START_TEST(two_runtimes_share_workers_that_are_freed_before_them)
+{
+    struct uva_runtime_options options = {0};
+    struct uva_runtime *second;
+
+    ck_assert_int_eq(uva_workers_new(NULL, &options.workers, NULL), 0);
+    reopen_on(options.workers);
+    open_second(&options, &second);
+    uva_workers_free(options.workers);
+    run_two(second);
+}
+END_TEST
+
+/* Two threads of the program's own, which run what they are given. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct uva_job *jobs[64];
+    int queued;
+    bool over;
+    int refuse; /* so many jobs, at first */
+    atomic_long ran[2];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .changed = PTHREAD_COND_INITIALIZER};
+
+static int pool_submit(void *ctx, enum uva_lane lane, struct uva_job *job)
+{
+    int code = 0;
+
+    ck_assert_ptr_eq(ctx, &pool);
+    pthread_mutex_lock(&pool.lock);
+    if (pool.refuse > 0) {
+        pool.refuse--;
+        code = EAGAIN;
+    } else {
+        ck_assert_int_lt(pool.queued, 64);
+        pool.jobs[pool.queued++] = job;
+        atomic_fetch_add(&pool.ran[lane], 1);
+        pthread_cond_signal(&pool.changed);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return code;
+}
+
+static void *pool_run(void *ctx)
+{
+    struct uva_job *job;
+
+    (void)ctx;
+    for (;;) {
+        pthread_mutex_lock(&pool.lock);
+        while (pool.queued == 0 && !pool.over)
+            pthread_cond_wait(&pool.changed, &pool.lock);
+        job = pool.queued > 0 ? pool.jobs[--pool.queued] : NULL;
+        pthread_mutex_unlock(&pool.lock);
+        if (job == NULL)
+            return NULL;
+        uva_job_run(job);
+    }
+}
+
+static void run_on_pool(int refuse)
+{
+    const struct uva_workers_options options = {
+        .executor = {.submit = pool_submit, .ctx = &pool}};
+    const struct uva_parallel parallel = {.workers = 2};
+    const struct uva_task_source source = fake_source_tasks(fake);
+    struct uva_workers *workers;
+    struct uva_stream *stream;
+    pthread_t threads[2];
+
+    pool.over = false;
+    pool.refuse = refuse;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, pool_run, NULL), 0);
+    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    reopen_on(workers);
+    uva_workers_free(workers);
+    stream = uva_stream_from_tasks(rig.runtime, &source);
+    ck_assert_int_eq(uva_stream_parallel(stream, &parallel), 0);
+    recording_outcome_start(outcome, stream);
+    loop_rig_until(&rig, is_done, outcome);
+    ck_ended(0, UVA_END_COMPLETE);
+    ck_assert_int_eq(outcome->rows, 15);
+    await_count(&fake->freed, 1);
+    ck_assert_int_eq(close_rig(0), 0);
+    await_closed();
+    pthread_mutex_lock(&pool.lock);
+    pool.over = true;
+    pthread_cond_broadcast(&pool.changed);
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    atomic_store(&fake->released, 1); /* it has no stream to release */
+}
+
+START_TEST(an_executor_runs_the_work_of_both_lanes)
+{
+    run_on_pool(0);
+    ck_assert_int_ge(atomic_load(&pool.ran[UVA_LANE_BLOCKING]), 1);
+    ck_assert_int_ge(atomic_load(&pool.ran[UVA_LANE_COMPUTE]), 1);
+}
+END_TEST
+
+START_TEST(what_an_executor_refuses_is_run_all_the_same)
+{
+    run_on_pool(2);
+    ck_assert_int_eq(pool.refuse, 0);
+}
+END_TEST
+
+static TCase *from_where(void)
+{
+    TCase *c = tcase_create("from_where");
+
+    tcase_add_test(c, a_close_inside_on_batch_ends_its_stream);
+    tcase_add_test(c, a_close_inside_on_done_comes_after_it);
+    tcase_add_test(c, a_close_inside_a_post_comes_after_it);
+    tcase_add_test(c, a_close_inside_a_handle_of_the_loop_is_fine);
+    tcase_add_test(c, a_close_before_the_first_turn_ends_what_was_started);
+    tcase_add_test(c, a_close_on_another_thread_is_done_by_the_loop);
+    tcase_add_test(
+        c, a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done);
+    tcase_add_test(c, a_close_without_a_callback_is_a_close);
+    return c;
+}
+
+static TCase *how_long(void)
+{
+    TCase *c = tcase_create("how_long");
+
+    tcase_add_test(c, a_close_ends_every_stream);
+    tcase_add_test(c, after_the_close_began_nothing_starts);
+    tcase_add_test(
+        c, within_the_grace_a_stream_completes_and_the_close_waits_no_longer);
+    tcase_add_test(c, after_the_grace_a_stream_is_cancelled);
+    tcase_add_test(c, grace_for_ever_waits_for_the_end);
+    tcase_add_test(c, a_second_close_may_shorten_the_grace);
+    tcase_add_test(c, a_second_close_cannot_lengthen_the_grace);
+    tcase_add_test(c, a_second_close_does_not_begin_the_grace_anew);
+    tcase_add_test(c, a_negative_grace_but_for_ever_is_refused);
+    return c;
+}
+
+static TCase *with_what(void)
+{
+    TCase *c = tcase_create("with_what");
+
+    tcase_add_test(c,
+                   a_source_that_is_stuck_for_ever_does_not_hold_up_the_close);
+    tcase_add_test(c, a_source_stuck_in_its_tasks_does_not_hold_up_the_close);
+    tcase_add_test(c, streams_still_held_outlive_the_runtime);
+    tcase_add_test(c, two_runtimes_live_on_one_loop);
+    tcase_add_test(c, two_runtimes_share_workers_that_are_freed_before_them);
+    tcase_add_test(c, an_executor_runs_the_work_of_both_lanes);
+    tcase_add_test(c, what_an_executor_refuses_is_run_all_the_same);
+    return c;
+}
+
+int main(void)
+{
+    TCase *const all[] = {from_where(), how_long(), with_what()};
+    Suite *suite = suite_create("closing");
+    SRunner *runner;
+    int failed;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        suite_add_tcase(suite, all[i]);
+    }
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

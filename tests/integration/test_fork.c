@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process that forks while streams run: the child may give back what it
+ * holds, and is told EPERM by all else; the parent does not notice. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/recording_handler.h"
+#include "support/source_scene.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/operators.h"
+
+enum { BATCHES = 6, CHILD_SECONDS = 30 };
+
+static struct source_scene scene; /* its source gives the running stream */
+static struct fake_source idle;   /* of the stream that is not started */
+static struct fake_source tasks;  /* of the stream whose tasks are held */
+static struct uva_stream *running, *built;
+static struct recording_handler handler;
+static struct recording_outcome driven;
+static struct uva_runtime *threaded, *turned; /* hosted in other ways */
+static struct uva_workers *workers;           /* of the latter */
+static struct ArrowDeviceArray array;         /* of the program's own */
+static struct ArrowDeviceArray batch;         /* of the running stream */
+static int wrong;                             /* in the child */
+
+static void keep_first(struct recording_outcome *o, struct uva_batch *given)
+{
+    if (atomic_load(&o->batches) == 1)
+        uva_array_move(&given->data, &batch);
+}
+
+static void drive_done(void *ctx, const struct uva_outcome *told)
+{
+    const struct uva_consumer table = recording_outcome_table(ctx);
+
+    table.on_done(ctx, told);
+}
+
+/* A handler keeps its tasks; its stream goes on as long as it likes. */
+static void open_driven(void)
+{
+    const struct uva_task_source source = fake_source_tasks(&tasks);
+    const struct uva_drive how = {.on_done = drive_done, .ctx = &driven};
+    struct uva_stream *stream =
+        uva_stream_from_tasks(scene.rig.runtime, &source);
+
+    memset(&driven, 0, sizeof(driven));
+    recording_handler_init(&handler, 2, 0);
+    handler.hold = true;
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
+    uva_stream_release(stream);
+    while (handler.held_count < 2)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+}
+
+static void open_others(void)
+{
+    struct uva_runtime_options options = {.no_thread = true};
+
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &threaded, NULL), 0);
+    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    options.workers = workers;
+    ck_assert_int_eq(uva_runtime_open(NULL, &options, &turned, NULL), 0);
+}
+
+/* All is under way, and the source of the running stream waits at batch 2. */
+static void set_up(void)
+{
+    const struct uva_blocking_source how = fake_source_how(&idle);
+    struct ArrowArrayStream source;
+
+    source_scene_open(&scene, BATCHES);
+    fake_source_init(&idle, 1);
+    fake_source_init(&tasks, 4);
+    fake_source_batch(&idle, 0, &array);
+    fake_source_plain(&idle, &source);
+    built = uva_stream_from_blocking_cpu(scene.rig.runtime, &source, &how);
+    open_others();
+    open_driven();
+    scene.fake.gate_at = 2;
+    scene.outcome.on_batch = keep_first;
+    running = source_scene_stream(&scene);
+    recording_outcome_start(&scene.outcome, uva_stream_acquire(running));
+    while (atomic_load(&scene.outcome.batches) < 2)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    fake_source_await(&scene.fake);
+    wrong = 0;
+}
+
+/* The rest of the tasks come, and those held can all be extracted. */
+static void ck_handler_goes_on(void)
+{
+    recording_handler_request(&handler, 3);
+    while (strcmp(handler.story, "schema task task task task end") != 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    for (int i = 0; i < handler.held_count; i++)
+        ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
+                         0);
+    ck_assert_int_eq(handler.rows, 4 * 3);
+    while (atomic_load(&driven.done) == 0)
+        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    ck_assert(handler.released);
+    ck_assert_int_eq(driven.end, UVA_END_COMPLETE);
+}
+
+/* The parent goes on as if nothing had happened. */
+static void tear_down(void)
+{
+    ck_assert_int_eq(atomic_load(&idle.freed), 0);
+    ck_handler_goes_on();
+    fake_source_open_gate(&scene.fake);
+    source_scene_finish(&scene);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(scene.outcome.batches, BATCHES);
+    ck_assert_int_eq(scene.outcome.rows, BATCHES * 3);
+    uva_array_release(&array);
+    uva_array_release(&batch);
+    uva_stream_release(running);
+    uva_stream_release(built);
+    await_count(&idle.freed, 1);
+    ck_assert_int_eq(uva_runtime_join(threaded), 0);
+    uva_workers_free(workers);
+    ck_assert_int_eq(uva_runtime_close(turned, 0, NULL, NULL), 0);
+    while (uva_runtime_turn(turned))
+        ;
+    source_scene_close(&scene, 1, 1);
+    await_count(&tasks.freed, 1);
+    fake_source_fini(&idle);
+    fake_source_fini(&tasks);
+}
+
+/* ---- in the child ------------------------------------------------------- */
+
+/* Check's own assertions would speak for the parent. */
+static void expect(bool good, const char *what)
+{
+    if (good)
+        return;
+    wrong++;
+    (void)fprintf(stderr, "in the child: %s\n", what);
+}
+
+static void in_a_child(void (*run)(void))
+{
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        (void)alarm(CHILD_SECONDS); /* it may hang, which is a failure too */
+        run();
+        _exit(wrong);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status), "the child died of signal %d",
+                  WTERMSIG(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+static void never(void *ctx)
+{
+    (void)ctx;
+    expect(false, "a callback of the parent's");
+}
+
+static void use_runtimes(void)
+{
+    struct uva_runtime_options options = {.no_thread = true};
+    struct uva_runtime *const all[] = {scene.rig.runtime, threaded, turned};
+    struct uva_runtime_stats stats;
+    struct uva_error error = {0};
+    struct uva_runtime *out;
+
+    for (int i = 0; i < 3; i++) {
+        expect(uva_runtime_post(all[i], never, NULL) == EPERM, "post");
+        expect(uva_runtime_close(all[i], 0, never, NULL) == EPERM, "close");
+        uva_runtime_get_stats(all[i], &stats);
+        expect(stats.streams_open == (i == 0 ? 2 : 0), "stats");
+    }
+    expect(uva_runtime_join(threaded) == EPERM, "join");
+    expect(uva_runtime_turn(turned), "turn");
+    options.workers = workers;
+    expect(uva_runtime_open(NULL, &options, &out, &error) == EPERM, "open");
+    expect(error.message[0] != '\0', "open says nothing");
+    uva_workers_free(workers);
+}
+
+START_TEST(a_child_cannot_use_the_parents_runtimes)
+{
+    in_a_child(use_runtimes);
+}
+END_TEST
+
+static void ck_failed(struct uva_stream *stream, const char *what)
+{
+    const struct uva_consumer table = recording_outcome_table(&driven);
+    struct uva_error error = {0};
+
+    expect(uva_stream_status(stream, NULL) == EPERM, what);
+    expect(uva_stream_for_each(stream, &table, &error) == EPERM, what);
+    expect(error.code == EPERM && error.message[0] != '\0', what);
+    uva_stream_release(stream);
+}
+
+static void make_streams(void)
+{
+    const struct uva_blocking_source how = fake_source_how(&idle);
+    const struct uva_task_source source = fake_source_tasks(&idle);
+    struct ArrowArrayStream stream;
+
+    fake_source_plain(&idle, &stream);
+    ck_failed(uva_stream_from_blocking_cpu(scene.rig.runtime, &stream, &how),
+              "from_blocking_cpu");
+    ck_failed(uva_stream_from_tasks(scene.rig.runtime, &source), "from_tasks");
+    expect(atomic_load(&idle.released) == 1, "the source is given back");
+    expect(atomic_load(&idle.freed) == 2, "what was put in is given back");
+}
+
+START_TEST(a_child_cannot_make_streams_and_has_its_own_back)
+{
+    in_a_child(make_streams);
+}
+END_TEST
+
+static void next_never(void *ctx, struct uva_batch *given,
+                       const struct uva_outcome *told)
+{
+    (void)given;
+    (void)told;
+    never(ctx);
+}
+
+static void start_streams(void)
+{
+    const struct uva_consumer table = recording_outcome_table(&driven);
+    struct recording_handler other;
+    struct uva_error error = {0};
+
+    recording_handler_init(&other, 1, 1);
+    expect(uva_stream_for_each(built, &table, &error) == EPERM, "for_each");
+    expect(strstr(error.message, "fork") != NULL, "for_each's text");
+    expect(uva_stream_next(built, next_never, NULL, &error) == EPERM, "next");
+    expect(uva_stream_drive(built, &other.handler, NULL, &error) == EPERM,
+           "drive");
+    expect(other.story[0] == '\0', "the handler is untouched");
+    expect(uva_stream_for_each(running, &table, &error) == EPERM, "again");
+    uva_stream_cancel(running, EIO, "the child says so");
+    uva_stream_resume(running);
+    expect(uva_stream_status(running, NULL) == 0, "status");
+}
+
+START_TEST(a_child_can_neither_start_nor_stop_the_parents_streams)
+{
+    in_a_child(start_streams);
+}
+END_TEST
+
+static int map_never(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)in;
+    (void)out;
+    (void)error;
+    never(ctx);
+    return EIO;
+}
+
+static void add_stages(void)
+{
+    const struct uva_map map = {.batch = map_never};
+
+    expect(uva_stream_map(built, &map) == EPERM, "map");
+    expect(uva_stream_limit(built, 1) == EPERM, "limit");
+    expect(uva_stream_set_name(built, "child") == EPERM, "set_name");
+    expect(uva_stream_parallel(built, NULL) == EPERM, "parallel");
+}
+
+START_TEST(a_child_cannot_add_stages)
+{
+    in_a_child(add_stages);
+}
+END_TEST
+
+static void give_back(void)
+{
+    struct uva_stream *acquired = uva_stream_acquire(running);
+
+    uva_array_release(&array);
+    uva_array_release(&batch);
+    expect(!uva_array_is_live(&array) && !uva_array_is_live(&batch), "arrays");
+    expect(atomic_load(&idle.live) == 0, "the program's own array");
+    uva_stream_release(acquired);
+    uva_stream_release(running);
+    uva_stream_release(built);
+}
+
+START_TEST(a_child_may_give_back_arrays_and_streams)
+{
+    in_a_child(give_back);
+}
+END_TEST
+
+static void drop(void)
+{
+    uva_stream_drop(built);
+    uva_stream_drop(running);
+}
+
+START_TEST(a_child_may_drop_streams)
+{
+    in_a_child(drop);
+}
+END_TEST
+
+static void use_tasks(void)
+{
+    struct ArrowAsyncProducer *producer = handler.handler.producer;
+    struct ArrowDeviceArray out;
+
+    producer->request(producer, 2);
+    producer->request(producer, -1);
+    producer->cancel(producer);
+    uva_task_discard(&handler.held[0]);
+    expect(uva_task_extract(&handler.held[1], &out) == 0, "extract");
+    uva_array_release(&out);
+    expect(handler.tasks == 2, "a task of the parent's");
+}
+
+START_TEST(a_child_may_settle_tasks_and_its_requests_are_not_heard)
+{
+    in_a_child(use_tasks);
+    ck_assert_int_eq(handler.tasks, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fork");
+    TCase *c = tcase_create("fork");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(c, set_up, tear_down);
+    tcase_add_test(c, a_child_cannot_use_the_parents_runtimes);
+    tcase_add_test(c, a_child_cannot_make_streams_and_has_its_own_back);
+    tcase_add_test(c, a_child_can_neither_start_nor_stop_the_parents_streams);
+    tcase_add_test(c, a_child_cannot_add_stages);
+    tcase_add_test(c, a_child_may_give_back_arrays_and_streams);
+    tcase_add_test(c, a_child_may_drop_streams);
+    tcase_add_test(c, a_child_may_settle_tasks_and_its_requests_are_not_heard);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

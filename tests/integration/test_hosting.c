@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways to host a runtime: as a guest on a libuv loop, on a thread of its
+ * own, turned by whoever watches its descriptor, or called for by a post. What
+ * does not depend on the way is in test_runtime.c, how one closes in
+ * test_closing.c. */
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <uv.h>
+
+#include "support/fake_source.h"
+#include "support/recording_outcome.h"
+#include "uvarrow/runtime.h"
+
+enum { BATCHES = 5, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
+
+static uv_loop_t loop;
+static struct uva_runtime *rt;
+static struct fake_source fake;
+static struct recording_outcome outcome;
+static atomic_int closings;
+
+static void set_up(void)
+{
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    fake_source_init(&fake, BATCHES);
+    memset(&outcome, 0, sizeof(outcome));
+    atomic_store(&closings, 0);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    fake_source_fini(&fake);
+}
+
+static void count_closing(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&closings, 1);
+}
+
+static struct uva_stream *make_stream(bool quick)
+{
+    struct uva_blocking_source how = fake_source_how(&fake);
+    struct ArrowArrayStream source;
+
+    how.quick = quick;
+    fake_source_plain(&fake, &source);
+    return uva_stream_from_blocking_cpu(rt, &source, &how);
+}
+
+static void start_stream(void)
+{
+    recording_outcome_start(&outcome, make_stream(false));
+}
+
+static void ck_complete(void)
+{
+    ck_assert_int_eq(atomic_load(&outcome.done), 1);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&outcome.batches), BATCHES);
+    ck_assert_int_eq(atomic_load(&outcome.rows), BATCHES * 3);
+}
+
+static void open_guest(void)
+{
+    ck_assert_int_eq(uva_runtime_open(&loop, NULL, &rt, NULL), 0);
+}
+
+static void close_guest(void)
+{
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(atomic_load(&closings), 1);
+}
+
+static pthread_t run_thread(void *(*run)(void *), void *ctx)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, run, ctx), 0);
+    return thread;
+}
+
+/* ---- as a guest --------------------------------------------------------- */
+
+struct census {
+    int handles;
+    int with_data;
+    int of[UV_HANDLE_TYPE_MAX];
+};
+
+static void count_handle(uv_handle_t *handle, void *arg)
+{
+    struct census *census = arg;
+
+    census->handles++;
+    census->with_data += handle->data != NULL;
+    census->of[uv_handle_get_type(handle)]++;
+}
+
+static struct census take_census(void)
+{
+    struct census census = {0};
+
+    uv_walk(&loop, count_handle, &census);
+    return census;
+}
+
+static void ck_is_ours(const struct census *census)
+{
+    ck_assert_int_eq(census->handles, 4);
+    ck_assert_int_eq(census->with_data, 0);
+    ck_assert_int_eq(census->of[UV_POLL] + census->of[UV_ASYNC], 1);
+    ck_assert_int_eq(census->of[UV_TIMER], 1);
+    ck_assert_int_eq(census->of[UV_IDLE], 1);
+    ck_assert_int_eq(census->of[UV_CHECK], 1);
+}
+
+static void look_around(struct recording_outcome *o, struct uva_batch *batch)
+{
+    struct census census = take_census();
+
+    (void)o;
+    (void)batch;
+    ck_is_ours(&census);
+}
+
+START_TEST(a_guest_adds_four_handles_and_leaves_their_data_alone)
+{
+    struct census before = take_census(), census;
+
+    open_guest();
+    census = take_census();
+    ck_is_ours(&census);
+    outcome.on_batch = look_around;
+    start_stream();
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    ck_complete();
+    close_guest();
+    ck_assert_int_eq(before.handles, 0);
+    ck_assert_int_eq(take_census().handles, 0);
+}
+END_TEST
+
+START_TEST(an_idle_guest_does_not_keep_the_loop_alive)
+{
+    open_guest();
+    ck_assert_int_eq(uv_loop_alive(&loop), 0);
+    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    close_guest();
+}
+END_TEST
+
+START_TEST(a_stream_keeps_the_loop_alive_until_its_end)
+{
+    open_guest();
+    start_stream();
+    ck_assert_int_eq(uv_loop_alive(&loop), 1);
+    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    ck_complete();
+    ck_assert_int_eq(uv_loop_alive(&loop), 0);
+    close_guest();
+}
+END_TEST
+
+START_TEST(a_stream_not_started_does_not_keep_the_loop_alive)
+{
+    struct uva_stream *stream;
+
+    open_guest();
+    stream = make_stream(false);
+    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    uva_stream_release(stream);
+    await_count(&fake.freed, 1);
+    close_guest();
+}
+END_TEST
+
+static void tick(uv_timer_t *timer)
+{
+    int *ticks = timer->data;
+
+    if (++*ticks == 20)
+        uv_close((uv_handle_t *)timer, NULL);
+}
+
+START_TEST(a_guest_leaves_the_other_handles_alone)
+{
+    uv_timer_t timer;
+    int ticks = 0;
+
+    ck_assert_int_eq(uv_timer_init(&loop, &timer), 0);
+    timer.data = &ticks;
+    ck_assert_int_eq(uv_timer_start(&timer, tick, 0, 1), 0);
+    open_guest();
+    ck_assert_int_eq(take_census().handles, 5);
+    start_stream();
+    ck_assert_int_eq(uva_runtime_close(rt, UVA_FOREVER, count_closing, NULL),
+                     0);
+    while (atomic_load(&closings) == 0)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    ck_complete();
+    if (ticks < 20) {
+        ck_assert_int_eq(take_census().handles, 1);
+        ck_assert_ptr_eq(timer.data, &ticks);
+    }
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(ticks, 20);
+}
+END_TEST
+
+static int count_descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void open_and_close(uv_loop_t *where,
+                           const struct uva_runtime_options *options)
+{
+    atomic_store(&closings, 0);
+    ck_assert_int_eq(uva_runtime_open(where, options, &rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    if (where != NULL)
+        (void)uv_run(where, UV_RUN_DEFAULT);
+    else if (options == NULL)
+        ck_assert_int_eq(uva_runtime_join(rt), 0);
+    else
+        while (uva_runtime_turn(rt))
+            ;
+    ck_assert_int_eq(atomic_load(&closings), 1);
+}
+
+START_TEST(hundreds_of_runtimes_leave_no_descriptor_behind)
+{
+    const struct uva_runtime_options turned = {.no_thread = true};
+    int before = count_descriptors();
+
+    for (int i = 0; i < 200; i++) {
+        open_and_close(&loop, NULL);
+        open_and_close(NULL, NULL);
+        open_and_close(NULL, &turned);
+    }
+    ck_assert_int_eq(count_descriptors(), before);
+}
+END_TEST
+
+START_TEST(hundreds_of_runtimes_with_streams_leave_no_descriptor_behind)
+{
+    int before = count_descriptors();
+
+    for (int i = 0; i < 100; i++) {
+        atomic_store(&fake.given, 0);
+        memset(&outcome, 0, sizeof(outcome));
+        atomic_store(&closings, 0);
+        open_guest();
+        start_stream();
+        (void)uv_run(&loop, UV_RUN_DEFAULT);
+        ck_complete();
+        await_count(&fake.freed, i + 1);
+        close_guest();
+    }
+    ck_assert_int_eq(count_descriptors(), before);
+}
+END_TEST
+
+/* ---- on a thread of its own --------------------------------------------- */
+
+static void join_in_callback(struct recording_outcome *o,
+                             struct uva_batch *batch)
+{
+    (void)o;
+    (void)batch;
+    ck_assert(uva_runtime_on_loop(rt));
+    ck_assert_int_eq(uva_runtime_join(rt), EDEADLK);
+}
+
+START_TEST(join_lets_the_streams_finish)
+{
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
+    start_stream();
+    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    ck_complete();
+    ck_assert(!pthread_equal(outcome.thread, pthread_self()));
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+/* Opens the gate once the join has begun to close the runtime. */
+static void *open_late(void *ctx)
+{
+    int code;
+
+    (void)ctx;
+    do
+        code = uva_runtime_post(rt, count_closing, NULL);
+    while (code == 0);
+    ck_assert_int_eq(code, ESHUTDOWN);
+    ck_assert_int_eq(atomic_load(&outcome.done), 0);
+    fake_source_open_gate(&fake);
+    return NULL;
+}
+
+START_TEST(join_waits_for_a_stream_that_waits)
+{
+    pthread_t thread;
+
+    fake.gate_at = 2;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
+    start_stream();
+    fake_source_await(&fake);
+    thread = run_thread(open_late, NULL);
+    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    ck_complete();
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+START_TEST(join_says_edeadlk_on_the_loop_thread)
+{
+    outcome.on_batch = join_in_callback;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
+    start_stream();
+    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    ck_complete();
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+START_TEST(join_says_einval_for_a_runtime_without_a_thread)
+{
+    const struct uva_runtime_options turned = {.no_thread = true};
+
+    open_guest();
+    ck_assert_int_eq(uva_runtime_join(rt), EINVAL);
+    close_guest();
+    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_join(rt), EINVAL);
+    ck_assert_int_eq(uva_runtime_close(rt, 0, NULL, NULL), 0);
+    while (uva_runtime_turn(rt))
+        ;
+    ck_assert_int_eq(uva_runtime_join(NULL), EINVAL);
+}
+END_TEST
+
+START_TEST(join_after_close_ends_what_would_never_end)
+{
+    fake.gate_at = 0;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
+    start_stream();
+    fake_source_await(&fake);
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    ck_assert_int_eq(atomic_load(&closings), 1);
+    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+/* ---- turned, with a descriptor ------------------------------------------ */
+
+static void open_turned(void)
+{
+    const struct uva_runtime_options turned = {.no_thread = true};
+
+    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &rt, NULL), 0);
+    ck_assert_int_ge(uva_runtime_fd(rt), 0);
+}
+
+static bool is_readable(int timeout_ms)
+{
+    struct pollfd watched = {.fd = uva_runtime_fd(rt), .events = POLLIN};
+    int n = poll(&watched, 1, timeout_ms);
+
+    ck_assert_int_ge(n, 0);
+    ck_assert(n == 0 || watched.revents == POLLIN);
+    return n > 0;
+}
+
+/* As a host does it: turns only when the descriptor says so. */
+static void turn_until_done(void)
+{
+    while (atomic_load(&outcome.done) == 0) {
+        ck_assert(is_readable(-1));
+        ck_assert(uva_runtime_turn(rt));
+    }
+}
+
+/* A descriptor that stays readable for nothing would have hosts spin. */
+static void ck_falls_silent(void)
+{
+    int turns = 0;
+
+    while (is_readable(0)) {
+        ck_assert(uva_runtime_turn(rt));
+        ck_assert_int_lt(turns++, TURNS_MAX);
+    }
+}
+
+static void close_turned(void)
+{
+    bool open = true;
+
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    while (open) {
+        ck_assert_int_eq(atomic_load(&closings), 0);
+        ck_assert(is_readable(-1));
+        open = uva_runtime_turn(rt);
+    }
+    ck_assert_int_eq(atomic_load(&closings), 1);
+}
+
+static void *start_elsewhere(void *ctx)
+{
+    (void)ctx;
+    start_stream();
+    return NULL;
+}
+
+START_TEST(the_descriptor_is_silent_while_there_is_nothing_to_do)
+{
+    open_turned();
+    ck_assert(!is_readable(0));
+    ck_assert(uva_runtime_turn(rt));
+    ck_assert(!is_readable(0));
+    close_turned();
+}
+END_TEST
+
+START_TEST(the_descriptor_alone_carries_a_stream_to_its_end)
+{
+    open_turned();
+    ck_assert_int_eq(pthread_join(run_thread(start_elsewhere, NULL), NULL), 0);
+    ck_assert(is_readable(0));
+    turn_until_done();
+    ck_complete();
+    ck_assert(pthread_equal(outcome.thread, pthread_self()));
+    await_count(&fake.freed, 1);
+    ck_falls_silent();
+    ck_assert(!is_readable(0));
+    close_turned();
+}
+END_TEST
+
+START_TEST(the_descriptor_is_the_same_until_closed)
+{
+    int fd;
+
+    open_turned();
+    fd = uva_runtime_fd(rt);
+    start_stream();
+    turn_until_done();
+    ck_assert_int_eq(uva_runtime_fd(rt), fd);
+    await_count(&fake.freed, 1);
+    close_turned();
+}
+END_TEST
+
+START_TEST(timers_make_the_descriptor_readable)
+{
+    bool open = true;
+
+    fake.gate_at = 1;
+    open_turned();
+    start_stream();
+    while (atomic_load(&outcome.batches) < 1) {
+        ck_assert(is_readable(-1));
+        ck_assert(uva_runtime_turn(rt));
+    }
+    fake_source_await(&fake);
+    ck_falls_silent();
+    ck_assert_int_eq(uva_runtime_close(rt, 200, count_closing, NULL), 0);
+    ck_assert(is_readable(0));
+    ck_assert(uva_runtime_turn(rt));
+    ck_assert_int_eq(atomic_load(&outcome.done), 0);
+    for (int turns = 0; open; turns++) { /* only the timer is left to come */
+        ck_assert(is_readable(-1));
+        open = uva_runtime_turn(rt);
+        ck_assert_int_lt(turns, TURNS_MAX);
+    }
+    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(atomic_load(&closings), 1);
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+static void turn_in_callback(struct recording_outcome *o,
+                             struct uva_batch *batch)
+{
+    long before = atomic_load(&o->batches);
+
+    (void)batch;
+    ck_assert(uva_runtime_turn(rt));
+    ck_assert_int_eq(atomic_load(&o->batches), before);
+}
+
+START_TEST(a_turn_inside_a_callback_does_nothing)
+{
+    outcome.on_batch = turn_in_callback;
+    open_turned();
+    start_stream();
+    turn_until_done();
+    ck_complete();
+    await_count(&fake.freed, 1);
+    close_turned();
+}
+END_TEST
+
+/* ---- posted ------------------------------------------------------------- */
+
+/* A host without descriptors: a thread that waits until it is told to turn. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    int wanted;  /* posts since the last turn */
+    int most;    /* of those */
+    int posts;   /* altogether */
+    bool inside; /* a post came on the loop thread */
+    pthread_t home;
+} host = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+
+static void host_post(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &host);
+    pthread_mutex_lock(&host.lock);
+    host.posts++;
+    host.wanted++;
+    if (host.wanted > host.most)
+        host.most = host.wanted;
+    host.inside = host.inside || pthread_equal(host.home, pthread_self());
+    pthread_cond_signal(&host.told);
+    pthread_mutex_unlock(&host.lock);
+}
+
+static void open_posted(void)
+{
+    const struct uva_runtime_options posted = {
+        .no_thread = true, .post = host_post, .post_ctx = &host};
+
+    host.posts = host.wanted = host.most = 0;
+    host.inside = false;
+    host.home = pthread_self();
+    ck_assert_int_eq(uva_runtime_open(NULL, &posted, &rt, NULL), 0);
+}
+
+/* Waits to be told, and turns. */
+static bool host_turn(void)
+{
+    pthread_mutex_lock(&host.lock);
+    while (host.wanted == 0)
+        pthread_cond_wait(&host.told, &host.lock);
+    host.wanted = 0;
+    pthread_mutex_unlock(&host.lock);
+    return uva_runtime_turn(rt);
+}
+
+START_TEST(a_post_for_each_turn_is_all_a_host_needs)
+{
+    open_posted();
+    start_stream();
+    while (atomic_load(&outcome.done) == 0)
+        ck_assert(host_turn());
+    ck_complete();
+    ck_assert(pthread_equal(outcome.thread, pthread_self()));
+    await_count(&fake.freed, 1);
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    while (host_turn())
+        ;
+    ck_assert_int_eq(atomic_load(&closings), 1);
+    ck_assert_int_eq(host.most, 1);
+    ck_assert(!host.inside);
+}
+END_TEST
+
+START_TEST(an_idle_runtime_posts_nothing)
+{
+    int posts;
+
+    open_posted();
+    ck_assert_int_eq(uva_runtime_post(rt, count_closing, NULL), 0);
+    while (atomic_load(&closings) == 0)
+        ck_assert(host_turn());
+    posts = host.posts;
+    ck_assert_int_ge(posts, 1);
+    for (int i = 0; i < 100; i++) /* time for a post that should not come */
+        (void)sched_yield();
+    pthread_mutex_lock(&host.lock);
+    ck_assert_int_le(host.posts, posts + 1);
+    pthread_mutex_unlock(&host.lock);
+    atomic_store(&closings, 0);
+    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    while (host_turn())
+        ;
+}
+END_TEST
+
+START_TEST(timers_are_posted_too)
+{
+    fake.gate_at = 0;
+    open_posted();
+    start_stream();
+    while (atomic_load(&outcome.schemas) == 0)
+        ck_assert(host_turn());
+    fake_source_await(&fake);
+    ck_assert_int_eq(uva_runtime_close(rt, 50, count_closing, NULL), 0);
+    while (host_turn())
+        ;
+    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    await_count(&fake.freed, 1);
+}
+END_TEST
+
+START_TEST(turns_that_nobody_asked_for_do_no_harm)
+{
+    for (int i = 0; i < 300; i++) {
+        open_posted();
+        ck_assert_int_eq(uva_runtime_close(rt, 0, NULL, NULL), 0);
+        while (uva_runtime_turn(rt))
+            ;
+    }
+    ck_assert(!host.inside);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hosting");
+    TCase *guest = tcase_create("guest"), *thread = tcase_create("thread");
+    TCase *turned = tcase_create("turned"), *posted = tcase_create("posted");
+    TCase *const all[] = {guest, thread, turned, posted};
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        suite_add_tcase(suite, all[i]);
+    }
+    tcase_add_test(guest,
+                   a_guest_adds_four_handles_and_leaves_their_data_alone);
+    tcase_add_test(guest, an_idle_guest_does_not_keep_the_loop_alive);
+    tcase_add_test(guest, a_stream_keeps_the_loop_alive_until_its_end);
+    tcase_add_test(guest, a_stream_not_started_does_not_keep_the_loop_alive);
+    tcase_add_test(guest, a_guest_leaves_the_other_handles_alone);
+    tcase_add_test(guest, hundreds_of_runtimes_leave_no_descriptor_behind);
+    tcase_add_test(
+        guest, hundreds_of_runtimes_with_streams_leave_no_descriptor_behind);
+    tcase_add_test(thread, join_lets_the_streams_finish);
+    tcase_add_test(thread, join_waits_for_a_stream_that_waits);
+    tcase_add_test(thread, join_says_edeadlk_on_the_loop_thread);
+    tcase_add_test(thread, join_says_einval_for_a_runtime_without_a_thread);
+    tcase_add_test(thread, join_after_close_ends_what_would_never_end);
+    tcase_add_test(turned,
+                   the_descriptor_is_silent_while_there_is_nothing_to_do);
+    tcase_add_test(turned, the_descriptor_alone_carries_a_stream_to_its_end);
+    tcase_add_test(turned, the_descriptor_is_the_same_until_closed);
+    tcase_add_test(turned, timers_make_the_descriptor_readable);
+    tcase_add_test(turned, a_turn_inside_a_callback_does_nothing);
+    tcase_add_test(posted, a_post_for_each_turn_is_all_a_host_needs);
+    tcase_add_test(posted, an_idle_runtime_posts_nothing);
+    tcase_add_test(posted, timers_are_posted_too);
+    tcase_add_test(posted, turns_that_nobody_asked_for_do_no_harm);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
