@@ -236,9 +236,11 @@ void uva__inlet_close_gate(struct uva__inlet *i)
     bool stuck;
 
     uva__lock_take(&i->lock);
-    while (gate_is_busy_locked(i) && gate_wait_locked(i, until_ns))
+    while (!i->locked.left_behind && gate_is_busy_locked(i) &&
+           gate_wait_locked(i, until_ns))
         ;
-    stuck = gate_is_busy_locked(i);
+    stuck = !i->locked.left_behind && gate_is_busy_locked(i);
+    i->locked.left_behind = i->locked.left_behind || stuck;
     i->locked.producer = NULL;
     uva__lock_drop(&i->lock);
     uva__peer_side_report(i, stuck ? "AP-28" : NULL);

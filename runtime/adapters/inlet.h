@@ -62,6 +62,7 @@ struct uva__inlet {
         uint64_t cancelling; /* the thread inside cancel, or 0 */
         int32_t inside;      /* threads of ours inside start and those */
         int32_t waiting;     /* callbacks that wait for these */
+        bool left_behind;    /* one of these, after patience_ms */
         bool requester_out;  /* its job is under way */
         bool canceller_out;  /* its job was sent */
         bool start_returned; /* start was called, and is over */

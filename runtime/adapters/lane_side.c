@@ -72,7 +72,8 @@ static void lane_announce(struct uva__reader *r)
         uva__hub_post(r->feed.hub, &r->node);
 }
 
-/* Nothing more will be read: for a reason, or because that was all. */
+/* Nothing more will be read: for a reason, or because that was all. The loop is
+ * told once the source is closed. */
 static void lane_finish(struct uva__reader *r, int code,
                         const struct uva_error *error)
 {
@@ -80,8 +81,6 @@ static void lane_finish(struct uva__reader *r, int code,
         uva__failure_set(&r->lane.failure, &r->feed.hub->allocator, code, error,
                          NULL);
     r->lane.ended = true;
-    uva__word_or(&r->news, NEWS_END);
-    lane_announce(r);
 }
 
 /* Batches are checked against a copy, as the schema itself goes on. */
@@ -316,6 +315,7 @@ static void lane_go_home(struct uva__reader *r)
     uint64_t word;
 
     r->ops->close(r);
+    uva__word_or(&r->news, NEWS_END);
     word = uva__word_load(&r->lane_word);
     while (!(word & LANE_CANCEL))
         if (uva__word_cas(&r->lane_word, &word, word | LANE_HOME))
@@ -386,7 +386,7 @@ void uva__lane_side_interrupt(struct uva_job *job)
 }
 
 /* Marks the cancel where the lane looks before and after each call. */
-void uva__lane_side_break(struct uva__reader *r)
+bool uva__lane_side_break(struct uva__reader *r)
 {
     struct uva__hub *hub = r->feed.hub;
     uint64_t phase = uva__word_load(&r->phase), add;
@@ -397,10 +397,11 @@ void uva__lane_side_break(struct uva__reader *r)
     while (!uva__word_cas(&r->phase, &phase, phase | add));
     if (!(phase & PHASE_IN)) {
         uva__word_sub(&hub->counts.calls_stuck, 1);
-        return;
+        return false;
     }
     if (!r->can_interrupt || !uva__hub_job_begin(hub))
-        return;
+        return true;
     uva__reader_acquire(r);
     uva__guest_run(&hub->jobs, &r->breaker);
+    return true;
 }

@@ -31,8 +31,8 @@ enum { NEWS_SCHEMA = 1, NEWS_END = 2 };
 void uva__lane_side_set_off(struct uva__reader *reader);
 
 /* Marks a cancel where the lane looks before and after each call, and has a
- * call in progress interrupted. Thread: loop. */
-void uva__lane_side_break(struct uva__reader *reader);
+ * call in progress interrupted: true if there is one. Thread: loop. */
+bool uva__lane_side_break(struct uva__reader *reader);
 
 /* The jobs: for reader->job and reader->breaker. */
 void uva__lane_side_run(struct uva_job *job);

@@ -194,6 +194,8 @@ static void reader_empty(struct uva__reader *r)
     if (r->loop.emptied)
         return;
     r->loop.emptied = true;
+    if (r->loop.homing)
+        r->feed.hub->loop.homing--;
     for (; r->loop.taken < r->loop.granted; r->loop.taken++) {
         task = r->ring[r->loop.taken & r->ring_mask];
         uva__task_clear(task, &r->feed.hub->allocator);
@@ -223,7 +225,10 @@ static void reader_stop(struct uva__feed *feed)
         reader_empty(r);
         return;
     }
-    uva__lane_side_break(r);
+    if (!uva__lane_side_break(r)) {
+        r->loop.homing = true;
+        feed->hub->loop.homing++;
+    }
     if (word & LANE_RUNNING)
         return;
     uva__word_or(&r->lane_word, LANE_RUNNING);

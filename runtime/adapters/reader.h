@@ -59,6 +59,7 @@ struct uva__reader {
         bool started;     /* the lane has been set off */
         bool asked;       /* somebody has asked for a batch */
         bool stopped;     /* nothing more is wanted */
+        bool homing;      /* a close waits for the source a while */
         bool emptied;     /* the slots are back */
     } loop;
 

@@ -102,7 +102,8 @@ static void moves_tell_error(struct uva__producer *p)
 
     if (failure->code == 0)
         failure = &p->feed->failure;
-    moves_describe(p);
+    if (!p->loop.state.schema_told) /* it never changes after that (AP-20) */
+        moves_describe(p);
     handler->on_error(handler, failure->code, uva__failure_message(failure),
                       failure->metadata);
 }

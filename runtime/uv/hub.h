@@ -48,6 +48,7 @@ struct uva__hub {
         int32_t quantum;           /* batches in one visit */
         int32_t spent;             /* batches in this turn */
         int32_t budget;            /* of those */
+        int64_t homing;            /* sources on their way home, not stuck */
     } loop;
 };
 

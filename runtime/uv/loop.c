@@ -16,7 +16,7 @@
 #include "uv/shell.h"
 #include "uv/turn.h"
 
-enum { QUANTUM_MAX = 16, CLOCK_EVERY = 64 };
+enum { QUANTUM_MAX = 16, PATIENCE_MS = 1000 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
@@ -363,7 +363,19 @@ void uva__loop_close_on(struct uva_runtime *rt)
         !uva__list_is_empty(&hub->loop.queue))
         return;
     uva__timer_stop(hub, &rt->grace);
+    if (hub->loop.homing > 0 && !rt->impatient) {
+        if (!rt->patience.running)
+            uva__timer_start(hub, &rt->patience, PATIENCE_MS);
+        return; /* each of them wakes us */
+    }
+    uva__timer_stop(hub, &rt->patience);
     uva__loop_detach(rt);
+}
+
+/* A source that does not come back is left behind on its worker. */
+static void patience_over(struct uva__timer *timer)
+{
+    uva__container_of(timer, struct uva_runtime, patience)->impatient = true;
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -379,6 +391,7 @@ int uva__loop_attach(struct uva_runtime *rt)
     rt->handles = 4;
     rt->hub->closer.ops = &closer_ops;
     rt->grace.fire = grace_over;
+    rt->patience.fire = patience_over;
     (void)uv_timer_init(rt->loop, &rt->timer);
     (void)uv_idle_init(rt->loop, &rt->idle);
     (void)uv_check_init(rt->loop, &rt->check);

@@ -55,10 +55,12 @@ struct uva_runtime {
     int32_t turn_batches;          /* the budget of one turn */
     uint64_t turn_ns;              /* likewise in time */
 
-    struct uva__wish wish;   /* of close */
-    struct uva__timer grace; /* of a close that waits */
-    bool evicting;           /* the grace is over */
-    bool closer_held;        /* the loop is kept alive for the close */
+    struct uva__wish wish;      /* of close */
+    struct uva__timer grace;    /* of a close that waits */
+    struct uva__timer patience; /* with sources on their way home */
+    bool impatient;             /* that is over */
+    bool evicting;              /* the grace is over */
+    bool closer_held;           /* the loop is kept alive for the close */
 
     pthread_t thread;             /* hosted by a thread: that */
     void (*post)(void *post_ctx); /* hosted by posts */

@@ -75,9 +75,9 @@ static void faulty_dealloc(void *ctx, void *block, size_t size)
     faulty_check(block, size);
     faulty_head_of(block)->mark = FAULTY_DEAD;
     memset(block, 0xDD, size);
-    atomic_fetch_sub(&faulty->live, 1);
-    atomic_fetch_sub(&faulty->live_bytes, (long)size);
     free(base);
+    atomic_fetch_sub(&faulty->live_bytes, (long)size);
+    atomic_fetch_sub(&faulty->live, 1); /* last: a test may wait for it */
 }
 
 void faulty_allocator_init(struct faulty_allocator *faulty, long fail_at)
