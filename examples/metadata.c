@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrow carries key-value metadata in four places: with the schema, with the
+ * producer, with a batch, and with an error. Here a pusher writes three of them
+ * and a consumer reads what comes; the producer's is shown in csv_driver.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <uv.h>
+
+#include "numbers.h"
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Prints a block, which may come from anywhere and be malformed. */
+static void show(const char *where, const char *block)
+{
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    int code;
+
+    while ((code = uva_metadata_next(block, &at, &pair)) == 0)
+        printf("%s: %.*s = %.*s\n", where, (int)pair.key.size, pair.key.data,
+               (int)pair.value.size, pair.value.data);
+    if (code != ENOENT) /* a peer's mistake, and not ours to die of */
+        printf("%s: malformed (%s)\n", where, uva_error_name(code));
+}
+
+static int on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    (void)ctx;
+    show("schema", info->schema->metadata);
+    show("producer", info->metadata);
+    return 0;
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct uva_bytes part;
+
+    (void)ctx;
+    if (uva_metadata_get(batch->metadata, "part", &part) == 0)
+        printf("batch %" PRId64 " is part %.*s\n", batch->ordinal,
+               (int)part.size, part.data);
+    return 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    printf("%s\n", outcome->error.message);
+    show("error", outcome->metadata);
+    *(bool *)ctx = outcome->error.code == EIO && outcome->batches == 1 &&
+                   outcome->metadata != NULL;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* A block of one pair in `buffer`. */
+static const char *one_pair(const char *key, const char *value, char *buffer,
+                            size_t size)
+{
+    const struct uva_pair pair = {uva_bytes_of(key), uva_bytes_of(value)};
+
+    return uva_metadata_encode(&pair, 1, buffer, &size) == 0 ? buffer : NULL;
+}
+
+/* The schema borrows its metadata, as it has no pointers of its own to free:
+ * a copy of all is what is given away. */
+static int push_schema(struct uva_pusher *pusher)
+{
+    struct ArrowSchema plain, schema = {0};
+    char buffer[64];
+    int code = numbers_schema("load", &plain);
+
+    if (code != 0)
+        return code;
+    plain.metadata = one_pair("unit", "kN", buffer, sizeof(buffer));
+    code = uva_schema_copy(&plain, &schema);
+    uva_schema_release(&plain);
+    if (code == 0)
+        code = uva_pusher_set_schema(pusher, &schema);
+    if (code != 0)
+        uva_schema_release(&schema);
+    return code;
+}
+
+static int push_batch(struct uva_pusher *pusher)
+{
+    struct ArrowDeviceArray batch;
+    double *values = numbers_new(2, &batch);
+    char buffer[64];
+    int code;
+
+    if (values == NULL)
+        return ENOMEM;
+    values[0] = 1.5;
+    values[1] = 2.5;
+    code = uva_pusher_push(pusher, &batch,
+                           one_pair("part", "7", buffer, sizeof(buffer)), 0);
+    if (code != 0)
+        uva_array_release(&batch);
+    return code;
+}
+
+static int feed(struct uva_pusher *pusher)
+{
+    struct uva_error error;
+    char buffer[64];
+    int code = push_schema(pusher);
+
+    if (code == 0)
+        code = push_batch(pusher);
+    uva_error_set(&error, EIO, "the line went dead");
+    uva_pusher_close(pusher, &error,
+                     one_pair("line", "3", buffer, sizeof(buffer)));
+    return code;
+}
+
+int main(void)
+{
+    uv_loop_t *loop = uv_default_loop();
+    struct uva_pusher *pusher;
+    struct uva_runtime *rt;
+    struct uva_stream *s;
+    bool well = false;
+    int code;
+
+    if (uva_runtime_open(loop, NULL, &rt, NULL) != 0)
+        return 1;
+    s = uva_stream_from_pusher(rt, NULL, &pusher);
+    code = uva_stream_for_each(s,
+                               &(struct uva_consumer){.on_schema = on_schema,
+                                                      .on_batch = on_batch,
+                                                      .on_done = on_done,
+                                                      .ctx = &well},
+                               NULL);
+    uva_stream_release(s);
+    if (code != 0 || feed(pusher) != 0)
+        return 1;
+    uv_run(loop, UV_RUN_DEFAULT);
+    uva_runtime_close(rt, 0, NULL, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+    return uv_loop_close(loop) != 0 || !well;
+}

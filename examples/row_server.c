@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A TCP server: each connection gets the rows of a query as text.
+ *
+ *     example_row_server DRIVER.so URI SQL PORT        then: nc localhost PORT
+ *
+ * A client that reads slowly slows its query down, up to the database, and a
+ * client that leaves takes its query with it at once. Ctrl-C ends the server.
+ *
+ * Port 0 lets the system choose; the server says which one it is. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "database.h"
+#include "rows.h"
+
+#define HIGH_BYTES ((size_t)1 << 20) /* stop the query when so many wait */
+#define LOW_BYTES  ((size_t)1 << 18) /* and let it go on at so many */
+
+static struct uva_runtime *rt;
+static uv_tcp_t server;
+static uv_signal_t interrupt;
+static char **arguments;
+
+/* ---- a connection ------------------------------------------------------- */
+
+struct conn {
+    uv_tcp_t tcp;
+    struct uva_stream *stream; /* owns a hold, while the query runs */
+};
+
+struct message {
+    uv_write_t write;
+    char *bytes; /* owns */
+};
+
+static void conn_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* The client is gone, or we are done with it: no callback of the stream comes
+ * after this, so the connection may be freed. */
+static void conn_close(struct conn *c)
+{
+    if (uv_is_closing((uv_handle_t *)&c->tcp))
+        return;
+    uva_stream_drop(c->stream);
+    c->stream = NULL;
+    uv_close((uv_handle_t *)&c->tcp, conn_closed);
+}
+
+static void conn_written(uv_write_t *write, int status)
+{
+    struct conn *c = write->handle->data;
+
+    free(((struct message *)write)->bytes);
+    free(write);
+    if (status < 0)
+        conn_close(c);
+    else if (c->stream == NULL && c->tcp.write_queue_size == 0)
+        conn_close(c); /* all sent */
+    else if (c->stream != NULL && c->tcp.write_queue_size < LOW_BYTES)
+        uva_stream_resume(c->stream);
+}
+
+/* Sends `bytes`, and takes them. */
+static int conn_send(struct conn *c, char *bytes, size_t size)
+{
+    struct message *m = malloc(sizeof(*m));
+    uv_buf_t buffer = uv_buf_init(bytes, (unsigned)size);
+    int code = m == NULL ? UV_ENOMEM : 0;
+
+    if (code == 0) {
+        m->bytes = bytes;
+        code = uv_write(&m->write, (uv_stream_t *)&c->tcp, &buffer, 1,
+                        conn_written);
+    }
+    if (code != 0) {
+        free(bytes);
+        free(m);
+    }
+    return code; /* the library understands negative codes */
+}
+
+static int on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&bytes, &size);
+
+    if (text == NULL)
+        return ENOMEM;
+    rows_write_names(text, info->schema);
+    (void)fclose(text);
+    return conn_send(ctx, bytes, size);
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct conn *c = ctx;
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *text;
+    int code;
+
+    if (c->tcp.write_queue_size > HIGH_BYTES)
+        return EAGAIN; /* not now; conn_written() resumes */
+    text = open_memstream(&bytes, &size);
+    if (text == NULL)
+        return ENOMEM;
+    code = rows_write(text, batch->schema, &batch->data.array);
+    if (fclose(text) != 0 && code == 0)
+        code = ENOMEM;
+    if (code == 0)
+        return conn_send(c, bytes, size);
+    free(bytes);
+    return code;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct conn *c = ctx;
+
+    if (outcome->end != UVA_END_COMPLETE)
+        fprintf(stderr, "query: %s\n", outcome->error.message);
+    uva_stream_release(c->stream);
+    c->stream = NULL;
+    if (c->tcp.write_queue_size == 0)
+        conn_close(c); /* otherwise conn_written() does */
+}
+
+static int conn_query(struct conn *c)
+{
+    struct uva_error error;
+    int code;
+
+    c->stream = uva_stream_from_blocking_cpu(
+        rt, NULL,
+        &(struct uva_blocking_source){
+            .open = database_open,
+            .interrupt = database_interrupt,
+            .free_ctx = database_free,
+            .ctx = database_new(arguments[1], arguments[2], arguments[3])});
+    code = uva_stream_for_each(c->stream,
+                               &(struct uva_consumer){.on_schema = on_schema,
+                                                      .on_batch = on_batch,
+                                                      .on_done = on_done,
+                                                      .ctx = c},
+                               &error);
+    if (code != 0)
+        fprintf(stderr, "%s\n", error.message);
+    return code;
+}
+
+/* Clients have nothing to say: reading is how we see them leave. */
+static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
+{
+    (void)buffer;
+    if (size < 0)
+        conn_close(tcp->data);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
+{
+    static char nowhere[64];
+
+    (void)handle;
+    (void)hint;
+    *buffer = uv_buf_init(nowhere, sizeof(nowhere));
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct conn *c = status < 0 ? NULL : calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return;
+    uv_tcp_init(listener->loop, &c->tcp);
+    c->tcp.data = c;
+    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 ||
+        uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) != 0 ||
+        conn_query(c) != 0)
+        conn_close(c);
+}
+
+/* ---- the server --------------------------------------------------------- */
+
+static void close_each(uv_handle_t *handle, void *ctx)
+{
+    (void)ctx;
+    if (handle->type == UV_TCP && handle->data != NULL)
+        conn_close(handle->data);
+}
+
+static void on_interrupt(uv_signal_t *handle, int number)
+{
+    (void)number;
+    uv_close((uv_handle_t *)&server, NULL);
+    uv_close((uv_handle_t *)handle, NULL);
+    uv_walk(handle->loop, close_each, NULL);
+    uva_runtime_close(rt, 0, NULL, NULL);
+}
+
+static int listen_on(uv_loop_t *loop, int port)
+{
+    struct sockaddr_storage address;
+    int size = sizeof(address);
+    int code;
+
+    uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&address);
+    uv_tcp_init(loop, &server);
+    code = uv_tcp_bind(&server, (const struct sockaddr *)&address, 0);
+    if (code == 0)
+        code = uv_listen((uv_stream_t *)&server, 128, on_connection);
+    if (code == 0)
+        code = uv_tcp_getsockname(&server, (struct sockaddr *)&address, &size);
+    if (code == 0) {
+        printf("listening on port %d\n",
+               ntohs(((struct sockaddr_in *)&address)->sin_port));
+        (void)fflush(stdout);
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    uv_loop_t *loop = uv_default_loop();
+    struct uva_error error;
+    int code;
+
+    if (argc != 5) {
+        fprintf(stderr, "usage: %s DRIVER.so URI SQL PORT\n", argv[0]);
+        return 2;
+    }
+    arguments = argv;
+    signal(SIGPIPE, SIG_IGN); /* writes to a client that left */
+    if (uva_runtime_open(loop, NULL, &rt, &error) != 0) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    uv_signal_init(loop, &interrupt);
+    uv_signal_start(&interrupt, on_interrupt, SIGINT);
+    code = listen_on(loop, atoi(argv[4]));
+    if (code != 0) {
+        fprintf(stderr, "%s\n", uv_strerror(code));
+        on_interrupt(&interrupt, SIGINT);
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+    return uv_loop_close(loop) != 0 || code != 0;
+}

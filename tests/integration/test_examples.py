@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of examples/ on real data: what they print is what Python reads.
+
+The environment says where things are: UVA_TEST_DRIVER the ADBC driver for
+SQLite, UVA_TEST_FLIGHTS the flights.csv.zip, UVA_TEST_BUILD where the examples
+were built, and room for files.
+
+Nothing here waits for a time to pass. PATIENCE only ends a test that hangs.
+"""
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import unittest
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+import flights  # noqa: E402
+
+PATIENCE = 100  # seconds
+JANUARY = "SELECT * FROM flights WHERE month = 1"
+JANUARY_ROWS = 27004
+ENDLESS = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+           "SELECT i, 'row ' || i AS name FROM n")
+NEVER_A_ROW = ENDLESS.split(") SELECT")[0] + ") SELECT count(*) FROM n"
+
+
+class Examples(unittest.TestCase):
+    driver = zipped = build = None
+
+    @classmethod
+    def setUpClass(cls):
+        folder = os.path.join(cls.build, "test_examples")
+        os.makedirs(folder, exist_ok=True)
+        cls.database = os.path.join(folder, "flights.db")
+        cls.csv = os.path.join(folder, "flights.csv")
+        flights.build(cls.zipped, cls.database)
+        if not os.path.exists(cls.csv):
+            with zipfile.ZipFile(cls.zipped) as box:
+                box.extract("flights.csv", folder)
+
+    def command(self, name, *arguments):
+        program = os.path.join(self.build, "examples", "example_" + name)
+        if not os.path.exists(program):
+            self.skipTest(f"{program} was not built")
+        return [program, *arguments]
+
+    def run_example(self, name, *arguments, code=0):
+        """What it prints, and what it says of errors."""
+        result = subprocess.run(self.command(name, *arguments), text=True,
+                                capture_output=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stdout, result.stderr
+
+    def query(self, name, sql, *rest, code=0):
+        return self.run_example(name, self.driver, "file:" + self.database,
+                                sql, *rest, code=code)
+
+    def text_of(self, sql, names=True):
+        """What rows_write() makes of the rows that sqlite3 reads."""
+        rows = sqlite3.connect(self.database).execute(sql)
+        lines = [[column[0] for column in rows.description]] if names else []
+        lines += ([("" if value is None else f"{value:.17g}"
+                    if isinstance(value, float) else str(value))
+                   for value in row] for row in rows)
+        return "".join("\t".join(line) + "\n" for line in lines)
+
+
+class Databases(Examples):
+    def test_rows_are_printed_as_python_reads_them(self):
+        text, _ = self.query("print_rows", JANUARY)
+        self.assertEqual(text.count("\n"), JANUARY_ROWS + 1)
+        self.assertEqual(text, self.text_of(JANUARY))
+
+    def test_a_mistake_is_told(self):
+        text, error = self.query("print_rows", "SELEC 1", code=1)
+        self.assertEqual(text, "")
+        self.assertIn("syntax error", error)
+
+    def test_no_driver_is_told(self):
+        _, error = self.run_example("print_rows", "/nowhere.so", "x", "SELECT 1",
+                                    code=1)
+        self.assertIn("/nowhere.so", error)
+
+    def test_epoll_hosts_it(self):
+        text, error = self.query("host_epoll", JANUARY)
+        self.assertEqual(text, self.text_of(JANUARY, names=False))
+        self.assertRegex(error, r"^\d+ beats\n$")
+
+    def test_glib_hosts_it(self):
+        text, _ = self.query("host_glib", "SELECT * FROM flights")
+        self.assertEqual(text, f"{flights.ROWS} rows\n")
+        _, error = self.query("host_glib", "SELEC 1", code=1)
+        self.assertIn("syntax error", error)
+
+    def test_a_thread_hosts_it_to_the_end(self):
+        text, _ = self.query("host_thread", JANUARY, "1000000")
+        self.assertEqual(text, "complete\n")
+
+    def test_a_thread_hosts_it_until_there_is_enough(self):
+        text, _ = self.query("host_thread", ENDLESS, "100000")
+        self.assertEqual(text, "so many rows are enough\n")
+
+
+class Files(Examples):
+    def column(self, name):
+        """What the file says, line by line; None for what is no number."""
+        with open(self.csv, encoding="utf-8") as lines:
+            place = next(lines).rstrip("\n").split(",").index(name)
+            for line in lines:
+                value = line.split(",", place + 1)[place]
+                yield None if value == "NA" else float(value)
+
+    def test_a_column_is_decoded_in_order(self):
+        text, _ = self.run_example("csv_decode", self.csv, "distance")
+        miles = list(self.column("distance"))
+        longest = miles.index(max(miles)) + 1
+        total = sum(mile * 1.609344 for mile in miles)
+        self.assertEqual(text, f"{len(miles)} rows, {total:.0f} km, "
+                               f"the longest in row {longest}\n")
+
+    def test_a_driver_serves_a_handler(self):
+        text, _ = self.run_example("csv_driver", self.csv, "air_time")
+        values = list(self.column("air_time"))
+        total = sum(value or 0 for value in values)
+        self.assertEqual(text, f"column air_time of {self.csv}\n"
+                               f"{len(values)} rows, {total:.0f} in all\n")
+
+    def test_mistakes_are_told_by_both(self):
+        for name in ("csv_decode", "csv_driver"):
+            _, error = self.run_example(name, self.csv, "price", code=1)
+            self.assertEqual(error, f"{self.csv} has no column price\n")
+            _, error = self.run_example(name, "/nowhere.csv", "x", code=1)
+            self.assertIn("/nowhere.csv: No such file", error)
+
+
+class Server(Examples):
+    """A server on a port that the system chose, ended by Ctrl-C."""
+
+    def start(self, sql):
+        server = subprocess.Popen(
+            self.command("row_server", self.driver, "file:" + self.database,
+                         sql, "0"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.port = int(server.stdout.readline().split()[-1])
+        return server
+
+    def connect(self):
+        client = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        self.addCleanup(client.close)
+        return client
+
+    def stop(self, server):
+        server.send_signal(signal.SIGINT)
+        self.assertEqual((server.wait(PATIENCE), server.stderr.read()), (0, ""))
+
+    def test_each_client_gets_all_rows(self):
+        server = self.start(JANUARY)
+        wanted = self.text_of(JANUARY)
+        for client in [self.connect(), self.connect()]:
+            with client.makefile(encoding="utf-8", newline="\n") as text:
+                self.assertEqual(text.read(), wanted)
+        self.stop(server)
+
+    def test_a_client_that_leaves_hurts_nobody(self):
+        server = self.start(ENDLESS)
+        leaving, staying = self.connect(), self.connect()
+        with leaving, leaving.makefile(encoding="utf-8") as text:
+            self.assertEqual(next(text) + next(text), "i\tname\n1\trow 1\n")
+        with staying.makefile(encoding="utf-8") as text:
+            self.assertEqual(next(text), "i\tname\n")
+            for i in range(1, 50000):
+                self.assertEqual(next(text), f"{i}\trow {i}\n")
+        self.stop(server)
+
+    def test_clients_that_wait_do_not_keep_a_server_from_ending(self):
+        server = self.start(NEVER_A_ROW)
+        self.connect()
+        reader = self.connect()
+        self.stop(server)
+        self.assertEqual(reader.recv(1000), b"")
+
+    def test_a_port_that_is_taken_is_told(self):
+        self.start(JANUARY)
+        _, error = self.query("row_server", JANUARY, str(self.port), code=1)
+        self.assertIn("address already in use", error)
+
+
+class Pushed(Examples):
+    def test_metadata_arrives_in_its_places(self):
+        text, _ = self.run_example("metadata")
+        self.assertEqual(text, "schema: unit = kN\nbatch 0 is part 7\n"
+                               "the line went dead\nerror: line = 3\n")
+
+    def test_all_readings_of_both_sensors_arrive(self):
+        text, _ = self.run_example("push")
+        for name in ("thread", "loop"):
+            self.assertIn(f"{name}: 1000000 readings in 245 batches, complete",
+                          text)
+
+
+if __name__ == "__main__":
+    names = ("DRIVER", "FLIGHTS", "BUILD")
+    paths = [os.environ.get("UVA_TEST_" + name, "") for name in names]
+    if not all(map(os.path.exists, [*paths, paths[-1] + "/examples"])):
+        print("skipped: one of", ", ".join("UVA_TEST_" + n for n in names),
+              "is not there; run scripts/bootstrap and build", __doc__)
+        sys.exit(77)
+    Examples.driver, Examples.zipped, Examples.build = paths
+    unittest.main()
