@@ -115,17 +115,6 @@ static void outlet_hold(struct uva__outlet *o)
         uva__producer_hold(o->stream->tail, true);
 }
 
-/* How large the data of a task is; 0 while nobody knows. */
-static int64_t task_bytes(const struct ArrowAsyncTask *task)
-{
-    const uint64_t token = (uint64_t)(uintptr_t)task->private_data;
-    const struct uva__task *slot =
-        (const void *)(uintptr_t)(token & 0x0000ffffffffff00u);
-
-    assert(task->extract_data == uva__task_extract);
-    return slot->bytes;
-}
-
 static void outlet_put(struct uva__outlet *o, const struct ArrowAsyncTask *task)
 {
     const uint64_t tail = uva__word_peek(&o->tail);
@@ -133,7 +122,7 @@ static void outlet_put(struct uva__outlet *o, const struct ArrowAsyncTask *task)
 
     assert(tail - uva__word_load(&o->head) <= o->ring_mask);
     place->task = *task;
-    place->bytes = task_bytes(task);
+    place->bytes = uva__task_bytes(task);
     o->loop.bytes += place->bytes;
     uva__word_store(&o->tail, tail + 1);
     if (tail + 1 == o->loop.requested)

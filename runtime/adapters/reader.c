@@ -133,8 +133,8 @@ static void reader_unpause(struct uva__reader *r)
     uva__lane_side_set_off(r);
 }
 
-/* How many slots the lane may have more. What runs on the loop reads what is
- * asked for, a visit's worth at a time. */
+/* How many slots the lane may have more. What runs on the loop is read when
+ * something is asked for, a visit's worth at a time. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -144,8 +144,8 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
         return (uint64_t)uva__window_room(&r->window, demand, used);
     if (quantum > r->window.batches)
         quantum = r->window.batches;
-    if (demand < quantum)
-        quantum = demand;
+    if (demand == 0)
+        return 0;
     return quantum > used ? (uint64_t)(quantum - used) : 0;
 }
 

@@ -82,19 +82,12 @@ static int plain_get_schema(struct ArrowArrayStream *self,
 }
 
 /* Managed memory comes to the host by itself. */
-static bool plain_can_read(const struct ArrowDeviceArray *batch)
-{
-    return uva__buffer_on_host(batch) ||
-           (batch->device_type == ARROW_DEVICE_CUDA_MANAGED &&
-            batch->sync_event == NULL);
-}
-
 static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
     struct ArrowDeviceArray batch;
     int code = uva__user_side_next(self->private_data, &batch);
 
-    if (uva_array_is_live(&batch) && !plain_can_read(&batch)) {
+    if (uva_array_is_live(&batch) && !uva__buffer_is_readable(&batch)) {
         uva_array_release(&batch);
         memset(&batch, 0, sizeof(batch));
         code = uva__user_side_refuse(

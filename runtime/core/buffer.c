@@ -22,6 +22,13 @@ bool uva__buffer_on_host(const struct ArrowDeviceArray *array)
     }
 }
 
+bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
+{
+    return uva__buffer_on_host(array) ||
+           (array->device_type == ARROW_DEVICE_CUDA_MANAGED &&
+            array->sync_event == NULL);
+}
+
 /* `items` of `width` bytes each; EINVAL if no memory is that large. */
 static int buffer_multiply(int64_t items, int32_t width, int64_t *size)
 {

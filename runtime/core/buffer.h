@@ -11,6 +11,10 @@
  * wait for or pages to fetch. Thread: any. */
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array);
 
+/* Whether a host program may read the data now: the above, and managed memory,
+ * which moves there when it does. Thread: any. */
+bool uva__buffer_is_readable(const struct ArrowDeviceArray *array);
+
 /* Bytes that buffer `i` of `array` has to hold, for `offset` + `length` items,
  * whether it is there or not; 0 if the array is empty. `layout` is that of its
  * format. With `on_host`, offsets and lengths are read; without, the variable

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/buffer.h"
 #include "core/memory.h"
 #include "uvarrow/arrow.h"
 
@@ -101,20 +102,6 @@ static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     return code;
 }
 
-static bool is_on_host(const struct ArrowDeviceArray *array)
-{
-    switch (array->device_type) {
-    case ARROW_DEVICE_CPU:
-        return true; /* an event means nothing there (EV-04, G-80) */
-    case ARROW_DEVICE_CUDA_HOST:
-    case ARROW_DEVICE_ROCM_HOST:
-    case ARROW_DEVICE_CUDA_MANAGED:
-        return array->sync_event == NULL;
-    default:
-        return false;
-    }
-}
-
 /* Leaves the batch in c->batch, or decides why there is none. */
 static bool receiver_extract(struct uva__receiver *c,
                              struct ArrowAsyncTask *task, const char *metadata)
@@ -130,7 +117,7 @@ static bool receiver_extract(struct uva__receiver *c,
         c->extraction = code;
         return false;
     }
-    if (is_on_host(&c->batch.data))
+    if (uva__buffer_is_readable(&c->batch.data))
         return true;
     uva__receiver_stop(c, UVA_END_FAILED, ENOTSUP,
                        "a batch is on a device, or behind an event of one: the "

@@ -254,6 +254,15 @@ int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
                : -1;
 }
 
+int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+
+    return task->extract_data == uva__task_extract
+               ? token_read(task->private_data, &generation)->bytes
+               : 0;
+}
+
 /* ---- settle ------------------------------------------------------------- */
 
 void uva__task_settle(struct uva__task *task, enum uva__task_state state)

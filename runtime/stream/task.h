@@ -143,4 +143,8 @@ int uva__task_extract(struct ArrowAsyncTask *self,
  * ours. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
+/* How large its data is, as far as known; 0 for one that is not ours.
+ * Thread: loop, while it is being offered. */
+int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
+
 #endif

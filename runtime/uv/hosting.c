@@ -99,6 +99,7 @@ static void *loop_run(void *ctx)
     uva__word_store(&rt->hub->home, uva__thread_self());
     (void)uv_run(&rt->own, UV_RUN_DEFAULT);
     (void)uv_loop_close(&rt->own);
+    uva__word_store(&rt->hub->home, 0); /* another thread may get our number */
     return NULL;
 }
 
