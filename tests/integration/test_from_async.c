@@ -1,0 +1,835 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_from_async() at a foreign producer that keeps the rules, or breaks
+ * one: what the consumer is told, and what is said of the rule. Each story with
+ * the script inside start and on a thread of its own, extraction cheap and
+ * dear. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/hostile_scene.h"
+#include "uvarrow/uvarrow.h"
+
+/* The four ways of the loop tests. */
+enum { ON_THREAD = 1, CHEAP = 2, WAYS = 4 };
+
+static char script_room[1024];
+
+/* The script, moved to a thread of its own where `way` says so. */
+static const char *script_for(const char *script, int way)
+{
+    (void)snprintf(script_room, sizeof(script_room), "%s%s",
+                   way & ON_THREAD ? "thread " : "", script);
+    return script_room;
+}
+
+static void scene_open(struct hostile_scene *s, const char *script, int way)
+{
+    hostile_scene_open(s, script_for(script, way));
+    s->peer.cheap = (way & CHEAP) != 0;
+}
+
+/* ---- one story a line --------------------------------------------------- */
+
+struct story {
+    const char *script;
+    const char *told;    /* to the consumer */
+    const char *clauses; /* that were broken */
+    const char *message; /* the outcome says so; NULL: anything */
+    bool live;           /* needs the loop while the script is played */
+};
+
+static void story_check(const struct story *story, int way)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, story->script, way);
+    hostile_scene_play(&s, !story->live);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    ck_assert_msg(strcmp(s.story, story->told) == 0, "\"%s\" way %d: \"%s\"",
+                  story->script, way, s.story);
+    ck_assert_msg(strcmp(s.clauses, story->clauses) == 0,
+                  "\"%s\" way %d broke \"%s\", not \"%s\"", story->script, way,
+                  s.clauses, story->clauses);
+    if (story->message != NULL)
+        ck_assert_msg(strstr(s.message, story->message) != NULL, "\"%s\": %s",
+                      story->script, s.message);
+    hostile_scene_close(&s);
+}
+
+static void stories_check(const struct story *stories, size_t count, int way)
+{
+    for (size_t i = 0; i < count; i++)
+        story_check(&stories[i], way);
+}
+
+#define CHECK_STORIES(stories, way)                                            \
+    stories_check(stories, sizeof(stories) / sizeof((stories)[0]), way)
+
+START_TEST(AH01_lawful_streams_are_read_whole)
+{
+    static const struct story stories[] = {
+        {"schema task*5 end release", "schema 0 1 2 3 4 complete", "", NULL, 0},
+        {"schema task*64 end free release",
+         "schema 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 "
+         "24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 "
+         "47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 complete",
+         "", NULL, 0},
+        {"schema end release", "schema complete", "", NULL, 0}, /* AH-23 */
+        {"schema task free end release", "schema 0 complete", "", NULL, 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AH18_errors_come_behind_the_batches_before_them)
+{
+    static const struct story stories[] = {
+        {"schema task*2 error release", "schema 0 1 failed EIO", "",
+         "the disk is on fire", 0},
+        {"schema error release", "schema failed EIO", "", "the disk is on fire",
+         0},
+        {"error release", "failed EIO", "", "the disk is on fire", 0},
+        /* the producer was never set */
+        {"poison error release", "failed EIO", "", "the disk is on fire", 0},
+        {"schema task error free release", "schema 0 failed EIO", "",
+         "the disk is on fire", 0}, /* */
+        {"schema error-0 release", "schema failed EIO", "ER-06",
+         "the disk is on fire", 0},
+        {"schema error-smudged release", "schema failed EIO", "MD-05",
+         "the disk is on fire", 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(ER13_release_alone_is_an_error)
+{
+    static const struct story stories[] = {
+        {"release", "failed ECONNABORTED", "AH-05", "(ER-13)", 0},
+        {"schema release", "schema failed ECONNABORTED", "AH-12", "(ER-13)", 0},
+        {"schema task*2 release", "schema 0 1 failed ECONNABORTED", "AH-12",
+         "(ER-13)", 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AH05_schemas_that_cannot_be_used_are_refused)
+{
+    static const struct story stories[] = {
+        {"schema-alone release", "failed EINVAL", "AH-03", "(AH-03)", 0},
+        {"schema-none release", "failed EINVAL", "AH-07", "(AH-07)", 0},
+        {"schema-dead release", "failed EINVAL", "AH-07", "(AH-07)", 0},
+        /* what Arrow C++ says then */
+        {"schema-dead error release", "failed EINVAL", "AH-07 AH-08", NULL, 0},
+        {"schema-dead end release", "failed EINVAL", "AH-07 AH-08", NULL, 0},
+        {"schema-dead push schema release", "failed EINVAL",
+         "AH-07 AH-08 AH-08", NULL, 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AH05_a_second_schema_is_refused_and_the_stream_goes_on)
+{
+    static const struct story stories[] = {
+        {"schema schema task end release", "schema 0 complete", "AH-05", NULL,
+         0},
+        {"schema task schema task end release", "schema 0 1 complete", "AH-05",
+         NULL, 0},
+        {"push schema end release", "failed EPROTO", "AH-05 AH-08", "(AH-05)",
+         0},
+        {"end release", "failed EPROTO", "AH-05", "(AH-05)", 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AH11_what_comes_behind_the_end_is_discarded)
+{
+    static const struct story stories[] = {
+        {"schema task end push release", "schema 0 failed EPROTO", "AH-11",
+         "(AH-11)", 0},
+        {"schema task end end release", "schema 0 complete", "AH-11", NULL, 0},
+        {"schema task end schema release", "schema 0 complete", "AH-11", NULL,
+         0},
+        {"schema error push error end schema release", "schema failed EIO",
+         "AH-17 AH-17 AH-17 AH-17", NULL, 0},
+        {"schema end error release", "schema failed EIO", "AH-33",
+         "the disk is on fire", 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+/* While start runs, the handler's memory is there. */
+START_TEST(AH22_what_comes_behind_release_is_discarded)
+{
+    static const struct story stories[] = {
+        {"schema task end release push end error schema release",
+         "schema 0 complete", "AH-22 AH-22 AH-22 AH-22 AH-21", NULL, 0},
+        {"schema error release schema push release", "schema failed EIO",
+         "AH-22 AH-22 AH-21", NULL, 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AH24_a_copy_of_the_handler_is_as_good)
+{
+    static const struct story stories[] = {
+        {"copy schema task end release", "schema 0 complete",
+         "AH-24 AH-24 AH-24 AH-24", NULL, 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AP06_unasked_batches_are_taken_and_counted)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema push*67 end release", _i);
+    hostile_scene_play(&s, true);
+    ck_assert_int_eq(s.batches, 67);
+    ck_assert_ptr_nonnull(strstr(s.story, "complete"));
+    ck_assert_str_eq(s.clauses, "AP-06 AP-06 AP-06");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
+{
+    static const struct story stories[] = {
+        {"schema task hollow cancelled push release", "schema 0 failed EPROTO",
+         "AT-01", "(AT-01)", 1},
+        {"schema task broken cancelled push release", "schema 0 failed EIO", "",
+         "EIO", 1},
+        {"schema task empty cancelled push end release",
+         "schema 0 failed EPROTO", "AT-05", "(AT-05)", 1}, /* */
+        {"schema task crooked cancelled push error release",
+         "schema 0 failed EPROTO", "AT-17", "n_buffers", 1},
+        /* nobody but us says so (ER-12) */
+        {"schema broken end release", "schema failed EIO", "", "EIO", 0},
+        {"schema task crooked end release", "schema 0 failed EPROTO", "AT-17",
+         "n_buffers", 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+START_TEST(AT16_batches_of_another_kind_are_delivered)
+{
+    static const struct story stories[] = {
+        {"schema alien*2 end release", "schema 0 1 complete", "AT-16", NULL, 0},
+    };
+
+    CHECK_STORIES(stories, _i);
+}
+END_TEST
+
+/* ---- cancel ------------------------------------------------------------- */
+
+static void check_cancel(const char *script, enum hostile_cancel how,
+                         const char *clauses, int way)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, script, way);
+    s.peer.cancel = how;
+    s.stop_at = 1;
+    hostile_scene_play(&s, false);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    ck_assert_str_eq(s.story, "schema 0 1 cancelled");
+    ck_assert_str_eq(s.message, "the consumer wants no more");
+    ck_assert_str_eq(s.clauses, clauses);
+    ck_assert_int_eq(atomic_load(&s.peer.cancels), 1);
+    hostile_scene_close(&s);
+}
+
+START_TEST(ER14_whatever_follows_a_cancel_is_a_cancel)
+{
+    check_cancel("schema task*3 cancelled release", HOSTILE_NOTES, "", _i);
+    check_cancel("schema task*3 cancelled end release", HOSTILE_NOTES, "",
+                 _i); /* */
+    check_cancel("schema task*3 cancelled error release", HOSTILE_NOTES, "",
+                 _i); /* */
+    check_cancel("schema task*3 cancelled push*5 end release", HOSTILE_NOTES,
+                 "", _i); /* AP-15 */
+    check_cancel("schema task*3 cancelled error push end error release",
+                 HOSTILE_NOTES, "AH-17 AH-17 AH-17", _i);
+}
+END_TEST
+
+START_TEST(R08_cancel_may_end_the_stream_on_its_own_stack)
+{
+    check_cancel("schema task*2 cancelled release", HOSTILE_TELLS, "", _i);
+    check_cancel("schema task*2 cancelled", HOSTILE_LETS_GO, "AP-13", _i);
+}
+END_TEST
+
+START_TEST(Q14_a_producer_freed_after_cancel_is_not_called)
+{
+    check_cancel("schema task*3 cancelled free release", HOSTILE_NOTES, "", _i);
+}
+END_TEST
+
+/* The stream stops, but the peer cannot be told. */
+START_TEST(AH21_a_peer_that_never_releases_holds_nobody_up)
+{
+    struct uva_runtime_stats stats;
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task*3 cancelled gate push release", _i);
+    s.stop_at = 0;
+    hostile_scene_play(&s, false);
+    ck_assert_str_eq(s.story, "schema 0 cancelled");
+    hostile_scene_await(&s, &s.peer.cancels, 1);
+    hostile_producer_await_gate(&s.peer, 1);
+    uva_stream_release(s.stream);
+    s.stream = NULL;
+    loop_rig_settle(&s.rig);
+    do /* cancel is just returning */
+        uva_runtime_get_stats(s.rig.runtime, &stats);
+    while (stats.calls_stuck != (_i & ON_THREAD ? 0 : 1));
+    ck_assert_int_eq(stats.streams_open, 0);
+    ck_assert_int_eq(stats.streams_held, 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(atomic_load(&s.peer.freed), 0);
+    hostile_producer_open_gate(&s.peer); /* in the end it does */
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "gate");
+    s.peer.start_code = EIO;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    hostile_scene_turn(&s);
+    hostile_producer_await_gate(&s.peer, 1);
+    uva_stream_cancel(s.stream, ETIMEDOUT, "too late");
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "cancelled");
+    ck_assert_str_eq(s.message, "too late");
+    loop_rig_close_runtime(&s.rig, 0);
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_close_leaves_the_peer_behind_as_an_orphan)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema task*2 gate push*3 schema error release");
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    hostile_scene_turn(&s);
+    hostile_producer_await_gate(&s.peer, 1);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert(s.done);
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "gate schema release");
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    hostile_scene_turn(&s);
+    hostile_producer_await_gate(&s.peer, 1);
+    uva_stream_cancel(s.stream, 0, NULL);
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "cancelled");
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    ck_assert_int_eq(atomic_load(&s.peer.schema_answer), ECANCELED);
+    ck_assert_int_eq(atomic_load(&s.peer.cancels), 0);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_deaf_peer_holds_nobody_up)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "thread schema task*3 cancelled release");
+    s.peer.cancel = HOSTILE_GOES_DEAF;
+    s.stop_at = 0;
+    hostile_scene_play(&s, false);
+    ck_assert_str_eq(s.story, "schema 0 cancelled");
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- start -------------------------------------------------------------- */
+
+static void check_start(const char *script, int code, const char *text,
+                        const char *told, const char *message)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, script);
+    s.peer.start_code = code;
+    s.peer.start_text = text;
+    hostile_scene_play(&s, strstr(script, "cancelled") == NULL);
+    ck_assert_msg(strcmp(s.story, told) == 0, "\"%s\": \"%s\"", script,
+                  s.story);
+    ck_assert_msg(strstr(s.message, message) != NULL, "\"%s\": \"%s\"", script,
+                  s.message);
+    hostile_scene_close(&s);
+}
+
+START_TEST(G55_start_may_fail_with_or_without_a_release)
+{
+    check_start("", ENOENT, "no such flight", "failed ENOENT",
+                "no such flight");
+    check_start("", ENOENT, NULL, "failed ENOENT", strerror(ENOENT));
+    check_start("", -ENOENT, "no such flight", "failed ENOENT",
+                "no such flight");
+    check_start("release", ENOENT, "no such flight", "failed ENOENT",
+                "no such flight");
+    check_start("error release", ENOENT, "no such flight", "failed EIO",
+                "the disk is on fire");
+    check_start("schema release", ENOENT, "no such flight",
+                "schema failed ENOENT", "no such flight");
+    check_start("schema task thread cancelled release", ENOENT,
+                "no such flight", "schema 0 failed ENOENT", "no such flight");
+    check_start("schema task end release", ENOENT, "no such flight",
+                "schema 0 complete", "");
+}
+END_TEST
+
+/* ---- demand ------------------------------------------------------------- */
+
+START_TEST(Q16_a_request_stays_open_to_the_end)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task*1000 end release", _i);
+    s.peer.window = 3;
+    hostile_scene_play(&s, false);
+    ck_assert_int_eq(s.batches, 1000);
+    ck_assert_str_eq(s.clauses, "");
+    ck_assert_int_ge(atomic_load(&s.peer.credits), 1000);
+    ck_assert_int_le(atomic_load(&s.peer.credits), 1003);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_window_of_one_is_enough)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task*200 end release", _i);
+    s.peer.window = 1;
+    hostile_scene_play(&s, false);
+    ck_assert_int_eq(s.batches, 200);
+    ck_assert_str_eq(s.clauses, "");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* Nothing is extracted on the loop but by the consumer, so `cheap` has no
+ * buffer but the window. */
+START_TEST(a_consumer_that_stops_stops_the_producer)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema task*1000 release");
+    s.peer.window = 4;
+    s.peer.cheap = true;
+    s.appetite = 2;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    while (atomic_load(&s.peer.offered) < 6)
+        hostile_scene_turn(&s);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 2);
+    ck_assert_int_le(atomic_load(&s.peer.credits), 2 + 1 + 4);
+    uva_stream_cancel(s.stream, 0, NULL);
+    hostile_scene_finish(&s);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema flood release");
+    s.peer.window = 2;
+    s.peer.cheap = true;
+    s.appetite = 1;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    while (atomic_load(&s.peer.cancels) == 0)
+        hostile_scene_turn(&s);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    s.appetite = -1;
+    uva_stream_resume(s.stream);
+    hostile_scene_finish(&s);
+    ck_assert_int_ge(s.batches, 1026);
+    ck_assert_ptr_nonnull(strstr(s.story, "failed EOVERFLOW"));
+    ck_assert_ptr_nonnull(strstr(s.message, "(AP-06)"));
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_producer_that_ignores_requests_can_be_cancelled)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task cancelled release", _i);
+    s.peer.request = HOSTILE_IGNORES;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    while (strcmp(s.story, "schema") != 0)
+        hostile_scene_turn(&s);
+    uva_stream_cancel(s.stream, 0, NULL);
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "schema cancelled");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- request that calls back -------------------------------------------- */
+
+START_TEST(AP04_tasks_on_the_stack_of_request_are_taken_and_counted)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema gate end release", _i);
+    s.peer.request = HOSTILE_DELIVERS;
+    s.peer.window = 4;
+    s.appetite = 50;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    while (s.batches < 50)
+        hostile_scene_turn(&s);
+    ck_assert_int_eq(memcmp(s.clauses, "TH-01 TH-01 TH-01 TH-01 AP-04", 29), 0);
+    uva_stream_cancel(s.stream, 0, NULL);
+    hostile_scene_finish(&s);
+    hostile_scene_await(&s, &s.peer.cancels, 1); /* no request after that */
+    hostile_producer_await_calm(&s.peer);
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(R08_request_may_end_the_stream_on_its_own_stack)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema", _i); /* in on_schema's request */
+    s.peer.request = HOSTILE_ENDS;
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.story, "schema complete");
+    ck_assert_str_eq(s.clauses, "TH-01 TH-01");
+    hostile_scene_close(&s);
+    scene_open(&s, "schema task gate", _i); /* in a guest's */
+    s.peer.request = HOSTILE_ENDS;
+    s.peer.request_at = 2;
+    s.peer.window = 1;
+    hostile_scene_play(&s, false);
+    hostile_scene_await(&s, &s.clause_count, 2);
+    ck_assert_str_eq(s.story, "schema 0 complete");
+    ck_assert_str_eq(s.clauses, "AP-04 AP-05");
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(TH01_overlapping_callbacks_are_survived_and_counted)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task end release", _i);
+    s.peer.request = HOSTILE_OVERLAPS;
+    s.peer.request_at = 1;
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.story, "schema 0 1 complete");
+    ck_assert_str_eq(s.clauses, "TH-01");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- what else is known ------------------------------------------------- */
+
+static const char *about(void)
+{
+    static char block[64];
+    const struct uva_pair pair = {{"made", 4}, {"here", 4}};
+    size_t size = sizeof(block);
+
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    return block;
+}
+
+START_TEST(G03_the_producer_is_read_in_either_layout)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task end release", 0);
+    s.peer.printed = _i == 1;
+    s.peer.about = about();
+    s.peer.device_type = ARROW_DEVICE_CUDA_HOST;
+    hostile_scene_play(&s, false);
+    ck_assert_str_eq(s.about, "made=here");
+    ck_assert_int_eq(s.kind, ARROW_DEVICE_CUDA_HOST);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AP19_malformed_metadata_of_a_producer_is_left_out)
+{
+    const int32_t bad = -1;
+    struct hostile_scene s;
+
+    scene_open(&s, "schema task end release", 0);
+    s.peer.about = (const char *)&bad;
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.story, "schema 0 complete");
+    ck_assert_str_eq(s.about, "");
+    ck_assert_str_eq(s.clauses, "MD-05");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema end release", 0);
+    s.peer.device_type = 0;
+    hostile_scene_play(&s, true);
+    ck_assert_int_eq(s.kind, ARROW_DEVICE_CPU);
+    ck_assert_str_eq(s.clauses, "AP-01");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound)
+{
+    struct hostile_scene s;
+
+    scene_open(&s, "schema tagged end release", _i);
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.tag, "k=v");
+    hostile_scene_close(&s);
+    scene_open(&s, "schema tagged smudged end release", _i);
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.story, "schema 0 1 complete");
+    ck_assert_str_eq(s.tag, "");
+    ck_assert_str_eq(s.clauses, "MD-05");
+    hostile_scene_close(&s);
+    scene_open(&s, "schema error-tagged release", _i);
+    hostile_scene_play(&s, true);
+    ck_assert_str_eq(s.tag, "k=v");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- building ----------------------------------------------------------- */
+
+static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                 struct uva_error *error)
+{
+    (void)ctx;
+    (void)handler;
+    (void)error;
+    ck_abort_msg("must not be started");
+    return 0;
+}
+
+static void count(void *ctx)
+{
+    atomic_fetch_add((atomic_long *)ctx, 1);
+}
+
+static void check_refused(struct uva_stream *stream, int code, const char *text)
+{
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva_stream_status(stream, &error), code);
+    ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
+    uva_stream_release(stream);
+}
+
+START_TEST(sources_that_make_no_sense_are_refused_and_freed)
+{
+    atomic_long freed = 0;
+    struct uva_async_source source = {
+        .start = never, .free_ctx = count, .ctx = &freed};
+    struct loop_rig rig;
+
+    loop_rig_open(&rig);
+    check_refused(uva_stream_from_async(rig.runtime, NULL), EINVAL, "start");
+    check_refused(uva_stream_from_async(NULL, &source), EINVAL, "runtime");
+    ck_assert_int_eq(freed, 1);
+    source.window.batches = -1;
+    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL,
+                  "window");
+    ck_assert_int_eq(freed, 2);
+    source.window.batches = 0;
+    source.reserved[3] = &source;
+    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL,
+                  "reserved");
+    ck_assert_int_eq(freed, 3);
+    source.reserved[3] = NULL;
+    source.start = NULL;
+    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL, "start");
+    ck_assert_int_eq(freed, 4);
+    loop_rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_stream_never_started_frees_its_source)
+{
+    atomic_long freed = 0;
+    const struct uva_async_source source = {
+        .start = never, .free_ctx = count, .ctx = &freed};
+    struct uva_stream *stream;
+    struct loop_rig rig;
+
+    loop_rig_open(&rig);
+    stream = uva_stream_from_async(rig.runtime, &source);
+    ck_assert_int_eq(uva_stream_status(stream, NULL), 0);
+    uva_stream_release(stream);
+    hostile_await(&freed, 1);
+    stream = uva_stream_from_async(rig.runtime, &source);
+    loop_rig_close_runtime(&rig, 0);
+    uva_stream_release(stream); /* after the runtime */
+    ck_assert_int_eq(freed, 2);
+    loop_rig_close(&rig);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+START_TEST(no_failing_allocation_is_forgotten)
+{
+    struct hostile_scene s;
+    bool whole = false;
+    long n;
+
+    for (n = 1; !whole; n++) {
+        scene_open(&s, "schema tagged task*20 error-tagged release", _i);
+        s.peer.about = about();
+        loop_rig_fail(&s.rig, n);
+        hostile_scene_make(&s);
+        hostile_scene_start(&s);
+        hostile_scene_finish(&s);
+        whole = !faulty_allocator_has_failed(&s.rig.memory);
+        hostile_scene_close(&s);
+    }
+    ck_assert_int_gt(n, 10);
+}
+END_TEST
+
+static void add_from_either_thread(TCase *ways)
+{
+    tcase_add_loop_test(ways, AH01_lawful_streams_are_read_whole, 0, WAYS);
+    tcase_add_loop_test(ways, AH18_errors_come_behind_the_batches_before_them,
+                        0, WAYS);
+    tcase_add_loop_test(ways, ER13_release_alone_is_an_error, 0, WAYS);
+    tcase_add_loop_test(ways, AH05_schemas_that_cannot_be_used_are_refused, 0,
+                        WAYS);
+    tcase_add_loop_test(
+        ways, AH05_a_second_schema_is_refused_and_the_stream_goes_on, 0, WAYS);
+    tcase_add_loop_test(ways, AH11_what_comes_behind_the_end_is_discarded, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, AH24_a_copy_of_the_handler_is_as_good, 0, WAYS);
+    tcase_add_loop_test(ways, AP06_unasked_batches_are_taken_and_counted, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, AT01_lost_batches_end_the_stream_and_cancel_it, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, AT16_batches_of_another_kind_are_delivered, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, ER14_whatever_follows_a_cancel_is_a_cancel, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, R08_cancel_may_end_the_stream_on_its_own_stack, 0,
+                        WAYS);
+    tcase_add_loop_test(ways, Q14_a_producer_freed_after_cancel_is_not_called,
+                        0, WAYS);
+    tcase_add_loop_test(ways, AH21_a_peer_that_never_releases_holds_nobody_up,
+                        0, WAYS);
+    tcase_add_loop_test(ways, Q16_a_request_stays_open_to_the_end, 0, WAYS);
+    tcase_add_loop_test(ways, a_window_of_one_is_enough, 0, WAYS);
+    tcase_add_loop_test(ways, a_producer_that_ignores_requests_can_be_cancelled,
+                        0, WAYS);
+    tcase_add_loop_test(
+        ways, AP04_tasks_on_the_stack_of_request_are_taken_and_counted, 0,
+        WAYS);
+    tcase_add_loop_test(ways, R08_request_may_end_the_stream_on_its_own_stack,
+                        0, WAYS);
+    tcase_add_loop_test(
+        ways, TH01_overlapping_callbacks_are_survived_and_counted, 0, WAYS);
+    tcase_add_loop_test(
+        ways, AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound, 0,
+        WAYS);
+    tcase_add_loop_test(ways, no_failing_allocation_is_forgotten, 0, WAYS);
+}
+
+static void add_once(TCase *once)
+{
+    tcase_add_test(once, AH22_what_comes_behind_release_is_discarded);
+    tcase_add_test(once, Q17_a_start_that_hangs_holds_nobody_up);
+    tcase_add_test(once, a_close_leaves_the_peer_behind_as_an_orphan);
+    tcase_add_test(once, G30_a_stream_cancelled_before_its_schema_refuses_it);
+    tcase_add_test(once, a_deaf_peer_holds_nobody_up);
+    tcase_add_test(once, G55_start_may_fail_with_or_without_a_release);
+    tcase_add_test(once, a_consumer_that_stops_stops_the_producer);
+    tcase_add_test(once, AP06_a_flood_ends_the_stream_behind_what_fitted);
+    tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
+    tcase_add_test(once, AP19_malformed_metadata_of_a_producer_is_left_out);
+    tcase_add_test(
+        once,
+        AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be);
+    tcase_add_test(once, sources_that_make_no_sense_are_refused_and_freed);
+    tcase_add_test(once, a_stream_never_started_frees_its_source);
+}
+
+static Suite *from_async_suite(void)
+{
+    Suite *suite = suite_create("from_async");
+    TCase *ways = tcase_create("ways"), *once = tcase_create("once");
+
+    add_from_either_thread(ways);
+    add_once(once);
+    suite_add_tcase(suite, ways);
+    suite_add_tcase(suite, once);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(from_async_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

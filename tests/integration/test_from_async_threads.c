@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_from_async() where threads meet: extraction and release, request
+ * and the end, our own producers as peers, and peers at random. */
+#include <check.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/inlet.h"
+#include "stream/flow.h"
+#include "support/hostile_scene.h"
+#include "support/lane_rig.h"
+#include "support/recording_handler.h"
+#include "support/recording_outcome.h"
+#include "uvarrow/uvarrow.h"
+
+/* ---- release, and tasks that somebody has ------------------------------- */
+
+static void drive_done(void *ctx, const struct uva_outcome *outcome)
+{
+    (void)outcome;
+    atomic_fetch_add((atomic_long *)ctx, 1);
+}
+
+/* A peer at one end, a handler that holds its tasks at the other. */
+struct driven {
+    struct hostile_scene s;
+    struct recording_handler h;
+    atomic_long done;
+};
+
+static void driven_open(struct driven *d, const char *script)
+{
+    hostile_scene_open(&d->s, script);
+    recording_handler_init(&d->h, 64, 0);
+    d->h.hold = true;
+    atomic_init(&d->done, 0);
+}
+
+static void driven_start(struct driven *d)
+{
+    const struct uva_drive how = {.on_done = drive_done, .ctx = &d->done};
+    struct uva_error error = {0};
+    int code;
+
+    hostile_scene_make(&d->s);
+    code = uva_stream_drive(d->s.stream, &d->h.handler, &how, &error);
+    ck_assert_msg(code == 0, "%s", error.message);
+}
+
+static void driven_extract(struct driven *d)
+{
+    for (int64_t i = 0; i < d->h.held_count; i++)
+        (void)recording_handler_extract(&d->h, &d->h.held[i]);
+}
+
+static void driven_close(struct driven *d)
+{
+    hostile_scene_await(&d->s, &d->done, 1);
+    ck_assert(d->h.released);
+    hostile_scene_close(&d->s);
+}
+
+static void driven_await_tasks(struct driven *d, int64_t n)
+{
+    while (d->h.held_count < n)
+        hostile_scene_turn(&d->s);
+}
+
+START_TEST(G13_tasks_held_by_others_are_extracted_inside_release)
+{
+    struct driven d;
+
+    driven_open(&d, "thread schema task*5 gate end release");
+    driven_start(&d);
+    driven_await_tasks(&d, 5);
+    ck_assert_int_eq(atomic_load(&d.s.peer.spent), 0);
+    hostile_producer_open_gate(&d.s.peer);
+    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    ck_assert_int_eq(atomic_load(&d.s.peer.spent), 5);
+    driven_extract(&d);
+    ck_assert_int_eq(d.h.rows, 15);
+    ck_assert_int_eq(d.h.sum, 0 + 10 + 20 + 30 + 40);
+    driven_close(&d);
+    ck_assert_str_eq(d.h.story, "schema task task task task task end release");
+}
+END_TEST
+
+START_TEST(G13_tasks_still_queued_are_extracted_inside_release)
+{
+    struct driven d;
+
+    driven_open(&d, "schema task*5 end release");
+    d.h.request_first = 2;
+    driven_start(&d);
+    hostile_scene_turn(&d.s);
+    hostile_await(&d.s.peer.played, 1); /* the loop does not turn */
+    ck_assert_int_eq(atomic_load(&d.s.peer.spent), 5);
+    driven_await_tasks(&d, 2);
+    recording_handler_request(&d.h, 5);
+    driven_await_tasks(&d, 5);
+    driven_extract(&d);
+    ck_assert_int_eq(d.h.sum, 0 + 10 + 20 + 30 + 40);
+    driven_close(&d);
+}
+END_TEST
+
+START_TEST(ER12_a_failure_inside_release_is_told_to_who_extracts)
+{
+    struct driven d;
+
+    driven_open(&d, "thread schema task broken crooked gate end release");
+    driven_start(&d);
+    driven_await_tasks(&d, 3);
+    hostile_producer_open_gate(&d.s.peer);
+    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[0]), 0);
+    ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[1]), EIO);
+    ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[2]), EPROTO);
+    driven_close(&d);
+    ck_assert_int_eq(d.h.error_code, EIO);
+}
+END_TEST
+
+START_TEST(G16_tasks_nobody_extracts_are_spent_when_the_stream_is_dropped)
+{
+    struct driven d;
+
+    driven_open(&d, _i == 0 ? "thread schema task*3 cancelled release"
+                            : "thread schema task*3 gate end release");
+    driven_start(&d);
+    driven_await_tasks(&d, 3);
+    hostile_producer_open_gate(&d.s.peer);
+    if (_i == 1)
+        hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    uva_stream_drop(d.s.stream);
+    d.s.stream = NULL;
+    while (!d.h.released)
+        hostile_scene_turn(&d.s);
+    hostile_scene_close(&d.s);
+}
+END_TEST
+
+static void *extract_main(void *ctx)
+{
+    struct driven *d = ctx;
+
+    ck_assert_int_eq(recording_handler_extract(&d->h, &d->h.held[0]), 0);
+    return NULL;
+}
+
+START_TEST(R31_release_waits_for_an_extraction_that_runs)
+{
+    struct driven d;
+    pthread_t other;
+
+    driven_open(&d, "thread schema slow push watch error release");
+    driven_start(&d);
+    driven_await_tasks(&d, 2);
+    ck_assert_int_eq(pthread_create(&other, NULL, extract_main, &d), 0);
+    hostile_producer_await_gate(&d.s.peer, 1); /* inside extract_data */
+    hostile_scene_await(&d.s, &d.s.peer.spent, 1);
+    ck_assert_int_eq(atomic_load(&d.s.peer.played), 0);
+    hostile_producer_open_gate(&d.s.peer);
+    pthread_join(other, NULL);
+    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[1]), 0);
+    ck_assert_int_eq(d.h.sum, 10);
+    driven_close(&d);
+}
+END_TEST
+
+/* The other way round: who wants a task that release is just extracting. */
+START_TEST(R31_an_extraction_waits_for_release)
+{
+    struct driven d;
+    pthread_t other;
+
+    driven_open(&d, "thread schema slow error release");
+    driven_start(&d);
+    driven_await_tasks(&d, 1);
+    hostile_producer_await_gate(&d.s.peer, 1); /* inside release */
+    ck_assert_int_eq(pthread_create(&other, NULL, extract_main, &d), 0);
+    hostile_producer_open_gate(&d.s.peer);
+    pthread_join(other, NULL);
+    ck_assert_int_eq(atomic_load(&d.s.peer.spent), 1);
+    ck_assert_int_eq(d.h.rows, 3);
+    driven_close(&d);
+}
+END_TEST
+
+START_TEST(AT21_a_discard_leaves_it_to_release)
+{
+    struct driven d;
+
+    driven_open(&d, "thread schema slow end release");
+    d.h.discard = true;
+    driven_start(&d);
+    driven_await_tasks(&d, 1);
+    hostile_producer_await_gate(&d.s.peer, 1);
+    (void)recording_handler_extract(&d.h, &d.h.held[0]); /* does not wait */
+    ck_assert_int_eq(atomic_load(&d.s.peer.spent), 0);
+    hostile_producer_open_gate(&d.s.peer);
+    driven_close(&d);
+}
+END_TEST
+
+START_TEST(AT23_an_extraction_may_end_the_stream_on_its_own_stack)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema ending");
+    s.peer.cheap = _i == 1;
+    hostile_scene_play(&s, false);
+    ck_assert_msg(strcmp(s.story, "schema 0 failed EIO") == 0 ||
+                      strcmp(s.story, "schema failed EIO") == 0,
+                  "%s", s.story);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- request, and the end ----------------------------------------------- */
+
+static struct uva__inlet *inlet_of(struct hostile_scene *s)
+{
+    return uva__container_of(s->stream->tail->feed, struct uva__inlet, feed);
+}
+
+START_TEST(Q15_a_request_that_waits_for_a_callback_holds_nobody_up)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema task asked task asked task asked task end "
+                           "release");
+    s.peer.request = HOSTILE_BLOCKS;
+    s.peer.window = 1; /* so that no callback has anything to ask for */
+    s.peer.cheap = true;
+    hostile_scene_make(&s);
+    inlet_of(&s)->patience_ms = 1; /* the end may meet such a request too */
+    hostile_scene_start(&s);
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "schema 0 1 2 3 complete");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AP28_a_request_that_waits_for_the_end_is_left_behind)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema task watch end release");
+    s.peer.request = HOSTILE_DAWDLES;
+    s.peer.window = 1;
+    s.peer.cheap = true;
+    hostile_scene_make(&s);
+    inlet_of(&s)->patience_ms = 1;
+    hostile_scene_start(&s);
+    hostile_scene_finish(&s);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    ck_assert_str_eq(s.story, "schema 0 complete");
+    ck_assert_str_eq(s.clauses, "AP-28");
+    atomic_store(&s.peer.faults, 0); /* so was asked for */
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* The guest's request is held at the gate while the peer ends. */
+START_TEST(TH10_the_end_waits_for_a_request_of_ours)
+{
+    struct hostile_scene s;
+
+    hostile_scene_open(&s, "schema task watch end free release");
+    s.peer.request = HOSTILE_DAWDLES;
+    s.peer.request_at = 2;
+    s.peer.window = 1;
+    s.peer.cheap = true;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    while (s.batches < 1)
+        hostile_scene_turn(&s);
+    hostile_producer_await_gate(&s.peer, 1);
+    for (int i = 0; i < 100; i++)
+        (void)sched_yield(); /* it has had its chance */
+    ck_assert_int_eq(atomic_load(&s.peer.played), 0);
+    hostile_producer_open_gate(&s.peer);
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "schema 0 complete");
+    ck_assert_str_eq(s.clauses, "");
+    hostile_scene_close(&s);
+}
+END_TEST
+
+/* ---- our own producers as peers ----------------------------------------- */
+
+/* A stream of ours drives the inlet of another. */
+struct own {
+    struct uva_runtime *runtime; /* of the one that drives */
+    struct fake_source *fake;
+    bool tasks; /* dear and fallible */
+    bool on_worker;
+    atomic_long *freed;
+};
+
+static int own_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                     struct uva_error *error)
+{
+    const struct own *own = ctx;
+    const struct uva_drive how = {.on_worker = own->on_worker};
+    struct ArrowArrayStream plain;
+    struct uva_blocking_source blocking = fake_source_how(own->fake);
+    struct uva_task_source tasks = fake_source_tasks(own->fake);
+    struct uva_stream *stream;
+    int code;
+
+    fake_source_plain(own->fake, &plain);
+    if (own->tasks)
+        stream = uva_stream_from_tasks(own->runtime, &tasks);
+    else
+        stream = uva_stream_from_blocking_cpu(own->runtime, &plain, &blocking);
+    code = uva_stream_drive(stream, handler, &how, error);
+    uva_stream_release(stream);
+    return code;
+}
+
+static void own_free(void *ctx)
+{
+    atomic_fetch_add(((struct own *)ctx)->freed, 1);
+}
+
+static bool outcome_is_there(void *ctx)
+{
+    return atomic_load(&((struct recording_outcome *)ctx)->done) != 0;
+}
+
+/* Bits of the loop tests. */
+enum {
+    OWN_TASKS = 1,
+    OWN_RUNTIME = 2,
+    OWN_WORKER = 4,
+    OWN_CHEAP = 8,
+    OWNS = 16
+};
+
+struct own_scene {
+    struct loop_rig rig;
+    struct uva_runtime *other; /* on a thread of its own; or NULL */
+    struct fake_source fake;
+    struct own own;
+    atomic_long freed;
+    struct recording_outcome outcome;
+};
+
+static void own_open(struct own_scene *s, int64_t batches, int way)
+{
+    memset(s, 0, sizeof(*s));
+    loop_rig_open(&s->rig);
+    if (way & OWN_RUNTIME)
+        ck_assert_int_eq(uva_runtime_open(NULL, NULL, &s->other, NULL), 0);
+    fake_source_init(&s->fake, batches);
+    s->own = (struct own){.runtime = s->other ? s->other : s->rig.runtime,
+                          .fake = &s->fake,
+                          .tasks = way & OWN_TASKS,
+                          .on_worker = way & OWN_WORKER,
+                          .freed = &s->freed};
+}
+
+static struct uva_stream *own_stream(struct own_scene *s, int way)
+{
+    const struct uva_async_source source = {.start = own_start,
+                                            .free_ctx = own_free,
+                                            .ctx = &s->own,
+                                            .window = {.batches = 5},
+                                            .cheap = way & OWN_CHEAP};
+
+    return uva_stream_from_async(s->rig.runtime, &source);
+}
+
+static void own_run(struct own_scene *s, struct uva_stream *stream)
+{
+    recording_outcome_start(&s->outcome, stream);
+    loop_rig_until(&s->rig, outcome_is_there, &s->outcome);
+}
+
+static void own_close(struct own_scene *s)
+{
+    loop_rig_close_runtime(&s->rig, UVA_FOREVER);
+    if (s->other != NULL)
+        ck_assert_int_eq(uva_runtime_join(s->other), 0);
+    hostile_await(&s->freed, 1);
+    while (atomic_load(&s->fake.freed) < 1 || atomic_load(&s->fake.live) != 0 ||
+           faulty_allocator_live_bytes(&s->rig.memory) > 0)
+        (void)sched_yield();
+    loop_rig_close(&s->rig);
+    fake_source_fini(&s->fake);
+}
+
+START_TEST(R41_our_own_producers_can_be_foreign_ones)
+{
+    struct own_scene s;
+
+    own_open(&s, 500, _i);
+    own_run(&s, own_stream(&s, _i));
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&s.outcome.rows), 1500);
+    own_close(&s);
+}
+END_TEST
+
+START_TEST(R41_their_errors_arrive)
+{
+    struct own_scene s;
+
+    own_open(&s, 500, _i);
+    s.fake.fail_at = 123;
+    own_run(&s, own_stream(&s, _i));
+    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
+    ck_assert_int_eq(s.outcome.code, EIO);
+    ck_assert_str_eq(s.outcome.message, "the disk is on fire");
+    ck_assert_int_eq(atomic_load(&s.outcome.rows), 369);
+    own_close(&s);
+}
+END_TEST
+
+START_TEST(R41_they_can_be_cancelled)
+{
+    struct own_scene s;
+    struct uva_stream *stream;
+
+    own_open(&s, 1 << 30, _i);
+    stream = own_stream(&s, _i);
+    ck_assert_int_eq(uva_stream_limit(stream, 77), 0);
+    own_run(&s, stream);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&s.outcome.rows), 231);
+    own_close(&s);
+}
+END_TEST
+
+/* ---- cancel at any time ------------------------------------------------- */
+
+static void *cancel_main(void *ctx)
+{
+    struct hostile_scene *s = ctx;
+
+    hostile_await(&s->peer.offered, 10);
+    uva_stream_cancel(s->stream, 0, "enough");
+    return NULL;
+}
+
+START_TEST(TH04_any_thread_may_cancel_at_any_time)
+{
+    struct hostile_scene s;
+    pthread_t other;
+
+    hostile_scene_open(&s, _i & 1 ? "thread schema task*100000 release"
+                                  : "schema task*100000 release");
+    s.peer.window = 1 + _i / 4;
+    s.peer.cheap = _i & 2;
+    hostile_scene_make(&s);
+    ck_assert_int_eq(pthread_create(&other, NULL, cancel_main, &s), 0);
+    hostile_scene_start(&s);
+    hostile_scene_finish(&s);
+    pthread_join(other, NULL);
+    ck_assert_ptr_nonnull(strstr(s.story, "cancelled"));
+    hostile_scene_close(&s);
+}
+END_TEST
+
+START_TEST(AP14_a_cancel_at_every_batch_is_followed_by_the_release)
+{
+    struct hostile_scene s;
+
+    for (int k = 0; k < 12; k++) {
+        hostile_scene_open(&s, _i & 1 ? "thread schema task*10 end release"
+                                      : "schema task*10 end release");
+        s.peer.window = 3;
+        s.peer.cheap = _i & 2;
+        s.stop_at = k;
+        hostile_scene_play(&s, false);
+        ck_assert_ptr_nonnull(
+            strstr(s.story, k < 10 ? "cancelled" : "complete"));
+        hostile_scene_close(&s);
+    }
+}
+END_TEST
+
+/* ---- peers at random ---------------------------------------------------- */
+
+static uint32_t rolled;
+
+static uint32_t roll(uint32_t sides)
+{
+    rolled = rolled * 1664525u + 1013904223u;
+    return (rolled >> 8) % sides;
+}
+
+static void roll_script(char *script, size_t size)
+{
+    static const char *const words[] = {
+        "schema",  "schema-none", "schema-dead", "schema-alone",  "push",
+        "push",    "push",        "push*7",      "broken",        "empty",
+        "crooked", "alien",       "hollow",      "tagged",        "smudged",
+        "end",     "error",       "error-0",     "error-smudged", "push*70"};
+    uint32_t n = roll(9);
+
+    (void)snprintf(script, size, "%s%s", roll(2) ? "thread " : "",
+                   roll(8) ? "schema" : "push");
+    for (; n > 0; n--) {
+        strcat(script, " ");
+        strcat(script, words[roll(sizeof(words) / sizeof(words[0]))]);
+    }
+    if (strstr(script, "thread") == NULL && roll(3) == 0)
+        strcat(script, " thread push");
+    strcat(script, roll(3) ? " end release" : " release");
+}
+
+START_TEST(no_peer_at_random_is_too_much)
+{
+    struct hostile_scene s;
+    char script[512];
+
+    rolled = (uint32_t)_i * 7919u + 1;
+    for (int k = 0; k < 60; k++) {
+        roll_script(script, sizeof(script));
+        hostile_scene_open(&s, script);
+        s.peer.window = (int32_t)roll(5);
+        s.peer.cheap = roll(2);
+        s.peer.request = roll(4) ? HOSTILE_COUNTS : HOSTILE_IGNORES;
+        if (memcmp(script, "thread", 6) != 0 && roll(6) == 0)
+            s.peer.start_code = EIO; /* a handler not called yet is ours */
+        s.stop_at = roll(3) ? -1 : (int64_t)roll(4);
+        hostile_scene_play(&s, roll(2));
+        ck_assert_msg(s.done, "%s", script);
+        hostile_scene_close(&s);
+    }
+}
+END_TEST
+
+/* ---- threads that are not to be had ------------------------------------- */
+
+static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                 struct uva_error *error)
+{
+    (void)ctx;
+    (void)handler;
+    (void)error;
+    ck_abort_msg("must not be started");
+    return 0;
+}
+
+START_TEST(R04_without_a_thread_the_stream_fails_when_it_is_made)
+{
+    const struct uva_async_source source = {.start = never};
+    struct uva_stream *stream;
+    struct loop_rig rig;
+
+    loop_rig_open(&rig);
+    rig_threads_run_out(true);
+    stream = uva_stream_from_async(rig.runtime, &source);
+    rig_threads_run_out(false);
+    ck_assert_int_eq(uva_stream_status(stream, NULL), EAGAIN);
+    uva_stream_release(stream);
+    loop_rig_close(&rig);
+}
+END_TEST
+
+static Suite *from_async_threads_suite(void)
+{
+    Suite *suite = suite_create("from_async_threads");
+    TCase *meet = tcase_create("meet"), *own = tcase_create("own"),
+          *chance = tcase_create("chance");
+
+    tcase_add_test(meet, G13_tasks_held_by_others_are_extracted_inside_release);
+    tcase_add_test(meet, G13_tasks_still_queued_are_extracted_inside_release);
+    tcase_add_test(meet, ER12_a_failure_inside_release_is_told_to_who_extracts);
+    tcase_add_loop_test(
+        meet, G16_tasks_nobody_extracts_are_spent_when_the_stream_is_dropped, 0,
+        2);
+    tcase_add_test(meet, R31_release_waits_for_an_extraction_that_runs);
+    tcase_add_test(meet, R31_an_extraction_waits_for_release);
+    tcase_add_test(meet, AT21_a_discard_leaves_it_to_release);
+    tcase_add_loop_test(
+        meet, AT23_an_extraction_may_end_the_stream_on_its_own_stack, 0, 2);
+    tcase_add_test(meet,
+                   Q15_a_request_that_waits_for_a_callback_holds_nobody_up);
+    tcase_add_test(meet, AP28_a_request_that_waits_for_the_end_is_left_behind);
+    tcase_add_test(meet, TH10_the_end_waits_for_a_request_of_ours);
+    tcase_add_test(meet, R04_without_a_thread_the_stream_fails_when_it_is_made);
+    tcase_add_loop_test(own, R41_our_own_producers_can_be_foreign_ones, 0,
+                        OWNS);
+    tcase_add_loop_test(own, R41_their_errors_arrive, 0, OWNS);
+    tcase_add_loop_test(own, R41_they_can_be_cancelled, 0, OWNS);
+    tcase_add_loop_test(chance, TH04_any_thread_may_cancel_at_any_time, 0, 16);
+    tcase_add_loop_test(
+        chance, AP14_a_cancel_at_every_batch_is_followed_by_the_release, 0, 4);
+    tcase_add_loop_test(chance, no_peer_at_random_is_too_much, 0, 16);
+    suite_add_tcase(suite, meet);
+    suite_add_tcase(suite, own);
+    suite_add_tcase(suite, chance);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(from_async_threads_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How reading through uva_stream_to_blocking() is stopped, where it may not be
+ * done, and that all is given back, whoever lets go first. What is read is in
+ * test_to_blocking.c. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/blocking_scene.h"
+#include "support/loop_rig.h"
+#include "uvarrow/arrow.h"
+
+/* Reads one batch and checks how that fails. */
+static void says(struct ArrowArrayStream *stream, int code, const char *text)
+{
+    int got;
+
+    ck_assert_int_eq(blocking_scene_read(stream, 0, 1, &got), 0);
+    ck_assert_int_eq(got, code);
+    ck_assert_str_eq(stream->get_last_error(stream), text);
+}
+
+/* ---- cancel ------------------------------------------------------------- */
+
+START_TEST(a_cancel_reaches_a_reader_that_waits)
+{
+    struct blocking_scene scene;
+    struct blocking_reader reader;
+
+    blocking_scene_open(&scene, NULL, 9);
+    scene.fake.gate_at = 3;
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    blocking_reader_start(&reader, &scene.out);
+    fake_source_await(&scene.fake);
+    blocking_scene_await_sleeper(&scene.out);
+    uva_stream_cancel(scene.stream, EDQUOT, "that was enough");
+    blocking_reader_join(&reader);
+    ck_assert_int_le(reader.batches, 3);
+    ck_assert_int_eq(reader.code, EDQUOT);
+    ck_assert_str_eq(reader.text, "that was enough");
+    says(&scene.out, EDQUOT, "that was enough");
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* The schema, which the stream keeps, is one of what is live. */
+START_TEST(a_cancel_discards_the_batches_that_wait)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 99);
+    if (_i == 0)
+        blocking_scene_plain(&scene);
+    else
+        blocking_scene_tasks(&scene);
+    blocking_scene_start(&scene, 4);
+    blocking_scene_await(&scene.fake.given, 4);
+    uva_stream_cancel(scene.stream, 0, NULL);
+    blocking_scene_await(&scene.fake.live, 1);
+    says(&scene.out, ECANCELED, "cancelled");
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* Everything has been told to the outlet, but not to the reader. */
+START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 2);
+    if (_i == 0)
+        blocking_scene_plain(&scene);
+    else
+        blocking_scene_tasks(&scene);
+    blocking_scene_start(&scene, 64);
+    blocking_scene_await_news(&scene.out, UVA__NEWS_END);
+    uva_stream_cancel(scene.stream, 0, "not any more");
+    blocking_scene_await(&scene.fake.live, 1);
+    says(&scene.out, ECANCELED, "not any more");
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+static void hold_loop(void *ctx)
+{
+    while (sem_wait(ctx) != 0)
+        ;
+}
+
+/* Before the loop has seen that it does. */
+START_TEST(a_cancel_does_not_count_once_the_reader_knows_the_end)
+{
+    struct blocking_scene scene;
+    sem_t go_on;
+
+    (void)sem_init(&go_on, 0, 0);
+    blocking_scene_open(&scene, NULL, 2);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 64);
+    blocking_scene_await_news(&scene.out, UVA__NEWS_RELEASED);
+    ck_assert_int_eq(uva_runtime_post(scene.runtime, hold_loop, &go_on), 0);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 2);
+    uva_stream_cancel(scene.stream, EIO, "too late");
+    (void)sem_post(&go_on);
+    blocking_scene_end_runtime(&scene);
+    ck_assert_int_eq(uva_stream_status(scene.stream, NULL), 0);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+struct late {
+    sem_t open;
+    struct blocking_scene *scene; /* borrows */
+};
+
+static int late_open(void *ctx, struct ArrowArrayStream *out,
+                     struct uva_error *error)
+{
+    struct late *late = ctx;
+
+    (void)error;
+    while (sem_wait(&late->open) != 0)
+        ;
+    fake_source_plain(&late->scene->fake, out);
+    late->scene->sources++; /* unless the cancel came before this call */
+    return 0;
+}
+
+static void late_interrupt(void *ctx)
+{
+    (void)sem_post(&((struct late *)ctx)->open);
+}
+
+static void late_free(void *ctx)
+{
+    atomic_fetch_add(&((struct late *)ctx)->scene->fake.freed, 1);
+}
+
+static void *schema_run(void *ctx)
+{
+    struct ArrowArrayStream *stream = ctx;
+    struct ArrowSchema schema;
+
+    ck_assert_int_eq(stream->get_schema(stream, &schema), EXDEV);
+    ck_assert(schema.release == NULL);
+    return NULL;
+}
+
+START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
+{
+    struct blocking_scene scene;
+    struct late late = {.scene = &scene};
+    const struct uva_blocking_source how = {.open = late_open,
+                                            .interrupt = late_interrupt,
+                                            .free_ctx = late_free,
+                                            .ctx = &late};
+    pthread_t thread;
+
+    (void)sem_init(&late.open, 0, 0);
+    blocking_scene_open(&scene, NULL, 9);
+    scene.stream = uva_stream_from_blocking_cpu(scene.runtime, NULL, &how);
+    blocking_scene_start(&scene, 4);
+    (void)pthread_create(&thread, NULL, schema_run, &scene.out);
+    blocking_scene_await_sleeper(&scene.out);
+    uva_stream_cancel(scene.stream, EXDEV, "no");
+    (void)pthread_join(thread, NULL);
+    says(&scene.out, EXDEV, "no");
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_stream_that_was_dropped_gives_nothing_more)
+{
+    struct blocking_scene scene;
+    int code;
+
+    blocking_scene_open(&scene, NULL, 99);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    uva_stream_drop(uva_stream_acquire(scene.stream));
+    ck_assert_int_le(blocking_scene_read(&scene.out, 0, 99, &code), 4);
+    ck_assert_int_eq(code, ECANCELED);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* ---- letting go --------------------------------------------------------- */
+
+START_TEST(letting_go_unread_discards_and_stops_the_source)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 99);
+    if (_i == 0)
+        blocking_scene_plain(&scene);
+    else
+        blocking_scene_tasks(&scene);
+    blocking_scene_start(&scene, 4);
+    blocking_scene_await(&scene.fake.given, 4);
+    scene.out.release(&scene.out);
+    blocking_scene_await(&scene.fake.freed, 1);
+    ck_assert_int_eq(atomic_load(&scene.fake.given), 4);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(letting_go_at_once_is_fine)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 99);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    scene.out.release(&scene.out);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(letting_go_does_not_wait_for_the_source)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 99);
+    scene.fake.gate_at = 2;
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    fake_source_await(&scene.fake);
+    scene.out.release(&scene.out); /* which interrupts it */
+    blocking_scene_await(&scene.fake.freed, 1);
+    ck_assert_int_eq(atomic_load(&scene.fake.interrupts), 1);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+static void let_go(void *ctx)
+{
+    struct ArrowArrayStream *stream = ctx;
+
+    stream->release(stream);
+    ck_assert(stream->release == NULL);
+}
+
+START_TEST(letting_go_on_the_loop_thread_is_fine)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 99);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
+    ck_assert_int_eq(uva_runtime_post(scene.runtime, let_go, &scene.out), 0);
+    blocking_scene_await(&scene.fake.freed, 1);
+    scene.out.release = NULL; /* seen through the source's release */
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+START_TEST(the_reader_outlives_the_holder_of_the_stream)
+{
+    struct blocking_scene scene;
+
+    blocking_scene_open(&scene, NULL, 9);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    uva_stream_release(scene.stream);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
+    scene.out.release(&scene.out);
+    scene.stream = uva_stream_from_arrays(NULL, NULL, NULL, 0); /* any */
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* ---- close -------------------------------------------------------------- */
+
+START_TEST(a_close_reaches_a_reader_that_waits)
+{
+    struct blocking_scene scene;
+    struct blocking_reader reader;
+
+    blocking_scene_open(&scene, NULL, 9);
+    scene.fake.gate_at = 0;
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    blocking_reader_start(&reader, &scene.out);
+    blocking_scene_await_sleeper(&scene.out);
+    blocking_scene_end_runtime(&scene);
+    blocking_reader_join(&reader);
+    ck_assert_int_eq(reader.code, ECANCELED);
+    ck_assert_str_eq(reader.text, "the runtime was closed");
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* The first stream's reader is the second one's worker, which holds nothing up.
+ */
+START_TEST(a_close_ends_streams_that_are_chained)
+{
+    struct blocking_scene scene;
+    struct blocking_reader reader;
+    struct ArrowArrayStream out;
+
+    blocking_scene_open(&scene, NULL, 9);
+    scene.fake.gate_at = 3;
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    struct uva_stream *second =
+        uva_stream_from_blocking_cpu(scene.runtime, &scene.out, NULL);
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
+    blocking_reader_start(&reader, &out);
+    fake_source_await(&scene.fake);
+    blocking_scene_await_sleeper(&out);
+    blocking_scene_end_runtime(&scene);
+    blocking_reader_join(&reader);
+    ck_assert_int_eq(reader.code, ECANCELED);
+    out.release(&out);
+    uva_stream_release(second);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* A new thread may get the number that the loop's had. */
+START_TEST(a_runtime_that_has_gone_is_told_by_every_call)
+{
+    struct blocking_scene scene;
+    struct blocking_reader reader;
+    struct ArrowSchema schema;
+
+    blocking_scene_open(&scene, NULL, 99);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
+    blocking_scene_end_runtime(&scene);
+    for (int i = 0; i < 4; i++) {
+        blocking_reader_start(&reader, &scene.out);
+        blocking_reader_join(&reader);
+        ck_assert_int_eq(reader.batches, 0);
+        ck_assert_int_eq(reader.code, ECANCELED);
+        ck_assert_str_eq(reader.text, "the runtime was closed");
+    }
+    ck_assert_int_eq(scene.out.get_schema(&scene.out, &schema), 0);
+    uva_schema_release(&schema);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+static void *join_run(void *ctx)
+{
+    ck_assert_int_eq(uva_runtime_join(ctx), 0);
+    return NULL;
+}
+
+START_TEST(a_join_lets_the_reader_finish)
+{
+    struct blocking_scene scene;
+    pthread_t thread;
+
+    blocking_scene_open(&scene, NULL, 5);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 64);
+    (void)pthread_create(&thread, NULL, join_run, scene.runtime);
+    while (!uva__hub_is_closing(scene.stream->hub))
+        (void)sched_yield();
+    blocking_scene_await(&scene.fake.given, 5);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 5);
+    (void)pthread_join(thread, NULL);
+    scene.runtime = NULL;
+    ck_assert_int_eq(uva_stream_status(scene.stream, NULL), 0);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* ---- where nobody may wait ---------------------------------------------- */
+
+struct visit {
+    struct ArrowArrayStream *stream; /* borrows */
+    int next;                        /* what get_next said */
+    int schema;                      /* what get_schema said */
+    bool explained;                  /* get_last_error did */
+    sem_t over;
+};
+
+static void visit_run(void *ctx)
+{
+    struct visit *visit = ctx;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+
+    memset(&array, 0xA5, sizeof(array));
+    visit->schema = visit->stream->get_schema(visit->stream, &schema);
+    uva_schema_release(&schema);
+    visit->next = visit->stream->get_next(visit->stream, &array);
+    ck_assert(array.release == NULL);
+    visit->explained = visit->stream->get_last_error(visit->stream) != NULL;
+    (void)sem_post(&visit->over);
+}
+
+static struct visit visit_of(struct ArrowArrayStream *stream)
+{
+    struct visit visit = {.stream = stream, .next = -1, .schema = -1};
+
+    (void)sem_init(&visit.over, 0, 0);
+    return visit;
+}
+
+static void visit_await(struct visit *visit)
+{
+    while (sem_wait(&visit->over) != 0)
+        ;
+}
+
+static bool knows_schema(void *ctx)
+{
+    return uva_stream_get_info(ctx) != NULL;
+}
+
+START_TEST(the_loop_thread_may_not_wait)
+{
+    struct fake_source fake;
+    struct loop_rig rig;
+    struct ArrowArrayStream source, out;
+
+    loop_rig_open(&rig);
+    fake_source_init(&fake, 3);
+    fake_source_plain(&fake, &source);
+    struct uva_stream *stream =
+        uva_stream_from_blocking_cpu(rig.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
+    struct visit visit = visit_of(&out);
+    visit_run(&visit); /* this thread is the loop's, in a turn or not */
+    ck_assert_int_eq(visit.schema, EDEADLK);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    ck_assert(visit.explained);
+    loop_rig_until(&rig, knows_schema, stream);
+    visit_run(&visit);
+    ck_assert_int_eq(visit.schema, 0);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    loop_rig_call(&rig, visit_run, &visit);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    visit.next = 0;
+    ck_assert_int_eq(uva_runtime_post(rig.runtime, visit_run, &visit), 0);
+    loop_rig_settle(&rig);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    out.release(&out);
+    uva_stream_release(stream);
+    loop_rig_close_runtime(&rig, 0);
+    while (faulty_allocator_live(&rig.memory) != 0)
+        (void)sched_yield();
+    loop_rig_close(&rig);
+    fake_source_fini(&fake);
+}
+END_TEST
+
+START_TEST(a_thread_inside_another_runtimes_turn_may_not_wait)
+{
+    struct blocking_scene scene;
+    struct uva_runtime *other;
+
+    blocking_scene_open(&scene, NULL, 9);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &other, NULL), 0);
+    struct visit visit = visit_of(&scene.out);
+    ck_assert_int_eq(uva_runtime_post(other, visit_run, &visit), 0);
+    visit_await(&visit);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+static int map_visit(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)error;
+    visit_run(ctx);
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_compute_worker_may_not_wait)
+{
+    struct blocking_scene scene;
+    struct ArrowDeviceArray array;
+    struct ArrowSchema schema;
+    struct ArrowArrayStream out;
+
+    blocking_scene_open(&scene, NULL, 9);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    struct visit visit = visit_of(&scene.out);
+    const struct uva_map map = {.batch = map_visit, .ctx = &visit};
+    fake_source_schema(&scene.fake, &schema);
+    fake_source_batch(&scene.fake, 0, &array);
+    struct uva_stream *second =
+        uva_stream_from_arrays(scene.runtime, &schema, &array, 1);
+    (void)uva_stream_map(second, &map);
+    (void)uva_stream_parallel(second, &(struct uva_parallel){.workers = 1});
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
+    ck_assert_int_eq(blocking_scene_read(&out, 0, 99, NULL), 1);
+    ck_assert_int_eq(visit.next, EDEADLK);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
+    out.release(&out);
+    uva_stream_release(second);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* What the child finds, as bits of its exit status. */
+static int child_run(struct ArrowArrayStream *stream)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    int wrong = 0;
+
+    if (stream->get_next(stream, &array) != EPERM || array.release != NULL)
+        wrong |= 1;
+    if (stream->get_last_error(stream) == NULL)
+        wrong |= 2;
+    if (stream->get_schema(stream, &schema) != EPERM)
+        wrong |= 4;
+    stream->release(stream);
+    return stream->release == NULL ? wrong : wrong | 8;
+}
+
+START_TEST(a_forked_child_may_only_let_go)
+{
+    struct blocking_scene scene;
+    int status;
+
+    blocking_scene_open(&scene, NULL, 9);
+    blocking_scene_plain(&scene);
+    blocking_scene_start(&scene, 4);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(child_run(&scene.out));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_int_eq(blocking_scene_read(&scene.out, 1, 99, NULL), 8);
+    blocking_scene_close(&scene);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+enum { SWEPT_BATCHES = 70 };
+
+/* The whole life of a stream while one allocation fails. Returns whether one
+ * was asked for that could. */
+static bool sweep_step(long n, bool of_tasks)
+{
+    const struct uva_window window = {.batches = 4};
+    struct blocking_scene scene;
+    struct uva_error error = {0};
+    int64_t batches = 0;
+    int code;
+
+    blocking_scene_open(&scene, NULL, SWEPT_BATCHES);
+    atomic_store(&scene.memory.fail_at,
+                 faulty_allocator_asked(&scene.memory) + n);
+    if (of_tasks)
+        blocking_scene_tasks(&scene);
+    else
+        blocking_scene_plain(&scene);
+    code =
+        uva_stream_to_blocking_cpu(scene.stream, &window, &scene.out, &error);
+    if (code == 0)
+        batches = blocking_scene_read(&scene.out, 0, 99, &code);
+    else
+        ck_assert_str_ne(error.message, "");
+    const bool failed = faulty_allocator_has_failed(&scene.memory);
+    if (code == 0)
+        ck_assert_int_eq(batches, SWEPT_BATCHES);
+    else
+        ck_assert(failed && code == ENOMEM);
+    blocking_scene_close(&scene);
+    return failed;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    long n = 1;
+
+    while (sweep_step(n, _i == 1))
+        n++;
+    ck_assert_int_gt(n, 5);
+}
+END_TEST
+
+/* ---- races -------------------------------------------------------------- */
+
+enum { RACES = 300 };
+
+struct racer {
+    struct blocking_scene *scene; /* borrows */
+    sem_t begin;
+    pthread_t thread;
+};
+
+static void *racer_cancel(void *ctx)
+{
+    struct racer *racer = ctx;
+
+    while (sem_wait(&racer->begin) != 0)
+        ;
+    uva_stream_cancel(racer->scene->stream, EXDEV, "raced");
+    return NULL;
+}
+
+static void *racer_close(void *ctx)
+{
+    struct racer *racer = ctx;
+
+    while (sem_wait(&racer->begin) != 0)
+        ;
+    (void)uva_runtime_close(racer->scene->runtime, 0, NULL, NULL);
+    return NULL;
+}
+
+/* The reader lets go after `n` batches, unless it is stopped before. */
+static void race(int n, void *(*run)(void *ctx))
+{
+    struct blocking_scene scene;
+    struct racer racer = {.scene = &scene};
+    int code;
+
+    (void)sem_init(&racer.begin, 0, 0);
+    blocking_scene_open(&scene, NULL, 40);
+    if (n % 2 == 0)
+        blocking_scene_plain(&scene);
+    else
+        blocking_scene_tasks(&scene);
+    (void)pthread_create(&racer.thread, NULL, run, &racer);
+    blocking_scene_start(&scene, 1 + n % 7);
+    (void)sem_post(&racer.begin);
+    (void)blocking_scene_read(&scene.out, 0, n % 45, &code);
+    ck_assert(code == 0 || code == EXDEV || code == ECANCELED);
+    if (n % 3 != 0)
+        scene.out.release(&scene.out);
+    (void)pthread_join(racer.thread, NULL);
+    blocking_scene_close(&scene);
+}
+
+START_TEST(reading_letting_go_and_cancelling_may_race)
+{
+    for (int i = 0; i < RACES; i++)
+        race(i, racer_cancel);
+}
+END_TEST
+
+START_TEST(reading_letting_go_and_closing_may_race)
+{
+    for (int i = 0; i < RACES; i++)
+        race(i, racer_close);
+}
+END_TEST
+
+static void add_stops(Suite *suite)
+{
+    TCase *cancel = tcase_create("cancel");
+
+    tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits);
+    tcase_add_loop_test(cancel, a_cancel_discards_the_batches_that_wait, 0, 2);
+    tcase_add_loop_test(cancel, a_cancel_counts_until_the_reader_knows_the_end,
+                        0, 2);
+    tcase_add_test(cancel,
+                   a_cancel_does_not_count_once_the_reader_knows_the_end);
+    tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits_for_the_schema);
+    tcase_add_test(cancel, a_stream_that_was_dropped_gives_nothing_more);
+    suite_add_tcase(suite, cancel);
+
+    TCase *letting_go = tcase_create("letting go");
+    tcase_add_loop_test(letting_go,
+                        letting_go_unread_discards_and_stops_the_source, 0, 2);
+    tcase_add_test(letting_go, letting_go_at_once_is_fine);
+    tcase_add_test(letting_go, letting_go_does_not_wait_for_the_source);
+    tcase_add_test(letting_go, letting_go_on_the_loop_thread_is_fine);
+    tcase_add_test(letting_go, the_reader_outlives_the_holder_of_the_stream);
+    suite_add_tcase(suite, letting_go);
+
+    TCase *close = tcase_create("close");
+    tcase_add_test(close, a_close_reaches_a_reader_that_waits);
+    tcase_add_test(close, a_close_ends_streams_that_are_chained);
+    tcase_add_test(close, a_runtime_that_has_gone_is_told_by_every_call);
+    tcase_add_test(close, a_join_lets_the_reader_finish);
+    suite_add_tcase(suite, close);
+}
+
+static void add_others(Suite *suite)
+{
+    TCase *threads = tcase_create("threads");
+
+    tcase_add_test(threads, the_loop_thread_may_not_wait);
+    tcase_add_test(threads, a_thread_inside_another_runtimes_turn_may_not_wait);
+    tcase_add_test(threads, a_compute_worker_may_not_wait);
+    tcase_add_test(threads, a_forked_child_may_only_let_go);
+    suite_add_tcase(suite, threads);
+
+    TCase *memory = tcase_create("memory");
+    tcase_add_loop_test(memory, every_allocation_may_fail, 0, 2);
+    suite_add_tcase(suite, memory);
+
+    TCase *races = tcase_create("races");
+    tcase_add_test(races, reading_letting_go_and_cancelling_may_race);
+    tcase_add_test(races, reading_letting_go_and_closing_may_race);
+    suite_add_tcase(suite, races);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("to_blocking_life");
+
+    add_stops(suite);
+    add_others(suite);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

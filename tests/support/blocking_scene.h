@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fake source read through uva_stream_to_blocking_cpu(), on a runtime with a
+ * thread of its own, so that the test's thread may wait; and threads that read.
+ * At the end it does the books: each thing put in was given back once. */
+#ifndef UVA_SUPPORT_BLOCKING_SCENE_H
+#define UVA_SUPPORT_BLOCKING_SCENE_H
+
+#include <pthread.h>
+
+#include "adapters/outlet.h"
+#include "support/fake_source.h"
+#include "support/faulty_allocator.h"
+#include "uvarrow/uvarrow.h"
+
+/* ---- a runtime with a thread of its own --------------------------------- */
+
+struct blocking_scene {
+    struct uva_runtime *runtime;    /* NULL once it is gone */
+    struct faulty_allocator memory; /* of the runtime */
+    struct fake_source fake;        /* the source */
+    int sources;                    /* how often it was given away */
+    struct uva_stream *stream;      /* or NULL */
+    struct ArrowArrayStream out;    /* given out by it; or released */
+};
+
+/* Opens the runtime (`workers` may be NULL: its own), and prepares a source of
+ * so many batches. */
+void blocking_scene_open(struct blocking_scene *scene,
+                         struct uva_workers *workers, int64_t batches);
+
+/* Makes the stream of the source, plain or of tasks, which reads one batch
+ * ahead of what is asked for. */
+void blocking_scene_plain(struct blocking_scene *scene);
+void blocking_scene_tasks(struct blocking_scene *scene);
+
+/* Gives the stream out, with a window of so many batches. */
+void blocking_scene_start(struct blocking_scene *scene, int32_t window);
+
+/* Closes the runtime and waits until it is gone. The rest stays. */
+void blocking_scene_end_runtime(struct blocking_scene *scene);
+
+/* Lets go of the streams, lets them end, and checks. */
+void blocking_scene_close(struct blocking_scene *scene);
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Reads at most `most` batches, checks that they are those of a fake source
+ * from `first` on, and returns how many there were. `code` (may be NULL: must
+ * be 0) is what the last call said. */
+int64_t blocking_scene_read(struct ArrowArrayStream *stream, int64_t first,
+                            int64_t most, int *code);
+
+/* A thread that reads to the end. */
+struct blocking_reader {
+    struct ArrowArrayStream *stream; /* borrows */
+    pthread_t thread;
+    int64_t batches; /* how many there were */
+    int code;        /* how it ended */
+    char text[128];  /* and why */
+};
+
+void blocking_reader_start(struct blocking_reader *reader,
+                           struct ArrowArrayStream *stream);
+void blocking_reader_join(struct blocking_reader *reader);
+
+/* The outlet behind `stream`, which to_blocking_cpu gave; waits until a thread
+ * sleeps in it; until the loop has said one of `news` (enum uva__outlet_news).
+ */
+struct uva__outlet *
+blocking_scene_outlet(const struct ArrowArrayStream *stream);
+void blocking_scene_await_sleeper(const struct ArrowArrayStream *stream);
+void blocking_scene_await_news(const struct ArrowArrayStream *stream,
+                               uint64_t news);
+
+/* Waits until `count` is `value`. */
+void blocking_scene_await(atomic_long *count, long value);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's log is where broken rules are named, so it is listened to. */
+#include "support/hostile_scene.h"
+
+#include <check.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "uv/loop.h"
+#include "uvarrow/arrow.h"
+
+static void append(char *text, size_t size, const char *word)
+{
+    size_t used = strlen(text);
+
+    ck_assert_uint_lt(used + strlen(word) + 2, size);
+    (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", word);
+}
+
+static void tell(struct hostile_scene *s, const char *word)
+{
+    append(s->story, sizeof(s->story), word);
+}
+
+/* "key=value" of the first pair. */
+static void keep_tag(char *to, size_t size, const char *block)
+{
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+
+    to[0] = '\0';
+    if (uva_metadata_next(block, &at, &pair) == 0)
+        (void)snprintf(to, size, "%.*s=%.*s", (int)pair.key.size, pair.key.data,
+                       (int)pair.value.size, pair.value.data);
+}
+
+static void on_log(void *ctx, const struct uva_log_record *record)
+{
+    struct hostile_scene *s = ctx;
+
+    if (record->clause == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (strlen(s->clauses) + 32 < sizeof(s->clauses))
+        append(s->clauses, sizeof(s->clauses), record->clause);
+    pthread_mutex_unlock(&s->lock);
+    atomic_fetch_add(&s->clause_count, 1);
+}
+
+/* ---- the consumer ------------------------------------------------------- */
+
+static int on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct hostile_scene *s = ctx;
+
+    tell(s, "schema");
+    keep_tag(s->about, sizeof(s->about), info->metadata);
+    s->kind = info->device_type;
+    return 0;
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct hostile_scene *s = ctx;
+    const int64_t *values = batch->data.array.children[0]->buffers[1];
+    char word[32];
+
+    if (s->appetite == 0)
+        return EAGAIN;
+    s->appetite -= s->appetite > 0;
+    (void)snprintf(word, sizeof(word), "%lld", (long long)(values[0] / 10));
+    if (s->batches < 64)
+        tell(s, word);
+    keep_tag(s->tag, sizeof(s->tag), batch->metadata);
+    return s->batches++ == s->stop_at ? ECANCELED : 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    static const char *const ends[] = {"complete", "failed", "cancelled",
+                                       "rejected"};
+    struct hostile_scene *s = ctx;
+
+    ck_assert(!s->done);
+    s->done = true;
+    tell(s, ends[outcome->end]);
+    if (outcome->end == UVA_END_FAILED)
+        tell(s, uva_error_name(outcome->error.code));
+    if (outcome->end == UVA_END_FAILED)
+        keep_tag(s->tag, sizeof(s->tag), outcome->metadata);
+    (void)snprintf(s->message, sizeof(s->message), "%s",
+                   outcome->error.message);
+}
+
+/* ---- the scene ---------------------------------------------------------- */
+
+void hostile_scene_open(struct hostile_scene *s, const char *script)
+{
+    const struct uva_log log = {on_log, s, UVA_LOG_WARN};
+
+    memset(s, 0, sizeof(*s));
+    s->stop_at = s->appetite = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    loop_rig_open(&s->rig);
+    uva__loop_hub(s->rig.runtime)->log = log;
+    hostile_producer_init(&s->peer, script);
+}
+
+void hostile_scene_make(struct hostile_scene *s)
+{
+    const struct uva_async_source source = hostile_producer_source(&s->peer);
+
+    s->stream = uva_stream_from_async(s->rig.runtime, &source);
+}
+
+void hostile_scene_start(struct hostile_scene *s)
+{
+    const struct uva_consumer consumer = {.on_schema = on_schema,
+                                          .on_batch = on_batch,
+                                          .on_done = on_done,
+                                          .ctx = s};
+    struct uva_error error = {0};
+    int code = uva_stream_status(s->stream, &error);
+
+    if (code == 0)
+        code = uva_stream_for_each(s->stream, &consumer, &error);
+    s->done = code != 0;
+    ck_assert_msg(code == 0 || faulty_allocator_has_failed(&s->rig.memory),
+                  "%d %s", code, error.message);
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct hostile_scene *)ctx)->done;
+}
+
+void hostile_scene_finish(struct hostile_scene *s)
+{
+    loop_rig_until(&s->rig, is_done, s);
+}
+
+void hostile_scene_turn(struct hostile_scene *s)
+{
+    (void)uv_run(&s->rig.loop, UV_RUN_NOWAIT);
+}
+
+void hostile_await(atomic_long *word, long n)
+{
+    while (atomic_load(word) < n)
+        (void)sched_yield();
+}
+
+void hostile_scene_await(struct hostile_scene *s, atomic_long *word, long n)
+{
+    while (atomic_load(word) < n) {
+        hostile_scene_turn(s);
+        (void)sched_yield();
+    }
+}
+
+void hostile_scene_play(struct hostile_scene *s, bool blind)
+{
+    hostile_scene_make(s);
+    hostile_scene_start(s);
+    if (blind) {
+        hostile_scene_turn(s); /* the stream begins, and start with it */
+        hostile_await(&s->peer.played, 1);
+    }
+    hostile_scene_finish(s);
+}
+
+void hostile_scene_close(struct hostile_scene *s)
+{
+    uva_stream_release(s->stream);
+    if (s->rig.runtime != NULL)
+        loop_rig_close_runtime(&s->rig, 0);
+    hostile_await(&s->peer.freed, 1);
+    hostile_producer_fini(&s->peer);
+    while (faulty_allocator_live_bytes(&s->rig.memory) > 0)
+        (void)sched_yield();
+    loop_rig_close(&s->rig);
+    pthread_mutex_destroy(&s->lock);
+}
