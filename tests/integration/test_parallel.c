@@ -28,6 +28,7 @@ struct scene {
     /* the consumer, on the loop */
     int64_t batches, rows, sum, last;
     bool in_order;
+    int64_t pass_at; /* frees the batch that is held; negative: never */
     int64_t stop_at; /* on_batch says ECANCELED there; negative: never */
     bool done;
     struct uva_outcome outcome;
@@ -41,6 +42,7 @@ static void scene_open(struct scene *s, int64_t batches)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->hold_at = s->free_at = s->map_fails_at = s->stop_at = -1;
+    s->pass_at = -1;
     s->last = -1;
     s->in_order = true;
 }
@@ -117,6 +119,8 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     s->batches++;
     s->rows += batch->data.array.length;
     s->sum += values[0];
+    if (batch->ordinal == s->pass_at)
+        scene_pass(s);
     return batch->ordinal == s->stop_at ? ECANCELED : 0;
 }
 
@@ -190,7 +194,7 @@ START_TEST(unordered_batches_come_as_they_finish)
 
     scene_open(&s, 500);
     s.hold_at = 3;
-    s.free_at = 20;
+    s.pass_at = 20; /* held until that one has been delivered */
     scene_tasks(&s);
     uva_stream_parallel(
         s.stream, &(struct uva_parallel){.workers = 2, .unordered = true});
