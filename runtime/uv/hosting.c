@@ -187,6 +187,8 @@ static enum uva__hosting hosting_of(uv_loop_t *loop,
     return o->post != NULL ? UVA__HOSTED_BY_POSTS : UVA__HOSTED_BY_TURNS;
 }
 
+static void shell_gone(struct uva_runtime *rt);
+
 static int shell_new(uv_loop_t *loop, const struct uva_runtime_options *o,
                      struct uva__hub *hub, struct uva_runtime **out)
 {
@@ -195,6 +197,7 @@ static int shell_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     if (rt == NULL)
         return ENOMEM;
     rt->hub = hub;
+    rt->gone = shell_gone;
     rt->clock_fd = rt->leave_fd = -1;
     rt->hosting = hosting_of(loop, o);
     rt->post = o->post;
@@ -321,7 +324,7 @@ static void watcher_end(struct uva_runtime *rt)
     (void)pthread_join(rt->watcher, NULL);
 }
 
-void uva__loop_gone(struct uva_runtime *rt)
+static void shell_gone(struct uva_runtime *rt)
 {
     uva_closed_fn *fn = rt->wish.fn;
     void *ctx = rt->wish.ctx;
@@ -392,11 +395,6 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
 }
 
 /* ---- everything else ---------------------------------------------------- */
-
-struct uva__hub *uva__loop_hub(struct uva_runtime *runtime)
-{
-    return runtime != NULL ? runtime->hub : NULL;
-}
 
 bool uva_runtime_on_loop(const struct uva_runtime *runtime)
 {

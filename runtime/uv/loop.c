@@ -408,7 +408,7 @@ int uva__loop_attach(struct uva_runtime *rt)
 static void closed_one(struct uva_runtime *rt)
 {
     if (--rt->handles == 0)
-        uva__loop_gone(rt);
+        rt->gone(rt);
 }
 
 static void closed_wake(uv_handle_t *handle)

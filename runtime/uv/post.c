@@ -96,3 +96,8 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     uva__hub_count_threads(runtime->hub, &out->threads_compute,
                            &out->threads_blocking);
 }
+
+struct uva__hub *uva__loop_hub(struct uva_runtime *runtime)
+{
+    return runtime != NULL ? runtime->hub : NULL;
+}

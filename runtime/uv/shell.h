@@ -47,7 +47,8 @@ struct uva_runtime {
     uv_check_t check; /* goes on with such a turn */
     uv_poll_t clock;  /* hosted by turns: on the timerfd */
     int clock_fd;     /* owns: makes timers readable; or -1 */
-    int handles;      /* of those above, not yet closed */
+    void (*gone)(struct uva_runtime *runtime); /* the last one is closed */
+    int handles; /* of those above, not yet closed */
 
     struct uva__timer *timers;     /* borrows: the earliest first */
     struct uva__timer *last_timer; /* borrows: the latest */
@@ -89,8 +90,5 @@ void uva__loop_close_on(struct uva_runtime *runtime);
  * closed. Thread: loop. */
 UVA_MUST_CHECK int uva__loop_attach(struct uva_runtime *runtime);
 void uva__loop_detach(struct uva_runtime *runtime);
-
-/* The last handle is closed: in uv/hosting.c. Thread: loop. */
-void uva__loop_gone(struct uva_runtime *runtime);
 
 #endif
