@@ -134,6 +134,20 @@ static void query_on_detached(void *ctx)
     uva_runtime_get_stats(q->runtime, &q->stats);
 }
 
+/* How it ends is settled: one more Ctrl-C must not change that while the
+ * handles that caught it close. */
+static void query_block_signals(const struct query *q)
+{
+    sigset_t ours;
+
+    if (q->signal == 0)
+        return;
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGINT);
+    (void)sigaddset(&ours, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
+}
+
 /* Nothing is left to do: closes all that keeps the loop going. */
 static void query_on_sink_closed(void *ctx)
 {
@@ -143,6 +157,7 @@ static void query_on_sink_closed(void *ctx)
     q->tally.end_ns = uv_hrtime();
     uva__heartbeat_stop(&q->heart);
     uv_close((uv_handle_t *)&q->progress, NULL);
+    query_block_signals(q);
     uv_close((uv_handle_t *)&q->interrupt, NULL);
     uv_close((uv_handle_t *)&q->terminate, NULL);
     (void)uva_runtime_close(q->runtime, 0, query_on_detached, q);
