@@ -320,8 +320,7 @@ static void parcel_open_ahead(struct uva__depot *depot,
     parcel_put(depot, parcel, false, 0);
 }
 
-/* Whether others are at it: not the caller, who may be called by what he
- * extracts (AT-23). */
+/* Whether others are at it: not the caller. */
 static bool depot_is_busy_locked(const struct uva__depot *depot)
 {
     struct uva__link *shelf = depot->locked.shelf.head;
@@ -331,9 +330,10 @@ static bool depot_is_busy_locked(const struct uva__depot *depot)
     return shelf != NULL;
 }
 
-void uva__depot_close(struct uva__depot *depot)
+bool uva__depot_close(struct uva__depot *depot)
 {
     struct uva__parcel *parcel;
+    bool nested;
 
     uva__lock_take(&depot->lock);
     depot->locked.closed = true;
@@ -343,7 +343,9 @@ void uva__depot_close(struct uva__depot *depot)
     uva__lock_take(&depot->lock);
     while (depot_is_busy_locked(depot))
         depot_wait_locked(depot);
+    nested = !uva__list_is_empty(&depot->locked.shelf);
     uva__lock_drop(&depot->lock);
+    return nested;
 }
 
 bool uva__depot_is_at_risk(struct uva__depot *depot)

@@ -84,8 +84,9 @@ UVA_MUST_CHECK int uva__depot_extract(struct uva__depot *depot,
 void uva__depot_discard(struct uva__depot *depot, struct uva__parcel *parcel);
 
 /* Takes nothing more in, opens what is not open, and waits until others have
- * opened what they are at. Thread: any. */
-void uva__depot_close(struct uva__depot *depot);
+ * opened what they are at. Returns whether the caller himself is at one: called
+ * by what he extracts (AT-23). Thread: any. */
+bool uva__depot_close(struct uva__depot *depot);
 
 /* Whether an extraction may yet fail, or has failed. Thread: any. */
 bool uva__depot_is_at_risk(struct uva__depot *depot);

@@ -3,8 +3,7 @@
  * and the guest threads that call the producer.
  *
  * Happy path:  started: (guest) start, which may last as long as the stream ->
- *              schema, tasks, end: from the inlet's news -> stopped, left; the
- *              last one out calls free_ctx.
+ *              schema, tasks, end: from the inlet's news -> stopped, left.
  *
  * What can fail:
  * - the producer, or start: told behind the batches before it;
@@ -12,7 +11,8 @@
  *
  * On stop:     (guests) cancel; what was not handed on is discarded. Neither is
  *              waited for, nor a start that does not return: what they use
- *              lives as long as they do.
+ *              lives as long as they do. A close waits a second for peers that
+ *              have not come home.
  *
  * The window limits what is requested and not handed on. What has been handed
  * on, extracted or not, is the business of who has it. */
@@ -49,7 +49,7 @@ static void guest_home(struct uva__inlet *i)
 {
     struct uva__hub *hub = i->feed.hub;
 
-    uva__inlet_release_here(i);
+    uva__inlet_release(i);
     uva__hub_job_end(hub);
 }
 
@@ -75,8 +75,6 @@ static void starter_run(struct uva_job *job)
     if (uva__inlet_hand_over(i)) {
         code = starter_call(i, &error);
         uva__inlet_started(i, code, &error);
-    } else {
-        uva__inlet_release_here(i); /* the peer's count */
     }
     guest_home(i);
 }
@@ -110,8 +108,10 @@ static void sweeper_run(struct uva_job *job)
     struct uva__inlet *i = uva__container_of(job, struct uva__inlet, sweeper);
     struct uva__parcel *parcel;
 
-    while ((parcel = parcel_pop(&i->loop.ready)) != NULL)
+    while ((parcel = parcel_pop(&i->loop.ready)) != NULL) {
         uva__depot_discard(&i->depot, parcel);
+        uva__inlet_extracted(i);
+    }
     guest_home(i);
 }
 
@@ -121,6 +121,7 @@ static void async_start(struct uva__feed *feed)
 {
     struct uva__inlet *i = inlet_of(feed);
 
+    i->loop.started = true;
     uva__inlet_acquire(i); /* the peer's count */
     guest_send(i, &i->starter);
 }
@@ -171,6 +172,7 @@ static int async_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
         uva__depot_discard(&i->depot, item);
     else
         code = uva__depot_extract(&i->depot, item, out, error);
+    uva__inlet_extracted(i);
     if (code != 0)
         uva__inlet_fault(i, code);
     return code;
@@ -204,6 +206,10 @@ static void async_stop(struct uva__feed *feed)
     bool cancel;
 
     i->loop.stopped = true;
+    if (uva__word_load(&i->home) == 0) {
+        i->loop.homing = true;
+        feed->hub->loop.homing++;
+    }
     feed->ready = 0;
     cancel = uva__inlet_stop(i, i->loop.taken, &i->loop.ready);
     if (cancel)
@@ -214,7 +220,11 @@ static void async_stop(struct uva__feed *feed)
 
 static void async_leave(struct uva__feed *feed)
 {
-    uva__inlet_release(inlet_of(feed));
+    struct uva__inlet *i = inlet_of(feed);
+
+    if (!i->loop.started)
+        uva__inlet_farewell_elsewhere(i);
+    uva__inlet_release(i);
 }
 
 static const struct uva__feed_ops async_ops = {

@@ -3,7 +3,8 @@
  * looks of the loop. What the peer calls is adapters/peer_side.c.
  *
  * Happy path:  handed over to start -> looks, each of which may have more
- *              requested -> stop -> the last count given back: freed.
+ *              requested -> stop -> the peer is home: free_ctx -> the last
+ *              count given back: freed.
  *
  * What can fail: start. Its code counts where the peer has said nothing else;
  *              if it has made no callback, the handler is ours again (G-55).
@@ -32,8 +33,6 @@ static void inlet_free(struct uva__inlet *i)
     const struct uva_allocator *allocator = &hub->allocator;
     struct uva__inlet_news *news = &i->locked.news;
 
-    if (i->how.free_ctx != NULL)
-        i->how.free_ctx(i->how.ctx);
     uva_schema_release(&news->schema);
     uva__memory_free(allocator, news->metadata, news->metadata_size);
     uva__failure_fini(&news->failure, allocator);
@@ -43,15 +42,6 @@ static void inlet_free(struct uva__inlet *i)
     uva__hub_release(hub);
 }
 
-static void reaper_run(struct uva_job *job)
-{
-    struct uva__inlet *i = uva__container_of(job, struct uva__inlet, reaper);
-    struct uva__hub *hub = i->feed.hub;
-
-    inlet_free(i);
-    uva__hub_job_end(hub);
-}
-
 void uva__inlet_acquire(struct uva__inlet *i)
 {
     uva__word_add(&i->refs, 1);
@@ -59,54 +49,49 @@ void uva__inlet_acquire(struct uva__inlet *i)
 
 void uva__inlet_release(struct uva__inlet *i)
 {
-    struct uva__hub *hub = i->feed.hub;
-
-    if (uva__word_sub(&i->refs, 1) != 1)
-        return;
-    if (i->how.free_ctx != NULL && uva__hub_job_begin(hub))
-        uva__guest_run(&hub->jobs, &i->reaper);
-    else
-        inlet_free(i);
-}
-
-void uva__inlet_release_here(struct uva__inlet *i)
-{
     if (uva__word_sub(&i->refs, 1) == 1)
         inlet_free(i);
 }
 
-static void node_acquire(struct uva__node *node)
+/* ---- the peer goes home ------------------------------------------------- */
+
+bool uva__inlet_is_home_locked(struct uva__inlet *i)
 {
-    uva__inlet_acquire(uva__container_of(node, struct uva__inlet, node));
+    const bool leaves =
+        i->locked.given_back && i->locked.inside == 0 && !i->locked.leaving;
+
+    i->locked.leaving = i->locked.leaving || leaves;
+    return leaves;
 }
 
-static void node_release(struct uva__node *node)
+void uva__inlet_farewell(struct uva__inlet *i)
 {
-    uva__inlet_release(uva__container_of(node, struct uva__inlet, node));
+    if (i->how.free_ctx != NULL)
+        i->how.free_ctx(i->how.ctx);
+    uva__word_exchange(&i->home, 1);
+    uva__hub_post(i->feed.hub, &i->node);
 }
 
-static bool inlet_visit(struct uva__node *node)
+static void farewell_run(struct uva_job *job)
 {
-    struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
+    struct uva__inlet *i = uva__container_of(job, struct uva__inlet, farewell);
+    struct uva__hub *hub = i->feed.hub;
 
-    if (!i->loop.stopped)
-        uva__producer_wake(i->feed.producer);
-    return false;
+    uva__inlet_farewell(i);
+    uva__inlet_release(i);
+    uva__hub_job_end(hub);
 }
 
-static const struct uva__node_ops inlet_node_ops = {inlet_visit, node_acquire,
-                                                    node_release};
-
-void uva__inlet_init(struct uva__inlet *i)
+void uva__inlet_farewell_elsewhere(struct uva__inlet *i)
 {
-    uva__peer_side_init(i);
-    uva__depot_init(&i->depot, i->feed.hub);
-    uva__consumer_init(&i->locked.state, i->how.window.batches,
-                       i->how.window.refill);
-    i->node.ops = &inlet_node_ops;
-    i->reaper.run = reaper_run;
-    i->patience_ms = PATIENCE_MS;
-    uva__word_store(&i->refs, 1);
+    struct uva__hub *hub = i->feed.hub;
+
+    if (i->how.free_ctx == NULL || !uva__hub_job_begin(hub)) {
+        uva__inlet_farewell(i);
+        return;
+    }
+    uva__inlet_acquire(i);
+    uva__guest_run(&hub->jobs, &i->farewell);
 }
 
 /* ---- inside the peer's methods ------------------------------------------ */
@@ -125,6 +110,29 @@ static void frame_end_locked(struct uva__inlet *i)
         uva__word_sub(&i->feed.hub->counts.calls_stuck, 1);
     if (i->locked.waiting > 0)
         uva__signal_raise(&i->left);
+}
+
+void uva__inlet_release_below(struct uva__inlet *i)
+{
+    uva__word_store(&i->below, uva__thread_self());
+    uva__lock_take(&i->lock);
+    frame_begin_locked(i);
+    uva__lock_drop(&i->lock);
+}
+
+void uva__inlet_extracted(struct uva__inlet *i)
+{
+    bool home;
+
+    if (uva__word_peek(&i->below) != uva__thread_self())
+        return;
+    uva__word_store(&i->below, 0);
+    uva__lock_take(&i->lock);
+    frame_end_locked(i);
+    home = uva__inlet_is_home_locked(i);
+    uva__lock_drop(&i->lock);
+    if (home)
+        uva__inlet_farewell_elsewhere(i);
 }
 
 int64_t uva__inlet_request_begin_locked(struct uva__inlet *i)
@@ -155,6 +163,7 @@ static bool inlet_request_once(struct uva__inlet *i)
 {
     struct ArrowAsyncProducer *producer;
     int64_t n = 0;
+    bool home;
 
     uva__lock_take(&i->lock);
     if (i->locked.state.outstanding == 0)
@@ -167,7 +176,10 @@ static bool inlet_request_once(struct uva__inlet *i)
     producer->request(producer, n);
     uva__lock_take(&i->lock);
     uva__inlet_request_end_locked(i);
+    home = uva__inlet_is_home_locked(i);
     uva__lock_drop(&i->lock);
+    if (home)
+        uva__inlet_farewell(i);
     return true;
 }
 
@@ -180,6 +192,7 @@ void uva__inlet_request(struct uva__inlet *i)
 void uva__inlet_cancel(struct uva__inlet *i)
 {
     struct ArrowAsyncProducer *producer = NULL;
+    bool home;
 
     uva__lock_take(&i->lock);
     if (uva__consumer_must_cancel(&i->locked.state))
@@ -196,7 +209,10 @@ void uva__inlet_cancel(struct uva__inlet *i)
     uva__lock_take(&i->lock);
     i->locked.cancelling = 0;
     frame_end_locked(i);
+    home = uva__inlet_is_home_locked(i);
     uva__lock_drop(&i->lock);
+    if (home)
+        uva__inlet_farewell(i);
 }
 
 /* ---- the gate ----------------------------------------------------------- */
@@ -256,8 +272,13 @@ bool uva__inlet_hand_over(struct uva__inlet *i)
     goes = !i->locked.stopped;
     if (goes)
         frame_begin_locked(i);
+    i->locked.given_back = !goes;
     uva__lock_drop(&i->lock);
-    return goes;
+    if (goes)
+        return true;
+    uva__inlet_farewell(i);
+    uva__inlet_release(i);
+    return false;
 }
 
 static bool peer_has_ended_locked(const struct uva__inlet *i)
@@ -279,7 +300,7 @@ static void inlet_take_back_locked(struct uva__inlet *i)
 void uva__inlet_started(struct uva__inlet *i, int code,
                         const struct uva_error *error)
 {
-    bool untouched, counts, cut_off;
+    bool untouched, counts, cut_off, home;
 
     uva__lock_take(&i->lock);
     frame_end_locked(i);
@@ -291,14 +312,17 @@ void uva__inlet_started(struct uva__inlet *i, int code,
         uva__consumer_note_fault(&i->locked.state, code);
     if (untouched)
         inlet_take_back_locked(i);
+    home = uva__inlet_is_home_locked(i);
     uva__lock_drop(&i->lock);
     if (counts)
         uva__peer_side_tell(i, code, error, NULL);
     else if (cut_off)
         uva__peer_side_tell_cut_off(i);
     uva__hub_post(i->feed.hub, &i->node);
+    if (home)
+        uva__inlet_farewell(i);
     if (untouched)
-        uva__inlet_release_here(i);
+        uva__inlet_release(i);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -374,4 +398,44 @@ bool uva__inlet_stop(struct uva__inlet *i, int64_t taken,
     cancel = canceller_goes_locked(i);
     uva__lock_drop(&i->lock);
     return cancel;
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static void node_acquire(struct uva__node *node)
+{
+    uva__inlet_acquire(uva__container_of(node, struct uva__inlet, node));
+}
+
+static void node_release(struct uva__node *node)
+{
+    uva__inlet_release(uva__container_of(node, struct uva__inlet, node));
+}
+
+static bool inlet_visit(struct uva__node *node)
+{
+    struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
+
+    if (i->loop.started && !i->loop.stopped)
+        uva__producer_wake(i->feed.producer);
+    if (i->loop.homing && uva__word_load(&i->home) != 0) {
+        i->loop.homing = false;
+        i->feed.hub->loop.homing--;
+    }
+    return false;
+}
+
+static const struct uva__node_ops inlet_node_ops = {inlet_visit, node_acquire,
+                                                    node_release};
+
+void uva__inlet_init(struct uva__inlet *i)
+{
+    uva__peer_side_init(i);
+    uva__depot_init(&i->depot, i->feed.hub);
+    uva__consumer_init(&i->locked.state, i->how.window.batches,
+                       i->how.window.refill);
+    i->node.ops = &inlet_node_ops;
+    i->farewell.run = farewell_run;
+    i->patience_ms = PATIENCE_MS;
+    uva__word_store(&i->refs, 1);
 }

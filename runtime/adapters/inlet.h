@@ -7,8 +7,10 @@
  * Counted by the feed, by the peer until its release, and by every thread of
  * ours that is inside one of its methods: none waits for another to free it.
  * After a stop it is an orphan: it discards what still comes, on the peer's
- * thread, and dies with the peer's release. A peer that never releases keeps
- * it, and its ctx, for ever. */
+ * thread, and dies with the peer's release. The peer is home once it has
+ * released and nobody is inside a function of it, start included: then free_ctx
+ * is called. One that never comes home keeps the inlet, and its ctx, for ever.
+ */
 #ifndef UVA_ADAPTERS_INLET_H
 #define UVA_ADAPTERS_INLET_H
 
@@ -35,12 +37,15 @@ struct uva__inlet {
     struct uva_async_source how;                  /* owns its ctx */
     struct uva__depot depot;                      /* owns: its tasks */
     struct uva__word refs;                        /* feed, peer, jobs, posts */
+    struct uva__word home;    /* 1: free_ctx has been called */
+    struct uva__word below;   /* the thread in whose extraction the peer has
+                                 released (AT-23), or 0 */
     struct uva__node node;    /* posted when there is news */
     struct uva_job starter;   /* guests, each of them once: inside start */
     struct uva_job requester; /* ...where no callback will; again and again */
     struct uva_job canceller; /* ...calls cancel */
     struct uva_job sweeper;   /* ...discards what was not handed on */
-    struct uva_job reaper;    /* ...frees */
+    struct uva_job farewell;  /* ...calls free_ctx */
     struct uva__signal left;  /* raised when a method returns that a terminal
                                  callback waits for */
     int64_t patience_ms;      /* how long it waits */
@@ -49,7 +54,9 @@ struct uva__inlet {
         struct uva__list ready; /* parcels to be taken; then the sweeper's */
         int64_t taken;          /* of these, not yet told to the state */
         int64_t ordinal;        /* of the next one */
+        bool started;           /* the peer has a count */
         bool stopped;           /* nothing more is wanted */
+        bool homing;            /* a close waits for the peer a while */
     } loop;
 
     struct uva__lock lock;
@@ -72,6 +79,7 @@ struct uva__inlet {
         bool stopped;        /* the feed wants nothing more */
         bool abandoned;      /* then, and the peer had not ended */
         bool given_back;     /* the peer's count */
+        bool leaving;        /* free_ctx is somebody's to call */
     } locked;
 };
 
@@ -79,12 +87,14 @@ struct uva__inlet {
  * any. */
 void uva__inlet_init(struct uva__inlet *inlet);
 
-/* Counts. The last release calls free_ctx and frees it all, on a guest thread:
- * the caller may be the peer itself, or the loop. The other one does so on the
- * spot. Thread: any; _here: inside a guest job. */
+/* Counts; the last release frees it. Thread: any. */
 void uva__inlet_acquire(struct uva__inlet *inlet);
 void uva__inlet_release(struct uva__inlet *inlet);
-void uva__inlet_release_here(struct uva__inlet *inlet);
+
+/* Calls free_ctx, and has the loop told; `_elsewhere`: on a guest thread, as
+ * the caller may be the peer itself, or the loop. Once. Thread: guest; any. */
+void uva__inlet_farewell(struct uva__inlet *inlet);
+void uva__inlet_farewell_elsewhere(struct uva__inlet *inlet);
 
 /* Notes that `taken` parcels were handed on, and gives what is new. Returns
  * whether a requester is to be sent, and in `cancel` whether a canceller is.
@@ -97,11 +107,15 @@ bool uva__inlet_look(struct uva__inlet *inlet, int64_t taken,
 bool uva__inlet_stop(struct uva__inlet *inlet, int64_t taken,
                      struct uva__list *rest);
 
+/* Notes that the caller has extracted, or discarded, one of the tasks.
+ * Thread: any that holds a count. */
+void uva__inlet_extracted(struct uva__inlet *inlet);
+
 /* Notes a loss that ends the stream. Thread: any that holds a count. */
 void uva__inlet_fault(struct uva__inlet *inlet, int code);
 
-/* Whether start is to be called: no, once stopped; the peer's count is then the
- * caller's to give back. Then, what start returned. Thread: guest. */
+/* Whether start is to be called: no, once stopped, and then the peer is home.
+ * Then, what start returned. Thread: guest. */
 bool uva__inlet_hand_over(struct uva__inlet *inlet);
 void uva__inlet_started(struct uva__inlet *inlet, int code,
                         const struct uva_error *error);

@@ -142,8 +142,8 @@ static void inlet_push_locked(struct uva__inlet *i, struct uva__parcel *parcel)
 }
 
 /* Whether the callback is the one to give the peer's count back: the last one,
- * for release may come inside another. */
-static bool call_end_locked(struct uva__inlet *i)
+ * for release may come inside another. In `home`, whether the peer is. */
+static bool call_end_locked(struct uva__inlet *i, bool *home)
 {
     bool last;
 
@@ -151,6 +151,7 @@ static bool call_end_locked(struct uva__inlet *i)
     last = i->locked.state.released && i->locked.state.calls == 0 &&
            !i->locked.given_back;
     i->locked.given_back = i->locked.given_back || last;
+    *home = uva__inlet_is_home_locked(i);
     return last;
 }
 
@@ -177,16 +178,18 @@ static bool inlet_go_on(struct uva__inlet *i, struct uva__parcel *parcel)
 /* The end of every callback: nothing of the inlet is touched after it. */
 static void inlet_leave(struct uva__inlet *i, struct uva__parcel *parcel)
 {
-    bool requested = inlet_go_on(i, parcel);
-    bool last;
+    const bool requested = inlet_go_on(i, parcel);
+    bool last, home;
 
     if (requested)
         uva__inlet_acquire(i);
     uva__lock_take(&i->lock);
     if (requested)
         uva__inlet_request_end_locked(i);
-    last = call_end_locked(i);
+    last = call_end_locked(i, &home);
     uva__lock_drop(&i->lock);
+    if (home)
+        uva__inlet_farewell_elsewhere(i);
     if (last)
         uva__inlet_release(i);
     if (!requested)
@@ -413,7 +416,8 @@ static void inlet_on_release(struct ArrowAsyncDeviceStreamHandler *self)
         self->release = NULL;
         self->producer = NULL;
         uva__inlet_close_gate(i);
-        uva__depot_close(&i->depot);
+        if (uva__depot_close(&i->depot))
+            uva__inlet_release_below(i);
     }
     if (call.failure != 0)
         inlet_cut_off(i);

@@ -19,6 +19,14 @@ void uva__peer_side_tell(struct uva__inlet *inlet, int code,
 /* The same for a peer that let go without a word (ER-13). Thread: any. */
 void uva__peer_side_tell_cut_off(struct uva__inlet *inlet);
 
+/* Whether the peer is home by now, and the caller has to see to its farewell.
+ * Thread: any. */
+bool uva__inlet_is_home_locked(struct uva__inlet *inlet);
+
+/* Notes that the peer releases inside an extraction of ours, which has to end
+ * before it is home. Thread: the one that extracts. */
+void uva__inlet_release_below(struct uva__inlet *inlet);
+
 /* How many to request now, by the caller, who must; 0: none. And that he has.
  * Thread: any. */
 int64_t uva__inlet_request_begin_locked(struct uva__inlet *inlet);

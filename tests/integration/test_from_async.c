@@ -349,6 +349,24 @@ START_TEST(a_close_leaves_the_peer_behind_as_an_orphan)
 }
 END_TEST
 
+START_TEST(a_close_waits_for_peers_on_their_way_home)
+{
+    static const char *const scripts[] = {"schema task end release",
+                                          "schema task cancelled release",
+                                          "schema task error release"};
+    struct hostile_scene s;
+
+    for (int i = 0; i < 30; i++) {
+        scene_open(&s, scripts[i % 3], _i);
+        s.stop_at = i % 3 == 1 ? 0 : -1;
+        hostile_scene_play(&s, false);
+        loop_rig_close_runtime(&s.rig, 0);
+        ck_assert_int_eq(atomic_load(&s.peer.freed), 1);
+        hostile_scene_close(&s);
+    }
+}
+END_TEST
+
 START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
 {
     struct hostile_scene s;
@@ -773,6 +791,8 @@ static void add_from_either_thread(TCase *ways)
                         WAYS);
     tcase_add_loop_test(ways, Q14_a_producer_freed_after_cancel_is_not_called,
                         0, WAYS);
+    tcase_add_loop_test(ways, a_close_waits_for_peers_on_their_way_home, 0,
+                        WAYS);
     tcase_add_loop_test(ways, AH21_a_peer_that_never_releases_holds_nobody_up,
                         0, WAYS);
     tcase_add_loop_test(ways, Q16_a_request_stays_open_to_the_end, 0, WAYS);

@@ -77,6 +77,19 @@ void hostile_producer_await_calm(struct hostile_producer *p)
     drop(p);
 }
 
+/* Brackets whatever of it runs: free_ctx comes behind all that. */
+static void function_begin(struct hostile_producer *p)
+{
+    atomic_fetch_add(&p->running, 1);
+    if (atomic_load(&p->freed) > 0)
+        atomic_fetch_add(&p->faults, 1);
+}
+
+static void function_end(struct hostile_producer *p)
+{
+    atomic_fetch_sub(&p->running, 1);
+}
+
 static void note_thread(struct hostile_producer *p)
 {
     if (pthread_equal(pthread_self(), p->loop))
@@ -154,9 +167,11 @@ static int extract_made(struct hostile_producer *p, struct item *item,
                         struct ArrowDeviceArray *out)
 {
     if (item->kind == 'b')
+        out->array.release = (void (*)(struct ArrowArray *))abort; /* AT-22 */
+    if (item->kind == 'b')
         return EIO;
     if (item->kind == 'e')
-        return 0; /* */
+        return 0; /* `out` as it was */
     fake_source_batch(&p->data, item->ordinal, out);
     if (item->kind == 'c')
         out->array.n_buffers = 3;
@@ -174,7 +189,8 @@ static int item_extract(struct ArrowAsyncTask *self,
 
     if (!p->cheap)
         note_thread(p);
-    memset(out, 0, sizeof(*out)); /* */
+    out->device_id = 0; /* */
+    function_begin(p);
     if (item->kind == 's')
         gate_pass(p);
     if (item->kind == 'x') {
@@ -182,8 +198,9 @@ static int item_extract(struct ArrowAsyncTask *self,
         call_release(p);
     }
     code = extract_made(p, item, out);
-    atomic_fetch_add(&p->spent, 1);
     free(item);
+    function_end(p);
+    atomic_fetch_add(&p->spent, 1);
     return code;
 }
 
@@ -220,6 +237,7 @@ static int64_t request_begin(struct hostile_producer *p, int64_t n)
     int64_t back;
 
     note_thread(p);
+    function_begin(p);
     methods_below++;
     if (calls_below > 0)
         raise_to(&p->most, ++asked);
@@ -234,6 +252,7 @@ static int64_t request_begin(struct hostile_producer *p, int64_t n)
 
 static void request_end(struct hostile_producer *p)
 {
+    function_end(p);
     methods_below--;
     take(p);
     p->now.inside--;
@@ -301,6 +320,7 @@ static void request(struct hostile_producer *p, int64_t n)
 static void cancel(struct hostile_producer *p)
 {
     note_thread(p);
+    function_begin(p);
     methods_below++;
     take(p);
     p->now.cancelling++;
@@ -317,6 +337,7 @@ static void cancel(struct hostile_producer *p)
     drop(p);
     if (p->cancel == HOSTILE_GOES_DEAF)
         gate_pass(p);
+    function_end(p);
     methods_below--;
     take(p);
     p->now.cancelling--;
@@ -661,6 +682,7 @@ static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     struct hostile_producer *p = ctx;
 
     note_thread(p);
+    function_begin(p);
     p->handler = handler;
     p->release = handler->release;
     object_make(p);
@@ -671,6 +693,7 @@ static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
         p->threaded = true;
         ck_assert_int_eq(pthread_create(&p->thread, NULL, thread_main, p), 0);
     }
+    function_end(p);
     return p->start_text != NULL
                ? uva_error_set(error, p->start_code, "%s", p->start_text)
                : p->start_code;
@@ -680,6 +703,8 @@ static void free_ctx(void *ctx)
 {
     struct hostile_producer *p = ctx;
 
+    if (atomic_load(&p->running) > 0)
+        atomic_fetch_add(&p->faults, 1);
     atomic_fetch_add(&p->freed, 1);
 }
 

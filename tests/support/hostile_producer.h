@@ -81,8 +81,10 @@ struct hostile_producer {
     atomic_long together;     /* threads in request, at most */
     atomic_long refusals;     /* answers other than 0 to a task (G-18) */
     atomic_int schema_answer; /* of on_schema */
+    atomic_long running;      /* calls of its functions, just now */
     atomic_long faults;       /* n < 1; calls behind a terminal callback, or
-                                 not over when it returned (TH-10, AP-24) */
+                                 not over when it returned (TH-10, AP-24);
+                                 free_ctx before all is over */
     atomic_long freed;        /* calls of free_ctx */
     atomic_long played;       /* scripts that are over */
     atomic_long on_loop;      /* calls of its own, on the thread `loop` */

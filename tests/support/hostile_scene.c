@@ -177,9 +177,9 @@ void hostile_scene_close(struct hostile_scene *s)
     if (s->rig.runtime != NULL)
         loop_rig_close_runtime(&s->rig, 0);
     hostile_await(&s->peer.freed, 1);
-    hostile_producer_fini(&s->peer);
     while (faulty_allocator_live_bytes(&s->rig.memory) > 0)
         (void)sched_yield();
+    hostile_producer_fini(&s->peer);
     loop_rig_close(&s->rig);
     pthread_mutex_destroy(&s->lock);
 }
