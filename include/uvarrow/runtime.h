@@ -126,8 +126,9 @@ typedef void uva_closed_fn(void *ctx);
 /** Begins to close a runtime. From now on streams fail to start (ESHUTDOWN);
  * those running may go on for `grace_ms` (0: not at all; UVA_FOREVER: to their
  * end) and are then cancelled, each with its on_done. Last of all, `fn` (may
- * be NULL) is called on the loop thread; after it `runtime` is gone. Foreign
- * calls that are stuck do not hold this up: their workers stay behind alone.
+ * be NULL) is called on the loop thread; after it `runtime` is gone. Calls that
+ * workers are inside of are waited for, but for a second at most: foreign calls
+ * that are stuck do not hold this up, their workers stay behind alone.
  * Neither do tasks that a foreign handler holds: extracting one after this
  * returns ECANCELED (G-16).
  *

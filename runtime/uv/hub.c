@@ -328,11 +328,16 @@ void uva__hub_retire(struct uva__hub *hub)
         uva__jobs_fini(&hub->jobs);
 }
 
-/* The last job to come home after the close lets the workers go. */
+/* A close waits a while for the last one; who comes home later still lets the
+ * workers go. */
 void uva__hub_job_end(struct uva__hub *hub)
 {
-    if (uva__word_sub(&hub->abroad, 2) == 3)
+    const uint64_t before = uva__word_sub(&hub->abroad, 2);
+
+    if (before == 3)
         uva__jobs_fini(&hub->jobs);
+    else if (before == 2 && uva__hub_is_closing(hub))
+        uva__hub_post(hub, &hub->closer);
     uva__hub_release(hub);
 }
 

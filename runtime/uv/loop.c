@@ -355,6 +355,12 @@ static bool closer_visit(struct uva__node *node)
     return false;
 }
 
+/* Whether sources or jobs are out that will use what the user gave us. */
+static bool close_is_early(struct uva__hub *hub)
+{
+    return hub->loop.homing > 0 || uva__word_load(&hub->abroad) != 0;
+}
+
 void uva__loop_close_on(struct uva_runtime *rt)
 {
     struct uva__hub *hub = rt->hub;
@@ -363,7 +369,7 @@ void uva__loop_close_on(struct uva_runtime *rt)
         !uva__list_is_empty(&hub->loop.queue))
         return;
     uva__timer_stop(hub, &rt->grace);
-    if (hub->loop.homing > 0 && !rt->impatient) {
+    if (close_is_early(hub) && !rt->impatient) {
         if (!rt->patience.running)
             uva__timer_start(hub, &rt->patience, PATIENCE_MS);
         return; /* each of them wakes us */
@@ -372,7 +378,7 @@ void uva__loop_close_on(struct uva_runtime *rt)
     uva__loop_detach(rt);
 }
 
-/* A source that does not come back is left behind on its worker. */
+/* What does not come back is left behind on its worker. */
 static void patience_over(struct uva__timer *timer)
 {
     uva__container_of(timer, struct uva_runtime, patience)->impatient = true;

@@ -58,7 +58,7 @@ struct uva_runtime {
 
     struct uva__wish wish;      /* of close */
     struct uva__timer grace;    /* of a close that waits */
-    struct uva__timer patience; /* with sources on their way home */
+    struct uva__timer patience; /* with who is on the way home */
     bool impatient;             /* that is over */
     bool evicting;              /* the grace is over */
     bool closer_held;           /* the loop is kept alive for the close */

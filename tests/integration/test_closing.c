@@ -5,6 +5,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -12,6 +13,7 @@
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
 #include "support/recording_outcome.h"
+#include "uvarrow/arrow.h"
 #include "uvarrow/operators.h"
 #include "uvarrow/runtime.h"
 
@@ -463,6 +465,42 @@ START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
 }
 END_TEST
 
+static sem_t entered, may_return;
+
+static int wait_in_map(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    (void)sem_post(&entered);
+    while (sem_wait(&may_return) != 0)
+        ;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
+{
+    const struct uva_map map = {.batch = wait_in_map};
+    struct uva_stream *stream = make_stream(0);
+
+    ck_assert_int_eq(sem_init(&entered, 0, 0), 0);
+    ck_assert_int_eq(sem_init(&may_return, 0, 0), 0);
+    ck_assert_int_eq(uva_stream_map(stream, &map), 0);
+    recording_outcome_start(outcome, stream);
+    while (sem_trywait(&entered) != 0)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(close_rig(0), 0);
+    loop_rig_until(&rig, is_done, outcome);
+    for (int turn = 0; turn < 3; turn++)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(closings, 0);
+    ck_assert_int_eq(sem_post(&may_return), 0);
+    await_closed();
+    ck_assert_int_eq(faulty_allocator_live(&rig.memory), 0);
+}
+END_TEST
+
 START_TEST(streams_still_held_outlive_the_runtime)
 {
     struct uva_stream *started = make_stream(0), *built = make_stream(1);
@@ -693,6 +731,7 @@ static TCase *with_what(void)
     tcase_add_test(c,
                    a_source_that_is_stuck_for_ever_does_not_hold_up_the_close);
     tcase_add_test(c, a_source_stuck_in_its_tasks_does_not_hold_up_the_close);
+    tcase_add_test(c, a_close_waits_for_an_extraction_that_comes_to_its_end);
     tcase_add_test(c, streams_still_held_outlive_the_runtime);
     tcase_add_test(c, two_runtimes_live_on_one_loop);
     tcase_add_test(c, two_runtimes_share_workers_that_are_freed_before_them);
