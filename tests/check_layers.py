@@ -25,7 +25,8 @@ POSIX = {
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/syscall.h", "sys/timerfd.h",
 }
-SYSTEM = ("runtime/core/sync.c", "runtime/uv/", "tools/", "tests/",
+SYSTEM = ("runtime/core/sync.c", "runtime/check/", "runtime/tck/",
+          "runtime/uv/", "tools/", "tests/",
           "examples/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
@@ -43,7 +44,7 @@ MAY = {
     "runtime/devices/": ["uvarrow/base.h", "uvarrow/arrow_abi.h",
                          "uvarrow/device.h", "core/", "devices/"],
     "runtime/stream/": ["uvarrow/", "core/", "uv/", "stream/"],
-    "runtime/check/": ["uvarrow/", "core/", "uv/", "check/"],
+    "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "devices/copy.h",
                            "devices/registry.h", "stream/", "operators/"],
     "runtime/adapters/": ["uvarrow/", "core/", *UV, "stream/", "adapters/"],

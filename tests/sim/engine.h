@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fibers on one thread under a scheduler that a seed decides, with store
+ * buffers: what one fiber stores with release order may be seen by the others
+ * late, in order, as on x86. Every access to a shared word is a point where
+ * another fiber may go on. */
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the next fiber is chosen. */
+enum sim_scheduler {
+    SIM_UNIFORM,   /* each as likely */
+    SIM_PCT,       /* by priorities that change at `depth` random steps */
+    SIM_EXHAUSTIVE /* every choice once; see sim_next() */
+};
+
+struct sim_plan {
+    enum sim_scheduler scheduler;
+    uint64_t seed;
+    int depth;     /* of PCT */
+    int64_t steps; /* the schedule is cut there; 0: 1,000,000 */
+    bool buffers;  /* store buffers on */
+};
+
+/* How a schedule ended. */
+enum sim_end {
+    SIM_DONE,     /* every fiber returned */
+    SIM_DEADLOCK, /* those left wait for one another */
+    SIM_CUT,      /* too many steps */
+    SIM_FAILED    /* a fiber called sim_fail() */
+};
+
+/* Runs one schedule: calls `first` as the first fiber; it spawns the others. */
+enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
+                     void *arg);
+
+/* After a SIM_EXHAUSTIVE run: whether there is one more to do. */
+bool sim_next(void);
+
+/* ---- inside a fiber ----------------------------------------------------- */
+
+/* Starts a fiber; returns its number. `name` is static. */
+int sim_spawn(const char *name, void (*body)(void *arg), void *arg);
+int sim_self(void); /* -1 outside of a run */
+bool sim_is_over(int fiber);
+
+/* Lets others go on. */
+void sim_point(void);
+
+/* Waits until `is_ready(arg)`, which must have no effect. */
+void sim_wait(bool (*is_ready)(void *arg), void *arg);
+
+/* The same, or until the clock reads `until_ns`; false then. The clock stands
+ * still while any fiber can go on without it. */
+bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns);
+uint64_t sim_now_ns(void);
+
+/* A choice of the scheduler's: 0 to n - 1. */
+uint64_t sim_choose(uint64_t n);
+
+/* Ends the schedule as failed; the text says of what. Does not return. */
+_Noreturn void sim_fail(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+const char *sim_failure(void);
+
+/* ---- shared words ------------------------------------------------------- */
+
+/* Accesses with acquire, release or both; a store goes through the buffer, a
+ * read-modify-write empties it first. */
+uint64_t sim_load(const void *word, size_t size);
+void sim_store(void *word, size_t size, uint64_t value);
+uint64_t sim_exchange(void *word, size_t size, uint64_t value);
+uint64_t sim_add(void *word, size_t size, uint64_t n);
+uint64_t sim_or(void *word, size_t size, uint64_t bits);
+uint64_t sim_and(void *word, size_t size, uint64_t bits);
+bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value);
+
+#endif
