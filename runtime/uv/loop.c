@@ -329,8 +329,10 @@ static bool close_is_sooner(const struct uva_runtime *rt, int64_t grace_ms)
 }
 
 /* Looks at what was asked for; again when a second close shortens it. */
-static void close_heed(struct uva_runtime *rt)
+static bool closer_visit(struct uva__node *node)
 {
+    struct uva_runtime *rt =
+        uva__container_of(node, struct uva__hub, closer)->loop.shell;
     int64_t grace_ms;
 
     uva__lock_take(&rt->wish.lock);
@@ -342,23 +344,12 @@ static void close_heed(struct uva_runtime *rt)
         uva__loop_hold(rt->hub);
     }
     if (rt->evicting)
-        return;
+        return false;
     if (grace_ms == 0)
         close_evict(rt);
     else if (grace_ms > 0 && close_is_sooner(rt, grace_ms))
         uva__timer_start(rt->hub, &rt->grace, grace_ms);
-}
-
-static bool closer_visit(struct uva__node *node)
-{
-    close_heed(uva__container_of(node, struct uva__hub, closer)->loop.shell);
     return false;
-}
-
-/* Whether sources or jobs are out that will use what the user gave us. */
-static bool close_is_early(struct uva__hub *hub)
-{
-    return hub->loop.homing > 0 || uva__word_load(&hub->abroad) != 0;
 }
 
 void uva__loop_close_on(struct uva_runtime *rt)
@@ -369,7 +360,8 @@ void uva__loop_close_on(struct uva_runtime *rt)
         !uva__list_is_empty(&hub->loop.queue))
         return;
     uva__timer_stop(hub, &rt->grace);
-    if (close_is_early(hub) && !rt->impatient) {
+    if ((hub->loop.homing > 0 || uva__word_load(&hub->abroad) != 0) &&
+        !rt->impatient) { /* who is out will use what the user gave us */
         if (!rt->patience.running)
             uva__timer_start(hub, &rt->patience, PATIENCE_MS);
         return; /* each of them wakes us */
