@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fibers of a schedule and who goes next. There is no fiber of the
+ * scheduler's: who comes to a point decides there and switches to the next. */
+#define _GNU_SOURCE
+#include "sim/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/engine_buffer.h"
+#include "sim/engine_chooser.h"
+#include "sim/engine_fiber.h"
+#include "sim/engine_locals.h"
+
+enum { FIBERS = SIM_ACTORS / 2, TRAIL = 512 };
+
+struct fiber {
+    int number;
+    const char *name; /* borrows */
+    void (*body)(void *arg);
+    void *arg;
+    struct sim_context context;
+    struct sim_stack *stack; /* owns; NULL when over */
+    void *locals;            /* owns: its thread-local variables */
+    bool over;
+    struct sim_buffer buffer;
+
+    /* while it waits; else NULL */
+    bool (*is_ready)(void *arg);
+    void *ready_arg;
+    uint64_t until_ns;
+
+    uint64_t seen; /* all that the world has answered it, as one number */
+};
+
+struct trace {
+    int fiber;
+    const char *what;
+    const void *word;
+    uint64_t value;
+};
+
+/* The one engine of the program. */
+static struct {
+    struct sim_plan plan;
+    struct sim_context main;
+    void *locals;                 /* owns: those of the program itself */
+    int self;                     /* -1: no fiber */
+    int asking;                   /* whose is_ready() is being called, or -1 */
+    struct fiber *fibers[FIBERS]; /* owns; they serve schedule after schedule */
+    int count;                    /* in this schedule */
+    int live[FIBERS];             /* those not over */
+    int live_count;
+    uint64_t now_ns;
+    int64_t steps;
+    enum sim_end end;
+    char failure[512];
+    struct trace trail[TRAIL];
+    uint64_t trail_count;
+} engine = {.self = -1, .asking = -1};
+
+/* ---- the trail ---------------------------------------------------------- */
+
+static void trail_add(const char *what, const void *word, uint64_t value)
+{
+    engine.trail[engine.trail_count++ % TRAIL] =
+        (struct trace){engine.self, what, word, value};
+}
+
+void sim_note(const char *text, uint64_t value)
+{
+    trail_add(text, NULL, value);
+}
+
+void sim_print_trail(FILE *file)
+{
+    const uint64_t n = engine.trail_count;
+
+    for (uint64_t i = n > TRAIL ? n - TRAIL : 0; i < n; i++) {
+        const struct trace *t = &engine.trail[i % TRAIL];
+
+        (void)fprintf(file, "%-16s %-10s %p %#llx\n",
+                      t->fiber < 0 ? "-" : engine.fibers[t->fiber]->name,
+                      t->what, t->word, (unsigned long long)t->value);
+    }
+}
+
+/* ---- going from fiber to fiber ------------------------------------------ */
+
+static struct sim_context *engine_leave(void **locals)
+{
+    if (engine.self < 0) {
+        *locals = engine.locals;
+        return &engine.main;
+    }
+    *locals = engine.fibers[engine.self]->locals;
+    return &engine.fibers[engine.self]->context;
+}
+
+/* `to` is a fiber or -1, the program. */
+static void engine_switch(int to, bool for_ever)
+{
+    struct fiber *const next = to < 0 ? NULL : engine.fibers[to];
+    const int error = errno;
+    void *locals;
+    struct sim_context *from = engine_leave(&locals);
+
+    sim_locals_swap(locals, next == NULL ? engine.locals : next->locals);
+    engine.self = to;
+    sim_context_switch(from, next == NULL ? &engine.main : &next->context,
+                       for_ever);
+    errno = error;
+}
+
+static _Noreturn void engine_end(enum sim_end end)
+{
+    engine.end = end;
+    engine_switch(-1, true);
+    abort();
+}
+
+void sim_fail(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(engine.failure, sizeof(engine.failure), format, args);
+    va_end(args);
+    if (engine.self < 0) {
+        (void)fprintf(stderr, "sim: %s\n", engine.failure);
+        abort();
+    }
+    engine_end(SIM_FAILED);
+}
+
+const char *sim_failure(void)
+{
+    return engine.failure;
+}
+
+/* ---- who may act -------------------------------------------------------- */
+
+static bool fiber_is_ready(struct fiber *fiber)
+{
+    bool ready;
+
+    if (fiber->is_ready == NULL)
+        return true;
+    engine.asking = fiber->number;
+    ready = fiber->is_ready(fiber->ready_arg);
+    engine.asking = -1;
+    return ready || engine.now_ns >= fiber->until_ns;
+}
+
+static int engine_actors(int *actors)
+{
+    int count = 0;
+
+    for (int i = 0; i < engine.live_count; i++) {
+        struct fiber *fiber = engine.fibers[engine.live[i]];
+
+        if (fiber_is_ready(fiber))
+            actors[count++] = 2 * fiber->number;
+        if (fiber->buffer.count > 0)
+            actors[count++] = 2 * fiber->number + 1;
+    }
+    return count;
+}
+
+/* Nobody can act: moves the clock to when the first may. False if none will. */
+static bool engine_pass_time(void)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (int i = 0; i < engine.live_count; i++) {
+        if (engine.fibers[engine.live[i]]->until_ns < first)
+            first = engine.fibers[engine.live[i]]->until_ns;
+    }
+    if (first == UINT64_MAX)
+        return false;
+    engine.now_ns = first;
+    return true;
+}
+
+static void engine_name_waiters(void)
+{
+    size_t length = 0;
+
+    for (int i = 0; i < engine.live_count; i++) {
+        const struct fiber *fiber = engine.fibers[engine.live[i]];
+        const int n = snprintf(
+            engine.failure + length, sizeof(engine.failure) - length, "%s%s",
+            length == 0 ? "these wait for one another: " : ", ", fiber->name);
+
+        if (n < 0 || (size_t)n >= sizeof(engine.failure) - length)
+            return;
+        length += (size_t)n;
+    }
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    uint64_t piece;
+
+    for (; size >= sizeof(piece); size -= sizeof(piece), at += sizeof(piece)) {
+        memcpy(&piece, at, sizeof(piece));
+        hash = sim_mix(hash, piece);
+    }
+    for (; size > 0; size--)
+        hash = sim_mix(hash, *at++);
+    return hash;
+}
+
+/* A fiber is where it is by what it has been answered, and it is answered
+ * something between any two decisions of its own. */
+static uint64_t engine_state(void)
+{
+    uint64_t hash = sim_mix(engine.now_ns, (uint64_t)engine.count);
+
+    hash = mix_bytes(hash, engine.plan.memory, engine.plan.memory_size);
+    for (int i = 0; i < engine.count; i++) {
+        const struct fiber *fiber = engine.fibers[i];
+
+        hash = sim_mix(hash, fiber->seen);
+        hash = sim_mix(hash, (uint64_t)fiber->buffer.count);
+        for (int k = 0; k < fiber->buffer.count; k++) {
+            const struct sim_stored *stored = &fiber->buffer.stores[k];
+
+            hash = sim_mix(hash, (uint64_t)(uintptr_t)stored->word);
+            hash = sim_mix(hash, stored->value);
+        }
+    }
+    return hash;
+}
+
+static void engine_observe(uint64_t value)
+{
+    struct fiber *self = engine.fibers[engine.self];
+
+    self->seen = sim_mix(self->seen, value);
+}
+
+/* ---- deciding ----------------------------------------------------------- */
+
+static void engine_drain(struct fiber *fiber)
+{
+    const struct sim_stored stored = sim_buffer_drain(&fiber->buffer);
+    const int self = engine.self;
+
+    engine.self = fiber->number;
+    trail_add("seen", stored.word, stored.value);
+    engine.self = self;
+}
+
+/* Which fiber goes on; buffers may be drained before. */
+static int engine_decide(void)
+{
+    int actors[SIM_ACTORS];
+
+    for (;;) {
+        const int count = engine_actors(actors);
+        int actor;
+
+        if (count == 0) {
+            if (engine_pass_time())
+                continue;
+            if (engine.live_count == 0)
+                engine_end(SIM_DONE);
+            engine_name_waiters();
+            engine_end(SIM_DEADLOCK);
+        }
+        if (engine.steps++ >= engine.plan.steps)
+            engine_end(SIM_CUT);
+        if (engine.plan.memory != NULL && sim_chooser_was_here(engine_state()))
+            engine_end(SIM_SEEN);
+        actor = sim_chooser_actor(actors, count);
+        if (actor % 2 == 0)
+            return actor / 2;
+        engine_drain(engine.fibers[actor / 2]);
+    }
+}
+
+static void engine_pass(void)
+{
+    const int next = engine_decide();
+
+    if (next != engine.self)
+        engine_switch(next, false);
+}
+
+void sim_point(void)
+{
+    if (engine.self < 0 || engine.asking >= 0)
+        return;
+    engine_pass();
+    engine_observe(0);
+}
+
+bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
+{
+    struct fiber *self;
+    bool ready;
+
+    if (engine.self < 0) {
+        if (!is_ready(arg))
+            sim_fail("a wait outside of a run that nobody can end");
+        return true;
+    }
+    self = engine.fibers[engine.self];
+    self->is_ready = is_ready;
+    self->ready_arg = arg;
+    self->until_ns = until_ns;
+    engine_pass();
+    engine.asking = self->number;
+    ready = is_ready(arg);
+    engine.asking = -1;
+    self->is_ready = NULL;
+    self->until_ns = UINT64_MAX;
+    engine_observe(ready);
+    return ready;
+}
+
+void sim_wait(bool (*is_ready)(void *arg), void *arg)
+{
+    (void)sim_wait_until(is_ready, arg, UINT64_MAX);
+}
+
+uint64_t sim_now_ns(void)
+{
+    if (engine.self >= 0 && engine.asking < 0)
+        engine_observe(engine.now_ns);
+    return engine.now_ns;
+}
+
+uint64_t sim_choose(uint64_t n)
+{
+    uint64_t number;
+
+    assert(engine.self >= 0 && n > 0);
+    number = sim_chooser_number(n);
+    engine_observe(number);
+    return number;
+}
+
+bool sim_luck(uint64_t n)
+{
+    return engine.self >= 0 && sim_chooser_luck(n);
+}
+
+/* ---- fibers ------------------------------------------------------------- */
+
+int sim_self(void)
+{
+    return engine.self;
+}
+
+bool sim_is_over(int fiber)
+{
+    assert(fiber >= 0 && fiber < engine.count);
+    return engine.fibers[fiber]->over;
+}
+
+static bool fiber_is_drained(void *arg)
+{
+    const struct fiber *fiber = arg;
+
+    return fiber->buffer.count == 0;
+}
+
+static void fiber_forget(struct fiber *fiber)
+{
+    for (int i = 0; i < engine.live_count; i++) {
+        if (engine.live[i] == fiber->number)
+            engine.live[i] = engine.live[--engine.live_count];
+    }
+}
+
+static _Noreturn void fiber_main(void)
+{
+    struct fiber *self = engine.fibers[engine.self];
+
+    errno = 0;
+    engine_observe(0);
+    self->body(self->arg);
+    sim_wait(fiber_is_drained, self);
+    self->over = true;
+    fiber_forget(self);
+    sim_stack_put(self->stack);
+    self->stack = NULL;
+    engine_switch(engine_decide(), true);
+    abort();
+}
+
+/* Those of earlier schedules serve again. */
+static struct fiber *fiber_room(void)
+{
+    struct fiber **room = &engine.fibers[engine.count];
+
+    if (engine.count == FIBERS)
+        sim_fail("more than %d fibers", (int)FIBERS);
+    if (*room == NULL) {
+        *room = calloc(1, sizeof(**room));
+        if (*room == NULL)
+            abort();
+        (*room)->locals = sim_locals_new();
+    }
+    sim_locals_reset((*room)->locals);
+    return *room;
+}
+
+static struct fiber *fiber_new(const char *name, void (*body)(void *arg),
+                               void *arg)
+{
+    struct fiber *fiber = fiber_room();
+
+    fiber->number = engine.count++;
+    fiber->name = name;
+    fiber->body = body;
+    fiber->arg = arg;
+    fiber->stack = sim_stack_take();
+    fiber->over = false;
+    fiber->buffer.count = 0;
+    fiber->is_ready = NULL;
+    fiber->until_ns = UINT64_MAX;
+    fiber->seen = 0;
+    sim_context_init(&fiber->context, fiber->stack, fiber_main);
+    engine.live[engine.live_count++] = fiber->number;
+    return fiber;
+}
+
+int sim_spawn(const char *name, void (*body)(void *arg), void *arg)
+{
+    const struct fiber *fiber;
+
+    assert(engine.self >= 0);
+    sim_flush();
+    fiber = fiber_new(name, body, arg);
+    sim_point();
+    return fiber->number;
+}
+
+/* ---- schedules ---------------------------------------------------------- */
+
+/* Fibers of the last schedule may lie where it ended. */
+static void engine_reset(const struct sim_plan *plan)
+{
+    for (int i = 0; i < engine.count; i++) {
+        if (engine.fibers[i]->stack != NULL)
+            sim_stack_put(engine.fibers[i]->stack);
+        engine.fibers[i]->stack = NULL;
+    }
+    if (engine.locals == NULL)
+        engine.locals = sim_locals_new();
+    engine.plan = *plan;
+    if (plan->steps == 0)
+        engine.plan.steps = 1000000;
+    engine.count = engine.live_count = 0;
+    engine.now_ns = 0;
+    engine.steps = 0;
+    engine.failure[0] = '\0';
+    engine.trail_count = 0;
+    sim_chooser_begin(&engine.plan);
+}
+
+enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
+                     void *arg)
+{
+    assert(engine.self < 0);
+    engine_reset(plan);
+    engine_switch(fiber_new("first", first, arg)->number, false);
+    return engine.end;
+}
+
+bool sim_next(void)
+{
+    return sim_chooser_next();
+}
+
+void sim_restart(void)
+{
+    sim_chooser_restart();
+}
+
+int64_t sim_steps(void)
+{
+    return engine.steps;
+}
+
+uint64_t sim_fingerprint(void)
+{
+    return sim_chooser_fingerprint();
+}
+
+/* ---- shared words ------------------------------------------------------- */
+
+void sim_flush(void)
+{
+    struct fiber *self;
+
+    if (engine.self < 0)
+        return;
+    self = engine.fibers[engine.self];
+    while (self->buffer.count > 0)
+        engine_drain(self);
+}
+
+uint64_t sim_load(const void *word, size_t size)
+{
+    uint64_t value;
+
+    if (engine.self < 0)
+        return sim_memory_read(word, size);
+    if (engine.asking >= 0)
+        return sim_buffer_read(&engine.fibers[engine.asking]->buffer, word,
+                               size);
+    engine_pass();
+    value = sim_buffer_read(&engine.fibers[engine.self]->buffer, word, size);
+    engine_observe(value);
+    trail_add("load", word, value);
+    return value;
+}
+
+void sim_store(void *word, size_t size, uint64_t value)
+{
+    struct sim_buffer *buffer;
+
+    if (engine.self < 0) {
+        sim_memory_write(word, size, value);
+        return;
+    }
+    engine_pass();
+    engine_observe(value);
+    trail_add("store", word, value);
+    if (!engine.plan.buffers) {
+        sim_memory_write(word, size, value);
+        return;
+    }
+    buffer = &engine.fibers[engine.self]->buffer;
+    if (buffer->count == SIM_BUFFER_ROOM)
+        engine_drain(engine.fibers[engine.self]);
+    sim_buffer_add(buffer, word, size, value);
+}
+
+/* The first half of a read-modify-write: what is there. */
+static uint64_t word_begin(const void *word, size_t size)
+{
+    if (engine.self >= 0) {
+        assert(engine.asking < 0);
+        engine_pass();
+        sim_flush();
+    }
+    return sim_memory_read(word, size);
+}
+
+/* The other half: what is there now. */
+static void word_end(const char *what, void *word, size_t size, uint64_t before,
+                     uint64_t value)
+{
+    sim_memory_write(word, size, value);
+    if (engine.self >= 0) {
+        engine_observe(before);
+        trail_add(what, word, value);
+    }
+}
+
+uint64_t sim_exchange(void *word, size_t size, uint64_t value)
+{
+    const uint64_t before = word_begin(word, size);
+
+    word_end("exchange", word, size, before, value);
+    return before;
+}
+
+uint64_t sim_add(void *word, size_t size, uint64_t n)
+{
+    const uint64_t before = word_begin(word, size);
+
+    word_end("add", word, size, before, before + n);
+    return before;
+}
+
+uint64_t sim_or(void *word, size_t size, uint64_t bits)
+{
+    const uint64_t before = word_begin(word, size);
+
+    word_end("or", word, size, before, before | bits);
+    return before;
+}
+
+uint64_t sim_and(void *word, size_t size, uint64_t bits)
+{
+    const uint64_t before = word_begin(word, size);
+
+    word_end("and", word, size, before, before & bits);
+    return before;
+}
+
+bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value)
+{
+    const uint64_t before = word_begin(word, size);
+    const bool equal = before == *expected;
+
+    word_end(equal ? "cas" : "cas failed", word, size, before,
+             equal ? value : before);
+    *expected = before;
+    return equal;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who decides: by chance, by priorities that chance gives, or everything once.
+ *
+ * What may act next is a number: 2 f for the fiber f, 2 f + 1 for its store
+ * buffer. */
+#ifndef SIM_ENGINE_CHOOSER_H
+#define SIM_ENGINE_CHOOSER_H
+
+#include "sim/engine.h"
+
+enum { SIM_ACTORS = 2048 };
+
+/* Before a schedule; `plan` stays. */
+void sim_chooser_begin(const struct sim_plan *plan);
+
+/* One of the actors that may act, `count` > 0. */
+int sim_chooser_actor(const int *actors, int count);
+
+/* 0 to n - 1. */
+uint64_t sim_chooser_number(uint64_t n);
+bool sim_chooser_luck(uint64_t n);
+
+/* What all choices since the beginning come to. */
+uint64_t sim_chooser_fingerprint(void);
+
+/* SIM_EXHAUSTIVE: whether the state has been seen, unless the schedule is still
+ * on the way that one before it went. */
+bool sim_chooser_was_here(uint64_t state);
+
+/* SIM_EXHAUSTIVE: turns to the next schedule, if there is one; or to the first
+ * of a new search. */
+bool sim_chooser_next(void);
+void sim_chooser_restart(void);
+
+/* Makes one number of two. */
+static inline uint64_t sim_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b) + UINT64_C(0x9e3779b97f4a7c15) + (a << 6);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+#endif

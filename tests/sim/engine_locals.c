@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linker says where the section of that name begins and ends. */
+#include "sim/engine_locals.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char __start_sim_locals[] __attribute__((weak));
+extern char __stop_sim_locals[] __attribute__((weak));
+
+static void *at_start; /* owns: as they are before any code has run */
+
+static size_t locals_size(void)
+{
+    return __start_sim_locals == NULL
+               ? 0
+               : (size_t)(__stop_sim_locals - __start_sim_locals);
+}
+
+static void *locals_copy(const void *from)
+{
+    void *copy = malloc(locals_size());
+
+    if (copy == NULL)
+        abort();
+    return memcpy(copy, from, locals_size());
+}
+
+__attribute__((constructor)) static void locals_keep(void)
+{
+    if (locals_size() > 0)
+        at_start = locals_copy(__start_sim_locals);
+}
+
+void *sim_locals_new(void)
+{
+    return at_start == NULL ? NULL : locals_copy(at_start);
+}
+
+void sim_locals_reset(void *locals)
+{
+    if (locals != NULL)
+        memcpy(locals, at_start, locals_size());
+}
+
+void sim_locals_swap(void *save, const void *load)
+{
+    if (save == NULL || load == NULL)
+        return;
+    memcpy(save, __start_sim_locals, locals_size());
+    memcpy(__start_sim_locals, load, locals_size());
+}

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine against programs of which it is known what can go wrong in them:
+ * it finds what is there, and nothing where nothing is. */
+#include "sim/engine.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/sync.h"
+
+static _Thread_local int own_number = 7; /* each fiber has one */
+
+/* ---- a lost wake-up ----------------------------------------------------- */
+
+/* A lane fills a ring and tells a loop, which sleeps on a descriptor. */
+static struct {
+    struct uva__word tail, posted, descriptor, pending;
+    uint64_t head;
+    bool by_exchange; /* the right way to tell; else by a load */
+} ring;
+
+enum { ITEMS = 2 };
+
+/* As it is often written: no store may pass the load of `pending`, but one
+ * does. */
+static void ring_tell_by_load(void)
+{
+    uint64_t none = 0;
+
+    if (uva__word_load(&ring.pending) != 0 ||
+        !uva__word_cas(&ring.pending, &none, 1))
+        return;
+    uva__word_exchange(&ring.descriptor, 1);
+}
+
+static void ring_lane(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 1; i <= ITEMS; i++) {
+        uva__word_store(&ring.tail, i);
+        if (!ring.by_exchange)
+            ring_tell_by_load();
+        else if (uva__word_exchange(&ring.posted, 1) == 0)
+            uva__word_exchange(&ring.descriptor, 1);
+    }
+}
+
+static void ring_loop(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ITEMS; i++) {
+        if (uva__word_exchange(&ring.descriptor, 0) == 0)
+            continue;
+        uva__word_exchange(ring.by_exchange ? &ring.posted : &ring.pending, 0);
+        ring.head = uva__word_load(&ring.tail);
+    }
+}
+
+static void ring_first(void *arg)
+{
+    sim_spawn("lane", ring_lane, arg);
+    sim_spawn("loop", ring_loop, arg);
+}
+
+/* Whether the loop sleeps and the ring is not empty. */
+static bool ring_is_lost(const struct sim_plan *plan, bool by_exchange)
+{
+    memset(&ring, 0, sizeof(ring));
+    ring.by_exchange = by_exchange;
+    if (sim_run(plan, ring_first, NULL) == SIM_SEEN)
+        return false;
+    return ring.descriptor.value == 0 && ring.head < ITEMS;
+}
+
+static int ring_count_lost(bool buffers, bool by_exchange)
+{
+    const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE,
+                                  .buffers = buffers,
+                                  .memory = &ring,
+                                  .memory_size = sizeof(ring)};
+    int lost = 0;
+
+    do
+        lost += ring_is_lost(&plan, by_exchange);
+    while (sim_next());
+    return lost;
+}
+
+START_TEST(a_store_passed_by_a_load_is_found_only_with_buffers)
+{
+    ck_assert_int_eq(ring_count_lost(false, false), 0);
+    ck_assert_int_gt(ring_count_lost(true, false), 0);
+}
+END_TEST
+
+START_TEST(an_exchange_after_the_store_loses_nothing)
+{
+    ck_assert_int_eq(ring_count_lost(false, true), 0);
+    ck_assert_int_eq(ring_count_lost(true, true), 0);
+}
+END_TEST
+
+START_TEST(chance_finds_the_passed_store_too)
+{
+    struct sim_plan plan = {.buffers = true};
+    int lost = 0;
+
+    for (plan.seed = 1; plan.seed <= 5000; plan.seed++)
+        lost += ring_is_lost(&plan, false);
+    ck_assert_int_gt(lost, 0);
+    plan = (struct sim_plan){.scheduler = SIM_PCT, .depth = 3, .buffers = true};
+    for (lost = 0; plan.seed <= 5000; plan.seed++)
+        lost += ring_is_lost(&plan, false);
+    ck_assert_int_gt(lost, 0);
+}
+END_TEST
+
+/* ---- credit in two words ------------------------------------------------ */
+
+/* A loop gives credit to a lane, which goes home when there is none left. */
+static struct {
+    struct uva__word credit, running, job;
+    uint64_t pulled;
+    bool one_word; /* credit and running in one; else in two */
+} lane;
+
+static void lane_work_by_two(void)
+{
+    uint64_t credit;
+
+    while ((credit = uva__word_exchange(&lane.credit, 0)) != 0) {
+        lane.pulled += credit;
+        sim_point();
+    }
+    uva__word_store(&lane.running, 0);
+}
+
+static void lane_work_by_one(void)
+{
+    uint64_t word = 1;
+
+    while (!uva__word_cas(&lane.credit, &word, 0)) {
+        lane.pulled += uva__word_exchange(&lane.credit, 1) >> 1;
+        word = 1;
+    }
+}
+
+static bool lane_has_job(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&lane.job) != 0;
+}
+
+static void lane_run(void *arg)
+{
+    while (sim_wait_until(lane_has_job, arg, 1000)) {
+        uva__word_store(&lane.job, 0);
+        if (lane.one_word)
+            lane_work_by_one();
+        else
+            lane_work_by_two();
+    }
+}
+
+static void lane_loop(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        if (lane.one_word) {
+            if ((uva__word_add(&lane.credit, 2) & 1) == 0 &&
+                (uva__word_or(&lane.credit, 1) & 1) == 0)
+                uva__word_exchange(&lane.job, 1);
+            continue;
+        }
+        uva__word_add(&lane.credit, 1);
+        if (uva__word_exchange(&lane.running, 1) == 0)
+            uva__word_exchange(&lane.job, 1);
+    }
+}
+
+static void lane_first(void *arg)
+{
+    sim_spawn("lane", lane_run, arg);
+    sim_spawn("loop", lane_loop, arg);
+}
+
+static int lane_count_lost(struct sim_plan plan, bool one_word)
+{
+    int lost = 0;
+
+    for (plan.seed = 1; plan.seed <= 2000; plan.seed++) {
+        memset(&lane, 0, sizeof(lane));
+        lane.one_word = one_word;
+        ck_assert_int_eq(sim_run(&plan, lane_first, NULL), SIM_DONE);
+        lost += lane.pulled != 3;
+    }
+    return lost;
+}
+
+START_TEST(credit_lost_between_two_words_is_found_by_both_kinds_of_chance)
+{
+    const struct sim_plan uniform = {.scheduler = SIM_UNIFORM};
+    const struct sim_plan pct = {.scheduler = SIM_PCT, .depth = 3};
+
+    ck_assert_int_gt(lane_count_lost(uniform, false), 0);
+    ck_assert_int_gt(lane_count_lost(pct, false), 0);
+    ck_assert_int_eq(lane_count_lost(uniform, true), 0);
+    ck_assert_int_eq(lane_count_lost(pct, true), 0);
+}
+END_TEST
+
+/* ---- what a seed decides ------------------------------------------------ */
+
+START_TEST(the_same_seed_gives_the_same_schedule)
+{
+    static const enum sim_scheduler kinds[] = {SIM_UNIFORM, SIM_PCT};
+    uint64_t others = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct sim_plan plan = {
+            .scheduler = kinds[i], .depth = 3, .buffers = true};
+
+        for (plan.seed = 1; plan.seed <= 50; plan.seed++) {
+            uint64_t print;
+
+            (void)ring_is_lost(&plan, true);
+            print = sim_fingerprint();
+            (void)ring_is_lost(&plan, true);
+            ck_assert_uint_eq(sim_fingerprint(), print);
+            plan.seed += 1000;
+            (void)ring_is_lost(&plan, true);
+            others += sim_fingerprint() != print;
+            plan.seed -= 1000;
+        }
+    }
+    ck_assert_uint_gt(others, 50);
+}
+END_TEST
+
+/* ---- everything once ---------------------------------------------------- */
+
+static uint64_t chosen;
+
+static void choose_twice(void *arg)
+{
+    (void)arg;
+    chosen = 2 * sim_choose(3);
+    chosen += sim_choose(2);
+}
+
+START_TEST(an_exhaustive_search_makes_every_choice_once)
+{
+    const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE};
+    int times[6] = {0};
+
+    do {
+        ck_assert_int_eq(sim_run(&plan, choose_twice, NULL), SIM_DONE);
+        times[chosen]++;
+    } while (sim_next());
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(times[i], 1);
+    ck_assert_int_eq(sim_run(&plan, choose_twice, NULL), SIM_DONE);
+    ck_assert_uint_eq(chosen, 0); /* from the beginning */
+    sim_restart();
+}
+END_TEST
+
+static struct {
+    struct uva__word word;
+    char order[8];
+    uint64_t length;
+} turns;
+
+static void turns_take(void *arg)
+{
+    for (int i = 0; i < 2; i++) {
+        uva__word_add(&turns.word, 1);
+        turns.order[turns.length++] = *(const char *)arg;
+    }
+}
+
+static void turns_first(void *arg)
+{
+    (void)arg;
+    sim_spawn("a", turns_take, "a");
+    sim_spawn("b", turns_take, "b");
+}
+
+START_TEST(an_exhaustive_search_sees_every_order_with_and_without_states)
+{
+    static const char *const orders[] = {"aabb", "abab", "abba",
+                                         "baab", "baba", "bbaa"};
+    int64_t schedules[2] = {0};
+
+    for (int with = 0; with < 2; with++) {
+        const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE,
+                                      .memory = with ? &turns : NULL,
+                                      .memory_size = sizeof(turns)};
+        unsigned seen = 0;
+
+        do {
+            memset(&turns, 0, sizeof(turns));
+            (void)sim_run(&plan, turns_first, NULL);
+            for (unsigned i = 0; i < 6; i++)
+                seen |= (unsigned)(strcmp(turns.order, orders[i]) == 0) << i;
+            schedules[with]++;
+        } while (sim_next());
+        ck_assert_uint_eq(seen, 63);
+    }
+    ck_assert_int_lt(schedules[1], schedules[0]);
+}
+END_TEST
+
+/* ---- store buffers ------------------------------------------------------ */
+
+static struct {
+    struct uva__word words[12], flag;
+    bool late[3]; /* whether a store was seen late by the other */
+} stores;
+
+static void stores_write(void *arg)
+{
+    const int kind = *(const int *)arg;
+
+    if (kind == 2) { /* more than there is room for: the first is out */
+        for (int i = 0; i < 12; i++)
+            uva__word_store(&stores.words[i], 1);
+    } else {
+        uva__word_store(&stores.words[0], 1);
+        ck_assert_uint_eq(uva__word_load(&stores.words[0]), 1);
+    }
+    if (kind == 1)
+        uva__word_add(&stores.flag, 0);
+    if (stores.words[0].value == 0)
+        stores.late[kind] = true;
+}
+
+static void stores_first(void *arg)
+{
+    const int writer = sim_spawn("writer", stores_write, arg);
+
+    while (!sim_is_over(writer))
+        sim_point();
+    ck_assert_uint_eq(stores.words[0].value, 1);
+}
+
+START_TEST(a_store_waits_for_the_next_exchange_or_a_full_buffer_or_the_end)
+{
+    struct sim_plan plan = {.buffers = true};
+
+    memset(&stores, 0, sizeof(stores));
+    for (plan.seed = 1; plan.seed <= 300; plan.seed++) {
+        for (int kind = 0; kind < 3; kind++) {
+            memset(stores.words, 0, sizeof(stores.words));
+            ck_assert_int_eq(sim_run(&plan, stores_first, &kind), SIM_DONE);
+        }
+    }
+    ck_assert(stores.late[0]);
+    ck_assert(!stores.late[1]);
+    ck_assert(!stores.late[2]);
+}
+END_TEST
+
+/* ---- how a schedule ends ------------------------------------------------ */
+
+static struct uva__lock locks[2];
+
+static void lock_both(void *arg)
+{
+    const int first = *(const int *)arg;
+
+    uva__lock_take(&locks[first]);
+    uva__lock_take(&locks[1 - first]);
+    uva__lock_drop(&locks[first]);
+    uva__lock_drop(&locks[1 - first]);
+}
+
+static void lock_first(void *arg)
+{
+    static const int numbers[] = {0, 1};
+
+    sim_spawn("up", lock_both, (void *)(uintptr_t)&numbers[0]);
+    sim_spawn("down", lock_both, (void *)(uintptr_t)&numbers[arg != NULL]);
+}
+
+static int lock_count(struct sim_plan plan, void *arg, enum sim_end end)
+{
+    int count = 0;
+
+    for (plan.seed = 1; plan.seed <= 300; plan.seed++) {
+        memset(locks, 0, sizeof(locks));
+        count += sim_run(&plan, lock_first, arg) == end;
+        if (end == SIM_DEADLOCK && count == 1 && sim_failure()[0] != 0) {
+            ck_assert_ptr_nonnull(strstr(sim_failure(), "up"));
+            ck_assert_ptr_nonnull(strstr(sim_failure(), "down"));
+        }
+    }
+    return count;
+}
+
+START_TEST(a_deadlock_is_found_and_says_who_waits)
+{
+    const struct sim_plan uniform = {.scheduler = SIM_UNIFORM};
+    const struct sim_plan pct = {.scheduler = SIM_PCT, .depth = 3};
+
+    ck_assert_int_gt(lock_count(uniform, "two orders", SIM_DEADLOCK), 0);
+    ck_assert_int_gt(lock_count(pct, "two orders", SIM_DEADLOCK), 0);
+    ck_assert_int_eq(lock_count(uniform, NULL, SIM_DONE), 300);
+}
+END_TEST
+
+static void lock_drop_only(void *arg)
+{
+    uva__lock_drop(arg);
+}
+
+START_TEST(dropping_a_lock_of_another_fails)
+{
+    const struct sim_plan plan = {.seed = 1};
+
+    memset(locks, 0, sizeof(locks));
+    ck_assert_int_eq(sim_run(&plan, lock_drop_only, &locks[0]), SIM_FAILED);
+    ck_assert_ptr_nonnull(strstr(sim_failure(), "another"));
+}
+END_TEST
+
+static void go_round(void *arg)
+{
+    (void)arg;
+    for (;;)
+        sim_point();
+}
+
+static void fail_late(void *arg)
+{
+    for (int i = 0; i < 10; i++)
+        sim_point();
+    sim_fail("after %d %s", 10, (const char *)arg);
+}
+
+static void round_and_fail(void *arg)
+{
+    sim_spawn("round", go_round, arg);
+    sim_spawn("fail", fail_late, arg);
+}
+
+START_TEST(a_schedule_without_an_end_is_cut)
+{
+    const struct sim_plan plan = {.steps = 1000};
+
+    ck_assert_int_eq(sim_run(&plan, go_round, NULL), SIM_CUT);
+    ck_assert_int_ge(sim_steps(), 1000);
+    ck_assert_int_eq(sim_self(), -1);
+}
+END_TEST
+
+START_TEST(who_goes_round_does_not_keep_the_others_waiting_for_ever)
+{
+    struct sim_plan plan = {.scheduler = SIM_PCT, .depth = 2};
+
+    for (plan.seed = 1; plan.seed <= 50; plan.seed++) {
+        ck_assert_int_eq(sim_run(&plan, round_and_fail, "rounds"), SIM_FAILED);
+        ck_assert_str_eq(sim_failure(), "after 10 rounds");
+    }
+}
+END_TEST
+
+/* ---- what each fiber has ------------------------------------------------ */
+
+enum { CROWD = 500 };
+
+static int crowd_arrived;
+
+static void crowd_one(void *arg)
+{
+    const int number = sim_self();
+
+    ck_assert_int_eq(own_number, 7);
+    ck_assert_int_eq(errno, 0);
+    own_number = number;
+    errno = number;
+    for (int i = 0; i < 10; i++) {
+        sim_point();
+        ck_assert_int_eq(own_number, number);
+        ck_assert_int_eq(errno, number);
+        ck_assert_int_eq(sim_self(), number);
+    }
+    crowd_arrived++;
+    (void)arg;
+}
+
+static void crowd_first(void *arg)
+{
+    int last = 0;
+
+    for (int i = 0; i < CROWD; i++)
+        last = sim_spawn("one", crowd_one, arg);
+    ck_assert_int_eq(last, CROWD);
+    own_number = 8;
+}
+
+START_TEST(each_fiber_has_its_own_locals_and_errno)
+{
+    struct sim_plan plan = {.seed = 1};
+
+    own_number = 99;
+    for (; plan.seed <= 3; plan.seed++) {
+        crowd_arrived = 0;
+        ck_assert_int_eq(sim_run(&plan, crowd_first, NULL), SIM_DONE);
+        ck_assert_int_eq(crowd_arrived, CROWD);
+        ck_assert_int_eq(own_number, 99);
+    }
+}
+END_TEST
+
+/* ---- time --------------------------------------------------------------- */
+
+static struct uva__signal bell;
+static char heard[64];
+
+static void bell_ring(void *arg)
+{
+    const uint64_t until_ns = sim_now_ns() + 5000000;
+
+    (void)sim_wait_until(lane_has_job, arg, until_ns); /* nobody gives one */
+    ck_assert_uint_eq(sim_now_ns(), until_ns);
+    uva__signal_raise(&bell);
+}
+
+static void bell_hear(void *arg)
+{
+    const int64_t *limit_ms = arg;
+    const uint64_t from_ns = sim_now_ns();
+    bool in_time = true;
+
+    while (uva__signal_now(&bell) == 0 && in_time)
+        in_time = uva__signal_wait(&bell, 0, *limit_ms);
+    (void)snprintf(heard, sizeof(heard), "%s after %d ms",
+                   in_time ? "heard" : "gone",
+                   (int)((sim_now_ns() - from_ns) / 1000000));
+}
+
+static void bell_first(void *arg)
+{
+    sim_spawn("ring", bell_ring, arg);
+    sim_spawn("hear", bell_hear, arg);
+}
+
+static const char *bell_run(int64_t limit_ms)
+{
+    struct sim_plan plan = {.seed = 4, .buffers = true};
+
+    memset(&lane, 0, sizeof(lane));
+    memset(&bell, 0, sizeof(bell));
+    ck_assert_int_eq(sim_run(&plan, bell_first, &limit_ms), SIM_DONE);
+    return heard;
+}
+
+START_TEST(the_clock_goes_to_the_first_who_waits_for_it)
+{
+    ck_assert_str_eq(bell_run(-1), "heard after 5 ms");
+    ck_assert_str_eq(bell_run(7), "heard after 5 ms");
+    ck_assert_str_eq(bell_run(3), "gone after 3 ms");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engine");
+
+    TCase *kernels = tcase_create("known kernels");
+    tcase_add_test(kernels,
+                   a_store_passed_by_a_load_is_found_only_with_buffers);
+    tcase_add_test(kernels, an_exchange_after_the_store_loses_nothing);
+    tcase_add_test(kernels, chance_finds_the_passed_store_too);
+    tcase_add_test(
+        kernels,
+        credit_lost_between_two_words_is_found_by_both_kinds_of_chance);
+    suite_add_tcase(suite, kernels);
+
+    TCase *choices = tcase_create("choices");
+    tcase_add_test(choices, the_same_seed_gives_the_same_schedule);
+    tcase_add_test(choices, an_exhaustive_search_makes_every_choice_once);
+    tcase_add_test(
+        choices, an_exhaustive_search_sees_every_order_with_and_without_states);
+    tcase_add_test(
+        choices,
+        a_store_waits_for_the_next_exchange_or_a_full_buffer_or_the_end);
+    suite_add_tcase(suite, choices);
+
+    TCase *ends = tcase_create("ends");
+    tcase_add_test(ends, a_deadlock_is_found_and_says_who_waits);
+    tcase_add_test(ends, dropping_a_lock_of_another_fails);
+    tcase_add_test(ends, a_schedule_without_an_end_is_cut);
+    tcase_add_test(ends,
+                   who_goes_round_does_not_keep_the_others_waiting_for_ever);
+    suite_add_tcase(suite, ends);
+
+    TCase *fibers = tcase_create("fibers");
+    tcase_add_test(fibers, each_fiber_has_its_own_locals_and_errno);
+    tcase_add_test(fibers, the_clock_goes_to_the_first_who_waits_for_it);
+    suite_add_tcase(suite, fibers);
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
