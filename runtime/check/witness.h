@@ -8,7 +8,15 @@
 #include "core/sync.h"
 #include "uvarrow/check.h"
 
+struct uva__ledger;
 struct uva__witness;
+
+/* Lies at the beginning of a block that is to last as long as the witness, for
+ * calls that come too late to be lawful. */
+struct uva__grave {
+    struct uva__grave *next; /* owns */
+    size_t size;             /* of the whole block */
+};
 
 /* Makes one with one count, by `how` (may be NULL; borrowed for the call, but
  * its ctx is taken). 0; EINVAL, ENOMEM: then nothing is taken. Thread: any. */
@@ -20,9 +28,24 @@ UVA_MUST_CHECK int uva__witness_new(const struct uva_check *how,
 struct uva__witness *uva__witness_acquire(struct uva__witness *witness);
 void uva__witness_release(struct uva__witness *witness);
 
+/* Ends one that has a single count, without free_ctx: for a constructor that
+ * fails after it made one, and so has taken nothing. Thread: any. */
+void uva__witness_undo(struct uva__witness *witness);
+
 /* What the report was made with, completed: no time is 0, `allocator` has both
  * functions, `name` is never NULL. Borrowed from it. Thread: any. */
 const struct uva_check *uva__witness_how(const struct uva__witness *witness);
+
+/* Where the schemas and arrays that it sees are kept account of (ledger.h).
+ * Borrowed from it. Thread: any. */
+struct uva__ledger *uva__witness_ledger(struct uva__witness *witness);
+
+/* Takes a block of its allocator, to be freed when the witness is. The rest of
+ * the block stays readable, so that a late call finds what it belongs to; that
+ * needs somebody who holds a count: whatever is still out, or who asks.
+ * Thread: any. */
+void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
+                       size_t size);
 
 /* Adds a line to the transcript. `format` is static, with at most two
  * conversions, both PRId64, for `a` and `b`; it is not formatted before a
@@ -37,6 +60,13 @@ void uva__witness_note(struct uva__witness *witness, const char *format,
 UVA_PRINTF(4, 5)
 void uva__witness_breach(struct uva__witness *witness, const char *clause,
                          enum uva_party party, const char *format, ...);
+
+/* The same, by the catalogue's party, for a breach that is milder or worse than
+ * most of its clause. Thread: any. */
+UVA_PRINTF(4, 5)
+void uva__witness_breach_as(struct uva__witness *witness, const char *clause,
+                            enum uva_severity severity, const char *format,
+                            ...);
 
 /* How many breaches of ERROR or worse were told. Thread: any. */
 int64_t uva__witness_count(const struct uva__witness *witness);

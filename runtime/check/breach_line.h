@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A breach as one line of text. */
+#ifndef UVA_CHECK_BREACH_LINE_H
+#define UVA_CHECK_BREACH_LINE_H
+
+#include <stdio.h>
+
+#include "uvarrow/check.h"
+
+/* Writes `breach` to `out` for people to read. Thread: any. */
+void uva__breach_line_plain(const struct uva_breach *breach, FILE *out);
+
+/* Writes it as one JSON object: clause, severity, party, name, message, and the
+ * transcript as an array of strings. Thread: any. */
+void uva__breach_line_json(const struct uva_breach *breach, FILE *out);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries lie in a slab and rest, long enough, between two uses. A struct keeps
+ * the address of one byte of its entry's token: which byte tells which use of
+ * the entry is meant. So a copy left over from an earlier use is told from one
+ * of this use, without touching what the copy points to. */
+#include "check/ledger.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdalign.h>
+
+#include "check/witness.h"
+#include "core/memory.h"
+
+#define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
+#define LEDGER_ALIGN  128 /* of an entry; a power of two */
+#define LEDGER_REST   512 /* entries that rest before one is used again */
+#define LEDGER_STEP   16  /* entries that are fetched at once */
+#define LEDGER_STATES 4
+#define LEDGER_USES   sizeof(((struct uva__ledger_entry *)0)->token)
+
+static_assert(sizeof(struct uva__ledger_entry) <= 2 * LEDGER_ALIGN,
+              "an entry takes two steps of its alignment at most");
+static_assert(offsetof(struct uva__ledger_entry, token) == 0,
+              "the token is where the mark points");
+
+void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva_allocator *allocator)
+{
+    const size_t size = sizeof(struct uva__ledger_entry);
+
+    ledger->witness = witness;
+    ledger->shared.slab = (struct uva__slab){
+        .allocator = allocator,
+        .size = (size + LEDGER_ALIGN - 1) / LEDGER_ALIGN * LEDGER_ALIGN,
+        .align = LEDGER_ALIGN,
+        .link_offset = offsetof(struct uva__ledger_entry, link),
+        .rest = LEDGER_REST,
+        .step = LEDGER_STEP};
+}
+
+void uva__ledger_fini(struct uva__ledger *ledger)
+{
+    uva__slab_fini(&ledger->shared.slab);
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+static uint64_t ledger_pack(uint64_t use, enum uva__ledger_state state)
+{
+    return use % LEDGER_USES * LEDGER_STATES + state;
+}
+
+static uint64_t ledger_use(const struct uva__ledger_entry *entry)
+{
+    return uva__word_load(&entry->state) / LEDGER_STATES;
+}
+
+/* ---- out ---------------------------------------------------------------- */
+
+static struct uva__ledger_entry *ledger_take(struct uva__ledger *ledger)
+{
+    struct uva__ledger_entry *entry;
+
+    uva__lock_take(&ledger->shared.lock);
+    entry = uva__slab_take(&ledger->shared.slab, NULL);
+    uva__lock_drop(&ledger->shared.lock);
+    return entry;
+}
+
+/* The same, with more memory. */
+static struct uva__ledger_entry *ledger_take_more(struct uva__ledger *ledger)
+{
+    struct slab_chunk *chunk = uva__slab_fetch(&ledger->shared.slab);
+    struct uva__ledger_entry *entry;
+
+    if (chunk == NULL)
+        return NULL;
+    uva__lock_take(&ledger->shared.lock);
+    uva__slab_add(&ledger->shared.slab, chunk);
+    entry = uva__slab_take(&ledger->shared.slab, NULL);
+    uva__lock_drop(&ledger->shared.lock);
+    return entry;
+}
+
+struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
+                                           enum uva__ledger_kind kind,
+                                           enum uva__ledger_state state)
+{
+    struct uva__ledger_entry *entry = ledger_take(ledger);
+
+    if (entry == NULL)
+        entry = ledger_take_more(ledger);
+    if (entry == NULL)
+        return NULL;
+    if (entry->magic != LEDGER_MAGIC) { /* never used; later, all may read it */
+        entry->witness = ledger->witness;
+        entry->magic = LEDGER_MAGIC;
+    }
+    entry->kind = kind;
+    entry->parent = entry->child = entry->sibling = NULL;
+    uva__word_store(&entry->state, ledger_pack(ledger_use(entry) + 1, state));
+    if (state == UVA__LEDGER_TRAP)
+        return entry;
+    uva__word_add(&ledger->live[kind], 1);
+    (void)uva__witness_acquire(ledger->witness);
+    return entry;
+}
+
+void *uva__ledger_mark(struct uva__ledger_entry *entry)
+{
+    return &entry->token[ledger_use(entry)];
+}
+
+/* ---- back --------------------------------------------------------------- */
+
+struct uva__ledger_entry *uva__ledger_find(void *private_data)
+{
+    const uintptr_t low = (uintptr_t)private_data % LEDGER_ALIGN;
+    struct uva__ledger_entry *entry;
+
+    if ((uintptr_t)private_data < LEDGER_ALIGN || low >= LEDGER_USES)
+        return NULL;
+    entry = (void *)((char *)private_data - low);
+    return entry->magic == LEDGER_MAGIC ? entry : NULL;
+}
+
+bool uva__ledger_claim(struct uva__ledger_entry *entry, void *private_data)
+{
+    const uint64_t use = (uintptr_t)private_data % LEDGER_ALIGN;
+    uint64_t expected = ledger_pack(use, UVA__LEDGER_OUT);
+
+    return uva__word_cas(&entry->state, &expected,
+                         ledger_pack(use, UVA__LEDGER_RELEASING));
+}
+
+enum uva__ledger_state
+uva__ledger_state_of(const struct uva__ledger_entry *entry)
+{
+    return uva__word_load(&entry->state) % LEDGER_STATES;
+}
+
+void uva__ledger_close(struct uva__ledger *ledger,
+                       struct uva__ledger_entry *entry)
+{
+    assert(uva__ledger_state_of(entry) == UVA__LEDGER_RELEASING);
+    uva__word_sub(&ledger->live[entry->kind], 1);
+    uva__word_store(&entry->state,
+                    ledger_pack(ledger_use(entry), UVA__LEDGER_FREE));
+    uva__lock_take(&ledger->shared.lock);
+    uva__slab_put(&ledger->shared.slab, entry);
+    uva__lock_drop(&ledger->shared.lock);
+    uva__witness_release(ledger->witness);
+}
+
+int64_t uva__ledger_live(const struct uva__ledger *ledger,
+                         enum uva__ledger_kind kind)
+{
+    return (int64_t)uva__word_load(&ledger->live[kind]);
+}
+
+static void ledger_settle_entry(void *block, void *ctx)
+{
+    struct uva__ledger_entry *entry = block;
+
+    (void)ctx;
+    if (uva__ledger_state_of(entry) != UVA__LEDGER_OUT || entry->parent != NULL)
+        return;
+    uva__witness_breach_as(
+        entry->witness, "LC-02", UVA_SEVERITY_ERROR,
+        "%s %" PRId64 " was never released",
+        entry->kind == UVA__LEDGER_SCHEMA ? "schema" : "array", entry->ordinal);
+}
+
+int64_t uva__ledger_settle(struct uva__ledger *ledger)
+{
+    uva__slab_each(&ledger->shared.slab, ledger_settle_entry, NULL);
+    return uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
+           uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
+}

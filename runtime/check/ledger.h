@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Account of the schemas and arrays that pass a checker: which are out, and
+ * whether what comes back was. Its entries are type-stable and rest before they
+ * are used again, so that a release by a stale copy of a struct is recognised
+ * and not a crash. The structs themselves are shim.h. */
+#ifndef UVA_CHECK_LEDGER_H
+#define UVA_CHECK_LEDGER_H
+
+#include "core/slab.h"
+#include "core/sync.h"
+
+struct uva__witness;
+
+/* What is kept account of. */
+enum uva__ledger_kind { UVA__LEDGER_SCHEMA, UVA__LEDGER_ARRAY };
+#define UVA__LEDGER_KINDS 2
+
+/* How far an entry is. */
+enum uva__ledger_state {
+    UVA__LEDGER_FREE,      /* nothing has it; or it is released, and rests */
+    UVA__LEDGER_OUT,       /* its struct is live, somewhere */
+    UVA__LEDGER_RELEASING, /* its release runs */
+    UVA__LEDGER_TRAP       /* stands for a struct that nobody may release */
+};
+
+/* One struct that passed. Aligned so that the low bits of a pointer into it
+ * tell which use of the entry is meant. */
+struct uva__ledger_entry {
+    char token[64];               /* a pointer into this is the struct's mark */
+    uint64_t magic;               /* tells it from what is no entry */
+    struct uva__word state;       /* enum uva__ledger_state, above it the use */
+    struct uva__witness *witness; /* borrows; counted while out */
+    struct uva__link link;        /* in the slab */
+    enum uva__ledger_kind kind;
+    unsigned use;                      /* which of its uses this is */
+    int64_t ordinal;                   /* of the struct, to tell which */
+    void (*release)(void);             /* the struct's own */
+    void *private_data;                /* the struct's own; borrows */
+    uint64_t digest;                   /* of what may not be changed */
+    const char *clause;                /* of a trap: what its use breaks */
+    const void *place;                 /* of a child: where its parent has it */
+    struct uva__ledger_entry *parent;  /* of a child, while that is out */
+    struct uva__ledger_entry *child;   /* the first */
+    struct uva__ledger_entry *sibling; /* the next child of the parent */
+};
+
+/* Part of a witness. */
+struct uva__ledger {
+    struct uva__witness *witness; /* borrows: whose it is */
+    struct {
+        struct uva__lock lock;
+        struct uva__slab slab; /* of the entries */
+    } shared;
+    struct uva__word live[UVA__LEDGER_KINDS]; /* out, of each kind */
+};
+
+/* Makes an empty one. `allocator` is borrowed. Thread: any. */
+void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva_allocator *allocator);
+
+/* Frees all entries. Thread: any. */
+void uva__ledger_fini(struct uva__ledger *ledger);
+
+/* Gives an entry, out, which counts on the witness; NULL if there is no memory.
+ * A trap does not count. Thread: any. */
+struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
+                                           enum uva__ledger_kind kind,
+                                           enum uva__ledger_state state);
+
+/* Takes one back after its release, and uncounts. Thread: any. */
+void uva__ledger_close(struct uva__ledger *ledger,
+                       struct uva__ledger_entry *entry);
+
+/* What to put into `private_data` for this use of the entry. Thread: any. */
+void *uva__ledger_mark(struct uva__ledger_entry *entry);
+
+/* The entry that `private_data` leads to, of whichever use; NULL if to none.
+ * Thread: any. */
+struct uva__ledger_entry *uva__ledger_find(void *private_data);
+
+/* Turns an entry that is out to releasing, if `private_data` means this use of
+ * it; exactly one caller can. Thread: any. */
+bool uva__ledger_claim(struct uva__ledger_entry *entry, void *private_data);
+
+/* How far the entry is. Thread: any. */
+enum uva__ledger_state
+uva__ledger_state_of(const struct uva__ledger_entry *entry);
+
+/* How many of a kind are out. Thread: any. */
+int64_t uva__ledger_live(const struct uva__ledger *ledger,
+                         enum uva__ledger_kind kind);
+
+/* Reports each that is still out, as never released (LC-02): for who knows that
+ * nothing will be released any more. Gives their number. Thread: any. */
+int64_t uva__ledger_settle(struct uva__ledger *ledger);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether text is UTF-8. */
+#ifndef UVA_CHECK_UTF8_H
+#define UVA_CHECK_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the character that `text` begins with; 0 if it begins with none.
+ * `text` ends with a NUL, which is a character. Thread: any. */
+size_t uva__utf8_size(const char *text);
+
+/* Whether all of `text` is UTF-8. Thread: any. */
+bool uva__utf8_is_sound(const char *text);
+
+#endif

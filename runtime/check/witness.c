@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The witness: keeps the transcript, tells of breaches, counts those who need
+ * it. Telling takes no lock: two threads may report at once. */
+#include "check/witness.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "check/breach_line.h"
+#include "check/clauses.h"
+#include "check/ledger.h"
+#include "check/transcript.h"
+#include "core/memory.h"
+#include "core/status.h"
+
+#define WITNESS_SLOW_CALL_MS    1000
+#define WITNESS_SLOW_EXTRACT_MS 100
+
+struct uva__witness {
+    struct uva__word counts;
+    struct uva__word breaches; /* of ERROR or worse */
+    struct uva__word delays;   /* random numbers drawn */
+    struct uva_check how;      /* completed; its ctx is owned */
+    size_t size;               /* of this block: the name lies behind */
+    struct uva__transcript transcript;
+    struct uva__ledger ledger;
+    struct uva__shared graves; /* owns: of uva__grave */
+};
+
+/* ---- made --------------------------------------------------------------- */
+
+static int witness_adopt(const struct uva_check *how, struct uva_check *out,
+                         struct uva_error *error)
+{
+    *out = how == NULL ? (struct uva_check){0} : *how;
+    if (!uva__memory_is_clear(out->reserved, 4))
+        return uva_error_set(error, EINVAL, "check: clear the options first");
+    if (out->slow_call_ms < 0 || out->slow_extract_ms < 0)
+        return uva_error_set(error, EINVAL, "check: a time is negative");
+    if (uva__memory_adopt(&out->allocator, &out->allocator) != 0)
+        return uva_error_set(error, EINVAL,
+                             "check: give both functions of the allocator");
+    if (out->name == NULL)
+        out->name = "";
+    if (out->slow_call_ms == 0)
+        out->slow_call_ms = WITNESS_SLOW_CALL_MS;
+    if (out->slow_extract_ms == 0)
+        out->slow_extract_ms = WITNESS_SLOW_EXTRACT_MS;
+    return 0;
+}
+
+int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
+                     struct uva_error *error)
+{
+    struct uva_check adopted;
+    struct uva__witness *witness;
+    int code = witness_adopt(how, &adopted, error);
+    size_t name_size;
+
+    if (code != 0)
+        return code;
+    name_size = strlen(adopted.name) + 1;
+    witness = uva__memory_new(&adopted.allocator, sizeof(*witness) + name_size);
+    if (witness == NULL)
+        return uva_error_set(error, ENOMEM, "check: no memory");
+    memcpy(witness + 1, adopted.name, name_size);
+    witness->how = adopted;
+    witness->how.name = (const char *)(witness + 1);
+    witness->size = sizeof(*witness) + name_size;
+    uva__word_store(&witness->counts, 1);
+    uva__ledger_init(&witness->ledger, witness, &witness->how.allocator);
+    *out = witness;
+    return 0;
+}
+
+const struct uva_check *uva__witness_how(const struct uva__witness *witness)
+{
+    return &witness->how;
+}
+
+struct uva__ledger *uva__witness_ledger(struct uva__witness *witness)
+{
+    return &witness->ledger;
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+void uva__witness_note(struct uva__witness *witness, const char *format,
+                       int64_t a, int64_t b)
+{
+    uva__transcript_note(&witness->transcript, format, a, b);
+}
+
+/* To the user's function, or standard error. */
+static void witness_tell(const struct uva__witness *witness,
+                         const struct uva_breach *breach)
+{
+    if (witness->how.report != NULL)
+        witness->how.report(witness->how.ctx, breach);
+    else if (witness->how.json)
+        uva__breach_line_json(breach, stderr);
+    else
+        uva__breach_line_plain(breach, stderr);
+}
+
+static void witness_breach(struct uva__witness *witness,
+                           struct uva_breach *breach, const char *format,
+                           va_list args)
+{
+    char message[512], calls[UVA__TRANSCRIPT_SIZE];
+
+    (void)vsnprintf(message, sizeof(message), format, args);
+    uva__transcript_write(&witness->transcript, calls);
+    breach->name = witness->how.name;
+    breach->message = message;
+    breach->transcript = calls;
+    if (breach->severity >= UVA_SEVERITY_ERROR)
+        uva__word_add(&witness->breaches, 1);
+    witness_tell(witness, breach);
+}
+
+void uva__witness_breach(struct uva__witness *witness, const char *id,
+                         enum uva_party party, const char *format, ...)
+{
+    const struct uva__clause *clause = uva__clause_find(id);
+    struct uva_breach breach = {.clause = id};
+    va_list args;
+
+    assert(clause != NULL);
+    breach.severity = clause->severity;
+    breach.party = party != 0 ? party : clause->party;
+    va_start(args, format);
+    witness_breach(witness, &breach, format, args);
+    va_end(args);
+}
+
+void uva__witness_breach_as(struct uva__witness *witness, const char *id,
+                            enum uva_severity severity, const char *format, ...)
+{
+    const struct uva__clause *clause = uva__clause_find(id);
+    struct uva_breach breach = {.clause = id, .severity = severity};
+    va_list args;
+
+    assert(clause != NULL);
+    breach.party = clause->party;
+    va_start(args, format);
+    witness_breach(witness, &breach, format, args);
+    va_end(args);
+}
+
+int64_t uva__witness_count(const struct uva__witness *witness)
+{
+    return (int64_t)uva__word_load(&witness->breaches);
+}
+
+/* ---- delays ------------------------------------------------------------- */
+
+/* The `n`-th number of a sequence that `seed` begins. */
+static uint64_t witness_random(uint64_t seed, uint64_t n)
+{
+    uint64_t x = seed + (n + 1) * UINT64_C(0x9E3779B97F4A7C15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+void uva__witness_perturb(struct uva__witness *witness)
+{
+    struct timespec pause = {0};
+    uint64_t random;
+
+    if (witness->how.perturb_seed == 0)
+        return;
+    random = witness_random(witness->how.perturb_seed,
+                            uva__word_add(&witness->delays, 1));
+    if (random % 8 == 0) {
+        pause.tv_nsec = (long)(random >> 8 & 0x7FFF); /* up to 33 us */
+        (void)nanosleep(&pause, NULL);
+        return;
+    }
+    for (random = random % 8; random > 4; random--)
+        (void)sched_yield();
+}
+
+/* ---- ended -------------------------------------------------------------- */
+
+void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
+                       size_t size)
+{
+    void *top = uva__shared_load(&witness->graves);
+
+    block->size = size;
+    do
+        block->next = top;
+    while (!uva__shared_cas(&witness->graves, &top, block));
+}
+
+struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
+{
+    const uint64_t counts = uva__word_add(&witness->counts, 1);
+
+    assert(counts > 0);
+    (void)counts;
+    return witness;
+}
+
+static void witness_free(struct uva__witness *witness)
+{
+    const struct uva_allocator allocator = witness->how.allocator;
+    struct uva__grave *grave = uva__shared_load(&witness->graves), *next;
+
+    for (; grave != NULL; grave = next) {
+        next = grave->next;
+        uva__memory_free(&allocator, grave, grave->size);
+    }
+    uva__ledger_fini(&witness->ledger);
+    uva__memory_free(&allocator, witness, witness->size);
+}
+
+void uva__witness_undo(struct uva__witness *witness)
+{
+    assert(uva__word_load(&witness->counts) == 1);
+    witness_free(witness);
+}
+
+void uva__witness_release(struct uva__witness *witness)
+{
+    const struct uva_check how = witness->how;
+
+    assert(uva__word_load(&witness->counts) > 0);
+    if (uva__word_sub(&witness->counts, 1) != 1)
+        return;
+    witness_free(witness);
+    if (how.free_ctx != NULL)
+        how.free_ctx(how.ctx);
+}
