@@ -107,9 +107,9 @@ struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
     return entry;
 }
 
-void *uva__ledger_mark(struct uva__ledger_entry *entry)
+void *uva__ledger_mark(const struct uva__ledger_entry *entry)
 {
-    return &entry->token[ledger_use(entry)];
+    return (char *)(uintptr_t)entry + ledger_use(entry);
 }
 
 /* ---- back --------------------------------------------------------------- */
@@ -177,4 +177,101 @@ int64_t uva__ledger_settle(struct uva__ledger *ledger)
     uva__slab_each(&ledger->shared.slab, ledger_settle_entry, NULL);
     return uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
            uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
+}
+
+/* ---- families ----------------------------------------------------------- */
+
+void uva__ledger_join(struct uva__ledger *ledger,
+                      struct uva__ledger_entry *parent,
+                      struct uva__ledger_entry *child)
+{
+    uva__lock_take(&ledger->shared.lock);
+    child->parent = parent;
+    child->sibling = parent->child;
+    parent->child = child;
+    uva__lock_drop(&ledger->shared.lock);
+}
+
+static void ledger_unlink_locked(struct uva__ledger_entry *child)
+{
+    struct uva__ledger_entry **at = &child->parent->child;
+
+    while (*at != child)
+        at = &(*at)->sibling;
+    *at = child->sibling;
+    child->parent = NULL;
+}
+
+struct uva__ledger_entry *uva__ledger_leave(struct uva__ledger *ledger,
+                                            struct uva__ledger_entry *child,
+                                            bool *releasing)
+{
+    struct uva__ledger_entry *parent;
+
+    uva__lock_take(&ledger->shared.lock);
+    parent = child->parent;
+    *releasing =
+        parent != NULL && uva__ledger_state_of(parent) == UVA__LEDGER_RELEASING;
+    if (parent != NULL)
+        ledger_unlink_locked(child);
+    uva__lock_drop(&ledger->shared.lock);
+    return parent;
+}
+
+static void
+ledger_find_due_locked(struct uva__ledger_entry *parent,
+                       bool (*in_place)(const struct uva__ledger_entry *child))
+{
+    struct uva__ledger_entry *child;
+
+    for (child = parent->child; child != NULL; child = child->sibling) {
+        child->due = in_place(child);
+        if (child->due)
+            ledger_find_due_locked(child, in_place);
+    }
+}
+
+void uva__ledger_find_due(
+    struct uva__ledger *ledger, struct uva__ledger_entry *parent,
+    bool (*in_place)(const struct uva__ledger_entry *child))
+{
+    uva__lock_take(&ledger->shared.lock);
+    ledger_find_due_locked(parent, in_place);
+    uva__lock_drop(&ledger->shared.lock);
+}
+
+/* Leaves the parent without children; gives those that nobody released, linked
+ * as siblings. */
+static struct uva__ledger_entry *
+ledger_take_due_locked(struct uva__ledger_entry *parent)
+{
+    struct uva__ledger_entry *child = parent->child, *next, *due = NULL;
+
+    parent->child = NULL;
+    for (; child != NULL; child = next) {
+        next = child->sibling;
+        child->parent = NULL;
+        if (!child->due || !uva__ledger_claim(child, uva__ledger_mark(child)))
+            continue;
+        child->sibling = due;
+        due = child;
+    }
+    return due;
+}
+
+int uva__ledger_write_off(struct uva__ledger *ledger,
+                          struct uva__ledger_entry *parent)
+{
+    struct uva__ledger_entry *due, *next;
+    int count = 0;
+
+    uva__lock_take(&ledger->shared.lock);
+    due = ledger_take_due_locked(parent);
+    uva__lock_drop(&ledger->shared.lock);
+    for (; due != NULL; due = next) {
+        next = due->sibling;
+        count += 1 + uva__ledger_write_off(ledger, due);
+        uva__ledger_close(ledger, due);
+    }
+    return count;
 }

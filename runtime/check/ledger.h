@@ -32,13 +32,14 @@ struct uva__ledger_entry {
     struct uva__witness *witness; /* borrows; counted while out */
     struct uva__link link;        /* in the slab */
     enum uva__ledger_kind kind;
-    unsigned use;                      /* which of its uses this is */
-    int64_t ordinal;                   /* of the struct, to tell which */
-    void (*release)(void);             /* the struct's own */
-    void *private_data;                /* the struct's own; borrows */
-    uint64_t digest;                   /* of what may not be changed */
-    const char *clause;                /* of a trap: what its use breaks */
-    const void *place;                 /* of a child: where its parent has it */
+    unsigned use;          /* which of its uses this is */
+    int64_t ordinal;       /* of the struct, to tell which */
+    void (*release)(void); /* the struct's own */
+    void *private_data;    /* the struct's own; borrows */
+    uint64_t digest;       /* of what may not be changed */
+    const char *clause;    /* of a trap: what its use breaks */
+    void *place;           /* of a child: where its parent has it; borrows */
+    bool due; /* of a child: its parent's release has to release it */
     struct uva__ledger_entry *parent;  /* of a child, while that is out */
     struct uva__ledger_entry *child;   /* the first */
     struct uva__ledger_entry *sibling; /* the next child of the parent */
@@ -72,7 +73,7 @@ void uva__ledger_close(struct uva__ledger *ledger,
                        struct uva__ledger_entry *entry);
 
 /* What to put into `private_data` for this use of the entry. Thread: any. */
-void *uva__ledger_mark(struct uva__ledger_entry *entry);
+void *uva__ledger_mark(const struct uva__ledger_entry *entry);
 
 /* The entry that `private_data` leads to, of whichever use; NULL if to none.
  * Thread: any. */
@@ -93,5 +94,30 @@ int64_t uva__ledger_live(const struct uva__ledger *ledger,
 /* Reports each that is still out, as never released (LC-02): for who knows that
  * nothing will be released any more. Gives their number. Thread: any. */
 int64_t uva__ledger_settle(struct uva__ledger *ledger);
+
+/* ---- families ----------------------------------------------------------- */
+
+/* Makes `child` one of `parent`. Thread: any. */
+void uva__ledger_join(struct uva__ledger *ledger,
+                      struct uva__ledger_entry *parent,
+                      struct uva__ledger_entry *child);
+
+/* Makes it nobody's. Gives the parent it had, or NULL, and in `releasing`
+ * whether that is being released. Thread: any. */
+struct uva__ledger_entry *uva__ledger_leave(struct uva__ledger *ledger,
+                                            struct uva__ledger_entry *child,
+                                            bool *releasing);
+
+/* Before the release of a parent: notes which children, and theirs, it has to
+ * release, by what `in_place` says. Thread: any. */
+void uva__ledger_find_due(
+    struct uva__ledger *ledger, struct uva__ledger_entry *parent,
+    bool (*in_place)(const struct uva__ledger_entry *child));
+
+/* After it: leaves the parent without children. Gives how many of those that
+ * were due are not released, and closes them: their structs are gone.
+ * Thread: any. */
+int uva__ledger_write_off(struct uva__ledger *ledger,
+                          struct uva__ledger_entry *parent);
 
 #endif

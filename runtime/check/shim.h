@@ -5,8 +5,10 @@
 #ifndef UVA_CHECK_SHIM_H
 #define UVA_CHECK_SHIM_H
 
-#include "check/witness.h"
 #include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+struct uva__witness;
 
 /* Puts a shim into the live `array` (borrowed), which is what is handed on; its
  * struct may be moved as before. `ordinal` tells it from others in reports.
@@ -33,9 +35,5 @@ void uva__shim_trap_array(struct uva__witness *witness,
 /* The same for a schema. Thread: any. */
 void uva__shim_trap_schema(struct uva__witness *witness,
                            struct ArrowSchema *schema, const char *clause);
-
-/* Whether the struct has a shim of any witness, and is live. Thread: any. */
-bool uva__shim_has_array(const struct ArrowArray *array);
-bool uva__shim_has_schema(const struct ArrowSchema *schema);
 
 #endif

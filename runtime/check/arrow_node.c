@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schemas and arrays behind one table each: where their fields are, and a
+ * number that is another one once somebody has changed what they own. */
+#include "check/arrow_node.h"
+
+#include <string.h>
+
+#include "core/structs.h"
+#include "uvarrow/arrow.h"
+
+/* ---- digests ------------------------------------------------------------ */
+
+static uint64_t arrow_node_mix(uint64_t digest, uint64_t value)
+{
+    return (digest ^ value) * UINT64_C(0x100000001B3);
+}
+
+static uint64_t arrow_node_mix_pointer(uint64_t digest, const void *pointer)
+{
+    return arrow_node_mix(digest, (uint64_t)(uintptr_t)pointer);
+}
+
+static uint64_t arrow_node_mix_bytes(uint64_t digest, const char *bytes,
+                                     size_t size)
+{
+    digest = arrow_node_mix_pointer(digest, bytes);
+    for (size_t i = 0; i < size; i++)
+        digest = arrow_node_mix(digest, (unsigned char)bytes[i]);
+    return digest;
+}
+
+static uint64_t arrow_node_mix_text(uint64_t digest, const char *text)
+{
+    return arrow_node_mix_bytes(digest, text, text == NULL ? 0 : strlen(text));
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+static struct uva__arrow_node_view arrow_node_look_array(const void *node)
+{
+    const struct ArrowArray *array = node;
+    struct uva__arrow_node_view view = {.release =
+                                            (uva__arrow_node_fn)array->release,
+                                        .private_data = array->private_data,
+                                        .dictionary = array->dictionary};
+
+    if (uva__structs_children_are_sound(array->n_children, array->children))
+        view.n_children = array->n_children;
+    return view;
+}
+
+static void *arrow_node_child_of_array(const void *node, int64_t i)
+{
+    return ((const struct ArrowArray *)node)->children[i];
+}
+
+static void arrow_node_set_array(void *node, uva__arrow_node_fn release,
+                                 void *private_data)
+{
+    struct ArrowArray *array = node;
+
+    array->release = (void (*)(struct ArrowArray *))release;
+    array->private_data = private_data;
+}
+
+static void arrow_node_call_array(void *node, uva__arrow_node_fn release)
+{
+    ((void (*)(struct ArrowArray *))release)(node);
+}
+
+static uint64_t arrow_node_digest_array(const void *node)
+{
+    const struct ArrowArray *array = node;
+    const int64_t n_children = arrow_node_look_array(node).n_children;
+    uint64_t digest = (uint64_t)array->n_buffers;
+
+    digest = arrow_node_mix_pointer(digest, array->buffers);
+    if (array->buffers != NULL && array->n_buffers <= UVA__STRUCTS_MAX_NODES)
+        for (int64_t i = 0; i < array->n_buffers; i++)
+            digest = arrow_node_mix_pointer(digest, array->buffers[i]);
+    digest = arrow_node_mix(digest, (uint64_t)array->n_children);
+    digest = arrow_node_mix_pointer(digest, array->children);
+    for (int64_t i = 0; i < n_children; i++)
+        digest = arrow_node_mix_pointer(digest, array->children[i]);
+    return arrow_node_mix_pointer(digest, array->dictionary);
+}
+
+const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY = {
+    .look = arrow_node_look_array,
+    .child = arrow_node_child_of_array,
+    .set = arrow_node_set_array,
+    .call = arrow_node_call_array,
+    .digest = arrow_node_digest_array};
+
+/* ---- schemas ------------------------------------------------------------ */
+
+static struct uva__arrow_node_view arrow_node_look_schema(const void *node)
+{
+    const struct ArrowSchema *schema = node;
+    struct uva__arrow_node_view view = {.release =
+                                            (uva__arrow_node_fn)schema->release,
+                                        .private_data = schema->private_data,
+                                        .dictionary = schema->dictionary};
+
+    if (uva__structs_children_are_sound(schema->n_children, schema->children))
+        view.n_children = schema->n_children;
+    return view;
+}
+
+static void *arrow_node_child_of_schema(const void *node, int64_t i)
+{
+    return ((const struct ArrowSchema *)node)->children[i];
+}
+
+static void arrow_node_set_schema(void *node, uva__arrow_node_fn release,
+                                  void *private_data)
+{
+    struct ArrowSchema *schema = node;
+
+    schema->release = (void (*)(struct ArrowSchema *))release;
+    schema->private_data = private_data;
+}
+
+static void arrow_node_call_schema(void *node, uva__arrow_node_fn release)
+{
+    ((void (*)(struct ArrowSchema *))release)(node);
+}
+
+static uint64_t arrow_node_digest_schema(const void *node)
+{
+    const struct ArrowSchema *schema = node;
+    const int64_t n_children = arrow_node_look_schema(node).n_children;
+    uint64_t digest =
+        arrow_node_mix_text((uint64_t)schema->flags, schema->format);
+    size_t size = 0;
+
+    digest = arrow_node_mix_text(digest, schema->name);
+    (void)!uva_metadata_size(schema->metadata, &size); /* 0 if malformed */
+    digest = arrow_node_mix_bytes(digest, schema->metadata, size);
+    digest = arrow_node_mix(digest, (uint64_t)schema->n_children);
+    digest = arrow_node_mix_pointer(digest, schema->children);
+    for (int64_t i = 0; i < n_children; i++)
+        digest = arrow_node_mix_pointer(digest, schema->children[i]);
+    return arrow_node_mix_pointer(digest, schema->dictionary);
+}
+
+const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA = {
+    .look = arrow_node_look_schema,
+    .child = arrow_node_child_of_schema,
+    .set = arrow_node_set_schema,
+    .call = arrow_node_call_schema,
+    .digest = arrow_node_digest_schema};
