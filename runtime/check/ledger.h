@@ -26,13 +26,12 @@ enum uva__ledger_state {
 /* One struct that passed. Aligned so that the low bits of a pointer into it
  * tell which use of the entry is meant. */
 struct uva__ledger_entry {
-    char token[64];               /* a pointer into this is the struct's mark */
-    uint64_t magic;               /* tells it from what is no entry */
-    struct uva__word state;       /* enum uva__ledger_state, above it the use */
+    char token[64];         /* a pointer into this is the struct's mark */
+    uint64_t magic;         /* tells it from what is no entry */
+    struct uva__word state; /* a state, and above it the number of the use */
     struct uva__witness *witness; /* borrows; counted while out */
     struct uva__link link;        /* in the slab */
     enum uva__ledger_kind kind;
-    unsigned use;          /* which of its uses this is */
     int64_t ordinal;       /* of the struct, to tell which */
     void (*release)(void); /* the struct's own */
     void *private_data;    /* the struct's own; borrows */
