@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A blocking stream in front of another. Each call is judged as it enters, goes
+ * on to the stream behind with storage of our own to be filled, and what comes
+ * back is judged and handed on.
+ *
+ * A call that overlaps another, or comes after the release, is reported and
+ * refused: nothing behind is touched. A release that overlaps is carried out by
+ * the call it overlaps. */
+#include "check/blocking_check.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "check/array_check.h"
+#include "check/error_text.h"
+#include "check/schema_check.h"
+#include "check/shim.h"
+#include "check/utf8.h"
+#include "check/witness.h"
+#include "core/memory.h"
+#include "core/structs.h"
+#include "uvarrow/arrow.h"
+
+#define BLOCKING_MAGIC UINT64_C(0x75617262636b6e67)
+#define BLOCKING_ALIGN 64
+#define BLOCKING_MARK  40 /* where in its proxy `private_data` points */
+
+#define BLOCKING_UNSET    0xA5 /* storage that a producer has not filled */
+#define BLOCKING_POISONED 0xDD /* storage that nobody may read */
+
+/* Facts about a stream, as bits of a word. */
+#define BLOCKING_BUSY     UINT64_C(1) /* a call runs */
+#define BLOCKING_RELEASED UINT64_C(2) /* release was called */
+
+/* What get_last_error would be about. */
+enum blocking_last {
+    BLOCKING_NOTHING, /* no call failed */
+    BLOCKING_FAILED,  /* the stream behind did */
+    BLOCKING_BROKE    /* we do, as what came was nothing to hand on */
+};
+
+/* What `private_data` of a checked stream leads to. */
+struct blocking {
+    struct uva__grave grave; /* first */
+    uint64_t magic;
+    struct uva__witness *witness; /* counted until released, then borrowed */
+    struct uva__word facts;
+    struct ArrowDeviceArrayStream inner; /* owns: the stream behind */
+    ArrowDeviceType device_type;         /* that it had last */
+    struct ArrowSchema schema;           /* owns: a copy of the first; may be
+                                            released */
+    bool schema_seen;                    /* and checked */
+    enum blocking_last last;
+    int64_t chunks; /* that came */
+    struct uva__error_texts texts;
+};
+
+/* ---- a call comes ------------------------------------------------------- */
+
+/* The proxy that `self` leads to; NULL if none does. */
+static struct blocking *blocking_find(const struct ArrowDeviceArrayStream *self)
+{
+    const uintptr_t low = (uintptr_t)self->private_data % BLOCKING_ALIGN;
+    struct blocking *proxy;
+
+    if ((uintptr_t)self->private_data < BLOCKING_ALIGN)
+        return NULL;
+    proxy = (void *)((char *)self->private_data - low);
+    if (proxy->magic != BLOCKING_MAGIC)
+        return NULL;
+    if (low != BLOCKING_MARK)
+        uva__witness_breach(proxy->witness, "DS-17", 0,
+                            "private_data was changed by %d",
+                            (int)low - BLOCKING_MARK);
+    return proxy;
+}
+
+/* Lets a call in. NULL if it is refused. */
+static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
+                                       const char *call)
+{
+    struct blocking *proxy = blocking_find(self);
+    uint64_t facts;
+
+    if (proxy == NULL)
+        return NULL;
+    uva__witness_note(proxy->witness, call, 0, 0);
+    uva__witness_perturb(proxy->witness);
+    facts = self->release == NULL ? BLOCKING_RELEASED
+                                  : uva__word_or(&proxy->facts, BLOCKING_BUSY);
+    if (facts & BLOCKING_RELEASED) {
+        uva__witness_breach(proxy->witness, "DS-06", 0,
+                            "%s on a released stream", call);
+        return NULL;
+    }
+    if (facts & BLOCKING_BUSY) {
+        uva__witness_breach(proxy->witness, "DS-16", 0,
+                            "%s while another call runs", call);
+        return NULL;
+    }
+    uva__error_texts_spoil(&proxy->texts, proxy->witness);
+    return proxy;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* Releases the stream behind. What is left of the proxy stays with the witness,
+ * for calls yet to come. */
+static void blocking_end(struct blocking *proxy)
+{
+    struct uva__witness *witness = proxy->witness;
+
+    proxy->inner.release(&proxy->inner);
+    if (proxy->inner.release != NULL)
+        uva__witness_breach(witness, "DS-15", 0,
+                            "release did not mark the stream");
+    uva_schema_release(&proxy->schema);
+    uva__error_texts_fini(&proxy->texts, witness);
+    uva__witness_bury(witness, &proxy->grave, sizeof(*proxy));
+    uva__witness_release(witness);
+}
+
+/* A call goes. */
+static void blocking_leave(struct blocking *proxy,
+                           struct ArrowDeviceArrayStream *self)
+{
+    if (proxy->inner.device_type != proxy->device_type) {
+        uva__witness_breach(proxy->witness, "DS-05", 0,
+                            "device_type was %" PRId32 " and is %" PRId32,
+                            proxy->device_type, proxy->inner.device_type);
+        proxy->device_type = proxy->inner.device_type;
+        self->device_type = proxy->device_type;
+    }
+    uva__witness_perturb(proxy->witness);
+    if (uva__word_and(&proxy->facts, ~BLOCKING_BUSY) & BLOCKING_RELEASED)
+        blocking_end(proxy);
+}
+
+static void blocking_release(struct ArrowDeviceArrayStream *self)
+{
+    struct blocking *proxy = blocking_find(self);
+    uint64_t facts;
+
+    if (proxy == NULL)
+        return;
+    uva__witness_note(proxy->witness, "release()", 0, 0);
+    uva__witness_perturb(proxy->witness);
+    facts = self->release == NULL
+                ? BLOCKING_RELEASED
+                : uva__word_or(&proxy->facts, BLOCKING_RELEASED);
+    self->release = NULL;
+    if (facts & BLOCKING_RELEASED)
+        uva__witness_breach(proxy->witness, "DS-14", 0,
+                            "release of a released stream");
+    else if (facts & BLOCKING_BUSY)
+        uva__witness_breach(proxy->witness, "DS-16", 0,
+                            "release while another call runs");
+    else
+        blocking_end(proxy);
+}
+
+/* ---- what comes back ---------------------------------------------------- */
+
+/* Whether a producer left `release` as the storage was before. */
+static bool blocking_is_unset(const void *release)
+{
+    static const unsigned char UNSET[] = {
+        BLOCKING_UNSET, BLOCKING_UNSET, BLOCKING_UNSET, BLOCKING_UNSET,
+        BLOCKING_UNSET, BLOCKING_UNSET, BLOCKING_UNSET, BLOCKING_UNSET};
+
+    static_assert(sizeof(UNSET) >= sizeof(void (*)(void)), "wide enough");
+    return memcmp(release, UNSET, sizeof(void (*)(void))) == 0;
+}
+
+/* A call that failed: `left` says that it gave something all the same. */
+static int blocking_fail(struct blocking *proxy, const char *call, int code,
+                         bool left)
+{
+    proxy->last = BLOCKING_FAILED;
+    uva__witness_note(proxy->witness, "it fails with %" PRId64, code, 0);
+    if (code < 0)
+        uva__witness_breach(proxy->witness, "DS-07", 0, "%s returned %d", call,
+                            code);
+    if (left)
+        uva__witness_breach_as(proxy->witness, "DS-19", UVA_SEVERITY_ERROR,
+                               "%s returned %d and gave something", call, code);
+    return code;
+}
+
+/* Success with nothing that could be handed on. */
+static int blocking_break(struct blocking *proxy, const char *clause,
+                          const char *what)
+{
+    proxy->last = BLOCKING_BROKE;
+    uva__witness_breach(proxy->witness, clause, UVA_PARTY_PRODUCER, "%s", what);
+    return EPROTO;
+}
+
+/* ---- the schema --------------------------------------------------------- */
+
+/* The first is looked at, and kept to compare others with. */
+static void blocking_check_schema(struct blocking *proxy,
+                                  const struct ArrowSchema *schema)
+{
+    struct uva__tree_walk walk = {.witness = proxy->witness};
+
+    if (!proxy->schema_seen) {
+        proxy->schema_seen = true;
+        uva__schema_check(&walk, schema);
+        (void)!uva__structs_copy_schema(
+            &uva__witness_how(proxy->witness)->allocator, schema,
+            &proxy->schema);
+    } else if (proxy->schema.release != NULL &&
+               !uva__schema_equals(&proxy->schema, schema)) {
+        uva__witness_breach(proxy->witness, "DS-21", 0,
+                            "get_schema gave another schema than before");
+    }
+}
+
+static int blocking_fetch_schema(struct blocking *proxy,
+                                 struct ArrowSchema *got)
+{
+    int code;
+
+    memset(got, BLOCKING_UNSET, sizeof(*got));
+    code = proxy->inner.get_schema(&proxy->inner, got);
+    if (code != 0)
+        return blocking_fail(proxy, "get_schema", code,
+                             got->release != NULL &&
+                                 !blocking_is_unset(&got->release));
+    if (got->release == NULL || blocking_is_unset(&got->release))
+        return blocking_break(proxy, "AB-17",
+                              "get_schema succeeded without a schema");
+    proxy->last = BLOCKING_NOTHING;
+    uva__witness_note(proxy->witness, "it gives a schema", 0, 0);
+    blocking_check_schema(proxy, got);
+    return 0;
+}
+
+static int blocking_get_schema(struct ArrowDeviceArrayStream *self,
+                               struct ArrowSchema *out)
+{
+    struct blocking *proxy = blocking_enter(self, "get_schema()");
+    struct ArrowSchema got;
+    int code;
+
+    if (proxy == NULL)
+        return EINVAL;
+    code = blocking_fetch_schema(proxy, &got);
+    if (code == 0) {
+        uva_schema_move(&got, out);
+        (void)!uva__shim_schema(proxy->witness, out, 0);
+    } else {
+        uva__shim_trap_schema(proxy->witness, out, "DS-19");
+    }
+    blocking_leave(proxy, self);
+    return code;
+}
+
+/* ---- chunks ------------------------------------------------------------- */
+
+static void blocking_check_chunk(struct blocking *proxy,
+                                 const struct ArrowDeviceArray *chunk)
+{
+    const bool known = proxy->schema.release != NULL;
+    struct uva__tree_walk walk = {.witness = proxy->witness};
+
+    if (chunk->device_type > 0 && chunk->device_type != proxy->device_type)
+        uva__witness_breach(proxy->witness, "DS-03", 0,
+                            "chunk %" PRId64 " is of device type %" PRId32
+                            ", the stream of %" PRId32,
+                            proxy->chunks, chunk->device_type,
+                            proxy->device_type);
+    uva__array_check(&walk, known ? &proxy->schema : NULL, chunk, "DS-01");
+}
+
+static int blocking_fetch_chunk(struct blocking *proxy,
+                                struct ArrowDeviceArray *got)
+{
+    int code;
+
+    memset(got, BLOCKING_UNSET, sizeof(*got));
+    code = proxy->inner.get_next(&proxy->inner, got);
+    if (code != 0)
+        return blocking_fail(proxy, "get_next", code,
+                             got->array.release != NULL &&
+                                 !blocking_is_unset(&got->array.release));
+    if (blocking_is_unset(&got->array.release))
+        return blocking_break(proxy, "DS-02",
+                              "get_next succeeded and gave nothing");
+    proxy->last = BLOCKING_NOTHING;
+    if (!uva_array_is_live(got)) {
+        uva__witness_note(proxy->witness, "it gives the end", 0, 0);
+        memset(got, BLOCKING_POISONED, sizeof(*got));
+        got->array.release = NULL;
+        return 0;
+    }
+    uva__witness_note(proxy->witness, "it gives chunk %" PRId64, proxy->chunks,
+                      0);
+    blocking_check_chunk(proxy, got);
+    return 0;
+}
+
+static int blocking_get_next(struct ArrowDeviceArrayStream *self,
+                             struct ArrowDeviceArray *out)
+{
+    struct blocking *proxy = blocking_enter(self, "get_next()");
+    struct ArrowDeviceArray got;
+    int code;
+
+    if (proxy == NULL)
+        return EINVAL;
+    code = blocking_fetch_chunk(proxy, &got);
+    if (code == 0) {
+        uva_array_move(&got, out);
+        if (uva_array_is_live(out))
+            (void)!uva__shim_array(proxy->witness, &out->array,
+                                   proxy->chunks++);
+    } else {
+        uva__shim_trap_array(proxy->witness, &out->array, "DS-19");
+    }
+    blocking_leave(proxy, self);
+    return code;
+}
+
+/* ---- the text of an error ----------------------------------------------- */
+
+static const char *blocking_fetch_text(struct blocking *proxy)
+{
+    const char *text;
+
+    if (proxy->last == BLOCKING_BROKE)
+        return "the stream succeeded without giving anything";
+    if (proxy->last != BLOCKING_FAILED)
+        uva__witness_breach(proxy->witness, "DS-10", 0,
+                            "get_last_error though no call failed before");
+    text = proxy->inner.get_last_error(&proxy->inner);
+    if (text == NULL)
+        return NULL;
+    if (!uva__utf8_is_sound(text))
+        uva__witness_breach(proxy->witness, "DS-11", 0,
+                            "the error text is no UTF-8");
+    return uva__error_texts_copy(&proxy->texts, proxy->witness, text);
+}
+
+static const char *blocking_get_last_error(struct ArrowDeviceArrayStream *self)
+{
+    struct blocking *proxy = blocking_enter(self, "get_last_error()");
+    const char *text;
+
+    if (proxy == NULL)
+        return NULL;
+    text = blocking_fetch_text(proxy);
+    blocking_leave(proxy, self);
+    return text;
+}
+
+/* ---- made --------------------------------------------------------------- */
+
+/* Puts the proxy where the stream was. */
+static void blocking_put(struct blocking *proxy,
+                         struct ArrowDeviceArrayStream *stream)
+{
+    proxy->magic = BLOCKING_MAGIC;
+    proxy->inner = *stream;
+    proxy->device_type = stream->device_type;
+    *stream = (struct ArrowDeviceArrayStream){
+        .device_type = proxy->device_type,
+        .get_schema = blocking_get_schema,
+        .get_next = blocking_get_next,
+        .get_last_error = blocking_get_last_error,
+        .release = blocking_release,
+        .private_data = (char *)proxy + BLOCKING_MARK};
+    if (proxy->device_type <= 0)
+        uva__witness_breach(proxy->witness, "DS-05", 0,
+                            "device_type is %" PRId32, proxy->device_type);
+}
+
+int uva__blocking_check(struct uva__witness *witness,
+                        struct ArrowDeviceArrayStream *stream,
+                        struct uva_error *error)
+{
+    struct uva_error why;
+    struct blocking *proxy;
+    const int code = uva__structs_check_device_stream(stream, &why);
+
+    if (code != 0) {
+        if (stream != NULL && stream->release != NULL)
+            uva__witness_breach(witness, "AB-17", UVA_PARTY_PRODUCER, "%s",
+                                why.message);
+        return uva_error_set(error, code, "check: %s", why.message);
+    }
+    proxy = uva__memory_new_aligned(&uva__witness_how(witness)->allocator,
+                                    sizeof(*proxy), BLOCKING_ALIGN);
+    if (proxy == NULL)
+        return uva_error_set(error, ENOMEM, "check: no memory");
+    proxy->witness = uva__witness_acquire(witness);
+    blocking_put(proxy, stream);
+    return 0;
+}
+
+int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
+                       const struct uva_check *how, struct uva_error *error)
+{
+    struct uva__witness *witness;
+    int code = uva__witness_new(how, &witness, error);
+
+    if (code != 0)
+        return code;
+    code = uva__blocking_check(witness, stream, error);
+    if (code == 0)
+        uva__witness_release(witness);
+    else
+        uva__witness_undo(witness);
+    return code;
+}
