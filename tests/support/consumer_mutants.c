@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The consumer's mutants: first what they do, then the table in the order of
+ * the catalogue. What they keep or call that is not theirs any more is what a
+ * checker gave them, which stands as long as the check does. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/reference_mutant.h"
+
+static bool first_time(struct reference_consumer *c)
+{
+    return atomic_fetch_add(&c->acts, 1) == 0;
+}
+
+static int arg_of(const struct reference_consumer *c)
+{
+    return c->how.mutant->arg;
+}
+
+static bool does_nothing(void *peer, void *at)
+{
+    (void)peer;
+    (void)at;
+    return true;
+}
+
+static bool dawdles(void *peer, void *at)
+{
+    struct timespec start, now;
+
+    (void)at;
+    if (!first_time(peer))
+        return false;
+    timespec_get(&start, TIME_UTC);
+    do {
+        timespec_get(&now, TIME_UTC);
+    } while ((now.tv_sec - start.tv_sec) * 1000 +
+                 (now.tv_nsec - start.tv_nsec) / 1000000 <
+             5);
+    return false;
+}
+
+/* ---- schema ------------------------------------------------------------- */
+
+static bool leaves_schema(void *peer, void *at)
+{
+    (void)peer;
+    (void)at;
+    return true;
+}
+
+static bool releases_stale_schema(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowSchema *stale = c->seen.schema;
+
+    (void)at;
+    if (stale != NULL && stale->release != NULL && first_time(c))
+        stale->release(stale);
+    return false;
+}
+
+static bool releases_schema_twice(void *peer, void *at)
+{
+    struct ArrowSchema *schema = at, one = *schema, two = *schema;
+
+    (void)peer;
+    schema->release = NULL;
+    one.release(&one);
+    two.release(&two);
+    return true;
+}
+
+/* ---- the producer object ------------------------------------------------ */
+
+static bool asks_badly(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncProducer *producer = at;
+
+    producer->request(producer, arg_of(c));
+    return false;
+}
+
+static bool writes_private(void *peer, void *at)
+{
+    struct ArrowAsyncProducer *producer = at;
+
+    producer->private_data = peer;
+    return false;
+}
+
+static bool asks_through_copy(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncProducer copy = *(struct ArrowAsyncProducer *)at;
+
+    pthread_mutex_lock(&c->lock);
+    c->now.asked++;
+    pthread_mutex_unlock(&c->lock);
+    copy.request(&copy, 1);
+    return false;
+}
+
+static bool asks_too_late(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncProducer *producer = c->seen.producer;
+
+    (void)at;
+    if (c->now.over && producer != NULL && first_time(c)) {
+        if (arg_of(c) == 0)
+            producer->request(producer, 1);
+        else
+            producer->cancel(producer);
+    }
+    return false;
+}
+
+static bool asks_too_early(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncProducer *producer = c->handler.producer;
+
+    (void)at;
+    if (producer != NULL && c->now.producer == NULL && !c->now.over &&
+        first_time(c))
+        producer->request(producer, 1);
+    return false;
+}
+
+static bool calls_back(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncDeviceStreamHandler *self = at;
+
+    if (arg_of(c) == 0)
+        self->producer->cancel(self->producer);
+    else
+        self->producer->request(self->producer, 1);
+    return false;
+}
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static bool forgets_task(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+
+    (void)at;
+    return atomic_fetch_add(&c->acts, 1) == arg_of(c);
+}
+
+static bool extracts_twice(void *peer, void *at)
+{
+    struct reference_pull *pull = at;
+    struct ArrowAsyncTask other = *pull->task;
+
+    if (first_time(peer))
+        other.extract_data(&other, NULL);
+    return false;
+}
+
+static bool extracts_stale_task(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    struct ArrowAsyncTask *stale = c->seen.task;
+
+    (void)at;
+    if (stale != NULL && first_time(c))
+        stale->extract_data(stale, NULL);
+    return false;
+}
+
+static bool alters_token(void *peer, void *at)
+{
+    struct reference_pull *pull = at;
+    struct ArrowAsyncTask other = *pull->task;
+
+    if (!first_time(peer))
+        return false;
+    other.private_data = (char *)other.private_data + 1;
+    other.extract_data(&other, NULL);
+    return false;
+}
+
+static bool releases_failed(void *peer, void *at)
+{
+    struct reference_pull *pull = at;
+
+    (void)peer;
+    if (pull->code != 0 && pull->out != NULL &&
+        pull->out->array.release != NULL)
+        pull->out->array.release(&pull->out->array);
+    return false;
+}
+
+static bool refuses_with(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+
+    *(int *)at = arg_of(c);
+    return false;
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+static bool releases_twice(void *peer, void *at)
+{
+    struct ArrowArray *array = at, copy = *array;
+
+    if (!first_time(peer))
+        return false;
+    array->release(array);
+    copy.release(&copy);
+    return true;
+}
+
+static bool releases_elsewhere(void *peer, void *at)
+{
+    struct ArrowArray *array = at, source = *array;
+
+    source.release = NULL; /* moved from */
+    if (first_time(peer))
+        array->release(&source);
+    return false;
+}
+
+static bool loses_array(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+
+    if (!first_time(c))
+        return false;
+    c->lost = *(struct ArrowArray *)at;
+    return true;
+}
+
+static bool releases_child(void *peer, void *at)
+{
+    struct ArrowArray *array = at, *child = array->children[0];
+
+    if (first_time(peer))
+        child->release(child);
+    return false;
+}
+
+static bool writes_buffers(void *peer, void *at)
+{
+    struct ArrowArray *array = at;
+
+    if (first_time(peer))
+        array->buffers[0] = array;
+    return false;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct reference_pair USUAL = {{.batches = 3, .metadata = true},
+                                            {.first = 2, .more = 2}};
+static const struct reference_pair AMPLE = {{.batches = 3}, {.first = 10}};
+static const struct reference_pair SPOILT = {
+    {.batches = 2, .lazy = true, .spoilt_at = 1}, {.first = 10}};
+static const struct reference_pair FAILS = {{.batches = 2, .fails = true},
+                                            {.first = 10}};
+static const struct reference_pair REFUSES = {{.batches = 4},
+                                              {.first = 10, .refuse_at = 2}};
+static const struct reference_pair CANCELS = {
+    {.batches = -1}, {.first = 3, .more = 3, .cancel_at = 2}};
+static const struct reference_pair HOLDS = {{.batches = 2},
+                                            {.first = 3, .hold = true}};
+static const struct reference_pair FAILS_HELD = {{.batches = 2, .fails = true},
+                                                 {.first = 10, .hold = true}};
+/* The producer goes on to its end on another thread, and the request waits for
+ * that: only a consumer that does not wait in turn gets anywhere. */
+static const struct reference_pair ASKS_WHILE_ENDING = {
+    {.batches = 2, .steps_in_request = true}, {.first = 2, .more = 2}};
+
+#define AT(point) REFERENCE_AT_##point
+
+static const struct reference_mutant MUTANTS[] = {
+    {"DA-13", "", AT(DROP), releases_elsewhere, 0, &USUAL, 0, NULL},
+    {"AT-02", "", AT(TAKE), forgets_task, 1, &USUAL, 0, NULL},
+    {"AT-03", "", AT(PULLED), extracts_twice, 0, &USUAL, 0, NULL},
+    {"AT-13", "", AT(STEP), extracts_stale_task, 0, &HOLDS, 0, NULL},
+    {"AT-14", "", AT(PULL), alters_token, 0, &USUAL, 0, NULL},
+    {"AT-21", "cancel", AT(TAKE), forgets_task, 0, &CANCELS, 0, NULL},
+    {"AT-21", "error", AT(TAKE), forgets_task, 0, &FAILS_HELD, 0, NULL},
+    {"AT-22", "", AT(PULLED), releases_failed, 0, &SPOILT, 0, NULL},
+    {"AP-08", "zero", AT(GREETED), asks_badly, 0, &AMPLE, 0, NULL},
+    {"AP-08", "negative", AT(GREETED), asks_badly, -1, &AMPLE, 0, NULL},
+    {"AP-21", "", AT(GREETED), writes_private, 0, &USUAL, 0, NULL},
+    {"AP-23", "", AT(GREETED), asks_through_copy, 0, &USUAL, 0, NULL},
+    {"AP-24", "request", AT(STEP), asks_too_late, 0, &USUAL, 0, NULL},
+    {"AP-24", "cancel", AT(STEP), asks_too_late, 1, &USUAL, 0, NULL},
+    {"AP-24", "held", AT(STEP), asks_too_late, 0, &HOLDS, 0, NULL},
+    {"AH-04", "", AT(STEP), asks_too_early, 0, &USUAL, 0, NULL},
+    {"AH-06", "live", AT(GREET), leaves_schema, 0, &USUAL, 0, NULL},
+    {"AH-06", "stale", AT(STEP), releases_stale_schema, 0, &USUAL, 0, NULL},
+    {"AH-09", "negative", AT(REFUSE), refuses_with, -5, &REFUSES, 0, NULL},
+    {"AH-09", "large", AT(REFUSE), refuses_with, 100000, &REFUSES, 0, NULL},
+    {"AH-19", "error", AT(ERROR), calls_back, 0, &FAILS, 0, NULL},
+    {"AH-19", "release", AT(GO), calls_back, 1, &USUAL, 0, NULL},
+    {"TH-10", "", AT(GATE), does_nothing, 0, &ASKS_WHILE_ENDING, 0, NULL},
+    {"TH-12", "", AT(TAKE), dawdles, 0, &USUAL, REFERENCE_SHOWS_SLOW, NULL},
+    {"LC-02", "array", AT(DROP), releases_twice, 0, &USUAL, 0, NULL},
+    {"LC-02", "schema", AT(GREET), releases_schema_twice, 0, &USUAL, 0, NULL},
+    {"LC-02", "lost", AT(DROP), loses_array, 0, &USUAL, 0, NULL},
+    {"LC-03", "", AT(DROP), releases_child, 0, &USUAL, REFERENCE_SHOWS_DEEP,
+     NULL},
+    {"LC-11", "", AT(DROP), writes_buffers, 0, &USUAL, 0, NULL},
+};
+
+const struct reference_mutant *consumer_mutants(int *count)
+{
+    *count = (int)(sizeof(MUTANTS) / sizeof(MUTANTS[0]));
+    return MUTANTS;
+}

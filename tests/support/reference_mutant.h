@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A way to break one clause: what the reference peers do otherwise, where, and
+ * the pair in which it shows. The peers ask at each point; a mutant acts at one
+ * of them. */
+#ifndef UVA_SUPPORT_REFERENCE_MUTANT_H
+#define UVA_SUPPORT_REFERENCE_MUTANT_H
+
+#include "support/reference_consumer.h"
+#include "support/reference_producer.h"
+
+/* Where. An act that returns true stands in place of what is named. */
+enum reference_point {
+    REFERENCE_AT_NOTHING,
+    /* of a producer; `at` is */
+    REFERENCE_AT_START,    /* setting handler->producer */
+    REFERENCE_AT_SCHEMA,   /* on_schema */
+    REFERENCE_AT_ISSUE,    /* after a schema was made; the struct */
+    REFERENCE_AT_STARTED,  /* after on_schema returned 0 */
+    REFERENCE_AT_OFFER,    /* on_next_task; its struct ArrowAsyncTask */
+    REFERENCE_AT_OFFERED,  /* after it; the same */
+    REFERENCE_AT_WAIT,     /* waiting for a request */
+    REFERENCE_AT_END,      /* on_next_task(NULL) */
+    REFERENCE_AT_ENDED,    /* after it */
+    REFERENCE_AT_FAIL,     /* on_error */
+    REFERENCE_AT_FAILED,   /* after it */
+    REFERENCE_AT_REFUSED,  /* after a callback returned an error */
+    REFERENCE_AT_RELEASE,  /* release */
+    REFERENCE_AT_RELEASED, /* after it */
+    REFERENCE_AT_REQUEST,  /* counting a request; its int64_t */
+    REFERENCE_AT_CANCEL,   /* after a cancel was noted */
+    REFERENCE_AT_EXTRACT,  /* an extraction; struct reference_extraction */
+    REFERENCE_AT_FILLED,   /* after it gave an array; the same */
+    /* of a consumer */
+    REFERENCE_AT_STEP,    /* a step */
+    REFERENCE_AT_GREET,   /* taking the schema; its struct ArrowSchema */
+    REFERENCE_AT_GREETED, /* after requesting in on_schema */
+    REFERENCE_AT_TAKE,    /* keeping a task; its struct ArrowAsyncTask */
+    REFERENCE_AT_REFUSE,  /* the code that refuses; its int */
+    REFERENCE_AT_PULL,    /* extracting; struct reference_pull */
+    REFERENCE_AT_PULLED,  /* after it; the same */
+    REFERENCE_AT_DROP,    /* releasing an array; its struct ArrowArray */
+    REFERENCE_AT_GATE,    /* waiting for calls at the end of a callback */
+    REFERENCE_AT_ERROR,   /* inside on_error */
+    REFERENCE_AT_GO,      /* inside release */
+    /* of a blocking stream and its reader */
+    REFERENCE_AT_GET_SCHEMA, /* giving the schema; its struct ArrowSchema */
+    REFERENCE_AT_GET_NEXT,   /* giving a chunk; struct ArrowDeviceArray */
+    REFERENCE_AT_CLOSE,      /* after the stream was released */
+    REFERENCE_AT_READ,       /* before the reader calls get_next; its ordinal */
+    REFERENCE_AT_CHUNK,      /* releasing a chunk; struct ArrowDeviceArray */
+    REFERENCE_AT_SHUT        /* after the reader released the stream */
+};
+
+struct reference_extraction {
+    struct reference_item *item;
+    struct ArrowDeviceArray *out; /* NULL: not wanted */
+    int code;                     /* to be returned */
+};
+
+struct reference_pull {
+    struct ArrowAsyncTask *task; /* the consumer's copy */
+    struct ArrowDeviceArray *out;
+    int code; /* that came back */
+};
+
+/* Two peers, of which one is to be a mutant. */
+struct reference_pair {
+    struct reference_producer_options producer;
+    struct reference_consumer_options consumer;
+};
+
+/* What it takes to see a mutant, besides a check. */
+enum reference_shows {
+    REFERENCE_SHOWS_DEEP = 1,     /* a deep one */
+    REFERENCE_SHOWS_SLOW = 2,     /* limits of 1 ms */
+    REFERENCE_SHOWS_PERTURBED = 4 /* a perturb_seed */
+};
+
+struct reference_mutant {
+    const char *clause;  /* which it breaks: "AP-06" */
+    const char *variant; /* which way; "" if there is one */
+    enum reference_point point;
+    bool (*act)(void *peer, void *at); /* peer: whose mutant it is */
+    int arg;                           /* which of the act's ways */
+    const struct reference_pair *pair; /* in which it shows */
+    int shows;                         /* enum reference_shows, or-ed */
+    const char *also; /* a clause broken with it, by the other; or NULL */
+};
+
+/* Runs the mutant's act if this is its point. */
+static inline bool reference_mutant_acts(const struct reference_mutant *mutant,
+                                         enum reference_point point, void *peer,
+                                         void *at)
+{
+    return mutant != NULL && mutant->point == point && mutant->act(peer, at);
+}
+
+/* All mutants of a kind of peer. */
+const struct reference_mutant *producer_mutants(int *count);
+const struct reference_mutant *consumer_mutants(int *count);
+
+#endif

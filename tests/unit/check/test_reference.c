@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference peers, face to face, with nothing between them: they come to
+ * their end, give everything back and find no fault with each other. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "support/reference_run.h"
+
+enum { STREAMS = 20000, THREADED = 300 };
+
+struct scene {
+    struct reference_producer producer;
+    struct reference_consumer consumer;
+};
+
+static void scene_init(struct scene *scene, const struct reference_pair *pair)
+{
+    reference_producer_init(&scene->producer, &pair->producer);
+    reference_consumer_init(&scene->consumer, &pair->consumer);
+    reference_producer_start(&scene->producer, &scene->consumer.handler);
+}
+
+static void scene_fini(struct scene *scene)
+{
+    struct reference_producer *p = &scene->producer;
+    struct reference_consumer *c = &scene->consumer;
+
+    ck_assert(reference_producer_over(p));
+    ck_assert(reference_consumer_over(c));
+    ck_assert_int_eq(atomic_load(&p->offered), atomic_load(&p->settled));
+    ck_assert_int_eq(atomic_load(&p->released), 1);
+    ck_assert_int_eq(atomic_load(&p->faults), 0);
+    ck_assert_int_eq(atomic_load(&c->faults), 0);
+    reference_consumer_fini(c);
+    ck_assert_int_eq(atomic_load(&p->ledger.live), 0);
+    reference_producer_fini(p);
+}
+
+START_TEST(all_batches_arrive_and_the_end_is_told)
+{
+    const struct reference_pair pair = {{.batches = 5},
+                                        {.first = 2, .more = 2}};
+    struct scene scene;
+
+    scene_init(&scene, &pair);
+    reference_run(&scene.producer, &scene.consumer);
+    ck_assert_int_eq(atomic_load(&scene.consumer.rows), 5 * REFERENCE_ROWS);
+    ck_assert(scene.consumer.now.ended);
+    ck_assert(!scene.consumer.now.erred);
+    scene_fini(&scene);
+}
+END_TEST
+
+START_TEST(a_spoilt_batch_becomes_an_error)
+{
+    const struct reference_pair pair = {
+        {.batches = 3, .lazy = true, .spoilt_at = 1}, {.first = 9}};
+    struct scene scene;
+
+    scene_init(&scene, &pair);
+    reference_run(&scene.producer, &scene.consumer);
+    ck_assert(scene.consumer.now.failed);
+    ck_assert(scene.consumer.now.erred);
+    scene_fini(&scene);
+}
+END_TEST
+
+START_TEST(a_cancel_leads_to_release_alone)
+{
+    const struct reference_pair pair = {
+        {.batches = -1}, {.first = 2, .more = 2, .cancel_at = 3}};
+    struct scene scene;
+
+    scene_init(&scene, &pair);
+    reference_run(&scene.producer, &scene.consumer);
+    ck_assert_int_eq(atomic_load(&scene.producer.offered), 3);
+    ck_assert(!scene.consumer.now.ended);
+    ck_assert(!scene.consumer.now.erred);
+    scene_fini(&scene);
+}
+END_TEST
+
+START_TEST(batches_can_be_told_apart)
+{
+    struct reference_ledger ledger = {0};
+    struct ArrowDeviceArray array;
+
+    reference_array(&ledger, 7, &array);
+    ck_assert_int_eq(reference_array_ordinal(&array.array), 7);
+    array.array.release(&array.array);
+    ck_assert_int_eq(atomic_load(&ledger.live), 0);
+}
+END_TEST
+
+START_TEST(any_two_of_them_come_to_an_end)
+{
+    for (uint64_t seed = 1; seed <= STREAMS; seed++) {
+        struct reference_chance chance = {seed};
+        struct reference_pair pair;
+        struct scene scene;
+
+        reference_pair_draw(&chance, false, &pair);
+        scene_init(&scene, &pair);
+        reference_run_random(&scene.producer, &scene.consumer, &chance);
+        scene_fini(&scene);
+    }
+}
+END_TEST
+
+START_TEST(on_threads_too)
+{
+    for (uint64_t seed = 1; seed <= THREADED; seed++) {
+        struct reference_chance chance = {seed};
+        struct reference_pair pair;
+        struct scene scene;
+
+        reference_pair_draw(&chance, true, &pair);
+        scene_init(&scene, &pair);
+        reference_run_threads(&scene.producer, &scene.consumer, 2);
+        scene_fini(&scene);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reference");
+    TCase *tcase = tcase_create("pairs");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, all_batches_arrive_and_the_end_is_told);
+    tcase_add_test(tcase, a_spoilt_batch_becomes_an_error);
+    tcase_add_test(tcase, a_cancel_leads_to_release_alone);
+    tcase_add_test(tcase, batches_can_be_told_apart);
+    tcase_add_test(tcase, any_two_of_them_come_to_an_end);
+    tcase_add_test(tcase, on_threads_too);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
