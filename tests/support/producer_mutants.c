@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "support/reference_mutant.h"
+#include "support/reference_shape.h"
 
 static bool first_time(struct reference_producer *p)
 {
@@ -467,110 +468,11 @@ static bool dawdles(void *peer, void *at)
         timespec_get(&now, TIME_UTC);
     } while ((now.tv_sec - start.tv_sec) * 1000 +
                  (now.tv_nsec - start.tv_nsec) / 1000000 <
-             5);
+             60);
     return false;
 }
 
 /* ---- arrays ------------------------------------------------------------- */
-
-enum shape {
-    CPU_NUMBERED,
-    RESERVED_SET,
-    LENGTH_MINUS,
-    OFFSET_MINUS,
-    NULLS_MINUS,
-    NULLS_MANY,
-    DATA_NONE,
-    BITMAP_NONE,
-    UNALIGNED,
-    CHILDREN_NONE,
-    CHILD_NONE,
-    EVENT,
-    TYPE_OTHER,
-    BUFFERS_MANY,
-    CHILDREN_FEW,
-    WORDS_NONE,
-    MARK_STAYS,
-    CHILDREN_STAY
-};
-
-static void misshape_device(struct ArrowDeviceArray *out, int shape)
-{
-    switch (shape) {
-    case CPU_NUMBERED:
-        out->device_id = 0;
-        break;
-    case RESERVED_SET:
-        out->reserved[1] = 1;
-        break;
-    case EVENT:
-        out->sync_event = out;
-        break;
-    case TYPE_OTHER:
-        out->device_type = ARROW_DEVICE_CUDA_HOST;
-        break;
-    default:
-        break;
-    }
-}
-
-static void misshape_column(struct ArrowArray *column, int shape)
-{
-    switch (shape) {
-    case LENGTH_MINUS:
-        column->length = -1;
-        break;
-    case OFFSET_MINUS:
-        column->offset = -1;
-        break;
-    case NULLS_MINUS:
-        column->null_count = -2;
-        break;
-    case NULLS_MANY:
-        column->null_count = column->length + 1;
-        break;
-    case DATA_NONE:
-        column->buffers[1] = NULL;
-        break;
-    case BITMAP_NONE:
-        column->null_count = 1;
-        break;
-    case UNALIGNED:
-        column->buffers[1] = (const char *)column->buffers[1] + 1;
-        break;
-    case BUFFERS_MANY:
-        column->n_buffers = 3;
-        break;
-    default:
-        break;
-    }
-}
-
-static void misshape_batch(struct ArrowArray *batch, int shape)
-{
-    switch (shape) {
-    case CHILDREN_NONE:
-        batch->children = NULL;
-        break;
-    case CHILD_NONE:
-        batch->children[0] = NULL;
-        break;
-    case CHILDREN_FEW:
-        batch->n_children = 1;
-        break;
-    case WORDS_NONE:
-        batch->children[1]->dictionary = NULL;
-        break;
-    case MARK_STAYS:
-        reference_array_unmarked(batch);
-        break;
-    case CHILDREN_STAY:
-        reference_array_childless(batch);
-        break;
-    default:
-        break;
-    }
-}
 
 static bool misshapes(void *peer, void *at)
 {
@@ -579,9 +481,7 @@ static bool misshapes(void *peer, void *at)
 
     if (!first_time(p))
         return false;
-    misshape_device(e->out, arg_of(p));
-    misshape_column(e->out->array.children[0], arg_of(p));
-    misshape_batch(&e->out->array, arg_of(p));
+    reference_array_misshape(e->out, (enum reference_shape)arg_of(p));
     return false;
 }
 
@@ -657,20 +557,29 @@ static const struct reference_pair ASKS_LATER = {{.batches = 3}, {.more = 3}};
 static const struct reference_mutant MUTANTS[] = {
     {"AB-17", "cancel", AT(START), lacks_slot, 0, &USUAL, 0, NULL},
     {"AB-17", "request", AT(START), lacks_slot, 1, &QUIET, 0, NULL},
-    {"DA-05", "", AT(FILLED), misshapes, CPU_NUMBERED, &USUAL, 0, NULL},
-    {"DA-08", "", AT(FILLED), misshapes, RESERVED_SET, &USUAL, 0, NULL},
-    {"DA-21", "length", AT(FILLED), misshapes, LENGTH_MINUS, &USUAL, 0, NULL},
-    {"DA-21", "offset", AT(FILLED), misshapes, OFFSET_MINUS, &USUAL, 0, NULL},
-    {"DA-21", "nulls", AT(FILLED), misshapes, NULLS_MINUS, &USUAL, 0, NULL},
-    {"DA-21", "many_nulls", AT(FILLED), misshapes, NULLS_MANY, &USUAL, 0, NULL},
-    {"DA-22", "data", AT(FILLED), misshapes, DATA_NONE, &USUAL, 0, NULL},
-    {"DA-22", "bitmap", AT(FILLED), misshapes, BITMAP_NONE, &USUAL, 0, NULL},
-    {"DA-24", "", AT(FILLED), misshapes, UNALIGNED, &USUAL, 0, NULL},
-    {"DA-25", "children", AT(FILLED), misshapes, CHILDREN_NONE, &USUAL, 0,
+    {"DA-05", "", AT(FILLED), misshapes, REFERENCE_CPU_NUMBERED, &USUAL, 0,
      NULL},
-    {"DA-25", "child", AT(FILLED), misshapes, CHILD_NONE, &USUAL, 0, NULL},
-    {"EV-04", "", AT(FILLED), misshapes, EVENT, &USUAL, 0, NULL},
-    {"EV-09", "", AT(FILLED), misshapes, EVENT, &ON_VPI, 0, NULL},
+    {"DA-08", "", AT(FILLED), misshapes, REFERENCE_RESERVED_SET, &USUAL, 0,
+     NULL},
+    {"DA-21", "length", AT(FILLED), misshapes, REFERENCE_LENGTH_MINUS, &USUAL,
+     0, NULL},
+    {"DA-21", "offset", AT(FILLED), misshapes, REFERENCE_OFFSET_MINUS, &USUAL,
+     0, NULL},
+    {"DA-21", "nulls", AT(FILLED), misshapes, REFERENCE_NULLS_MINUS, &USUAL, 0,
+     NULL},
+    {"DA-21", "many_nulls", AT(FILLED), misshapes, REFERENCE_NULLS_MANY, &USUAL,
+     0, NULL},
+    {"DA-22", "data", AT(FILLED), misshapes, REFERENCE_DATA_NONE, &USUAL, 0,
+     NULL},
+    {"DA-22", "bitmap", AT(FILLED), misshapes, REFERENCE_BITMAP_NONE, &USUAL, 0,
+     NULL},
+    {"DA-24", "", AT(FILLED), misshapes, REFERENCE_UNALIGNED, &USUAL, 0, NULL},
+    {"DA-25", "children", AT(FILLED), misshapes, REFERENCE_CHILDREN_NONE,
+     &USUAL, 0, NULL},
+    {"DA-25", "child", AT(FILLED), misshapes, REFERENCE_CHILD_NONE, &USUAL, 0,
+     NULL},
+    {"EV-04", "", AT(FILLED), misshapes, REFERENCE_EVENT, &USUAL, 0, NULL},
+    {"EV-09", "", AT(FILLED), misshapes, REFERENCE_EVENT, &ON_VPI, 0, NULL},
     {"AT-01", "", AT(OFFER), task_is_hollow, 0, &USUAL, 0, NULL},
     {"AT-04", "", AT(EXTRACT), discard_fails, 0, &DISCARDS, 0, NULL},
     {"AT-05", "untouched", AT(EXTRACT), extract_gives, UNTOUCHED, &USUAL, 0,
@@ -681,10 +590,13 @@ static const struct reference_mutant MUTANTS[] = {
      NULL},
     {"AT-08", "", AT(FAIL), calls, TASK, &SPOILT, 0, NULL},
     {"AT-09", "", AT(EXTRACT), dawdles, 0, &USUAL, REFERENCE_SHOWS_SLOW, NULL},
-    {"AT-16", "", AT(FILLED), misshapes, TYPE_OTHER, &USUAL, 0, NULL},
-    {"AT-17", "buffers", AT(FILLED), misshapes, BUFFERS_MANY, &USUAL, 0, NULL},
-    {"AT-17", "children", AT(FILLED), misshapes, CHILDREN_FEW, &USUAL, 0, NULL},
-    {"AT-17", "dictionary", AT(FILLED), misshapes, WORDS_NONE, &USUAL, 0, NULL},
+    {"AT-16", "", AT(FILLED), misshapes, REFERENCE_TYPE_OTHER, &USUAL, 0, NULL},
+    {"AT-17", "buffers", AT(FILLED), misshapes, REFERENCE_BUFFERS_MANY, &USUAL,
+     0, NULL},
+    {"AT-17", "children", AT(FILLED), misshapes, REFERENCE_CHILDREN_FEW, &USUAL,
+     0, NULL},
+    {"AT-17", "dictionary", AT(FILLED), misshapes, REFERENCE_WORDS_NONE, &USUAL,
+     0, NULL},
     {"AT-20", "", AT(OFFERED), task_is_used_again, 0, &USUAL,
      REFERENCE_SHOWS_PERTURBED, NULL},
     {"AT-23", "", AT(EXTRACT), extract_calls, 0, &SPOILT_LATER, 0, NULL},
@@ -705,6 +617,8 @@ static const struct reference_mutant MUTANTS[] = {
     {"AP-19", "", AT(END), about_changes, 0, &USUAL, 0, NULL},
     {"AP-20", "", AT(END), about_moves, 0, &USUAL, 0, NULL},
     {"AP-26", "", AT(REQUEST), request_is_lost, 0, &ASKS_LATER, 0, NULL},
+    {"AP-28", "", AT(REQUEST), dawdles, 0, &ASKS_LATER, REFERENCE_SHOWS_SLOW,
+     NULL},
     {"AH-03", "error", AT(START), does_nothing, 0, &FAILS_FIRST, 0, NULL},
     {"AH-03", "schema", AT(START), does_nothing, 0, &USUAL, 0, NULL},
     {"AH-05", "task", AT(SCHEMA), calls, TASK, &USUAL, 0, NULL},
@@ -787,9 +701,10 @@ static const struct reference_mutant MUTANTS[] = {
      &FAILS, 0, NULL},
     {"MD-09", "error_key", AT(START), block_is, IN_ERROR | REFERENCE_GIANT,
      &FAILS, 0, NULL},
-    {"LC-05", "", AT(FILLED), misshapes, CHILDREN_STAY, &USUAL,
+    {"LC-05", "", AT(FILLED), misshapes, REFERENCE_CHILDREN_STAY, &USUAL,
      REFERENCE_SHOWS_DEEP, NULL},
-    {"LC-07", "array", AT(FILLED), misshapes, MARK_STAYS, &USUAL, 0, NULL},
+    {"LC-07", "array", AT(FILLED), misshapes, REFERENCE_MARK_STAYS, &USUAL, 0,
+     NULL},
     {"LC-07", "schema", AT(ISSUE), schema_stays_marked, 0, &USUAL, 0, NULL},
     {"ER-05", "", AT(FAIL), spoilt_is_kept_quiet, 0, &SPOILT, 0, NULL},
     {"ER-06", "", AT(FAIL), error_is_odd, 0, &FAILS, 0, NULL},

@@ -41,14 +41,7 @@ enum reference_point {
     REFERENCE_AT_DROP,    /* releasing an array; its struct ArrowArray */
     REFERENCE_AT_GATE,    /* waiting for calls at the end of a callback */
     REFERENCE_AT_ERROR,   /* inside on_error */
-    REFERENCE_AT_GO,      /* inside release */
-    /* of a blocking stream and its reader */
-    REFERENCE_AT_GET_SCHEMA, /* giving the schema; its struct ArrowSchema */
-    REFERENCE_AT_GET_NEXT,   /* giving a chunk; struct ArrowDeviceArray */
-    REFERENCE_AT_CLOSE,      /* after the stream was released */
-    REFERENCE_AT_READ,       /* before the reader calls get_next; its ordinal */
-    REFERENCE_AT_CHUNK,      /* releasing a chunk; struct ArrowDeviceArray */
-    REFERENCE_AT_SHUT        /* after the reader released the stream */
+    REFERENCE_AT_GO       /* inside release */
 };
 
 struct reference_extraction {
@@ -72,7 +65,7 @@ struct reference_pair {
 /* What it takes to see a mutant, besides a check. */
 enum reference_shows {
     REFERENCE_SHOWS_DEEP = 1,     /* a deep one */
-    REFERENCE_SHOWS_SLOW = 2,     /* limits of 1 ms */
+    REFERENCE_SHOWS_SLOW = 2,     /* low limits of time */
     REFERENCE_SHOWS_PERTURBED = 4 /* a perturb_seed */
 };
 

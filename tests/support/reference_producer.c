@@ -192,7 +192,8 @@ static int extract(struct reference_extraction *e)
     if (e->out == NULL)
         return 0;
     if (p->how.lazy && e->item->ordinal == p->how.spoilt_at) {
-        e->out->array.release = NULL;
+        if (!p->how.leaves_out)
+            e->out->array.release = NULL;
         return spoil(p);
     }
     reference_array(&p->ledger, e->item->ordinal, e->out);

@@ -19,6 +19,7 @@ struct reference_producer_options {
     bool fails;        /* after the batches, instead of the end */
     bool lazy;         /* release waits for the tasks: they may fail ... */
     int64_t spoilt_at; /* ... the batch with this ordinal does, if lazy */
+    bool leaves_out;   /* ... and leaves `out` untouched */
     int cancel_code;   /* cancelling fails, with that; 0: it works */
     int64_t late;      /* batches offered after a cancel, if asked for before */
     bool late_end;     /* NULL after a cancel */

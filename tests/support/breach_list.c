@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports come from any thread: each claims a place of its own. */
+#include "support/breach_list.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/clauses.h"
+
+static void report(void *ctx, const struct uva_breach *breach)
+{
+    struct breach_list *list = ctx;
+    const int place = atomic_fetch_add(&list->count, 1);
+    struct told *told = &list->told[place];
+    const size_t size = strlen(breach->transcript);
+    const size_t most = sizeof(told->transcript) - 1;
+
+    if (place >= BREACH_LIST_MOST)
+        return;
+    snprintf(told->clause, sizeof(told->clause), "%s", breach->clause);
+    snprintf(told->message, sizeof(told->message), "%s", breach->message);
+    snprintf(told->transcript, sizeof(told->transcript), "%s",
+             breach->transcript + (size > most ? size - most : 0));
+    told->party = breach->party;
+    told->severity = breach->severity;
+}
+
+struct uva_check breach_list_check(struct breach_list *list)
+{
+    return (struct uva_check){.report = report, .ctx = list, .name = "test"};
+}
+
+static int breach_list_size(const struct breach_list *list)
+{
+    const int count = atomic_load(&list->count);
+
+    return count < BREACH_LIST_MOST ? count : BREACH_LIST_MOST;
+}
+
+/* Everything that was told, in one line each. */
+static const char *breach_list_print(const struct breach_list *list, char *out,
+                                     size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < breach_list_size(list) && used < size; i++)
+        used += (size_t)snprintf(
+            out + used, size - used, "\n  %s %s: %s\n%s", list->told[i].clause,
+            list->told[i].party == UVA_PARTY_PRODUCER ? "producer" : "consumer",
+            list->told[i].message, list->told[i].transcript);
+    return out;
+}
+
+void breach_list_take(struct breach_list *list, const char *clause,
+                      enum uva_party party)
+{
+    char all[4096];
+
+    for (int i = 0; i < breach_list_size(list); i++) {
+        struct told *told = &list->told[i];
+
+        if (strcmp(told->clause, clause) != 0 || told->party != party ||
+            atomic_exchange(&told->taken, true))
+            continue;
+        ck_assert_int_eq(told->severity, uva__clause_find(clause)->severity);
+        return;
+    }
+    ck_abort_msg("%s by party %d was not told, but:%s", clause, (int)party,
+                 breach_list_print(list, all, sizeof(all)));
+}
+
+void breach_list_is_empty(struct breach_list *list)
+{
+    char all[4096];
+
+    for (int i = 0; i < breach_list_size(list); i++)
+        if (!atomic_load(&list->told[i].taken))
+            ck_abort_msg("told besides:%s",
+                         breach_list_print(list, all, sizeof(all)));
+}
