@@ -18,6 +18,9 @@ static void misshape_device(struct ArrowDeviceArray *out,
     case REFERENCE_EVENT:
         out->sync_event = out;
         break;
+    case REFERENCE_ID_UNSET:
+        out->device_id = (int64_t)0xA5A5A5A5A5A5A5A5;
+        break;
     case REFERENCE_TYPE_NONE:
         out->device_type = 0;
         break;
@@ -62,6 +65,8 @@ static void misshape_column(struct ArrowArray *column,
     }
 }
 
+static const int32_t FALLING[REFERENCE_ROWS + 1] = {9, 6, 3, 0};
+
 static void misshape_batch(struct ArrowArray *batch, enum reference_shape shape)
 {
     switch (shape) {
@@ -73,6 +78,9 @@ static void misshape_batch(struct ArrowArray *batch, enum reference_shape shape)
         break;
     case REFERENCE_CHILD_DEAD:
         batch->children[0]->release(batch->children[0]);
+        break;
+    case REFERENCE_OFFSETS_FALL:
+        batch->children[1]->dictionary->buffers[1] = FALLING;
         break;
     case REFERENCE_WORDS_MANY:
         batch->children[0]->dictionary = batch->children[1]->dictionary;

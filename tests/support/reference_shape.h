@@ -26,6 +26,8 @@ enum reference_shape {
     REFERENCE_CHILDREN_STAY, /* or does not release the children */
     REFERENCE_CHILD_DEAD,    /* a child is released */
     REFERENCE_TYPE_NONE,     /* the device type is 0 */
+    REFERENCE_ID_UNSET,      /* device_id is as if it had not been written */
+    REFERENCE_OFFSETS_FALL,  /* the words' offsets fall */
     REFERENCE_WORDS_MANY     /* a plain column has a dictionary */
 };
 

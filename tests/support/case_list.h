@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of Check that come from a table, each with a name of its own. */
+#ifndef UVA_SUPPORT_CASE_LIST_H
+#define UVA_SUPPORT_CASE_LIST_H
+
+#include <check.h>
+
+/* Adds a case "clause_variant" that calls run(i). Its name stays until the
+ * process ends. */
+void case_list_add(TCase *tcase, const char *clause, const char *variant,
+                   void (*run)(int i), int i);
+
+/* Runs the cases (taken), and gives what main() is to return. */
+int case_list_run(const char *name, TCase *tcase);
+
+#endif
