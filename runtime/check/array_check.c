@@ -17,7 +17,7 @@
 /* One walk. */
 struct array_check {
     struct uva__tree_walk *walk; /* borrows */
-    const char *misfit;          /* static */
+    const char *misfit;          /* static; or NULL */
     bool on_host;                /* offsets may be read */
 };
 
@@ -77,10 +77,19 @@ static bool array_check_length(struct uva__tree_walk *walk,
     return false;
 }
 
-static bool array_check_buffer_count(struct uva__tree_walk *walk,
+/* What an array breaks that does not fit its schema: `clause`, unless all such
+ * are one to whoever asks. */
+static const char *array_check_misfit(const struct array_check *check,
+                                      const char *clause)
+{
+    return check->misfit == NULL ? clause : check->misfit;
+}
+
+static bool array_check_buffer_count(struct array_check *check,
                                      const struct ArrowArray *array,
                                      const struct uva__layout *layout)
 {
+    struct uva__tree_walk *walk = check->walk;
     const int64_t n = array->n_buffers;
 
     if (layout->variadic && n == layout->n_buffers) {
@@ -212,7 +221,7 @@ static void array_check_self(struct array_check *check,
 
     if (schema == NULL || uva__format_read(schema->format, &layout) != 0)
         return;
-    if (array_check_buffer_count(check->walk, array, &layout) && sound)
+    if (array_check_buffer_count(check, array, &layout) && sound)
         array_check_buffers(check, array, &layout, schema->format);
 }
 
@@ -253,9 +262,9 @@ static void array_check_dictionary(struct array_check *check,
 {
     if (schema != NULL &&
         (schema->dictionary != NULL) != (array->dictionary != NULL))
-        uva__tree_walk_breach(check->walk, "DA-26", "%s dictionary",
-                              array->dictionary == NULL ? "lacks its"
-                                                        : "has an unexpected");
+        uva__tree_walk_breach(
+            check->walk, array_check_misfit(check, "DA-26"), "%s dictionary",
+            array->dictionary == NULL ? "lacks its" : "has an unexpected");
     else if (array->dictionary != NULL)
         array_check_below(check, -1, schema == NULL ? NULL : schema->dictionary,
                           array->dictionary);
@@ -274,7 +283,7 @@ static void array_check_children(struct array_check *check,
         return;
     }
     if (schema != NULL && array->n_children != schema->n_children)
-        uva__tree_walk_breach(check->walk, check->misfit,
+        uva__tree_walk_breach(check->walk, array_check_misfit(check, "DA-20"),
                               "%" PRId64 " children; the schema has %" PRId64,
                               array->n_children, schema->n_children);
     else if (schema != NULL)
@@ -318,7 +327,7 @@ static void array_check_both(struct uva__tree_walk *walk,
     if (array->array.release == NULL)
         uva__tree_walk_breach(walk, "LC-01", "the array is released");
     else
-        uva__array_check(walk, array_check_known(schema), array, "DA-20");
+        uva__array_check(walk, array_check_known(schema), array, NULL);
 }
 
 int uva_check_array(const struct ArrowSchema *schema,

@@ -47,6 +47,7 @@ struct blocking {
     struct uva__witness *witness; /* counted until released, then borrowed */
     struct uva__word facts;
     struct ArrowDeviceArrayStream inner; /* owns: the stream behind */
+    ArrowDeviceType first_type;          /* its device type at hand-over */
     ArrowDeviceType device_type;         /* that it had last */
     struct ArrowSchema schema;           /* owns: a copy of the first; may be
                                             released */
@@ -122,15 +123,13 @@ static void blocking_end(struct blocking *proxy)
 }
 
 /* A call goes. */
-static void blocking_leave(struct blocking *proxy,
-                           struct ArrowDeviceArrayStream *self)
+static void blocking_leave(struct blocking *proxy)
 {
     if (proxy->inner.device_type != proxy->device_type) {
         uva__witness_breach(proxy->witness, "DS-05", 0,
                             "device_type was %" PRId32 " and is %" PRId32,
                             proxy->device_type, proxy->inner.device_type);
         proxy->device_type = proxy->inner.device_type;
-        self->device_type = proxy->device_type;
     }
     uva__witness_perturb(proxy->witness);
     if (uva__word_and(&proxy->facts, ~BLOCKING_BUSY) & BLOCKING_RELEASED)
@@ -248,13 +247,13 @@ static int blocking_get_schema(struct ArrowDeviceArrayStream *self,
     if (proxy == NULL)
         return EINVAL;
     code = blocking_fetch_schema(proxy, &got);
-    if (code == 0) {
+    if (code == 0) { /* without memory for a shim it goes unchecked */
         uva_schema_move(&got, out);
         (void)!uva__shim_schema(proxy->witness, out, 0);
     } else {
         uva__shim_trap_schema(proxy->witness, out, "DS-19");
     }
-    blocking_leave(proxy, self);
+    blocking_leave(proxy);
     return code;
 }
 
@@ -266,12 +265,13 @@ static void blocking_check_chunk(struct blocking *proxy,
     const bool known = proxy->schema.release != NULL;
     struct uva__tree_walk walk = {.witness = proxy->witness};
 
-    if (chunk->device_type > 0 && chunk->device_type != proxy->device_type)
+    if (chunk->device_type > 0 && proxy->first_type > 0 &&
+        chunk->device_type != proxy->first_type)
         uva__witness_breach(proxy->witness, "DS-03", 0,
                             "chunk %" PRId64 " is of device type %" PRId32
                             ", the stream of %" PRId32,
                             proxy->chunks, chunk->device_type,
-                            proxy->device_type);
+                            proxy->first_type);
     uva__array_check(&walk, known ? &proxy->schema : NULL, chunk, "DS-01");
 }
 
@@ -320,7 +320,7 @@ static int blocking_get_next(struct ArrowDeviceArrayStream *self,
     } else {
         uva__shim_trap_array(proxy->witness, &out->array, "DS-19");
     }
-    blocking_leave(proxy, self);
+    blocking_leave(proxy);
     return code;
 }
 
@@ -352,7 +352,7 @@ static const char *blocking_get_last_error(struct ArrowDeviceArrayStream *self)
     if (proxy == NULL)
         return NULL;
     text = blocking_fetch_text(proxy);
-    blocking_leave(proxy, self);
+    blocking_leave(proxy);
     return text;
 }
 
@@ -364,7 +364,7 @@ static void blocking_put(struct blocking *proxy,
 {
     proxy->magic = BLOCKING_MAGIC;
     proxy->inner = *stream;
-    proxy->device_type = stream->device_type;
+    proxy->first_type = proxy->device_type = stream->device_type;
     *stream = (struct ArrowDeviceArrayStream){
         .device_type = proxy->device_type,
         .get_schema = blocking_get_schema,
