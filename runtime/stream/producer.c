@@ -22,8 +22,6 @@
 #include "stream/stock.h"
 #include "uvarrow/arrow.h"
 
-static const uint64_t CREDITS_MAX = (uint64_t)1 << 48;
-
 _Static_assert(offsetof(struct uva__producer, abi.additional_metadata) == 24,
                "where the released layout has it");
 _Static_assert(offsetof(struct uva__producer, abi.private_data) == 32,
@@ -58,7 +56,6 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct uva__producer *p = producer_of(self);
-    uint64_t before;
 
     if (!uva__hub_is_alive(p->hub))
         return;
@@ -66,15 +63,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
         request_in_turn(p, n);
         return;
     }
-    if (n < 1)
-        before = uva__word_or(&p->word, UVA__WORD_BAD);
-    else if ((uint64_t)n >= CREDITS_MAX)
-        before = uva__word_or(&p->word, UVA__WORD_UNBOUNDED);
-    else
-        before = uva__word_add(&p->word, (uint64_t)n << UVA__WORD_SHIFT);
-    if ((before >> UVA__WORD_SHIFT) + (uint64_t)(n > 0 ? n : 0) >= CREDITS_MAX)
-        uva__word_or(&p->word, UVA__WORD_UNBOUNDED);
-    if (before & UVA__WORD_DEAD)
+    if (uva__demand_ask(&p->word, n) & UVA__WORD_DEAD)
         uva__word_add(&p->hub->counts.late_calls, 1);
     else
         uva__hub_post(p->hub, &p->node);
@@ -87,7 +76,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
     if (!uva__hub_is_alive(p->hub))
         return;
-    before = uva__word_or(&p->word, UVA__WORD_CANCEL);
+    before = uva__demand_cancel(&p->word);
     if (before & UVA__WORD_DEAD)
         uva__word_add(&p->hub->counts.late_calls, 1);
     else if (!(before & UVA__WORD_CANCEL))
@@ -267,7 +256,7 @@ void uva__producer_extraction_failed(struct uva__task *task, int code,
     task->failed.code = code;
     task->failed.error = kept;
     uva__task_settle(task, UVA__TASK_FAILED);
-    uva__word_or(&p->word, UVA__WORD_FAILED); /* then the loop is told */
+    uva__demand_note_failed(&p->word); /* then the loop is told */
     uva__producer_wake(p);
     uva__producer_release(p);
 }
@@ -278,13 +267,9 @@ void uva__producer_extraction_failed(struct uva__task *task, int code,
 static void absorb_word(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
-    uint64_t word = uva__word_peek(&p->word);
+    const uint64_t word = uva__demand_take(&p->word);
     int64_t credit = p->loop.credit;
 
-    if (word >> UVA__WORD_SHIFT ||
-        (word & (UVA__WORD_BAD | UVA__WORD_UNBOUNDED)))
-        word = uva__word_and(&p->word, UVA__WORD_CANCEL | UVA__WORD_DEAD |
-                                           UVA__WORD_FAILED);
     p->loop.credit = 0;
     if (word & UVA__WORD_UNBOUNDED)
         credit = UVA__UNBOUNDED;
@@ -306,10 +291,8 @@ static void absorb_word(struct uva__producer *p)
  * where each is waited for. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    bool failed = (uva__word_peek(&p->word) & UVA__WORD_FAILED) != 0;
+    const bool failed = uva__demand_take_failed(&p->word);
 
-    if (failed)
-        uva__word_and(&p->word, ~(uint64_t)UVA__WORD_FAILED);
     if (failed || p->loop.watching)
         uva__offered_reap_all(p);
     else

@@ -10,6 +10,7 @@
 #define UVA_STREAM_PRODUCER_H
 
 #include "core/producer_state.h"
+#include "stream/demand.h"
 #include "stream/feed.h"
 #include "uv/loop.h"
 #include "uvarrow/operators.h"
@@ -19,17 +20,6 @@ struct uva__mapping {
     struct uva__mapping *next; /* owns: the one that runs after it */
     struct uva_map how;        /* owns its ctx */
     struct ArrowSchema schema; /* owns; once the schema is known */
-};
-
-/* The flags of a producer's word; credits stand above them. */
-enum {
-    UVA__WORD_CANCEL = 1,    /* the handler wants no more */
-    UVA__WORD_BAD = 2,       /* it asked for fewer than one */
-    UVA__WORD_UNBOUNDED = 4, /* it asked for more than can be counted */
-    UVA__WORD_DEAD = 8,      /* its release was entered */
-    UVA__WORD_RESTS = 16,    /* the object is at rest */
-    UVA__WORD_FAILED = 32, /* an extraction failed, wherever its task stands */
-    UVA__WORD_SHIFT = 8
 };
 
 /* What is told to who made the producer. Each may be NULL. On the loop. */
@@ -46,7 +36,7 @@ struct uva__producer_hooks {
 struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
-    struct uva__word word;         /* credits << 8 | flags; from any thread */
+    struct uva__word word;         /* see stream/demand.h; from any thread */
     struct uva__word refs;         /* the maker, posts, watched tasks */
     struct uva__node node;         /* posted when there is news */
     struct uva__link rest;         /* while it rests */

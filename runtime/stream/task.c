@@ -20,10 +20,9 @@
 #include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
-enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48, STATE_BITS = 8 };
+enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48 };
 
 static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
-static const uint64_t GENERATIONS = 0xffffff;
 
 /* ---- fill --------------------------------------------------------------- */
 
@@ -96,53 +95,21 @@ static struct uva__task *token_read(void *pointer, uint64_t *generation)
 
 void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 {
-    uint64_t generation = uva__word_peek(&task->state) >> STATE_BITS;
-
-    generation = (generation + 1) & GENERATIONS;
-    uva__word_store(&task->state, generation << STATE_BITS | UVA__TASK_HELD);
+    out->private_data = token_make(task, uva__claim_offer(&task->state));
     out->extract_data = uva__task_extract;
-    out->private_data = token_make(task, generation);
 }
 
 /* ---- extract ------------------------------------------------------------ */
 
-/* Somebody spends a task that was taken back: 0 if the state changed meanwhile
- * and has to be looked at again. */
-static int task_claim_late(struct uva__task *task, uint64_t *seen)
-{
-    uint64_t word = *seen, state = word & UVA__TASK_STATES;
-
-    if (state == UVA__TASK_RECLAIMED || (word & UVA__TASK_ASKED))
-        return ECANCELED;
-    if (state == UVA__TASK_SWEEPING)
-        return uva__word_cas(&task->state, seen, word | UVA__TASK_ASKED)
-                   ? ECANCELED
-                   : 0;
-    if (state != UVA__TASK_LAPSED)
-        return EINVAL;
-    if (!uva__word_cas(&task->state, seen,
-                       word - UVA__TASK_LAPSED + UVA__TASK_RECLAIMED))
-        return 0;
-    uva__producer_release(task->producer); /* the count of its watch */
-    return ECANCELED;
-}
-
-/* One compare-and-swap decides who the one extractor is. */
+/* Who spends a task that has lapsed gives back the count of its watch. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
-    uint64_t seen = generation << STATE_BITS | UVA__TASK_HELD;
-    int code;
+    bool unwatched;
+    const int code = uva__claim(&task->state, generation, &unwatched);
 
-    while (!uva__word_cas(&task->state, &seen, seen + 1))
-        while (seen >> STATE_BITS != generation ||
-               (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
-            if (seen >> STATE_BITS != generation)
-                return EINVAL;
-            code = task_claim_late(task, &seen);
-            if (code != 0)
-                return code;
-        }
-    return 0;
+    if (unwatched)
+        uva__producer_release(task->producer);
+    return code;
 }
 
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
@@ -268,15 +235,10 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 void uva__task_settle(struct uva__task *task, enum uva__task_state state)
 {
     struct uva__producer *producer = task->producer;
-    uint64_t word = uva__word_peek(&task->state);
-    uint64_t over = (word & ~(uint64_t)0xff) | (uint64_t)state;
 
     /* Inside a turn nobody can set a watch meanwhile. */
-    if (!(word & UVA__TASK_WATCH) && uva__hub_in_turn(producer->hub)) {
-        uva__word_store(&task->state, over);
-        return;
-    }
-    if (uva__word_exchange(&task->state, over) & UVA__TASK_WATCH) {
+    if (uva__claim_settle(&task->state, state,
+                          uva__hub_in_turn(producer->hub))) {
         uva__hub_post(producer->hub, &producer->node);
         uva__producer_release(producer);
     }
@@ -284,39 +246,16 @@ void uva__task_settle(struct uva__task *task, enum uva__task_state state)
 
 bool uva__task_watch(struct uva__task *task)
 {
-    uint64_t word = uva__word_load(&task->state);
-
-    do
-        if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
-            (word & UVA__TASK_WATCH))
-            return (word & UVA__TASK_WATCH) != 0;
-    while (!uva__word_cas(&task->state, &word, word | UVA__TASK_WATCH));
-    return true;
+    return uva__claim_watch(&task->state);
 }
 
 /* ---- taking back -------------------------------------------------------- */
 
-/* Whether the slot was still held, as `generation` says, and is now ours. */
-static bool task_take_back(struct uva__task *task, uint64_t generation,
-                           uint64_t flags)
-{
-    uint64_t word = uva__word_load(&task->state);
-
-    do
-        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
-            word >> STATE_BITS != generation)
-            return false;
-    while (
-        !uva__word_cas(&task->state, &word,
-                       (word - UVA__TASK_HELD + UVA__TASK_SWEEPING) | flags));
-    return true;
-}
-
 static void task_take_back_here(struct uva__task *task, uint64_t flags)
 {
-    uint64_t generation = uva__word_load(&task->state) >> STATE_BITS;
+    uint64_t generation = uva__word_load(&task->state) >> UVA__CLAIM_SHIFT;
 
-    if (!task_take_back(task, generation, flags))
+    if (!uva__claim_take_back(&task->state, generation, flags))
         return;
     if (task->is_lazy) {
         uva__stock_sweep(task->producer->hub, task);
@@ -338,14 +277,8 @@ void uva__task_lapse(struct uva__task *task)
 
 void uva__task_swept(struct uva__task *task)
 {
-    uint64_t word = uva__word_load(&task->state);
-    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_LAPSE);
-
-    while ((word & UVA__TASK_LAPSE) && !(word & UVA__TASK_ASKED))
-        if (uva__word_cas(&task->state, &word,
-                          (word & kept) | UVA__TASK_LAPSED))
-            return;
-    uva__task_settle(task, UVA__TASK_RECLAIMED);
+    if (!uva__claim_lapse(&task->state))
+        uva__task_settle(task, UVA__TASK_RECLAIMED);
 }
 
 /* What is a stranger's is discarded here only if this is no loop thread. */
@@ -354,7 +287,7 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
 
-    if (!task_take_back(task, generation, 0))
+    if (!uva__claim_take_back(&task->state, generation, 0))
         return;
     if (task->is_lazy && uva__turn_depth() > 0) {
         uva__stock_sweep(task->producer->hub, task);

@@ -9,29 +9,10 @@
 #define UVA_STREAM_TASK_H
 
 #include "core/list.h"
-#include "core/sync.h"
+#include "stream/claim.h"
 #include "uvarrow/stream.h"
 
 struct uva__producer;
-
-/* A slot's state: the low bits of its word. The high bits are the generation.
- */
-enum uva__task_state {
-    UVA__TASK_FREE = 0,   /* in the pool, or being filled */
-    UVA__TASK_HELD,       /* offered, and nobody has claimed it */
-    UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
-    UVA__TASK_SWEEPING,   /* taken back; being discarded */
-    UVA__TASK_LAPSED,     /* discarded, as the runtime closed; its memory stays
-                             until the handler spends it (AT-02) */
-    UVA__TASK_SETTLED,    /* over: the loop may reuse it */
-    UVA__TASK_FAILED,     /* over; the loop has yet to read why */
-    UVA__TASK_RECLAIMED,  /* over; it was taken back */
-
-    UVA__TASK_STATES = 15, /* the bits of the above */
-    UVA__TASK_LAPSE = 32,  /* with SWEEPING: will be LAPSED */
-    UVA__TASK_ASKED = 64,  /* with SWEEPING: it has been spent meanwhile */
-    UVA__TASK_WATCH = 128  /* whoever settles it must tell the loop */
-};
 
 /* Data yet to be made. Functions as in struct uva_task_source. */
 struct uva__lazy {
@@ -46,7 +27,7 @@ enum { UVA__TASK_ROOM = 64 };
 
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
-    struct uva__word state;         /* generation << 8 | WATCH | state */
+    struct uva__word state;         /* see stream/claim.h */
     struct uva__link link;          /* in the pool, or among those offered */
     struct uva__producer *producer; /* borrows: whose task it is */
     int64_t ordinal;                /* of the batch */

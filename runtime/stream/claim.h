@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose a task's slot is: one word of its state, the generation of what is in
+ * it, and whether the loop wants to be told when it is over. What the slot
+ * holds, and what a claim is for, is stream/task.c. */
+#ifndef UVA_STREAM_CLAIM_H
+#define UVA_STREAM_CLAIM_H
+
+#include <errno.h>
+
+#include "core/sync.h"
+
+/* A slot's state: the low bits of its word. The high bits are the generation.
+ */
+enum uva__task_state {
+    UVA__TASK_FREE = 0,   /* in the pool, or being filled */
+    UVA__TASK_HELD,       /* offered, and nobody has claimed it */
+    UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
+    UVA__TASK_SWEEPING,   /* taken back; being discarded */
+    UVA__TASK_LAPSED,     /* discarded, as the runtime closed; its memory stays
+                             until the handler spends it (AT-02) */
+    UVA__TASK_SETTLED,    /* over: the loop may reuse it */
+    UVA__TASK_FAILED,     /* over; the loop has yet to read why */
+    UVA__TASK_RECLAIMED,  /* over; it was taken back */
+
+    UVA__TASK_STATES = 15,   /* the bits of the above */
+    UVA__TASK_LAPSE = 32,    /* with SWEEPING: will be LAPSED */
+    UVA__TASK_ASKED = 64,    /* with SWEEPING: it has been spent meanwhile */
+    UVA__TASK_WATCH = 128,   /* whoever settles it must tell the loop */
+    UVA__TASK_ALL_BITS = 255 /* state and flags */
+};
+
+enum { UVA__CLAIM_SHIFT = 8 };
+#define UVA__CLAIM_GENERATIONS ((uint64_t)0xffffff)
+
+/* Makes a filled slot claimable, once; gives the generation that a claim must
+ * name. Thread: loop. */
+static inline uint64_t uva__claim_offer(struct uva__word *state)
+{
+    uint64_t generation = uva__word_peek(state) >> UVA__CLAIM_SHIFT;
+
+    generation = (generation + 1) & UVA__CLAIM_GENERATIONS;
+    uva__word_store(state, generation << UVA__CLAIM_SHIFT | UVA__TASK_HELD);
+    return generation;
+}
+
+/* Somebody spends a task that was taken back: 0 if the state changed meanwhile
+ * and has to be looked at again. */
+static inline int uva__claim_late(struct uva__word *state, uint64_t *seen,
+                                  bool *unwatched)
+{
+    const uint64_t word = *seen, now = word & UVA__TASK_STATES;
+
+    if (now == UVA__TASK_RECLAIMED || (word & UVA__TASK_ASKED))
+        return ECANCELED;
+    if (now == UVA__TASK_SWEEPING)
+        return uva__word_cas(state, seen, word | UVA__TASK_ASKED) ? ECANCELED
+                                                                  : 0;
+    if (now != UVA__TASK_LAPSED)
+        return EINVAL;
+    if (!uva__word_cas(state, seen,
+                       word - UVA__TASK_LAPSED + UVA__TASK_RECLAIMED))
+        return 0;
+    *unwatched = true;
+    return ECANCELED;
+}
+
+/* One compare-and-swap decides who the one extractor is: 0 for him. EINVAL for
+ * a second or a wrong one; ECANCELED where it was taken back, and `*unwatched`
+ * if the count of its watch is the caller's to give back. Thread: any. */
+static inline int uva__claim(struct uva__word *state, uint64_t generation,
+                             bool *unwatched)
+{
+    uint64_t seen = generation << UVA__CLAIM_SHIFT | UVA__TASK_HELD;
+    int code;
+
+    *unwatched = false;
+    while (!uva__word_cas(state, &seen, seen + 1))
+        while (seen >> UVA__CLAIM_SHIFT != generation ||
+               (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
+            if (seen >> UVA__CLAIM_SHIFT != generation)
+                return EINVAL;
+            code = uva__claim_late(state, &seen, unwatched);
+            if (code != 0)
+                return code;
+        }
+    return 0;
+}
+
+/* Ends a claim or a sweep: the caller's last touch of the slot. True if the
+ * loop wants to be told, and a count given back for that. `alone`: nobody can
+ * set a watch meanwhile. Thread: who claimed it. */
+static inline bool uva__claim_settle(struct uva__word *state,
+                                     enum uva__task_state as, bool alone)
+{
+    const uint64_t word = uva__word_peek(state);
+    const uint64_t over = (word & ~(uint64_t)UVA__TASK_ALL_BITS) | (uint64_t)as;
+
+    if (alone && !(word & UVA__TASK_WATCH)) {
+        uva__word_store(state, over);
+        return false;
+    }
+    return (uva__word_exchange(state, over) & UVA__TASK_WATCH) != 0;
+}
+
+/* Wants to be told; false if it is over already. Thread: loop. */
+static inline bool uva__claim_watch(struct uva__word *state)
+{
+    uint64_t word = uva__word_load(state);
+
+    do
+        if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
+            (word & UVA__TASK_WATCH))
+            return (word & UVA__TASK_WATCH) != 0;
+    while (!uva__word_cas(state, &word, word | UVA__TASK_WATCH));
+    return true;
+}
+
+/* Takes back what nobody has claimed: whether it is the caller's now, to be
+ * swept. `flags`: LAPSE, or none. Thread: any. */
+static inline bool uva__claim_take_back(struct uva__word *state,
+                                        uint64_t generation, uint64_t flags)
+{
+    uint64_t word = uva__word_load(state);
+
+    do
+        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
+            word >> UVA__CLAIM_SHIFT != generation)
+            return false;
+    while (!uva__word_cas(
+        state, &word, (word - UVA__TASK_HELD + UVA__TASK_SWEEPING) | flags));
+    return true;
+}
+
+/* Ends a sweep with LAPSED, where that was wished and nobody has spent it
+ * since; else it is to be settled. Thread: who swept it. */
+static inline bool uva__claim_lapse(struct uva__word *state)
+{
+    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_LAPSE);
+    uint64_t word = uva__word_load(state);
+
+    while ((word & UVA__TASK_LAPSE) && !(word & UVA__TASK_ASKED))
+        if (uva__word_cas(state, &word, (word & kept) | UVA__TASK_LAPSED))
+            return true;
+    return false;
+}
+
+#endif
