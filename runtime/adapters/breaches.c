@@ -46,7 +46,7 @@ const char *uva__breaches_text(const char *clause)
 
 void uva__breaches_count(struct uva__hub *hub, const char *clause)
 {
-    if (uva__word_load(&hub->closed) == 0)
+    if (!uva__hub_is_shut(hub))
         uva__hub_breach(hub, NULL, clause, uva__breaches_text(clause));
     else
         uva__word_add(&hub->counts.peer_breaches, 1);

@@ -107,7 +107,7 @@ static int pusher_look(const struct uva_pusher *p)
     if (!uva__hub_is_alive(p->feed.hub))
         return EPERM;
     return (uva__word_load(&p->facts) & FACTS_OVER) != 0 ||
-                   uva__word_load(&p->feed.hub->closed) != 0
+                   uva__hub_is_shut(p->feed.hub)
                ? EPIPE
                : 0;
 }

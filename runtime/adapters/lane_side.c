@@ -32,37 +32,23 @@ enum lane_end {
 /* False when a cancel was first: then the source is not to be called. */
 static bool lane_enter(struct uva__reader *r)
 {
-    if (r->quick)
-        return true;
-    if (!(uva__word_or(&r->phase, PHASE_IN) & PHASE_CANCEL))
-        return true;
-    uva__word_and(&r->phase, ~(uint64_t)PHASE_IN);
-    return false;
+    return r->quick || uva__phase_enter(&r->phase);
 }
 
 /* Waits for an interrupt that is running, so that it never overlaps what comes
  * next. False if there was a cancel meanwhile. */
 static bool lane_leave(struct uva__reader *r)
 {
-    uint64_t phase = uva__word_load(&r->phase);
-    uint32_t seen;
+    uint64_t phase;
 
     if (r->quick)
         return true;
-    do
-        while (phase & PHASE_INTR) {
-            seen = uva__signal_now(&r->left);
-            phase = uva__word_load(&r->phase);
-            if (phase & PHASE_INTR)
-                (void)uva__signal_wait(&r->left, seen, -1);
-            phase = uva__word_load(&r->phase);
-        }
-    while (!uva__word_cas(&r->phase, &phase, phase & PHASE_CANCEL));
+    phase = uva__phase_leave(&r->phase);
     if (!(phase & PHASE_CANCEL))
         return true;
     if (phase & PHASE_STUCK)
         uva__word_sub(&r->feed.hub->counts.calls_stuck, 1);
-    uva__signal_raise(&r->left);
+    uva__phase_tell(&r->phase);
     return false;
 }
 
@@ -229,44 +215,20 @@ static bool lane_must_yield(struct uva__reader *r)
  * looks again when it has eaten. False if there was a cancel. */
 static bool lane_pause(struct uva__reader *r)
 {
-    uint64_t word = uva__word_load(&r->lane_word);
+    bool paused;
 
-    uva__reader_acquire(r);
-    do
-        if (word & LANE_CANCEL) {
-            uva__reader_release(r);
-            return false;
-        }
-    while (!uva__word_cas(&r->lane_word, &word,
-                          (word & ~(uint64_t)LANE_RUNNING) | LANE_PAUSED));
-    lane_announce(r);
+    uva__reader_acquire(r); /* without RUNNING it may be gone */
+    paused = uva__lane_word_pause(&r->lane_word);
+    if (paused)
+        lane_announce(r);
     uva__reader_release(r);
-    return true;
-}
-
-/* Takes all credit there is; or gives up RUNNING if there is none. */
-static enum lane_end lane_refill(struct uva__reader *r, bool *idle)
-{
-    uint64_t word = uva__word_load(&r->lane_word);
-
-    for (;;) {
-        if (word & LANE_CANCEL)
-            return LANE_TO_HOME;
-        *idle = word >> LANE_SHIFT == 0;
-        if (uva__word_cas(&r->lane_word, &word,
-                          *idle ? word & ~(uint64_t)LANE_RUNNING
-                                : word & LANE_FLAGS))
-            break;
-    }
-    if (!*idle)
-        r->lane.credits = word >> LANE_SHIFT;
-    return LANE_IDLE;
+    return paused;
 }
 
 static enum lane_end lane_work(struct uva__reader *r)
 {
-    enum lane_end end;
-    bool idle = false;
+    enum uva__lane_word_next next;
+    uint64_t credits;
 
     if (uva__word_load(&r->lane_word) & LANE_CANCEL)
         return LANE_TO_HOME;
@@ -283,9 +245,12 @@ static enum lane_end lane_work(struct uva__reader *r)
         }
         if (r->lane.ended)
             return LANE_TO_HOME;
-        end = lane_refill(r, &idle);
-        if (end == LANE_TO_HOME || idle)
-            return end;
+        next = uva__lane_word_refill(&r->lane_word, &credits);
+        if (next == UVA__LANE_WORD_STOP)
+            return LANE_TO_HOME;
+        if (next == UVA__LANE_WORD_IDLE)
+            return LANE_IDLE;
+        r->lane.credits = credits;
     }
 }
 
@@ -312,17 +277,11 @@ static void lane_discard(struct uva__reader *r)
  * discard; without one it is still the loop's. */
 static void lane_go_home(struct uva__reader *r)
 {
-    uint64_t word;
-
     r->ops->close(r);
     uva__word_or(&r->news, NEWS_END);
-    word = uva__word_load(&r->lane_word);
-    while (!(word & LANE_CANCEL))
-        if (uva__word_cas(&r->lane_word, &word, word | LANE_HOME))
-            break;
-    if (word & LANE_CANCEL) {
+    if (!uva__lane_word_go_home(&r->lane_word)) {
         lane_discard(r);
-        uva__word_or(&r->lane_word, LANE_HOME);
+        uva__lane_word_is_home(&r->lane_word);
     }
     uva__hub_post(r->feed.hub, &r->node);
     uva__reader_release(r);
@@ -365,21 +324,13 @@ void uva__lane_side_interrupt(struct uva_job *job)
 {
     struct uva__reader *r = uva__container_of(job, struct uva__reader, breaker);
     struct uva__hub *hub = r->feed.hub;
-    const uint64_t inside = PHASE_IN | PHASE_CANCEL | PHASE_STUCK;
-    uint64_t phase = inside;
     int64_t pause_ms = BREAK_MS;
-    uint32_t seen;
 
-    while (uva__word_cas(&r->phase, &phase, inside | PHASE_INTR)) {
+    while (uva__phase_interrupt_begin(&r->phase)) {
         r->ops->interrupt(r);
-        uva__word_and(&r->phase, ~(uint64_t)PHASE_INTR);
-        uva__signal_raise(&r->left);
-        seen = uva__signal_now(&r->left);
-        phase = uva__word_load(&r->phase);
-        if (phase & PHASE_IN)
-            (void)uva__signal_wait(&r->left, seen, pause_ms);
+        uva__phase_interrupt_end(&r->phase);
+        uva__phase_await(&r->phase, pause_ms);
         pause_ms = pause_ms * 2 < BREAK_MAX_MS ? pause_ms * 2 : BREAK_MAX_MS;
-        phase = inside;
     }
     uva__reader_release(r);
     uva__hub_job_end(hub);
@@ -389,13 +340,9 @@ void uva__lane_side_interrupt(struct uva_job *job)
 bool uva__lane_side_break(struct uva__reader *r)
 {
     struct uva__hub *hub = r->feed.hub;
-    uint64_t phase = uva__word_load(&r->phase), add;
 
     uva__word_add(&hub->counts.calls_stuck, 1); /* before it can be undone */
-    do
-        add = phase & PHASE_IN ? PHASE_CANCEL | PHASE_STUCK : PHASE_CANCEL;
-    while (!uva__word_cas(&r->phase, &phase, phase | add));
-    if (!(phase & PHASE_IN)) {
+    if (!uva__phase_cancel(&r->phase)) {
         uva__word_sub(&hub->counts.calls_stuck, 1);
         return false;
     }

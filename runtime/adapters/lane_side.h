@@ -6,24 +6,6 @@
 
 #include "adapters/reader.h"
 
-/* Of reader->lane_word; credits stand above them. */
-enum {
-    LANE_RUNNING = 1, /* somebody owns the source, and everything of the lane */
-    LANE_PAUSED = 2,  /* gave that up until bytes are eaten */
-    LANE_CANCEL = 4,  /* nothing more is wanted */
-    LANE_HOME = 8,    /* the source is closed, the slots are the loop's */
-    LANE_FLAGS = 15,
-    LANE_SHIFT = 4
-};
-
-/* Of reader->phase. */
-enum {
-    PHASE_IN = 1,     /* inside a call of the source */
-    PHASE_INTR = 2,   /* and an interrupt is running */
-    PHASE_CANCEL = 4, /* no further call */
-    PHASE_STUCK = 8   /* the call is counted as stuck */
-};
-
 /* Of reader->news. */
 enum { NEWS_SCHEMA = 1, NEWS_END = 2 };
 

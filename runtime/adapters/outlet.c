@@ -41,8 +41,7 @@ static void outlet_wake(struct uva__outlet *o)
     o->loop.rung = false;
     o->loop.waits = 0;
     o->loop.woken = uva__word_peek(&o->tail);
-    if (uva__word_exchange(&o->sleeping, 0) != 0)
-        uva__signal_raise(&o->wake);
+    uva__sleeper_wake(&o->sleeper);
 }
 
 /* The visit wakes the reader, once for all that is told until then. */

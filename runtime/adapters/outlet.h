@@ -5,6 +5,7 @@
 #ifndef UVA_ADAPTERS_OUTLET_H
 #define UVA_ADAPTERS_OUTLET_H
 
+#include "core/sleeper.h"
 #include "stream/flow.h"
 
 /* What the loop has said to the reader: bits of `news`. */
@@ -39,8 +40,7 @@ struct uva__outlet {
     struct uva__word wanted;        /* batches to be requested; by the reader */
     struct uva__word finished;      /* 1: the reader has been told the end */
     struct uva__word held;          /* 1: tell the loop when all is taken */
-    struct uva__word sleeping;      /* 1: the reader waits, or is about to */
-    struct uva__signal wake;        /* what it sleeps on */
+    struct uva__sleeper sleeper;    /* the reader, while it waits */
 
     _Alignas(64) struct uva__word tail; /* tasks put in, in all; by the loop */
     struct {                            /* the loop thread's alone */

@@ -137,7 +137,7 @@ static int push_enter_locked(struct uva__pusher_queue *q,
                              struct uva__pushed *pushed,
                              struct ArrowDeviceArray *array)
 {
-    if (q->locked.shut || uva__word_load(&q->hub->closed) != 0)
+    if (q->locked.shut || uva__hub_is_shut(q->hub))
         return EPIPE;
     if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->called))
         return EAGAIN;

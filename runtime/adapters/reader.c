@@ -72,7 +72,7 @@ static void reader_start(struct uva__feed *feed)
     struct uva__reader *r = reader_of(feed);
 
     r->loop.started = true;
-    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_word_run(&r->lane_word);
     uva__lane_side_set_off(r);
 }
 
@@ -99,7 +99,7 @@ static void reader_absorb(struct uva__reader *r)
 static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
 {
     struct uva__task *task;
-    uint64_t i, word;
+    uint64_t i;
 
     for (i = 0; i < count; i++) {
         task = uva__producer_take_task(r->feed.producer);
@@ -110,11 +110,8 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
     if (i == 0)
         return 0;
     r->loop.granted += i;
-    word = uva__word_add(&r->lane_word, i << LANE_SHIFT);
-    if (word & (LANE_RUNNING | LANE_PAUSED | LANE_HOME))
-        return i;
-    uva__word_or(&r->lane_word, LANE_RUNNING);
-    uva__lane_side_set_off(r);
+    if (uva__lane_word_grant(&r->lane_word, i))
+        uva__lane_side_set_off(r);
     return i;
 }
 
@@ -128,8 +125,7 @@ static void reader_unpause(struct uva__reader *r)
     waiting = r->lane.bytes - uva__word_peek(&r->eaten);
     if (waiting > (uint64_t)r->window.bytes / 2 && r->feed.ready > 0)
         return;
-    uva__word_and(&r->lane_word, ~(uint64_t)LANE_PAUSED);
-    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_word_unpause(&r->lane_word);
     uva__lane_side_set_off(r);
 }
 
@@ -219,7 +215,7 @@ static void reader_stop(struct uva__feed *feed)
     feed->ready = 0;
     reader_discard_until(r, tail);
     uva__word_store(&r->kept, tail);
-    word = uva__word_or(&r->lane_word, LANE_CANCEL);
+    word = uva__lane_word_cancel(&r->lane_word);
     if (word & LANE_HOME) {
         reader_discard_until(r, uva__word_load(&r->tail));
         reader_empty(r);
@@ -231,7 +227,7 @@ static void reader_stop(struct uva__feed *feed)
     }
     if (word & LANE_RUNNING)
         return;
-    uva__word_or(&r->lane_word, LANE_RUNNING);
+    uva__lane_word_run(&r->lane_word);
     uva__lane_side_set_off(r);
 }
 

@@ -8,6 +8,8 @@
 #ifndef UVA_ADAPTERS_READER_H
 #define UVA_ADAPTERS_READER_H
 
+#include "adapters/lane_word.h"
+#include "adapters/phase_word.h"
 #include "stream/feed.h"
 #include "stream/producer.h"
 
@@ -63,9 +65,8 @@ struct uva__reader {
         bool emptied;     /* the slots are back */
     } loop;
 
-    struct uva__word lane_word; /* credits << 4 | HOME CANCEL PAUSED RUNNING */
-    struct uva__word phase;     /* where the lane is: STUCK CANCEL INTR IN */
-    struct uva__signal left;    /* raised when a call ends that is waited for */
+    struct uva__word lane_word; /* see adapters/lane_word.h */
+    struct uva__phase phase;    /* where the lane is */
     struct uva__word tail;      /* slots filled, in all; by the lane */
     struct uva__word news;      /* END SCHEMA; by the lane */
     struct uva__word eaten;     /* bytes taken, in all; by the loop */

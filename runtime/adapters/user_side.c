@@ -47,7 +47,7 @@ static int user_check_thread(struct uva__outlet *o)
 {
     const struct uva__hub *hub = o->stream->hub;
 
-    if (!uva__hub_must_not_wait(hub) || uva__word_load(&hub->closed) != 0)
+    if (!uva__hub_must_not_wait(hub) || uva__hub_is_shut(hub))
         return 0;
     return user_say(o, EDEADLK,
                     "to_blocking: this would wait on a thread that others "
@@ -82,15 +82,14 @@ static uint64_t user_await(struct uva__outlet *o, uint64_t wanted)
         return news;
     uva__lane_wait_begin();
     for (;;) {
-        seen = uva__signal_now(&o->wake);
-        uva__word_exchange(&o->sleeping, 1);
+        seen = uva__sleeper_begin(&o->sleeper);
         news = user_look(o);
         if (news & wanted)
             break;
         user_tell_hunger(o, news);
-        (void)uva__signal_wait(&o->wake, seen, -1);
+        uva__sleeper_sleep(&o->sleeper, seen);
     }
-    uva__word_store(&o->sleeping, 0);
+    uva__sleeper_end(&o->sleeper);
     uva__lane_wait_end();
     return news;
 }

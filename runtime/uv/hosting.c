@@ -302,7 +302,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     uva__hub_acquire(hub); /* the runtime may go while this still posts */
     code = wish_set(runtime, grace_ms, fn, ctx);
     if (code == 0)
-        uva__word_or(&hub->gate, 1);
+        (void)uva__gate_shut(&hub->owed);
     if (code == 0 && uva__hub_on_loop(hub)) {
         runtime->closer_held = true;
         runtime->phase = UVA__CLOSING;

@@ -164,36 +164,13 @@ static void hub_wake(struct uva__hub *hub)
     errno = saved;
 }
 
-static void inbox_push(struct uva__hub *hub, struct uva__node *node)
-{
-    void *head = uva__shared_load(&hub->inbox);
-
-    do
-        node->next = head;
-    while (!uva__shared_cas(&hub->inbox, &head, node));
-}
-
-/* Takes all that was posted, the oldest first. */
-static struct uva__node *inbox_take(struct uva__hub *hub)
-{
-    struct uva__node *node = uva__shared_exchange(&hub->inbox, NULL);
-    struct uva__node *list = NULL, *next;
-
-    for (; node != NULL; node = next) {
-        next = node->next;
-        node->next = list;
-        list = node;
-    }
-    return list;
-}
-
 static void inbox_dispose(struct uva__hub *hub)
 {
-    struct uva__node *node = inbox_take(hub), *next;
+    struct uva__node *node = uva__inbox_take(&hub->inbox), *next;
 
     for (; node != NULL; node = next) {
         next = node->next;
-        uva__word_exchange(&node->posted, 0);
+        uva__inbox_unclaim(node);
         node_release(node);
     }
 }
@@ -221,24 +198,28 @@ void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
         queue_push(hub, node);
         return;
     }
-    if (uva__word_exchange(&node->posted, 1) != 0)
+    if (!uva__inbox_claim(node))
         return;
     if (node->ops->acquire != NULL)
         node->ops->acquire(node);
-    inbox_push(hub, node);
-    if (uva__word_load(&hub->closed) != 0)
-        inbox_dispose(hub);
-    else if (uva__word_exchange(&hub->armed, 1) == 0)
+    switch (uva__inbox_put(&hub->inbox, node)) {
+    case UVA__INBOX_NOTHING:
+        break;
+    case UVA__INBOX_WAKE:
         hub_wake(hub);
+        break;
+    case UVA__INBOX_DISPOSE:
+        inbox_dispose(hub);
+    }
 }
 
 void uva__hub_collect(struct uva__hub *hub)
 {
     struct uva__node *node, *next;
 
-    for (node = inbox_take(hub); node != NULL; node = next) {
+    for (node = uva__inbox_take(&hub->inbox); node != NULL; node = next) {
         next = node->next;
-        uva__word_exchange(&node->posted, 0); /* before it is looked at */
+        uva__inbox_unclaim(node);
         queue_push(hub, node);
     }
 }
@@ -250,7 +231,7 @@ void uva__hub_shut(struct uva__hub *hub)
 
     if (annex != NULL)
         annex->detach(hub, annex);
-    uva__word_exchange(&hub->closed, 1);
+    uva__inbox_close(&hub->inbox);
     inbox_dispose(hub);
     while ((link = uva__list_pop(&hub->loop.queue)) != NULL)
         node_release(uva__container_of(link, struct uva__node, link));
@@ -260,33 +241,23 @@ void uva__hub_shut(struct uva__hub *hub)
 
 bool uva__hub_enter(struct uva__hub *hub)
 {
-    uint64_t gate = uva__word_load(&hub->gate);
-
-    do
-        if (gate & 1)
-            return false;
-    while (!uva__word_cas(&hub->gate, &gate, gate + 2));
-    return true;
+    return uva__gate_enter(&hub->owed);
 }
 
 void uva__hub_leave(struct uva__hub *hub)
 {
-    uva__word_sub(&hub->gate, 2);
+    (void)uva__gate_leave(&hub->owed);
 }
 
 bool uva__hub_is_closing(const struct uva__hub *hub)
 {
-    return uva__word_load(&hub->gate) & 1;
+    return uva__gate_is_shut(&hub->owed);
 }
 
 bool uva__hub_job_begin(struct uva__hub *hub)
 {
-    uint64_t abroad = uva__word_load(&hub->abroad);
-
-    do
-        if (abroad == 1) /* with others still out, the workers are there */
-            return false;
-    while (!uva__word_cas(&hub->abroad, &abroad, abroad + 2));
+    if (!uva__gate_join(&hub->abroad)) /* others keep the workers there */
+        return false;
     uva__hub_acquire(hub);
     return true;
 }
@@ -324,7 +295,7 @@ void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
 
 void uva__hub_retire(struct uva__hub *hub)
 {
-    if (uva__word_or(&hub->abroad, 1) == 0)
+    if (uva__gate_shut(&hub->abroad) == UVA__GATE_OVER)
         uva__jobs_fini(&hub->jobs);
 }
 
@@ -332,11 +303,11 @@ void uva__hub_retire(struct uva__hub *hub)
  * workers go. */
 void uva__hub_job_end(struct uva__hub *hub)
 {
-    const uint64_t before = uva__word_sub(&hub->abroad, 2);
+    const enum uva__gate_left left = uva__gate_leave(&hub->abroad);
 
-    if (before == 3)
+    if (left == UVA__GATE_OVER)
         uva__jobs_fini(&hub->jobs);
-    else if (before == 2 && uva__hub_is_closing(hub))
+    else if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
         uva__hub_post(hub, &hub->closer);
     uva__hub_release(hub);
 }
@@ -352,7 +323,7 @@ void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
     va_list args;
 
     if (hub->log.write == NULL || level > hub->log.level ||
-        uva__word_load(&hub->closed) != 0)
+        uva__hub_is_shut(hub))
         return;
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);

@@ -6,9 +6,10 @@
 #ifndef UVA_UV_HUB_H
 #define UVA_UV_HUB_H
 
+#include "core/gate.h"
 #include "uv/counts.h"
+#include "uv/inbox.h"
 #include "uv/lane.h"
-#include "uv/node.h"
 #include "uvarrow/runtime.h"
 
 struct uva__hub;
@@ -28,18 +29,16 @@ struct uva__hub {
     int wake_fd;                    /* owns: an eventfd */
 
     struct uva__word refs;   /* the runtime, streams, and who may be late */
-    struct uva__word gate;   /* owed to the user << 1 | closing */
-    struct uva__word abroad; /* jobs not home << 1 | closed */
+    struct uva__gate owed;   /* what is to the user; shut: closing */
+    struct uva__gate abroad; /* jobs not home; shut: no more */
     struct uva__counts counts;
     struct uva__jobs jobs;    /* the workers' side of this runtime */
     struct uva__shared annex; /* owns: made by uva__hub_annex() */
 
-    struct uva__shared inbox; /* nodes posted, the newest first */
-    struct uva__word armed;   /* 1: the loop will look, nobody need wake it */
-    struct uva__word closed;  /* 1: nobody looks any more */
-    struct uva__word turn;    /* the thread inside a turn, or 0 */
-    struct uva__word home;    /* the loop thread, as far as known */
-    struct uva__node closer;  /* posted by a close */
+    struct uva__inbox inbox; /* what threads have posted */
+    struct uva__word turn;   /* the thread inside a turn, or 0 */
+    struct uva__word home;   /* the loop thread, as far as known */
+    struct uva__node closer; /* posted by a close */
 
     struct {                       /* the loop thread's alone */
         struct uva__list queue;    /* nodes to be visited */
@@ -107,6 +106,12 @@ void uva__hub_shut(struct uva__hub *hub);
 UVA_MUST_CHECK bool uva__hub_enter(struct uva__hub *hub);
 void uva__hub_leave(struct uva__hub *hub);
 bool uva__hub_is_closing(const struct uva__hub *hub);
+
+/* Whether the loop has let go: nobody will look any more. Thread: any. */
+static inline bool uva__hub_is_shut(const struct uva__hub *hub)
+{
+    return uva__inbox_is_closed(&hub->inbox);
+}
 
 /* Brackets the life of a job that works for this hub, from before its submit:
  * begin takes a count on the hub, end gives it back, as the job's last act.

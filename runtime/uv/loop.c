@@ -97,9 +97,7 @@ static bool turn_rounds(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
     for (;;) {
         uva__hub_collect(hub);
         if (uva__list_is_empty(&hub->loop.queue)) {
-            uva__word_exchange(&hub->armed, 0);
-            if (uva__shared_load(&hub->inbox) == NULL ||
-                uva__word_exchange(&hub->armed, 1) != 0)
+            if (uva__inbox_rest(&hub->inbox))
                 return true;
         } else if (!turn_round(rt, begun, now)) {
             return false;
@@ -356,11 +354,11 @@ void uva__loop_close_on(struct uva_runtime *rt)
 {
     struct uva__hub *hub = rt->hub;
 
-    if (rt->phase != UVA__CLOSING || uva__word_load(&hub->gate) != 1 ||
+    if (rt->phase != UVA__CLOSING || !uva__gate_is_over(&hub->owed) ||
         !uva__list_is_empty(&hub->loop.queue))
         return;
     uva__timer_stop(hub, &rt->grace);
-    if ((hub->loop.homing > 0 || uva__word_load(&hub->abroad) != 0) &&
+    if ((hub->loop.homing > 0 || !uva__gate_is_empty(&hub->abroad)) &&
         !rt->impatient) { /* who is out will use what the user gave us */
         if (!rt->patience.running)
             uva__timer_start(hub, &rt->patience, PATIENCE_MS);

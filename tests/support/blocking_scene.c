@@ -21,7 +21,9 @@ struct uva__outlet *blocking_scene_outlet(const struct ArrowArrayStream *stream)
 
 void blocking_scene_await_sleeper(const struct ArrowArrayStream *stream)
 {
-    while (uva__word_load(&blocking_scene_outlet(stream)->sleeping) == 0)
+    const struct uva__outlet *o = blocking_scene_outlet(stream);
+
+    while (uva__word_load(&o->sleeper.sleeping) == 0)
         (void)sched_yield();
 }
 

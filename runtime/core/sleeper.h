@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread sleeps until another has something for it, and the other makes a
+ * system call only if it does. */
+#ifndef UVA_CORE_SLEEPER_H
+#define UVA_CORE_SLEEPER_H
+
+#include "core/sync.h"
+
+/* All zeroes is awake. */
+struct uva__sleeper {
+    struct uva__word sleeping; /* 1: it waits, or is about to */
+    struct uva__signal wake;   /* what it sleeps on */
+};
+
+/* Says that it will sleep; what is waited for is to be looked at between this
+ * and uva__sleeper_sleep(), which may return early. Thread: the one that
+ * sleeps. */
+static inline uint32_t uva__sleeper_begin(struct uva__sleeper *sleeper)
+{
+    const uint32_t seen = uva__signal_now(&sleeper->wake);
+
+    uva__word_exchange(&sleeper->sleeping, 1);
+    return seen;
+}
+
+static inline void uva__sleeper_sleep(struct uva__sleeper *sleeper,
+                                      uint32_t seen)
+{
+    (void)uva__signal_wait(&sleeper->wake, seen, -1);
+}
+
+/* It has what it waited for. Thread: the one that slept. */
+static inline void uva__sleeper_end(struct uva__sleeper *sleeper)
+{
+    uva__word_store(&sleeper->sleeping, 0);
+}
+
+/* Wakes it, after what it waits for was published. Thread: any. */
+static inline void uva__sleeper_wake(struct uva__sleeper *sleeper)
+{
+    if (uva__word_exchange(&sleeper->sleeping, 0) != 0)
+        uva__signal_raise(&sleeper->wake);
+}
+
+#endif
