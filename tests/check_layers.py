@@ -23,7 +23,7 @@ POSIX = {
     "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h", "sys/wait.h",
     # Linux
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
-    "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
+    "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
 SYSTEM = ("runtime/core/sync.c", "runtime/check/", "runtime/tck/",
           "runtime/uv/", "tools/", "tests/",

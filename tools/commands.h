@@ -7,5 +7,6 @@
  * exit code of the program. Thread: loop. */
 int uva__query_main(char **args);
 int uva__stall_main(char **args);
+int uva__tck_main(char **args);
 
 #endif

@@ -20,6 +20,7 @@ struct command {
 static const struct command COMMANDS[] = {
     {"query", "run a query through an ADBC driver, write CSV", uva__query_main},
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
+    {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
 };
 
 #define COMMANDS_COUNT (sizeof(COMMANDS) / sizeof(*COMMANDS))

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cases, in the order in which they are listed. Each file of cases gives
+ * one table, of one role. */
+#ifndef UVA_TCK_CASES_H
+#define UVA_TCK_CASES_H
+
+#include "tck/trial.h"
+
+/* One case: it tells how a subject holds one clause. */
+struct uva__tck_case {
+    const char *name;                      /* level_clause_sentence */
+    void (*run)(struct uva__trial *trial); /* NULL: it cannot be decided */
+    uint64_t arg;       /* for `run`: what to play, in bits */
+    const char *reason; /* why it cannot; else NULL */
+};
+
+/* Some cases. */
+struct uva__tck_table {
+    const struct uva__tck_case *cases;
+    size_t count;
+};
+
+/* The tables of each role. */
+extern const struct uva__tck_table uva__producer_lives;
+extern const struct uva__tck_table uva__producer_probes;
+extern const struct uva__tck_table uva__producer_unseen;
+extern const struct uva__tck_table uva__handler_cases;
+extern const struct uva__tck_table uva__handler_unseen;
+extern const struct uva__tck_table uva__stream_cases;
+extern const struct uva__tck_table uva__stream_unseen;
+
+/* The case of that number in a role, counted from 0; NULL beyond the last.
+ * Thread: any. */
+const struct uva__tck_case *uva__cases_at(enum uva_tck_role role, size_t n);
+
+#endif

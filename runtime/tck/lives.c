@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stories, and what their plans make of them apart from the rules that the
+ * probe looks after. */
+#include "tck/lives.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tck/checker.h"
+#include "tck/scene.h"
+#include "tck/specimen.h"
+
+/* A story. */
+struct story {
+    enum uva_subject_plan plan;
+    int64_t batches;
+    int64_t at;
+    struct uva__probe_manner manner;
+};
+
+/* A task of a TAGGED plan: its metadata holds its number. */
+static void life_check_tag(struct uva__probe *probe, int64_t ordinal)
+{
+    char number[24];
+
+    (void)snprintf(number, sizeof(number), "%" PRId64, ordinal);
+    if (probe->now.tag_size != (int64_t)strlen(number) ||
+        memcmp(probe->now.tag, number, strlen(number)) != 0)
+        uva__trial_breach(probe->trial, "MD-03",
+                          "task %" PRId64 " came with other metadata", ordinal);
+}
+
+#define STREAM_OF(n) .plan = UVA_SUBJECT_WHOLE, .batches = (n)
+
+static const struct story STORIES_TOLD[STORIES] = {
+    [EACH] = {STREAM_OF(10), .manner = {.first = 1, .each = 1}},
+    [ALL] = {STREAM_OF(10), .manner = {.first = UVA__PROBE_ALL}},
+    [SOME] = {STREAM_OF(20),
+              .manner = {.first = 3, .each = 1, .take = UVA__TAKE_ELSEWHERE}},
+    [AROUND] = {STREAM_OF(10), .manner = {.first = 1,
+                                          .each = 1,
+                                          .ask_around = true,
+                                          .take = UVA__TAKE_ELSEWHERE}},
+    [NOTHING] = {STREAM_OF(10),
+                 .manner = {.first = 2, .each = 1, .take = UVA__TAKE_NOTHING}},
+    [LATER] = {STREAM_OF(10), .manner = {.first = UVA__PROBE_ALL,
+                                         .take = UVA__TAKE_LATER,
+                                         .keep_arrays = true}},
+    [KEPT] = {STREAM_OF(10),
+              .manner = {.first = 2, .each = 1, .keep_arrays = true}},
+    [EMPTY] = {STREAM_OF(0), .manner = {.first = 1}},
+    [LINGERS] = {STREAM_OF(6), .manner = {.first = 4,
+                                          .each = 1,
+                                          .linger_ms = 2,
+                                          .take = UVA__TAKE_ELSEWHERE}},
+    [SLOW] = {UVA_SUBJECT_SLOW, 4, 0, .manner = {.first = 1, .each = 1}},
+    [SCRIBBLES] = {STREAM_OF(6), .manner = {.first = 2,
+                                            .each = 1,
+                                            .take = UVA__TAKE_LATER,
+                                            .scribble = true}},
+    [VANISHES] = {STREAM_OF(3),
+                  .manner = {.first = UVA__PROBE_ALL, .vanish = true}},
+    [LEAVES] = {STREAM_OF(2),
+                .manner = {.first = 1, .each = 1, .leave_schema = true}},
+    [LEAVES_REFUSING] = {STREAM_OF(2),
+                         .manner = {.leave_schema = true,
+                                    .refuse_at = UVA__PROBE_IN_SCHEMA}},
+    [TAGGED] = {UVA_SUBJECT_TAGGED, 5, 0,
+                .manner = {.first = 2, .each = 1, .on_task = life_check_tag}},
+    [TAGGED_FAILS] = {UVA_SUBJECT_TAGGED_FAILS, 2, 0,
+                      .manner = {.first = 3, .each = 1, .may_fail = true}},
+    [STOP_SCHEMA] = {STREAM_OF(10),
+                     .manner = {.first = 1,
+                                .each = 1,
+                                .cancel_at = UVA__PROBE_IN_SCHEMA}},
+    [STOP_FIRST] = {STREAM_OF(10),
+                    .manner = {.first = 1, .each = 1, .cancel_at = 1}},
+    [STOP_THIRD] = {STREAM_OF(10),
+                    .manner = {.first = UVA__PROBE_ALL, .cancel_at = 3}},
+    [STOP_LAST] = {STREAM_OF(5),
+                   .manner = {.first = 2, .each = 1, .cancel_at = 5}},
+    [STOP_ENDLESS] = {UVA_SUBJECT_ENDLESS, 0, 0,
+                      .manner = {.first = 4,
+                                 .each = 1,
+                                 .cancel_at = 4,
+                                 .ask_around = true,
+                                 .take = UVA__TAKE_ELSEWHERE}},
+    [STOP_LATER] = {STREAM_OF(10), .manner = {.first = 5,
+                                              .cancel_at = 3,
+                                              .take = UVA__TAKE_LATER,
+                                              .keep_arrays = true}},
+    [STOP_FAILS] =
+        {UVA_SUBJECT_CANCEL_FAILS, 0, 0,
+         .manner = {.first = 2, .each = 1, .cancel_at = 2, .may_fail = true}},
+    [NO_SCHEMA] = {STREAM_OF(10),
+                   .manner = {.refuse_at = UVA__PROBE_IN_SCHEMA}},
+    [NO_FIRST] = {STREAM_OF(10),
+                  .manner = {.first = 1, .each = 1, .refuse_at = 1}},
+    [NO_THIRD] = {STREAM_OF(10),
+                  .manner = {.first = UVA__PROBE_ALL, .refuse_at = 3}},
+    [NO_TAKEN] = {STREAM_OF(10), .manner = {.first = 3,
+                                            .each = 1,
+                                            .refuse_at = 2,
+                                            .refuse_taken = true}},
+    [FAILS] = {UVA_SUBJECT_FAILS, 3, 0,
+               .manner = {.first = 1, .each = 1, .may_fail = true}},
+    [FAILS_AT_ONCE] = {UVA_SUBJECT_FAILS, 0, 0,
+                       .manner = {.first = 2, .may_fail = true}},
+    [FAILS_FIRST] = {UVA_SUBJECT_FAILS_FIRST, 0, 0,
+                     .manner = {.may_fail = true}},
+    [FAILS_LATER] = {UVA_SUBJECT_FAILS, 3, 0,
+                     .manner = {.first = UVA__PROBE_ALL,
+                                .take = UVA__TAKE_LATER,
+                                .may_fail = true}},
+    [TASK_FAILS] = {UVA_SUBJECT_TASK_FAILS, 6, 2,
+                    .manner = {.first = 2, .each = 1, .may_fail = true}},
+};
+
+/* ---- one story ---------------------------------------------------------- */
+
+static void life_check_whole(struct uva__scene *scene)
+{
+    struct uva__trial *trial = scene->trial;
+    const struct uva__probe *probe = scene->probe;
+
+    if (probe->now.errors > 0)
+        uva__trial_fail(trial, "the stream failed: %s", probe->now.message);
+    if (probe->now.tasks < scene->batches)
+        uva__trial_breach(trial, "ER-09",
+                          "the end after %" PRId64 " of %" PRId64 " batches",
+                          probe->now.tasks, scene->batches);
+    if (probe->now.tasks > scene->batches)
+        uva__trial_breach(trial, "AT-15", "more batches than there are");
+}
+
+static void life_check_failure(struct uva__scene *scene)
+{
+    struct uva__trial *trial = scene->trial;
+    const struct uva__probe *probe = scene->probe;
+
+    if (probe->now.ends > 0 && scene->plan != UVA_SUBJECT_TASK_FAILS)
+        uva__trial_breach(trial, "ER-09", "a failure was told as an end");
+    if (probe->now.errors > 0)
+        return;
+    if (scene->plan == UVA_SUBJECT_TASK_FAILS) {
+        uva__trial_breach(trial, "AT-08", "no on_error told of the extraction");
+        uva__trial_breach(trial, "ER-05", "no on_error told of the extraction");
+    } else {
+        uva__trial_breach(trial, "ER-03", "no on_error told of the failure");
+        uva__trial_breach(trial, "AH-18", "no on_error told of the failure");
+    }
+}
+
+static void life_check_tags(struct uva__scene *scene)
+{
+    struct uva__trial *trial = scene->trial;
+    const struct uva__probe *probe = scene->probe;
+
+    if (scene->plan == UVA_SUBJECT_TAGGED && probe->about == NULL)
+        uva__trial_breach(trial, "AP-19", "no additional_metadata");
+    if (scene->plan == UVA_SUBJECT_TAGGED_FAILS &&
+        (probe->now.tag_size != 5 || memcmp(probe->now.tag, "a\0b\0c", 5) != 0))
+        uva__trial_breach(trial, "MD-06",
+                          "the error's metadata is not what it should be");
+}
+
+/* What the plan has, apart from the rules. */
+static void life_check_plan(struct uva__scene *scene)
+{
+    struct uva__trial *trial = scene->trial;
+    const struct uva__probe *probe = scene->probe;
+
+    if (probe->now.ends > 0 && probe->now.errors > 0 && probe->now.failed == 0)
+        uva__trial_breach(trial, "ER-10", "an end and an error");
+    if (scene->plan == UVA_SUBJECT_TASK_FAILS && probe->now.failed == 0)
+        uva__trial_breach(trial, "AT-07", "the extraction that fails said 0");
+    if (scene->plan == UVA_SUBJECT_CANCEL_FAILS) {
+        if (probe->now.errors == 0)
+            uva__trial_breach(trial, "AP-17", "no on_error told of it");
+    } else if (scene->probe->manner.may_fail) {
+        life_check_failure(scene);
+    } else if (!probe->now.cancelled && !probe->now.refused) {
+        life_check_whole(scene);
+    }
+    life_check_tags(scene);
+}
+
+static void life_play(struct uva__trial *trial, const struct story *story)
+{
+    struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
+    struct uva__probe_manner manner = story->manner;
+
+    if (!uva__scene_open(scene, trial, story->plan, story->batches, story->at,
+                         &manner))
+        return;
+    uva__scene_await_release(scene);
+    if ((trial->what->arg & QUIET) != 0)
+        (void)uva__scene_is_quiet(scene);
+    uva__scene_settle(scene);
+    life_check_plan(scene);
+}
+
+void uva__lives_run(struct uva__trial *trial)
+{
+    for (int story = 0; story < STORIES; story++)
+        if ((trial->what->arg & BIT(story)) != 0)
+            life_play(trial, &STORIES_TOLD[story]);
+    if (uva__word_load(&trial->played) > 0 && (trial->what->arg & LEDGER) != 0)
+        uva__scene_check_live(trial);
+}

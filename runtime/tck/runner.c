@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of the suite.
+ *
+ * Happy path:  cases chosen -> the subject loaded once, in a jail, to see what
+ * it is -> each case in a jail of its own, some at the same time -> results
+ * told in order -> files written. What can fail: what was given (EINVAL,
+ * ENOENT), and the system; never a case, which has a verdict. On cancel: there
+ * is none; jails die with the program.
+ *
+ * Nothing of the subject is ever loaded into this process, so that every jail
+ * begins as clean as the program is. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tck/entries.h"
+#include "tck/jail.h"
+
+enum {
+    RUNNER_JOBS = 16,      /* at the same time, at most */
+    RUNNER_TOLD = 40,      /* lines of a transcript that are told */
+    RUNNER_OUTPUT = 4096,  /* bytes of the output that are told */
+    RUNNER_WAIT_MS = 5000, /* the defaults of struct uva_tck */
+    RUNNER_QUIET_MS = 50
+};
+
+/* A run. */
+struct runner {
+    const struct uva_tck *what;
+    char *file; /* owns: the subject's, from the root */
+    int64_t wait_ms;
+    int64_t quiet_ms;
+    struct uva__tck_entries entries;
+    size_t told; /* entries that on_result has heard of */
+    int jobs;
+    struct uva__jail jails[RUNNER_JOBS];
+    struct uva__tck_entry *busy[RUNNER_JOBS]; /* what each jail runs */
+    struct uva__trial_page *pages;            /* shared; one for each jail */
+};
+
+/* What goes into a jail. */
+struct inmate {
+    struct runner *runner;
+    const struct uva__tck_case *what; /* NULL: only load */
+    struct uva__trial_page *page;
+};
+
+/* ---- in the jail -------------------------------------------------------- */
+
+/* Loads the subject and says so, by a verdict; its roles stand in `lines`. */
+static void inmate_look(void *ctx)
+{
+    const struct inmate *inmate = ctx;
+    struct uva__subject subject;
+    struct uva_error error;
+    const int code = uva__subject_load(&subject, inmate->runner->file, &error);
+
+    if (code != 0)
+        (void)snprintf(inmate->page->message, UVA__TRIAL_MESSAGE, "%s",
+                       error.message);
+    else
+        uva__word_store(&inmate->page->lines, uva__subject_roles(&subject));
+    uva__word_store(&inmate->page->state,
+                    code != 0 ? UVA__TRIAL_BROKEN : UVA__TRIAL_HELD);
+    _exit(0);
+}
+
+/* Runs a case. The trial is never freed: threads of the subject may see it. */
+static void inmate_run(void *ctx)
+{
+    const struct inmate *inmate = ctx;
+    struct uva__trial *trial = calloc(1, sizeof(*trial));
+    struct uva_error error;
+
+    if (trial == NULL)
+        _exit(1);
+    trial->page = inmate->page;
+    trial->what = inmate->what;
+    trial->wait_ms = inmate->runner->wait_ms;
+    trial->quiet_ms = inmate->runner->quiet_ms;
+    trial->began_ms = uva__trial_now_ms();
+    uva__trial_clause(trial->what->name, trial->clause);
+    if (uva__subject_load(&trial->subject, inmate->runner->file, &error) != 0)
+        uva__trial_fail(trial, "%s", error.message);
+    trial->what->run(trial);
+    uva__trial_hold(trial);
+}
+
+/* ---- what was given ----------------------------------------------------- */
+
+static int runner_find(struct runner *runner, struct uva_error *error)
+{
+    if (runner->what->file == NULL)
+        return uva_error_set(error, EINVAL, "no file was given");
+    runner->file = realpath(runner->what->file, NULL);
+    if (runner->file == NULL)
+        return uva_error_set(error, errno, "%s: %s", runner->what->file,
+                             strerror(errno));
+    return 0;
+}
+
+static int runner_settle(struct runner *runner, struct uva_error *error)
+{
+    const struct uva_tck *what = runner->what;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    for (size_t i = 0; i < sizeof(what->reserved) / sizeof(void *); i++)
+        if (what->reserved[i] != NULL)
+            return uva_error_set(error, EINVAL, "reserved is not zero");
+    if (what->wait_ms < 0 || what->quiet_ms < 0 || what->jobs < 0)
+        return uva_error_set(error, EINVAL, "a time or count is negative");
+    runner->wait_ms = what->wait_ms > 0 ? what->wait_ms : RUNNER_WAIT_MS;
+    runner->quiet_ms = what->quiet_ms > 0 ? what->quiet_ms : RUNNER_QUIET_MS;
+    runner->jobs = what->jobs > 0 ? what->jobs : (int)processors;
+    if (runner->jobs < 1)
+        runner->jobs = 1;
+    if (runner->jobs > RUNNER_JOBS)
+        runner->jobs = RUNNER_JOBS;
+    runner->pages =
+        mmap(NULL, RUNNER_JOBS * sizeof(*runner->pages), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (runner->pages == MAP_FAILED) {
+        runner->pages = NULL;
+        return uva_error_set(error, errno, "no memory to be shared");
+    }
+    return 0;
+}
+
+/* Why the subject could not even be looked at, or 0. */
+static int runner_judge_look(struct runner *runner, const char *output,
+                             struct uva_error *error)
+{
+    const struct uva__jail *jail = &runner->jails[0];
+    const struct uva__trial_page *page = &runner->pages[0];
+
+    if (jail->end == UVA__JAIL_CRASHED)
+        return uva_error_set(error, EINVAL,
+                             "%s crashes when it is loaded: %s%s%s",
+                             runner->file, strsignal(jail->code),
+                             output[0] != '\0' ? "; it printed: " : "", output);
+    if (jail->end == UVA__JAIL_HUNG)
+        return uva_error_set(error, EINVAL, "%s does not come back when loaded",
+                             runner->file);
+    switch (uva__word_load(&page->state)) {
+    case UVA__TRIAL_HELD:
+        return 0;
+    case UVA__TRIAL_BROKEN:
+        return uva_error_set(error, EINVAL, "%s", page->message);
+    default:
+        return uva_error_set(error, EINVAL,
+                             "%s ends the process when it is loaded: exit %d",
+                             runner->file, jail->code);
+    }
+}
+
+/* Sees in a jail whether this is a subject; gives its roles. */
+static int runner_look(struct runner *runner, unsigned *roles,
+                       struct uva_error *error)
+{
+    struct inmate inmate = {.runner = runner, .page = &runner->pages[0]};
+    char output[512] = "";
+    int code = uva__jail_open(&runner->jails[0], inmate_look, &inmate,
+                              runner->wait_ms * 2);
+
+    if (code != 0)
+        return uva_error_set(error, code, "no process to be had");
+    (void)uva__jail_wait(runner->jails, 1);
+    uva__jail_fini(&runner->jails[0], output, sizeof(output));
+    code = runner_judge_look(runner, output, error);
+    *roles = (unsigned)uva__word_load(&runner->pages[0].lines);
+    if (code == 0 && (runner->what->roles & ~*roles) != 0)
+        return uva_error_set(error, EINVAL,
+                             "%s does not play that role: functions of it are "
+                             "not exported; see uvarrow/tck.h",
+                             runner->file);
+    return code;
+}
+
+/* ---- one case ----------------------------------------------------------- */
+
+static int runner_start(struct runner *runner, int slot,
+                        struct uva__tck_entry *entry)
+{
+    struct inmate inmate = {
+        .runner = runner, .what = entry->what, .page = &runner->pages[slot]};
+
+    memset(inmate.page, 0, sizeof(*inmate.page));
+    runner->busy[slot] = entry;
+    return uva__jail_open(&runner->jails[slot], inmate_run, &inmate,
+                          runner->wait_ms * 4 + runner->quiet_ms * 40);
+}
+
+/* The last lines of a page, joined. */
+static void page_join(struct uva__trial_page *page, char *to, size_t size)
+{
+    const uint64_t lines = uva__word_load(&page->lines);
+    size_t used = 0;
+
+    to[0] = '\0';
+    for (uint64_t n = lines > RUNNER_TOLD ? lines - RUNNER_TOLD : 0; n < lines;
+         n++) {
+        char *line = page->line[n % UVA__TRIAL_LINES];
+
+        line[UVA__TRIAL_LINE - 1] = '\0';
+        used += (size_t)snprintf(to + used, size - used, "%s%s",
+                                 used > 0 ? "\n" : "", line);
+    }
+}
+
+/* What the jail's end and the page say together. */
+static enum uva_tck_verdict runner_judge(const struct uva__jail *jail,
+                                         struct uva__trial_page *page)
+{
+    const uint64_t state = uva__word_load(&page->state);
+    char *message = page->message;
+
+    message[UVA__TRIAL_MESSAGE - 1] = '\0';
+    if (state >= UVA__TRIAL_HELD)
+        return (enum uva_tck_verdict)(state - UVA__TRIAL_HELD);
+    if (jail->end == UVA__JAIL_CRASHED)
+        (void)snprintf(message, UVA__TRIAL_MESSAGE, "it crashed: %s",
+                       strsignal(jail->code));
+    else if (jail->end == UVA__JAIL_HUNG)
+        (void)snprintf(message, UVA__TRIAL_MESSAGE,
+                       "it hung: no verdict after %" PRId64 " ms",
+                       jail->took_ms);
+    else
+        (void)snprintf(message, UVA__TRIAL_MESSAGE,
+                       "it ended the process: exit %d", jail->code);
+    return UVA_TCK_BROKEN;
+}
+
+static void runner_finish(struct runner *runner, int slot)
+{
+    struct uva__trial_page *page = &runner->pages[slot];
+    struct uva__tck_entry *entry = runner->busy[slot];
+    char output[RUNNER_OUTPUT] = "";
+    char transcript[RUNNER_TOLD * (UVA__TRIAL_LINE + 1)];
+    enum uva_tck_verdict verdict;
+
+    entry->result.took_ms = runner->jails[slot].took_ms;
+    verdict = runner_judge(&runner->jails[slot], page);
+    uva__jail_fini(&runner->jails[slot], output, sizeof(output));
+    page_join(page, transcript, sizeof(transcript));
+    uva__entry_finish(entry, verdict, page->message, transcript, output);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static void runner_tell(struct runner *runner)
+{
+    for (; runner->told < runner->entries.count; runner->told++) {
+        const struct uva__tck_entry *entry = &runner->entries.all[runner->told];
+
+        if (!entry->over)
+            return;
+        if (runner->what->on_result != NULL)
+            runner->what->on_result(runner->what->ctx, &entry->result);
+    }
+}
+
+/* The next one that needs a jail; those that do not are done with. */
+static struct uva__tck_entry *runner_next(struct runner *runner, size_t *at)
+{
+    while (*at < runner->entries.count) {
+        struct uva__tck_entry *entry = &runner->entries.all[(*at)++];
+
+        if (entry->what->run != NULL)
+            return entry;
+        uva__entry_finish(entry, UVA_TCK_SKIPPED, entry->what->reason, NULL,
+                          NULL);
+    }
+    return NULL;
+}
+
+/* Gives the jail the next case, if there is one. */
+static int runner_fill(struct runner *runner, int slot, size_t *at,
+                       struct uva_error *error)
+{
+    struct uva__tck_entry *entry = runner_next(runner, at);
+    const int code = entry != NULL ? runner_start(runner, slot, entry) : 0;
+
+    if (code != 0)
+        return uva_error_set(error, code, "no process to be had");
+    runner_tell(runner);
+    return 0;
+}
+
+static int runner_play(struct runner *runner, struct uva_error *error)
+{
+    size_t at = 0;
+    int code = 0;
+    int slot;
+
+    for (slot = 0; slot < runner->jobs && code == 0; slot++)
+        code = runner_fill(runner, slot, &at, error);
+    while (code == 0) {
+        slot = uva__jail_wait(runner->jails, runner->jobs);
+        if (slot < 0)
+            break;
+        runner_finish(runner, slot);
+        code = runner_fill(runner, slot, &at, error);
+    }
+    return code;
+}
+
+static int runner_write(struct runner *runner, struct uva_error *error)
+{
+    const struct uva_tck *what = runner->what;
+    int code = 0;
+
+    if (what->tap != NULL)
+        code = uva__entries_write_tap(&runner->entries, what->tap);
+    if (code != 0)
+        return uva_error_set(error, code, "%s: %s", what->tap, strerror(code));
+    if (what->junit != NULL)
+        code = uva__entries_write_junit(&runner->entries, what->junit);
+    if (code != 0)
+        return uva_error_set(error, code, "%s: %s", what->junit,
+                             strerror(code));
+    return 0;
+}
+
+static void runner_count(const struct runner *runner,
+                         struct uva_tck_tally *tally)
+{
+    *tally = (struct uva_tck_tally){0};
+    for (size_t i = 0; i < runner->entries.count; i++) {
+        const struct uva_tck_result *result = &runner->entries.all[i].result;
+
+        if (result->verdict == UVA_TCK_HELD)
+            tally->held++;
+        else if (result->verdict == UVA_TCK_SKIPPED)
+            tally->skipped++;
+        else if (result->required)
+            tally->required_broken++;
+        else
+            tally->recommended_broken++;
+    }
+}
+
+static void runner_fini(struct runner *runner)
+{
+    char nothing[1];
+
+    for (int i = 0; i < RUNNER_JOBS; i++)
+        uva__jail_fini(&runner->jails[i], nothing, sizeof(nothing));
+    if (runner->pages != NULL)
+        (void)munmap(runner->pages, RUNNER_JOBS * sizeof(*runner->pages));
+    uva__entries_fini(&runner->entries);
+    free(runner->file);
+}
+
+int uva_tck_run(const struct uva_tck *what, struct uva_tck_tally *tally,
+                struct uva_error *error)
+{
+    struct runner runner = {.what = what};
+    unsigned roles = 0;
+    int code = runner_find(&runner, error);
+
+    if (code == 0)
+        code = runner_settle(&runner, error);
+    if (code == 0)
+        code = runner_look(&runner, &roles, error);
+    if (code == 0)
+        code = uva__entries_init(&runner.entries,
+                                 what->roles != 0 ? what->roles : roles,
+                                 what->filter, error);
+    if (code == 0)
+        code = runner_play(&runner, error);
+    if (code == 0) {
+        runner_count(&runner, tally);
+        code = runner_write(&runner, error);
+    }
+    runner_fini(&runner);
+    return code;
+}
+
+int uva_tck_list(const struct uva_tck *what, struct uva_error *error)
+{
+    struct uva__tck_entries entries;
+    const int code = uva__entries_init(
+        &entries, what->roles != 0 ? what->roles : ~0U, what->filter, error);
+
+    if (code != 0)
+        return code;
+    for (size_t i = 0; i < entries.count; i++) {
+        uva__entry_finish(&entries.all[i], UVA_TCK_SKIPPED,
+                          entries.all[i].what->reason, NULL, NULL);
+        if (what->on_result != NULL)
+            what->on_result(what->ctx, &entries.all[i].result);
+    }
+    uva__entries_fini(&entries);
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading, by dlopen(). */
+#include "tck/subject.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* An entry point, or NULL. POSIX lets a function be a void pointer; ISO C wants
+ * the detour. */
+static void subject_find(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+
+    memcpy(function, &found, sizeof(found));
+}
+
+static void subject_find_all(struct uva__subject *subject, void *library)
+{
+    subject_find(library, "uva_subject_version", &subject->version);
+    subject_find(library, "uva_subject_produce", &subject->produce);
+    subject_find(library, "uva_subject_consume", &subject->consume);
+    subject_find(library, "uva_subject_outcome", &subject->outcome);
+    subject_find(library, "uva_subject_open", &subject->open);
+    subject_find(library, "uva_subject_count", &subject->count);
+}
+
+int uva__subject_load(struct uva__subject *subject, const char *file,
+                      struct uva_error *error)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    int32_t version;
+
+    *subject = (struct uva__subject){0};
+    if (library == NULL)
+        return uva_error_set(error, EINVAL, "cannot be loaded: %s", dlerror());
+    subject_find_all(subject, library);
+    if (subject->version == NULL)
+        return uva_error_set(error, EINVAL,
+                             "%s is no subject: it exports no "
+                             "uva_subject_version(); see uvarrow/tck.h",
+                             file);
+    version = subject->version();
+    if (version != UVA_SUBJECT_VERSION)
+        return uva_error_set(error, EINVAL,
+                             "%s has entry points of version %" PRId32
+                             ", not %d: build it "
+                             "against this uvarrow/tck.h",
+                             file, version, UVA_SUBJECT_VERSION);
+    if (uva__subject_roles(subject) == 0)
+        return uva_error_set(error, EINVAL,
+                             "%s plays no role: it exports none of "
+                             "uva_subject_produce(), uva_subject_consume() "
+                             "with uva_subject_outcome(), uva_subject_open()",
+                             file);
+    return 0;
+}
+
+unsigned uva__subject_roles(const struct uva__subject *subject)
+{
+    unsigned roles = 0;
+
+    if (subject->produce != NULL)
+        roles |= UVA_TCK_PRODUCER;
+    if (subject->consume != NULL && subject->outcome != NULL)
+        roles |= UVA_TCK_HANDLER;
+    if (subject->open != NULL)
+        roles |= UVA_TCK_STREAM;
+    return roles;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A shared object to be tested: its entry points, once it is loaded. It stays
+ * loaded until the process ends, for its threads may still be inside. */
+#ifndef UVA_TCK_SUBJECT_H
+#define UVA_TCK_SUBJECT_H
+
+#include "uvarrow/tck.h"
+
+/* Its functions; see tck.h. NULL: not there. */
+struct uva__subject {
+    int32_t (*version)(void);
+    int32_t (*produce)(int32_t plan, int64_t batches, int64_t at,
+                       struct ArrowAsyncDeviceStreamHandler *handler);
+    int32_t (*consume)(int32_t manner, int64_t k, int64_t *id,
+                       struct ArrowAsyncDeviceStreamHandler **handler);
+    int32_t (*outcome)(int64_t id, struct uva_subject_outcome *out);
+    int32_t (*open)(int32_t plan, int64_t batches, int64_t at,
+                    struct ArrowDeviceArrayStream *out);
+    int64_t (*count)(int32_t what);
+};
+
+/* Loads `file` and finds its functions. 0; EINVAL with what is wrong with it.
+ * It may crash or hang in here. Thread: any. */
+UVA_MUST_CHECK int uva__subject_load(struct uva__subject *subject,
+                                     const char *file, struct uva_error *error);
+
+/* The roles that it has the functions of: bits. Thread: any. */
+unsigned uva__subject_roles(const struct uva__subject *subject);
+
+#endif

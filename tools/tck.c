@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvarrow tck: runs the test suite for implementations of Arrow's asynchronous
+ * streams on a shared object, and tells how each case went. The suite itself is
+ * libuvarrow-tck. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "report.h"
+#include "uvarrow/tck.h"
+
+static const char HELP[] =
+    "Usage: uvarrow tck [OPTION]... FILE.so\n"
+    "\n"
+    "Tests an implementation of Arrow's asynchronous device streams, given as\n"
+    "a shared object that exports the functions of uvarrow/tck.h.\n"
+    "\n"
+    "  --role ROLE    producer, handler or stream; default: all it exports\n"
+    "  --filter ID    a clause (AP-06) or a part of the cases' names\n"
+    "  --tap FILE     write the results as TAP 14\n"
+    "  --junit FILE   write the results as JUnit XML\n"
+    "  --list         print the names of the cases; needs no FILE.so\n"
+    "\n"
+    "In the environment, for slow machines:\n"
+    "  UVA_TCK_WAIT_MS   what has to come comes within; 5000\n"
+    "  UVA_TCK_QUIET_MS  what must not come does not within; 50\n"
+    "  UVA_TCK_JOBS      cases at the same time; one per processor\n"
+    "\n"
+    "Exit code: 0 all required cases hold; 1 not all; 2 nothing was run.\n";
+
+/* The command line, and what is said of the results. */
+struct session {
+    struct uva_tck what;
+    bool list;
+    bool help;
+};
+
+/* ---- what was asked for ------------------------------------------------- */
+
+static int role_read(struct uva_tck *what, const char *text,
+                     struct uva_error *error)
+{
+    if (strcmp(text, "producer") == 0)
+        what->roles |= UVA_TCK_PRODUCER;
+    else if (strcmp(text, "handler") == 0)
+        what->roles |= UVA_TCK_HANDLER;
+    else if (strcmp(text, "stream") == 0)
+        what->roles |= UVA_TCK_STREAM;
+    else
+        return uva_error_set(error, EINVAL,
+                             "there is no role '%s': producer, handler or "
+                             "stream",
+                             text);
+    return 0;
+}
+
+/* Reads an option that takes a value, which stands behind it or behind '='. */
+static int value_read(struct uva_tck *what, char ***args,
+                      struct uva_error *error)
+{
+    const char *arg = **args;
+    const size_t size = strcspn(arg, "=");
+    const char *value = arg[size] == '=' ? arg + size + 1 : *++*args;
+
+    if (value == NULL)
+        return uva_error_set(error, EINVAL, "%s needs a value behind it", arg);
+    if (strncmp(arg, "--role", size) == 0 && size == 6)
+        return role_read(what, value, error);
+    if (strncmp(arg, "--filter", size) == 0 && size == 8)
+        what->filter = value;
+    else if (strncmp(arg, "--tap", size) == 0 && size == 5)
+        what->tap = value;
+    else if (strncmp(arg, "--junit", size) == 0 && size == 7)
+        what->junit = value;
+    else
+        return uva_error_set(error, EINVAL,
+                             "there is no option '%s'; see --help", arg);
+    return 0;
+}
+
+static int args_read(struct session *session, char **args,
+                     struct uva_error *error)
+{
+    for (; *args != NULL; args++) {
+        int code = 0;
+
+        if (strcmp(*args, "--list") == 0)
+            session->list = true;
+        else if (strcmp(*args, "--help") == 0)
+            session->help = true;
+        else if ((*args)[0] == '-')
+            code = value_read(&session->what, &args, error);
+        else if (session->what.file == NULL)
+            session->what.file = *args;
+        else
+            code = uva_error_set(error, EINVAL, "more than one FILE.so");
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+/* A number of the environment, which is positive if it is there. */
+static int number_read(const char *name, int32_t *number,
+                       struct uva_error *error)
+{
+    const char *text = getenv(name);
+    char *end;
+    long value;
+
+    if (text == NULL)
+        return 0;
+    value = strtol(text, &end, 10);
+    if (*text == '\0' || *end != '\0' || value < 1 || value > 600000)
+        return uva_error_set(
+            error, EINVAL, "%s=%s: not a number from 1 to 600000", name, text);
+    *number = (int32_t)value;
+    return 0;
+}
+
+static int session_init(struct session *session, char **args,
+                        struct uva_error *error)
+{
+    int code;
+
+    *session = (struct session){0};
+    code = args_read(session, args, error);
+    if (code == 0)
+        code = number_read("UVA_TCK_WAIT_MS", &session->what.wait_ms, error);
+    if (code == 0)
+        code = number_read("UVA_TCK_QUIET_MS", &session->what.quiet_ms, error);
+    if (code == 0)
+        code = number_read("UVA_TCK_JOBS", &session->what.jobs, error);
+    if (code == 0 && session->what.file == NULL && !session->list &&
+        !session->help)
+        code = uva_error_set(error, EINVAL,
+                             "no FILE.so was given; see uvarrow tck --help");
+    return code;
+}
+
+/* ---- what is said ------------------------------------------------------- */
+
+static const char *role_name(enum uva_tck_role role)
+{
+    return role == UVA_TCK_PRODUCER  ? "producer"
+           : role == UVA_TCK_HANDLER ? "handler "
+                                     : "stream  ";
+}
+
+/* A text with every line set in. */
+static void print_block(const char *text)
+{
+    while (*text != '\0') {
+        const size_t size = strcspn(text, "\n");
+
+        printf("        | %.*s\n", (int)size, text);
+        text += size + (text[size] == '\n');
+    }
+}
+
+static void print_result(void *ctx, const struct uva_tck_result *result)
+{
+    (void)ctx;
+    switch (result->verdict) {
+    case UVA_TCK_HELD:
+        printf("ok      %s %s (%" PRId64 " ms)\n", role_name(result->role),
+               result->name, result->took_ms);
+        break;
+    case UVA_TCK_SKIPPED:
+        printf("skip    %s %s: %s\n", role_name(result->role), result->name,
+               result->message);
+        break;
+    default:
+        printf("%s  %s %s: %s\n", result->required ? "BROKEN" : "weak  ",
+               role_name(result->role), result->name, result->message);
+        print_block(result->transcript);
+        print_block(result->output);
+        break;
+    }
+    (void)fflush(stdout);
+}
+
+static void print_name(void *ctx, const struct uva_tck_result *result)
+{
+    (void)ctx;
+    printf("%s %s%s%s\n", role_name(result->role), result->name,
+           result->message[0] != '\0' ? ": skipped, " : "", result->message);
+}
+
+static int tck_list(struct session *session, struct uva_error *error)
+{
+    session->what.on_result = print_name;
+    if (uva_tck_list(&session->what, error) != 0)
+        return uva__report_error(error, UVA__EXIT_USAGE);
+    return UVA__EXIT_OK;
+}
+
+int uva__tck_main(char **args)
+{
+    struct session session;
+    struct uva_tck_tally tally;
+    struct uva_error error;
+
+    if (session_init(&session, args, &error) != 0)
+        return uva__report_error(&error, UVA__EXIT_USAGE);
+    if (session.help) {
+        printf("%s", HELP);
+        return UVA__EXIT_OK;
+    }
+    if (session.list)
+        return tck_list(&session, &error);
+    session.what.on_result = print_result;
+    if (uva_tck_run(&session.what, &tally, &error) != 0)
+        return uva__report_error(&error, UVA__EXIT_USAGE);
+    printf("\n%" PRId64 " held, %" PRId64 " required broken, %" PRId64
+           " recommended broken, %" PRId64 " skipped\n",
+           tally.held, tally.required_broken, tally.recommended_broken,
+           tally.skipped);
+    return tally.required_broken > 0 ? UVA__EXIT_FAILED : UVA__EXIT_OK;
+}
