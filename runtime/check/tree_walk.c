@@ -65,8 +65,15 @@ static void tree_walk_tell(struct uva__tree_walk *walk, const char *clause,
                            va_list args)
 {
     const char *path = walk->used == 0 ? "the top" : walk->path;
+    const char *meant = clause;
     char what[256];
 
+    if (walk->admit != NULL)
+        clause = walk->admit(walk->ctx, meant);
+    if (clause == NULL)
+        return;
+    if (clause != meant)
+        severity = uva__clause_find(clause)->severity;
     (void)vsnprintf(what, sizeof(what), format, args);
     uva__witness_breach_as(walk->witness, clause, severity, "%s: %s", path,
                            what);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread for each call: this is for finding faults, not for speed. */
+#define _GNU_SOURCE
+#include "check/bounce.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <time.h>
+
+struct bounce {
+    void (*fn)(void *arg); /* what is run */
+    void *arg;             /* borrows */
+};
+
+uint64_t uva__bounce_self(void)
+{
+    return (uint64_t)(uintptr_t)pthread_self();
+}
+
+static void *bounce_main(void *arg)
+{
+    const struct bounce *bounce = arg;
+
+    bounce->fn(bounce->arg);
+    return NULL;
+}
+
+void uva__bounce_run(void (*fn)(void *arg), void *arg)
+{
+    struct bounce bounce = {fn, arg};
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, bounce_main, &bounce) != 0) {
+        fn(arg);
+        return;
+    }
+    (void)pthread_join(thread, NULL);
+}
+
+int64_t uva__bounce_clock_us(bool fine)
+{
+    struct timespec now;
+
+    (void)clock_gettime(fine ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  open -> begin: judged -> passed on, perhaps on another thread,
+ *              with no lock held -> end: judged by what it returned.
+ *
+ * What can fail: nothing. */
+#include "check/checked_callback.h"
+
+#include <string.h>
+
+#include "check/bounce.h"
+#include "check/checked_producer.h"
+#include "check/token.h"
+
+enum { BOUNCE_ODDS = 2 };
+
+/* ---- whose it is -------------------------------------------------------- */
+
+/* The stream that the handler is of, or a copy of it, or the handler itself
+ * after its private_data was altered. What was altered is put right. */
+static struct uva__checked *
+stream_of(struct ArrowAsyncDeviceStreamHandler *self,
+          struct uva__findings *seen)
+{
+    const struct uva__token token = uva__token_read(self->private_data);
+    struct uva__checked *c = token.object;
+
+    if (c == NULL)
+        c = uva__container_of(self, struct uva__checked, handler);
+    if (self != &c->handler) {
+        uva__findings_add(seen, UVA__RULE_AH_24, 0);
+    } else if (!token.intact) {
+        uva__findings_add(seen, UVA__RULE_AH_25, 0);
+        self->private_data = uva__token_make(c, 0);
+    }
+    return c;
+}
+
+static void look_at_slots(const struct uva__checked *c,
+                          struct ArrowAsyncDeviceStreamHandler *self,
+                          struct uva__findings *seen)
+{
+    const struct ArrowAsyncDeviceStreamHandler *own = c->slots;
+
+    if (self->on_schema == own->on_schema &&
+        self->on_next_task == own->on_next_task &&
+        self->on_error == own->on_error && self->release == own->release)
+        return;
+    uva__findings_add(seen, UVA__RULE_AH_26, 0);
+    self->on_schema = own->on_schema;
+    self->on_next_task = own->on_next_task;
+    self->on_error = own->on_error;
+    self->release = own->release;
+}
+
+void uva__callback_open(struct uva__callback *cb,
+                        struct ArrowAsyncDeviceStreamHandler *self,
+                        enum uva__call call)
+{
+    memset(cb, 0, sizeof(*cb));
+    cb->self = self;
+    cb->epoch.call = call;
+    cb->stream = stream_of(self, &cb->seen);
+    look_at_slots(cb->stream, self, &cb->seen);
+}
+
+/* ---- begin -------------------------------------------------------------- */
+
+/* Whether the handler was meanwhile given to somebody else, who set another
+ * producer; a consumer may clear it. */
+static bool handler_is_shared(const struct uva__checked *c)
+{
+    return c->real->producer != NULL && c->real->producer != &c->producer;
+}
+
+/* Judges a callback. False if it came after release; then nothing of the
+ * consumer may be touched. `ordinal` is that of a task. */
+bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__protocol *protocol = &c->locked.protocol;
+    struct uva__findings findings = {.count = 0};
+    struct uva__place place;
+    bool goes;
+
+    uva__lock_take(&c->lock);
+    place = uva__checked_enter_locked(c, &cb->epoch);
+    *ordinal = protocol->offers;
+    goes = uva__protocol_begin(protocol, cb->epoch.call, &place, &findings);
+    if (goes && cb->epoch.call == UVA__CALL_ERROR)
+        uva__protocol_error(protocol, cb->code, cb->message, cb->epoch.thread,
+                            &findings);
+    if (goes)
+        uva__protocol_observed(protocol, &cb->seen, &findings);
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+    cb->seen.count = 0;
+    return goes;
+}
+
+void uva__callback_look(struct uva__callback *cb)
+{
+    struct uva__checked *c = cb->stream;
+
+    uva__checked_producer_compare(c, cb->self->producer,
+                                  cb->epoch.call != UVA__CALL_TASK, &cb->seen);
+    if (handler_is_shared(c))
+        uva__findings_add(&cb->seen, UVA__RULE_AH_29, 0);
+}
+
+/* Tells what was seen since it began, before the consumer may stumble over it.
+ */
+static void callback_tell(struct uva__callback *cb)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__findings findings = {.count = 0};
+
+    if (cb->seen.count == 0)
+        return;
+    uva__lock_take(&c->lock);
+    uva__protocol_observed(&c->locked.protocol, &cb->seen, &findings);
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+    cb->seen.count = 0;
+}
+
+/* ---- run ---------------------------------------------------------------- */
+
+static void callback_call(struct uva__callback *cb)
+{
+    struct ArrowAsyncDeviceStreamHandler *real = cb->stream->real;
+
+    switch (cb->epoch.call) {
+    case UVA__CALL_SCHEMA:
+        cb->code = real->on_schema(real, cb->schema);
+        break;
+    case UVA__CALL_ERROR:
+        real->on_error(real, cb->code, cb->message, cb->metadata);
+        cb->code = 0;
+        break;
+    default:
+        cb->code = real->on_next_task(real, cb->task, cb->metadata);
+    }
+}
+
+static void callback_run(void *arg)
+{
+    struct uva__callback *cb = arg;
+    const uint64_t self = uva__bounce_self();
+    int64_t begun;
+
+    if (self != cb->epoch.thread)
+        uva__word_store(&cb->epoch.runner, self);
+    uva__checked_perturb(cb->stream);
+    begun = uva__checked_clock(cb->stream);
+    callback_call(cb);
+    cb->took_ms = uva__checked_elapsed_ms(cb->stream, begun);
+    uva__checked_perturb(cb->stream);
+    uva__word_store(&cb->epoch.runner, 0);
+}
+
+void uva__callback_pass_on(struct uva__callback *cb)
+{
+    callback_tell(cb);
+    if (uva__checked_chance(cb->stream, BOUNCE_ODDS))
+        uva__bounce_run(callback_run, cb);
+    else
+        callback_run(cb);
+}
+
+/* ---- end ---------------------------------------------------------------- */
+
+static void judge_end_locked(struct uva__callback *cb,
+                             struct uva__findings *findings)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__protocol *protocol = &c->locked.protocol;
+    const struct uva_check *how = uva__witness_how(c->witness);
+
+    uva__protocol_end(protocol, cb->epoch.call, cb->code,
+                      uva__epochs_calls_beside(&c->locked.epochs, &cb->epoch),
+                      findings);
+    if (cb->took_ms > how->slow_call_ms)
+        uva__protocol_find(protocol, findings, UVA__RULE_TH_12, cb->took_ms);
+    uva__protocol_observed(protocol, &cb->seen, findings);
+    if (cb->slot != NULL && cb->code != 0 &&
+        uva__checked_task_take_back_locked(cb->slot))
+        uva__protocol_find(protocol, findings, UVA__RULE_AT_02,
+                           cb->slot->ordinal);
+}
+
+/* Returns what the callback returns; the stream may be gone. */
+int uva__callback_end(struct uva__callback *cb)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__findings findings = {.count = 0};
+    const int code = cb->code;
+
+    uva__lock_take(&c->lock);
+    judge_end_locked(cb, &findings);
+    uva__checked_leave_unlock(c, &cb->epoch, &findings);
+    return code;
+}
+
+/* Of one that was not passed on. */
+void uva__callback_drop(struct uva__callback *cb)
+{
+    const struct uva__findings none = {.count = 0};
+
+    uva__lock_take(&cb->stream->lock);
+    uva__checked_leave_unlock(cb->stream, &cb->epoch, &none);
+}

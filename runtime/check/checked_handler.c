@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  on_schema: producer adopted, schema shown in memory of ours ->
+ *              (on_next_task: shown as a task of ours)* -> on_next_task(NULL)
+ *              -> release: the consumer's handler is released.
+ *
+ * What can fail: memory for copies; then the producer's own are shown.
+ *
+ * On release:  nothing is passed on any more. What still comes is told and
+ *              disposed of: a task is discarded, a schema released. */
+#include "check/checked_handler.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "check/bounce.h"
+#include "check/checked_callback.h"
+#include "check/checked_producer.h"
+#include "check/checked_task.h"
+#include "check/schema_check.h"
+#include "check/shim.h"
+#include "check/token.h"
+#include "check/utf8.h"
+#include "core/structs.h"
+#include "uvarrow/arrow.h"
+
+enum { SPOILT = 0xDD };
+
+/* ---- strings ------------------------------------------------------------ */
+
+/* A copy of `size` bytes, to be spoilt; the original if there is no memory. */
+static const char *show_bytes(struct uva__callback *cb, const char *bytes,
+                              size_t size, char **copy)
+{
+    *copy = size > 0 ? uva__checked_relic(cb->stream, size) : NULL;
+    if (*copy == NULL)
+        return bytes;
+    memcpy(*copy, bytes, size);
+    return *copy;
+}
+
+/* The last byte stays, so that text has an end. */
+static void spoil_bytes(char *copy, size_t size)
+{
+    if (copy != NULL)
+        memset(copy, SPOILT, size - 1);
+}
+
+/* Looks at the metadata of a callback. What cannot be read is shown as it is.
+ */
+static void look_at_metadata(struct uva__callback *cb, const char *metadata)
+{
+    cb->metadata = metadata;
+    if (uva__checked_metadata(metadata, &cb->metadata_size, &cb->seen) != 0)
+        cb->metadata_size = 0;
+}
+
+/* ---- on_schema ---------------------------------------------------------- */
+
+/* The schema's release after on_schema returned: somebody kept the pointer. */
+static void schema_trap(struct ArrowSchema *self)
+{
+    struct uva__checked *c = uva__token_read(self->private_data).object;
+
+    if (c != NULL)
+        uva__checked_report(c, UVA__RULE_AH_06, 0);
+}
+
+static void look_at_schema(struct uva__callback *cb,
+                           const struct ArrowSchema *schema)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__tree_walk walk;
+    struct ArrowSchema copy;
+
+    if (schema == NULL || schema->release == NULL) {
+        uva__findings_add(&cb->seen, UVA__RULE_AH_07, 0);
+        return;
+    }
+    uva__checked_walk(c, &walk);
+    uva__schema_check(&walk, schema);
+    /* Without a copy, arrays are not compared with it. */
+    if (c->schema.release == NULL &&
+        uva__structs_copy_schema(&c->allocator, schema, &copy) == 0)
+        c->schema = copy;
+}
+
+/* The producer is looked at when it is first seen, and compared later. */
+static void meet_producer(struct uva__callback *cb)
+{
+    struct uva__checked *c = cb->stream;
+    struct ArrowAsyncProducer *real = cb->self->producer;
+
+    if (uva__shared_load(&c->peer.producer) != NULL) {
+        uva__callback_look(cb);
+    } else if (real != NULL) {
+        uva__checked_producer_adopt(c, real, &cb->seen);
+    } else {
+        uva__findings_add(&cb->seen, UVA__RULE_AH_03, 0);
+        c->real->producer = NULL;
+    }
+}
+
+/* Shows the schema in a struct of ours, with a shim. */
+static struct ArrowSchema *schema_show(struct uva__callback *cb,
+                                       struct ArrowSchema *schema)
+{
+    struct uva__checked *c = cb->stream;
+    struct ArrowSchema *shown;
+
+    cb->schema = schema;
+    if (schema == NULL || schema->release == NULL)
+        return NULL;
+    shown = uva__checked_relic(c, sizeof(*shown));
+    if (shown == NULL)
+        return NULL;
+    uva_schema_move(schema, shown);
+    cb->schema = shown;
+    if (uva__shim_schema(c->witness, shown, 0) != 0)
+        uva__witness_note(c->witness, "no memory: it passes unwatched", 0, 0);
+    return shown;
+}
+
+/* What was left is the producer's to release (G-43). */
+static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
+                        struct ArrowSchema *schema)
+{
+    if (cb->schema != NULL && cb->schema->release != NULL)
+        uva__findings_add(&cb->seen, UVA__RULE_AH_06, 0);
+    if (shown == NULL)
+        return;
+    if (shown->release != NULL)
+        uva_schema_move(shown, schema);
+    memset(shown, SPOILT, sizeof(*shown));
+    shown->release = schema_trap;
+    shown->private_data = uva__token_make(cb->stream, 0);
+}
+
+static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                             struct ArrowSchema *schema)
+{
+    struct ArrowSchema *shown;
+    struct uva__callback cb;
+    int64_t ordinal;
+
+    uva__callback_open(&cb, self, UVA__CALL_SCHEMA);
+    uva__witness_note(cb.stream->witness, "on_schema", 0, 0);
+    if (!uva__callback_begin(&cb, &ordinal)) {
+        if (schema != NULL)
+            uva_schema_release(schema);
+        uva__callback_drop(&cb);
+        return ECANCELED;
+    }
+    meet_producer(&cb);
+    look_at_schema(&cb, schema);
+    uva__checked_producer_catch_up(cb.stream);
+    shown = schema_show(&cb, schema);
+    uva__callback_pass_on(&cb);
+    schema_hide(&cb, shown, schema);
+    return uva__callback_end(&cb);
+}
+
+/* ---- on_next_task ------------------------------------------------------- */
+
+/* A task without a function; stands in for it, so that nobody calls NULL. */
+static int task_extract_nothing(struct ArrowAsyncTask *self,
+                                struct ArrowDeviceArray *out)
+{
+    (void)self;
+    if (out != NULL)
+        out->array.release = NULL;
+    return EPROTO;
+}
+
+static void task_show(struct uva__callback *cb,
+                      const struct ArrowAsyncTask *real,
+                      struct ArrowAsyncTask *plain, int64_t ordinal)
+{
+    *plain = *real;
+    cb->task = plain;
+    if (real->extract_data == NULL) {
+        uva__findings_add(&cb->seen, UVA__RULE_AT_01, ordinal);
+        plain->extract_data = task_extract_nothing;
+        return;
+    }
+    cb->slot = uva__checked_task_new(cb->stream, real, cb->metadata,
+                                     cb->metadata_size, ordinal);
+    if (cb->slot == NULL)
+        return; /* it passes unwatched */
+    cb->task = &cb->slot->shown;
+    if (cb->metadata_size > 0 && cb->slot->room >= cb->metadata_size)
+        cb->metadata = cb->slot->text;
+}
+
+static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
+{
+    if (cb->slot == NULL)
+        return;
+    uva__checked_task_spoil(cb->slot);
+    if (cb->code == 0 && uva__word_peek(&cb->stream->chance) != 0)
+        uva__checked_task_scribble(cb->slot, real);
+}
+
+static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
+                     const char *metadata)
+{
+    struct ArrowAsyncTask plain;
+    int64_t ordinal;
+
+    uva__witness_note(cb->stream->witness, "on_next_task", 0, 0);
+    if (!uva__callback_begin(cb, &ordinal)) {
+        if (task->extract_data != NULL)
+            (void)task->extract_data(task, NULL);
+        uva__callback_drop(cb);
+        return 0;
+    }
+    uva__callback_look(cb);
+    look_at_metadata(cb, metadata);
+    task_show(cb, task, &plain, ordinal);
+    uva__callback_pass_on(cb);
+    task_hide(cb, task);
+    return uva__callback_end(cb);
+}
+
+static int end_come(struct uva__callback *cb, const char *metadata)
+{
+    int64_t ordinal;
+    char *copy;
+
+    uva__witness_note(cb->stream->witness, "on_next_task(NULL)", 0, 0);
+    if (!uva__callback_begin(cb, &ordinal)) {
+        uva__callback_drop(cb);
+        return 0;
+    }
+    uva__callback_look(cb);
+    look_at_metadata(cb, metadata);
+    cb->metadata = show_bytes(cb, metadata, cb->metadata_size, &copy);
+    uva__callback_pass_on(cb);
+    spoil_bytes(copy, cb->metadata_size);
+    return uva__callback_end(cb);
+}
+
+static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
+                                struct ArrowAsyncTask *task,
+                                const char *metadata)
+{
+    struct uva__callback cb;
+
+    uva__callback_open(&cb, self,
+                       task != NULL ? UVA__CALL_TASK : UVA__CALL_END);
+    return task != NULL ? task_come(&cb, task, metadata)
+                        : end_come(&cb, metadata);
+}
+
+/* ---- on_error ----------------------------------------------------------- */
+
+static void meet_producer_late(struct uva__callback *cb)
+{
+    if (uva__shared_load(&cb->stream->peer.producer) != NULL)
+        uva__callback_look(cb);
+    else if (cb->self->producer == NULL)
+        uva__findings_add(&cb->seen, UVA__RULE_AH_03_EARLY, 0);
+}
+
+static void error_come(struct uva__callback *cb, const char *message,
+                       const char *metadata)
+{
+    const size_t size = message != NULL ? strlen(message) + 1 : 0;
+    char *text, *copy;
+
+    meet_producer_late(cb);
+    if (message != NULL && !uva__utf8_is_sound(message))
+        uva__findings_add(&cb->seen, UVA__RULE_ER_07, 0);
+    look_at_metadata(cb, metadata);
+    cb->message = show_bytes(cb, message, size, &text);
+    cb->metadata = show_bytes(cb, metadata, cb->metadata_size, &copy);
+    uva__callback_pass_on(cb);
+    spoil_bytes(text, size);
+    spoil_bytes(copy, cb->metadata_size);
+}
+
+static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
+                             int code, const char *message,
+                             const char *metadata)
+{
+    struct uva__callback cb;
+    int64_t ordinal;
+
+    uva__callback_open(&cb, self, UVA__CALL_ERROR);
+    uva__witness_note(cb.stream->witness, "on_error(%" PRId64 ")", code, 0);
+    cb.code = code;
+    cb.message = message;
+    if (!uva__callback_begin(&cb, &ordinal)) {
+        uva__callback_drop(&cb);
+        return;
+    }
+    error_come(&cb, message, metadata);
+    (void)uva__callback_end(&cb);
+}
+
+/* ---- release ------------------------------------------------------------ */
+
+/* Whether it may be made at once; otherwise the last call under way does. */
+static bool release_begin(struct uva__callback *cb)
+{
+    struct uva__checked *c = cb->stream;
+    struct uva__findings findings = {.count = 0};
+    struct uva__place place;
+    bool held, goes;
+
+    uva__lock_take(&c->lock);
+    held = uva__epochs_hold_release(&c->locked.epochs, uva__bounce_self());
+    place = uva__checked_enter_locked(c, &cb->epoch);
+    goes = uva__protocol_begin(&c->locked.protocol, UVA__CALL_RELEASE, &place,
+                               &findings);
+    uva__protocol_observed(&c->locked.protocol, &cb->seen, &findings);
+    if (goes && held) {
+        c->locked.release_due = true;
+        c->locked.releaser = cb->epoch.thread;
+    }
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+    return goes && !held;
+}
+
+static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    struct uva__callback cb;
+
+    uva__callback_open(&cb, self, UVA__CALL_RELEASE);
+    uva__witness_note(cb.stream->witness, "release", 0, 0);
+    if (release_begin(&cb))
+        uva__checked_release_now(cb.stream);
+    uva__callback_drop(&cb);
+}
+
+/* ---- the object --------------------------------------------------------- */
+
+static const struct ArrowAsyncDeviceStreamHandler handler_slots = {
+    .on_schema = handler_on_schema,
+    .on_next_task = handler_on_next_task,
+    .on_error = handler_on_error,
+    .release = handler_release};
+
+void uva__checked_handler_init(struct uva__checked *c,
+                               struct ArrowAsyncDeviceStreamHandler *real)
+{
+    c->slots = &handler_slots;
+    c->handler = handler_slots;
+    c->handler.private_data = uva__token_make(c, 0);
+    c->real = real;
+    real->producer = &c->producer;
+}
+
+struct uva__checked *
+uva__checked_handler_stream(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct uva__checked, handler);
+}

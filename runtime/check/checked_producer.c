@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  adopted in on_schema -> request and cancel are judged, and
+ * passed on with no lock held.
+ *
+ * What can fail: nothing here. What comes before on_schema is held back until
+ *              then, for the producer is not known; what comes once release was
+ *              entered is not passed on, for it may be gone. */
+#include "check/checked_producer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "check/token.h"
+#include "uvarrow/arrow.h"
+
+/* ---- what it says of itself --------------------------------------------- */
+
+/* FNV-1a. */
+static uint64_t sum_of(const char *bytes, size_t size)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < size; i++)
+        sum = (sum ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* Whether the object begins with a function instead of a small number: then it
+ * is of the few days when it had no device_type, and nothing in it lies where
+ * it is looked for (AB-19). Padding may hold anything, a known type may not. */
+static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
+{
+    uint64_t first;
+
+    memcpy(&first, real, sizeof(first));
+    return (uint32_t)first > UINT16_MAX && first >> 32 != 0 && first >> 47 == 0;
+}
+
+static void adopt_metadata(struct uva__checked *c, const char *metadata,
+                           struct uva__findings *seen)
+{
+    struct uva__checked_peer *peer = &c->peer;
+    char *copy;
+
+    c->producer.additional_metadata = metadata;
+    if (uva__checked_metadata(metadata, &peer->size, seen) != 0 ||
+        peer->size == 0) {
+        peer->size = 0;
+        return;
+    }
+    peer->sum = sum_of(metadata, peer->size);
+    copy = uva__checked_relic(c, peer->size);
+    if (copy == NULL)
+        return;
+    memcpy(copy, metadata, peer->size);
+    c->producer.additional_metadata = copy;
+}
+
+void uva__checked_producer_adopt(struct uva__checked *c,
+                                 struct ArrowAsyncProducer *real,
+                                 struct uva__findings *seen)
+{
+    struct uva__checked_peer *peer = &c->peer;
+
+    peer->device_type = c->producer.device_type = real->device_type;
+    peer->metadata = c->producer.additional_metadata =
+        real->additional_metadata;
+    uva__shared_store(&peer->producer, real);
+    if (is_of_old_layout(real)) {
+        uva__findings_add(seen, UVA__RULE_AB_19, 0);
+        return;
+    }
+    if (real->request == NULL || real->cancel == NULL)
+        uva__findings_add(seen, UVA__RULE_AB_17, 0);
+    if (real->device_type == 0)
+        uva__findings_add(seen, UVA__RULE_AP_01, 0);
+    adopt_metadata(c, real->additional_metadata, seen);
+}
+
+void uva__checked_producer_compare(struct uva__checked *c,
+                                   struct ArrowAsyncProducer *real,
+                                   bool closely, struct uva__findings *seen)
+{
+    const struct uva__checked_peer *peer = &c->peer;
+    const void *known = uva__shared_load(&peer->producer);
+
+    if (known == NULL || real == NULL)
+        return;
+    if (real != known) {
+        uva__findings_add(seen, UVA__RULE_AH_29, 0);
+        return;
+    }
+    if (real->device_type != peer->device_type)
+        uva__findings_add(seen, UVA__RULE_AP_01, real->device_type);
+    if (real->additional_metadata != peer->metadata)
+        uva__findings_add(seen, UVA__RULE_AP_20, 0);
+    else if (closely && peer->size > 0 &&
+             sum_of(peer->metadata, peer->size) != peer->sum)
+        uva__findings_add(seen, UVA__RULE_AP_19, 0);
+}
+
+/* ---- a call ------------------------------------------------------------- */
+
+/* One call of the consumer's. */
+struct producer_call {
+    struct uva__checked *stream;
+    struct uva__epoch epoch;
+    struct ArrowAsyncProducer *real; /* borrows: to be called; or NULL */
+    int64_t n;                       /* of request */
+};
+
+/* The stream that the object is of, or a copy of it, or the object itself after
+ * its private_data was altered; that is put right again. */
+static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
+                                      enum uva__rule *rule)
+{
+    const struct uva__token token = uva__token_read(self->private_data);
+    struct uva__checked *c = token.object;
+
+    *rule = UVA__RULE_COUNT;
+    if (c == NULL)
+        c = uva__container_of(self, struct uva__checked, producer);
+    if (self != &c->producer)
+        *rule = UVA__RULE_AP_23;
+    else if (!token.intact) {
+        *rule = UVA__RULE_AP_21;
+        self->private_data = uva__token_make(c, 0);
+    }
+    return c;
+}
+
+/* Whom to call now; otherwise keeps the call for later. */
+static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
+{
+    struct uva__checked *c = call->stream;
+    struct ArrowAsyncProducer *real = uva__shared_load(&c->peer.producer);
+    int64_t *early = &c->locked.early_request;
+
+    if (real != NULL)
+        return real;
+    if (call->epoch.call == UVA__CALL_CANCEL)
+        c->locked.early_cancel = true;
+    else if (call->n < 1 || *early < 0)
+        *early = -1;
+    else
+        *early = call->n > INT64_MAX - *early ? INT64_MAX : *early + call->n;
+    return NULL;
+}
+
+static bool judge_locked(struct producer_call *call,
+                         const struct uva__place *place,
+                         struct uva__findings *findings)
+{
+    struct uva__protocol *protocol = &call->stream->locked.protocol;
+
+    if (call->epoch.call == UVA__CALL_CANCEL)
+        return uva__protocol_cancel(protocol, place, call->epoch.thread,
+                                    findings);
+    return uva__protocol_request(protocol, call->n, place, findings);
+}
+
+static void producer_begin(struct producer_call *call, enum uva__rule rule)
+{
+    struct uva__checked *c = call->stream;
+    struct uva__findings findings = {.count = 0};
+    struct uva__place place;
+
+    uva__lock_take(&c->lock);
+    place = uva__checked_enter_locked(c, &call->epoch);
+    if (rule != UVA__RULE_COUNT)
+        uva__protocol_find(&c->locked.protocol, &findings, rule, 0);
+    if (judge_locked(call, &place, &findings))
+        call->real = call_target_locked(call);
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+}
+
+static void producer_pass_on(const struct producer_call *call)
+{
+    struct ArrowAsyncProducer *real = call->real;
+
+    if (call->epoch.call == UVA__CALL_CANCEL) {
+        if (real->cancel != NULL)
+            real->cancel(real);
+    } else if (real->request != NULL) {
+        real->request(real, call->n);
+    }
+}
+
+static void producer_end(struct producer_call *call, int64_t took_ms)
+{
+    struct uva__checked *c = call->stream;
+    const struct uva_check *how = uva__witness_how(c->witness);
+    struct uva__findings findings = {.count = 0};
+
+    uva__lock_take(&c->lock);
+    if (call->epoch.call == UVA__CALL_CANCEL)
+        uva__protocol_cancelled(&c->locked.protocol);
+    if (took_ms > how->slow_call_ms)
+        uva__protocol_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
+                           took_ms);
+    uva__checked_leave_unlock(c, &call->epoch, &findings);
+}
+
+static void producer_run(struct producer_call *call, enum uva__rule rule)
+{
+    struct uva__checked *c = call->stream;
+    int64_t begun, took_ms = 0;
+
+    uva__checked_perturb(c);
+    producer_begin(call, rule);
+    if (call->real != NULL) {
+        begun = uva__checked_clock(c);
+        producer_pass_on(call);
+        took_ms = uva__checked_elapsed_ms(c, begun);
+    }
+    uva__checked_perturb(c);
+    producer_end(call, took_ms);
+}
+
+/* ---- what the consumer calls -------------------------------------------- */
+
+static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
+{
+    struct producer_call call = {.epoch.call = UVA__CALL_REQUEST, .n = n};
+    enum uva__rule rule;
+
+    call.stream = stream_of(self, &rule);
+    uva__witness_note(call.stream->witness, "request(%" PRId64 ")", n, 0);
+    producer_run(&call, rule);
+}
+
+static void producer_cancel(struct ArrowAsyncProducer *self)
+{
+    struct producer_call call = {.epoch.call = UVA__CALL_CANCEL};
+    enum uva__rule rule;
+
+    call.stream = stream_of(self, &rule);
+    uva__witness_note(call.stream->witness, "cancel", 0, 0);
+    producer_run(&call, rule);
+}
+
+void uva__checked_producer_init(struct uva__checked *c)
+{
+    c->producer =
+        (struct ArrowAsyncProducer){.request = producer_request,
+                                    .cancel = producer_cancel,
+                                    .private_data = uva__token_make(c, 0)};
+}
+
+void uva__checked_producer_catch_up(struct uva__checked *c)
+{
+    struct ArrowAsyncProducer *real = uva__shared_load(&c->peer.producer);
+    int64_t n;
+    bool cancel;
+
+    uva__lock_take(&c->lock);
+    n = c->locked.early_request;
+    cancel = c->locked.early_cancel;
+    c->locked.early_request = 0;
+    c->locked.early_cancel = false;
+    uva__lock_drop(&c->lock);
+    if (real == NULL)
+        return;
+    if (n != 0 && real->request != NULL)
+        real->request(real, n);
+    if (cancel && real->cancel != NULL)
+        real->cancel(real);
+}

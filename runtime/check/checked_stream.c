@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  new -> calls enter and leave -> release: the maker's count is
+ *              given back -> the last task is extracted: freed.
+ *
+ * What can fail: memory. Then less is checked, and nothing else changes.
+ *
+ * A release that comes while other callbacks run would free the consumer below
+ * them: it is told, and made when they have returned.
+ *
+ * Late calls find memory of ours as long as a count is held: with `keep`, until
+ * conclude. Without, it is as safe as the peers are by themselves. There is no
+ * graveyard for the whole process: its blocks would be of an allocator that
+ * may be gone, and it would be the library's only global state. */
+#include "check/checked_stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "check/bounce.h"
+#include "check/checked_task.h"
+#include "check/token.h"
+#include "core/memory.h"
+#include "uvarrow/arrow.h"
+
+enum { FINE_BELOW_MS = 50, US_PER_MS = 1000, TEXT_SIZE = 160 };
+
+/* How a breach is told. */
+struct rule_text {
+    const char *clause; /* static */
+    const char *text;   /* static: "#" is where the number goes */
+};
+
+#define RULE_TEXT(name, clause, text) [UVA__RULE_##name] = {clause, text},
+static const struct rule_text RULE_TEXTS[] = {UVA__RULES(RULE_TEXT)};
+#undef RULE_TEXT
+
+/* ---- telling ------------------------------------------------------------ */
+
+static void rule_describe(enum uva__rule rule, int64_t number,
+                          char text[TEXT_SIZE])
+{
+    const char *from = RULE_TEXTS[rule].text, *mark = strchr(from, '#');
+
+    if (mark == NULL)
+        (void)snprintf(text, TEXT_SIZE, "%s", from);
+    else
+        (void)snprintf(text, TEXT_SIZE, "%.*s%lld%s", (int)(mark - from), from,
+                       (long long)number, mark + 1);
+}
+
+/* Whom a clause that binds both is held against; 0: as it says. */
+static enum uva_party rule_party(enum uva__rule rule)
+{
+    switch (rule) {
+    case UVA__RULE_AB_17:
+    case UVA__RULE_AB_19:
+    case UVA__RULE_ER_05:
+        return UVA_PARTY_PRODUCER;
+    default:
+        return (enum uva_party)0;
+    }
+}
+
+void uva__checked_tell(struct uva__checked *c,
+                       const struct uva__findings *findings)
+{
+    char text[TEXT_SIZE];
+
+    for (int i = 0; i < findings->count; i++) {
+        const enum uva__rule rule = findings->all[i].rule;
+        const char *clause = RULE_TEXTS[rule].clause;
+
+        rule_describe(rule, findings->all[i].number, text);
+        if (rule == UVA__RULE_AH_03_EARLY || rule == UVA__RULE_AH_05_ALONE)
+            uva__witness_breach_as(c->witness, clause, UVA_SEVERITY_WARNING,
+                                   "%s", text);
+        else
+            uva__witness_breach(c->witness, clause, rule_party(rule), "%s",
+                                text);
+    }
+}
+
+void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
+                         int64_t number)
+{
+    struct uva__findings findings = {.count = 0};
+
+    uva__lock_take(&c->lock);
+    uva__protocol_find(&c->locked.protocol, &findings, rule, number);
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+}
+
+/* ---- a call that passes ------------------------------------------------- */
+
+struct uva__place uva__checked_enter_locked(struct uva__checked *c,
+                                            struct uva__epoch *epoch)
+{
+    struct uva__place place;
+
+    epoch->thread = uva__bounce_self();
+    place = uva__epochs_place(&c->locked.epochs, epoch->thread);
+    epoch->inside = place.callback != UVA__CALL_NONE;
+    uva__epochs_enter(&c->locked.epochs, epoch);
+    c->locked.refs++;
+    return place;
+}
+
+void uva__checked_release_now(struct uva__checked *c)
+{
+    struct uva__epoch epoch = {.call = UVA__CALL_RELEASE};
+    struct uva__findings findings = {.count = 0};
+
+    uva__lock_take(&c->lock);
+    (void)uva__checked_enter_locked(c, &epoch);
+    uva__lock_drop(&c->lock);
+    c->real->release(c->real);
+    uva__lock_take(&c->lock);
+    uva__protocol_end(&c->locked.protocol, UVA__CALL_RELEASE, 0,
+                      uva__epochs_calls_beside(&c->locked.epochs, &epoch),
+                      &findings);
+    c->locked.refs -= c->keep ? 0 : 1; /* the maker's; the call has its own */
+    uva__checked_leave_unlock(c, &epoch, &findings);
+}
+
+void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
+                               const struct uva__findings *findings)
+{
+    bool due, gone;
+
+    uva__epochs_leave(&c->locked.epochs, epoch);
+    due = c->locked.release_due &&
+          !uva__epochs_hold_release(&c->locked.epochs, c->locked.releaser);
+    c->locked.release_due = c->locked.release_due && !due;
+    if (due || findings->count > 0) {
+        uva__lock_drop(&c->lock);
+        uva__checked_tell(c, findings);
+        if (due)
+            uva__checked_release_now(c);
+        uva__lock_take(&c->lock);
+    }
+    gone = uva__checked_drop_locked(c, 1);
+    uva__lock_drop(&c->lock);
+    if (gone)
+        uva__checked_free(c);
+}
+
+/* ---- what all of it needs ----------------------------------------------- */
+
+void *uva__checked_relic(struct uva__checked *c, size_t size)
+{
+    const size_t whole = sizeof(struct uva__relic) + size;
+    struct uva__relic *relic = uva__memory_new(&c->allocator, whole);
+
+    if (relic == NULL)
+        return NULL;
+    relic->size = whole;
+    uva__lock_take(&c->lock);
+    relic->next = c->locked.relics;
+    c->locked.relics = relic;
+    uva__lock_drop(&c->lock);
+    return relic + 1;
+}
+
+void uva__checked_perturb(struct uva__checked *c)
+{
+    if (uva__word_peek(&c->chance) != 0)
+        uva__witness_perturb(c->witness);
+}
+
+bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
+{
+    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x;
+
+    if (uva__word_peek(&c->chance) == 0)
+        return false;
+    x = uva__word_add(&c->chance, step) + step;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ x >> 31) % odds == 0;
+}
+
+int64_t uva__checked_clock(const struct uva__checked *c)
+{
+    return uva__bounce_clock_us(c->fine_clock);
+}
+
+int64_t uva__checked_elapsed_ms(const struct uva__checked *c, int64_t begun)
+{
+    return (uva__checked_clock(c) - begun) / US_PER_MS;
+}
+
+int uva__checked_metadata(const char *block, size_t *size,
+                          struct uva__findings *seen)
+{
+    int32_t pairs;
+    int code;
+
+    *size = 0;
+    if (block == NULL)
+        return 0;
+    code = uva_metadata_size(block, size);
+    memcpy(&pairs, block, sizeof(pairs));
+    if (code == EINVAL)
+        uva__findings_add(seen, UVA__RULE_MD_05, 0);
+    else if (code != 0)
+        uva__findings_add(seen, UVA__RULE_MD_09, 0);
+    else if (pairs == 0)
+        uva__findings_add(seen, UVA__RULE_MD_02, 0);
+    return code;
+}
+
+/* What a walk is to tell of instead of `clause`: NULL if that was told. */
+static const char *walk_admit(void *ctx, const char *clause)
+{
+    struct uva__checked *c = ctx;
+    struct uva__findings findings = {.count = 0};
+    int rule = 0;
+
+    if (strcmp(clause, "DA-20") == 0 || strcmp(clause, "DA-26") == 0)
+        clause = "AT-17";
+    while (rule < UVA__RULE_COUNT &&
+           strcmp(RULE_TEXTS[rule].clause, clause) != 0)
+        rule++;
+    if (rule == UVA__RULE_COUNT)
+        return clause;
+    uva__lock_take(&c->lock);
+    uva__protocol_find(&c->locked.protocol, &findings, (enum uva__rule)rule, 0);
+    uva__lock_drop(&c->lock);
+    return findings.count > 0 ? clause : NULL;
+}
+
+void uva__checked_walk(struct uva__checked *c, struct uva__tree_walk *walk)
+{
+    walk->witness = c->witness;
+    walk->error = NULL;
+    walk->admit = walk_admit;
+    walk->ctx = c;
+    uva__tree_walk_begin(walk);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void checked_configure(struct uva__checked *c)
+{
+    const struct uva_check *how = uva__witness_how(c->witness);
+
+    c->allocator = how->allocator;
+    c->keep = how->keep;
+    c->fine_clock = how->slow_call_ms < FINE_BELOW_MS ||
+                    how->slow_extract_ms < FINE_BELOW_MS;
+    uva__word_store(&c->chance, how->perturb_seed);
+    uva__checked_tasks_init(c);
+    c->locked.refs = 1;
+}
+
+int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
+                     struct uva_error *error)
+{
+    struct uva__witness *witness;
+    struct uva__checked *c;
+    int code = uva__witness_new(how, &witness, error);
+
+    if (code != 0)
+        return code;
+    c = uva__memory_new_aligned(&uva__witness_how(witness)->allocator,
+                                sizeof(*c), UVA__TOKEN_ALIGN);
+    if (c == NULL) {
+        uva__witness_undo(witness);
+        return uva_error_set(error, ENOMEM, "no memory for a check");
+    }
+    c->witness = witness;
+    checked_configure(c);
+    *out = c;
+    return 0;
+}
+
+bool uva__checked_drop_locked(struct uva__checked *c, int64_t counts)
+{
+    c->locked.refs -= counts;
+    return c->locked.refs == 0;
+}
+
+void uva__checked_free(struct uva__checked *c)
+{
+    const struct uva_allocator allocator = c->allocator;
+    struct uva__witness *witness = c->witness;
+    struct uva__relic *relic = c->locked.relics, *next;
+
+    for (; relic != NULL; relic = next) {
+        next = relic->next;
+        uva__memory_free(&allocator, relic, relic->size);
+    }
+    uva__checked_tasks_fini(c);
+    uva_schema_release(&c->schema);
+    uva__memory_free(&allocator, c, sizeof(*c));
+    uva__witness_release(witness);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One stream under watch: what stands between a producer and a handler. Leaves
+ * the callbacks to checked_handler.c, request and cancel to checked_producer.c,
+ * tasks to checked_task.c, what to make of it all to protocol.h.
+ *
+ * It is counted: by its maker until release (or conclude), by every call under
+ * way, by every task not yet extracted. */
+#ifndef UVA_CHECK_CHECKED_STREAM_H
+#define UVA_CHECK_CHECKED_STREAM_H
+
+#include "check/protocol.h"
+#include "check/tree_walk.h"
+#include "check/witness.h"
+#include "core/slab.h"
+#include "uvarrow/arrow_abi.h"
+
+/* Head of a copy that is kept, spoilt, until the stream is freed: who uses it
+ * after the call that it was made for, finds memory of ours. */
+struct uva__relic {
+    struct uva__relic *next; /* owns */
+    size_t size;             /* of the block, this head included */
+};
+
+/* What the producer said of itself when it was first seen. Written by the first
+ * callback alone. */
+struct uva__checked_peer {
+    struct uva__shared producer; /* borrows: struct ArrowAsyncProducer; NULL
+                                    until a callback brought it */
+    ArrowDeviceType device_type; /* in on_schema */
+    const char *metadata;        /* borrows: its additional_metadata */
+    size_t size;                 /* of that; 0: none, or not known */
+    uint64_t sum;                /* over that */
+};
+
+struct uva__checked {
+    struct ArrowAsyncDeviceStreamHandler handler; /* what the producer has */
+    struct ArrowAsyncProducer producer;           /* what the consumer has */
+    struct ArrowAsyncDeviceStreamHandler *real;   /* owns until release */
+    const struct ArrowAsyncDeviceStreamHandler *slots; /* borrows: `handler`'s
+                                                          functions */
+    struct uva__witness *witness;                      /* owns a count */
+    struct uva_allocator allocator;                    /* of all that is here */
+    bool keep;                     /* stays until conclude */
+    bool fine_clock;               /* for limits of few ms */
+    struct uva__word chance;       /* of the perturbation; 0: there is none */
+    struct uva__checked_peer peer; /* the producer */
+    struct ArrowSchema schema;     /* owns: a copy; released: none */
+    struct uva__lock lock;
+    struct {
+        struct uva__protocol protocol; /* the rules */
+        struct uva__epochs epochs;     /* calls under way */
+        struct uva__slab tasks;        /* of struct uva__checked_task */
+        int64_t refs;                  /* who may still touch this */
+        int64_t held;                  /* tasks not extracted */
+        int64_t early_request;         /* asked for before on_schema */
+        bool early_cancel;             /* likewise */
+        bool release_due;              /* it waits for calls under way */
+        uint64_t releaser;             /* the thread that it came on */
+        struct uva__relic *relics;     /* owns */
+    } locked;
+};
+
+/* ---- a call that passes ------------------------------------------------- */
+
+/* Notes that a call begins, on this thread, which then counts; gives the place
+ * where it does. `epoch` has its call set. Thread: any. */
+struct uva__place uva__checked_enter_locked(struct uva__checked *c,
+                                            struct uva__epoch *epoch);
+
+/* Notes that it ends, drops the lock and tells of `findings`. Makes a release
+ * that waited for it. The stream may be gone. Thread: any. */
+void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
+                               const struct uva__findings *findings);
+
+/* Releases the consumer's handler, within a call that counts. Thread: any. */
+void uva__checked_release_now(struct uva__checked *c);
+
+/* Tells of what was found. Calls the user: no lock is held. Thread: any. */
+void uva__checked_tell(struct uva__checked *c,
+                       const struct uva__findings *findings);
+
+/* Finds one broken rule and tells of it. Thread: any, with no lock. */
+void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
+                         int64_t number);
+
+/* ---- what all of it needs ----------------------------------------------- */
+
+/* Gives `size` bytes that last as long as the stream; NULL if there are none.
+ * Thread: any. */
+void *uva__checked_relic(struct uva__checked *c, size_t size);
+
+/* With a perturb_seed: a delay at times; and true once in so many times.
+ * Without, nothing and false. Thread: any, with no lock. */
+void uva__checked_perturb(struct uva__checked *c);
+bool uva__checked_chance(struct uva__checked *c, uint64_t odds);
+
+/* A time to measure from, and the ms that passed since. Thread: any. */
+int64_t uva__checked_clock(const struct uva__checked *c);
+int64_t uva__checked_elapsed_ms(const struct uva__checked *c, int64_t begun);
+
+/* Judges a metadata block: 0 with its size, 0 for none; or why it is none that
+ * can be read. Adds what is wrong. Thread: any. */
+int uva__checked_metadata(const char *block, size_t *size,
+                          struct uva__findings *seen);
+
+/* Prepares a walk through a tree, that tells of each rule once. Thread: any. */
+void uva__checked_walk(struct uva__checked *c, struct uva__tree_walk *walk);
+
+/* ---- life --------------------------------------------------------------- */
+
+/* Makes one with one count, by `how` (may be NULL; its ctx is taken), without
+ * anything that passes through it. Takes nothing if it fails. Thread: any. */
+UVA_MUST_CHECK int uva__checked_new(const struct uva_check *how,
+                                    struct uva__checked **out,
+                                    struct uva_error *error);
+
+/* Gives counts back, under the lock; true if they were the last: then it is to
+ * be freed, without the lock. Thread: any. */
+bool uva__checked_drop_locked(struct uva__checked *c, int64_t counts);
+void uva__checked_free(struct uva__checked *c);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  new (HELD) -> shown in on_next_task -> spoil -> extract
+ *              (EXTRACTING), into memory of ours, looked at, handed on -> IDLE.
+ *
+ * What can fail: the producer's extraction: its code is passed on. A second
+ *              extraction is not: EINVAL, `out` as it was.
+ *
+ * Refused:     what on_next_task returned an error for, and did not extract, is
+ *              the producer's again: ECANCELED for a late copy (G-18).
+ *
+ * The slots rest before they are used again, so that a stale copy is known for
+ * what it is. */
+#include "check/checked_task.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "check/array_check.h"
+#include "check/shim.h"
+#include "check/token.h"
+#include "core/memory.h"
+#include "uvarrow/arrow.h"
+
+enum { SLOT_STEP = 16, SLOT_REST = 48, UNSET = 0xA5, SPOILT = 0xDD };
+
+/* A slot and what follows it up to the next. */
+union task_slot {
+    struct uva__checked_task task;
+    char room[2 * UVA__TOKEN_ALIGN];
+};
+
+_Static_assert(sizeof(union task_slot) % UVA__TOKEN_ALIGN == 0,
+               "slots follow each other at addresses that tokens can name");
+
+static int task_extract(struct ArrowAsyncTask *self,
+                        struct ArrowDeviceArray *out);
+
+/* ---- the store ---------------------------------------------------------- */
+
+void uva__checked_tasks_init(struct uva__checked *c)
+{
+    c->locked.tasks = (struct uva__slab){
+        .allocator = &c->allocator,
+        .size = sizeof(union task_slot),
+        .align = UVA__TOKEN_ALIGN,
+        .link_offset = offsetof(struct uva__checked_task, link),
+        .rest = SLOT_REST,
+        .step = SLOT_STEP};
+}
+
+static void slot_free_text(void *block, void *ctx)
+{
+    struct uva__checked_task *task = block;
+
+    uva__memory_free(ctx, task->text, task->room);
+}
+
+void uva__checked_tasks_fini(struct uva__checked *c)
+{
+    uva__slab_each(&c->locked.tasks, slot_free_text, &c->allocator);
+    uva__slab_fini(&c->locked.tasks);
+}
+
+/* ---- offer -------------------------------------------------------------- */
+
+static struct uva__checked_task *slot_take(struct uva__checked *c)
+{
+    struct uva__checked_task *task;
+    struct slab_chunk *chunk;
+
+    uva__lock_take(&c->lock);
+    task = uva__slab_take(&c->locked.tasks, NULL);
+    uva__lock_drop(&c->lock);
+    if (task != NULL)
+        return task;
+    chunk = uva__slab_fetch(&c->locked.tasks);
+    if (chunk == NULL)
+        return NULL;
+    uva__lock_take(&c->lock);
+    uva__slab_add(&c->locked.tasks, chunk);
+    task = uva__slab_take(&c->locked.tasks, NULL);
+    uva__lock_drop(&c->lock);
+    return task;
+}
+
+/* Makes room for metadata, to be kept for the next. */
+static bool slot_make_room(struct uva__checked_task *task, size_t size)
+{
+    const struct uva_allocator *allocator = &task->stream->allocator;
+    char *text;
+
+    if (size <= task->room)
+        return true;
+    text = uva__memory_new(allocator, size);
+    if (text == NULL)
+        return false;
+    uva__memory_free(allocator, task->text, task->room);
+    task->text = text;
+    task->room = size;
+    return true;
+}
+
+struct uva__checked_task *
+uva__checked_task_new(struct uva__checked *c, const struct ArrowAsyncTask *real,
+                      const char *metadata, size_t size, int64_t ordinal)
+{
+    struct uva__checked_task *task = slot_take(c);
+
+    if (task == NULL)
+        return NULL;
+    task->stream = c;
+    if (size > 0 && slot_make_room(task, size))
+        memcpy(task->text, metadata, size);
+    task->real = *real;
+    task->ordinal = ordinal;
+    uva__lock_take(&c->lock);
+    task->generation++;
+    task->state = UVA__CHECKED_HELD;
+    c->locked.held++;
+    c->locked.refs++;
+    uva__lock_drop(&c->lock);
+    task->shown.extract_data = task_extract;
+    task->shown.private_data = uva__token_make(task, task->generation);
+    return task;
+}
+
+/* ---- after the callback ------------------------------------------------- */
+
+/* The task of a token that may be altered; NULL if nothing of it is known. */
+static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
+{
+    return self != NULL ? uva__token_read(self->private_data).object : NULL;
+}
+
+/* Called through the struct of a callback that is over. */
+static int task_extract_spoilt(struct ArrowAsyncTask *self,
+                               struct ArrowDeviceArray *out)
+{
+    struct uva__checked_task *task = task_of(self);
+
+    (void)out;
+    if (task != NULL)
+        uva__checked_report(task->stream, UVA__RULE_AT_13, task->ordinal);
+    return EINVAL;
+}
+
+void uva__checked_task_spoil(struct uva__checked_task *task)
+{
+    task->shown.extract_data = task_extract_spoilt;
+    if (task->text != NULL)
+        memset(task->text, SPOILT, task->room);
+}
+
+bool uva__checked_task_take_back_locked(struct uva__checked_task *task)
+{
+    if (task->state != UVA__CHECKED_HELD)
+        return false;
+    task->state = UVA__CHECKED_TAKEN_BACK;
+    task->stream->locked.held--;
+    task->stream->locked.refs--; /* the callback has its own count */
+    uva__slab_put(&task->stream->locked.tasks, task);
+    return true;
+}
+
+/* Called by the producer, through its own struct. */
+static int task_extract_scribbled(struct ArrowAsyncTask *self,
+                                  struct ArrowDeviceArray *out)
+{
+    struct uva__checked_task *task = task_of(self);
+
+    (void)out;
+    if (task != NULL)
+        uva__checked_report(task->stream, UVA__RULE_AT_20, task->ordinal);
+    return EINVAL;
+}
+
+void uva__checked_task_scribble(const struct uva__checked_task *task,
+                                struct ArrowAsyncTask *real)
+{
+    real->extract_data = task_extract_scribbled;
+    real->private_data = task->shown.private_data;
+}
+
+/* ---- extract: who may --------------------------------------------------- */
+
+/* One extraction under way. */
+struct extraction {
+    struct uva__checked *stream;    /* borrows; counted by the epoch */
+    struct uva__checked_task *task; /* borrows */
+    struct uva__epoch epoch;
+    struct uva__findings seen; /* what is wrong with the array */
+    bool failed;               /* it gives no array, though wanted */
+};
+
+/* 0 if the token names a task that is held; otherwise what to answer. */
+static int task_judge_locked(struct uva__checked_task *task,
+                             const struct uva__token *token,
+                             struct uva__findings *findings)
+{
+    struct uva__protocol *protocol = &task->stream->locked.protocol;
+    const bool same = token->generation == task->generation;
+
+    if (!token->intact) {
+        uva__protocol_find(protocol, findings, UVA__RULE_AT_14, task->ordinal);
+        return EINVAL;
+    }
+    if (same && task->state == UVA__CHECKED_TAKEN_BACK)
+        return ECANCELED;
+    if (same && task->state == UVA__CHECKED_HELD)
+        return 0;
+    uva__protocol_find(protocol, findings, UVA__RULE_AT_03, task->ordinal);
+    return EINVAL;
+}
+
+static int extraction_begin(struct extraction *e,
+                            const struct uva__token *token)
+{
+    struct uva__checked *c = e->task->stream;
+    struct uva__findings findings = {.count = 0};
+    int code;
+
+    e->stream = c;
+    uva__lock_take(&c->lock);
+    code = task_judge_locked(e->task, token, &findings);
+    if (code == 0) {
+        e->task->state = UVA__CHECKED_EXTRACTING;
+        uva__protocol_extract(&c->locked.protocol);
+        (void)uva__checked_enter_locked(c, &e->epoch);
+    }
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+    return code;
+}
+
+static void extraction_end(struct extraction *e)
+{
+    struct uva__checked *c = e->stream;
+    struct uva__findings findings = {.count = 0};
+
+    uva__lock_take(&c->lock);
+    uva__protocol_observed(&c->locked.protocol, &e->seen, &findings);
+    uva__protocol_extracted(&c->locked.protocol, e->failed);
+    e->task->state = UVA__CHECKED_IDLE;
+    uva__slab_put(&c->locked.tasks, e->task);
+    c->locked.held--;
+    c->locked.refs--; /* the task's; the call has its own */
+    uva__checked_leave_unlock(c, &e->epoch, &findings);
+}
+
+/* ---- extract: what comes ------------------------------------------------ */
+
+static bool is_unset(const void *field, size_t size)
+{
+    const unsigned char *bytes = field;
+
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != UNSET)
+            return false;
+    return true;
+}
+
+static bool gives_array(const struct ArrowDeviceArray *array)
+{
+    return array->array.release != NULL &&
+           !is_unset(&array->array.release, sizeof(array->array.release));
+}
+
+/* Calls the producer; the time it takes is its own. */
+static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
+{
+    struct uva__checked *c = e->stream;
+    const int64_t limit_ms = uva__witness_how(c->witness)->slow_extract_ms;
+    const int64_t begun = uva__checked_clock(c);
+    int64_t ms;
+    int code;
+
+    code = e->task->real.extract_data(&e->task->real, out);
+    ms = uva__checked_elapsed_ms(c, begun);
+    if (ms > limit_ms)
+        uva__findings_add(&e->seen, UVA__RULE_AT_09, ms);
+    return code;
+}
+
+/* Shape and numbers are told by their own clauses, but as AT-17 where the
+ * schema is not heeded. */
+static void extraction_judge(struct extraction *e,
+                             const struct ArrowDeviceArray *array)
+{
+    const struct uva__checked *c = e->stream;
+    struct uva__tree_walk walk;
+
+    if (uva__shared_load(&c->peer.producer) != NULL &&
+        array->device_type != c->peer.device_type)
+        uva__findings_add(&e->seen, UVA__RULE_AT_16, array->device_type);
+    uva__checked_walk(e->stream, &walk);
+    uva__array_check(&walk, c->schema.release != NULL ? &c->schema : NULL,
+                     array, "AT-17");
+}
+
+static void array_of_none(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+/* There is none. What the consumer finds instead says so, or traps it. */
+static void extraction_give_none(struct extraction *e, int code,
+                                 struct ArrowDeviceArray *array,
+                                 struct ArrowDeviceArray *out)
+{
+    if (code != 0 && gives_array(array)) {
+        uva__findings_add(&e->seen, UVA__RULE_AT_07, e->task->ordinal);
+        uva_array_release(array);
+    }
+    if (code == 0)
+        uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
+    e->failed = code != 0;
+    out->array.release = NULL;
+    if (code == 0 || !e->stream->keep)
+        return;
+    out->array.release = array_of_none;
+    uva__shim_trap_array(e->stream->witness, &out->array, "AT-22");
+}
+
+static int extraction_run(struct extraction *e, struct ArrowDeviceArray *out)
+{
+    struct ArrowDeviceArray array;
+    int code;
+
+    memset(&array, UNSET, sizeof(array));
+    code = extraction_call(e, &array);
+    if (code != 0 || !gives_array(&array)) {
+        extraction_give_none(e, code, &array, out);
+        return code;
+    }
+    extraction_judge(e, &array);
+    memcpy(out, &array, sizeof(*out));
+    if (uva__shim_array(e->stream->witness, &out->array, e->task->ordinal) != 0)
+        uva__witness_note(e->stream->witness, "no memory: it passes unwatched",
+                          0, 0);
+    return 0;
+}
+
+static int extraction_discard(struct extraction *e)
+{
+    const int code = extraction_call(e, NULL);
+
+    if (code != 0)
+        uva__findings_add(&e->seen, UVA__RULE_AT_04, code);
+    return code;
+}
+
+/* The function of every task that a checked stream shows. */
+static int task_extract(struct ArrowAsyncTask *self,
+                        struct ArrowDeviceArray *out)
+{
+    struct uva__token token = {.object = NULL};
+    struct extraction e = {.epoch.call = UVA__CALL_EXTRACT};
+    int code;
+
+    if (self != NULL)
+        token = uva__token_read(self->private_data);
+    e.task = token.object;
+    if (e.task == NULL)
+        return EINVAL;
+    uva__witness_note(e.task->stream->witness,
+                      out != NULL ? "extract_data of task %" PRId64
+                                  : "extract_data of task %" PRId64 ", NULL",
+                      e.task->ordinal, 0);
+    code = extraction_begin(&e, &token);
+    if (code == ECANCELED && out != NULL)
+        out->array.release = NULL;
+    if (code != 0)
+        return code;
+    uva__checked_perturb(e.stream);
+    code = out == NULL ? extraction_discard(&e) : extraction_run(&e, out);
+    uva__checked_perturb(e.stream);
+    extraction_end(&e);
+    return code;
+}
+
+/* ---- at the end --------------------------------------------------------- */
+
+/* What is left. */
+struct leftovers {
+    int64_t count; /* of tasks held */
+    int64_t first; /* the lowest ordinal of them */
+};
+
+static void slot_count(void *block, void *ctx)
+{
+    const struct uva__checked_task *task = block;
+    struct leftovers *left = ctx;
+
+    if (task->state != UVA__CHECKED_HELD)
+        return;
+    if (left->count == 0 || task->ordinal < left->first)
+        left->first = task->ordinal;
+    left->count++;
+}
+
+int64_t uva__checked_tasks_held_locked(struct uva__checked *c, int64_t *first)
+{
+    struct leftovers left = {.count = 0};
+
+    uva__slab_each(&c->locked.tasks, slot_count, &left);
+    *first = left.first;
+    return left.count;
+}

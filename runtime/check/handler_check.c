@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check of an async stream, as the user sees it: put in front of a handler,
+ * and concluded. What passes through is seen by checked_handler.c and
+ * checked_producer.c. */
+#include <errno.h>
+
+#include "check/checked_handler.h"
+#include "check/checked_producer.h"
+#include "check/checked_task.h"
+#include "check/ledger.h"
+#include "core/structs.h"
+
+/* ---- begin -------------------------------------------------------------- */
+
+/* Tells of a handler that is none, by a witness that takes nothing. */
+static void tell_of_empty_slot(const struct uva_check *how,
+                               const struct uva_error *why)
+{
+    struct uva_check borrowed = {.name = NULL};
+    struct uva__witness *witness;
+
+    if (how != NULL)
+        borrowed = *how;
+    borrowed.free_ctx = NULL;
+    if (uva__witness_new(&borrowed, &witness, NULL) != 0)
+        return;
+    uva__witness_breach(witness, "AH-02", UVA_PARTY_CONSUMER, "%s",
+                        why->message);
+    uva__witness_release(witness);
+}
+
+int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
+                      const struct uva_check *how,
+                      struct ArrowAsyncDeviceStreamHandler **out,
+                      struct uva_error *error)
+{
+    struct uva_error why = {0};
+    struct uva__checked *c;
+    int code = uva__structs_check_handler(handler, &why);
+
+    if (code != 0) {
+        tell_of_empty_slot(how, &why);
+        return uva_error_set(error, code, "%s", why.message);
+    }
+    code = uva__checked_new(how, &c, error);
+    if (code != 0)
+        return code;
+    uva__checked_producer_init(c);
+    uva__checked_handler_init(c, handler);
+    *out = &c->handler;
+    return 0;
+}
+
+/* ---- conclude ----------------------------------------------------------- */
+
+/* What should have come and did not. Returns whether the consumer's handler was
+ * never released, and whether the checker has one count left. */
+static bool conclude_judge(struct uva__checked *c)
+{
+    struct uva__findings findings = {.count = 0};
+    int64_t held, first;
+    bool forgotten;
+
+    uva__lock_take(&c->lock);
+    held = uva__checked_tasks_held_locked(c, &first);
+    uva__protocol_conclude(&c->locked.protocol, c->handler.producer != NULL,
+                           held, first, &findings);
+    forgotten = !c->locked.protocol.releasing;
+    c->locked.protocol.releasing = true;
+    c->locked.refs++; /* for the while; also that of the maker stays */
+    c->locked.refs -= held;
+    uva__lock_drop(&c->lock);
+    uva__checked_tell(c, &findings);
+    return forgotten;
+}
+
+int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
+{
+    struct uva__checked *c = uva__checked_handler_stream(checked);
+    const bool forgotten = conclude_judge(c);
+    int64_t breaches;
+    bool gone;
+
+    (void)uva__ledger_settle(uva__witness_ledger(c->witness));
+    breaches = uva__witness_count(c->witness);
+    c->keep = true;
+    if (forgotten)
+        uva__checked_release_now(c);
+    uva__lock_take(&c->lock);
+    gone = uva__checked_drop_locked(c, 2);
+    uva__lock_drop(&c->lock);
+    if (gone)
+        uva__checked_free(c);
+    return breaches;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names for our own objects that strangers carry about in `private_data`: the
+ * address and a generation, with two sums, so that what was altered is told
+ * from what is ours without touching memory. Objects lie at multiples of 64
+ * below 2^48. */
+#ifndef UVA_CHECK_TOKEN_H
+#define UVA_CHECK_TOKEN_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UVA__TOKEN_ALIGN = 64 };
+
+/* What a token says. */
+struct uva__token {
+    void *object;       /* borrows; NULL: the token is none of ours */
+    uint8_t generation; /* of the object */
+    bool intact;        /* the rest of it is as we made it */
+};
+
+/* The exclusive or of all groups of 8 bits, so that no single change stays
+ * unseen; never 0 for a word of zeroes. */
+static inline uint64_t uva__token_sum(uint64_t word)
+{
+    word ^= word >> 32;
+    word ^= word >> 16;
+    word ^= word >> 8;
+    return (word ^ 0x5a) & 0xff;
+}
+
+/* From the low bits on: 5 of a sum of all, one zero that stops a carry, the
+ * address, 8 of a sum of the address, 8 of the generation. */
+static inline void *uva__token_make(const void *object, uint8_t generation)
+{
+    uint64_t token = (uint64_t)(uintptr_t)object;
+
+    assert((token & 0xffff00000000003fu) == 0);
+    token |= uva__token_sum(token) << 48 | (uint64_t)generation << 56;
+    token |= uva__token_sum(token) & 0x1f;
+    return (void *)(uintptr_t)token;
+}
+
+static inline struct uva__token uva__token_read(const void *pointer)
+{
+    const uint64_t token = (uint64_t)(uintptr_t)pointer;
+    const uint64_t object = token & 0x0000ffffffffffc0u;
+    struct uva__token read = {.object = NULL};
+
+    if (object == 0 || (token >> 48 & 0xff) != uva__token_sum(object))
+        return read;
+    read.object = (void *)(uintptr_t)object;
+    read.generation = (uint8_t)(token >> 56);
+    read.intact =
+        uva__token_make(read.object, read.generation) == (void *)pointer;
+    return read;
+}
+
+#endif
