@@ -99,9 +99,10 @@ static bool array_check_buffer_count(struct array_check *check,
     }
     if (layout->variadic ? n < layout->n_buffers || n > UVA__STRUCTS_MAX_NODES
                          : n != layout->n_buffers) {
-        uva__tree_walk_breach(
-            walk, "DA-20", "n_buffers is %" PRId64 ", the format has %s%d", n,
-            layout->variadic ? "more than " : "", layout->n_buffers);
+        uva__tree_walk_breach(walk, array_check_misfit(check, "DA-20"),
+                              "n_buffers is %" PRId64 ", the format has %s%d",
+                              n, layout->variadic ? "more than " : "",
+                              layout->n_buffers);
         return false;
     }
     if (n == 0 || array->buffers != NULL)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a check reports, in the order in which it does. Thread: any, but for the
+ * expectations. */
+#ifndef UVA_SUPPORT_BREACH_LOG_H
+#define UVA_SUPPORT_BREACH_LOG_H
+
+#include <pthread.h>
+
+#include "uvarrow/check.h"
+
+#define BREACH_LOG_MOST 64
+
+struct breach_log_entry {
+    char clause[8];
+    enum uva_severity severity;
+    enum uva_party party;
+    char name[32];
+    char message[512];
+    char transcript[4096];
+};
+
+struct breach_log {
+    pthread_mutex_t lock;
+    struct breach_log_entry entries[BREACH_LOG_MOST]; /* the first ones */
+    int count;
+    int freed; /* times the ctx was */
+};
+
+void breach_log_init(struct breach_log *log);
+
+/* A check that reports to `log` (borrowed), as "test". */
+struct uva_check breach_log_how(struct breach_log *log);
+
+/* Fails unless exactly these were told, in this order: ids with a blank between
+ * them, "" for none. Forgets them. */
+void breach_log_expect(struct breach_log *log, const char *clauses);
+
+/* The same for one, told of that party with that severity. */
+void breach_log_expect_one(struct breach_log *log, const char *clause,
+                           enum uva_party party, enum uva_severity severity);
+
+#endif

@@ -1,0 +1,956 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One array, sound; and then wrong in one way at a time, which is told by that
+ * rule's id and no other. Cases begin with the id. */
+#include "check/array_check.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/schema_check.h"
+#include "support/breach_log.h"
+#include "support/faulty_allocator.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+
+/* Data for all columns; nothing is released with it. */
+static const int64_t DATA[8] = {0};
+static const int32_t OFFSETS[4] = {0, 1, 1, 3};
+static const int64_t LENGTHS[2] = {3, 5};
+
+enum column { NUMBER, TEXT, LIST, WORDS, VIEW, COLUMNS };
+
+struct scene {
+    struct breach_log log;
+    struct uva_check how;
+    struct ArrowSchema schema;
+    struct ArrowDeviceArray batch;
+    struct uva_error error;
+};
+
+static void make_schema(struct ArrowSchema *schema)
+{
+    plain_schema(schema, "+s", NULL, COLUMNS);
+    plain_schema(schema->children[NUMBER], "l", "number", 0);
+    plain_schema(schema->children[TEXT], "u", "text", 0);
+    plain_schema(schema->children[LIST], "+l", "list", 1);
+    plain_schema(schema->children[LIST]->children[0], "i", "item", 0);
+    plain_schema(schema->children[WORDS], "c", "words", 0);
+    plain_schema(plain_schema_dictionary(schema->children[WORDS]), "g", "", 0);
+    plain_schema(schema->children[VIEW], "vu", "view", 0);
+}
+
+static void make_column(struct ArrowArray *array, int n_buffers, int n_children,
+                        const void *second, const void *third)
+{
+    plain_array(array, 3, n_buffers, n_children);
+    array->buffers[1] = second;
+    if (n_buffers > 2)
+        array->buffers[2] = third;
+}
+
+static void make_batch(struct ArrowDeviceArray *batch)
+{
+    struct ArrowArray *columns = &batch->array;
+
+    memset(batch, 0, sizeof(*batch));
+    batch->device_id = -1;
+    batch->device_type = ARROW_DEVICE_CPU;
+    plain_array(columns, 3, 1, COLUMNS);
+    make_column(columns->children[NUMBER], 2, 0, DATA, NULL);
+    make_column(columns->children[TEXT], 3, 0, OFFSETS, DATA);
+    make_column(columns->children[LIST], 2, 1, OFFSETS, NULL);
+    make_column(columns->children[LIST]->children[0], 2, 0, DATA, NULL);
+    make_column(columns->children[WORDS], 2, 0, DATA, NULL);
+    make_column(plain_array_dictionary(columns->children[WORDS]), 2, 0, DATA,
+                NULL);
+    make_column(columns->children[VIEW], 5, 0, DATA, DATA);
+    columns->children[VIEW]->buffers[3] = DATA;
+    columns->children[VIEW]->buffers[4] = LENGTHS;
+}
+
+static void scene_open(struct scene *scene)
+{
+    memset(scene, 0, sizeof(*scene));
+    breach_log_init(&scene->log);
+    scene->how = breach_log_how(&scene->log);
+    make_schema(&scene->schema);
+    make_batch(&scene->batch);
+}
+
+static struct ArrowArray *column(struct scene *scene, enum column which)
+{
+    return scene->batch.array.children[which];
+}
+
+static struct ArrowSchema *field(struct scene *scene, enum column which)
+{
+    return scene->schema.children[which];
+}
+
+static int check(struct scene *scene)
+{
+    scene->error = (struct uva_error){0};
+    return uva_check_array(&scene->schema, &scene->batch, &scene->how,
+                           &scene->error);
+}
+
+static void scene_close(struct scene *scene)
+{
+    uva_schema_release(&scene->schema);
+    uva_array_release(&scene->batch);
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(scene->log.freed, 0);
+}
+
+/* Expects exactly this breach, of a "must". */
+static void expect_error(struct scene *scene, const char *clause)
+{
+    ck_assert_int_eq(check(scene), EPROTO);
+    ck_assert_int_eq(scene->error.code, EPROTO);
+    ck_assert_msg(strncmp(scene->error.message, clause, 5) == 0, "%s",
+                  scene->error.message);
+    breach_log_expect_one(&scene->log, clause,
+                          strcmp(clause, "LC-01") == 0 ? UVA_PARTY_EITHER
+                                                       : UVA_PARTY_PRODUCER,
+                          UVA_SEVERITY_ERROR);
+}
+
+/* Expects exactly this, of less than a "must". */
+static void expect_mild(struct scene *scene, const char *clause,
+                        enum uva_severity severity)
+{
+    ck_assert_int_eq(check(scene), 0);
+    ck_assert_int_eq(scene->error.code, 0);
+    breach_log_expect_one(&scene->log, clause, UVA_PARTY_PRODUCER, severity);
+}
+
+static void expect_nothing(struct scene *scene)
+{
+    ck_assert_int_eq(check(scene), 0);
+    breach_log_expect(&scene->log, "");
+}
+
+/* ---- sound -------------------------------------------------------------- */
+
+START_TEST(a_sound_array_gives_no_report)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(an_empty_array_needs_no_buffers)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    for (int i = 0; i < COLUMNS; i++) {
+        struct ArrowArray *array = column(&scene, i);
+        array->length = 0;
+        array->null_count = -1;
+        for (int b = 0; b < array->n_buffers; b++)
+            array->buffers[b] = NULL;
+    }
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(nothing_on_a_device_is_read)
+{
+    struct scene scene;
+    const void *nowhere = (void *)(uintptr_t)8;
+
+    scene_open(&scene);
+    scene.batch.device_type = ARROW_DEVICE_CUDA;
+    scene.batch.device_id = 0;
+    scene.batch.sync_event = (void *)(uintptr_t)8;
+    for (int i = 0; i < COLUMNS; i++)
+        for (int b = 1; b < column(&scene, i)->n_buffers; b++)
+            column(&scene, i)->buffers[b] = nowhere;
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(ab15_an_unknown_device_is_taken_as_it_is)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.device_type = 9999;
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(formats_say_how_many_buffers_and_how_aligned)
+{
+    static const struct {
+        const char *format;
+        int buffers;
+        int align;
+    } ROWS[] = {{"c", 2, 1},        {"s", 2, 2},   {"f", 2, 4},   {"g", 2, 8},
+                {"w:3", 2, 1},      {"w:8", 2, 1}, {"tdD", 2, 4}, {"tiD", 2, 4},
+                {"tin", 2, 8},      {"b", 2, 1},   {"n", 0, 1},   {"u", 3, 4},
+                {"d:9,2,256", 2, 8}};
+
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        struct scene scene;
+        struct ArrowArray *array;
+        scene_open(&scene);
+        array = column(&scene, NUMBER);
+        field(&scene, NUMBER)->format = ROWS[i].format;
+        array->release(array);
+        plain_array(array, 1, ROWS[i].buffers, 0);
+        for (int b = 1; b < ROWS[i].buffers; b++)
+            array->buffers[b] = DATA;
+        expect_nothing(&scene);
+        for (int step = 1; step < 8 && ROWS[i].buffers > 0; step *= 2) {
+            array->buffers[1] = (const char *)DATA + step;
+            if (step % ROWS[i].align == 0)
+                expect_nothing(&scene);
+            else
+                expect_mild(&scene, "DA-24", UVA_SEVERITY_WARNING);
+        }
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+/* ---- the device part ---------------------------------------------------- */
+
+START_TEST(da03_the_device_type_is_set)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.device_type = 0;
+    expect_error(&scene, "DA-03");
+    memset(&scene.batch.device_type, 0xA5, sizeof(scene.batch.device_type));
+    expect_error(&scene, "DA-03");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da04_the_device_id_is_set)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    memset(&scene.batch.device_id, 0xA5, sizeof(scene.batch.device_id));
+    expect_error(&scene, "DA-04");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da05_another_id_for_the_cpu_is_noted)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.device_id = 0;
+    expect_mild(&scene, "DA-05", UVA_SEVERITY_NOTE);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da08_reserved_bytes_are_zero)
+{
+    for (int i = 0; i < 3; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        scene.batch.reserved[i] = INT64_C(1) << (20 * i);
+        expect_error(&scene, "DA-08");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(ev04_and_ev09_some_devices_have_no_events)
+{
+    static const ArrowDeviceType TYPES[] = {ARROW_DEVICE_CPU, ARROW_DEVICE_VPI,
+                                            ARROW_DEVICE_WEBGPU,
+                                            ARROW_DEVICE_HEXAGON};
+
+    for (int i = 0; i < 4; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        scene.batch.device_type = TYPES[i];
+        expect_nothing(&scene);
+        scene.batch.sync_event = &scene;
+        expect_mild(&scene, i == 0 ? "EV-04" : "EV-09", UVA_SEVERITY_WARNING);
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+/* ---- released ----------------------------------------------------------- */
+
+START_TEST(lc01_a_released_array_is_none)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    uva_array_release(&scene.batch);
+    expect_error(&scene, "LC-01");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(lc01_a_released_schema_is_none_and_the_array_is_checked)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    uva_schema_release(&scene.schema);
+    expect_error(&scene, "LC-01");
+    scene.batch.array.offset = -1;
+    scene.batch.array.children[LIST]->children[0]->offset = -1;
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "LC-01 DA-21 DA-21");
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- numbers ------------------------------------------------------------ */
+
+START_TEST(da21_length_offset_and_null_count_are_possible)
+{
+    for (int i = 0; i < 5; i++) {
+        struct scene scene;
+        struct ArrowArray *array;
+        scene_open(&scene);
+        array = column(&scene, NUMBER);
+        if (i == 0)
+            array->length = -1;
+        else if (i == 1)
+            array->offset = -1;
+        else if (i == 2)
+            array->null_count = -2;
+        else if (i == 3)
+            array->null_count = 4;
+        else
+            array->offset = INT64_MAX;
+        expect_error(&scene, "DA-21");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(da20_the_number_of_buffers_is_that_of_the_format)
+{
+    static const int64_t COUNTS[] = {-1, 0, 1, 3, INT64_MAX};
+
+    for (int i = 0; i < 5; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        column(&scene, NUMBER)->n_buffers = COUNTS[i];
+        expect_error(&scene, "DA-20");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(da20_views_have_more_buffers_than_two_and_not_any_number)
+{
+    static const int64_t COUNTS[] = {-1, 1, INT64_MAX};
+
+    for (int i = 0; i < 3; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        column(&scene, VIEW)->n_buffers = COUNTS[i];
+        expect_error(&scene, "DA-20");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(da27_views_have_their_lengths)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    column(&scene, VIEW)->n_buffers = 2;
+    expect_error(&scene, "DA-27");
+    column(&scene, VIEW)->n_buffers = 3; /* no data: all is in the views */
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da20_the_number_of_children_is_that_of_the_schema)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.array.n_children = COLUMNS - 1;
+    expect_error(&scene, "DA-20");
+    scene.batch.array.n_children = COLUMNS;
+    column(&scene, NUMBER)->n_children = 1;
+    column(&scene, NUMBER)->children = column(&scene, LIST)->children;
+    expect_error(&scene, "DA-20");
+    column(&scene, NUMBER)->n_children = 0;
+    column(&scene, NUMBER)->children = NULL;
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- buffers ------------------------------------------------------------ */
+
+START_TEST(da22_no_buffer_is_null_that_has_to_hold_something)
+{
+    static const struct {
+        enum column which;
+        int buffer;
+    } ROWS[] = {{NUMBER, 1}, {TEXT, 1}, {TEXT, 2}, {LIST, 1},
+                {VIEW, 1},   {VIEW, 2}, {VIEW, 3}, {VIEW, 4}};
+
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        struct scene scene;
+        scene_open(&scene);
+        column(&scene, ROWS[i].which)->buffers[ROWS[i].buffer] = NULL;
+        expect_error(&scene, "DA-22");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(da22_the_buffers_vector_is_there)
+{
+    struct scene scene;
+    const void **buffers;
+
+    scene_open(&scene);
+    buffers = column(&scene, NUMBER)->buffers;
+    column(&scene, NUMBER)->buffers = NULL;
+    expect_error(&scene, "DA-22");
+    column(&scene, NUMBER)->buffers = buffers;
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da22_where_something_is_null_there_is_a_bitmap)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    column(&scene, NUMBER)->null_count = 1;
+    expect_error(&scene, "DA-22");
+    column(&scene, NUMBER)->null_count = -1;
+    expect_mild(&scene, "DA-22", UVA_SEVERITY_WARNING);
+    column(&scene, NUMBER)->buffers[0] = DATA;
+    expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da23_offsets_do_not_fall)
+{
+    static const int32_t NEGATIVE[4] = {-1, 0, 1, 3}, FALLING[4] = {3, 2, 1, 0};
+    struct scene scene;
+
+    scene_open(&scene);
+    column(&scene, TEXT)->buffers[1] = NEGATIVE;
+    expect_error(&scene, "DA-23");
+    column(&scene, TEXT)->buffers[1] = FALLING;
+    expect_error(&scene, "DA-23");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da23_sizes_are_possible)
+{
+    static const int64_t NEGATIVE[2] = {-3, 5};
+    struct scene scene;
+
+    scene_open(&scene);
+    column(&scene, VIEW)->buffers[4] = NEGATIVE;
+    expect_error(&scene, "DA-23");
+    column(&scene, VIEW)->buffers[4] = LENGTHS;
+    column(&scene, NUMBER)->offset = INT64_MAX - 3;
+    expect_error(&scene, "DA-23");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da24_offsets_and_lengths_are_aligned)
+{
+    struct scene scene;
+    char odd[1 + sizeof(LENGTHS)];
+
+    memcpy(odd + 1, LENGTHS, sizeof(LENGTHS));
+    scene_open(&scene);
+    column(&scene, VIEW)->buffers[4] = odd + 1;
+    if ((uintptr_t)(odd + 1) % 8 != 0)
+        expect_mild(&scene, "DA-24", UVA_SEVERITY_WARNING);
+    else
+        expect_nothing(&scene);
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- below -------------------------------------------------------------- */
+
+START_TEST(da25_children_are_there_and_live)
+{
+    struct scene scene;
+    struct ArrowArray **children, *child;
+
+    scene_open(&scene);
+    children = scene.batch.array.children;
+    scene.batch.array.children = NULL;
+    expect_error(&scene, "DA-25");
+    scene.batch.array.children = children;
+    scene.batch.array.n_children = -1;
+    expect_error(&scene, "DA-25");
+    scene.batch.array.n_children = COLUMNS;
+    child = children[TEXT];
+    children[TEXT] = NULL;
+    expect_error(&scene, "DA-25");
+    children[TEXT] = child;
+    child->release(child);
+    expect_error(&scene, "DA-25");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da26_there_is_a_dictionary_where_the_schema_has_one)
+{
+    struct scene scene;
+    struct ArrowArray *dictionary;
+
+    scene_open(&scene);
+    dictionary = column(&scene, WORDS)->dictionary;
+    column(&scene, WORDS)->dictionary = NULL;
+    expect_error(&scene, "DA-26");
+    column(&scene, NUMBER)->dictionary = dictionary;
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-26 DA-26");
+    column(&scene, NUMBER)->dictionary = NULL;
+    column(&scene, WORDS)->dictionary = dictionary;
+    dictionary->release(dictionary);
+    expect_error(&scene, "DA-26");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da25_a_tree_that_leads_in_a_circle_is_told_once)
+{
+    struct scene scene;
+    struct ArrowSchema *item;
+    struct ArrowArray *array;
+
+    scene_open(&scene);
+    item = field(&scene, LIST)->children[0];
+    array = column(&scene, LIST)->children[0];
+    field(&scene, LIST)->children[0] = field(&scene, LIST);
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-25 DA-20");
+    column(&scene, LIST)->children[0] = column(&scene, LIST);
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-25 DA-25");
+    field(&scene, LIST)->children[0] = item;
+    column(&scene, LIST)->children[0] = array;
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- schemas ------------------------------------------------------------ */
+
+START_TEST(da20_formats_can_be_read)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    field(&scene, NUMBER)->format = NULL;
+    expect_error(&scene, "DA-20");
+    field(&scene, NUMBER)->format = "w:";
+    expect_error(&scene, "DA-20");
+    field(&scene, NUMBER)->format = "one day";
+    expect_mild(&scene, "DA-20", UVA_SEVERITY_NOTE);
+    field(&scene, NUMBER)->format = "l";
+    field(&scene, LIST)->format = "+r";
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-20 DA-20"); /* the array's buffers, too */
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da25_and_da26_a_schema_has_what_it_says)
+{
+    struct scene scene;
+    struct ArrowSchema **children, *child;
+
+    scene_open(&scene);
+    children = scene.schema.children;
+    scene.schema.children = NULL;
+    expect_error(&scene, "DA-25");
+    scene.schema.children = children;
+    child = children[NUMBER];
+    children[NUMBER] = NULL;
+    expect_error(&scene, "DA-25");
+    children[NUMBER] = child;
+    child->release(child);
+    expect_error(&scene, "DA-25");
+    field(&scene, WORDS)->format = "g";
+    field(&scene, WORDS)->dictionary->release(field(&scene, WORDS)->dictionary);
+    field(&scene, WORDS)->format = "c";
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-25 DA-26");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da26_only_integers_index_a_dictionary)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    field(&scene, WORDS)->format = "w:1";
+    expect_error(&scene, "DA-26");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(md_rules_hold_for_the_metadata_of_each_field)
+{
+    static const int32_t NONE[] = {0}, MINUS[] = {-1}, KEY[] = {1, -1},
+                         VALUE[] = {1, 0, -1}, CROWD[] = {1 << 21},
+                         GIANT[] = {1, 1 << 27}, SOUND[] = {1, 0, 0};
+    const int32_t *const wrong[] = {MINUS, KEY, VALUE};
+    const int32_t *const large[] = {CROWD, GIANT};
+    struct scene scene;
+
+    scene_open(&scene);
+    field(&scene, TEXT)->metadata = (const char *)SOUND;
+    expect_nothing(&scene);
+    field(&scene, TEXT)->metadata = (const char *)NONE;
+    expect_mild(&scene, "MD-02", UVA_SEVERITY_NOTE);
+    for (int i = 0; i < 3; i++) {
+        field(&scene, TEXT)->metadata = (const char *)wrong[i];
+        expect_error(&scene, "MD-05");
+    }
+    for (int i = 0; i < 2; i++) {
+        field(&scene, TEXT)->metadata = (const char *)large[i];
+        expect_error(&scene, "MD-09");
+    }
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- how it is told ----------------------------------------------------- */
+
+START_TEST(all_breaches_are_told_and_the_first_is_the_error)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.device_id = 7;
+    scene.batch.reserved[0] = 1;
+    column(&scene, LIST)->children[0]->offset = -1;
+    column(&scene, WORDS)->dictionary->buffers[1] = NULL;
+    ck_assert_int_eq(check(&scene), EPROTO);
+    ck_assert_str_eq(scene.error.message,
+                     "DA-08: the top: reserved bytes are not zero");
+    ck_assert_str_eq(scene.log.entries[2].message,
+                     "children[2].children[0]: length 3, offset -1, null_count "
+                     "0");
+    ck_assert_str_eq(scene.log.entries[3].message,
+                     "children[3].dictionary: buffers[1] is NULL");
+    breach_log_expect(&scene.log, "DA-05 DA-08 DA-21 DA-22");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_path_that_is_too_long_is_cut)
+{
+    enum { DEEP = 40 };
+    struct scene scene;
+    struct ArrowSchema *schema;
+    struct ArrowArray *array;
+
+    scene_open(&scene);
+    schema = field(&scene, NUMBER);
+    array = column(&scene, NUMBER);
+    schema->release(schema);
+    array->release(array);
+    for (int i = 0; i < DEEP; i++) {
+        plain_schema(schema, "+s", "", 1);
+        plain_array(array, 1, 1, 1);
+        schema = schema->children[0];
+        array = array->children[0];
+    }
+    plain_schema(schema, "+s", "", 0);
+    plain_array(array, -1, 1, 0);
+    expect_error(&scene, "DA-21");
+    ck_assert_ptr_nonnull(
+        strstr(scene.log.entries[0].message, ".children[0]: length -1"));
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(without_options_it_tells_standard_error_and_without_error_nobody)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    ck_assert_int_eq(
+        uva_check_array(&scene.schema, &scene.batch, NULL, &scene.error), 0);
+    scene.batch.reserved[0] = 1;
+    ck_assert_int_eq(
+        uva_check_array(&scene.schema, &scene.batch, &scene.how, NULL), EPROTO);
+    breach_log_expect(&scene.log, "DA-08");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    ck_assert_int_eq(
+        uva_check_array(NULL, &scene.batch, &scene.how, &scene.error), EINVAL);
+    ck_assert_int_eq(
+        uva_check_array(&scene.schema, NULL, &scene.how, &scene.error), EINVAL);
+    scene.how.reserved[1] = &scene;
+    ck_assert_int_eq(check(&scene), EINVAL);
+    breach_log_expect(&scene.log, "");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_checked)
+{
+    struct faulty_allocator memory;
+    struct scene scene;
+
+    scene_open(&scene);
+    scene.batch.reserved[0] = 1;
+    faulty_allocator_init(&memory, 1);
+    scene.how.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(check(&scene), ENOMEM);
+    breach_log_expect(&scene.log, "");
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "DA-08");
+    ck_assert_int_eq(faulty_allocator_live(&memory), 0);
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- beside a stream ---------------------------------------------------- */
+
+static void check_beside(struct scene *scene, const struct ArrowSchema *schema,
+                         const char *misfit)
+{
+    struct uva__tree_walk walk = {0};
+
+    ck_assert_int_eq(uva__witness_new(&scene->how, &walk.witness, NULL), 0);
+    uva__array_check(&walk, schema, &scene->batch, misfit);
+    uva__witness_release(walk.witness);
+    scene->log.freed = 0;
+}
+
+START_TEST(all_misfits_are_one_clause_where_that_is_asked_for)
+{
+    struct scene scene;
+    struct ArrowArray *dictionary;
+
+    scene_open(&scene);
+    column(&scene, NUMBER)->n_buffers = 3;
+    check_beside(&scene, &scene.schema, "AT-17");
+    breach_log_expect(&scene.log, "AT-17");
+    column(&scene, NUMBER)->n_buffers = 2;
+    scene.batch.array.n_children--;
+    check_beside(&scene, &scene.schema, "DS-01");
+    breach_log_expect(&scene.log, "DS-01");
+    scene.batch.array.n_children++;
+    dictionary = column(&scene, WORDS)->dictionary;
+    column(&scene, WORDS)->dictionary = NULL;
+    check_beside(&scene, &scene.schema, "DS-01");
+    breach_log_expect(&scene.log, "DS-01");
+    column(&scene, WORDS)->dictionary = dictionary;
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(without_a_schema_what_can_be_seen_is_checked)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    column(&scene, NUMBER)->n_buffers = 77;
+    check_beside(&scene, NULL, "DS-01");
+    breach_log_expect(&scene.log, "");
+    column(&scene, WORDS)->dictionary->offset = -1;
+    column(&scene, NUMBER)->n_children = 2;
+    check_beside(&scene, NULL, "DS-01");
+    breach_log_expect(&scene.log, "DA-25 DA-21");
+    column(&scene, NUMBER)->n_children = 0;
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- two schemas -------------------------------------------------------- */
+
+static bool equals(const struct ArrowSchema *a, const struct ArrowSchema *b)
+{
+    ck_assert(uva__schema_equals(a, b) == uva__schema_equals(b, a));
+    return uva__schema_equals(a, b);
+}
+
+START_TEST(schemas_are_equal_that_say_the_same)
+{
+    static const int32_t NONE[] = {0}, ONE[] = {1, 0, 0};
+    struct ArrowSchema a, b;
+
+    make_schema(&a);
+    make_schema(&b);
+    a.name = "";
+    b.metadata = (const char *)NONE;
+    ck_assert(equals(&a, &b));
+    a.metadata = (const char *)NONE;
+    ck_assert(equals(&a, &b));
+    a.metadata = b.metadata = (const char *)ONE;
+    ck_assert(equals(&a, &b));
+    uva_schema_release(&a);
+    uva_schema_release(&b);
+}
+END_TEST
+
+/* Makes one thing different. */
+static void vary(struct ArrowSchema *schema, int how)
+{
+    static const int32_t ONE[] = {1, 0, 0}, OTHER[] = {1, 0, 1, 0x61},
+                         MINUS[] = {-1};
+
+    if (how == 0)
+        schema->children[TEXT]->name = "txt";
+    else if (how == 1)
+        schema->children[TEXT]->format = "U";
+    else if (how == 2)
+        schema->children[TEXT]->flags = ARROW_FLAG_NULLABLE;
+    else if (how == 3)
+        schema->metadata = (const char *)ONE;
+    else if (how == 4)
+        schema->metadata = (const char *)OTHER;
+    else if (how == 5)
+        schema->metadata = (const char *)MINUS;
+    else if (how == 6)
+        schema->children[WORDS]->dictionary->format = "f";
+    else if (how == 7)
+        schema->children[TEXT]->n_children = -1;
+    else if (how == 8)
+        schema->children[TEXT]->release(schema->children[TEXT]);
+}
+
+START_TEST(schemas_differ_by_any_detail)
+{
+    struct ArrowSchema a, b, *dictionary;
+
+    for (int i = 0; i < 9; i++) {
+        make_schema(&a);
+        make_schema(&b);
+        vary(&b, i);
+        ck_assert_msg(!equals(&a, &b), "%d", i);
+        if (i == 4) {
+            vary(&a, 3);
+            ck_assert(!equals(&a, &b));
+        } else if (i == 5 || i == 7 || i == 8) {
+            vary(&a, i);
+            ck_assert(!equals(&a, &b)); /* nobody knows what they say */
+        }
+        a.children[TEXT]->n_children = b.children[TEXT]->n_children = 0;
+        uva_schema_release(&a);
+        uva_schema_release(&b);
+    }
+    make_schema(&a);
+    make_schema(&b);
+    dictionary = b.children[WORDS]->dictionary;
+    b.children[WORDS]->dictionary = NULL;
+    ck_assert(!equals(&a, &b));
+    b.children[WORDS]->dictionary = dictionary;
+    uva_schema_release(&a);
+    uva_schema_release(&b);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
+START_TEST(schemas_without_an_end_are_never_equal)
+{
+    struct ArrowSchema a, b, *item;
+
+    plain_schema(&a, "+s", "", 1);
+    plain_schema(a.children[0], "+s", "", 1);
+    item = a.children[0]->children[0];
+    a.children[0]->children[0] = a.children[0];
+    b = a;
+    ck_assert(!equals(&a, &b));
+    a.children[0]->children[0] = item;
+    uva_schema_release(&a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("array_check");
+    TCase *tcase = tcase_create("arrays");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, a_sound_array_gives_no_report);
+    tcase_add_test(tcase, an_empty_array_needs_no_buffers);
+    tcase_add_test(tcase, nothing_on_a_device_is_read);
+    tcase_add_test(tcase, ab15_an_unknown_device_is_taken_as_it_is);
+    tcase_add_test(tcase, formats_say_how_many_buffers_and_how_aligned);
+    tcase_add_test(tcase, da03_the_device_type_is_set);
+    tcase_add_test(tcase, da04_the_device_id_is_set);
+    tcase_add_test(tcase, da05_another_id_for_the_cpu_is_noted);
+    tcase_add_test(tcase, da08_reserved_bytes_are_zero);
+    tcase_add_test(tcase, ev04_and_ev09_some_devices_have_no_events);
+    tcase_add_test(tcase, lc01_a_released_array_is_none);
+    tcase_add_test(tcase,
+                   lc01_a_released_schema_is_none_and_the_array_is_checked);
+    tcase_add_test(tcase, da21_length_offset_and_null_count_are_possible);
+    tcase_add_test(tcase, da20_the_number_of_buffers_is_that_of_the_format);
+    tcase_add_test(tcase,
+                   da20_views_have_more_buffers_than_two_and_not_any_number);
+    tcase_add_test(tcase, da27_views_have_their_lengths);
+    tcase_add_test(tcase, da20_the_number_of_children_is_that_of_the_schema);
+    tcase_add_test(tcase, da22_no_buffer_is_null_that_has_to_hold_something);
+    tcase_add_test(tcase, da22_the_buffers_vector_is_there);
+    tcase_add_test(tcase, da22_where_something_is_null_there_is_a_bitmap);
+    tcase_add_test(tcase, da23_offsets_do_not_fall);
+    tcase_add_test(tcase, da23_sizes_are_possible);
+    tcase_add_test(tcase, da24_offsets_and_lengths_are_aligned);
+    tcase_add_test(tcase, da25_children_are_there_and_live);
+    tcase_add_test(tcase, da26_there_is_a_dictionary_where_the_schema_has_one);
+    tcase_add_test(tcase, da25_a_tree_that_leads_in_a_circle_is_told_once);
+    tcase_add_test(tcase, da20_formats_can_be_read);
+    tcase_add_test(tcase, da25_and_da26_a_schema_has_what_it_says);
+    tcase_add_test(tcase, da26_only_integers_index_a_dictionary);
+    tcase_add_test(tcase, md_rules_hold_for_the_metadata_of_each_field);
+    tcase_add_test(tcase, all_breaches_are_told_and_the_first_is_the_error);
+    tcase_add_test(tcase, a_path_that_is_too_long_is_cut);
+    tcase_add_test(
+        tcase,
+        without_options_it_tells_standard_error_and_without_error_nobody);
+    tcase_add_test(tcase, bad_arguments_are_refused);
+    tcase_add_test(tcase, without_memory_nothing_is_checked);
+    tcase_add_test(tcase, all_misfits_are_one_clause_where_that_is_asked_for);
+    tcase_add_test(tcase, without_a_schema_what_can_be_seen_is_checked);
+    tcase_add_test(tcase, schemas_are_equal_that_say_the_same);
+    tcase_add_test(tcase, schemas_differ_by_any_detail);
+    tcase_add_test(tcase, schemas_without_an_end_are_never_equal);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
