@@ -144,12 +144,12 @@ static const char *breach_line_add_string(struct breach_line *line,
 /* Adds the lines of the transcript as strings. */
 static void breach_line_add_calls(struct breach_line *line, const char *text)
 {
+    if (*text == '\0')
+        return;
+    text = breach_line_add_string(line, text, '\n');
     while (*text != '\0') {
-        text = breach_line_add_string(line, text, '\n');
-        if (*text == '\0')
-            break;
         breach_line_put(line, ",", 1);
-        text++;
+        text = breach_line_add_string(line, text + 1, '\n');
     }
 }
 

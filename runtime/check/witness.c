@@ -114,6 +114,9 @@ static void witness_breach(struct uva__witness *witness,
     char message[512], calls[UVA__TRANSCRIPT_SIZE];
 
     (void)vsnprintf(message, sizeof(message), format, args);
+    for (char *at = message; *at != '\0'; at++)
+        if (*at == '\n')
+            *at = ' ';
     uva__transcript_write(&witness->transcript, calls);
     breach->name = witness->how.name;
     breach->message = message;

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A witness: what it takes, whom it tells and how, what it remembers, and when
+ * it goes. */
+#include "check/witness.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/breach_line.h"
+#include "check/clauses.h"
+#include "check/transcript.h"
+#include "check/utf8.h"
+#include "core/memory.h"
+#include "support/breach_log.h"
+#include "support/faulty_allocator.h"
+
+static struct uva__witness *witness_new(const struct uva_check *how)
+{
+    struct uva__witness *witness = NULL;
+
+    ck_assert_int_eq(uva__witness_new(how, &witness, NULL), 0);
+    return witness;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+START_TEST(without_options_there_are_defaults)
+{
+    struct uva__witness *witness = witness_new(NULL);
+    const struct uva_check *how = uva__witness_how(witness);
+
+    ck_assert_str_eq(how->name, "");
+    ck_assert_int_eq(how->slow_call_ms, 1000);
+    ck_assert_int_eq(how->slow_extract_ms, 100);
+    ck_assert(how->allocator.alloc != NULL && how->allocator.dealloc != NULL);
+    uva__witness_release(witness);
+}
+END_TEST
+
+START_TEST(options_are_kept_and_the_name_copied)
+{
+    char name[] = "hop 3";
+    struct uva__witness *witness = witness_new(&(struct uva_check){
+        .name = name, .slow_call_ms = 7, .slow_extract_ms = 8, .deep = true});
+
+    memset(name, 'x', 3);
+    ck_assert_str_eq(uva__witness_how(witness)->name, "hop 3");
+    ck_assert_int_eq(uva__witness_how(witness)->slow_call_ms, 7);
+    ck_assert_int_eq(uva__witness_how(witness)->slow_extract_ms, 8);
+    ck_assert(uva__witness_how(witness)->deep);
+    uva__witness_release(witness);
+}
+END_TEST
+
+START_TEST(bad_options_are_refused_and_nothing_is_taken)
+{
+    struct faulty_allocator memory;
+    struct breach_log log;
+
+    faulty_allocator_init(&memory, 0);
+    breach_log_init(&log);
+    for (int i = 0; i < 5; i++) {
+        struct uva_check how = breach_log_how(&log);
+        struct uva__witness *witness = NULL;
+        struct uva_error error = {0};
+        how.allocator = faulty_allocator_table(&memory);
+        if (i == 0)
+            how.reserved[3] = &log;
+        else if (i == 1)
+            how.slow_call_ms = -1;
+        else if (i == 2)
+            how.slow_extract_ms = -1;
+        else if (i == 3)
+            how.allocator.alloc = NULL;
+        else
+            how.allocator.dealloc = NULL;
+        ck_assert_int_eq(uva__witness_new(&how, &witness, &error), EINVAL);
+        ck_assert_int_eq(error.code, EINVAL);
+        ck_assert_ptr_null(witness);
+    }
+    ck_assert_int_eq(log.freed, 0);
+    ck_assert_int_eq(faulty_allocator_asked(&memory), 0);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_taken)
+{
+    struct faulty_allocator memory;
+    struct breach_log log;
+    struct uva_check how;
+    struct uva__witness *witness = NULL;
+    struct uva_error error = {0};
+
+    faulty_allocator_init(&memory, 1);
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    how.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(uva__witness_new(&how, &witness, &error), ENOMEM);
+    ck_assert_int_eq(error.code, ENOMEM);
+    ck_assert_int_eq(log.freed, 0);
+}
+END_TEST
+
+/* ---- counts ------------------------------------------------------------- */
+
+START_TEST(the_last_count_frees_all_and_then_the_context)
+{
+    struct faulty_allocator memory;
+    struct breach_log log;
+    struct uva_check how;
+    struct uva__witness *witness;
+
+    faulty_allocator_init(&memory, 0);
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    how.allocator = faulty_allocator_table(&memory);
+    witness = witness_new(&how);
+    for (int i = 0; i < 3; i++) {
+        struct uva__grave *grave = uva__memory_new(&how.allocator, 64);
+        ck_assert_ptr_nonnull(grave);
+        uva__witness_bury(witness, grave, 64);
+    }
+    ck_assert_ptr_eq(uva__witness_acquire(witness), witness);
+    uva__witness_release(witness);
+    ck_assert_int_eq(log.freed, 0);
+    ck_assert_int_eq(faulty_allocator_live(&memory), 4);
+    uva__witness_release(witness);
+    ck_assert_int_eq(log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&memory), 0);
+}
+END_TEST
+
+START_TEST(one_that_is_undone_leaves_the_context_alone)
+{
+    struct breach_log log;
+    struct uva_check how;
+
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    uva__witness_undo(witness_new(&how));
+    ck_assert_int_eq(log.freed, 0);
+}
+END_TEST
+
+/* ---- telling ------------------------------------------------------------ */
+
+START_TEST(a_breach_is_told_as_the_catalogue_has_it)
+{
+    struct breach_log log;
+    struct uva_check how;
+    struct uva__witness *witness;
+
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    witness = witness_new(&how);
+    uva__witness_breach(witness, "AP-06", 0, "task %d\nof %d", 9, 8);
+    ck_assert_str_eq(log.entries[0].name, "test");
+    ck_assert_str_eq(log.entries[0].message, "task 9 of 8"); /* one line */
+    ck_assert_str_eq(log.entries[0].transcript, "");
+    breach_log_expect_one(&log, "AP-06", UVA_PARTY_PRODUCER,
+                          UVA_SEVERITY_ERROR);
+    uva__witness_breach(witness, "LC-01", UVA_PARTY_CONSUMER, "x");
+    breach_log_expect_one(&log, "LC-01", UVA_PARTY_CONSUMER,
+                          UVA_SEVERITY_ERROR);
+    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_NOTE, "x");
+    breach_log_expect_one(&log, "AT-03", UVA_PARTY_CONSUMER, UVA_SEVERITY_NOTE);
+    uva__witness_release(witness);
+}
+END_TEST
+
+START_TEST(only_errors_and_worse_are_counted)
+{
+    struct breach_log log;
+    struct uva_check how;
+    struct uva__witness *witness;
+
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    witness = witness_new(&how);
+    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_NOTE, "x");
+    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_WARNING, "x");
+    ck_assert_int_eq(uva__witness_count(witness), 0);
+    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_ERROR, "x");
+    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_FATAL, "x");
+    ck_assert_int_eq(uva__witness_count(witness), 2);
+    uva__witness_release(witness);
+}
+END_TEST
+
+/* Runs `fn` and gives what it wrote to standard error. */
+static void capture(void (*fn)(const struct uva_check *how),
+                    const struct uva_check *how, char *text, size_t room)
+{
+    FILE *file = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    size_t size;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(before, 0);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    fn(how);
+    (void)fflush(stderr);
+    ck_assert_int_ge(dup2(before, STDERR_FILENO), 0);
+    (void)close(before);
+    rewind(file);
+    size = fread(text, 1, room - 1, file);
+    text[size] = '\0';
+    (void)fclose(file);
+}
+
+static void tell_two(const struct uva_check *how)
+{
+    struct uva__witness *witness = witness_new(how);
+
+    uva__witness_breach(witness, "DA-24", 0, "odd");
+    uva__witness_note(witness, "request(%" PRId64 ")", 8, 0);
+    uva__witness_note(witness, "took %" PRId64 " of %" PRId64, 1, 2);
+    uva__witness_breach(witness, "AP-06", 0, "said \"%s\"", "two\twords\\");
+    uva__witness_release(witness);
+}
+
+START_TEST(without_a_function_each_breach_is_a_line_on_standard_error)
+{
+    char text[1024];
+
+    capture(tell_two, &(struct uva_check){.name = "hop\n1"}, text,
+            sizeof(text));
+    ck_assert_str_eq(
+        text, "uvarrow: hop; 1: DA-24 (warning, producer): odd\n"
+              "uvarrow: hop; 1: AP-06 (error, producer): said \"two?words\\\"; "
+              "after thread 1: request(8); thread 1: took 1 of 2\n");
+    capture(tell_two, NULL, text, sizeof(text));
+    ck_assert_ptr_eq(strstr(text, "uvarrow: DA-24 (warning"), text);
+}
+END_TEST
+
+START_TEST(or_a_json_object)
+{
+    char text[1024];
+
+    capture(tell_two, &(struct uva_check){.name = "h\x01", .json = true}, text,
+            sizeof(text));
+    ck_assert_str_eq(
+        text,
+        "{\"clause\":\"DA-24\",\"severity\":\"warning\",\"party\":\"producer\","
+        "\"name\":\"h\\u0001\",\"message\":\"odd\",\"transcript\":[]}\n"
+        "{\"clause\":\"AP-06\",\"severity\":\"error\",\"party\":\"producer\","
+        "\"name\":\"h\\u0001\",\"message\":\"said "
+        "\\\"two\\u0009words\\\\\\\"\",\"transcript\":[\"thread 1: "
+        "request(8)\",\"thread 1: took 1 of 2\"]}\n");
+}
+END_TEST
+
+START_TEST(every_severity_and_party_has_a_name)
+{
+    static const char *const SEVERITIES[] = {"note", "warning", "error",
+                                             "fatal"};
+    static const char *const PARTIES[] = {"", "producer", "consumer", "either"};
+
+    for (int i = 0; i < 4; i++)
+        for (int k = 1; k < 4; k++) {
+            const struct uva_breach breach = {.clause = "AB-01",
+                                              .severity = i,
+                                              .party = k,
+                                              .name = "",
+                                              .message = "m",
+                                              .transcript = ""};
+            char expected[64], text[128] = "";
+            FILE *file = fmemopen(text, sizeof(text), "w");
+            ck_assert_ptr_nonnull(file);
+            uva__breach_line_plain(&breach, file);
+            (void)fclose(file);
+            (void)snprintf(expected, sizeof(expected),
+                           "uvarrow: AB-01 (%s, %s): m\n", SEVERITIES[i],
+                           PARTIES[k]);
+            ck_assert_str_eq(text, expected);
+        }
+}
+END_TEST
+
+/* Writes a line with `message` in it to a pipe into `python`. */
+static void write_line(FILE *to, const char *message)
+{
+    uva__breach_line_json(&(struct uva_breach){.clause = "AB-01",
+                                               .party = UVA_PARTY_EITHER,
+                                               .name = message,
+                                               .message = message,
+                                               .transcript = message},
+                          to);
+}
+
+START_TEST(whatever_bytes_there_are_it_is_json_and_utf8)
+{
+    static const char *const ODD[] = {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80",
+                                      "\xC3",
+                                      "\xE2\x82",
+                                      "\xED\xA0\x80",
+                                      "\xF4\x90\x80\x80",
+                                      "\xC0\x80",
+                                      "a\n\nb\n",
+                                      "\n"};
+    FILE *python =
+        popen(UVA_TEST_PYTHON
+              " -c 'import json, sys\n"
+              "n = 0\n"
+              "for line in sys.stdin.buffer:\n"
+              "    o = json.loads(line.decode(\"utf-8\"))\n"
+              "    keys = \"clause severity party name message transcript\"\n"
+              "    assert list(o) == keys.split(), line\n"
+              "    assert \"\\n\".join(o[\"transcript\"]) == "
+              "o[\"message\"], line\n"
+              "    n += 1\n"
+              "assert n == 255 + 8 + 1, n\n'",
+              "w");
+    char *long_one = malloc(10001);
+
+    ck_assert_ptr_nonnull(python);
+    for (int byte = 1; byte < 256; byte++)
+        write_line(python, (char[]){'a', (char)byte, 'b', '\0'});
+    for (int i = 0; i < 8; i++)
+        write_line(python, ODD[i]);
+    memset(long_one, '\x1F', 10000);
+    long_one[10000] = '\0';
+    write_line(python, long_one);
+    free(long_one);
+    ck_assert_int_eq(pclose(python), 0);
+}
+END_TEST
+
+START_TEST(utf8_is_told_from_what_is_not)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+    } ROWS[] = {{"", 1},
+                {"a", 1},
+                {"\x7F", 1},
+                {"\xC2\x80", 2},
+                {"\xDF\xBF", 2},
+                {"\xE0\xA0\x80", 3},
+                {"\xED\x9F\xBF", 3},
+                {"\xEE\x80\x80", 3},
+                {"\xF0\x90\x80\x80", 4},
+                {"\xF4\x8F\xBF\xBF", 4},
+                {"\x80", 0},
+                {"\xC1\xBF", 0},
+                {"\xC2", 0},
+                {"\xC2\xC0", 0},
+                {"\xE0\x9F\xBF", 0},
+                {"\xE1\x80", 0},
+                {"\xED\xA0\x80", 0},
+                {"\xF0\x8F\x80\x80", 0},
+                {"\xF1\x80\x80\x2A", 0},
+                {"\xF4\x90\x80\x80", 0},
+                {"\xF5\x80\x80\x80", 0},
+                {"\xFF", 0}};
+
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        ck_assert_msg(uva__utf8_size(ROWS[i].text) == ROWS[i].size, "%zu", i);
+        ck_assert(uva__utf8_is_sound(ROWS[i].text) == (ROWS[i].size != 0));
+    }
+    ck_assert(uva__utf8_is_sound("a\xC3\xA4z"));
+    ck_assert(!uva__utf8_is_sound("a\xC3\xA4z\xC3"));
+}
+END_TEST
+
+/* ---- the transcript ----------------------------------------------------- */
+
+START_TEST(the_last_calls_are_kept_the_newest_last)
+{
+    struct uva__transcript transcript = {0};
+    char text[UVA__TRANSCRIPT_SIZE], expected[UVA__TRANSCRIPT_SIZE];
+    size_t used = 0;
+
+    uva__transcript_write(&transcript, text);
+    ck_assert_str_eq(text, "");
+    for (int i = 0; i < 100; i++)
+        uva__transcript_note(&transcript, "call %" PRId64 " of %" PRId64, i,
+                             -i);
+    uva__transcript_write(&transcript, text);
+    for (int i = 100 - UVA__TRANSCRIPT_NOTES; i < 100; i++)
+        used += (size_t)snprintf(expected + used, sizeof(expected) - used,
+                                 "%sthread 1: call %d of %d",
+                                 used == 0 ? "" : "\n", i, -i);
+    ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+START_TEST(a_call_under_way_is_left_out)
+{
+    struct uva__transcript transcript = {0};
+    char text[UVA__TRANSCRIPT_SIZE];
+
+    uva__transcript_note(&transcript, "one", 0, 0);
+    uva__transcript_note(&transcript, "two", 0, 0);
+    uva__word_store(&transcript.notes[1].stamp, 0);
+    uva__transcript_write(&transcript, text);
+    ck_assert_str_eq(text, "thread 1: one");
+    uva__word_store(&transcript.notes[0].stamp, 33); /* a round later */
+    uva__transcript_write(&transcript, text);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_is_cut)
+{
+    static const char FORMAT[] =
+        "0123456789012345678901234567890123456789012345678901234567890123456789"
+        "012345678901234567890123456789012345678901234567890123456789012345678"
+        "9";
+    struct uva__transcript transcript = {0};
+    char text[UVA__TRANSCRIPT_SIZE];
+
+    for (int i = 0; i < UVA__TRANSCRIPT_NOTES; i++)
+        uva__transcript_note(&transcript, FORMAT, 0, 0);
+    uva__transcript_write(&transcript, text);
+    ck_assert_uint_eq(strlen(text), UVA__TRANSCRIPT_SIZE - 1);
+}
+END_TEST
+
+struct noter {
+    struct uva__transcript *transcript;
+    pthread_barrier_t *barrier;
+};
+
+static void *note_once(void *ctx)
+{
+    struct noter *noter = ctx;
+
+    uva__transcript_note(noter->transcript, "here", 0, 0);
+    pthread_barrier_wait(noter->barrier);
+    return NULL;
+}
+
+/* So many threads at once, which each note something. */
+static void note_from(struct uva__transcript *transcript, int count)
+{
+    pthread_t threads[UVA__TRANSCRIPT_THREADS + 8];
+    pthread_barrier_t barrier;
+    struct noter noter = {transcript, &barrier};
+
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, note_once, &noter),
+                         0);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+}
+
+START_TEST(threads_are_told_apart_by_small_numbers)
+{
+    struct uva__transcript transcript = {0};
+    char text[UVA__TRANSCRIPT_SIZE];
+
+    uva__transcript_note(&transcript, "here", 0, 0);
+    note_from(&transcript, 2);
+    uva__transcript_note(&transcript, "again", 0, 0);
+    uva__transcript_write(&transcript, text);
+    ck_assert_str_eq(text, "thread 1: here\nthread 2: here\nthread 3: here\n"
+                           "thread 1: again");
+    uva__transcript_write(&transcript, text); /* and keep them */
+    ck_assert_ptr_nonnull(strstr(text, "thread 3: here\nthread 1: again"));
+}
+END_TEST
+
+START_TEST(threads_beyond_those_told_apart_share_a_number)
+{
+    struct uva__transcript transcript = {0};
+    char text[UVA__TRANSCRIPT_SIZE];
+
+    transcript.threads.count = UVA__TRANSCRIPT_THREADS;
+    uva__transcript_note(&transcript, "here", 0, 0);
+    uva__transcript_write(&transcript, text);
+    ck_assert_str_eq(text, "thread 65: here");
+    ck_assert_int_eq(transcript.threads.count, UVA__TRANSCRIPT_THREADS);
+}
+END_TEST
+
+struct crowd {
+    struct uva__witness *witness;
+    int notes;
+};
+
+static void *note_and_tell(void *ctx)
+{
+    struct crowd *crowd = ctx;
+
+    for (int i = 0; i < crowd->notes; i++) {
+        uva__witness_note(crowd->witness, "a %" PRId64 ", b %" PRId64, i, i);
+        uva__witness_perturb(crowd->witness);
+        if (i % 100 == 99)
+            uva__witness_breach(crowd->witness, "TH-01", 0, "%d", i);
+    }
+    uva__witness_release(crowd->witness);
+    return NULL;
+}
+
+START_TEST(many_threads_may_note_and_tell_at_once)
+{
+    struct breach_log log;
+    struct uva_check how;
+    struct crowd crowd = {.notes = 500};
+    pthread_t threads[4];
+
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    how.perturb_seed = 7;
+    crowd.witness = witness_new(&how);
+    for (int i = 0; i < 4; i++) {
+        uva__witness_acquire(crowd.witness);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, note_and_tell, &crowd), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(uva__witness_count(crowd.witness), 4 * 5);
+    ck_assert_int_eq(log.count, 4 * 5);
+    uva__witness_release(crowd.witness);
+    ck_assert_int_eq(log.freed, 1);
+}
+END_TEST
+
+/* ---- the catalogue ------------------------------------------------------ */
+
+START_TEST(every_clause_is_there_once_with_all_that_belongs_to_it)
+{
+    int count;
+    const struct uva__clause *clauses = uva__clauses(&count);
+
+    ck_assert_int_gt(count, 150);
+    for (int i = 0; i < count; i++) {
+        ck_assert_uint_eq(strlen(clauses[i].id), 5);
+        ck_assert_ptr_eq(uva__clause_find(clauses[i].id), &clauses[i]);
+        ck_assert_int_ge(clauses[i].party, UVA_PARTY_PRODUCER);
+        ck_assert_int_le(clauses[i].party, UVA_PARTY_EITHER);
+        ck_assert_int_ge(clauses[i].severity, UVA_SEVERITY_NOTE);
+        ck_assert_int_le(clauses[i].severity, UVA_SEVERITY_FATAL);
+        ck_assert_uint_gt(strlen(clauses[i].rule), 5);
+        if (i > 0 && strncmp(clauses[i].id, clauses[i - 1].id, 2) == 0)
+            ck_assert_int_gt(strcmp(clauses[i].id, clauses[i - 1].id), 0);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_clause_is_not_found)
+{
+    ck_assert_ptr_null(uva__clause_find("AP-99"));
+    ck_assert_ptr_null(uva__clause_find(""));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("witness");
+    TCase *tcase = tcase_create("witness");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, without_options_there_are_defaults);
+    tcase_add_test(tcase, options_are_kept_and_the_name_copied);
+    tcase_add_test(tcase, bad_options_are_refused_and_nothing_is_taken);
+    tcase_add_test(tcase, without_memory_nothing_is_taken);
+    tcase_add_test(tcase, the_last_count_frees_all_and_then_the_context);
+    tcase_add_test(tcase, one_that_is_undone_leaves_the_context_alone);
+    tcase_add_test(tcase, a_breach_is_told_as_the_catalogue_has_it);
+    tcase_add_test(tcase, only_errors_and_worse_are_counted);
+    tcase_add_test(tcase,
+                   without_a_function_each_breach_is_a_line_on_standard_error);
+    tcase_add_test(tcase, or_a_json_object);
+    tcase_add_test(tcase, every_severity_and_party_has_a_name);
+    tcase_add_test(tcase, whatever_bytes_there_are_it_is_json_and_utf8);
+    tcase_add_test(tcase, utf8_is_told_from_what_is_not);
+    tcase_add_test(tcase, the_last_calls_are_kept_the_newest_last);
+    tcase_add_test(tcase, a_call_under_way_is_left_out);
+    tcase_add_test(tcase, a_line_that_is_too_long_is_cut);
+    tcase_add_test(tcase, threads_are_told_apart_by_small_numbers);
+    tcase_add_test(tcase, threads_beyond_those_told_apart_share_a_number);
+    tcase_add_test(tcase, many_threads_may_note_and_tell_at_once);
+    tcase_add_test(tcase,
+                   every_clause_is_there_once_with_all_that_belongs_to_it);
+    tcase_add_test(tcase, what_is_no_clause_is_not_found);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
