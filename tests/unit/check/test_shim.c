@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays and schemas with shims: released as they should be, nothing is told
+ * and nothing is left; in any other way, exactly that is. */
+#include "check/shim.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/arrow_node.h"
+#include "check/ledger.h"
+#include "check/witness.h"
+#include "support/breach_log.h"
+#include "support/faulty_allocator.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+
+struct scene {
+    struct breach_log log;
+    struct faulty_allocator memory;
+    struct uva__witness *witness;
+    struct ArrowArray array;
+    struct ArrowSchema schema;
+};
+
+/* Two columns, the second with a dictionary: 4 nodes each. */
+static void make_array(struct ArrowArray *array)
+{
+    plain_array(array, 3, 1, 2);
+    plain_array(array->children[0], 3, 2, 0);
+    plain_array(array->children[1], 3, 2, 0);
+    plain_array(plain_array_dictionary(array->children[1]), 3, 2, 0);
+}
+
+static void make_schema(struct ArrowSchema *schema)
+{
+    plain_schema(schema, "+s", NULL, 2);
+    plain_schema(schema->children[0], "l", "a", 0);
+    plain_schema(schema->children[1], "c", "b", 0);
+    plain_schema(plain_schema_dictionary(schema->children[1]), "g", "", 0);
+}
+
+static void scene_open(struct scene *scene, bool deep)
+{
+    struct uva_check how;
+
+    memset(scene, 0, sizeof(*scene));
+    breach_log_init(&scene->log);
+    faulty_allocator_init(&scene->memory, 0);
+    how = breach_log_how(&scene->log);
+    how.allocator = faulty_allocator_table(&scene->memory);
+    how.deep = deep;
+    ck_assert_int_eq(uva__witness_new(&how, &scene->witness, NULL), 0);
+    make_array(&scene->array);
+    make_schema(&scene->schema);
+}
+
+static void scene_shim(struct scene *scene)
+{
+    ck_assert_int_eq(uva__shim_array(scene->witness, &scene->array, 5), 0);
+    ck_assert_int_eq(uva__shim_schema(scene->witness, &scene->schema, 6), 0);
+}
+
+static void open_with_shims(struct scene *scene, bool deep)
+{
+    scene_open(scene, deep);
+    scene_shim(scene);
+}
+
+static int64_t live(const struct scene *scene, enum uva__ledger_kind kind)
+{
+    return uva__ledger_live(uva__witness_ledger(scene->witness), kind);
+}
+
+static void release_array(struct ArrowArray *array)
+{
+    if (array->release != NULL)
+        array->release(array);
+}
+
+/* Releases what is left, and expects that nothing more is told. */
+static void scene_close(struct scene *scene)
+{
+    release_array(&scene->array);
+    uva_schema_release(&scene->schema);
+    breach_log_expect(&scene->log, "");
+    ck_assert_int_eq(live(scene, UVA__LEDGER_ARRAY), 0);
+    ck_assert_int_eq(live(scene, UVA__LEDGER_SCHEMA), 0);
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(scene->log.freed, 0);
+    uva__witness_release(scene->witness);
+    ck_assert_int_eq(scene->log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
+}
+
+/* ---- as it should be ---------------------------------------------------- */
+
+START_TEST(released_once_wherever_it_lies_nothing_is_told)
+{
+    for (int deep = 0; deep < 2; deep++) {
+        struct scene scene;
+        struct ArrowArray elsewhere;
+        open_with_shims(&scene, deep == 1);
+        ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), deep ? 4 : 1);
+        ck_assert_int_eq(live(&scene, UVA__LEDGER_SCHEMA), deep ? 4 : 1);
+        elsewhere = scene.array;
+        memset(&scene.array, 0xDD, sizeof(scene.array));
+        scene.array.release = NULL;
+        elsewhere.release(&elsewhere);
+        ck_assert(elsewhere.release == NULL);
+        ck_assert_int_eq(plain_live(), 4);
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(the_struct_is_as_it_was_when_its_own_release_runs)
+{
+    struct scene scene;
+    struct ArrowArray before;
+
+    scene_open(&scene, false);
+    before = scene.array;
+    scene_shim(&scene);
+    ck_assert(scene.array.release != before.release);
+    ck_assert(scene.array.private_data != before.private_data);
+    before.release = scene.array.release;
+    before.private_data = scene.array.private_data;
+    ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
+    scene_close(&scene); /* plain_tree's release needs its private_data */
+}
+END_TEST
+
+START_TEST(the_witness_lasts_until_the_last_is_released)
+{
+    struct scene scene;
+
+    open_with_shims(&scene, true);
+    uva__witness_release(scene.witness);
+    release_array(&scene.array);
+    ck_assert_int_eq(scene.log.freed, 0);
+    uva_schema_release(&scene.schema);
+    ck_assert_int_eq(scene.log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+    breach_log_expect(&scene.log, "");
+}
+END_TEST
+
+START_TEST(the_release_is_in_the_transcript)
+{
+    struct scene scene;
+
+    open_with_shims(&scene, false);
+    release_array(&scene.array);
+    uva_schema_release(&scene.schema);
+    uva__witness_breach(scene.witness, "AB-01", 0, "x");
+    ck_assert_str_eq(scene.log.entries[0].transcript,
+                     "thread 1: release of array 5\n"
+                     "thread 1: release of schema 6");
+    breach_log_expect(&scene.log, "AB-01");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(lc10_a_child_moved_out_outlives_its_parent)
+{
+    struct scene scene;
+    struct ArrowArray child;
+    struct ArrowSchema field;
+
+    open_with_shims(&scene, true);
+    child = *scene.array.children[1];
+    scene.array.children[1]->release = NULL;
+    field = *scene.schema.children[1];
+    scene.schema.children[1]->release = NULL;
+    release_array(&scene.array);
+    uva_schema_release(&scene.schema);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 2);
+    child.release(&child);
+    field.release(&field);
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- the consumer's faults ---------------------------------------------- */
+
+START_TEST(lc02_a_second_release_by_a_copy_is_told_and_does_nothing)
+{
+    for (int deep = 0; deep < 2; deep++) {
+        struct scene scene;
+        struct ArrowArray copy;
+        struct ArrowSchema other;
+        open_with_shims(&scene, deep == 1);
+        copy = scene.array;
+        other = scene.schema;
+        release_array(&scene.array);
+        uva_schema_release(&scene.schema);
+        copy.release(&copy);
+        ck_assert(copy.release == NULL);
+        ck_assert_str_eq(scene.log.entries[0].message,
+                         "array 5 is released a second time");
+        breach_log_expect_one(&scene.log, "LC-02", UVA_PARTY_CONSUMER,
+                              UVA_SEVERITY_FATAL);
+        other.release(&other);
+        ck_assert_str_eq(scene.log.entries[0].message,
+                         "schema 6 is released a second time");
+        breach_log_expect(&scene.log, "LC-02");
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(lc02_a_copy_of_long_ago_is_still_known)
+{
+    struct scene scene;
+    struct ArrowArray copy, array;
+
+    open_with_shims(&scene, false);
+    copy = scene.array;
+    release_array(&scene.array);
+    for (int i = 0; i < 3000; i++) {
+        plain_array(&array, 0, 1, 0);
+        ck_assert_int_eq(uva__shim_array(scene.witness, &array, i), 0);
+        if (i % 50 == 0) {
+            struct ArrowArray stale = copy;
+            stale.release(&stale);
+            breach_log_expect(&scene.log, "LC-02");
+        }
+        array.release(&array);
+    }
+    ck_assert_int_lt(faulty_allocator_live(&scene.memory), 100);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(da13_release_is_called_with_the_struct_that_holds_it)
+{
+    struct scene scene;
+    struct ArrowArray moved;
+    struct ArrowSchema other;
+
+    open_with_shims(&scene, false);
+    moved = scene.array;
+    moved.release = NULL;
+    scene.array.release(&moved);
+    ck_assert_int_eq(plain_live(), 8);
+    breach_log_expect_one(&scene.log, "DA-13", UVA_PARTY_CONSUMER,
+                          UVA_SEVERITY_FATAL);
+    other = scene.schema;
+    other.release = NULL;
+    scene.schema.release(&other);
+    breach_log_expect(&scene.log, "DA-13");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(what_leads_nowhere_is_let_be)
+{
+    struct scene scene;
+    static char nothing[4096] __attribute__((aligned(256)));
+    void *const wrong[] = {NULL, nothing + 128, nothing + 64 + 63};
+
+    open_with_shims(&scene, false);
+    for (int i = 0; i < 3; i++) {
+        struct ArrowArray odd = scene.array;
+        odd.private_data = wrong[i];
+        odd.release(&odd);
+    }
+    ck_assert_int_eq(plain_live(), 8);
+    scene_close(&scene);
+}
+END_TEST
+
+/* Changes one thing, or back. */
+static void alter(struct scene *scene, int what, bool back)
+{
+    static void *before;
+    struct ArrowArray *array = &scene->array;
+
+    if (!back)
+        before = what == 0   ? (void *)(uintptr_t)array->buffers[0]
+                 : what == 1 ? (void *)array->buffers
+                 : what == 2 ? (void *)array->children[0]
+                             : (void *)(uintptr_t)scene->schema.name;
+    if (what == 0)
+        array->buffers[0] = back ? before : scene;
+    else if (what == 1)
+        array->buffers = back ? before : (const void **)&array->children;
+    else if (what == 2)
+        array->children[0] = back ? before : NULL;
+    else
+        scene->schema.name = back ? before : "another";
+}
+
+static int altered; /* what */
+static struct scene *altering;
+static void (*altered_release)(struct ArrowArray *);
+static void (*altered_schema)(struct ArrowSchema *);
+
+/* Puts back what was altered, so that the release can run. */
+static void mend_array(struct ArrowArray *array)
+{
+    ck_assert_ptr_eq(array, &altering->array);
+    if (altered < 3)
+        alter(altering, altered, true);
+    altered_release(array);
+}
+
+static void mend_schema(struct ArrowSchema *schema)
+{
+    if (altered == 3)
+        alter(altering, altered, true);
+    altered_schema(schema);
+}
+
+START_TEST(lc11_what_the_producer_owns_is_not_altered)
+{
+    for (altered = 0; altered < 4; altered++) {
+        struct scene scene;
+        scene_open(&scene, false);
+        altering = &scene;
+        altered_release = scene.array.release;
+        altered_schema = scene.schema.release;
+        scene.array.release = mend_array;
+        scene.schema.release = mend_schema;
+        scene_shim(&scene);
+        alter(&scene, altered, false);
+        if (altered < 3)
+            release_array(&scene.array);
+        else
+            uva_schema_release(&scene.schema);
+        breach_log_expect_one(&scene.log, "LC-11", UVA_PARTY_CONSUMER,
+                              UVA_SEVERITY_ERROR);
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(lc03_a_child_is_released_by_its_parent)
+{
+    struct scene scene;
+    struct ArrowArray *child;
+    struct ArrowSchema *field;
+
+    open_with_shims(&scene, true);
+    child = scene.array.children[1];
+    child->release(child);
+    breach_log_expect_one(&scene.log, "LC-03", UVA_PARTY_CONSUMER,
+                          UVA_SEVERITY_ERROR);
+    field = scene.schema.children[1]->dictionary;
+    field->release(field);
+    breach_log_expect(&scene.log, "LC-03");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(lc10_a_child_moved_out_is_not_released_before_its_parent)
+{
+    struct scene scene;
+    struct ArrowArray child;
+
+    open_with_shims(&scene, true);
+    child = *scene.array.children[0];
+    scene.array.children[0]->release = NULL;
+    child.release(&child);
+    breach_log_expect_one(&scene.log, "LC-10", UVA_PARTY_CONSUMER,
+                          UVA_SEVERITY_ERROR);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(lc02_what_was_never_released_is_told_when_all_is_over)
+{
+    struct scene scene;
+    struct uva__ledger *ledger;
+
+    open_with_shims(&scene, true);
+    ledger = uva__witness_ledger(scene.witness);
+    ck_assert_int_eq(uva__ledger_settle(ledger), 8);
+    ck_assert_str_eq(scene.log.entries[0].message,
+                     "array 5 was never released");
+    ck_assert_str_eq(scene.log.entries[1].message,
+                     "schema 6 was never released");
+    ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
+    breach_log_expect(&scene.log, "LC-02 LC-02");
+    release_array(&scene.array);
+    uva_schema_release(&scene.schema);
+    ck_assert_int_eq(uva__ledger_settle(ledger), 0);
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- the producer's faults ---------------------------------------------- */
+
+static void (*real_release)(struct ArrowArray *);
+static void (*real_schema_release)(struct ArrowSchema *);
+
+/* Releases, and does not mark. */
+static void unmarked_array(struct ArrowArray *array)
+{
+    real_release(array);
+    array->release = unmarked_array;
+}
+
+static void unmarked_schema(struct ArrowSchema *schema)
+{
+    real_schema_release(schema);
+    schema->release = unmarked_schema;
+}
+
+START_TEST(lc07_release_marks_what_it_released)
+{
+    struct scene scene;
+
+    scene_open(&scene, false);
+    real_release = scene.array.release;
+    scene.array.release = unmarked_array;
+    real_schema_release = scene.schema.release;
+    scene.schema.release = unmarked_schema;
+    scene_shim(&scene);
+    release_array(&scene.array);
+    ck_assert(scene.array.release == NULL);
+    breach_log_expect_one(&scene.log, "LC-07", UVA_PARTY_PRODUCER,
+                          UVA_SEVERITY_ERROR);
+    uva_schema_release(&scene.schema);
+    breach_log_expect(&scene.log, "LC-07");
+    scene_close(&scene);
+}
+END_TEST
+
+static struct ArrowArray *forgotten; /* a child of an array that is gone */
+
+/* Leaves a child and what is below it to whoever finds it. */
+static void forgetful(struct ArrowArray *array)
+{
+    forgotten = array->children[1];
+    array->children[1] = calloc(1, sizeof(*array));
+    real_release(array);
+}
+
+START_TEST(lc05_release_releases_the_children_that_are_live)
+{
+    struct scene scene;
+    struct ArrowArray child, dictionary, late;
+
+    scene_open(&scene, true);
+    child = *scene.array.children[1];
+    dictionary = *child.dictionary;
+    real_release = scene.array.release;
+    scene.array.release = forgetful;
+    scene_shim(&scene);
+    release_array(&scene.array);
+    ck_assert_str_eq(scene.log.entries[0].message,
+                     "the release of array 5 left 2 live below it");
+    breach_log_expect_one(&scene.log, "LC-05", UVA_PARTY_PRODUCER,
+                          UVA_SEVERITY_ERROR);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 0);
+    late = *forgotten;
+    late.release(&late);
+    breach_log_expect(&scene.log, "LC-02");
+    *child.dictionary = dictionary;
+    child.release(&child);
+    free(forgotten);
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- failed calls ------------------------------------------------------- */
+
+static void no_release(struct ArrowArray *array)
+{
+    (void)array;
+    ck_abort_msg("called");
+}
+
+static void no_schema_release(struct ArrowSchema *schema)
+{
+    (void)schema;
+    ck_abort_msg("called");
+}
+
+START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
+{
+    struct scene scene;
+    struct ArrowArray array = {.release = no_release};
+    struct ArrowSchema schema = {.release = no_schema_release};
+
+    open_with_shims(&scene, false);
+    uva__shim_trap_array(scene.witness, &array, "AT-22");
+    array.release(&array);
+    ck_assert(array.release == NULL);
+    breach_log_expect_one(&scene.log, "AT-22", UVA_PARTY_CONSUMER,
+                          UVA_SEVERITY_FATAL);
+    uva__shim_trap_schema(scene.witness, &schema, "DS-19");
+    schema.release(&schema);
+    breach_log_expect(&scene.log, "DS-19");
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
+    ck_assert_int_eq(uva__ledger_settle(uva__witness_ledger(scene.witness)), 2);
+    breach_log_expect(&scene.log, "LC-02 LC-02");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(no_trap_lies_where_nobody_would_step)
+{
+    struct scene scene;
+    struct ArrowArray array = {.release = NULL}, before;
+
+    open_with_shims(&scene, false);
+    uva__shim_trap_array(scene.witness, &array, "AT-22");
+    ck_assert(array.release == NULL);
+    before = scene.array; /* a live one of earlier */
+    uva__shim_trap_array(scene.witness, &scene.array, "AT-22");
+    ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
+    scene.memory.fail_at = scene.memory.asked + 1;
+    for (int i = 0; i < 16; i++) /* the last without memory */
+        uva__shim_trap_array(scene.witness,
+                             &(struct ArrowArray){.release = no_release},
+                             "AT-22");
+    ck_assert(faulty_allocator_has_failed(&scene.memory));
+    scene_close(&scene);
+}
+END_TEST
+
+/* ---- odd trees ---------------------------------------------------------- */
+
+START_TEST(trees_that_are_none_are_shimmed_as_far_as_they_go)
+{
+    struct scene scene;
+    struct ArrowArray **children, *child;
+
+    scene_open(&scene, true);
+    children = scene.array.children;
+    child = children[0];
+    child->release(child); /* one that is gone */
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 3);
+    release_array(&scene.array);
+    make_array(&scene.array); /* one that was never there */
+    children = scene.array.children;
+    child = children[0];
+    children[0] = NULL;
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 3);
+    release_array(&scene.array);
+    child->release(child);
+    free(child);
+    make_array(&scene.array); /* and none can be there */
+    children = scene.array.children;
+    scene.array.children = NULL;
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
+    scene.array.children = children;
+    release_array(&scene.array);
+    breach_log_expect(&scene.log, "LC-11");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_circle_is_entered_once)
+{
+    struct scene scene;
+    struct ArrowArray *circle;
+
+    scene_open(&scene, true);
+    circle = scene.array.children[0];
+    circle->n_children = 1;
+    circle->children = scene.array.children; /* its own parent's */
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 4);
+    circle->n_children = 0;
+    circle->children = NULL;
+    release_array(&scene.array);
+    breach_log_expect(&scene.log, "LC-11");
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(trees_are_followed_to_a_depth)
+{
+    struct scene scene;
+    struct ArrowArray *array;
+
+    scene_open(&scene, true);
+    release_array(&scene.array);
+    array = &scene.array;
+    for (int i = 0; i < 100; i++) {
+        plain_array(array, 0, 1, 1);
+        array = array->children[0];
+    }
+    plain_array(array, 0, 1, 0);
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 65);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(a_digest_stands_no_impossible_struct)
+{
+    struct ArrowArray array = {.n_buffers = INT64_MAX, .buffers = NULL};
+    struct ArrowSchema schema = {.n_children = -1};
+    const void *none[1] = {NULL};
+    static const int32_t MINUS[] = {-1};
+    const uint64_t digest = UVA__ARROW_NODE_SCHEMA.digest(&schema);
+
+    (void)UVA__ARROW_NODE_ARRAY.digest(&array);
+    array.buffers = none;
+    (void)UVA__ARROW_NODE_ARRAY.digest(&array);
+    schema.metadata = (const char *)MINUS;
+    ck_assert(UVA__ARROW_NODE_SCHEMA.digest(&schema) != digest);
+}
+END_TEST
+
+/* ---- memory and threads ------------------------------------------------- */
+
+START_TEST(without_memory_an_array_stays_as_it_is_and_children_unchecked)
+{
+    for (long fail_at = 1;; fail_at++) {
+        struct scene scene;
+        struct ArrowArray before;
+        struct ArrowSchema schema;
+        bool failed;
+        int code;
+        scene_open(&scene, true);
+        before = scene.array;
+        schema = scene.schema;
+        scene.memory.fail_at = scene.memory.asked + fail_at;
+        code = uva__shim_array(scene.witness, &scene.array, 0);
+        if (code != 0) {
+            ck_assert_int_eq(code, ENOMEM);
+            ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
+        }
+        scene.memory.fail_at = scene.memory.asked + fail_at;
+        code = uva__shim_schema(scene.witness, &scene.schema, 0);
+        failed = code != 0;
+        if (failed)
+            ck_assert_int_eq(memcmp(&schema, &scene.schema, sizeof(schema)), 0);
+        scene_close(&scene);
+        if (!failed)
+            break;
+    }
+}
+END_TEST
+
+START_TEST(without_memory_for_children_they_go_unchecked)
+{
+    struct scene scene;
+    struct ArrowArray arrays[14];
+
+    scene_open(&scene, true);
+    for (int i = 0; i < 14; i++) { /* of 16 entries */
+        plain_array(&arrays[i], 0, 1, 0);
+        ck_assert_int_eq(uva__shim_array(scene.witness, &arrays[i], i), 0);
+    }
+    scene.memory.fail_at = scene.memory.asked + 1;
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 14), 0);
+    ck_assert(faulty_allocator_has_failed(&scene.memory));
+    for (int i = 0; i < 14; i++)
+        release_array(&arrays[i]);
+    release_array(&scene.array);
+    scene_close(&scene);
+}
+END_TEST
+
+enum { THREADS = 4, ROUNDS = 300 };
+
+static void *shim_and_release(void *ctx)
+{
+    struct scene *scene = ctx;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct ArrowArray array, child;
+        make_array(&array);
+        ck_assert_int_eq(uva__shim_array(scene->witness, &array, i), 0);
+        child = *array.children[i % 2];
+        array.children[i % 2]->release = NULL;
+        array.release(&array);
+        child.release(&child);
+    }
+    return NULL;
+}
+
+START_TEST(many_threads_may_shim_and_release_at_once)
+{
+    struct scene scene;
+    pthread_t threads[THREADS];
+
+    open_with_shims(&scene, true);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, shim_and_release, &scene), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    scene_close(&scene);
+}
+END_TEST
+
+static void *release_child(void *ctx)
+{
+    release_array(ctx);
+    return NULL;
+}
+
+START_TEST(a_child_moved_out_goes_on_any_thread_while_its_parent_does)
+{
+    for (int i = 0; i < 100; i++) {
+        struct scene scene;
+        struct ArrowArray child;
+        pthread_t thread;
+        open_with_shims(&scene, true);
+        child = *scene.array.children[1];
+        scene.array.children[1]->release = NULL;
+        release_array(&scene.array);
+        ck_assert_int_eq(pthread_create(&thread, NULL, release_child, &child),
+                         0);
+        uva_schema_release(&scene.schema);
+        pthread_join(thread, NULL);
+        scene_close(&scene);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shim");
+    TCase *tcase = tcase_create("shims");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, released_once_wherever_it_lies_nothing_is_told);
+    tcase_add_test(tcase, the_struct_is_as_it_was_when_its_own_release_runs);
+    tcase_add_test(tcase, the_witness_lasts_until_the_last_is_released);
+    tcase_add_test(tcase, the_release_is_in_the_transcript);
+    tcase_add_test(tcase, lc10_a_child_moved_out_outlives_its_parent);
+    tcase_add_test(tcase,
+                   lc02_a_second_release_by_a_copy_is_told_and_does_nothing);
+    tcase_add_test(tcase, lc02_a_copy_of_long_ago_is_still_known);
+    tcase_add_test(tcase, da13_release_is_called_with_the_struct_that_holds_it);
+    tcase_add_test(tcase, what_leads_nowhere_is_let_be);
+    tcase_add_test(tcase, lc11_what_the_producer_owns_is_not_altered);
+    tcase_add_test(tcase, lc03_a_child_is_released_by_its_parent);
+    tcase_add_test(tcase,
+                   lc10_a_child_moved_out_is_not_released_before_its_parent);
+    tcase_add_test(tcase,
+                   lc02_what_was_never_released_is_told_when_all_is_over);
+    tcase_add_test(tcase, lc07_release_marks_what_it_released);
+    tcase_add_test(tcase, lc05_release_releases_the_children_that_are_live);
+    tcase_add_test(tcase, what_a_failed_call_left_behind_is_not_to_be_released);
+    tcase_add_test(tcase, no_trap_lies_where_nobody_would_step);
+    tcase_add_test(tcase, trees_that_are_none_are_shimmed_as_far_as_they_go);
+    tcase_add_test(tcase, a_circle_is_entered_once);
+    tcase_add_test(tcase, trees_are_followed_to_a_depth);
+    tcase_add_test(tcase, a_digest_stands_no_impossible_struct);
+    tcase_add_test(
+        tcase, without_memory_an_array_stays_as_it_is_and_children_unchecked);
+    tcase_add_test(tcase, without_memory_for_children_they_go_unchecked);
+    tcase_add_test(tcase, many_threads_may_shim_and_release_at_once);
+    tcase_add_test(tcase,
+                   a_child_moved_out_goes_on_any_thread_while_its_parent_does);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
