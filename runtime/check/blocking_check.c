@@ -182,8 +182,8 @@ static int blocking_fail(struct blocking *proxy, const char *call, int code,
         uva__witness_breach(proxy->witness, "DS-07", 0, "%s returned %d", call,
                             code);
     if (left)
-        uva__witness_breach_as(proxy->witness, "DS-19", UVA_SEVERITY_ERROR,
-                               "%s returned %d and gave something", call, code);
+        uva__witness_breach(proxy->witness, "DS-19", UVA_PARTY_PRODUCER,
+                            "%s returned %d and gave something", call, code);
     return code;
 }
 

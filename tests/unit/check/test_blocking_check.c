@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A blocking stream behind a check. What both sides do right passes unchanged
+ * and without a word; what one does wrong is told by that rule's id alone, and
+ * goes no further than it would have. */
+#include "check/blocking_check.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/plain_tree.h"
+#include "support/spoiled_stream.h"
+#include "uvarrow/arrow.h"
+
+/* ---- as it should be ---------------------------------------------------- */
+
+START_TEST(a_stream_that_is_read_to_its_end_gives_no_report)
+{
+    struct spoiled_stream scene;
+
+    spoiled_stream_open(&scene, 3);
+    ck_assert_int_eq(scene.stream.device_type, ARROW_DEVICE_CPU);
+    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), ENODATA);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), ENODATA);
+    ck_assert_int_eq(scene.calls, 7);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(deep_and_perturbed_it_gives_no_report_either)
+{
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        struct spoiled_stream scene;
+        struct uva_check how;
+        spoiled_stream_init(&scene, 3);
+        how = spoiled_stream_how(&scene);
+        how.deep = true;
+        how.perturb_seed = seed;
+        ck_assert_int_eq(uva__witness_new(&how, &scene.witness, NULL), 0);
+        ck_assert_int_eq(
+            uva__blocking_check(scene.witness, &scene.stream, NULL), 0);
+        ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
+        while (spoiled_stream_get_next(&scene) == 0)
+            continue;
+        spoiled_stream_close(&scene);
+    }
+}
+END_TEST
+
+START_TEST(ds13_what_was_given_outlives_the_stream)
+{
+    struct spoiled_stream scene;
+    struct ArrowSchema schema;
+    struct ArrowDeviceArray chunk;
+    struct uva_check how;
+
+    spoiled_stream_init(&scene, 1);
+    how = spoiled_stream_how(&scene);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), 0);
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+    scene.stream.release(&scene.stream);
+    ck_assert_str_eq(schema.children[0]->format, "l");
+    ck_assert_int_eq(*(const int64_t *)chunk.array.children[0]->buffers[1], 0);
+    ck_assert_int_eq(scene.log.freed, 0);
+    uva_schema_release(&schema);
+    uva_array_release(&chunk);
+    ck_assert_int_eq(scene.log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+    breach_log_expect(&scene.log, "");
+}
+END_TEST
+
+START_TEST(ds18_it_may_be_moved_between_calls)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArrayStream elsewhere;
+    struct ArrowDeviceArray chunk;
+
+    spoiled_stream_open(&scene, 2);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    elsewhere = scene.stream;
+    memset(&scene.stream, 0xDD, sizeof(scene.stream));
+    scene.stream.release = NULL;
+    ck_assert_int_eq(elsewhere.get_next(&elsewhere, &chunk), 0);
+    uva_array_release(&chunk);
+    elsewhere.release(&elsewhere);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(without_options_all_is_checked)
+{
+    struct spoiled_stream scene;
+
+    spoiled_stream_init(&scene, 1);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, NULL, NULL), 0);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    scene.stream.release(&scene.stream);
+    ck_assert_int_eq(scene.releases, 1);
+}
+END_TEST
+
+START_TEST(a_failure_passes_with_its_code_and_text)
+{
+    struct spoiled_stream scene;
+
+    spoiled_stream_open(&scene, 1);
+    scene.code = EIO;
+    scene.text = "the disk \xC3\xA4";
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+    ck_assert_str_eq(spoiled_stream_get_last_error(&scene), scene.text);
+    ck_assert_str_eq(spoiled_stream_get_last_error(&scene), scene.text);
+    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EIO);
+    scene.text = NULL;
+    ck_assert_ptr_null(spoiled_stream_get_last_error(&scene));
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds12_the_text_is_spoiled_by_the_next_call)
+{
+    struct spoiled_stream scene;
+    const char *text;
+
+    spoiled_stream_open(&scene, 1);
+    scene.code = EIO;
+    scene.text = "abc";
+    for (int i = 0; i < 30; i++) {
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+        text = spoiled_stream_get_last_error(&scene);
+        ck_assert_ptr_ne(text, scene.text);
+        ck_assert_str_eq(text, "abc");
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+        ck_assert_str_eq(text, "\xDD\xDD\xDD");
+    }
+    text = spoiled_stream_get_last_error(&scene);
+    scene.stream.release(&scene.stream);
+    ck_assert_str_eq(text, "\xDD\xDD\xDD"); /* not yet freed */
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(da09_all_bytes_of_a_chunk_pass)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk, before;
+
+    spoiled_stream_open(&scene, 1);
+    memset(&chunk, 0x77, sizeof(chunk));
+    chunk.array.release = NULL;
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+    spoiled_stream_chunk(&before);
+    ck_assert_int_eq(chunk.array.length, before.array.length);
+    ck_assert_int_eq(chunk.device_id, -1);
+    ck_assert_ptr_null(chunk.sync_event);
+    ck_assert_int_eq(
+        memcmp(chunk.reserved, before.reserved, sizeof(before.reserved)), 0);
+    uva_array_release(&chunk);
+    uva_array_release(&before);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds09_of_the_end_only_its_release_is_to_be_read)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray end;
+    unsigned char poison[sizeof(end.sync_event)];
+
+    memset(poison, 0xDD, sizeof(poison));
+    spoiled_stream_open(&scene, 0);
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &end), 0);
+    ck_assert(end.array.release == NULL);
+    ck_assert_int_eq(memcmp(&end.sync_event, poison, sizeof(poison)), 0);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+/* ---- the consumer's faults ---------------------------------------------- */
+
+static void expect_consumer(struct spoiled_stream *scene, const char *clause)
+{
+    breach_log_expect_one(&scene->log, clause, UVA_PARTY_CONSUMER,
+                          strcmp(clause, "DS-10") == 0 ? UVA_SEVERITY_ERROR
+                                                       : UVA_SEVERITY_FATAL);
+}
+
+START_TEST(ds06_nothing_is_called_on_a_released_stream)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArrayStream copy;
+
+    spoiled_stream_open(&scene, 1);
+    copy = scene.stream;
+    scene.stream.release(&scene.stream);
+    for (int i = 0; i < 2; i++) { /* by the struct, and by a copy */
+        const int calls = scene.calls;
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), EINVAL);
+        expect_consumer(&scene, "DS-06");
+        ck_assert_int_eq(spoiled_stream_get_schema(&scene), EINVAL);
+        expect_consumer(&scene, "DS-06");
+        ck_assert_ptr_null(spoiled_stream_get_last_error(&scene));
+        expect_consumer(&scene, "DS-06");
+        ck_assert_int_eq(scene.calls, calls);
+        scene.stream = copy;
+    }
+    scene.stream.release = NULL;
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds06_nor_by_a_struct_it_was_moved_from)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArrayStream moved;
+
+    spoiled_stream_open(&scene, 1);
+    moved = scene.stream;
+    scene.stream.release = NULL;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), EINVAL);
+    expect_consumer(&scene, "DS-06");
+    moved.release(&scene.stream);
+    expect_consumer(&scene, "DS-14");
+    ck_assert_int_eq(scene.releases, 0);
+    scene.stream = moved;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds14_it_is_released_once)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArrayStream copy;
+
+    spoiled_stream_open(&scene, 1);
+    copy = scene.stream;
+    scene.stream.release(&scene.stream);
+    copy.release(&copy);
+    ck_assert(copy.release == NULL);
+    expect_consumer(&scene, "DS-14");
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds10_a_text_is_asked_for_only_after_a_failure)
+{
+    struct spoiled_stream scene;
+
+    spoiled_stream_open(&scene, 1);
+    scene.text = "old";
+    ck_assert_str_eq(spoiled_stream_get_last_error(&scene), "old");
+    expect_consumer(&scene, "DS-10");
+    scene.code = EIO;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+    scene.code = 0;
+    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
+    spoiled_stream_get_last_error(&scene);
+    expect_consumer(&scene, "DS-10");
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+static void call_all(struct spoiled_stream *scene)
+{
+    const int calls = scene->calls;
+
+    ck_assert_int_eq(spoiled_stream_get_next(scene), EINVAL);
+    ck_assert_int_eq(spoiled_stream_get_schema(scene), EINVAL);
+    ck_assert_ptr_null(spoiled_stream_get_last_error(scene));
+    ck_assert_int_eq(scene->calls, calls);
+}
+
+static void *call_elsewhere(void *ctx)
+{
+    call_all(ctx);
+    return NULL;
+}
+
+static void call_all_elsewhere(struct spoiled_stream *scene)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, call_elsewhere, scene), 0);
+    pthread_join(thread, NULL);
+}
+
+START_TEST(ds16_one_call_at_a_time_is_let_through)
+{
+    for (int i = 0; i < 2; i++) {
+        struct spoiled_stream scene;
+        spoiled_stream_open(&scene, 2);
+        scene.inside = i == 0 ? call_all : call_all_elsewhere;
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+        ck_assert_int_eq(scene.log.entries[0].party, UVA_PARTY_CONSUMER);
+        ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_FATAL);
+        breach_log_expect(&scene.log, "DS-16 DS-16 DS-16");
+        ck_assert_int_eq(spoiled_stream_get_next(&scene),
+                         0); /* and the next is */
+        spoiled_stream_close(&scene);
+    }
+}
+END_TEST
+
+static void release_inside(struct spoiled_stream *scene)
+{
+    scene->stream.release(&scene->stream);
+    ck_assert(scene->stream.release == NULL);
+    ck_assert_int_eq(scene->releases, 0);
+}
+
+START_TEST(ds16_a_release_that_overlaps_waits_for_the_call)
+{
+    struct spoiled_stream scene;
+
+    spoiled_stream_open(&scene, 2);
+    scene.inside = release_inside;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    ck_assert_int_eq(scene.releases, 1);
+    expect_consumer(&scene, "DS-16");
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds17_private_data_is_left_alone)
+{
+    struct spoiled_stream scene;
+    void *data;
+
+    spoiled_stream_open(&scene, 2);
+    data = scene.stream.private_data;
+    scene.stream.private_data = (char *)data + 1;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    expect_consumer(&scene, "DS-17");
+    scene.stream.private_data = (char *)data - 1;
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    expect_consumer(&scene, "DS-17");
+    scene.stream.private_data = data;
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(ds17_what_leads_nowhere_is_refused)
+{
+    static char nothing[128] __attribute__((aligned(64)));
+    void *const wrong[] = {NULL, nothing + 40};
+    struct spoiled_stream scene;
+    void *data;
+
+    spoiled_stream_open(&scene, 1);
+    data = scene.stream.private_data;
+    for (int i = 0; i < 2; i++) {
+        scene.stream.private_data = wrong[i];
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), EINVAL);
+        ck_assert_int_eq(spoiled_stream_get_schema(&scene), EINVAL);
+        ck_assert_ptr_null(spoiled_stream_get_last_error(&scene));
+        scene.stream.release(&scene.stream);
+    }
+    ck_assert_int_eq(scene.calls, 0);
+    scene.stream.private_data = data;
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+static void no_release(struct ArrowArray *array)
+{
+    (void)array;
+    ck_abort_msg("called");
+}
+
+static void no_schema_release(struct ArrowSchema *schema)
+{
+    (void)schema;
+    ck_abort_msg("called");
+}
+
+START_TEST(ds19_after_a_failure_there_is_nothing_to_release)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk = {.array.release = no_release};
+    struct ArrowSchema schema = {.release = no_schema_release};
+
+    spoiled_stream_open(&scene, 1);
+    scene.code = EIO;
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), EIO);
+    uva_array_release(&chunk);
+    expect_consumer(&scene, "DS-19");
+    ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), EIO);
+    uva_schema_release(&schema);
+    expect_consumer(&scene, "DS-19");
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+START_TEST(lc02_a_chunk_is_released_once)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk, copy;
+
+    spoiled_stream_open(&scene, 1);
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+    copy = chunk;
+    uva_array_release(&chunk);
+    uva_array_release(&copy);
+    expect_consumer(&scene, "LC-02");
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
+/* ---- bad input ---------------------------------------------------------- */
+
+START_TEST(what_is_no_stream_is_refused_without_a_word)
+{
+    struct spoiled_stream scene;
+    struct uva_check how;
+    void (*release)(struct ArrowDeviceArrayStream * self);
+
+    spoiled_stream_init(&scene, 1);
+    how = spoiled_stream_how(&scene);
+    ck_assert_int_eq(uva_check_blocking(NULL, &how, NULL), EINVAL);
+    release = scene.stream.release;
+    scene.stream.release = NULL;
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), EINVAL);
+    how.reserved[0] = &scene;
+    scene.stream.release = release;
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), EINVAL);
+    breach_log_expect(&scene.log, "");
+    ck_assert_int_eq(scene.log.freed, 0);
+    ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+}
+END_TEST
+
+START_TEST(wherever_memory_ends_the_stream_goes_on_or_is_as_it_was)
+{
+    for (long fail_at = 1;; fail_at++) {
+        struct spoiled_stream scene;
+        struct uva_check how;
+        struct ArrowDeviceArrayStream before;
+        int code;
+        spoiled_stream_init(&scene, 2);
+        how = spoiled_stream_how(&scene);
+        scene.memory.fail_at = fail_at;
+        before = scene.stream;
+        code = uva_check_blocking(&scene.stream, &how, NULL);
+        if (code != 0) {
+            ck_assert_int_eq(code, ENOMEM);
+            ck_assert_int_eq(memcmp(&before, &scene.stream, sizeof(before)), 0);
+            ck_assert_int_eq(scene.log.freed, 0);
+        }
+        ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+        scene.code = EIO;
+        scene.text = "no";
+        ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+        ck_assert_str_eq(spoiled_stream_get_last_error(&scene), "no");
+        scene.stream.release(&scene.stream);
+        ck_assert_int_eq(scene.releases, 1);
+        ck_assert_int_eq(plain_live(), 0);
+        ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+        breach_log_expect(&scene.log, "");
+        ck_assert_int_eq(scene.log.freed, code == 0 ? 1 : 0);
+        if (!faulty_allocator_has_failed(&scene.memory))
+            break;
+    }
+}
+END_TEST
+
+static TCase *consumers(void)
+{
+    TCase *tcase = tcase_create("consumer");
+
+    tcase_add_test(tcase, ds06_nothing_is_called_on_a_released_stream);
+    tcase_add_test(tcase, ds06_nor_by_a_struct_it_was_moved_from);
+    tcase_add_test(tcase, ds14_it_is_released_once);
+    tcase_add_test(tcase, ds10_a_text_is_asked_for_only_after_a_failure);
+    tcase_add_test(tcase, ds16_one_call_at_a_time_is_let_through);
+    tcase_add_test(tcase, ds16_a_release_that_overlaps_waits_for_the_call);
+    tcase_add_test(tcase, ds17_private_data_is_left_alone);
+    tcase_add_test(tcase, ds17_what_leads_nowhere_is_refused);
+    tcase_add_test(tcase, ds19_after_a_failure_there_is_nothing_to_release);
+    tcase_add_test(tcase, lc02_a_chunk_is_released_once);
+    return tcase;
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("blocking_check");
+    TCase *tcase = tcase_create("both");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, a_stream_that_is_read_to_its_end_gives_no_report);
+    tcase_add_test(tcase, deep_and_perturbed_it_gives_no_report_either);
+    tcase_add_test(tcase, ds13_what_was_given_outlives_the_stream);
+    tcase_add_test(tcase, ds18_it_may_be_moved_between_calls);
+    tcase_add_test(tcase, without_options_all_is_checked);
+    tcase_add_test(tcase, a_failure_passes_with_its_code_and_text);
+    tcase_add_test(tcase, ds12_the_text_is_spoiled_by_the_next_call);
+    tcase_add_test(tcase, da09_all_bytes_of_a_chunk_pass);
+    tcase_add_test(tcase, ds09_of_the_end_only_its_release_is_to_be_read);
+    tcase_add_test(tcase, what_is_no_stream_is_refused_without_a_word);
+    tcase_add_test(tcase,
+                   wherever_memory_ends_the_stream_goes_on_or_is_as_it_was);
+    suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, consumers());
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
