@@ -241,7 +241,7 @@ void uva__ledger_find_due(
 }
 
 /* Leaves the parent without children; gives those that nobody released, linked
- * as siblings. */
+ * as siblings. The claim fails only where another thread releases one now. */
 static struct uva__ledger_entry *
 ledger_take_due_locked(struct uva__ledger_entry *parent)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
@@ -560,6 +561,31 @@ START_TEST(da25_a_tree_that_leads_in_a_circle_is_told_once)
 }
 END_TEST
 
+START_TEST(da25_a_tree_that_is_too_large_is_told_once)
+{
+    enum { MANY = UVA__STRUCTS_MAX_NODES };
+    struct scene scene;
+    struct ArrowArray **children, **crowd = malloc(MANY * sizeof(*crowd));
+
+    ck_assert_ptr_nonnull(crowd);
+    scene_open(&scene);
+    uva_schema_release(&scene.schema);
+    children = scene.batch.array.children;
+    for (int i = 0; i < MANY; i++)
+        crowd[i] = children[NUMBER];
+    scene.batch.array.children = crowd;
+    scene.batch.array.n_children = MANY;
+    scene.batch.array.dictionary = children[TEXT];
+    ck_assert_int_eq(check(&scene), EPROTO);
+    breach_log_expect(&scene.log, "LC-01 DA-25");
+    scene.batch.array.children = children;
+    scene.batch.array.n_children = COLUMNS;
+    scene.batch.array.dictionary = NULL;
+    free(crowd);
+    scene_close(&scene);
+}
+END_TEST
+
 /* ---- schemas ------------------------------------------------------------ */
 
 START_TEST(da20_formats_can_be_read)
@@ -831,6 +857,7 @@ int main(void)
     tcase_add_test(tcase, da25_children_are_there_and_live);
     tcase_add_test(tcase, da26_there_is_a_dictionary_where_the_schema_has_one);
     tcase_add_test(tcase, da25_a_tree_that_leads_in_a_circle_is_told_once);
+    tcase_add_test(tcase, da25_a_tree_that_is_too_large_is_told_once);
     tcase_add_test(tcase, da20_formats_can_be_read);
     tcase_add_test(tcase, da25_and_da26_a_schema_has_what_it_says);
     tcase_add_test(tcase, da26_only_integers_index_a_dictionary);

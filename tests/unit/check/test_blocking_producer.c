@@ -288,6 +288,25 @@ START_TEST(da08_chunks_are_checked_as_arrays_are)
 }
 END_TEST
 
+static void on_nothing(struct ArrowDeviceArray *chunk)
+{
+    chunk->device_type = 0;
+}
+
+START_TEST(da03_a_chunk_on_no_device_is_not_on_another_one_too)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk;
+
+    spoiled_stream_open(&scene, 1);
+    scene.spoil_chunk = on_nothing;
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+    expect_producer(&scene, "DA-03", UVA_SEVERITY_ERROR);
+    uva_array_release(&chunk);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
 START_TEST(ab17_no_function_is_missing)
 {
     for (int i = 0; i < 3; i++) {
@@ -336,6 +355,7 @@ int main(void)
     tcase_add_test(tcase, ds21_all_schemas_are_equal);
     tcase_add_test(tcase, md05_the_schema_is_looked_at_once);
     tcase_add_test(tcase, da08_chunks_are_checked_as_arrays_are);
+    tcase_add_test(tcase, da03_a_chunk_on_no_device_is_not_on_another_one_too);
     tcase_add_test(tcase, ab17_no_function_is_missing);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

@@ -71,7 +71,7 @@ static void vary(struct ArrowSchema *schema, int how)
 
 START_TEST(schemas_differ_by_any_detail)
 {
-    struct ArrowSchema a, b, *dictionary;
+    struct ArrowSchema a, b, *dictionary, **children;
 
     for (int i = 0; i < 9; i++) {
         make_schema(&a);
@@ -91,10 +91,21 @@ START_TEST(schemas_differ_by_any_detail)
     }
     make_schema(&a);
     make_schema(&b);
+    a.metadata = (const char *)(const int32_t[]){1, 1, 0x61, 0};
+    b.metadata = (const char *)(const int32_t[]){1, 1, 0x62, 0};
+    ck_assert(!equals(&a, &b));
+    uva_schema_release(&a);
+    uva_schema_release(&b);
+    make_schema(&a);
+    make_schema(&b);
     dictionary = b.children[WORDS]->dictionary;
     b.children[WORDS]->dictionary = NULL;
     ck_assert(!equals(&a, &b));
     b.children[WORDS]->dictionary = dictionary;
+    children = b.children;
+    b.children = NULL;
+    ck_assert(!equals(&a, &b));
+    b.children = children;
     uva_schema_release(&a);
     uva_schema_release(&b);
     ck_assert_int_eq(plain_live(), 0);

@@ -11,6 +11,7 @@
 #include "check/arrow_node.h"
 #include "check/ledger.h"
 #include "check/witness.h"
+#include "core/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
@@ -596,6 +597,45 @@ START_TEST(trees_are_followed_to_a_depth)
 }
 END_TEST
 
+START_TEST(trees_are_followed_to_a_number_of_nodes)
+{
+    enum { MANY = UVA__STRUCTS_MAX_NODES };
+    struct scene scene;
+    struct ArrowArray **children, **crowd = malloc(MANY * sizeof(*crowd));
+
+    ck_assert_ptr_nonnull(crowd);
+    scene_open(&scene, true);
+    children = scene.array.children;
+    for (int i = 0; i < MANY; i++)
+        crowd[i] = children[0];
+    scene.array.children = crowd;
+    scene.array.n_children = MANY;
+    scene.array.dictionary = children[1]; /* one too many */
+    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
+    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 2);
+    scene.array.children = children;
+    scene.array.n_children = 2;
+    scene.array.dictionary = NULL;
+    release_array(&scene.array);
+    breach_log_expect(&scene.log, "LC-11");
+    free(crowd);
+    scene_close(&scene);
+}
+END_TEST
+
+START_TEST(children_may_change_places)
+{
+    struct scene scene;
+    struct ArrowArray first;
+
+    open_with_shims(&scene, true);
+    first = *scene.array.children[0];
+    *scene.array.children[0] = *scene.array.children[1];
+    *scene.array.children[1] = first;
+    scene_close(&scene);
+}
+END_TEST
+
 START_TEST(a_digest_stands_no_impossible_struct)
 {
     struct ArrowArray array = {.n_buffers = INT64_MAX, .buffers = NULL};
@@ -751,6 +791,8 @@ int main(void)
     tcase_add_test(tcase, trees_that_are_none_are_shimmed_as_far_as_they_go);
     tcase_add_test(tcase, a_circle_is_entered_once);
     tcase_add_test(tcase, trees_are_followed_to_a_depth);
+    tcase_add_test(tcase, trees_are_followed_to_a_number_of_nodes);
+    tcase_add_test(tcase, children_may_change_places);
     tcase_add_test(tcase, a_digest_stands_no_impossible_struct);
     tcase_add_test(
         tcase, without_memory_an_array_stays_as_it_is_and_children_unchecked);

@@ -233,6 +233,9 @@ START_TEST(without_a_function_each_breach_is_a_line_on_standard_error)
         text, "uvarrow: hop; 1: DA-24 (warning, producer): odd\n"
               "uvarrow: hop; 1: AP-06 (error, producer): said \"two?words\\\"; "
               "after thread 1: request(8); thread 1: took 1 of 2\n");
+    capture(tell_two, &(struct uva_check){.name = "\xFF\x7F\xC3\xA4"}, text,
+            sizeof(text));
+    ck_assert_ptr_eq(strstr(text, "uvarrow: ??\xC3\xA4: DA-24"), text);
     capture(tell_two, NULL, text, sizeof(text));
     ck_assert_ptr_eq(strstr(text, "uvarrow: DA-24 (warning"), text);
 }
