@@ -140,8 +140,8 @@ static void scene_cancel(struct ArrowAsyncProducer *self)
         s->on_cancel(s);
 }
 
-static int scene_extract(struct ArrowAsyncTask *self,
-                         struct ArrowDeviceArray *out)
+int check_scene_extract(struct ArrowAsyncTask *self,
+                        struct ArrowDeviceArray *out)
 {
     struct check_scene_task *task = self->private_data;
 
@@ -187,7 +187,7 @@ int check_scene_schema(struct check_scene *s)
 int check_scene_task(struct check_scene *s)
 {
     const int i = atomic_fetch_add(&s->offered, 1);
-    struct ArrowAsyncTask task = {scene_extract, &s->tasks[i]};
+    struct ArrowAsyncTask task = {check_scene_extract, &s->tasks[i]};
 
     s->tasks[i].scene = s;
     return s->out->on_next_task(s->out, &task, NULL);
@@ -215,7 +215,7 @@ int check_scene_live(void)
     return plain_live();
 }
 
-void check_scene_init(struct check_scene *s, const struct uva_check *how)
+bool check_scene_try(struct check_scene *s, const struct uva_check *how)
 {
     memset(s, 0, sizeof(*s));
     (void)pthread_mutex_init(&s->lock, NULL);
@@ -234,8 +234,15 @@ void check_scene_init(struct check_scene *s, const struct uva_check *how)
     s->producer = (struct ArrowAsyncProducer){ARROW_DEVICE_CPU, scene_request,
                                               scene_cancel, NULL, s};
     if (uva_check_handler(&s->inner, &s->how, &s->out, NULL) != 0)
-        abort();
+        return false;
     s->out->producer = &s->producer;
+    return true;
+}
+
+void check_scene_init(struct check_scene *s, const struct uva_check *how)
+{
+    if (!check_scene_try(s, how))
+        abort();
 }
 
 int64_t check_scene_conclude(struct check_scene *s)

@@ -58,7 +58,10 @@ struct check_scene {
 };
 
 /* Makes one, with `keep`; what is set in `how` besides is heeded (NULL: none).
- */
+ * False if there is no memory for the check; then fini does nothing. */
+bool check_scene_try(struct check_scene *s, const struct uva_check *how);
+
+/* The same where there is memory. */
 void check_scene_init(struct check_scene *s, const struct uva_check *how);
 
 /* Concludes it, if nobody has, and frees what is left. */
@@ -78,6 +81,10 @@ void check_scene_release(struct check_scene *s);
 /* Fills a schema, or an array that fits it. */
 void check_scene_fill_schema(struct ArrowSchema *schema);
 void check_scene_fill_array(struct ArrowDeviceArray *array);
+
+/* The function of the producer's tasks; private_data is a check_scene_task. */
+int check_scene_extract(struct ArrowAsyncTask *self,
+                        struct ArrowDeviceArray *out);
 
 /* What the consumer does by default. */
 int check_scene_take_schema(struct check_scene *s, struct ArrowSchema *schema);

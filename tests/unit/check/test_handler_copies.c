@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strings that are copied and spoilt; calls that take too long; too little
+ * memory. */
+#include <check.h>
+#include <string.h>
+
+#include "check/bounce.h"
+#include "support/check_play.h"
+#include "support/faulty_allocator.h"
+
+static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char NO_PAIR[] = "\0\0\0\0";
+static const char BAD_COUNT[] = "\377\377\377\377";
+static const char BAD_LENGTH[] = "\1\0\0\0\377\377\377\377";
+static const char HUGE_COUNT[] = "\0\0\0\100";
+
+/* Blocks that are none, and what they are told as. */
+static const struct {
+    const char *block;
+    const char *story;
+} METADATA[] = {{NO_PAIR, "MD-02 producer note"},
+                {BAD_COUNT, "MD-05 producer error"},
+                {BAD_LENGTH, "MD-05 producer error"},
+                {HUGE_COUNT, "MD-09 producer error"}};
+
+enum { METADATA_COUNT = sizeof(METADATA) / sizeof(METADATA[0]) };
+
+/* ---- strings ------------------------------------------------------------ */
+
+static int look_at_metadata(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    ck_assert_ptr_ne(s->metadata, ONE_PAIR);
+    ck_assert_mem_eq(s->metadata, ONE_PAIR, 14);
+    return check_scene_take_task(s, task);
+}
+
+static int next_task(const char *metadata)
+{
+    struct check_scene_task *mine = &play.tasks[0];
+    struct ArrowAsyncTask task = {check_scene_extract, mine};
+
+    mine->scene = &play;
+    return play.out->on_next_task(play.out, &task, metadata);
+}
+
+START_TEST(metadata_of_a_task_is_copied_and_spoilt)
+{
+    play_begin();
+    play.on_task = look_at_metadata;
+    ck_assert_int_eq(next_task(ONE_PAIR), 0);
+    ck_assert_int_eq((unsigned char)play.metadata[0], 0xDD);
+    ck_assert_int_eq(next_task(ONE_PAIR), 0);
+    play_end();
+    play_told_at_last("");
+}
+END_TEST
+
+START_TEST(metadata_of_the_end_is_copied_and_spoilt)
+{
+    play_begin();
+    ck_assert_int_eq(play.out->on_next_task(play.out, NULL, ONE_PAIR), 0);
+    ck_assert_ptr_ne(play.metadata, ONE_PAIR);
+    ck_assert_int_eq((unsigned char)play.metadata[0], 0xDD);
+    play_release();
+    play_told_at_last("");
+}
+END_TEST
+
+START_TEST(bad_metadata_of_a_task_is_told_and_passed_on)
+{
+    play_begin();
+    ck_assert_int_eq(next_task(METADATA[_i].block), 0);
+    ck_assert_int_eq(play.metadata == METADATA[_i].block, _i != 0);
+    play_end();
+    play_told_at_last(METADATA[_i].story);
+}
+END_TEST
+
+static const char *kept_message, *kept_metadata;
+
+static void keep_strings(struct check_scene *s, int code, const char *message,
+                         const char *metadata)
+{
+    (void)s;
+    (void)code;
+    ck_assert_str_eq(message, "no disk");
+    ck_assert_mem_eq(metadata, ONE_PAIR, 14);
+    kept_message = message;
+    kept_metadata = metadata;
+}
+
+START_TEST(strings_of_an_error_are_copied_and_spoilt)
+{
+    play.on_error = keep_strings;
+    play_begin();
+    play.out->on_error(play.out, EIO, "no disk", ONE_PAIR);
+    ck_assert_str_eq(kept_message, "\xDD\xDD\xDD\xDD\xDD\xDD\xDD");
+    ck_assert_int_eq((unsigned char)kept_metadata[0], 0xDD);
+    play_release();
+    play_told_at_last("");
+}
+END_TEST
+
+START_TEST(bad_metadata_of_an_error_is_told)
+{
+    play_begin();
+    play.out->on_error(play.out, EIO, "", METADATA[_i].block);
+    play_release();
+    play_told_at_last(METADATA[_i].story);
+}
+END_TEST
+
+START_TEST(an_error_with_the_code_0_is_ER_06)
+{
+    play_begin();
+    check_scene_error(&play, 0, "fine");
+    play_release();
+    play_told_at_last("ER-06 producer warning");
+}
+END_TEST
+
+START_TEST(a_message_that_is_not_UTF_8_is_ER_07)
+{
+    play_begin();
+    check_scene_error(&play, EIO, "no \xff disk");
+    play_release();
+    play_told_at_last("ER-07 producer error");
+}
+END_TEST
+
+/* ---- time --------------------------------------------------------------- */
+
+/* Until the clock that limits are held against has passed one of 1 ms. */
+static void dawdle(void)
+{
+    const int64_t begun = uva__bounce_clock_us(true);
+
+    while (uva__bounce_clock_us(true) - begun < 3000)
+        ;
+}
+
+static int dawdle_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    dawdle();
+    return check_scene_take_task(s, task);
+}
+
+static void dawdle_in_cancel(struct check_scene *s)
+{
+    (void)s;
+    dawdle();
+}
+
+static void dawdle_in_extract(struct check_scene *s,
+                              struct ArrowDeviceArray *array)
+{
+    (void)s;
+    (void)array;
+    dawdle();
+}
+
+START_TEST(a_callback_beyond_its_limit_is_TH_12)
+{
+    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_begin();
+    play.on_task = dawdle_in_task;
+    play_tasks(1);
+    play_end();
+    play_told_at_last("TH-12 consumer warning");
+}
+END_TEST
+
+START_TEST(an_extraction_beyond_its_limit_is_AT_09)
+{
+    play_again(&(struct uva_check){.slow_extract_ms = 1});
+    play_begin();
+    play.on_extract = dawdle_in_extract;
+    play_tasks(1);
+    play_end();
+    play_told_at_last("AT-09 producer warning");
+}
+END_TEST
+
+START_TEST(a_cancel_beyond_its_limit_is_AP_28)
+{
+    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_begin();
+    play.on_cancel = dawdle_in_cancel;
+    play_cancel();
+    play_release();
+    play_told_at_last("AP-28 producer error");
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* A stream with everything in it, whatever memory there is. */
+static void play_all(struct faulty_allocator *faulty)
+{
+    struct uva_check how = {.allocator = faulty_allocator_table(faulty)};
+
+    if (!check_scene_try(&play, &how))
+        return;
+    play.producer.additional_metadata = ONE_PAIR;
+    play_begin();
+    ck_assert_int_eq(next_task(ONE_PAIR), 0);
+    play_tasks(20);
+    ck_assert_int_eq(play.out->on_next_task(play.out, NULL, ONE_PAIR), 0);
+    play.tasks[0].code = EIO;
+    play.out->on_error(play.out, EIO, "no disk", ONE_PAIR);
+    play_release();
+    ck_assert_int_eq(atomic_load(&play.extracted), 21);
+    play_told_at_last("AH-33 producer error");
+}
+
+START_TEST(a_stream_passes_unharmed_whichever_allocation_fails)
+{
+    struct faulty_allocator faulty;
+    long i = 0;
+
+    do {
+        check_scene_fini(&play);
+        faulty_allocator_init(&faulty, ++i);
+        play_all(&faulty);
+        ck_assert_int_eq((int)faulty_allocator_live(&faulty), 0);
+    } while (faulty_allocator_has_failed(&faulty));
+    ck_assert_int_gt((int)i, 5);
+}
+END_TEST
+
+/* ---- all of them -------------------------------------------------------- */
+
+static void add_all(TCase *all)
+{
+    tcase_add_test(all, metadata_of_a_task_is_copied_and_spoilt);
+    tcase_add_test(all, metadata_of_the_end_is_copied_and_spoilt);
+    tcase_add_loop_test(all, bad_metadata_of_a_task_is_told_and_passed_on, 0,
+                        METADATA_COUNT);
+    tcase_add_test(all, strings_of_an_error_are_copied_and_spoilt);
+    tcase_add_loop_test(all, bad_metadata_of_an_error_is_told, 0,
+                        METADATA_COUNT);
+    tcase_add_test(all, an_error_with_the_code_0_is_ER_06);
+    tcase_add_test(all, a_message_that_is_not_UTF_8_is_ER_07);
+    tcase_add_test(all, a_callback_beyond_its_limit_is_TH_12);
+    tcase_add_test(all, an_extraction_beyond_its_limit_is_AT_09);
+    tcase_add_test(all, a_cancel_beyond_its_limit_is_AP_28);
+    tcase_add_test(all, a_stream_passes_unharmed_whichever_allocation_fails);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("handler_copies");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(all, play_setup, play_teardown);
+    add_all(all);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with tasks, how they are extracted, and the arrays they give.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "support/check_play.h"
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    s->kept[0] = *task;
+    s->pointer = task;
+    return 0;
+}
+
+static void play_keep(void)
+{
+    play_begin();
+    play.on_task = keep_task;
+    play_tasks(1);
+}
+
+static int extract_kept(struct ArrowDeviceArray *array)
+{
+    return play.kept[0].extract_data(&play.kept[0], array);
+}
+
+START_TEST(a_task_without_a_function_is_AT_01_and_never_called)
+{
+    struct ArrowAsyncTask task = {NULL, NULL};
+    struct ArrowDeviceArray array;
+
+    play_begin();
+    play.on_task = keep_task;
+    ck_assert_int_eq(play.out->on_next_task(play.out, &task, NULL), 0);
+    ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EPROTO);
+    ck_assert_int_eq(extract_kept(NULL), EPROTO);
+    play_end();
+    play_told_at_last("AT-01 producer fatal");
+}
+END_TEST
+
+START_TEST(a_second_extraction_is_AT_03_and_touches_nothing)
+{
+    struct ArrowDeviceArray array, before;
+    struct ArrowAsyncTask copy;
+
+    play_keep();
+    copy = play.kept[0];
+    ck_assert_int_eq(extract_kept(&array), 0);
+    before = array;
+    ck_assert_int_eq(copy.extract_data(&copy, &array), EINVAL);
+    ck_assert_mem_eq(&array, &before, sizeof(array));
+    ck_assert_int_eq(atomic_load(&play.extracted), 1);
+    uva_array_release(&array);
+    play_end();
+    play_told_at_last("AT-03 consumer fatal");
+}
+END_TEST
+
+START_TEST(a_stale_copy_is_known_when_its_slot_is_used_again)
+{
+    struct ArrowDeviceArray array;
+
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), 0);
+    uva_array_release(&array);
+    play.on_task = NULL;
+    for (int i = 0; i < 10; i++) {
+        atomic_store(&play.offered, 1);
+        play_ask(60);
+        play_tasks(60);
+    }
+    ck_assert_int_eq(extract_kept(&array), EINVAL);
+    play_end();
+    play_told_at_last("AT-03 consumer fatal");
+}
+END_TEST
+
+START_TEST(a_discard_that_fails_is_AT_04)
+{
+    play.tasks[0].code = EINVAL;
+    play_keep();
+    ck_assert_int_eq(extract_kept(NULL), EINVAL);
+    play_end();
+    play_told_at_last("AT-04 producer error");
+}
+END_TEST
+
+static void mark_released(struct check_scene *s, struct ArrowDeviceArray *array)
+{
+    (void)s;
+    array->array.release = NULL;
+}
+
+START_TEST(success_without_an_array_is_AT_05)
+{
+    struct ArrowDeviceArray array;
+
+    play.tasks[0].empty = true;
+    play.on_extract = _i == 0 ? NULL : mark_released;
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), 0);
+    ck_assert(array.array.release == NULL);
+    play_end();
+    play_told_at_last("AT-05 producer error");
+}
+END_TEST
+
+START_TEST(an_array_of_a_failed_extraction_is_AT_07_and_released)
+{
+    struct ArrowDeviceArray array;
+
+    play.tasks[0].code = EIO;
+    play.tasks[0].full = true;
+    play_keep();
+    ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EIO);
+    ck_assert_int_eq(check_scene_live(), 2); /* of the schema */
+    check_scene_error(&play, EIO, NULL);
+    play_release();
+    play_told_at_last("AT-07 producer error");
+}
+END_TEST
+
+START_TEST(out_released_after_a_failure_is_AT_22)
+{
+    struct ArrowDeviceArray array;
+
+    play.tasks[0].code = EIO;
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), EIO);
+    uva_array_release(&array);
+    uva_array_release(&array);
+    check_scene_error(&play, EIO, NULL);
+    play_release();
+    play_told_at_last("AT-22 consumer fatal");
+}
+END_TEST
+
+START_TEST(a_task_used_through_its_pointer_after_the_call_is_AT_13)
+{
+    struct ArrowDeviceArray array;
+
+    play_keep();
+    ck_assert_int_eq(play.pointer->extract_data(play.pointer, &array), EINVAL);
+    ck_assert_int_eq(play.pointer->extract_data(NULL, &array), EINVAL);
+    ck_assert_int_eq(extract_kept(NULL), 0);
+    play_end();
+    play_told_at_last("AT-13 consumer fatal");
+}
+END_TEST
+
+START_TEST(private_data_of_a_task_altered_is_AT_14)
+{
+    struct ArrowAsyncTask altered;
+
+    play_keep();
+    altered = play.kept[0];
+    altered.private_data = (char *)altered.private_data + (_i == 0 ? 1 : 8);
+    ck_assert_int_eq(altered.extract_data(&altered, NULL), EINVAL);
+    ck_assert_int_eq(extract_kept(NULL), 0);
+    play_end();
+    play_told_at_last("AT-14 consumer fatal");
+}
+END_TEST
+
+START_TEST(a_task_that_names_nothing_is_refused)
+{
+    struct ArrowAsyncTask altered;
+
+    play_keep();
+    altered = play.kept[0];
+    ck_assert_int_eq(altered.extract_data(NULL, NULL), EINVAL);
+    altered.private_data = NULL;
+    ck_assert_int_eq(altered.extract_data(&altered, NULL), EINVAL);
+    altered.private_data = &altered;
+    ck_assert_int_eq(altered.extract_data(&altered, NULL), EINVAL);
+    ck_assert_int_eq(extract_kept(NULL), 0);
+    play_end();
+    play_told_at_last("");
+}
+END_TEST
+
+/* ---- arrays ------------------------------------------------------------- */
+
+static void of_another_device(struct check_scene *s,
+                              struct ArrowDeviceArray *array)
+{
+    (void)s;
+    array->device_type = ARROW_DEVICE_CUDA_HOST;
+}
+
+static void of_another_shape(struct check_scene *s,
+                             struct ArrowDeviceArray *array)
+{
+    (void)s;
+    array->array.n_buffers = 2;
+}
+
+static void with_dirt(struct check_scene *s, struct ArrowDeviceArray *array)
+{
+    (void)s;
+    array->reserved[1] = 1;
+}
+
+static void of_device_zero(struct check_scene *s,
+                           struct ArrowDeviceArray *array)
+{
+    (void)s;
+    array->device_id = 0;
+}
+
+static const struct {
+    void (*spoil)(struct check_scene *s, struct ArrowDeviceArray *array);
+    const char *story;
+} ARRAYS[] = {{of_another_device, "AT-16 producer warning"},
+              {of_another_shape, "AT-17 producer warning"},
+              {with_dirt, "DA-08 producer error"},
+              {of_device_zero, "DA-05 producer note"}};
+
+START_TEST(what_is_wrong_with_arrays_is_told_once)
+{
+    play.on_extract = ARRAYS[_i].spoil;
+    play_begin();
+    play_tasks(3);
+    play_end();
+    play_told_at_last(ARRAYS[_i].story);
+}
+END_TEST
+
+START_TEST(an_array_released_twice_is_LC_02)
+{
+    struct ArrowDeviceArray array, copy;
+
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), 0);
+    copy = array;
+    uva_array_release(&array);
+    uva_array_release(&copy);
+    play_end();
+    play_told_at_last("LC-02 consumer fatal");
+}
+END_TEST
+
+START_TEST(an_array_may_be_released_when_the_check_is_gone)
+{
+    struct ArrowDeviceArray array;
+
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), 0);
+    play_end();
+    play_told_at_last("LC-02 consumer error");
+    ck_assert_int_eq(atomic_load(&play.freed), 0);
+    uva_array_release(&array);
+}
+END_TEST
+
+/* ---- all of them -------------------------------------------------------- */
+
+static void add_all(TCase *all)
+{
+    tcase_add_test(all, a_task_without_a_function_is_AT_01_and_never_called);
+    tcase_add_test(all, a_second_extraction_is_AT_03_and_touches_nothing);
+    tcase_add_test(all, a_stale_copy_is_known_when_its_slot_is_used_again);
+    tcase_add_test(all, a_discard_that_fails_is_AT_04);
+    tcase_add_loop_test(all, success_without_an_array_is_AT_05, 0, 2);
+    tcase_add_test(all, an_array_of_a_failed_extraction_is_AT_07_and_released);
+    tcase_add_test(all, out_released_after_a_failure_is_AT_22);
+    tcase_add_test(all,
+                   a_task_used_through_its_pointer_after_the_call_is_AT_13);
+    tcase_add_loop_test(all, private_data_of_a_task_altered_is_AT_14, 0, 2);
+    tcase_add_test(all, a_task_that_names_nothing_is_refused);
+    tcase_add_loop_test(all, what_is_wrong_with_arrays_is_told_once, 0, 4);
+    tcase_add_test(all, an_array_released_twice_is_LC_02);
+    tcase_add_test(all, an_array_may_be_released_when_the_check_is_gone);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("handler_tasks");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(all, play_setup, play_teardown);
+    add_all(all);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
