@@ -196,7 +196,7 @@ static void of_another_shape(struct check_scene *s,
                              struct ArrowDeviceArray *array)
 {
     (void)s;
-    array->array.n_buffers = 2;
+    array->array.n_buffers = 0;
 }
 
 static void with_dirt(struct check_scene *s, struct ArrowDeviceArray *array)
