@@ -56,7 +56,8 @@ void uva__callback_open(struct uva__callback *cb,
                         struct ArrowAsyncDeviceStreamHandler *self,
                         enum uva__call call)
 {
-    memset(cb, 0, sizeof(*cb));
+    memset(cb, 0, offsetof(struct uva__callback, seen));
+    cb->seen.count = 0;
     cb->self = self;
     cb->epoch.call = call;
     cb->stream = stream_of(self, &cb->seen);
@@ -78,10 +79,11 @@ bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
 {
     struct uva__checked *c = cb->stream;
     struct uva__protocol *protocol = &c->locked.protocol;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
     struct uva__place place;
     bool goes;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     place = uva__checked_enter_locked(c, &cb->epoch);
     *ordinal = protocol->offers;
@@ -91,6 +93,8 @@ bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
                             &findings);
     if (goes)
         uva__protocol_observed(protocol, &cb->seen, &findings);
+    if (goes && cb->watched)
+        cb->slot = uva__checked_task_take_locked(c);
     uva__lock_drop(&c->lock);
     uva__checked_tell(c, &findings);
     cb->seen.count = 0;
@@ -112,8 +116,9 @@ void uva__callback_look(struct uva__callback *cb)
 static void callback_tell(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
 
+    findings.count = 0;
     if (cb->seen.count == 0)
         return;
     uva__lock_take(&c->lock);
@@ -192,9 +197,10 @@ static void judge_end_locked(struct uva__callback *cb,
 int uva__callback_end(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
     const int code = cb->code;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     judge_end_locked(cb, &findings);
     uva__checked_leave_unlock(c, &cb->epoch, &findings);

@@ -13,15 +13,17 @@ struct uva__callback {
     struct uva__checked *stream;
     struct ArrowAsyncDeviceStreamHandler *self; /* borrows: as called */
     struct uva__epoch epoch;
-    struct uva__findings seen;      /* what is wrong with what came */
     struct ArrowSchema *schema;     /* borrows: shown */
     struct ArrowAsyncTask *task;    /* borrows: shown */
     struct uva__checked_task *slot; /* borrows: of the task; or NULL */
+    bool watched;                   /* the task is to have a slot */
     const char *message;            /* borrows: shown */
     const char *metadata;           /* borrows: shown */
     size_t metadata_size;           /* 0: none, or none of ours */
     int code;                       /* of on_error; then what is returned */
     int64_t took_ms;                /* the consumer's time */
+    struct uva__findings seen;      /* what is wrong with what came; last, for
+                                       it is large and not cleared */
 };
 
 /* Begins one of `self`, by the producer's hand, at a stream that counts.

@@ -172,21 +172,16 @@ static int task_extract_nothing(struct ArrowAsyncTask *self,
     return EPROTO;
 }
 
+/* Without a slot it passes unwatched. */
 static void task_show(struct uva__callback *cb,
-                      const struct ArrowAsyncTask *real,
-                      struct ArrowAsyncTask *plain, int64_t ordinal)
+                      const struct ArrowAsyncTask *real, int64_t ordinal)
 {
-    *plain = *real;
-    cb->task = plain;
-    if (real->extract_data == NULL) {
-        uva__findings_add(&cb->seen, UVA__RULE_AT_01, ordinal);
-        plain->extract_data = task_extract_nothing;
-        return;
-    }
-    cb->slot = uva__checked_task_new(cb->stream, real, cb->metadata,
-                                     cb->metadata_size, ordinal);
     if (cb->slot == NULL)
-        return; /* it passes unwatched */
+        cb->slot = uva__checked_task_fetch(cb->stream);
+    if (cb->slot == NULL)
+        return;
+    uva__checked_task_fill(cb->slot, real, cb->metadata, cb->metadata_size,
+                           ordinal);
     cb->task = &cb->slot->shown;
     if (cb->metadata_size > 0 && cb->slot->room >= cb->metadata_size)
         cb->metadata = cb->slot->text;
@@ -204,19 +199,26 @@ static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
 static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
                      const char *metadata)
 {
-    struct ArrowAsyncTask plain;
+    struct ArrowAsyncTask plain = *task;
     int64_t ordinal;
 
     uva__witness_note(cb->stream->witness, "on_next_task", 0, 0);
+    cb->task = &plain;
+    cb->watched = task->extract_data != NULL;
     if (!uva__callback_begin(cb, &ordinal)) {
-        if (task->extract_data != NULL)
+        if (cb->watched)
             (void)task->extract_data(task, NULL);
         uva__callback_drop(cb);
         return 0;
     }
     uva__callback_look(cb);
     look_at_metadata(cb, metadata);
-    task_show(cb, task, &plain, ordinal);
+    if (cb->watched) {
+        task_show(cb, task, ordinal);
+    } else {
+        uva__findings_add(&cb->seen, UVA__RULE_AT_01, ordinal);
+        plain.extract_data = task_extract_nothing;
+    }
     uva__callback_pass_on(cb);
     task_hide(cb, task);
     return uva__callback_end(cb);
@@ -304,10 +306,11 @@ static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
 static bool release_begin(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
     struct uva__place place;
     bool held, goes;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     held = uva__epochs_hold_release(&c->locked.epochs, uva__bounce_self());
     place = uva__checked_enter_locked(c, &cb->epoch);

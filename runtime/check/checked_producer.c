@@ -162,9 +162,10 @@ static bool judge_locked(struct producer_call *call,
 static void producer_begin(struct producer_call *call, enum uva__rule rule)
 {
     struct uva__checked *c = call->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
     struct uva__place place;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     place = uva__checked_enter_locked(c, &call->epoch);
     if (rule != UVA__RULE_COUNT)
@@ -191,8 +192,9 @@ static void producer_end(struct producer_call *call, int64_t took_ms)
 {
     struct uva__checked *c = call->stream;
     const struct uva_check *how = uva__witness_how(c->witness);
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     if (call->epoch.call == UVA__CALL_CANCEL)
         uva__protocol_cancelled(&c->locked.protocol);

@@ -63,22 +63,30 @@ void uva__checked_tasks_fini(struct uva__checked *c)
 
 /* ---- offer -------------------------------------------------------------- */
 
-static struct uva__checked_task *slot_take(struct uva__checked *c)
+struct uva__checked_task *uva__checked_task_take_locked(struct uva__checked *c)
 {
-    struct uva__checked_task *task;
-    struct slab_chunk *chunk;
+    struct uva__checked_task *task = uva__slab_take(&c->locked.tasks, NULL);
 
-    uva__lock_take(&c->lock);
-    task = uva__slab_take(&c->locked.tasks, NULL);
-    uva__lock_drop(&c->lock);
-    if (task != NULL)
-        return task;
-    chunk = uva__slab_fetch(&c->locked.tasks);
+    if (task == NULL)
+        return NULL;
+    task->stream = c;
+    task->generation++;
+    task->state = UVA__CHECKED_HELD;
+    c->locked.held++;
+    c->locked.refs++;
+    return task;
+}
+
+struct uva__checked_task *uva__checked_task_fetch(struct uva__checked *c)
+{
+    struct slab_chunk *chunk = uva__slab_fetch(&c->locked.tasks);
+    struct uva__checked_task *task;
+
     if (chunk == NULL)
         return NULL;
     uva__lock_take(&c->lock);
     uva__slab_add(&c->locked.tasks, chunk);
-    task = uva__slab_take(&c->locked.tasks, NULL);
+    task = uva__checked_task_take_locked(c);
     uva__lock_drop(&c->lock);
     return task;
 }
@@ -100,28 +108,16 @@ static bool slot_make_room(struct uva__checked_task *task, size_t size)
     return true;
 }
 
-struct uva__checked_task *
-uva__checked_task_new(struct uva__checked *c, const struct ArrowAsyncTask *real,
-                      const char *metadata, size_t size, int64_t ordinal)
+void uva__checked_task_fill(struct uva__checked_task *task,
+                            const struct ArrowAsyncTask *real,
+                            const char *metadata, size_t size, int64_t ordinal)
 {
-    struct uva__checked_task *task = slot_take(c);
-
-    if (task == NULL)
-        return NULL;
-    task->stream = c;
     if (size > 0 && slot_make_room(task, size))
         memcpy(task->text, metadata, size);
     task->real = *real;
     task->ordinal = ordinal;
-    uva__lock_take(&c->lock);
-    task->generation++;
-    task->state = UVA__CHECKED_HELD;
-    c->locked.held++;
-    c->locked.refs++;
-    uva__lock_drop(&c->lock);
     task->shown.extract_data = task_extract;
     task->shown.private_data = uva__token_make(task, task->generation);
-    return task;
 }
 
 /* ---- after the callback ------------------------------------------------- */
@@ -188,8 +184,8 @@ struct extraction {
     struct uva__checked *stream;    /* borrows; counted by the epoch */
     struct uva__checked_task *task; /* borrows */
     struct uva__epoch epoch;
-    struct uva__findings seen; /* what is wrong with the array */
     bool failed;               /* it gives no array, though wanted */
+    struct uva__findings seen; /* what is wrong with the array */
 };
 
 /* 0 if the token names a task that is held; otherwise what to answer. */
@@ -215,11 +211,11 @@ static int task_judge_locked(struct uva__checked_task *task,
 static int extraction_begin(struct extraction *e,
                             const struct uva__token *token)
 {
-    struct uva__checked *c = e->task->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__checked *c = e->stream;
+    struct uva__findings findings;
     int code;
 
-    e->stream = c;
+    findings.count = 0;
     uva__lock_take(&c->lock);
     code = task_judge_locked(e->task, token, &findings);
     if (code == 0) {
@@ -235,8 +231,9 @@ static int extraction_begin(struct extraction *e,
 static void extraction_end(struct extraction *e)
 {
     struct uva__checked *c = e->stream;
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     uva__protocol_observed(&c->locked.protocol, &e->seen, &findings);
     uva__protocol_extracted(&c->locked.protocol, e->failed);
@@ -349,20 +346,30 @@ static int extraction_discard(struct extraction *e)
     return code;
 }
 
+static void extraction_init(struct extraction *e,
+                            struct uva__checked_task *task)
+{
+    e->stream = task->stream;
+    e->task = task;
+    e->epoch = (struct uva__epoch){.call = UVA__CALL_EXTRACT};
+    e->failed = false;
+    e->seen.count = 0;
+}
+
 /* The function of every task that a checked stream shows. */
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
     struct uva__token token = {.object = NULL};
-    struct extraction e = {.epoch.call = UVA__CALL_EXTRACT};
+    struct extraction e;
     int code;
 
     if (self != NULL)
         token = uva__token_read(self->private_data);
-    e.task = token.object;
-    if (e.task == NULL)
+    if (token.object == NULL)
         return EINVAL;
-    uva__witness_note(e.task->stream->witness,
+    extraction_init(&e, token.object);
+    uva__witness_note(e.stream->witness,
                       out != NULL ? "extract_data of task %" PRId64
                                   : "extract_data of task %" PRId64 ", NULL",
                       e.task->ordinal, 0);

@@ -31,12 +31,16 @@ struct uva__checked_task {
 void uva__checked_tasks_init(struct uva__checked *c);
 void uva__checked_tasks_fini(struct uva__checked *c);
 
-/* Gives a slot for `real` (borrowed), held, ready to be shown; NULL if there is
- * no memory. `size` bytes of `metadata` are copied to its text, if there is
- * memory. Thread: any. */
-struct uva__checked_task *
-uva__checked_task_new(struct uva__checked *c, const struct ArrowAsyncTask *real,
-                      const char *metadata, size_t size, int64_t ordinal);
+/* Gives a slot, held, for a task that comes; NULL if there is none: then one is
+ * fetched, or NULL if there is no memory. Thread: any, without the lock. */
+struct uva__checked_task *uva__checked_task_take_locked(struct uva__checked *c);
+struct uva__checked_task *uva__checked_task_fetch(struct uva__checked *c);
+
+/* Makes it stand for `real` (borrowed), ready to be shown. `size` bytes of
+ * `metadata` are copied to its text, if there is memory. Thread: any. */
+void uva__checked_task_fill(struct uva__checked_task *task,
+                            const struct ArrowAsyncTask *real,
+                            const char *metadata, size_t size, int64_t ordinal);
 
 /* The callback that showed it is over: spoils what it saw. Thread: any. */
 void uva__checked_task_spoil(struct uva__checked_task *task);

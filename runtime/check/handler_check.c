@@ -57,10 +57,11 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
  * never released, and whether the checker has one count left. */
 static bool conclude_judge(struct uva__checked *c)
 {
-    struct uva__findings findings = {.count = 0};
+    struct uva__findings findings;
     int64_t held, first;
     bool forgotten;
 
+    findings.count = 0;
     uva__lock_take(&c->lock);
     held = uva__checked_tasks_held_locked(c, &first);
     uva__protocol_conclude(&c->locked.protocol, c->handler.producer != NULL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path is kept as text, longer by a step for each node below. */
+/* The path becomes text only when there is something to tell. */
 #include "check/tree_walk.h"
 
 #include <inttypes.h>
@@ -9,35 +9,18 @@
 #include "check/clauses.h"
 #include "core/structs.h"
 
+enum { TREE_WALK_PATH = 256 };
+
 void uva__tree_walk_begin(struct uva__tree_walk *walk)
 {
     walk->nodes = 0;
     walk->depth = 0;
     walk->stopped = false;
-    walk->used = 0;
-    walk->path[0] = '\0';
-}
-
-static void tree_walk_add(struct uva__tree_walk *walk, int64_t index)
-{
-    char *at = walk->path + walk->used;
-    const size_t room = sizeof(walk->path) - walk->used;
-    const char *dot = walk->used == 0 ? "" : ".";
-    int size;
-
-    if (index < 0)
-        size = snprintf(at, room, "%sdictionary", dot);
-    else
-        size = snprintf(at, room, "%schildren[%" PRId64 "]", dot, index);
-    if ((size_t)size < room)
-        walk->used += (size_t)size;
-    else
-        *at = '\0';
 }
 
 int uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index)
 {
-    const int mark = (int)walk->used;
+    const int mark = walk->depth;
 
     if (walk->stopped)
         return -1;
@@ -47,33 +30,52 @@ int uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index)
         uva__tree_walk_breach(walk, "DA-25", "too deep, or a circle");
         return -1;
     }
-    walk->depth++;
+    walk->path[walk->depth++] = index;
     walk->nodes++;
-    tree_walk_add(walk, index);
     return mark;
 }
 
 void uva__tree_walk_leave(struct uva__tree_walk *walk, int mark)
 {
-    walk->depth--;
-    walk->used = (size_t)mark;
-    walk->path[mark] = '\0';
+    walk->depth = mark;
+}
+
+/* "children[2].dictionary"; cut at the end of a step. */
+static void tree_walk_write(const struct uva__tree_walk *walk,
+                            char text[TREE_WALK_PATH])
+{
+    size_t used = 0;
+    int size;
+
+    (void)snprintf(text, TREE_WALK_PATH, "the top");
+    for (int i = 0; i < walk->depth; i++) {
+        char *at = text + used;
+        const size_t room = TREE_WALK_PATH - used;
+        const char *dot = i == 0 ? "" : ".";
+
+        if (walk->path[i] < 0)
+            size = snprintf(at, room, "%sdictionary", dot);
+        else
+            size = snprintf(at, room, "%schildren[%" PRId64 "]", dot,
+                            walk->path[i]);
+        if ((size_t)size >= room) {
+            *at = '\0';
+            return;
+        }
+        used += (size_t)size;
+    }
 }
 
 static void tree_walk_tell(struct uva__tree_walk *walk, const char *clause,
                            enum uva_severity severity, const char *format,
                            va_list args)
 {
-    const char *path = walk->used == 0 ? "the top" : walk->path;
-    const char *meant = clause;
+    char path[TREE_WALK_PATH];
     char what[256];
 
-    if (walk->admit != NULL)
-        clause = walk->admit(walk->ctx, meant);
-    if (clause == NULL)
+    if (walk->admit != NULL && !walk->admit(walk->ctx, clause))
         return;
-    if (clause != meant)
-        severity = uva__clause_find(clause)->severity;
+    tree_walk_write(walk, path);
     (void)vsnprintf(what, sizeof(what), format, args);
     uva__witness_breach_as(walk->witness, clause, severity, "%s: %s", path,
                            what);

@@ -5,22 +5,21 @@
 #define UVA_CHECK_TREE_WALK_H
 
 #include "check/witness.h"
+#include "core/structs.h"
 
 /* Set `witness`, `error` if the first breach is wanted, and `admit` if not all
  * are to be told; the rest is 0. */
 struct uva__tree_walk {
     struct uva__witness *witness; /* borrows */
     struct uva_error *error;      /* borrows; NULL once it is filled */
-    /* gives the clause to tell of in the place of another, NULL: none; no
-     * function: each as it is */
-    const char *(*admit)(void *ctx, const char *clause);
-    void *ctx;      /* borrows */
-    int64_t nodes;  /* visited */
-    int depth;      /* of this node; the root's is 0 */
-    bool stopped;   /* there were too many, which is told once */
-    size_t used;    /* bytes of the path */
-    char path[256]; /* "children[2].dictionary"; "" at the root; cut at the end
-                     */
+    /* whether a clause is to be told of; NULL: each */
+    bool (*admit)(void *ctx, const char *clause);
+    void *ctx;     /* borrows */
+    int64_t nodes; /* visited */
+    int depth;     /* of this node; the root's is 0 */
+    bool stopped;  /* there were too many, which is told once */
+    int64_t path[UVA__STRUCTS_MAX_DEPTH]; /* which child was taken at each
+                                             depth; -1: the dictionary */
 };
 
 /* Begins at the root, of another tree perhaps. Thread: any. */
