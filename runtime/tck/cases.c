@@ -3,7 +3,8 @@
 #include "tck/cases.h"
 
 static const struct uva__tck_table *const PRODUCER[] = {
-    &uva__producer_lives, &uva__producer_probes, &uva__producer_unseen, NULL};
+    &uva__producer_lives, &uva__producer_probes, &uva__producer_arrays,
+    &uva__producer_unseen, NULL};
 static const struct uva__tck_table *const HANDLER[] = {
     &uva__handler_cases, &uva__handler_unseen, NULL};
 static const struct uva__tck_table *const STREAM[] = {

@@ -23,6 +23,7 @@ struct uva__tck_table {
 /* The tables of each role. */
 extern const struct uva__tck_table uva__producer_lives;
 extern const struct uva__tck_table uva__producer_probes;
+extern const struct uva__tck_table uva__producer_arrays;
 extern const struct uva__tck_table uva__producer_unseen;
 extern const struct uva__tck_table uva__handler_cases;
 extern const struct uva__tck_table uva__handler_unseen;

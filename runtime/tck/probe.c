@@ -217,6 +217,10 @@ static void probe_read_schema(struct uva__probe *probe,
                               struct ArrowSchema *schema)
 {
     uva__specimen_check_schema(probe->trial, schema, "AH-30");
+    if (probe->manner.keep_schema) {
+        uva_schema_move(schema, &probe->schema);
+        return;
+    }
     if (uva_schema_copy(schema, &probe->schema) != 0)
         uva__trial_fail(probe->trial, "the schema cannot be copied");
     if (probe->manner.leave_schema)
@@ -381,7 +385,7 @@ bool uva__probe_has_schema(void *ctx)
     bool has;
 
     uva__lock_take(&probe->lock);
-    has = probe->now.schemas > 0;
+    has = probe->now.open;
     uva__lock_drop(&probe->lock);
     return has;
 }

@@ -12,7 +12,7 @@
 
 enum {
     UVA__PROBE_TASKS = 4096,  /* that one probe may be offered */
-    UVA__PROBE_CALLS = 32,    /* into the producer, at the same time */
+    UVA__PROBE_CALLS = 256,   /* into the producer, at the same time */
     UVA__PROBE_TRACE = 512,   /* callbacks written down */
     UVA__PROBE_IN_SCHEMA = -1 /* for `..._at` */
 };
@@ -39,6 +39,7 @@ struct uva__probe_manner {
     int64_t refuse_at; /* likewise; returns EINVAL */
     bool refuse_taken; /* extracts what it then refuses */
     bool leave_schema; /* does not release it */
+    bool keep_schema;  /* moves it out, and keeps it */
     bool scribble;     /* writes over the task when it has copied it */
     bool vanish;       /* the handler's memory goes away in release */
     bool keep_arrays;  /* until the case releases them */
@@ -83,6 +84,7 @@ struct uva__probe {
         int64_t failed;    /* extractions that failed */
         int64_t running;   /* calls of ours into it */
         bool cancelled, refused;
+        bool open; /* on_schema is back */
         int error_code;
         char message[256];
         char tag[64]; /* value of "tck" that came with the last thing told */

@@ -252,6 +252,7 @@ void uva__sentinel_leave(struct uva__probe *probe, bool refused)
     if (refused)
         trace_add_locked(probe, 'X');
     probe->now.refused |= refused;
+    probe->now.open |= probe->now.schemas > 0;
     uva__lock_drop(&probe->lock);
     if (refused)
         uva__trial_note(probe->trial, "   refused");
