@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the role handler: each plays some stories to a consumer, which is
+ * watched by its feeder, and compares what it says it saw. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tck/cases.h"
+#include "tck/feeder.h"
+
+/* Numbers of the stories: bits of a case's `arg`. */
+enum {
+    INSIDE = 0, /* all of it inside the starting call */
+    THREAD,     /* on another thread */
+    BOUNCE,     /* each callback on a new one */
+    LONG,
+    EMPTY,
+    SLOW,
+    EAGER, /* tasks come before request is back */
+    HOLDS, /* extracted late, elsewhere */
+    SOME,  /* only so many are asked for */
+    TAGGED,
+    SMUDGED, /* malformed metadata */
+    FUTURE,  /* reserved bytes in use */
+    FIRST,   /* the CPU as device 0 */
+    ALIEN,   /* a device that is not known */
+    ERROR_FIRST,
+    ERROR_NOW,
+    ERROR_LATE, /* behind batches */
+    ERROR_ZERO,
+    ERROR_ODD,   /* an odd code */
+    ERROR_BELOW, /* a negative one */
+    ERROR_MUTE,
+    ERROR_TAGGED,
+    GONE,       /* release and no ending */
+    GONE_FIRST, /* release and nothing else */
+    BROKEN,     /* an extraction fails, and nothing more is said of it */
+    HOLLOW,     /* an extraction gives nothing */
+    STOPS,      /* cancels; release follows */
+    STOPS_MORE, /* tasks under way come first */
+    STOPS_END,  /* NULL comes first */
+    STOPS_ERROR,
+    STOPS_EAGER, /* on another thread, early */
+    REFUSES_FIRST,
+    REFUSES_LATER,
+    REFUSES_SCHEMA,
+    STORIES
+};
+
+#define BIT(story) (UINT64_C(1) << (story))
+#define WHOLES                                                                 \
+    (BIT(INSIDE) | BIT(THREAD) | BIT(BOUNCE) | BIT(LONG) | BIT(EMPTY) |        \
+     BIT(SLOW) | BIT(EAGER) | BIT(HOLDS))
+#define ERRORS                                                                 \
+    (BIT(ERROR_FIRST) | BIT(ERROR_NOW) | BIT(ERROR_LATE) | BIT(ERROR_ZERO) |   \
+     BIT(ERROR_ODD) | BIT(ERROR_BELOW) | BIT(ERROR_MUTE) | BIT(ERROR_TAGGED))
+#define ALL_STOPS                                                              \
+    (BIT(STOPS) | BIT(STOPS_MORE) | BIT(STOPS_END) | BIT(STOPS_ERROR) |        \
+     BIT(STOPS_EAGER))
+#define REFUSALS (BIT(REFUSES_FIRST) | BIT(REFUSES_LATER) | BIT(REFUSES_SCHEMA))
+#define EVERY                                                                  \
+    (WHOLES | ERRORS | ALL_STOPS | REFUSALS | BIT(GONE) | BIT(BROKEN) |        \
+     BIT(TAGGED) | BIT(SOME))
+
+enum { ANY = -1 };
+
+/* A story, and what the consumer has to say of it. */
+struct story {
+    enum uva_subject_manner manner;
+    int64_t k;
+    const char *script;
+    int end;         /* an enum uva_subject_end, or ANY */
+    int64_t batches; /* seen; or ANY */
+    int code;        /* of a failure; ANY: not 0 */
+    int wrong;       /* the clause's number, for a wrong ending: see CLAUSES */
+};
+
+/* The clauses that say how a stream ended, and those about what was seen. */
+enum { AH_01, ER_01, ER_06, ER_12, ER_13, ER_14, DA_29, AB_15, AP_15, TH_02 };
+static const char *const CLAUSES[] = {"AH-01", "ER-01", "ER-06", "ER-12",
+                                      "ER-13", "ER-14", "DA-29", "AB-15",
+                                      "AP-15", "TH-02"};
+
+#define TAKES    UVA_SUBJECT_TAKES_ALL
+#define CANCELS  UVA_SUBJECT_CANCELS
+#define REFUSES  UVA_SUBJECT_REFUSES
+#define DONE     UVA_SUBJECT_COMPLETE
+#define BAD      UVA_SUBJECT_FAILED
+#define STOPPED  UVA_SUBJECT_CANCELLED
+#define DECLINED UVA_SUBJECT_REFUSED
+
+/* clang-format off: a table */
+static const struct story STORIES_TOLD[STORIES] = {
+    [INSIDE] = {TAKES, 0, "schema task*5 end release", DONE, 5, 0, AH_01},
+    [THREAD] = {TAKES, 0, "thread schema task*20 end release", DONE, 20, 0,
+                TH_02},
+    [BOUNCE] = {TAKES, 0, "bounce schema task*10 end release", DONE, 10, 0,
+                TH_02},
+    [LONG] = {TAKES, 0, "thread schema task*300 end release", DONE, 300, 0,
+              AH_01},
+    [EMPTY] = {TAKES, 0, "schema end release", DONE, 0, 0, AH_01},
+    [SLOW] = {TAKES, 0, "slow thread schema task*5 end release", DONE, 5, 0,
+              AH_01},
+    [EAGER] = {TAKES, 0, "eager thread schema task*5 end release", DONE, 5, 0,
+               AH_01},
+    [HOLDS] = {UVA_SUBJECT_HOLDS, 0, "thread schema task*6 end release", DONE,
+               6, 0, AH_01},
+    [SOME] = {UVA_SUBJECT_TAKES_SOME, 3, "schema task*3 listen end release",
+              DONE, 3, 0, AH_01},
+    [TAGGED] = {TAKES, 0, "schema tagged*4 end release", DONE, 4, 0, AH_01},
+    [SMUDGED] = {TAKES, 0, "schema task smudged error release", ANY, ANY, ANY,
+                 AH_01},
+    [FUTURE] = {TAKES, 0, "schema future*3 end release", DONE, 3, 0, AH_01},
+    [FIRST] = {TAKES, 0, "schema first*3 end release", DONE, 3, 0, AH_01},
+    [ALIEN] = {TAKES, 0, "schema alien leftover end release", ANY, ANY, ANY,
+               AB_15},
+    [ERROR_FIRST] = {TAKES, 0, "error release", BAD, 0, EIO, ER_01},
+    [ERROR_NOW] = {TAKES, 0, "schema error release", BAD, 0, EIO, ER_01},
+    [ERROR_LATE] = {TAKES, 0, "thread schema task*3 error release", BAD, ANY,
+                    EIO, ER_01},
+    [ERROR_ZERO] = {TAKES, 0, "schema task error-0 release", BAD, ANY, ANY,
+                    ER_06},
+    [ERROR_ODD] = {TAKES, 0, "schema task error-100000 release", BAD, ANY,
+                   100000, ER_01},
+    [ERROR_BELOW] = {TAKES, 0, "schema task error--5 release", BAD, ANY, ANY,
+                     ER_01},
+    [ERROR_MUTE] = {TAKES, 0, "schema task error-mute release", BAD, ANY, EIO,
+                    ER_01},
+    [ERROR_TAGGED] = {TAKES, 0, "schema task error-tagged release", BAD, ANY,
+                      EIO, ER_01},
+    [GONE] = {TAKES, 0, "schema task*2 release", BAD, ANY, ANY, ER_13},
+    [GONE_FIRST] = {TAKES, 0, "release", BAD, 0, ANY, ER_13},
+    [BROKEN] = {TAKES, 0, "schema task broken leftover release", BAD, ANY, EIO,
+                ER_12},
+    [HOLLOW] = {TAKES, 0, "schema task hollow leftover release", BAD, ANY, ANY,
+                DA_29},
+    [STOPS] = {CANCELS, 2, "schema task*3 cancelled release", STOPPED, ANY, 0,
+               ER_14},
+    [STOPS_MORE] = {CANCELS, 2, "schema task*3 cancelled leftover*3 release",
+                    STOPPED, ANY, 0, AP_15},
+    [STOPS_END] = {CANCELS, 2, "schema task*3 cancelled end release", STOPPED,
+                   ANY, 0, ER_14},
+    [STOPS_ERROR] = {CANCELS, 2, "schema task*3 cancelled error-125 release",
+                     STOPPED, ANY, 0, ER_14},
+    [STOPS_EAGER] = {CANCELS, 0, "eager thread schema task cancelled release",
+                     STOPPED, ANY, 0, ER_14},
+    [REFUSES_FIRST] = {REFUSES, 0, "schema task release", DECLINED, ANY, 0,
+                       AH_01},
+    [REFUSES_LATER] = {REFUSES, 2, "thread schema task*3 release", DECLINED,
+                       ANY, 0, AH_01},
+    [REFUSES_SCHEMA] = {UVA_SUBJECT_REFUSES_SCHEMA, 0, "schema release",
+                        DECLINED, 0, 0, AH_01},
+};
+/* clang-format on */
+
+/* ---- one story ---------------------------------------------------------- */
+
+/* The ending is what it should be; `clause` is about that. */
+static void tale_check_end(struct uva__trial *trial, const struct story *story,
+                           const struct uva_subject_outcome *got)
+{
+    const char *clause = CLAUSES[story->wrong];
+
+    if (story->end != ANY && got->end != story->end)
+        uva__trial_fail(trial, "%s: the consumer says it ended as %d, not %d",
+                        clause, (int)got->end, story->end);
+    if (got->end == UVA_SUBJECT_FAILED && got->code == 0)
+        uva__trial_fail(trial, "%s: a failure with code 0", clause);
+    if (story->end == BAD && story->code != ANY && got->code != story->code)
+        uva__trial_breach(trial, "ER-01", "code %d arrived as %d", story->code,
+                          (int)got->code);
+    if (strcmp(trial->clause, "ER-07") == 0 && story->end == BAD &&
+        strchr(story->script, '-') == NULL &&
+        strcmp(got->message, "the feeder failed") != 0)
+        uva__trial_fail(trial, "ER-07: the message arrived as \"%s\"",
+                        got->message);
+}
+
+/* The batches it saw are the first so many. */
+static void tale_check_rows(struct uva__trial *trial, const struct story *story,
+                            const struct uva_subject_outcome *got)
+{
+    const int64_t rows = got->batches * UVA_SUBJECT_ROWS;
+
+    if (story->batches != ANY && got->batches != story->batches)
+        uva__trial_fail(
+            trial, "%s: the consumer saw %" PRId64 " of %" PRId64 " batches",
+            trial->clause, got->batches, story->batches);
+    if (got->rows != rows)
+        uva__trial_fail(trial, "%s: %" PRId64 " rows in %" PRId64 " batches",
+                        trial->clause, got->rows, got->batches);
+    if (story->batches != ANY && got->sum != rows * (rows - 1) / 2)
+        uva__trial_fail(trial,
+                        "%s: the values add up to %" PRId64 ", not %" PRId64,
+                        trial->clause, got->sum, rows * (rows - 1) / 2);
+}
+
+/* What it says of the error's metadata. */
+static void tale_check_tag(struct uva__trial *trial,
+                           const struct uva_subject_outcome *got)
+{
+    if (got->tag_size < 0) {
+        uva__trial_note(trial, "the subject does not tell metadata");
+        return;
+    }
+    if (got->tag_size != 5 || memcmp(got->tag, "a\0b\0c", 5) != 0) {
+        uva__trial_breach(trial, "MD-06", "%" PRId64 " of 5 bytes arrived",
+                          got->tag_size);
+        uva__trial_breach(trial, "AH-20",
+                          "the error's metadata is not what "
+                          "it was");
+        uva__trial_breach(trial, "MD-04",
+                          "the error's metadata is not what "
+                          "it was");
+    }
+}
+
+static void tale_play(struct uva__trial *trial, int number)
+{
+    const struct story *story = &STORIES_TOLD[number];
+    struct uva__feeder *feeder = uva__trial_alloc(trial, sizeof(*feeder));
+    struct uva_subject_outcome outcome;
+
+    if (!uva__feeder_run(feeder, trial, story->manner, story->k, story->script,
+                         &outcome))
+        return;
+    uva__trial_note(trial, "   outcome: end %d, code %d, batches %" PRId64,
+                    (int)outcome.end, (int)outcome.code, outcome.batches);
+    tale_check_end(trial, story, &outcome);
+    tale_check_rows(trial, story, &outcome);
+    if (number == ERROR_TAGGED)
+        tale_check_tag(trial, &outcome);
+}
+
+static void tales_run(struct uva__trial *trial)
+{
+    for (int story = 0; story < STORIES; story++)
+        if ((trial->what->arg & BIT(story)) != 0)
+            tale_play(trial, story);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+#define TALES(name, stories)                                                   \
+    {                                                                          \
+        name, tales_run, stories, NULL                                         \
+    }
+
+/* clang-format off: one case in two lines */
+static const struct uva__tck_case CASES[] = {
+    TALES("required_AB15_a_device_that_is_not_known_is_survived", BIT(ALIEN)),
+    TALES("required_AB17_every_function_slot_is_there", BIT(INSIDE)),
+    TALES("recommended_DA05_the_cpu_may_be_device_0", BIT(FIRST)),
+    TALES("required_DA09_reserved_bytes_in_use_are_let_pass", BIT(FUTURE)),
+    TALES("required_DA12_released_is_told_by_release_alone", BIT(HOLLOW)),
+    TALES("required_DA13_release_gets_the_array",
+          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    TALES("required_DA16_moved_arrays_are_released_once",
+          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    TALES("required_DA18_values_are_not_written_to",
+          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    TALES("required_DA29_a_released_array_is_not_read", BIT(HOLLOW)),
+    TALES("required_AT02_every_task_is_extracted", EVERY),
+    TALES("required_AT03_no_task_is_extracted_twice", EVERY),
+    TALES("required_AT13_the_task_struct_is_not_kept", WHOLES | ALL_STOPS),
+    TALES("required_AT14_private_data_of_tasks_is_left_alone", WHOLES),
+    TALES("required_AT19_the_task_struct_is_not_freed",
+          BIT(INSIDE) | BIT(STOPS)),
+    TALES("required_AT21_tasks_behind_a_cancel_or_error_are_extracted",
+          BIT(STOPS_MORE) | BIT(ERROR_LATE) | BIT(STOPS)),
+    TALES("required_AT22_nothing_is_read_of_a_failed_extraction", BIT(BROKEN)),
+    TALES("required_AP08_requests_are_for_one_or_more",
+          WHOLES | BIT(SOME) | ALL_STOPS),
+    TALES("required_AP15_tasks_may_still_come_after_cancel", BIT(STOPS_MORE)),
+    TALES("required_AP21_private_data_of_the_producer_is_left_alone",
+          WHOLES | ALL_STOPS),
+    TALES("required_AP23_the_producer_object_is_not_copied",
+          WHOLES | ALL_STOPS),
+    TALES("required_AP24_nothing_is_called_in_or_behind_release", EVERY),
+    TALES("required_AH01_callbacks_may_come_inside_the_start",
+          BIT(INSIDE) | BIT(EMPTY)),
+    TALES("required_AH02_every_callback_is_there", BIT(INSIDE)),
+    TALES("required_AH04_nothing_is_called_before_on_schema",
+          WHOLES | BIT(ERROR_FIRST) | BIT(GONE_FIRST)),
+    TALES("required_AH06_the_schema_is_moved_or_released", EVERY),
+    TALES("required_AH09_callbacks_return_zero_or_an_errno", EVERY),
+    TALES("required_AH14_metadata_of_tasks_is_not_kept", BIT(TAGGED)),
+    TALES("required_AH19_nothing_is_called_in_on_error_or_release", EVERY),
+    TALES("required_AH20_message_and_metadata_of_errors_are_copied",
+          BIT(ERROR_TAGGED)),
+    TALES("required_ER07_the_message_is_copied",
+          BIT(ERROR_NOW) | BIT(ERROR_LATE)),
+    TALES("required_TH02_callbacks_may_come_on_any_thread",
+          BIT(THREAD) | BIT(BOUNCE)),
+    TALES("required_TH10_no_call_is_running_when_the_stream_ends", EVERY),
+    TALES("required_TH11_a_task_may_come_before_request_returns",
+          BIT(EAGER) | BIT(STOPS_EAGER)),
+    TALES("recommended_TH12_callbacks_return_soon", WHOLES),
+    TALES("required_TH14_callbacks_may_come_before_the_start_returns",
+          BIT(INSIDE) | BIT(THREAD)),
+    TALES("required_MD04_metadata_may_lie_at_any_address",
+          BIT(TAGGED) | BIT(ERROR_TAGGED)),
+    TALES("required_MD05_malformed_metadata_is_survived", BIT(SMUDGED)),
+    TALES("required_MD06_metadata_may_hold_nul",
+          BIT(TAGGED) | BIT(ERROR_TAGGED)),
+    TALES("optional_MD07_metadata_may_be_ignored", BIT(TAGGED)),
+    TALES("required_LC02_everything_is_released_once", EVERY),
+    TALES("required_LC03_children_are_left_to_their_parent", EVERY),
+    TALES("required_LC04_nothing_is_read_after_its_release",
+          WHOLES | ERRORS | ALL_STOPS),
+    TALES("required_LC11_what_the_producer_owns_is_left_alone", WHOLES),
+    TALES("required_LC21_release_is_the_end_of_a_handler", EVERY),
+    TALES("required_LC22_nothing_is_left_after_any_life", EVERY),
+    TALES("required_ER01_any_code_is_an_error",
+          BIT(ERROR_NOW) | BIT(ERROR_ODD) | BIT(ERROR_BELOW)),
+    TALES("required_ER06_an_error_of_code_zero_is_an_error", BIT(ERROR_ZERO)),
+    TALES("recommended_ER02_the_usual_codes_arrive",
+          BIT(ERROR_NOW) | BIT(ERROR_FIRST)),
+    TALES("required_ER08_metadata_of_errors_is_read", BIT(ERROR_TAGGED)),
+    TALES("required_ER10_one_ending_for_each_stream", EVERY),
+    TALES("required_ER12_a_failed_extraction_is_shown", BIT(BROKEN)),
+    TALES("required_ER13_a_stream_that_just_stops_has_failed",
+          BIT(GONE) | BIT(GONE_FIRST)),
+    TALES("required_ER14_a_cancelled_stream_is_cancelled_whatever_comes",
+          ALL_STOPS),
+    TALES("optional_AH18_an_error_may_come_first", BIT(ERROR_FIRST)),
+    TALES("optional_AH23_a_stream_may_be_empty", BIT(EMPTY)),
+    TALES("recommended_AP18_what_follows_a_cancel_is_taken",
+          BIT(STOPS_MORE) | BIT(STOPS_END)),
+    TALES("required_AP25_no_more_is_requested_than_wanted", BIT(SOME)),
+};
+/* clang-format on */
+
+const struct uva__tck_table uva__handler_cases = {CASES, sizeof(CASES) /
+                                                             sizeof(*CASES)};
