@@ -16,8 +16,8 @@
 
 enum { HELD = 64 };
 
-/* Plays a stream of `batches` whose tasks are kept, until it is released.
- * False if the subject cannot. */
+/* Plays a stream of `batches`: until the end if tasks are kept, otherwise until
+ * release. False if the subject cannot. */
 static bool arrays_play(struct uva__scene *scene, struct uva__trial *trial,
                         int64_t batches, enum uva__probe_take take)
 {
@@ -28,7 +28,10 @@ static bool arrays_play(struct uva__scene *scene, struct uva__trial *trial,
 
     if (!uva__scene_open(scene, trial, UVA_SUBJECT_WHOLE, batches, 0, &manner))
         return false;
-    uva__scene_await_release(scene);
+    if (take == UVA__TAKE_LATER)
+        uva__trial_await(trial, uva__probe_is_told, scene->probe, "the end");
+    else
+        uva__scene_await_release(scene);
     if (uva__probe_tasks(scene->probe) != batches)
         uva__trial_fail(trial, "%" PRId64 " of %" PRId64 " batches came",
                         uva__probe_tasks(scene->probe), batches);
@@ -115,6 +118,7 @@ static void extraction_writes_anywhere(struct uva__trial *trial)
         uva__trial_fail(trial, "DA-14: it wrote beside the array");
     for (int i = 0; i < 3; i++)
         uva__specimen_release_array(trial, places[i], i, "DA-18");
+    uva__scene_await_release(&scene);
     uva__scene_settle(&scene);
 }
 
@@ -231,6 +235,7 @@ static void extraction_in_any_order(struct uva__trial *trial)
         return;
     turns.probe = scene.probe;
     uva__crowd_run(trial, 8, crowd_extracts, &turns);
+    uva__scene_await_release(&scene);
     uva__scene_settle(&scene);
     if (scene.probe->now.failed > 0)
         uva__trial_fail(trial, "AT-11: an extraction failed");

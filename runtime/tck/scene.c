@@ -74,8 +74,33 @@ void uva__scene_await_tasks(struct uva__scene *scene, int64_t n)
     uva__trial_await(scene->trial, goal_is_met, &goal, "a task");
 }
 
+/* Extracts what nobody has, of the tasks that are back from their callback. */
+static void scene_extract(struct uva__scene *scene)
+{
+    struct uva__probe *probe = scene->probe;
+    const int64_t tasks = uva__probe_tasks(probe);
+
+    for (int64_t i = 0; i < tasks; i++)
+        if (!probe->tasks[i].taken && probe->tasks[i].copy.extract_data)
+            (void)uva__probe_extract(probe, i, true);
+}
+
+/* A producer whose tasks may fail lets go when they are extracted: only so can
+ * it still tell of a failure (G-17). */
+static void scene_unlock(struct uva__scene *scene)
+{
+    uva__trial_await(scene->trial, uva__probe_is_told, scene->probe,
+                     "the end, an error or release");
+    if (!uva__trial_quiet(scene->trial, uva__probe_is_released, scene->probe))
+        return;
+    uva__trial_note(scene->trial, "   release waits for the tasks, it seems");
+    scene_extract(scene);
+}
+
 void uva__scene_await_release(struct uva__scene *scene)
 {
+    if (scene->probe->manner.take == UVA__TAKE_LATER)
+        scene_unlock(scene);
     uva__trial_await(scene->trial, uva__probe_is_released, scene->probe,
                      "release");
     uva__trial_await(scene->trial, uva__probe_is_settled, scene->probe,
@@ -87,9 +112,7 @@ void uva__scene_settle(struct uva__scene *scene)
     struct uva__probe *probe = scene->probe;
     const int64_t tasks = uva__probe_tasks(probe);
 
-    for (int64_t i = 0; i < tasks; i++)
-        if (!probe->tasks[i].taken && probe->tasks[i].copy.extract_data)
-            (void)uva__probe_extract(probe, i, true);
+    scene_extract(scene);
     for (int64_t i = 0; i < tasks; i++)
         uva__probe_let_go(probe, i);
     if (probe->schema.release != NULL)

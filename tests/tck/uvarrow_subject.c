@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvarrow itself as a subject of the test suite, in all three roles. The
+ * environment says which source streams come from (UVA_SUBJECT_SOURCE: tasks,
+ * blocking, arrays, pusher) and what is in the chain (UVA_SUBJECT_CHAIN: a
+ * letter each, m map, l limit, p parallel).
+ *
+ * The runtime is opened by the first that needs it and never closed. */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tck/subject_source.h"
+
+static struct subject_books books;
+static struct uva_runtime *runtime;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void runtime_begin(void)
+{
+    if (uva_runtime_open(NULL, NULL, &runtime, NULL) != 0)
+        abort();
+}
+
+int32_t uva_subject_version(void)
+{
+    return UVA_SUBJECT_VERSION;
+}
+
+int64_t uva_subject_count(int32_t what)
+{
+    return atomic_load(what == UVA_SUBJECT_LIVE ? &books.live : &books.made);
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static int map_through(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+static void chain_add(struct uva_stream *stream)
+{
+    const char *chain = getenv("UVA_SUBJECT_CHAIN");
+
+    for (; chain != NULL && *chain != '\0'; chain++) {
+        if (*chain == 'm')
+            (void)uva_stream_map(stream,
+                                 &(struct uva_map){.batch = map_through});
+        else if (*chain == 'l')
+            (void)uva_stream_limit(stream, INT64_MAX);
+        else if (*chain == 'p')
+            (void)uva_stream_parallel(stream, NULL);
+    }
+}
+
+/* A stream that follows the plan, with its chain; NULL: it cannot. */
+static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
+{
+    const struct subject_plan what = {&books, (enum uva_subject_plan)plan,
+                                      batches, at};
+    const char *source = getenv("UVA_SUBJECT_SOURCE");
+    struct uva_stream *stream;
+
+    (void)pthread_once(&once, runtime_begin);
+    if (source != NULL && strcmp(source, "blocking") == 0)
+        stream = subject_from_blocking(runtime, &what);
+    else if (source != NULL && strcmp(source, "arrays") == 0)
+        stream = subject_from_arrays(runtime, &what);
+    else if (source != NULL && strcmp(source, "pusher") == 0)
+        stream = subject_from_pusher(runtime, &what);
+    else
+        stream = subject_from_tasks(runtime, &what);
+    if (stream != NULL)
+        chain_add(stream);
+    return stream;
+}
+
+int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
+                            struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct uva_stream *stream = stream_make(plan, batches, at);
+    struct uva_drive how = {0};
+    char about[64];
+    int code;
+
+    if (stream == NULL)
+        return UVA_SUBJECT_CANNOT;
+    if (plan == UVA_SUBJECT_TAGGED)
+        how.metadata = subject_tag(about, "about", 5);
+    code = uva_stream_drive(stream, handler, &how, NULL);
+    uva_stream_release(stream);
+    return code;
+}
+
+int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
+                         struct ArrowDeviceArrayStream *out)
+{
+    struct uva_stream *stream = stream_make(plan, batches, at);
+    int code;
+
+    if (stream == NULL)
+        return UVA_SUBJECT_CANNOT;
+    code = uva_stream_to_blocking(stream, NULL, out, NULL);
+    uva_stream_release(stream);
+    return code;
+}
+
+/* ---- consumers ---------------------------------------------------------- */
+
+/* A consumer: its stream reads whoever gets the handler. */
+struct consumer {
+    enum uva_subject_manner manner;
+    int64_t k;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct ArrowAsyncDeviceStreamHandler *handler; /* NULL: not yet */
+    bool done;
+    struct uva_subject_outcome outcome;
+};
+
+/* "Started": the handler goes to the suite, which will call it. */
+static int consumer_start(void *ctx,
+                          struct ArrowAsyncDeviceStreamHandler *handler,
+                          struct uva_error *error)
+{
+    struct consumer *consumer = ctx;
+
+    (void)error;
+    pthread_mutex_lock(&consumer->lock);
+    consumer->handler = handler;
+    pthread_cond_broadcast(&consumer->changed);
+    pthread_mutex_unlock(&consumer->lock);
+    return 0;
+}
+
+static int consumer_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct consumer *consumer = ctx;
+    struct uva_subject_outcome *outcome = &consumer->outcome;
+    const struct ArrowArray *n = batch->data.array.children[0];
+    const int64_t *values = n->buffers[1];
+
+    for (int64_t row = 0; row < batch->data.array.length; row++)
+        outcome->sum += values[batch->data.array.offset + n->offset + row];
+    outcome->rows += batch->data.array.length;
+    outcome->batches++;
+    return consumer->manner == UVA_SUBJECT_CANCELS &&
+                   batch->ordinal == consumer->k
+               ? ECANCELED
+               : 0;
+}
+
+static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct consumer *consumer = ctx;
+    struct uva_subject_outcome *told = &consumer->outcome;
+    struct uva_bytes tag = {0};
+
+    pthread_mutex_lock(&consumer->lock);
+    told->end = outcome->end == UVA_END_COMPLETE    ? UVA_SUBJECT_COMPLETE
+                : outcome->end == UVA_END_FAILED    ? UVA_SUBJECT_FAILED
+                : outcome->end == UVA_END_CANCELLED ? UVA_SUBJECT_CANCELLED
+                                                    : UVA_SUBJECT_REFUSED;
+    told->code = outcome->error.code;
+    (void)snprintf(told->message, sizeof(told->message), "%.255s",
+                   outcome->error.message);
+    if (uva_metadata_get(outcome->metadata, "tck", &tag) == 0) {
+        memcpy(told->tag, tag.data, tag.size < 64 ? tag.size : 64);
+        told->tag_size = (int64_t)tag.size;
+    }
+    consumer->done = true;
+    pthread_mutex_unlock(&consumer->lock);
+}
+
+static int consumer_run(struct consumer *consumer)
+{
+    const struct uva_consumer callbacks = {.on_batch = consumer_on_batch,
+                                           .on_done = consumer_on_done,
+                                           .ctx = consumer};
+    struct uva_stream *stream = uva_stream_from_async(
+        runtime, &(struct uva_async_source){.start = consumer_start,
+                                            .ctx = consumer,
+                                            .cheap = consumer->manner !=
+                                                     UVA_SUBJECT_HOLDS});
+    int code;
+
+    if (consumer->manner == UVA_SUBJECT_HOLDS)
+        (void)uva_stream_parallel(stream, NULL);
+    code = uva_stream_for_each(stream, &callbacks, NULL);
+    uva_stream_release(stream);
+    return code;
+}
+
+int32_t uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
+                            struct ArrowAsyncDeviceStreamHandler **handler)
+{
+    struct consumer *consumer = calloc(1, sizeof(*consumer));
+    int code;
+
+    assert(consumer != NULL);
+    (void)pthread_once(&once, runtime_begin);
+    consumer->manner = (enum uva_subject_manner)manner;
+    consumer->k = k;
+    (void)pthread_mutex_init(&consumer->lock, NULL);
+    (void)pthread_cond_init(&consumer->changed, NULL);
+    *id = (int64_t)(intptr_t)consumer;
+    /* uvarrow's handlers refuse nothing, and always ask for more (G-18, G-39)
+     */
+    if (manner == UVA_SUBJECT_REFUSES || manner == UVA_SUBJECT_TAKES_SOME ||
+        manner == UVA_SUBJECT_REFUSES_SCHEMA)
+        code = UVA_SUBJECT_CANNOT;
+    else
+        code = consumer_run(consumer);
+    pthread_mutex_lock(&consumer->lock);
+    while (code == 0 && consumer->handler == NULL)
+        pthread_cond_wait(&consumer->changed, &consumer->lock);
+    *handler = consumer->handler;
+    pthread_mutex_unlock(&consumer->lock);
+    return code;
+}
+
+int32_t uva_subject_outcome(int64_t id, struct uva_subject_outcome *out)
+{
+    struct consumer *consumer = (struct consumer *)(intptr_t)id;
+    bool done;
+
+    pthread_mutex_lock(&consumer->lock);
+    done = consumer->done;
+    *out = consumer->outcome;
+    pthread_mutex_unlock(&consumer->lock);
+    return done ? 0 : EAGAIN;
+}
