@@ -205,9 +205,11 @@ static void life_play(struct uva__trial *trial, const struct story *story)
 
 void uva__lives_run(struct uva__trial *trial)
 {
-    for (int story = 0; story < STORIES; story++)
-        if ((trial->what->arg & BIT(story)) != 0)
-            life_play(trial, &STORIES_TOLD[story]);
+    for (int story = 0; story < STORIES * 2; story++) {
+        trial->checked = story >= STORIES;
+        if ((trial->what->arg & BIT(story % STORIES)) != 0)
+            life_play(trial, &STORIES_TOLD[story % STORIES]);
+    }
     if (uva__word_load(&trial->played) > 0 && (trial->what->arg & LEDGER) != 0)
         uva__scene_check_live(trial);
 }

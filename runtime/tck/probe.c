@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tck/checker.h"
 #include "tck/sentinel.h"
 #include "tck/specimen.h"
 #include "uvarrow/arrow.h"
@@ -59,6 +60,8 @@ static void probe_receive(struct uva__probe *probe, int64_t ordinal,
                           "array");
         return;
     }
+    if (probe->schema.release != NULL)
+        uva__checker_look(trial, &probe->schema, array);
     if (!uva__specimen_check_array(trial, array, ordinal, "AT-15", "AT-17")) {
         uva__trial_breach(trial, "AH-30", "a batch does not fit the schema");
         array->array.release(&array->array);

@@ -23,7 +23,8 @@ static void *scene_start(void *ctx)
 
     scene->code = scene->trial->subject.produce(
         (int32_t)scene->plan, scene->batches, scene->at,
-        uva__checker_front(scene->trial, scene->probe->handler));
+        uva__checker_front(scene->trial, UVA_PARTY_PRODUCER,
+                           scene->probe->handler));
     uva__word_store(&scene->answered, 1);
     uva__trial_changed(scene->trial);
     return NULL;

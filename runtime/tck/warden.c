@@ -19,7 +19,7 @@ void uva__warden_meet(struct uva__feeder *feeder,
         uva__trial_breach(trial, "AB-17", "a function of the handler is NULL");
         uva__trial_fail(trial, "AH-02: a function of the handler is NULL");
     }
-    feeder->handler = uva__checker_front(trial, handler);
+    feeder->handler = uva__checker_front(trial, UVA_PARTY_CONSUMER, handler);
     feeder->handler->producer = &feeder->object;
 }
 
