@@ -330,6 +330,11 @@ static const struct uva__tck_case CASES[] = {
     TALES("recommended_AP18_what_follows_a_cancel_is_taken",
           BIT(STOPS_MORE) | BIT(STOPS_END)),
     TALES("required_AP25_no_more_is_requested_than_wanted", BIT(SOME)),
+    TALES("required_DA07_a_cpu_array_is_a_plain_array",
+          BIT(INSIDE) | BIT(HOLDS)),
+    TALES("required_LC01_a_released_array_is_no_data", BIT(HOLLOW)),
+    TALES("required_TH07_arrays_are_released_on_any_thread",
+          BIT(HOLDS) | BIT(THREAD)),
 };
 /* clang-format on */
 

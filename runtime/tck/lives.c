@@ -143,6 +143,11 @@ static void life_check_failure(struct uva__scene *scene)
 
     if (probe->now.ends > 0 && scene->plan != UVA_SUBJECT_TASK_FAILS)
         uva__trial_breach(trial, "ER-09", "a failure was told as an end");
+    if (probe->now.errors > 0 && probe->now.error_code == 0)
+        uva__trial_breach(trial, "ER-01", "a failure with code 0");
+    if (probe->now.errors > 0 && probe->now.error_code != EIO)
+        uva__trial_breach(trial, "ER-02", "EIO arrived as %d",
+                          probe->now.error_code);
     if (probe->now.errors > 0)
         return;
     if (scene->plan == UVA_SUBJECT_TASK_FAILS) {

@@ -77,7 +77,8 @@ static void probe_receive(struct uva__probe *probe, int64_t ordinal,
 static void probe_receive_failure(struct uva__probe *probe,
                                   const struct ArrowDeviceArray *array)
 {
-    if (array->array.release != NULL &&
+    /* checked, there is a trap for who releases it all the same */
+    if (!probe->trial->checked && array->array.release != NULL &&
         !uva__specimen_is_filled(&array->array.release, sizeof(void *)))
         uva__trial_breach(probe->trial, "AT-07",
                           "a failed extraction left an array that looks live");

@@ -142,6 +142,17 @@ static const struct uva__tck_case CASES[] = {
     LIVES("required_ER10_one_ending_for_each_stream", EVERY | QUIET),
     LIVES("required_ER11_no_error_follows_release", FAILURES | QUIET),
     LIVES("recommended_AP18_what_follows_a_cancel_is_lawful", STOPS | QUIET),
+    LIVES("recommended_DA02_every_value_can_be_read", BIT(KEPT)),
+    LIVES("required_DA12_release_alone_tells_what_is_released",
+          BIT(EACH) | BIT(KEPT)),
+    LIVES("required_DA15_what_an_array_points_to_lasts_until_its_release",
+          BIT(LATER) | BIT(KEPT)),
+    LIVES("required_DA23_buffers_are_long_enough", BIT(EACH)),
+    LIVES("required_LC09_nothing_points_into_a_struct", BIT(KEPT) | BIT(LATER)),
+    LIVES("required_MD11_metadata_lives_as_long_as_its_place", BIT(TAGGED)),
+    LIVES("recommended_ER02_a_failure_of_input_is_eio", FAILURES),
+    LIVES("required_ER01_a_failure_has_a_code_that_is_not_zero",
+          FAILURES | BIT(TASK_FAILS)),
 };
 /* clang-format on */
 

@@ -367,7 +367,3 @@ static const struct uva__tck_case CASES[] = {
 
 const struct uva__tck_table uva__producer_probes = {CASES, sizeof(CASES) /
                                                                sizeof(*CASES)};
-const struct uva__tck_table uva__producer_unseen = {0};
-const struct uva__tck_table uva__handler_unseen = {0};
-const struct uva__tck_table uva__stream_cases = {0};
-const struct uva__tck_table uva__stream_unseen = {0};

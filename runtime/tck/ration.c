@@ -24,7 +24,7 @@ struct ration_array {
     struct uva__word parent_gone;
     struct uva__word child_gone;
     struct uva__word parts_gone; /* of the two, and done with */
-    struct ArrowArray as_given; /* to be compared */
+    struct ArrowArray as_given;  /* to be compared */
     struct ration_data *data;
 };
 

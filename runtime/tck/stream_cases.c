@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of the role stream: the suite reads blocking streams, one call at a
+ * time, and looks at all that comes. Each plays some readings. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tck/cases.h"
+#include "tck/checker.h"
+#include "tck/crowd.h"
+#include "tck/scene.h"
+#include "tck/specimen.h"
+#include "uvarrow/arrow.h"
+
+/* Numbers of the readings: bits of a case's `arg`. */
+enum {
+    WHOLE = 0, /* to the end */
+    EMPTY,     /* no batch */
+    SLOW,
+    EARLY,  /* released behind the third batch */
+    UNREAD, /* released at once */
+    KEPT,   /* batches and schema are released behind the stream */
+    MOVED,  /* the stream's struct is moved behind each call */
+    ASKED,  /* get_schema again and again */
+    FAILS,  /* behind three batches */
+    FAILS_FIRST,
+    ABROAD, /* batches are released by other threads */
+    READINGS
+};
+
+#define BIT(reading) (UINT64_C(1) << (reading))
+#define LEDGER       (UINT64_C(1) << 63)
+#define WHOLES                                                                 \
+    (BIT(WHOLE) | BIT(EMPTY) | BIT(SLOW) | BIT(KEPT) | BIT(MOVED) | BIT(ASKED))
+#define EVERY                                                                  \
+    (WHOLES | BIT(EARLY) | BIT(UNREAD) | BIT(FAILS) | BIT(FAILS_FIRST) |       \
+     BIT(ABROAD))
+
+enum { ARRAYS = 16 };
+
+/* How each is read. */
+struct manner {
+    enum uva_subject_plan plan;
+    int64_t batches;
+    int64_t reads; /* calls of get_next that give a batch; then, unless `stops`,
+                      one more */
+    bool stops;
+    bool keeps;
+    bool moves;
+    bool asks;
+    bool abroad;
+};
+
+static const struct manner MANNERS[READINGS] = {
+    [WHOLE] = {UVA_SUBJECT_WHOLE, .batches = 10, .reads = 10},
+    [EMPTY] = {UVA_SUBJECT_WHOLE, .batches = 0, .reads = 0},
+    [SLOW] = {UVA_SUBJECT_SLOW, .batches = 4, .reads = 4},
+    [EARLY] = {UVA_SUBJECT_ENDLESS, .reads = 3, .stops = true},
+    [UNREAD] = {UVA_SUBJECT_WHOLE, .batches = 3, .stops = true},
+    [KEPT] = {UVA_SUBJECT_WHOLE, .batches = 6, .reads = 6, .keeps = true},
+    [MOVED] = {UVA_SUBJECT_WHOLE, .batches = 5, .reads = 5, .moves = true},
+    [ASKED] = {UVA_SUBJECT_WHOLE, .batches = 3, .reads = 3, .asks = true},
+    [FAILS] = {UVA_SUBJECT_FAILS, .batches = 3, .reads = 3},
+    [FAILS_FIRST] = {UVA_SUBJECT_FAILS_FIRST},
+    [ABROAD] = {UVA_SUBJECT_WHOLE, .batches = 6, .reads = 6, .keeps = true,
+                .abroad = true},
+};
+
+/* A stream that is read. Lives as long as its process. */
+struct reading {
+    struct uva__trial *trial;
+    const struct manner *manner;
+    struct ArrowDeviceArrayStream *stream; /* where it lies now */
+    ArrowDeviceType device_type;
+    struct ArrowSchema schema;
+    struct ArrowDeviceArray arrays[ARRAYS]; /* that are kept */
+    int64_t kept;
+    struct uva__word next; /* to be released, by a crowd */
+};
+
+/* ---- calls -------------------------------------------------------------- */
+
+/* What holds at each call. */
+static void reading_look(struct reading *r)
+{
+    if (r->stream->device_type != r->device_type)
+        uva__trial_breach(r->trial, "DS-05", "device_type changed to %d",
+                          (int)r->stream->device_type);
+}
+
+/* A call has failed with `code`: it is to be one, and to have a text. */
+static void reading_hear(struct reading *r, int code)
+{
+    const char *text;
+
+    uva__trial_note(r->trial, "   failed with %d", code);
+    if (code != EIO)
+        uva__trial_breach(r->trial, "ER-02", "EIO arrived as %d", code);
+    if (code < 0)
+        uva__trial_breach(r->trial, "DS-07", "an error of %d, below 0", code);
+    text = r->stream->get_last_error(r->stream);
+    uva__trial_note(r->trial, "   \"%s\"", text != NULL ? text : "(none)");
+    if (text != NULL && strlen(text) > 65536)
+        uva__trial_breach(r->trial, "DS-11", "a text without an end");
+}
+
+static bool reading_get_schema(struct reading *r, struct ArrowSchema *out)
+{
+    int code;
+
+    uva__specimen_fill(out, sizeof(*out));
+    code = r->stream->get_schema(r->stream, out);
+    uva__trial_note(r->trial, "get_schema: %d", code);
+    reading_look(r);
+    if (code != 0) {
+        reading_hear(r, code);
+        return false;
+    }
+    if (out->release == NULL)
+        uva__trial_fail(r->trial, "LC-01: get_schema gave a released schema");
+    uva__specimen_check_schema(r->trial, out, "DS-01");
+    return true;
+}
+
+/* Asks for the schema once more, which is to be its own and the same. */
+static void reading_ask(struct reading *r)
+{
+    struct ArrowSchema schema;
+
+    if (!reading_get_schema(r, &schema)) {
+        uva__trial_breach(r->trial, "DS-21",
+                          "get_schema failed when asked "
+                          "again");
+        return;
+    }
+    schema.release(&schema);
+    if (schema.release != NULL)
+        uva__trial_breach(r->trial, "LC-07", "a schema was not marked");
+}
+
+/* Moves the stream to another place, and spoils the old one. */
+static void reading_move(struct reading *r)
+{
+    struct ArrowDeviceArrayStream *place =
+        uva__trial_alloc(r->trial, sizeof(*place));
+
+    *place = *r->stream;
+    uva__specimen_fill(r->stream, sizeof(*r->stream));
+    r->stream = place;
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
+                            int64_t ordinal)
+{
+    if (uva__specimen_is_filled(&array->array.release, sizeof(void *)))
+        uva__trial_fail(r->trial, "DS-09: get_next said 0 and wrote nothing");
+    uva__checker_look(r->trial, &r->schema, array);
+    if (array->device_type != r->device_type)
+        uva__trial_breach(r->trial, "DS-03", "a batch of device_type %d",
+                          (int)array->device_type);
+    if (!uva__specimen_check_array(r->trial, array, ordinal, "DS-01", "DS-01"))
+        array->array.release(&array->array);
+    else if (r->manner->keeps)
+        r->arrays[r->kept++] = *array;
+    else
+        uva__specimen_release_array(r->trial, array, ordinal, "DA-18");
+}
+
+/* One call of get_next. False if no batch came. */
+static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
+{
+    struct ArrowDeviceArray array;
+
+    uva__specimen_fill(&array, sizeof(array));
+    *code = r->stream->get_next(r->stream, &array);
+    uva__trial_note(r->trial, "get_next: %d%s", *code,
+                    *code == 0 && array.array.release == NULL ? ", the end"
+                                                              : "");
+    reading_look(r);
+    if (*code != 0) {
+        reading_hear(r, *code);
+        /* checked, there is a trap for who releases it all the same */
+        if (!r->trial->checked && array.array.release != NULL &&
+            !uva__specimen_is_filled(&array.array.release, sizeof(void *)))
+            uva__trial_breach(r->trial, "DS-19",
+                              "a failed get_next left an array that looks "
+                              "live");
+        return false;
+    }
+    if (array.array.release == NULL)
+        return false;
+    reading_receive(r, &array, ordinal);
+    return true;
+}
+
+/* What came is what the plan has: so many batches, then an end or an error. */
+static void reading_judge(struct reading *r, int64_t came, int code)
+{
+    const bool fails = r->manner->plan == UVA_SUBJECT_FAILS;
+
+    if (came > r->manner->reads)
+        uva__trial_fail(r->trial, "DS-01: more than %" PRId64 " batches",
+                        r->manner->reads);
+    if (fails && code == 0) {
+        uva__trial_breach(r->trial, "ER-01", "the failure has code 0");
+        uva__trial_breach(r->trial, "ER-15", "the failure was not told");
+        uva__trial_breach(r->trial, "ER-09", "the failure was told as an end");
+    }
+    if (!fails && code != 0)
+        uva__trial_fail(r->trial, "%s: get_next failed with %d",
+                        r->trial->clause, code);
+    if (!fails && came < r->manner->reads)
+        uva__trial_fail(r->trial,
+                        "%s: the end after %" PRId64 " of %" PRId64 " batches",
+                        r->trial->clause, came, r->manner->reads);
+}
+
+/* ---- one reading -------------------------------------------------------- */
+
+static void reading_read(struct reading *r)
+{
+    int64_t came = 0;
+    int code = 0;
+    bool more = true;
+
+    while (more && (came < r->manner->reads || !r->manner->stops)) {
+        if (r->manner->moves)
+            reading_move(r);
+        if (r->manner->asks)
+            reading_ask(r);
+        more = reading_get_next(r, came, &code);
+        came += more;
+        if (came > r->manner->reads)
+            break;
+    }
+    if (r->manner->asks)
+        reading_ask(r);
+    if (!r->manner->stops)
+        reading_judge(r, came, code);
+}
+
+static void crowd_releases(void *ctx)
+{
+    struct reading *r = ctx;
+    uint64_t n;
+
+    while ((n = uva__word_add(&r->next, 1)) < (uint64_t)r->kept)
+        uva__specimen_release_array(r->trial, &r->arrays[n], (int64_t)n,
+                                    "DA-18");
+}
+
+/* The stream goes first, what it gave later. */
+static void reading_release(struct reading *r)
+{
+    r->stream->release(r->stream);
+    if (r->stream->release != NULL)
+        uva__trial_breach(r->trial, "DS-15", "release did not mark the stream");
+    uva__specimen_fill(r->stream, sizeof(*r->stream));
+    if (r->manner->abroad)
+        uva__crowd_run(r->trial, 3, crowd_releases, r);
+    else
+        crowd_releases(r);
+    if (r->schema.release == NULL)
+        return;
+    uva__specimen_check_schema(r->trial, &r->schema, "DS-13");
+    r->schema.release(&r->schema);
+}
+
+static void reading_play(struct uva__trial *trial, const struct manner *manner)
+{
+    struct reading *r = uva__trial_alloc(trial, sizeof(*r));
+    int32_t code;
+
+    r->trial = trial;
+    r->manner = manner;
+    r->stream = uva__trial_alloc(trial, sizeof(*r->stream));
+    code = trial->subject.open((int32_t)manner->plan, manner->batches, 0,
+                               r->stream);
+    uva__trial_note(trial, "-- open(plan %d, %" PRId64 "): %d%s",
+                    (int)manner->plan, manner->batches, (int)code,
+                    trial->checked ? ", checked" : "");
+    if (!uva__trial_can(trial, code, manner->plan == UVA_SUBJECT_WHOLE,
+                        "uva_subject_open()"))
+        return;
+    if (r->stream->get_schema == NULL || r->stream->get_next == NULL ||
+        r->stream->get_last_error == NULL || r->stream->release == NULL)
+        uva__trial_fail(trial, "AB-17: a function of the stream is NULL");
+    if (r->stream->device_type != ARROW_DEVICE_CPU)
+        uva__trial_breach(trial, "DS-05", "device_type is %d, not CPU (1)",
+                          (int)r->stream->device_type);
+    r->device_type = r->stream->device_type;
+    uva__checker_wrap(trial, r->stream);
+    if (reading_get_schema(r, &r->schema))
+        reading_read(r);
+    else if (manner->plan != UVA_SUBJECT_FAILS_FIRST)
+        uva__trial_fail(trial, "get_schema failed");
+    else
+        r->schema.release = NULL;
+    reading_release(r);
+}
+
+static void readings_run(struct uva__trial *trial)
+{
+    for (int n = 0; n < READINGS * 2; n++) {
+        trial->checked = n >= READINGS;
+        if ((trial->what->arg & BIT(n % READINGS)) != 0)
+            reading_play(trial, &MANNERS[n % READINGS]);
+    }
+    if (uva__word_load(&trial->played) > 0 && (trial->what->arg & LEDGER) != 0)
+        uva__scene_check_live(trial);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+#define READS(name, readings)                                                  \
+    {                                                                          \
+        name, readings_run, readings, NULL                                     \
+    }
+
+/* clang-format off: one case in two lines */
+static const struct uva__tck_case CASES[] = {
+    READS("required_AB17_every_function_slot_is_there", BIT(WHOLE)),
+    READS("required_DA03_device_type_is_set", BIT(WHOLE)),
+    READS("recommended_DA05_a_cpu_array_has_device_id_minus_one", BIT(WHOLE)),
+    READS("recommended_EV04_a_cpu_array_has_no_event", BIT(WHOLE)),
+    READS("required_DA08_reserved_bytes_are_zero", BIT(WHOLE)),
+    READS("required_DA15_what_a_batch_points_to_lasts_until_its_release",
+          BIT(KEPT)),
+    READS("required_DA17_a_batch_may_be_moved", BIT(KEPT)),
+    READS("required_DA18_values_stay_as_they_are_until_release", BIT(KEPT)),
+    READS("required_DA20_a_batch_has_the_shape_of_its_schema", BIT(WHOLE)),
+    READS("required_DA21_length_offset_and_null_count_are_possible",
+          BIT(WHOLE)),
+    READS("required_DA22_no_buffer_is_null_that_is_needed", BIT(WHOLE)),
+    READS("recommended_DA24_buffers_are_aligned", BIT(WHOLE)),
+    READS("required_DA25_children_are_there", BIT(WHOLE)),
+    READS("required_DA26_no_dictionary_without_one_in_the_schema", BIT(WHOLE)),
+    READS("required_DS01_every_batch_fits_the_one_schema",
+          BIT(WHOLE) | BIT(SLOW) | BIT(KEPT)),
+    READS("required_DS02_get_next_waits_for_a_batch", BIT(SLOW)),
+    READS("recommended_DS03_every_batch_is_on_the_device_of_the_stream",
+          BIT(WHOLE)),
+    READS("required_DS05_device_type_does_not_change", EVERY),
+    READS("required_DS07_a_result_is_zero_or_an_errno",
+          BIT(WHOLE) | BIT(FAILS) | BIT(FAILS_FIRST)),
+    READS("required_DS09_the_end_is_a_released_array", BIT(WHOLE) | BIT(EMPTY)),
+    READS("required_DS11_the_text_of_an_error_is_sound",
+          BIT(FAILS) | BIT(FAILS_FIRST)),
+    READS("required_DS13_batches_and_schema_outlive_the_stream", BIT(KEPT)),
+    READS("required_DS15_release_marks_as_released", EVERY),
+    READS("required_DS18_the_stream_may_be_moved", BIT(MOVED)),
+    READS("required_DS19_a_failed_get_next_gives_nothing", BIT(FAILS)),
+    READS("required_DS21_get_schema_may_be_called_at_any_time", BIT(ASKED)),
+    READS("required_LC01_live_structs_have_a_release", BIT(WHOLE)),
+    READS("required_LC06_nothing_is_left_when_all_is_released",
+          WHOLES | LEDGER),
+    READS("required_LC07_release_of_a_batch_marks_it",
+          BIT(WHOLE) | BIT(KEPT) | BIT(ASKED)),
+    READS("required_LC12_batches_are_released_behind_the_stream", BIT(KEPT)),
+    READS("required_LC22_nothing_is_left_after_any_reading", EVERY | LEDGER),
+    READS("required_MD01_metadata_is_encoded_as_pairs", BIT(WHOLE)),
+    READS("required_TH07_batches_are_released_on_any_thread", BIT(ABROAD)),
+    READS("required_ER09_a_failure_is_never_told_as_an_end", BIT(FAILS)),
+    READS("required_ER15_a_failure_is_told_by_its_code",
+          BIT(FAILS) | BIT(FAILS_FIRST)),
+    READS("recommended_DA02_every_value_can_be_read", BIT(WHOLE)),
+    READS("required_DA07_a_cpu_array_is_a_plain_array", BIT(KEPT)),
+    READS("required_DA12_release_alone_tells_what_is_released",
+          BIT(WHOLE) | BIT(KEPT)),
+    READS("required_DA23_buffers_are_long_enough", BIT(WHOLE)),
+    READS("required_LC08_release_works_wherever_the_struct_lies", BIT(KEPT)),
+    READS("required_LC09_nothing_points_into_a_struct", BIT(KEPT) | BIT(MOVED)),
+    READS("required_ER01_a_failure_has_a_code_that_is_not_zero",
+          BIT(FAILS) | BIT(FAILS_FIRST)),
+    READS("recommended_ER02_a_failure_of_input_is_eio",
+          BIT(FAILS) | BIT(FAILS_FIRST)),
+};
+/* clang-format on */
+
+const struct uva__tck_table uva__stream_cases = {CASES, sizeof(CASES) /
+                                                            sizeof(*CASES)};

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""The command uvarrow tck: what it says and returns for files that are no
+subjects, for subjects that crash, hang or break a rule, and what it writes.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+TOOL = os.environ.get("UVA_TEST_TOOL")
+BUILD = os.environ.get("UVA_TEST_BUILD", "")
+SOURCE = os.environ.get("UVA_TEST_SOURCE", ".")
+if not TOOL or os.environ.get("UVA_TEST_SANITIZE"):
+    sys.exit(77)
+EXAMPLE = os.path.join(BUILD, "examples", "libexample_tck_producer.so")
+
+VERSION = "int uva_subject_version(void) { return %s; }\n"
+PRODUCE = ("#include <stdlib.h>\n#include <unistd.h>\n"
+           "#include \"uvarrow/tck.h\"\n" + VERSION % "UVA_SUBJECT_VERSION" +
+           "int uva_subject_produce(int p, int64_t k, int64_t at,\n"
+           "    struct ArrowAsyncDeviceStreamHandler *h)\n{\n%s\n}\n")
+
+
+class Tck(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def library(self, source):
+        """Compiles a shared object."""
+        with open(self.path("subject.c"), "w", encoding="utf-8") as file:
+            file.write(source)
+        subprocess.run(["cc", "-w", "-shared", "-fPIC", "-I",
+                        os.path.join(SOURCE, "include"), "-o",
+                        self.path("subject.so"), self.path("subject.c")],
+                       check=True)
+        return self.path("subject.so")
+
+    def tck(self, *args, **env):
+        done = subprocess.run([TOOL, "tck", *args], text=True,
+                              capture_output=True, check=False,
+                              env={**os.environ, **env})
+        return done.returncode, done.stdout, done.stderr
+
+    def refused(self, text, *args, **env):
+        code, out, err = self.tck(*args, **env)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn(text, err)
+        self.assertEqual(err.count("\n"), 1, err)
+
+    # ---- bad input -------------------------------------------------------
+
+    def test_a_missing_file_is_named(self):
+        self.refused("no.so: No such file", "no.so")
+
+    def test_what_is_no_library_is_refused(self):
+        self.refused("cannot be loaded", __file__)
+
+    def test_a_library_without_entry_points_is_refused(self):
+        self.refused("exports no uva_subject_version()",
+                     self.library("int x;"))
+
+    def test_an_old_version_is_refused(self):
+        self.refused("of version 0, not 1", self.library(VERSION % "0"))
+
+    def test_a_library_without_a_role_is_refused(self):
+        self.refused("plays no role", self.library(VERSION % "1"))
+
+    def test_a_role_that_is_not_exported_is_refused(self):
+        self.refused("does not play that role", EXAMPLE, "--role", "stream")
+
+    def test_a_crash_on_load_is_told(self):
+        self.refused("crashes when it is loaded: Aborted", self.library(
+            "#include <stdlib.h>\n"
+            "__attribute__((constructor)) void f(void) { abort(); }"))
+
+    def test_an_exit_on_load_is_told(self):
+        self.refused("ends the process when it is loaded", self.library(
+            "#include <stdlib.h>\n"
+            "__attribute__((constructor)) void f(void) { exit(0); }"))
+
+    def test_a_hang_on_load_is_told(self):
+        self.refused("does not come back", self.library(
+            "#include <unistd.h>\n"
+            "__attribute__((constructor)) void f(void) { pause(); }"),
+                     UVA_TCK_WAIT_MS="100")
+
+    def test_an_unknown_filter_is_refused(self):
+        self.refused("no case of this role fits 'AP-99'", EXAMPLE,
+                     "--filter", "AP-99")
+        self.refused("no case of this role fits", "--list", "--filter", "x-y")
+
+    def test_bad_arguments_are_refused(self):
+        self.refused("no FILE.so")
+        self.refused("there is no role", EXAMPLE, "--role", "waiter")
+        self.refused("there is no option", EXAMPLE, "--roles", "producer")
+        self.refused("needs a value", EXAMPLE, "--tap")
+        self.refused("more than one", EXAMPLE, EXAMPLE)
+        self.refused("not a number", EXAMPLE, UVA_TCK_WAIT_MS="soon")
+
+    def test_a_file_that_cannot_be_written_is_told(self):
+        code, _, err = self.tck(EXAMPLE, "--filter", "AP-02", "--tap",
+                                self.path("no/folder"))
+        self.assertEqual(code, 2)
+        self.assertIn("No such file", err)
+
+    # ---- subjects --------------------------------------------------------
+
+    def test_a_crash_is_a_result_with_its_transcript(self):
+        code, out, _ = self.tck(
+            self.library(PRODUCE % "abort();"), "--filter", "AP-06")
+        self.assertEqual(code, 1)
+        self.assertIn("BROKEN  producer required_AP06_never_more_tasks_than_"
+                      "requested: it crashed: Aborted", out)
+        self.assertIn("-- produce(plan 0, 10, 0)", out)
+
+    def test_a_hang_is_a_result(self):
+        code, out, _ = self.tck(
+            self.library(PRODUCE % "pause(); return 0;"), "--filter", "AP-06",
+            UVA_TCK_WAIT_MS="100")
+        self.assertEqual(code, 1)
+        self.assertIn("did not come within 100 ms", out)
+
+    def test_what_a_subject_prints_is_kept_for_its_case(self):
+        code, out, _ = self.tck(
+            self.library(PRODUCE % 'write(1, "so long\\n", 8); exit(3);'),
+            "--filter", "AP-06")
+        self.assertEqual(code, 1)
+        self.assertIn("it ended the process: exit 3", out)
+        self.assertIn("| so long", out)
+
+    def test_a_refusal_of_what_always_goes_is_a_result(self):
+        code, out, _ = self.tck(self.library(PRODUCE % "return -1;"),
+                                "--filter", "AP-02")
+        self.assertEqual(code, 1)
+        self.assertIn("uva_subject_produce() returned -1", out)
+
+    # ---- results ---------------------------------------------------------
+
+    def test_results_are_written_as_tap_and_junit(self):
+        code, out, _ = self.tck(
+            self.library(PRODUCE % "write(2, \"<&>\\1\", 4); abort();"),
+            "--filter", "AP0", "--tap", self.path("tap"), "--junit",
+            self.path("junit"))
+        self.assertEqual(code, 1)
+        with open(self.path("tap"), encoding="utf-8") as file:
+            tap = file.read().splitlines()
+        count = out.count("BROKEN") + out.count("weak ") + out.count("skip ")
+        self.assertEqual(tap[:2], ["TAP version 14", f"1..{count}"])
+        self.assertTrue(any(line.endswith("# TODO only recommended")
+                            for line in tap))
+        suite = xml.parse(self.path("junit")).getroot().find("testsuite")
+        self.assertEqual(suite.get("tests"), str(count))
+        self.assertEqual(int(suite.get("failures")), out.count("BROKEN"))
+        self.assertEqual(len(suite.findall("testcase")), count)
+
+    def test_the_list_has_every_clause_of_the_catalogue(self):
+        code, out, _ = self.tck("--list")
+        self.assertEqual(code, 0)
+        names = [line.split()[1].rstrip(":") for line in out.splitlines()]
+        listed = {f"{n.split('_')[1][:2]}-{n.split('_')[1][2:]}"
+                  for n in names}
+        with open(os.path.join(SOURCE, "runtime/check/clauses.c"),
+                  encoding="utf-8") as file:
+            text = file.read()
+        known = {word for word in text.replace('"', " ").split()
+                 if len(word) == 5 and word[2] == "-" and word[3:].isdigit()
+                 and word[:2].isupper()}
+        self.assertGreater(len(known), 150)
+        self.assertEqual(known - listed, set())
+
+    def test_the_filter_takes_a_clause_or_a_part_of_a_name(self):
+        for text in ("AP-06", "ap06", "never_more_tasks"):
+            code, out, _ = self.tck(EXAMPLE, "--filter", text)
+            self.assertEqual(code, 0)
+            self.assertIn("\n1 held, 0 required broken", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
