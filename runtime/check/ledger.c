@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries lie in a slab and rest, long enough, between two uses. A struct keeps
- * the address of one byte of its entry's token: which byte tells which use of
- * the entry is meant. So a copy left over from an earlier use is told from one
- * of this use, without touching what the copy points to. */
+ * the address of one of the first bytes of its entry: which byte tells which
+ * use of the entry is meant. So a copy left over from an earlier use is told
+ * from one of this use. */
 #include "check/ledger.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdalign.h>
 
 #include "check/witness.h"
 #include "core/memory.h"
 
 #define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
-#define LEDGER_ALIGN  128 /* of an entry; a power of two */
-#define LEDGER_REST   512 /* entries that rest before one is used again */
+#define LEDGER_ALIGN  64  /* of an entry; a power of two */
+#define LEDGER_USES   64  /* that are told apart */
+#define LEDGER_REST   128 /* entries that rest before one is used again */
 #define LEDGER_STEP   16  /* entries that are fetched at once */
 #define LEDGER_STATES 4
-#define LEDGER_USES   sizeof(((struct uva__ledger_entry *)0)->token)
 
-static_assert(sizeof(struct uva__ledger_entry) <= 2 * LEDGER_ALIGN,
-              "an entry takes two steps of its alignment at most");
-static_assert(offsetof(struct uva__ledger_entry, token) == 0,
-              "the token is where the mark points");
+static_assert(sizeof(struct uva__ledger_entry) >= LEDGER_USES,
+              "every mark points into its entry");
 
 void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
                       const struct uva_allocator *allocator)
@@ -58,27 +55,36 @@ static uint64_t ledger_use(const struct uva__ledger_entry *entry)
 
 /* ---- out ---------------------------------------------------------------- */
 
-static struct uva__ledger_entry *ledger_take(struct uva__ledger *ledger)
+static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
+                                                    enum uva__ledger_kind kind,
+                                                    bool counts)
 {
-    struct uva__ledger_entry *entry;
+    struct uva__ledger_entry *entry =
+        uva__slab_take(&ledger->shared.slab, NULL);
 
-    uva__lock_take(&ledger->shared.lock);
-    entry = uva__slab_take(&ledger->shared.slab, NULL);
-    uva__lock_drop(&ledger->shared.lock);
+    if (entry != NULL && counts)
+        ledger->shared.live[kind]++;
     return entry;
 }
 
-/* The same, with more memory. */
-static struct uva__ledger_entry *ledger_take_more(struct uva__ledger *ledger)
+/* Takes an entry, if need be of more memory. */
+static struct uva__ledger_entry *
+ledger_take(struct uva__ledger *ledger, enum uva__ledger_kind kind, bool counts)
 {
-    struct slab_chunk *chunk = uva__slab_fetch(&ledger->shared.slab);
     struct uva__ledger_entry *entry;
+    struct slab_chunk *chunk;
 
+    uva__lock_take(&ledger->shared.lock);
+    entry = ledger_take_locked(ledger, kind, counts);
+    uva__lock_drop(&ledger->shared.lock);
+    if (entry != NULL)
+        return entry;
+    chunk = uva__slab_fetch(&ledger->shared.slab);
     if (chunk == NULL)
         return NULL;
     uva__lock_take(&ledger->shared.lock);
     uva__slab_add(&ledger->shared.slab, chunk);
-    entry = uva__slab_take(&ledger->shared.slab, NULL);
+    entry = ledger_take_locked(ledger, kind, counts);
     uva__lock_drop(&ledger->shared.lock);
     return entry;
 }
@@ -87,10 +93,9 @@ struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
                                            enum uva__ledger_kind kind,
                                            enum uva__ledger_state state)
 {
-    struct uva__ledger_entry *entry = ledger_take(ledger);
+    const bool counts = state != UVA__LEDGER_TRAP;
+    struct uva__ledger_entry *entry = ledger_take(ledger, kind, counts);
 
-    if (entry == NULL)
-        entry = ledger_take_more(ledger);
     if (entry == NULL)
         return NULL;
     if (entry->magic != LEDGER_MAGIC) { /* never used; later, all may read it */
@@ -99,11 +104,10 @@ struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
     }
     entry->kind = kind;
     entry->parent = entry->child = entry->sibling = NULL;
+    entry->is_child = false;
     uva__word_store(&entry->state, ledger_pack(ledger_use(entry) + 1, state));
-    if (state == UVA__LEDGER_TRAP)
-        return entry;
-    uva__word_add(&ledger->live[kind], 1);
-    (void)uva__witness_acquire(ledger->witness);
+    if (counts)
+        (void)uva__witness_acquire(ledger->witness);
     return entry;
 }
 
@@ -144,19 +148,23 @@ void uva__ledger_close(struct uva__ledger *ledger,
                        struct uva__ledger_entry *entry)
 {
     assert(uva__ledger_state_of(entry) == UVA__LEDGER_RELEASING);
-    uva__word_sub(&ledger->live[entry->kind], 1);
     uva__word_store(&entry->state,
                     ledger_pack(ledger_use(entry), UVA__LEDGER_FREE));
     uva__lock_take(&ledger->shared.lock);
+    ledger->shared.live[entry->kind]--;
     uva__slab_put(&ledger->shared.slab, entry);
     uva__lock_drop(&ledger->shared.lock);
     uva__witness_release(ledger->witness);
 }
 
-int64_t uva__ledger_live(const struct uva__ledger *ledger,
-                         enum uva__ledger_kind kind)
+int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)
 {
-    return (int64_t)uva__word_load(&ledger->live[kind]);
+    int64_t live;
+
+    uva__lock_take(&ledger->shared.lock);
+    live = ledger->shared.live[kind];
+    uva__lock_drop(&ledger->shared.lock);
+    return live;
 }
 
 static void ledger_settle_entry(void *block, void *ctx)
@@ -186,6 +194,7 @@ void uva__ledger_join(struct uva__ledger *ledger,
                       struct uva__ledger_entry *child)
 {
     uva__lock_take(&ledger->shared.lock);
+    child->is_child = true;
     child->parent = parent;
     child->sibling = parent->child;
     parent->child = child;

@@ -23,10 +23,9 @@ enum uva__ledger_state {
     UVA__LEDGER_TRAP       /* stands for a struct that nobody may release */
 };
 
-/* One struct that passed. Aligned so that the low bits of a pointer into it
- * tell which use of the entry is meant. */
+/* One struct that passed. Its mark is the address of one of the first bytes:
+ * which one tells which use of the entry is meant. */
 struct uva__ledger_entry {
-    char token[64];         /* a pointer into this is the struct's mark */
     uint64_t magic;         /* tells it from what is no entry */
     struct uva__word state; /* a state, and above it the number of the use */
     struct uva__witness *witness; /* borrows; counted while out */
@@ -38,6 +37,7 @@ struct uva__ledger_entry {
     uint64_t digest;       /* of what may not be changed */
     const char *clause;    /* of a trap: what its use breaks */
     void *place;           /* of a child: where its parent has it; borrows */
+    bool is_child;         /* it has or had a parent */
     bool due; /* of a child: its parent's release has to release it */
     struct uva__ledger_entry *parent;  /* of a child, while that is out */
     struct uva__ledger_entry *child;   /* the first */
@@ -49,9 +49,9 @@ struct uva__ledger {
     struct uva__witness *witness; /* borrows: whose it is */
     struct {
         struct uva__lock lock;
-        struct uva__slab slab; /* of the entries */
+        struct uva__slab slab;           /* of the entries */
+        int64_t live[UVA__LEDGER_KINDS]; /* out, of each kind */
     } shared;
-    struct uva__word live[UVA__LEDGER_KINDS]; /* out, of each kind */
 };
 
 /* Makes an empty one. `allocator` is borrowed. Thread: any. */
@@ -87,7 +87,7 @@ enum uva__ledger_state
 uva__ledger_state_of(const struct uva__ledger_entry *entry);
 
 /* How many of a kind are out. Thread: any. */
-int64_t uva__ledger_live(const struct uva__ledger *ledger,
+int64_t uva__ledger_live(struct uva__ledger *ledger,
                          enum uva__ledger_kind kind);
 
 /* Reports each that is still out, as never released (LC-02): for who knows that

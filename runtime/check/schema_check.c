@@ -65,9 +65,7 @@ static void schema_check_node(struct uva__tree_walk *walk,
 static void schema_check_below(struct uva__tree_walk *walk, int64_t index,
                                const struct ArrowSchema *child)
 {
-    const int mark = uva__tree_walk_enter(walk, index);
-
-    if (mark < 0)
+    if (!uva__tree_walk_enter(walk, index))
         return;
     if (child == NULL || child->release == NULL)
         uva__tree_walk_breach(walk, index < 0 ? "DA-26" : "DA-25",
@@ -75,7 +73,7 @@ static void schema_check_below(struct uva__tree_walk *walk, int64_t index,
                               child == NULL ? "NULL" : "released");
     else
         schema_check_node(walk, child);
-    uva__tree_walk_leave(walk, mark);
+    uva__tree_walk_leave(walk);
 }
 
 static void schema_check_node(struct uva__tree_walk *walk,

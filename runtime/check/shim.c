@@ -241,12 +241,15 @@ static void shim_forward(const struct shim_ops *ops,
                          struct uva__ledger_entry *entry, void *node)
 {
     struct uva__ledger *ledger = uva__witness_ledger(entry->witness);
-    int left;
+    const bool deep = uva__witness_how(entry->witness)->deep;
+    int left = 0;
 
-    uva__ledger_find_due(ledger, entry, shim_is_in_place);
+    if (deep)
+        uva__ledger_find_due(ledger, entry, shim_is_in_place);
     ops->node->set(node, entry->release, entry->private_data);
     ops->node->call(node, entry->release);
-    left = uva__ledger_write_off(ledger, entry);
+    if (deep)
+        left = uva__ledger_write_off(ledger, entry);
     if (left > 0)
         uva__witness_breach(entry->witness, "LC-05", 0,
                             "the release of %s %" PRId64
@@ -271,7 +274,8 @@ static void shim_release(const struct shim_ops *ops, void *node)
     if (!shim_is_due(ops, entry, node))
         return;
     uva__witness_note(entry->witness, ops->note, entry->ordinal, 0);
-    shim_check_parent(ops, entry, node);
+    if (entry->is_child)
+        shim_check_parent(ops, entry, node);
     shim_check_unchanged(ops, entry, node);
     shim_forward(ops, entry, node);
     uva__ledger_close(uva__witness_ledger(entry->witness), entry);

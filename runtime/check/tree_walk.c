@@ -18,26 +18,24 @@ void uva__tree_walk_begin(struct uva__tree_walk *walk)
     walk->stopped = false;
 }
 
-int uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index)
+bool uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index)
 {
-    const int mark = walk->depth;
-
     if (walk->stopped)
-        return -1;
+        return false;
     if (walk->depth == UVA__STRUCTS_MAX_DEPTH ||
         walk->nodes == UVA__STRUCTS_MAX_NODES) {
         walk->stopped = true;
         uva__tree_walk_breach(walk, "DA-25", "too deep, or a circle");
-        return -1;
+        return false;
     }
     walk->path[walk->depth++] = index;
     walk->nodes++;
-    return mark;
+    return true;
 }
 
-void uva__tree_walk_leave(struct uva__tree_walk *walk, int mark)
+void uva__tree_walk_leave(struct uva__tree_walk *walk)
 {
-    walk->depth = mark;
+    walk->depth--;
 }
 
 /* "children[2].dictionary"; cut at the end of a step. */

@@ -25,10 +25,10 @@ struct uva__tree_walk {
 /* Begins at the root, of another tree perhaps. Thread: any. */
 void uva__tree_walk_begin(struct uva__tree_walk *walk);
 
-/* Steps down to a child, -1: the dictionary; gives what _leave takes to step up
- * again; negative if the walk must end here. Thread: any. */
-int uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index);
-void uva__tree_walk_leave(struct uva__tree_walk *walk, int mark);
+/* Steps down to a child, -1: the dictionary. False if the walk must not go
+ * there; otherwise _leave steps up again. Thread: any. */
+bool uva__tree_walk_enter(struct uva__tree_walk *walk, int64_t index);
+void uva__tree_walk_leave(struct uva__tree_walk *walk);
 
 /* Reports a breach at this node, by the catalogue's party and severity; or, as
  * _remark, with a severity of its own. Thread: any. */

@@ -233,12 +233,13 @@ void uva__witness_undo(struct uva__witness *witness)
 
 void uva__witness_release(struct uva__witness *witness)
 {
-    const struct uva_check how = witness->how;
+    void (*free_ctx)(void *ctx) = witness->how.free_ctx;
+    void *ctx = witness->how.ctx;
 
     assert(uva__word_load(&witness->counts) > 0);
     if (uva__word_sub(&witness->counts, 1) != 1)
         return;
     witness_free(witness);
-    if (how.free_ctx != NULL)
-        how.free_ctx(how.ctx);
+    if (free_ctx != NULL)
+        free_ctx(ctx);
 }
