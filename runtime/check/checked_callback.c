@@ -5,8 +5,6 @@
  * What can fail: nothing. */
 #include "check/checked_callback.h"
 
-#include <string.h>
-
 #include "check/bounce.h"
 #include "check/checked_producer.h"
 #include "check/token.h"
@@ -56,10 +54,16 @@ void uva__callback_open(struct uva__callback *cb,
                         struct ArrowAsyncDeviceStreamHandler *self,
                         enum uva__call call)
 {
-    memset(cb, 0, offsetof(struct uva__callback, seen));
-    cb->seen.count = 0;
     cb->self = self;
-    cb->epoch.call = call;
+    cb->epoch = (struct uva__epoch){.call = call};
+    cb->schema = NULL;
+    cb->task = NULL;
+    cb->slot = NULL;
+    cb->watched = false;
+    cb->message = cb->metadata = NULL;
+    cb->metadata_size = 0;
+    cb->code = 0;
+    cb->seen.count = 0;
     cb->stream = stream_of(self, &cb->seen);
     look_at_slots(cb->stream, self, &cb->seen);
 }
@@ -179,12 +183,11 @@ static void judge_end_locked(struct uva__callback *cb,
 {
     struct uva__checked *c = cb->stream;
     struct uva__protocol *protocol = &c->locked.protocol;
-    const struct uva_check *how = uva__witness_how(c->witness);
 
     uva__protocol_end(protocol, cb->epoch.call, cb->code,
                       uva__epochs_calls_beside(&c->locked.epochs, &cb->epoch),
                       findings);
-    if (cb->took_ms > how->slow_call_ms)
+    if (cb->took_ms > c->slow_call_ms)
         uva__protocol_find(protocol, findings, UVA__RULE_TH_12, cb->took_ms);
     uva__protocol_observed(protocol, &cb->seen, findings);
     if (cb->slot != NULL && cb->code != 0 &&

@@ -191,14 +191,13 @@ static void producer_pass_on(const struct producer_call *call)
 static void producer_end(struct producer_call *call, int64_t took_ms)
 {
     struct uva__checked *c = call->stream;
-    const struct uva_check *how = uva__witness_how(c->witness);
     struct uva__findings findings;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
     if (call->epoch.call == UVA__CALL_CANCEL)
         uva__protocol_cancelled(&c->locked.protocol);
-    if (took_ms > how->slow_call_ms)
+    if (took_ms > c->slow_call_ms)
         uva__protocol_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
                            took_ms);
     uva__checked_leave_unlock(c, &call->epoch, &findings);

@@ -164,12 +164,6 @@ void *uva__checked_relic(struct uva__checked *c, size_t size)
     return relic + 1;
 }
 
-void uva__checked_perturb(struct uva__checked *c)
-{
-    if (uva__word_peek(&c->chance) != 0)
-        uva__witness_perturb(c->witness);
-}
-
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
 {
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
@@ -248,6 +242,8 @@ static void checked_configure(struct uva__checked *c)
     const struct uva_check *how = uva__witness_how(c->witness);
 
     c->allocator = how->allocator;
+    c->slow_call_ms = how->slow_call_ms;
+    c->slow_extract_ms = how->slow_extract_ms;
     c->keep = how->keep;
     c->fine_clock = how->slow_call_ms < FINE_BELOW_MS ||
                     how->slow_extract_ms < FINE_BELOW_MS;

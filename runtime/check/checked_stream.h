@@ -40,6 +40,7 @@ struct uva__checked {
                                                           functions */
     struct uva__witness *witness;                      /* owns a count */
     struct uva_allocator allocator;                    /* of all that is here */
+    int64_t slow_call_ms, slow_extract_ms;             /* the limits */
     bool keep;                     /* stays until conclude */
     bool fine_clock;               /* for limits of few ms */
     struct uva__word chance;       /* of the perturbation; 0: there is none */
@@ -91,7 +92,11 @@ void *uva__checked_relic(struct uva__checked *c, size_t size);
 
 /* With a perturb_seed: a delay at times; and true once in so many times.
  * Without, nothing and false. Thread: any, with no lock. */
-void uva__checked_perturb(struct uva__checked *c);
+static inline void uva__checked_perturb(struct uva__checked *c)
+{
+    if (uva__word_peek(&c->chance) != 0)
+        uva__witness_perturb(c->witness);
+}
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds);
 
 /* A time to measure from, and the ms that passed since. Thread: any. */

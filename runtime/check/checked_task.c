@@ -266,14 +266,13 @@ static bool gives_array(const struct ArrowDeviceArray *array)
 static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
 {
     struct uva__checked *c = e->stream;
-    const int64_t limit_ms = uva__witness_how(c->witness)->slow_extract_ms;
     const int64_t begun = uva__checked_clock(c);
     int64_t ms;
     int code;
 
     code = e->task->real.extract_data(&e->task->real, out);
     ms = uva__checked_elapsed_ms(c, begun);
-    if (ms > limit_ms)
+    if (ms > c->slow_extract_ms)
         uva__findings_add(&e->seen, UVA__RULE_AT_09, ms);
     return code;
 }
