@@ -128,6 +128,12 @@ static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
     return self != NULL ? uva__token_read(self->private_data).object : NULL;
 }
 
+const struct ArrowAsyncTask *
+uva__checked_task_behind(const struct ArrowAsyncTask *task)
+{
+    return task->extract_data == task_extract ? &task_of(task)->real : NULL;
+}
+
 /* Called through the struct of a callback that is over. */
 static int task_extract_spoilt(struct ArrowAsyncTask *self,
                                struct ArrowDeviceArray *out)

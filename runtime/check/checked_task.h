@@ -42,6 +42,11 @@ void uva__checked_task_fill(struct uva__checked_task *task,
                             const struct ArrowAsyncTask *real,
                             const char *metadata, size_t size, int64_t ordinal);
 
+/* Gives the producer's own task behind one of ours, or behind a copy of it;
+ * NULL for any other. Borrowed, until it is extracted. Thread: its holder. */
+const struct ArrowAsyncTask *
+uva__checked_task_behind(const struct ArrowAsyncTask *task);
+
 /* The callback that showed it is over: spoils what it saw. Thread: any. */
 void uva__checked_task_spoil(struct uva__checked_task *task);
 

@@ -2,6 +2,7 @@
 /* The check of an async stream, as the user sees it: put in front of a handler,
  * and concluded. What passes through is seen by checked_handler.c and
  * checked_producer.c. */
+#include <assert.h>
 #include <errno.h>
 
 #include "check/checked_handler.h"
@@ -49,6 +50,17 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     uva__checked_handler_init(c, handler);
     *out = &c->handler;
     return 0;
+}
+
+struct ArrowAsyncDeviceStreamHandler *
+uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
+{
+    struct uva__checked *c = uva__checked_handler_stream(checked);
+    struct ArrowAsyncDeviceStreamHandler *real = c->real;
+
+    assert(c->locked.refs == 1);
+    uva__checked_free(c);
+    return real;
 }
 
 /* ---- conclude ----------------------------------------------------------- */
