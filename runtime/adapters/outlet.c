@@ -177,22 +177,20 @@ static void outlet_begin(struct uva_stream *stream)
                                 &hooks);
 }
 
-/* The reader may be at the same tasks: each goes to one of the two. It counts a
- * task as taken before it extracts it, and this thread alone reuses slots, so
- * none of those not counted is another stream's by now. */
+/* The reader may be at the same tasks: each goes to who moves the head on. */
 static void outlet_discard(struct uva__outlet *o)
 {
     const uint64_t tail = uva__word_peek(&o->tail);
-    uint64_t i = uva__word_load(&o->head);
+    uint64_t head = uva__word_load(&o->head);
 
-    for (; i < tail; i++)
-        uva__task_drop(&o->ring[i & o->ring_mask].task);
+    while (head < tail)
+        if (uva__word_cas(&o->head, &head, head + 1))
+            uva__task_drop(&o->ring[head++ & o->ring_mask].task);
 }
 
 static void outlet_heed(struct uva__outlet *o)
 {
     const struct uva__failure *why = uva__flow_cancelled(o->stream);
-    struct ArrowAsyncProducer *producer = o->handler.producer;
 
     if (why == NULL || o->loop.cancelled || uva__word_load(&o->finished) != 0)
         return;
@@ -202,8 +200,8 @@ static void outlet_heed(struct uva__outlet *o)
     uva__word_or(&o->news, UVA__NEWS_CANCELLED);
     o->loop.rung = true;
     outlet_discard(o);
-    if (producer != NULL)
-        producer->cancel(producer);
+    if (o->handler.producer != NULL)
+        uva__producer_quit(o->stream->tail, o->handler.producer);
 }
 
 /* Passes on what the reader wants. */

@@ -56,7 +56,8 @@ struct uva__outlet {
         bool done;                      /* the stream has been told */
     } loop;
 
-    _Alignas(64) struct uva__word head; /* tasks taken, in all; by the reader */
+    _Alignas(64) struct uva__word head; /* tasks taken, in all; by the reader,
+                                           once cancelled also by the loop */
     struct uva__word eaten;             /* bytes taken, in all; by the reader */
     struct {                            /* the reading thread's alone */
         uint64_t asked;                 /* batches requested, in all */

@@ -7,8 +7,8 @@
  * - an extraction: what the stream says of it is waited for, as each of ours
  *   that fails is followed by an on_error or, late, by a release.
  *
- * On cancel and close: the loop takes back the tasks that wait, so that the
- * next extraction fails.
+ * On cancel and close: the loop takes the tasks that wait, one by one, as the
+ * reader may: each of them goes to one of the two.
  *
  * A reader does not spin before it sleeps: it does not know whether the loop is
  * on another CPU, and where it is not, spinning costs ten times what it can
@@ -109,18 +109,29 @@ static void user_refill(struct uva__outlet *o, uint64_t taken)
     user_post(o);
 }
 
-static struct ArrowAsyncTask user_take(struct uva__outlet *o, uint64_t news)
+/* Takes the task at the head; false if the loop has taken it meanwhile, or is
+ * about to take all. */
+static bool user_take(struct uva__outlet *o, uint64_t news,
+                      struct ArrowAsyncTask *out)
 {
-    const uint64_t head = uva__word_peek(&o->head);
-    const struct uva__outlet_place *place = &o->ring[head & o->ring_mask];
-    struct ArrowAsyncTask task = place->task;
+    uint64_t head = uva__word_load(&o->head);
+    struct uva__outlet_place place;
 
+    if (head == uva__word_load(&o->tail))
+        return false;
+    place = o->ring[head & o->ring_mask];
+    *out = place.task;
+    if (!uva__word_cas(&o->head, &head, head + 1))
+        return false;
     uva__word_store(&o->eaten,
-                    uva__word_peek(&o->eaten) + (uint64_t)place->bytes);
-    uva__word_store(&o->head, head + 1); /* before it is extracted */
+                    uva__word_peek(&o->eaten) + (uint64_t)place.bytes);
+    if (uva__word_load(&o->news) & UVA__NEWS_CANCELLED) {
+        uva_task_discard(out); /* those before it may have been */
+        return false;
+    }
     if (!(news & UVA__NEWS_END))
         user_refill(o, head + 1);
-    return task;
+    return true;
 }
 
 /* Says how the stream ended, from now on always alike (G-66), and lets it be
@@ -132,10 +143,9 @@ static int user_conclude(struct uva__outlet *o, uint64_t news)
     if (!o->reader.told) {
         o->reader.told = true;
         o->reader.code = news & UVA__NEWS_BAD ? o->failure.code : 0;
-        while (user_look(o) & UVA__NEWS_TASK) {
-            task = user_take(o, UVA__NEWS_END);
-            uva_task_discard(&task);
-        }
+        while (user_look(o) & UVA__NEWS_TASK)
+            if (user_take(o, UVA__NEWS_END, &task))
+                uva_task_discard(&task);
         uva__word_exchange(&o->finished, 1);
         user_post(o);
     }
@@ -156,14 +166,15 @@ static int user_extraction_failed(struct uva__outlet *o, int code)
 
 static int user_extract(struct uva__outlet *o, struct ArrowDeviceArray *out)
 {
-    const uint64_t news =
-        user_await(o, UVA__NEWS_TASK | UVA__NEWS_END | UVA__NEWS_BAD);
     struct ArrowAsyncTask task;
+    uint64_t news;
     int code;
 
-    if (!(news & UVA__NEWS_TASK))
-        return user_conclude(o, news);
-    task = user_take(o, news);
+    do {
+        news = user_await(o, UVA__NEWS_TASK | UVA__NEWS_END | UVA__NEWS_BAD);
+        if (!(news & UVA__NEWS_TASK))
+            return user_conclude(o, news);
+    } while (!user_take(o, news, &task));
     code = uva_task_extract(&task, out);
     return code == 0 ? user_say(o, 0, NULL) : user_extraction_failed(o, code);
 }
