@@ -85,6 +85,8 @@ struct uva_runtime_options {
     struct uva_workers *workers; /* counted; NULL: the runtime makes its own */
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_log log;             /* zeroes: see struct uva_log */
+    int8_t check;         /* protocol checker on every hop: 1 on, -1 off,
+                             0 as the environment says (UVA_CHECK=1) */
     bool no_thread;       /* without a loop: start no thread, see turn */
     int32_t turn_batches; /* deliveries before the loop's other work gets
                              its turn; 0: 64 */

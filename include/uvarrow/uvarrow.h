@@ -7,6 +7,7 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
+#include "uvarrow/check.h"
 #include "uvarrow/operators.h"
 #include "uvarrow/runtime.h"
 #include "uvarrow/stream.h"

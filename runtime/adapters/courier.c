@@ -17,6 +17,7 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
+#include "stream/checked.h"
 #include "stream/failure.h"
 #include "stream/stock.h"
 #include "uvarrow/arrow.h"
@@ -394,6 +395,7 @@ uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
     uva__producer_acquire(producer);
     c->producer = c->kept = producer;
     c->node = node;
+    c->to = uva__checked_hop(c->hub, "drive", c->to);
     c->to->producer = &producer->abi; /* AH-03, before the guest is there */
     return &c->handler;
 }

@@ -136,6 +136,7 @@ static void drive_begin(struct uva_stream *stream)
     const struct uva__producer_hooks hooks = {.ended = drive_ended,
                                               .releasing = drive_releasing,
                                               .released = drive_released,
+                                              .relayed = d->courier != NULL,
                                               .ctx = d};
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 

@@ -23,10 +23,12 @@
 #include "adapters/inlet.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "stream/checked.h"
 #include "stream/flow.h"
 #include "stream/stock.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/check.h"
 
 static struct uva__inlet *inlet_of(struct uva__feed *feed)
 {
@@ -53,16 +55,34 @@ static void guest_home(struct uva__inlet *i)
     uva__hub_job_end(hub);
 }
 
+/* A producer that refused its handler has nothing to release: if it has kept to
+ * that, the check in front of ours is taken off again. */
+static void starter_uncheck(struct uva__inlet *i,
+                            struct ArrowAsyncDeviceStreamHandler *checked)
+{
+    bool untouched;
+
+    uva__lock_take(&i->lock);
+    untouched = !i->locked.touched;
+    uva__lock_drop(&i->lock);
+    if (untouched)
+        (void)uva_check_withdraw(checked);
+}
+
 /* This thread may be gone for as long as the stream lasts: there must be
  * another one that can request and cancel. */
 static int starter_call(struct uva__inlet *i, struct uva_error *error)
 {
+    struct ArrowAsyncDeviceStreamHandler *handler;
     int code = uva__guest_ensure(&i->feed.hub->jobs);
 
     if (code != 0)
         return uva_error_set(error, code,
                              "from_async: no thread to start the producer on");
-    code = i->how.start(i->how.ctx, &i->handler, error);
+    handler = uva__checked_hop(i->feed.hub, "from_async", &i->handler);
+    code = i->how.start(i->how.ctx, handler, error);
+    if (code != 0 && handler != &i->handler)
+        starter_uncheck(i, handler);
     return uva__status_positive(code);
 }
 

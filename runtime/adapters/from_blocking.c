@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "stream/checked.h"
 #include "stream/flow.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
@@ -82,8 +83,11 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
         code = blocking_call_open(b, error);
     if (code != 0)
         return code;
-    if (!b->plain)
+    if (!b->plain) {
+        uva__checked_stream(reader->feed.hub, "from_blocking",
+                            &b->stream.device);
         reader->lane.device_type = b->stream.device.device_type;
+    }
     code = b->plain ? b->stream.plain.get_schema(&b->stream.plain, schema)
                     : b->stream.device.get_schema(&b->stream.device, schema);
     if (code == 0)

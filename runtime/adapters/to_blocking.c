@@ -19,6 +19,7 @@
 
 #include "adapters/user_side.h"
 #include "core/buffer.h"
+#include "stream/checked.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
@@ -70,6 +71,7 @@ int uva_stream_to_blocking(struct uva_stream *stream,
     out->get_last_error = device_get_last_error;
     out->release = device_release;
     out->private_data = outlet;
+    uva__checked_stream(stream->hub, "to_blocking", out);
     return 0;
 }
 

@@ -122,12 +122,11 @@ void uva__operator_request(struct uva__operator *op, int64_t n)
 void uva__operator_stop(struct uva__feed *feed)
 {
     struct uva__operator *op = uva__operator_of(feed);
-    struct ArrowAsyncProducer *producer = op->handler.producer;
 
     op->stopped = true;
     feed->ready = 0;
     if (op->started && !op->released)
-        producer->cancel(producer);
+        uva__producer_quit(op->above, op->handler.producer);
 }
 
 void uva__operator_leave(struct uva__feed *feed)

@@ -7,8 +7,8 @@
  * - an extraction, a bad request, the owner: told at once;
  * - no memory for a task: told at once as ENOMEM.
  *
- * On cancel:   the feed is stopped, the handler released at the next boundary,
- *              whatever the feed's own thread is doing. */
+ * On cancel:   the feed is stopped, the handler released at the next boundary.
+ */
 #include "stream/producer.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/structs.h"
+#include "stream/checked.h"
 #include "stream/moves.h"
 #include "stream/offered.h"
 #include "stream/stock.h"
@@ -207,6 +207,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
 {
     assert(!p->loop.begun);
     uva__producer_init(&p->loop.state, p->limit);
+    if (!hooks->relayed)
+        handler = uva__checked_hop(p->hub, p->feed->ops->name, handler);
     p->loop.handler = handler;
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
@@ -396,6 +398,17 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
     }
     uva__failure_fini(failure, allocator);
     uva__producer_wake(p);
+}
+
+void uva__producer_quit(struct uva__producer *p,
+                        struct ArrowAsyncProducer *seen)
+{
+    struct uva__failure failure = {.code = ECANCELED};
+
+    if (p->loop.state.schema_told || p->loop.state.in_call)
+        seen->cancel(seen);
+    else
+        uva__producer_abort(p, &failure);
 }
 
 void uva__producer_hold(struct uva__producer *p, bool held)

@@ -30,7 +30,9 @@ struct uva__producer_hooks {
     void (*releasing)(void *ctx);
     /* it has been; `ctx` is not used any more */
     void (*released)(void *ctx);
-    void *ctx; /* borrows */
+    void *ctx;    /* borrows */
+    bool relayed; /* the handler hands the producer itself to another one, so a
+                     check in front of it would not see all calls */
 };
 
 struct uva__producer {
@@ -99,6 +101,12 @@ void uva__producer_begin_driving(struct uva__producer *producer,
 
 /* The feed, or the owner, has news. Thread: any that holds a count. */
 void uva__producer_wake(struct uva__producer *producer);
+
+/* Whoever is behind the handler wants no more: calls the cancel of `seen`, the
+ * producer as the handler sees it; where that may not be called yet (AH-04),
+ * aborts instead. Thread: loop. */
+void uva__producer_quit(struct uva__producer *producer,
+                        struct ArrowAsyncProducer *seen);
 
 /* Tells the handler of `failure` before all else, then releases it. Takes it.
  * Thread: loop. */

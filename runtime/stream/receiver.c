@@ -56,15 +56,13 @@ void uva__receiver_request(struct uva__receiver *c)
 void uva__receiver_stop(struct uva__receiver *c, enum uva_end end, int code,
                         const char *text)
 {
-    struct ArrowAsyncProducer *producer = c->handler.producer;
-
     if (c->decided)
         return;
     c->decided = true;
     c->end = end;
     uva__failure_say(&c->failure, allocator_of(c), code, "%s",
                      text != NULL ? text : strerror(code));
-    producer->cancel(producer);
+    uva__producer_quit(c->stream->tail, c->handler.producer);
 }
 
 void uva__receiver_heed(struct uva__receiver *c)

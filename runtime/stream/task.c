@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "check/checked_task.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "stream/producer.h"
@@ -212,22 +213,30 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     return 0;
 }
 
-int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
+/* The slot of a task of ours, also of one that is under the checker's eyes. */
+static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {
     uint64_t generation;
 
-    return task->extract_data == uva__task_extract
-               ? token_read(task->private_data, &generation)->ordinal
-               : -1;
+    if (task->extract_data != uva__task_extract)
+        task = uva__checked_task_behind(task);
+    return task != NULL && task->extract_data == uva__task_extract
+               ? token_read(task->private_data, &generation)
+               : NULL;
+}
+
+int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
+{
+    const struct uva__task *slot = task_behind(task);
+
+    return slot != NULL ? slot->ordinal : -1;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
-    uint64_t generation;
+    const struct uva__task *slot = task_behind(task);
 
-    return task->extract_data == uva__task_extract
-               ? token_read(task->private_data, &generation)->bytes
-               : 0;
+    return slot != NULL ? slot->bytes : 0;
 }
 
 /* ---- settle ------------------------------------------------------------- */

@@ -56,6 +56,14 @@ static void log_init(struct uva_log *log)
         }
 }
 
+/* Likewise. */
+static bool check_init(int8_t check)
+{
+    const char *wish = getenv("UVA_CHECK");
+
+    return check > 0 || (check == 0 && wish != NULL && strcmp(wish, "1") == 0);
+}
+
 int uva__hub_new(const struct uva_runtime_options *options,
                  struct uva__hub **out)
 {
@@ -71,6 +79,7 @@ int uva__hub_new(const struct uva_runtime_options *options,
     hub->allocator = allocator;
     hub->log = options->log;
     log_init(&hub->log);
+    hub->checked = check_init(options->check);
     hub->loop.quantum = 1;
     uva__word_store(&hub->refs, 1);
     hub->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -27,6 +27,7 @@ struct uva__hub {
     struct uva_log log;             /* `write` may be NULL */
     struct uva__word *alive;        /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
+    bool checked;                   /* the checker is on every hop */
 
     struct uva__word refs;   /* the runtime, streams, and who may be late */
     struct uva__gate owed;   /* what is to the user; shut: closing */

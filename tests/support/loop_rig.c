@@ -11,7 +11,13 @@ static void keep_nudged(uv_async_t *keep)
 
 void loop_rig_open(struct loop_rig *rig)
 {
-    struct uva_runtime_options options = {0};
+    loop_rig_open_with(rig, &(struct uva_runtime_options){0});
+}
+
+void loop_rig_open_with(struct loop_rig *rig,
+                        const struct uva_runtime_options *how)
+{
+    struct uva_runtime_options options = *how;
 
     faulty_allocator_init(&rig->memory, 0);
     options.allocator = faulty_allocator_table(&rig->memory);

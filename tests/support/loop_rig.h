@@ -21,6 +21,10 @@ struct loop_rig {
 /* Opens the runtime. Nothing fails, until the test says so. */
 void loop_rig_open(struct loop_rig *rig);
 
+/* The same with options of the test's own; the allocator is the rig's. */
+void loop_rig_open_with(struct loop_rig *rig,
+                        const struct uva_runtime_options *how);
+
 /* Fails the `n`-th allocation from now on; 0: none. */
 void loop_rig_fail(struct loop_rig *rig, long n);
 

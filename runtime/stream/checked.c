@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts checks in; each counts the hub it logs to, for it may outlive all else:
+ * an array that is released late is checked too. */
+#include "stream/checked.h"
+
+#include <string.h>
+
+#include "uvarrow/check.h"
+
+static enum uva_log_level level_of(enum uva_severity severity)
+{
+    static const enum uva_log_level levels[] = {UVA_LOG_INFO, UVA_LOG_WARN,
+                                                UVA_LOG_ERROR, UVA_LOG_ERROR};
+
+    return levels[severity];
+}
+
+/* A log takes single lines. */
+static void log_transcript(struct uva__hub *hub,
+                           const struct uva_breach *breach)
+{
+    const char *line = breach->transcript;
+    int length;
+
+    while (*line != '\0') {
+        length = (int)strcspn(line, "\n");
+        uva__hub_log(hub, level_of(breach->severity), breach->name,
+                     breach->clause, "  after: %.*s", length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void checked_report(void *ctx, const struct uva_breach *breach)
+{
+    struct uva__hub *hub = ctx;
+
+    uva__word_add(&hub->counts.peer_breaches, 1);
+    uva__hub_log(hub, level_of(breach->severity), breach->name, breach->clause,
+                 "%s", breach->message);
+    log_transcript(hub, breach);
+}
+
+static void checked_free(void *ctx)
+{
+    uva__hub_release(ctx);
+}
+
+static struct uva_check check_of(struct uva__hub *hub, const char *name)
+{
+    return (struct uva_check){
+        .report = hub->log.write != NULL ? checked_report : NULL,
+        .free_ctx = checked_free,
+        .ctx = hub,
+        .name = name,
+        .allocator = hub->allocator,
+    };
+}
+
+static void checked_fail(struct uva__hub *hub, const char *name,
+                         const struct uva_error *error)
+{
+    uva__hub_log(hub, UVA_LOG_WARN, name, NULL, "goes unchecked: %s",
+                 error->message);
+    uva__hub_release(hub);
+}
+
+struct ArrowAsyncDeviceStreamHandler *
+uva__checked_hop(struct uva__hub *hub, const char *name,
+                 struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    const struct uva_check how = check_of(hub, name);
+    struct ArrowAsyncDeviceStreamHandler *checked;
+    struct uva_error error = {0};
+
+    if (!hub->checked)
+        return handler;
+    uva__hub_acquire(hub);
+    if (uva_check_handler(handler, &how, &checked, &error) == 0)
+        return checked;
+    checked_fail(hub, name, &error);
+    return handler;
+}
+
+void uva__checked_stream(struct uva__hub *hub, const char *name,
+                         struct ArrowDeviceArrayStream *stream)
+{
+    const struct uva_check how = check_of(hub, name);
+    struct uva_error error = {0};
+
+    if (!hub->checked)
+        return;
+    uva__hub_acquire(hub);
+    if (uva_check_blocking(stream, &how, &error) != 0)
+        checked_fail(hub, name, &error);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The protocol checker on every hop of our own streams: silent about ours,
+ * heard about peers. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_source.h"
+#include "support/hostile_producer.h"
+#include "support/loop_rig.h"
+#include "support/recording_handler.h"
+#include "support/recording_outcome.h"
+#include "uvarrow/uvarrow.h"
+
+enum { HEARD_SIZE = 4096 };
+
+static struct loop_rig rig;
+static struct fake_source fake;
+static struct recording_outcome outcome;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char heard[HEARD_SIZE]; /* "CLAUSE message", a line each */
+static int32_t workers;        /* of the stage between; 0: no stage */
+
+/* ---- the scene ---------------------------------------------------------- */
+
+static void hear(void *ctx, const struct uva_log_record *record)
+{
+    size_t used;
+
+    (void)ctx;
+    ck_assert_int_eq(pthread_mutex_lock(&lock), 0);
+    used = strlen(heard);
+    (void)snprintf(heard + used, sizeof(heard) - used, "%s %s\n",
+                   record->clause != NULL ? record->clause : "-",
+                   record->message);
+    ck_assert_int_eq(pthread_mutex_unlock(&lock), 0);
+}
+
+static void open_checked(int8_t check)
+{
+    struct uva_runtime_options options = {.check = check};
+
+    heard[0] = '\0';
+    memset(&outcome, 0, sizeof(outcome));
+    options.log.write = hear;
+    loop_rig_open_with(&rig, &options);
+    fake_source_init(&fake, 20);
+}
+
+static void close_checked(void)
+{
+    loop_rig_close(&rig);
+    ck_assert_int_eq(atomic_load(&fake.live), 0);
+    fake_source_fini(&fake);
+}
+
+static struct uva_stream *device_stream(ArrowDeviceType device_type)
+{
+    const struct uva_blocking_source how = fake_source_how(&fake);
+    struct ArrowDeviceArrayStream source;
+    struct uva_stream *stream;
+
+    fake_source_device(&fake, device_type, &source);
+    stream = uva_stream_from_blocking(rig.runtime, &source, &how);
+    if (workers > 0)
+        ck_assert_int_eq(
+            uva_stream_parallel(stream,
+                                &(struct uva_parallel){.workers = workers}),
+            0);
+    return stream;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static bool is_over(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&outcome.done) > 0;
+}
+
+static void note_done(void *ctx, const struct uva_outcome *how)
+{
+    (void)how;
+    *(bool *)ctx = true;
+}
+
+static void drive(struct uva_stream *stream, struct recording_handler *h,
+                  bool on_worker)
+{
+    bool done = false;
+    const struct uva_drive how = {
+        .on_done = note_done, .ctx = &done, .on_worker = on_worker};
+
+    ck_assert_int_eq(uva_stream_drive(stream, &h->handler, &how, NULL), 0);
+    loop_rig_until(&rig, is_set, &done);
+    uva_stream_release(stream);
+}
+
+static struct uva_runtime_stats stats(void)
+{
+    struct uva_runtime_stats now;
+
+    uva_runtime_get_stats(rig.runtime, &now);
+    return now;
+}
+
+/* ---- ours --------------------------------------------------------------- */
+
+START_TEST(our_own_hops_give_no_report)
+{
+    workers = _i;
+    open_checked(1);
+    recording_outcome_start(&outcome, device_stream(ARROW_DEVICE_CPU));
+    loop_rig_until(&rig, is_over, NULL);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&outcome.batches), 20);
+    ck_assert_str_eq(heard, "");
+    close_checked();
+    ck_assert_str_eq(heard, "");
+}
+END_TEST
+
+START_TEST(a_driven_handler_that_keeps_the_rules_gives_no_report)
+{
+    struct recording_handler h;
+
+    workers = 0;
+    open_checked(1);
+    recording_handler_init(&h, 2, 1);
+    drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
+    ck_assert_int_eq(h.tasks, 20);
+    ck_assert_str_eq(heard, "");
+    recording_handler_fini(&h);
+    close_checked();
+    ck_assert_str_eq(heard, "");
+}
+END_TEST
+
+/* ---- peers -------------------------------------------------------------- */
+
+static void ask_for_nothing(struct recording_handler *h)
+{
+    h->handler.producer->request(h->handler.producer, 0);
+}
+
+START_TEST(AP08_a_bad_request_is_told_with_what_led_to_it)
+{
+    struct recording_handler h;
+
+    workers = 0;
+    open_checked(1);
+    recording_handler_init(&h, 1, 0);
+    h.on_task = ask_for_nothing;
+    drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
+    ck_assert_ptr_nonnull(strstr(heard, "AP-08 "));
+    ck_assert_ptr_nonnull(strstr(heard, "AP-08   after: "));
+    ck_assert_int_gt(stats().peer_breaches, 0);
+    recording_handler_fini(&h);
+    close_checked();
+}
+END_TEST
+
+START_TEST(DS01_a_batch_that_does_not_fit_is_told)
+{
+    workers = 0;
+    open_checked(1);
+    fake.wrong_shape = true;
+    recording_outcome_start(&outcome, device_stream(ARROW_DEVICE_CPU));
+    loop_rig_until(&rig, is_over, NULL);
+    ck_assert_int_eq(outcome.end, UVA_END_FAILED);
+    ck_assert_msg(strstr(heard, "DS-01 ") != NULL, "%s", heard);
+    close_checked();
+}
+END_TEST
+
+START_TEST(a_producer_that_refuses_its_handler_leaves_nothing)
+{
+    struct hostile_producer peer;
+    struct uva_async_source source;
+
+    workers = 0;
+    open_checked(1);
+    hostile_producer_init(&peer, "");
+    peer.start_code = EACCES;
+    source = hostile_producer_source(&peer);
+    recording_outcome_start(&outcome,
+                            uva_stream_from_async(rig.runtime, &source));
+    loop_rig_until(&rig, is_over, NULL);
+    ck_assert_int_eq(outcome.code, EACCES);
+    close_checked();
+    hostile_producer_fini(&peer);
+    ck_assert_str_eq(heard, "");
+}
+END_TEST
+
+/* ---- when --------------------------------------------------------------- */
+
+/* Whether a bad request is told as a breach with a transcript. */
+static bool is_checked(int8_t check)
+{
+    struct recording_handler h;
+    bool told;
+
+    workers = 0;
+    open_checked(check);
+    recording_handler_init(&h, 1, 0);
+    h.on_task = ask_for_nothing;
+    drive(device_stream(ARROW_DEVICE_CPU), &h, false);
+    told = strstr(heard, "after: ") != NULL;
+    recording_handler_fini(&h);
+    close_checked();
+    return told;
+}
+
+START_TEST(the_environment_counts_where_the_program_says_nothing)
+{
+    ck_assert_int_eq(unsetenv("UVA_CHECK"), 0);
+    ck_assert(!is_checked(0));
+    ck_assert(is_checked(1));
+    ck_assert_int_eq(setenv("UVA_CHECK", "1", 1), 0);
+    ck_assert(is_checked(0));
+    ck_assert(!is_checked(-1));
+    ck_assert_int_eq(setenv("UVA_CHECK", "0", 1), 0);
+    ck_assert(!is_checked(0));
+    ck_assert_int_eq(unsetenv("UVA_CHECK"), 0);
+}
+END_TEST
+
+/* Runs a stream whose `n`-th allocation fails. */
+static void run_without(long n)
+{
+    const struct uva_consumer table = recording_outcome_table(&outcome);
+    struct uva_stream *stream;
+
+    open_checked(1);
+    loop_rig_fail(&rig, n);
+    stream = device_stream(ARROW_DEVICE_CPU);
+    if (uva_stream_for_each(stream, &table, NULL) == 0)
+        loop_rig_until(&rig, is_over, NULL);
+    else
+        outcome.end = UVA_END_FAILED;
+    uva_stream_release(stream);
+    loop_rig_fail(&rig, 0);
+    close_checked();
+}
+
+START_TEST(without_memory_for_a_check_a_hop_goes_unchecked)
+{
+    bool unchecked = false;
+
+    workers = 0;
+    for (long n = 1; n < 60; n++) {
+        run_without(n);
+        unchecked = unchecked || (strstr(heard, "goes unchecked") != NULL &&
+                                  outcome.end == UVA_END_COMPLETE);
+    }
+    ck_assert(unchecked);
+}
+END_TEST
+
+static Suite *checked_suite(void)
+{
+    Suite *suite = suite_create("checked");
+    TCase *c = tcase_create("hops");
+
+    tcase_add_loop_test(c, our_own_hops_give_no_report, 0, 3);
+    tcase_add_loop_test(
+        c, a_driven_handler_that_keeps_the_rules_gives_no_report, 0, 2);
+    tcase_add_loop_test(c, AP08_a_bad_request_is_told_with_what_led_to_it, 0,
+                        2);
+    tcase_add_test(c, DS01_a_batch_that_does_not_fit_is_told);
+    tcase_add_test(c, a_producer_that_refuses_its_handler_leaves_nothing);
+    tcase_add_test(c, the_environment_counts_where_the_program_says_nothing);
+    tcase_add_test(c, without_memory_for_a_check_a_hop_goes_unchecked);
+    suite_add_tcase(suite, c);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(checked_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
