@@ -14,6 +14,7 @@
 
 #include "check/array_check.h"
 #include "check/error_text.h"
+#include "check/ledger.h"
 #include "check/schema_check.h"
 #include "check/shim.h"
 #include "check/utf8.h"
@@ -409,9 +410,32 @@ int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
     if (code != 0)
         return code;
     code = uva__blocking_check(witness, stream, error);
-    if (code == 0)
-        uva__witness_release(witness);
-    else
+    if (code != 0)
         uva__witness_undo(witness);
+    else if (!uva__witness_how(witness)->keep)
+        uva__witness_release(witness);
     return code;
+}
+
+int64_t uva_check_conclude_blocking(struct ArrowDeviceArrayStream *stream)
+{
+    struct blocking *proxy = blocking_find(stream);
+    struct uva__witness *witness;
+    int64_t count;
+
+    if (proxy == NULL)
+        return 0;
+    witness = proxy->witness;
+    if (!uva__witness_how(witness)->keep)
+        (void)uva__witness_acquire(witness);
+    stream->release = NULL;
+    if (!(uva__word_or(&proxy->facts, BLOCKING_RELEASED) & BLOCKING_RELEASED)) {
+        uva__witness_breach_as(witness, "DS-14", UVA_SEVERITY_ERROR,
+                               "the stream was never released");
+        blocking_end(proxy);
+    }
+    (void)uva__ledger_settle(uva__witness_ledger(witness));
+    count = uva__witness_count(witness);
+    uva__witness_release(witness);
+    return count;
 }

@@ -413,6 +413,92 @@ START_TEST(lc02_a_chunk_is_released_once)
 }
 END_TEST
 
+/* ---- when all is over --------------------------------------------------- */
+
+/* A stream of one chunk with a check that keeps. */
+static void open_kept(struct spoiled_stream *scene)
+{
+    struct uva_check how;
+
+    spoiled_stream_init(scene, 1);
+    how = spoiled_stream_how(scene);
+    how.keep = true;
+    ck_assert_int_eq(uva_check_blocking(&scene->stream, &how, NULL), 0);
+}
+
+static void expect_gone(struct spoiled_stream *scene)
+{
+    ck_assert_int_eq(scene->releases, 1);
+    ck_assert_int_eq(scene->log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
+    ck_assert_int_eq(plain_live(), 0);
+    breach_log_expect(&scene->log, "");
+}
+
+START_TEST(a_sound_stream_is_concluded_without_a_word)
+{
+    struct spoiled_stream scene;
+
+    open_kept(&scene);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
+    scene.stream.release(&scene.stream);
+    ck_assert_int_eq(scene.log.freed, 0);
+    ck_assert_int_eq(uva_check_conclude_blocking(&scene.stream), 0);
+    expect_gone(&scene);
+}
+END_TEST
+
+START_TEST(what_is_kept_tells_of_calls_that_come_too_late)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk, copy;
+
+    open_kept(&scene);
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+    copy = chunk;
+    scene.stream.release(&scene.stream);
+    uva_array_release(&chunk);
+    uva_array_release(&copy);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), EINVAL);
+    breach_log_expect(&scene.log, "LC-02 DS-06");
+    ck_assert_int_eq(uva_check_conclude_blocking(&scene.stream), 2);
+    expect_gone(&scene);
+}
+END_TEST
+
+START_TEST(ds14_and_lc02_what_was_never_released_is_told)
+{
+    for (int keep = 0; keep < 2; keep++) {
+        struct spoiled_stream scene;
+        struct ArrowDeviceArray chunk;
+        if (keep == 1) {
+            open_kept(&scene);
+        } else {
+            struct uva_check how;
+            spoiled_stream_init(&scene, 1);
+            how = spoiled_stream_how(&scene);
+            ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+        }
+        ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
+        ck_assert_int_eq(uva_check_conclude_blocking(&scene.stream), 2);
+        ck_assert(scene.stream.release == NULL);
+        ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
+        breach_log_expect(&scene.log, "DS-14 LC-02");
+        ck_assert_int_eq(scene.log.freed, 0);
+        uva_array_release(&chunk); /* which may still be done */
+        expect_gone(&scene);
+    }
+}
+END_TEST
+
+START_TEST(what_is_not_checked_cannot_be_concluded)
+{
+    struct ArrowDeviceArrayStream none = {0};
+
+    ck_assert_int_eq(uva_check_conclude_blocking(&none), 0);
+}
+END_TEST
+
 /* ---- bad input ---------------------------------------------------------- */
 
 START_TEST(what_is_no_stream_is_refused_without_a_word)
@@ -504,6 +590,10 @@ int main(void)
     tcase_add_test(tcase, ds12_the_text_is_spoiled_by_the_next_call);
     tcase_add_test(tcase, da09_all_bytes_of_a_chunk_pass);
     tcase_add_test(tcase, ds09_of_the_end_only_its_release_is_to_be_read);
+    tcase_add_test(tcase, a_sound_stream_is_concluded_without_a_word);
+    tcase_add_test(tcase, what_is_kept_tells_of_calls_that_come_too_late);
+    tcase_add_test(tcase, ds14_and_lc02_what_was_never_released_is_told);
+    tcase_add_test(tcase, what_is_not_checked_cannot_be_concluded);
     tcase_add_test(tcase, what_is_no_stream_is_refused_without_a_word);
     tcase_add_test(tcase,
                    wherever_memory_ends_the_stream_goes_on_or_is_as_it_was);
