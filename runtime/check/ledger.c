@@ -12,8 +12,8 @@
 #include "core/memory.h"
 
 #define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
-#define LEDGER_ALIGN  64  /* of an entry; a power of two */
-#define LEDGER_USES   64  /* that are told apart */
+#define LEDGER_ALIGN  64           /* of an entry; a power of two */
+#define LEDGER_USES   LEDGER_ALIGN /* that are told apart */
 #define LEDGER_REST   128 /* entries that rest before one is used again */
 #define LEDGER_STEP   16  /* entries that are fetched at once */
 #define LEDGER_STATES 4
@@ -120,12 +120,12 @@ void *uva__ledger_mark(const struct uva__ledger_entry *entry)
 
 struct uva__ledger_entry *uva__ledger_find(void *private_data)
 {
-    const uintptr_t low = (uintptr_t)private_data % LEDGER_ALIGN;
     struct uva__ledger_entry *entry;
 
-    if ((uintptr_t)private_data < LEDGER_ALIGN || low >= LEDGER_USES)
+    if ((uintptr_t)private_data < LEDGER_ALIGN)
         return NULL;
-    entry = (void *)((char *)private_data - low);
+    entry =
+        (void *)((char *)private_data - (uintptr_t)private_data % LEDGER_ALIGN);
     return entry->magic == LEDGER_MAGIC ? entry : NULL;
 }
 
