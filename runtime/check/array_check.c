@@ -312,6 +312,9 @@ static void array_check_children(struct array_check *check,
                               array->n_children);
         return;
     }
+    if (schema != NULL &&
+        !uva__structs_children_are_sound(schema->n_children, schema->children))
+        schema = NULL; /* which is told with the schema */
     if (schema != NULL && array->n_children != schema->n_children)
         uva__tree_walk_breach(check->walk, array_check_misfit(check, "DA-20"),
                               "%" PRId64 " children; the schema has %" PRId64,
