@@ -43,19 +43,13 @@ void uva__signal_raise(struct uva__signal *signal)
     sync_wake(&signal->value, INT_MAX);
 }
 
-void uva__lock_take(struct uva__lock *lock)
+void uva__lock_wait(struct uva__lock *lock)
 {
-    uint32_t was = 0;
-
-    if (atomic_compare_exchange_strong_explicit(
-            &lock->state, &was, 1, memory_order_acquire, memory_order_relaxed))
-        return;
     while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
         (void)sync_sleep(&lock->state, 2, NULL);
 }
 
-void uva__lock_drop(struct uva__lock *lock)
+void uva__lock_wake(struct uva__lock *lock)
 {
-    if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
-        sync_wake(&lock->state, 1);
+    sync_wake(&lock->state, 1);
 }

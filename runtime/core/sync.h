@@ -131,7 +131,23 @@ struct uva__lock {
     _Atomic uint32_t state; /* 0 free, 1 held, 2 held and waited for */
 };
 
-void uva__lock_take(struct uva__lock *lock);
-void uva__lock_drop(struct uva__lock *lock);
+/* The slow halves of take and drop: another thread has it, or waits for it. */
+void uva__lock_wait(struct uva__lock *lock);
+void uva__lock_wake(struct uva__lock *lock);
+
+static inline void uva__lock_take(struct uva__lock *lock)
+{
+    uint32_t was = 0;
+
+    if (!atomic_compare_exchange_strong_explicit(
+            &lock->state, &was, 1, memory_order_acquire, memory_order_relaxed))
+        uva__lock_wait(lock);
+}
+
+static inline void uva__lock_drop(struct uva__lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
+        uva__lock_wake(lock);
+}
 
 #endif
