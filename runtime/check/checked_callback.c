@@ -110,7 +110,7 @@ void uva__callback_look(struct uva__callback *cb)
     struct uva__checked *c = cb->stream;
 
     uva__checked_producer_compare(c, cb->self->producer,
-                                  cb->epoch.call != UVA__CALL_TASK, &cb->seen);
+                                  cb->epoch.call <= UVA__CALL_TASK, &cb->seen);
     if (handler_is_shared(c))
         uva__findings_add(&cb->seen, UVA__RULE_AH_29, 0);
 }

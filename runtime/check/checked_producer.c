@@ -13,6 +13,8 @@
 #include "check/token.h"
 #include "uvarrow/arrow.h"
 
+enum { METADATA_SMALL = 1024, METADATA_EVERY = 64 };
+
 /* ---- what it says of itself --------------------------------------------- */
 
 /* FNV-1a. */
@@ -77,11 +79,19 @@ void uva__checked_producer_adopt(struct uva__checked *c,
     adopt_metadata(c, real->additional_metadata, seen);
 }
 
-void uva__checked_producer_compare(struct uva__checked *c,
-                                   struct ArrowAsyncProducer *real,
-                                   bool closely, struct uva__findings *seen)
+/* Whether the bytes of its metadata are to be looked at again: large ones only
+ * now and then. */
+static bool metadata_is_due(struct uva__checked_peer *peer)
 {
-    const struct uva__checked_peer *peer = &c->peer;
+    return peer->size > 0 && (peer->size <= METADATA_SMALL ||
+                              peer->looks++ % METADATA_EVERY == 0);
+}
+
+void uva__checked_producer_compare(struct uva__checked *c,
+                                   struct ArrowAsyncProducer *real, bool alive,
+                                   struct uva__findings *seen)
+{
+    struct uva__checked_peer *peer = &c->peer;
     const void *known = uva__shared_load(&peer->producer);
 
     if (known == NULL || real == NULL)
@@ -90,11 +100,13 @@ void uva__checked_producer_compare(struct uva__checked *c,
         uva__findings_add(seen, UVA__RULE_AH_29, 0);
         return;
     }
+    if (!alive)
+        return;
     if (real->device_type != peer->device_type)
         uva__findings_add(seen, UVA__RULE_AP_01, real->device_type);
     if (real->additional_metadata != peer->metadata)
         uva__findings_add(seen, UVA__RULE_AP_20, 0);
-    else if (closely && peer->size > 0 &&
+    else if (metadata_is_due(peer) &&
              sum_of(peer->metadata, peer->size) != peer->sum)
         uva__findings_add(seen, UVA__RULE_AP_19, 0);
 }

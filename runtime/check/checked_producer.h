@@ -15,11 +15,12 @@ void uva__checked_producer_adopt(struct uva__checked *c,
                                  struct ArrowAsyncProducer *real,
                                  struct uva__findings *seen);
 
-/* Looks whether it is still the same, and as it was; with `closely`, its
- * metadata too. Thread: a later callback. */
+/* Looks whether it is still the same; and, if it is known to be alive, as it
+ * was. From the terminal callback on it may be gone (G-09). Thread: a later
+ * callback. */
 void uva__checked_producer_compare(struct uva__checked *c,
-                                   struct ArrowAsyncProducer *real,
-                                   bool closely, struct uva__findings *seen);
+                                   struct ArrowAsyncProducer *real, bool alive,
+                                   struct uva__findings *seen);
 
 /* Makes the calls that came too early, now that they can be made. Thread: the
  * first callback. */

@@ -21,8 +21,8 @@ struct uva__relic {
     size_t size;             /* of the block, this head included */
 };
 
-/* What the producer said of itself when it was first seen. Written by the first
- * callback alone. */
+/* What the producer said of itself when it was first seen. Written by callbacks
+ * alone. */
 struct uva__checked_peer {
     struct uva__shared producer; /* borrows: struct ArrowAsyncProducer; NULL
                                     until a callback brought it */
@@ -30,6 +30,7 @@ struct uva__checked_peer {
     const char *metadata;        /* borrows: its additional_metadata */
     size_t size;                 /* of that; 0: none, or not known */
     uint64_t sum;                /* over that */
+    unsigned looks;              /* at large metadata, since */
 };
 
 struct uva__checked {

@@ -304,18 +304,21 @@ static void array_of_none(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* There is none. What the consumer finds instead says so, or traps it. */
+/* There is none. A consumer that marked `out` as released finds it as it was;
+ * one that did not finds a trap, or a mark of ours (AT-22). */
 static void extraction_give_none(struct extraction *e, int code,
                                  struct ArrowDeviceArray *array,
                                  struct ArrowDeviceArray *out)
 {
-    if (code != 0 && gives_array(array)) {
+    e->failed = code != 0;
+    if (code == 0)
+        uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
+    else if (gives_array(array)) {
         uva__findings_add(&e->seen, UVA__RULE_AT_07, e->task->ordinal);
         uva_array_release(array);
     }
-    if (code == 0)
-        uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
-    e->failed = code != 0;
+    if (out->array.release == NULL)
+        return;
     out->array.release = NULL;
     if (code == 0 || !e->stream->keep)
         return;

@@ -271,12 +271,12 @@ bool uva__protocol_request(struct uva__protocol *p, int64_t n,
                            const struct uva__place *place,
                            struct uva__findings *findings)
 {
-    const bool alive = judge_call(p, place, findings);
+    const bool open = judge_call(p, place, findings) && !p->ended && !p->failed;
 
     if (n < 1) {
         uva__protocol_find(p, findings, UVA__RULE_AP_08, n);
-        p->bad_request |= alive && !p->cancelled && !p->ended && !p->failed;
-        return alive;
+        p->bad_request |= open && !p->cancelled;
+        return open;
     }
     p->granted = add_saturating(p->granted, n);
     if (!p->cancel_returned)
@@ -285,7 +285,7 @@ bool uva__protocol_request(struct uva__protocol *p, int64_t n,
         p->largest = (uint64_t)n;
     p->requests++;
     p->asked_outside |= place->callback == UVA__CALL_NONE;
-    return alive;
+    return open;
 }
 
 bool uva__protocol_cancel(struct uva__protocol *p,

@@ -77,7 +77,8 @@ void uva__protocol_end(struct uva__protocol *p, enum uva__call call, int code,
                        bool calls_beside, struct uva__findings *findings);
 
 /* request or cancel is called at `place`, on `thread`; `n` of request. False
- * if the producer may be gone, and must not be called. */
+ * if the producer may be gone, and must not be called: from release on, and
+ * for request, which means nothing then, from the end or the error on. */
 bool uva__protocol_request(struct uva__protocol *p, int64_t n,
                            const struct uva__place *place,
                            struct uva__findings *findings);

@@ -224,12 +224,22 @@ START_TEST(no_device_type_is_AP_01)
 }
 END_TEST
 
+static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    s->kept[0] = *task;
+    return 0;
+}
+
 START_TEST(another_device_type_is_AP_01)
 {
     play_begin();
+    play.on_task = keep_task;
     play.producer.device_type = ARROW_DEVICE_CUDA;
+    play_tasks(1);
+    play_told("AP-01 producer error");
+    uva_task_discard(&play.kept[0]);
     play_end();
-    play_told_at_last("AP-01 producer error");
+    play_told_at_last("");
 }
 END_TEST
 
@@ -254,6 +264,7 @@ START_TEST(bytes_of_additional_metadata_that_change_are_AP_19)
     play_begin();
     play_tasks(1);
     block[13] = 'w';
+    play_tasks(1);
     play_end();
     play_told_at_last("AP-19 producer error");
 }
@@ -277,6 +288,36 @@ START_TEST(bad_additional_metadata_is_told_and_passed_on)
                      _i != 0);
     play_end();
     play_told_at_last(METADATA[_i].story);
+}
+END_TEST
+
+START_TEST(large_additional_metadata_is_looked_at_now_and_then)
+{
+    char block[2048] = "\1\0\0\0\1\0\0\0k\0\4\0\0";
+
+    play.producer.additional_metadata = block;
+    play_begin();
+    play_tasks(1);
+    block[100] = 'w';
+    play_tasks(10);
+    play_told("");
+    atomic_store(&play.offered, 0);
+    play_tasks(54);
+    play_end();
+    play_told_at_last("AP-19 producer error");
+}
+END_TEST
+
+START_TEST(a_producer_is_not_looked_at_when_the_stream_ends)
+{
+    play_begin();
+    memset(&play.producer, 0xA5, sizeof(play.producer));
+    if (_i == 0)
+        play_the_end();
+    else
+        check_scene_error(&play, EIO, NULL);
+    play_release();
+    play_told_at_last("");
 }
 END_TEST
 
@@ -431,6 +472,9 @@ static void add_all(TCase *all)
     tcase_add_test(all, additional_metadata_that_moves_is_AP_20);
     tcase_add_loop_test(all, bad_additional_metadata_is_told_and_passed_on, 0,
                         METADATA_COUNT);
+    tcase_add_test(all, large_additional_metadata_is_looked_at_now_and_then);
+    tcase_add_loop_test(all, a_producer_is_not_looked_at_when_the_stream_ends,
+                        0, 2);
     tcase_add_test(all, private_data_of_the_producer_written_is_AP_21);
     tcase_add_test(all, a_copy_of_the_producer_is_AP_23_and_forwarded);
     tcase_add_test(all, no_schema_is_AH_07);

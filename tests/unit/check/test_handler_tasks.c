@@ -95,9 +95,14 @@ static void mark_released(struct check_scene *s, struct ArrowDeviceArray *array)
     array->array.release = NULL;
 }
 
+static void array_of_before(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
 START_TEST(success_without_an_array_is_AT_05)
 {
-    struct ArrowDeviceArray array;
+    struct ArrowDeviceArray array = {.array.release = array_of_before};
 
     play.tasks[0].empty = true;
     play.on_extract = _i == 0 ? NULL : mark_released;
@@ -126,7 +131,7 @@ END_TEST
 
 START_TEST(out_released_after_a_failure_is_AT_22)
 {
-    struct ArrowDeviceArray array;
+    struct ArrowDeviceArray array = {.array.release = array_of_before};
 
     play.tasks[0].code = EIO;
     play_keep();
@@ -136,6 +141,20 @@ START_TEST(out_released_after_a_failure_is_AT_22)
     check_scene_error(&play, EIO, NULL);
     play_release();
     play_told_at_last("AT-22 consumer fatal");
+}
+END_TEST
+
+START_TEST(out_marked_before_a_failure_stays_as_it_was)
+{
+    struct ArrowDeviceArray array = {.device_id = 7}, before = array;
+
+    play.tasks[0].code = EIO;
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), EIO);
+    ck_assert_mem_eq(&array, &before, sizeof(array));
+    check_scene_error(&play, EIO, NULL);
+    play_release();
+    play_told_at_last("");
 }
 END_TEST
 
@@ -268,6 +287,7 @@ static void add_all(TCase *all)
     tcase_add_loop_test(all, success_without_an_array_is_AT_05, 0, 2);
     tcase_add_test(all, an_array_of_a_failed_extraction_is_AT_07_and_released);
     tcase_add_test(all, out_released_after_a_failure_is_AT_22);
+    tcase_add_test(all, out_marked_before_a_failure_stays_as_it_was);
     tcase_add_test(all,
                    a_task_used_through_its_pointer_after_the_call_is_AT_13);
     tcase_add_loop_test(all, private_data_of_a_task_altered_is_AT_14, 0, 2);
