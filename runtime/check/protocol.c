@@ -169,10 +169,10 @@ static void judge_offer(struct uva__protocol *p, struct uva__findings *findings)
 
 static void note_begun(struct uva__protocol *p, enum uva__call call)
 {
-    p->schema_told = p->schema_told || call == UVA__CALL_SCHEMA;
-    p->ended = p->ended || call == UVA__CALL_END;
-    p->failed = p->failed || call == UVA__CALL_ERROR;
-    p->releasing = p->releasing || call == UVA__CALL_RELEASE;
+    p->schema_told |= call == UVA__CALL_SCHEMA;
+    p->ended |= call == UVA__CALL_END;
+    p->failed |= call == UVA__CALL_ERROR;
+    p->releasing |= call == UVA__CALL_RELEASE;
     p->offers += call == UVA__CALL_TASK;
 }
 

@@ -34,11 +34,12 @@ static inline uint64_t uva__token_sum(uint64_t word)
  * address, 8 of a sum of the address, 8 of the generation. */
 static inline void *uva__token_make(const void *object, uint8_t generation)
 {
-    uint64_t token = (uint64_t)(uintptr_t)object;
+    uint64_t token = (uint64_t)(uintptr_t)object, sum;
 
     assert((token & 0xffff00000000003fu) == 0);
     token |= uva__token_sum(token) << 48 | (uint64_t)generation << 56;
-    token |= uva__token_sum(token) & 0x1f;
+    sum = uva__token_sum(token);
+    token |= (sum ^ sum >> 5) & 0x1f;
     return (void *)(uintptr_t)token;
 }
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which call is inside or beside which; and the tokens that name objects. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "check/epochs.h"
+#include "check/token.h"
+
+/* ---- epochs ------------------------------------------------------------- */
+
+static struct uva__epochs epochs;
+static struct uva__epoch calls[4];
+static int count;
+
+static void setup(void)
+{
+    epochs = (struct uva__epochs){0};
+    count = 0;
+}
+
+static struct uva__epoch *enter(enum uva__call call, uint64_t thread)
+{
+    struct uva__epoch *epoch = &calls[count++];
+
+    *epoch = (struct uva__epoch){.call = call, .thread = thread};
+    uva__epochs_enter(&epochs, epoch);
+    return epoch;
+}
+
+START_TEST(nothing_is_nowhere)
+{
+    const struct uva__place place = uva__epochs_place(&epochs, 1);
+
+    ck_assert_int_eq(place.within, UVA__CALL_NONE);
+    ck_assert_int_eq(place.callback, UVA__CALL_NONE);
+    ck_assert_int_eq(place.beside, UVA__CALL_NONE);
+    ck_assert(!uva__epochs_hold_release(&epochs, 1));
+}
+END_TEST
+
+START_TEST(the_innermost_call_of_a_thread_counts)
+{
+    struct uva__place place;
+
+    (void)enter(UVA__CALL_SCHEMA, 1);
+    (void)enter(UVA__CALL_TASK, 1);
+    (void)enter(UVA__CALL_REQUEST, 1);
+    place = uva__epochs_place(&epochs, 1);
+    ck_assert_int_eq(place.within, UVA__CALL_REQUEST);
+    ck_assert_int_eq(place.callback, UVA__CALL_TASK);
+    ck_assert_int_eq(place.beside, UVA__CALL_NONE);
+}
+END_TEST
+
+START_TEST(on_next_task_counts_rather_than_other_callbacks_beside)
+{
+    (void)enter(UVA__CALL_ERROR, 4);
+    (void)enter(_i == 0 ? UVA__CALL_TASK : UVA__CALL_END, 2);
+    (void)enter(UVA__CALL_SCHEMA, 3);
+    (void)enter(UVA__CALL_EXTRACT, 3);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 1).beside,
+                     _i == 0 ? UVA__CALL_TASK : UVA__CALL_END);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_EXTRACT);
+}
+END_TEST
+
+START_TEST(a_call_is_also_on_the_thread_that_runs_it)
+{
+    struct uva__epoch *epoch = enter(UVA__CALL_TASK, 1);
+
+    uva__word_store(&epoch->runner, 2);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_TASK);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 2).within, UVA__CALL_TASK);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_NONE);
+}
+END_TEST
+
+START_TEST(calls_end_in_any_order)
+{
+    struct uva__epoch *first = enter(UVA__CALL_TASK, 1);
+    struct uva__epoch *second = enter(UVA__CALL_EXTRACT, 2);
+    struct uva__epoch *third = enter(UVA__CALL_EXTRACT, 3);
+
+    uva__epochs_leave(&epochs, second);
+    uva__epochs_leave(&epochs, first);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_EXTRACT);
+    uva__epochs_leave(&epochs, third);
+    ck_assert_ptr_null(epochs.newest);
+}
+END_TEST
+
+START_TEST(calls_of_the_producer_beside_a_callback_are_seen)
+{
+    struct uva__epoch *end = enter(UVA__CALL_END, 1);
+    struct uva__epoch *inside = enter(UVA__CALL_CANCEL, 2);
+
+    (void)enter(UVA__CALL_REQUEST, 1);
+    inside->inside = true;
+    ck_assert(!uva__epochs_calls_beside(&epochs, end));
+    inside->inside = false;
+    ck_assert(uva__epochs_calls_beside(&epochs, end));
+    inside->call = UVA__CALL_REQUEST;
+    ck_assert(uva__epochs_calls_beside(&epochs, end));
+    inside->call = UVA__CALL_EXTRACT;
+    ck_assert(!uva__epochs_calls_beside(&epochs, end));
+}
+END_TEST
+
+START_TEST(release_waits_for_callbacks_and_for_its_own_thread)
+{
+    struct uva__epoch *request = enter(UVA__CALL_REQUEST, 1);
+
+    ck_assert(uva__epochs_hold_release(&epochs, 1));
+    ck_assert(!uva__epochs_hold_release(&epochs, 2));
+    uva__epochs_leave(&epochs, request);
+    (void)enter(UVA__CALL_TASK, 1);
+    ck_assert(uva__epochs_hold_release(&epochs, 2));
+}
+END_TEST
+
+/* ---- tokens ------------------------------------------------------------- */
+
+START_TEST(a_token_names_its_object_and_generation)
+{
+    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
+
+    for (int generation = 0; generation < 256; generation++) {
+        void *token = uva__token_make(object, (uint8_t)generation);
+        const struct uva__token read = uva__token_read(token);
+
+        ck_assert_ptr_eq(read.object, object);
+        ck_assert_int_eq(read.generation, generation);
+        ck_assert(read.intact);
+    }
+    free(object);
+}
+END_TEST
+
+START_TEST(no_single_bit_of_a_token_can_change_unseen)
+{
+    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
+    const uint64_t token = (uint64_t)(uintptr_t)uva__token_make(object, 77);
+
+    for (int bit = 0; bit < 64; bit++) {
+        const struct uva__token read =
+            uva__token_read((void *)(uintptr_t)(token ^ (uint64_t)1 << bit));
+
+        ck_assert(!read.intact);
+        ck_assert(read.object == NULL || read.object == object);
+    }
+    free(object);
+}
+END_TEST
+
+START_TEST(small_steps_of_a_token_leave_its_object_known)
+{
+    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
+    char *token = uva__token_make(object, 3);
+
+    for (int step = 1; step <= 32; step++) {
+        const struct uva__token read = uva__token_read(token + step);
+
+        ck_assert_ptr_eq(read.object, object);
+        ck_assert(!read.intact);
+    }
+    free(object);
+}
+END_TEST
+
+START_TEST(what_is_no_token_names_nothing)
+{
+    const uintptr_t values[] = {0, 1, 64, 4096, UINTPTR_MAX};
+
+    ck_assert_ptr_null(uva__token_read((void *)values[_i]).object);
+}
+END_TEST
+
+/* ---- all of them -------------------------------------------------------- */
+
+int main(void)
+{
+    Suite *suite = suite_create("epochs");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(all, setup, NULL);
+    tcase_add_test(all, nothing_is_nowhere);
+    tcase_add_test(all, the_innermost_call_of_a_thread_counts);
+    tcase_add_loop_test(
+        all, on_next_task_counts_rather_than_other_callbacks_beside, 0, 2);
+    tcase_add_test(all, a_call_is_also_on_the_thread_that_runs_it);
+    tcase_add_test(all, calls_end_in_any_order);
+    tcase_add_test(all, calls_of_the_producer_beside_a_callback_are_seen);
+    tcase_add_test(all, release_waits_for_callbacks_and_for_its_own_thread);
+    tcase_add_test(all, a_token_names_its_object_and_generation);
+    tcase_add_test(all, no_single_bit_of_a_token_can_change_unseen);
+    tcase_add_test(all, small_steps_of_a_token_leave_its_object_known);
+    tcase_add_loop_test(all, what_is_no_token_names_nothing, 0, 5);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
