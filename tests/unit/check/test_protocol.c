@@ -124,7 +124,7 @@ static const struct {
     {"SR", UVA__RULE_AH_12},       {"SNER", UVA__RULE_AH_33},
     {"SNRR", UVA__RULE_AH_21},     {"SNRE", UVA__RULE_AH_22},
     {"STNR", UVA__RULE_AH_10},     {"SrTTTNR", UVA__RULE_AP_06},
-    {"SrcrTTTR", UVA__RULE_AP_07}, {"SrTxTER", UVA__RULE_AT_08},
+    {"SrcrTTTR", UVA__RULE_AP_07}, {"SrrTxTTER", UVA__RULE_AT_08},
     {"SrTxNR", UVA__RULE_ER_05},   {"SNRr", UVA__RULE_AP_24},
     {"SNRc", UVA__RULE_AP_24},     {"rSNR", UVA__RULE_AH_04},
     {"cSR", UVA__RULE_AH_04},      {"SqER", UVA__RULE_AP_08},
