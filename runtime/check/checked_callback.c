@@ -90,6 +90,7 @@ bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
     findings.count = 0;
     uva__lock_take(&c->lock);
     place = uva__checked_enter_locked(c, &cb->epoch);
+    cb->within = place.within != UVA__CALL_NONE;
     *ordinal = protocol->offers;
     goes = uva__protocol_begin(protocol, cb->epoch.call, &place, &findings);
     if (goes && cb->epoch.call == UVA__CALL_ERROR)
@@ -167,10 +168,12 @@ static void callback_run(void *arg)
     uva__word_store(&cb->epoch.runner, 0);
 }
 
+/* What comes inside a call of the consumer's (AP-13) stays on its thread: the
+ * consumer may wait, at the end, for calls that other threads are in. */
 void uva__callback_pass_on(struct uva__callback *cb)
 {
     callback_tell(cb);
-    if (uva__checked_chance(cb->stream, BOUNCE_ODDS))
+    if (!cb->within && uva__checked_chance(cb->stream, BOUNCE_ODDS))
         uva__bounce_run(callback_run, cb);
     else
         callback_run(cb);

@@ -17,6 +17,7 @@ struct uva__callback {
     struct ArrowAsyncTask *task;    /* borrows: shown */
     struct uva__checked_task *slot; /* borrows: of the task; or NULL */
     bool watched;                   /* the task is to have a slot */
+    bool within;                    /* another call, on the same thread */
     const char *message;            /* borrows: shown */
     const char *metadata;           /* borrows: shown */
     size_t metadata_size;           /* 0: none, or none of ours */
