@@ -59,14 +59,15 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
     struct ArrowAsyncDeviceStreamHandler *real = c->real;
 
     assert(c->locked.refs == 1);
+    real->producer = NULL;
     uva__checked_free(c);
     return real;
 }
 
 /* ---- conclude ----------------------------------------------------------- */
 
-/* What should have come and did not. Returns whether the consumer's handler was
- * never released, and whether the checker has one count left. */
+/* Tells what should have come and did not. Returns whether the consumer's
+ * handler was never released; nobody will do so any more. */
 static bool conclude_judge(struct uva__checked *c)
 {
     struct uva__findings findings;
@@ -80,8 +81,7 @@ static bool conclude_judge(struct uva__checked *c)
                            held, first, &findings);
     forgotten = !c->locked.protocol.releasing;
     c->locked.protocol.releasing = true;
-    c->locked.refs++; /* for the while; also that of the maker stays */
-    c->locked.refs -= held;
+    c->locked.refs -= held; /* nobody will extract them either */
     uva__lock_drop(&c->lock);
     uva__checked_tell(c, &findings);
     return forgotten;
@@ -94,13 +94,13 @@ int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
     int64_t breaches;
     bool gone;
 
+    assert(c->keep);
     (void)uva__ledger_settle(uva__witness_ledger(c->witness));
     breaches = uva__witness_count(c->witness);
-    c->keep = true;
     if (forgotten)
         uva__checked_release_now(c);
     uva__lock_take(&c->lock);
-    gone = uva__checked_drop_locked(c, 2);
+    gone = uva__checked_drop_locked(c, 1);
     uva__lock_drop(&c->lock);
     if (gone)
         uva__checked_free(c);
