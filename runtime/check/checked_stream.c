@@ -128,7 +128,7 @@ void uva__checked_release_now(struct uva__checked *c)
 void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
                                const struct uva__findings *findings)
 {
-    bool due, gone;
+    bool due;
 
     uva__epochs_leave(&c->locked.epochs, epoch);
     due = c->locked.release_due &&
@@ -141,10 +141,7 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
             uva__checked_release_now(c);
         uva__lock_take(&c->lock);
     }
-    gone = uva__checked_drop_locked(c, 1);
-    uva__lock_drop(&c->lock);
-    if (gone)
-        uva__checked_free(c);
+    uva__checked_drop_unlock(c);
 }
 
 /* ---- what all of it needs ----------------------------------------------- */
@@ -273,10 +270,13 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
     return 0;
 }
 
-bool uva__checked_drop_locked(struct uva__checked *c, int64_t counts)
+void uva__checked_drop_unlock(struct uva__checked *c)
 {
-    c->locked.refs -= counts;
-    return c->locked.refs == 0;
+    const bool last = --c->locked.refs == 0;
+
+    uva__lock_drop(&c->lock);
+    if (last)
+        uva__checked_free(c);
 }
 
 void uva__checked_free(struct uva__checked *c)

@@ -120,9 +120,10 @@ UVA_MUST_CHECK int uva__checked_new(const struct uva_check *how,
                                     struct uva__checked **out,
                                     struct uva_error *error);
 
-/* Gives counts back, under the lock; true if they were the last: then it is to
- * be freed, without the lock. Thread: any. */
-bool uva__checked_drop_locked(struct uva__checked *c, int64_t counts);
+/* Gives a count back and drops the lock; the last frees it. Thread: any. */
+void uva__checked_drop_unlock(struct uva__checked *c);
+
+/* Frees it, whoever counts. Thread: any, when nobody else will touch it. */
 void uva__checked_free(struct uva__checked *c);
 
 #endif

@@ -92,7 +92,6 @@ int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
     struct uva__checked *c = uva__checked_handler_stream(checked);
     const bool forgotten = conclude_judge(c);
     int64_t breaches;
-    bool gone;
 
     assert(c->keep);
     (void)uva__ledger_settle(uva__witness_ledger(c->witness));
@@ -100,9 +99,6 @@ int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
     if (forgotten)
         uva__checked_release_now(c);
     uva__lock_take(&c->lock);
-    gone = uva__checked_drop_locked(c, 1);
-    uva__lock_drop(&c->lock);
-    if (gone)
-        uva__checked_free(c);
+    uva__checked_drop_unlock(c);
     return breaches;
 }

@@ -25,6 +25,7 @@ static void scene_report(void *ctx, const struct uva_breach *breach)
     (void)snprintf(s->story + used, sizeof(s->story) - used, "%s%s %s %s",
                    used == 0 ? "" : "\n", breach->clause,
                    parties[breach->party], severities[breach->severity]);
+    (void)snprintf(s->message, sizeof(s->message), "%s", breach->message);
     (void)snprintf(s->transcript, sizeof(s->transcript), "%s",
                    breach->transcript);
     s->reports++;

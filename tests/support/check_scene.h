@@ -30,7 +30,8 @@ struct check_scene {
     struct ArrowAsyncProducer producer;         /* the producer's */
     pthread_mutex_t lock;          /* of what follows up to the next gap */
     char story[CHECK_SCENE_STORY]; /* what was reported */
-    char transcript[4096];         /* of the last report */
+    char message[256];             /* of the last report */
+    char transcript[4096];         /* likewise */
     int reports;
 
     /* what the consumer does; NULL: moves the schema and requests 100, extracts

@@ -55,6 +55,17 @@ START_TEST(metadata_of_a_task_is_copied_and_spoilt)
 }
 END_TEST
 
+START_TEST(metadata_of_many_tasks_is_copied_to_the_same_places)
+{
+    play_begin();
+    play.on_task = look_at_metadata;
+    for (int i = 0; i < 90; i++)
+        ck_assert_int_eq(next_task(ONE_PAIR), 0);
+    play_end();
+    play_told_at_last("");
+}
+END_TEST
+
 START_TEST(metadata_of_the_end_is_copied_and_spoilt)
 {
     play_begin();
@@ -233,6 +244,7 @@ END_TEST
 static void add_all(TCase *all)
 {
     tcase_add_test(all, metadata_of_a_task_is_copied_and_spoilt);
+    tcase_add_test(all, metadata_of_many_tasks_is_copied_to_the_same_places);
     tcase_add_test(all, metadata_of_the_end_is_copied_and_spoilt);
     tcase_add_loop_test(all, bad_metadata_of_a_task_is_told_and_passed_on, 0,
                         METADATA_COUNT);

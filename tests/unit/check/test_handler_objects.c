@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/check_play.h"
+#include "support/plain_tree.h"
 
 static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
 static const char NO_PAIR[] = "\0\0\0\0";
@@ -48,6 +49,7 @@ START_TEST(a_handler_without_slots_is_refused_without_a_report_too)
 
     handler.release = NULL;
     ck_assert_int_eq(uva_check_handler(&handler, &wrong, &out, NULL), EINVAL);
+    ck_assert_int_eq(uva_check_handler(&handler, NULL, &out, NULL), EINVAL);
     ck_assert_int_eq(uva_check_handler(&play.inner, &wrong, &out, NULL),
                      EINVAL);
 }
@@ -210,6 +212,27 @@ START_TEST(padding_after_the_device_type_means_nothing)
 {
     memset((char *)&play.producer + 4, 0xA5, 4);
     play_begin();
+    play_end();
+    play_told_at_last("");
+}
+END_TEST
+
+START_TEST(large_device_types_are_types)
+{
+    const uint64_t firsts[] = {9999999, UINT64_C(0xA5A5A5A500989680)};
+
+    memcpy(&play.producer, &firsts[_i], sizeof(firsts[_i]));
+    play_begin();
+    play_end();
+    play_told_at_last("");
+}
+END_TEST
+
+START_TEST(a_producer_may_clear_the_handlers_pointer)
+{
+    play_begin();
+    play.out->producer = NULL;
+    play_tasks(1);
     play_end();
     play_told_at_last("");
 }
@@ -420,6 +443,17 @@ START_TEST(bad_metadata_of_a_schema_is_told)
 }
 END_TEST
 
+START_TEST(a_format_nobody_knows_is_noted)
+{
+    struct ArrowSchema schema;
+
+    plain_schema(&schema, "zz", "", 0);
+    ck_assert_int_eq(play.out->on_schema(play.out, &schema), 0);
+    play_end();
+    play_told_at_last("DA-20 producer note");
+}
+END_TEST
+
 START_TEST(a_schema_released_twice_is_LC_02)
 {
     struct ArrowSchema copy;
@@ -465,6 +499,8 @@ static void add_all(TCase *all)
     tcase_add_test(all, calls_held_back_for_no_producer_go_nowhere);
     tcase_add_test(all, a_producer_that_begins_with_code_is_AB_19);
     tcase_add_test(all, padding_after_the_device_type_means_nothing);
+    tcase_add_loop_test(all, large_device_types_are_types, 0, 2);
+    tcase_add_test(all, a_producer_may_clear_the_handlers_pointer);
     tcase_add_test(all, no_device_type_is_AP_01);
     tcase_add_test(all, another_device_type_is_AP_01);
     tcase_add_test(all, additional_metadata_is_copied);
@@ -483,6 +519,7 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_schema_pointer_kept_is_AH_06);
     tcase_add_loop_test(all, bad_metadata_of_a_schema_is_told, 0,
                         METADATA_COUNT);
+    tcase_add_test(all, a_format_nobody_knows_is_noted);
     tcase_add_test(all, a_schema_released_twice_is_LC_02);
     tcase_add_test(all, a_schema_never_released_is_LC_02);
 }

@@ -185,6 +185,33 @@ START_TEST(private_data_of_a_task_altered_is_AT_14)
 }
 END_TEST
 
+START_TEST(a_struct_that_the_producer_uses_again_is_AT_20_when_perturbed)
+{
+    struct ArrowAsyncTask task = {check_scene_extract, &play.tasks[0]};
+
+    play_again(&(struct uva_check){.perturb_seed = 5});
+    play.tasks[0].scene = &play;
+    play_begin();
+    ck_assert_int_eq(play.out->on_next_task(play.out, &task, NULL), 0);
+    ck_assert_int_eq(task.extract_data(&task, NULL), EINVAL);
+    task.private_data = NULL;
+    ck_assert_int_eq(task.extract_data(&task, NULL), EINVAL);
+    play_end();
+    play_told_at_last("AT-20 producer error");
+}
+END_TEST
+
+START_TEST(many_tasks_never_extracted_are_told_once)
+{
+    play_begin();
+    play.on_task = keep_task;
+    play_tasks(20);
+    play_end();
+    play_told_at_last("AT-02 consumer error");
+    ck_assert(strstr(play.message, "task 0 ") != NULL);
+}
+END_TEST
+
 START_TEST(a_task_that_names_nothing_is_refused)
 {
     struct ArrowAsyncTask altered;
@@ -291,6 +318,9 @@ static void add_all(TCase *all)
     tcase_add_test(all,
                    a_task_used_through_its_pointer_after_the_call_is_AT_13);
     tcase_add_loop_test(all, private_data_of_a_task_altered_is_AT_14, 0, 2);
+    tcase_add_test(
+        all, a_struct_that_the_producer_uses_again_is_AT_20_when_perturbed);
+    tcase_add_test(all, many_tasks_never_extracted_are_told_once);
     tcase_add_test(all, a_task_that_names_nothing_is_refused);
     tcase_add_loop_test(all, what_is_wrong_with_arrays_is_told_once, 0, 4);
     tcase_add_test(all, an_array_released_twice_is_LC_02);

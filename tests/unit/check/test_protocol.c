@@ -96,10 +96,11 @@ static void breaks(const char *script, enum uva__rule rule)
 /* ---- scripts ------------------------------------------------------------ */
 
 static const char *const LAWFUL[] = {
-    "SNR.",     "SrTTNR.",   "SrTER.",   "ER.",      "S!R.",     "SrT!R.",
-    "SrTN!R.",  "SrTcR.",    "SrTcTNR.", "SrcER.",   "SrTxER.",  "SrTxNER.",
-    "SrTNxER.", "SrT(NE)R.", "SrTNcR.",  "SrTTrTNR", "SrTTrTTr", "S",
-    "SrT(R)",   "SrTxT!R.",  "SrTxcTR.", "SrTNxR.",  "SrTTrTT.", "SNrR.",
+    "SNR.",     "SrTTNR.",  "SrTER.",   "ER.",       "S!R.",
+    "SrT!R.",   "SrTN!R.",  "SrTcR.",   "SrTcTNR.",  "SrcER.",
+    "SrTxER.",  "SrTxNER.", "SrTNxER.", "SrT(NE)R.", "SrTNcR.",
+    "SrTTrTNR", "SrTTrTTr", "S",        "SrT(R)",    "SrTxT!R.",
+    "SrTxcTR.", "SrTNxR.",  "SrTxR.",   "SrTTrTT.",  "SNrR.",
 };
 
 START_TEST(lawful_scripts_break_nothing)
