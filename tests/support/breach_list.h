@@ -25,8 +25,8 @@ struct breach_list {
 /* A check that tells `list`, which outlives it. */
 struct uva_check breach_list_check(struct breach_list *list);
 
-/* Fails unless `clause` was told of `party`, once, with the severity of the
- * table; then takes it off the list. */
+/* Fails unless `clause` was told of `party`, once, no worse than the table
+ * says; then takes it off the list. */
 void breach_list_take(struct breach_list *list, const char *clause,
                       enum uva_party party);
 

@@ -174,8 +174,7 @@ static void read_schema(struct reference_reader *r)
     }
     if (r->schema.release != NULL)
         r->schema.release(&r->schema);
-    if (!reader_acts(r, STREAM_AT_KEEP, &schema))
-        r->schema = schema;
+    r->schema = schema;
 }
 
 static void read_schema_again(struct reference_reader *r)

@@ -99,7 +99,6 @@ enum stream_point {
     STREAM_AT_READ, /* get_next; its struct stream_call */
     STREAM_AT_FED,  /* after it; the same */
     STREAM_AT_DROP, /* releasing a chunk; struct ArrowArray */
-    STREAM_AT_KEEP, /* after the schema came; struct ArrowSchema */
     STREAM_AT_SHUT  /* releasing the stream; its struct */
 };
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each mutant of the reference stream and of its reader, with a check around
+ * the stream: the clause that it breaks is told, with the one who broke it, and
+ * nothing else; of the same pair without the mutant, nothing. A case is named
+ * after its clause. */
+#include <check.h>
+#include <errno.h>
+
+#include "support/breach_list.h"
+#include "support/case_list.h"
+#include "support/reference_stream.h"
+
+static void read_all(struct reference_stream *stream,
+                     const struct reference_reader_options *how,
+                     struct ArrowDeviceArrayStream *checked)
+{
+    struct reference_reader reader;
+
+    reference_reader_init(&reader, how, checked);
+    reader.behind = stream;
+    while (reference_reader_step(&reader))
+        ;
+    reference_reader_fini(&reader);
+}
+
+/* Runs the pair with a check in between. */
+static void run_pair(const struct stream_pair *pair,
+                     const struct uva_check *how, bool sound)
+{
+    struct reference_stream stream;
+    struct ArrowDeviceArrayStream checked;
+
+    reference_stream_init(&stream, &pair->stream);
+    reference_stream_give(&stream, &checked);
+    if (uva_check_blocking(&checked, how, NULL) == 0)
+        read_all(&stream, &pair->reader, &checked);
+    else
+        checked.release(&checked);
+    ck_assert_int_eq(atomic_load(&stream.faults), 0);
+    if (sound) {
+        ck_assert_int_eq(atomic_load(&stream.released), 1);
+        ck_assert_int_eq(atomic_load(&stream.ledger.live), 0);
+    }
+    reference_stream_fini(&stream);
+}
+
+static void case_run(int i)
+{
+    int count;
+    const struct stream_mutant *mutant = stream_mutants(&count) + i;
+    struct stream_pair pair = *mutant->pair;
+    struct breach_list told = {0}, told_of_twin = {0};
+    struct uva_check how = breach_list_check(&told);
+
+    how.deep = mutant->deep;
+    if (mutant->of_reader)
+        pair.reader.mutant = mutant;
+    else
+        pair.stream.mutant = mutant;
+    run_pair(&pair, &how, false);
+    breach_list_take(&told, mutant->clause,
+                     mutant->of_reader ? UVA_PARTY_CONSUMER
+                                       : UVA_PARTY_PRODUCER);
+    breach_list_is_empty(&told);
+
+    how.ctx = &told_of_twin;
+    run_pair(mutant->pair, &how, true);
+    breach_list_is_empty(&told_of_twin);
+}
+
+int main(void)
+{
+    TCase *tcase = tcase_create("blocking");
+    const struct stream_mutant *mutants;
+    int count;
+
+    mutants = stream_mutants(&count);
+    for (int i = 0; i < count; i++)
+        case_list_add(tcase, mutants[i].clause, mutants[i].variant, case_run,
+                      i);
+    return case_list_run("stream mutants", tcase);
+}
