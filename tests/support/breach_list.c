@@ -53,6 +53,13 @@ static const char *breach_list_print(const struct breach_list *list, char *out,
     return out;
 }
 
+/* The check may leave open who it was where the catalogue does. */
+static bool breach_list_is_open(const struct told *told)
+{
+    return told->party == UVA_PARTY_EITHER &&
+           uva__clause_find(told->clause)->party == UVA_PARTY_EITHER;
+}
+
 void breach_list_take(struct breach_list *list, const char *clause,
                       enum uva_party party)
 {
@@ -61,7 +68,8 @@ void breach_list_take(struct breach_list *list, const char *clause,
     for (int i = 0; i < breach_list_size(list); i++) {
         struct told *told = &list->told[i];
 
-        if (strcmp(told->clause, clause) != 0 || told->party != party ||
+        if (strcmp(told->clause, clause) != 0 ||
+            (told->party != party && !breach_list_is_open(told)) ||
             atomic_exchange(&told->taken, true))
             continue;
         ck_assert_int_le(told->severity, uva__clause_find(clause)->severity);

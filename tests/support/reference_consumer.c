@@ -424,16 +424,23 @@ void reference_consumer_init(struct reference_consumer *c,
     };
 }
 
-void reference_consumer_fini(struct reference_consumer *c)
+void reference_consumer_let_go(struct reference_consumer *c)
 {
     struct reference_piece *piece;
 
-    while ((piece = pieces_pop(&c->now.tasks)) != NULL)
-        free(piece);
     while ((piece = pieces_pop(&c->now.arrays)) != NULL)
         drop(c, piece);
     if (c->schema.release != NULL)
         c->schema.release(&c->schema);
+}
+
+void reference_consumer_fini(struct reference_consumer *c)
+{
+    struct reference_piece *piece;
+
+    reference_consumer_let_go(c);
+    while ((piece = pieces_pop(&c->now.tasks)) != NULL)
+        free(piece);
     if (c->lost.release != NULL)
         c->lost.release(&c->lost);
     pthread_cond_destroy(&c->calm);

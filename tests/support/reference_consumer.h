@@ -80,6 +80,10 @@ void reference_consumer_init(struct reference_consumer *consumer,
                              const struct reference_consumer_options *how);
 void reference_consumer_fini(struct reference_consumer *consumer);
 
+/* Releases the schema and the arrays that it still has. Called when nothing is
+ * being called any more. */
+void reference_consumer_let_go(struct reference_consumer *consumer);
+
 /* Does one thing that is to be done outside of callbacks. False if there is
  * none now. Thread: any. */
 bool reference_consumer_step(struct reference_consumer *consumer);

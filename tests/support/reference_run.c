@@ -105,9 +105,10 @@ void reference_run(struct reference_producer *producer,
     bool moved = true;
 
     while (moved) {
-        moved = reference_producer_step(producer);
+        moved = false;
         while (reference_consumer_step(consumer))
             moved = true;
+        moved = reference_producer_step(producer) || moved;
     }
 }
 

@@ -21,7 +21,7 @@ bool reference_chance_hits(struct reference_chance *chance, int64_t n);
 void reference_pair_draw(struct reference_chance *chance, bool alone,
                          struct reference_pair *out);
 
-/* Each step of the producer, then all of the consumer, until neither has one
+/* All steps of the consumer, then one of the producer, until neither has one
  * left. */
 void reference_run(struct reference_producer *producer,
                    struct reference_consumer *consumer);

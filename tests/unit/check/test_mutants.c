@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each mutant of a reference peer, with a check between it and its partner: the
+ * clause that it breaks is told, with the one who broke it, and nothing else;
+ * of the same pair without the mutant, nothing. A case is named after its
+ * clause. */
+#include <check.h>
+
+#include "support/breach_list.h"
+#include "support/case_list.h"
+#include "support/reference_run.h"
+#include "uvarrow/check.h"
+
+enum { SLOW_MS = 40 };
+
+/* One mutant, and who it is. */
+struct subject {
+    const struct reference_mutant *mutant;
+    enum uva_party party;
+};
+
+static struct subject subject_at(int i)
+{
+    struct subject subject = {NULL, UVA_PARTY_PRODUCER};
+    int count;
+
+    subject.mutant = producer_mutants(&count);
+    if (i < count) {
+        subject.mutant += i;
+        return subject;
+    }
+    i -= count;
+    subject.mutant = consumer_mutants(&count);
+    subject.party = UVA_PARTY_CONSUMER;
+    subject.mutant = i < count ? subject.mutant + i : NULL;
+    return subject;
+}
+
+static struct uva_check how_to_see(const struct reference_mutant *mutant,
+                                   bool mutated, struct breach_list *told)
+{
+    struct uva_check how = breach_list_check(told);
+
+    how.keep = true;
+    how.deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0;
+    how.perturb_seed = (mutant->shows & REFERENCE_SHOWS_PERTURBED) != 0;
+    if (mutated && (mutant->shows & REFERENCE_SHOWS_SLOW) != 0)
+        how.slow_call_ms = how.slow_extract_ms = SLOW_MS;
+    return how;
+}
+
+static void run_pair(const struct reference_pair *pair,
+                     const struct uva_check *how, bool sound)
+{
+    struct ArrowAsyncDeviceStreamHandler *checked;
+    struct reference_producer producer;
+    struct reference_consumer consumer;
+
+    reference_producer_init(&producer, &pair->producer);
+    reference_consumer_init(&consumer, &pair->consumer);
+    ck_assert_int_eq(uva_check_handler(&consumer.handler, how, &checked, NULL),
+                     0);
+    reference_producer_start(&producer, checked);
+    reference_run(&producer, &consumer);
+    reference_consumer_let_go(&consumer);
+    uva_check_conclude(checked);
+    reference_consumer_fini(&consumer);
+    if (sound) {
+        ck_assert_int_eq(atomic_load(&producer.faults), 0);
+        ck_assert_int_eq(atomic_load(&consumer.faults), 0);
+        ck_assert_int_eq(atomic_load(&producer.ledger.live), 0);
+    }
+    reference_producer_fini(&producer);
+}
+
+static void see_mutant(const struct subject *subject)
+{
+    const struct reference_mutant *mutant = subject->mutant;
+    const enum uva_party other = subject->party == UVA_PARTY_PRODUCER
+                                     ? UVA_PARTY_CONSUMER
+                                     : UVA_PARTY_PRODUCER;
+    struct reference_pair pair = *mutant->pair;
+    struct breach_list told = {0};
+    struct uva_check how = how_to_see(mutant, true, &told);
+
+    if (subject->party == UVA_PARTY_PRODUCER)
+        pair.producer.mutant = mutant;
+    else
+        pair.consumer.mutant = mutant;
+    run_pair(&pair, &how, false);
+    breach_list_take(&told, mutant->clause, subject->party);
+    if (mutant->also != NULL)
+        breach_list_take(&told, mutant->also, other);
+    breach_list_is_empty(&told);
+}
+
+static void see_twin(const struct subject *subject)
+{
+    const struct reference_mutant *mutant = subject->mutant;
+    struct reference_pair pair = *mutant->pair;
+    struct breach_list told = {0};
+    struct uva_check how = how_to_see(mutant, false, &told);
+
+    pair.producer.steps_in_request = false;
+    run_pair(&pair, &how, mutant->also == NULL);
+    if (mutant->also != NULL)
+        breach_list_take(&told, mutant->also, UVA_PARTY_CONSUMER);
+    breach_list_is_empty(&told);
+}
+
+static void case_run(int i)
+{
+    const struct subject subject = subject_at(i);
+
+    see_mutant(&subject);
+    see_twin(&subject);
+}
+
+int main(void)
+{
+    TCase *tcase = tcase_create("handler");
+    const struct reference_mutant *mutant;
+
+    tcase_set_timeout(tcase, 20);
+    for (int i = 0; (mutant = subject_at(i).mutant) != NULL; i++)
+        case_list_add(tcase, mutant->clause, mutant->variant, case_run, i);
+    return case_list_run("mutants", tcase);
+}
