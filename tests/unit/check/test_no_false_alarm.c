@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conforming pairs, drawn by chance, with a check in between: it says nothing,
+ * and everything is accounted for. A failure names the seed; UVA_SEED runs that
+ * one alone, and UVA_STREAMS says how many are run otherwise. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/breach_list.h"
+#include "support/reference_run.h"
+#include "support/reference_stream.h"
+
+enum { STREAMS = 100000, ROUNDS = 10, BLOCKING = 20000 };
+
+/* One draw in so many goes on threads. */
+enum { THREADED = 50 };
+
+static struct uva_check draw_check(struct reference_chance *chance,
+                                   struct breach_list *told)
+{
+    struct uva_check how = breach_list_check(told);
+
+    how.keep = reference_chance_hits(chance, 2);
+    how.deep = reference_chance_hits(chance, 2);
+    how.slow_call_ms = how.slow_extract_ms = INT64_MAX;
+    if (reference_chance_hits(chance, 20))
+        how.perturb_seed = reference_chance_next(chance);
+    return how;
+}
+
+static void be_silent(struct breach_list *told, uint64_t seed)
+{
+    if (atomic_load(&told->count) > 0)
+        fprintf(stderr, "UVA_SEED=%llu\n", (unsigned long long)seed);
+    breach_list_is_empty(told);
+}
+
+static void balance(const struct reference_producer *p,
+                    const struct reference_consumer *c)
+{
+    ck_assert(reference_producer_over(p));
+    ck_assert_int_eq(atomic_load(&p->offered), atomic_load(&p->settled));
+    ck_assert_int_eq(atomic_load(&p->released), 1);
+    ck_assert_int_eq(atomic_load(&p->faults), 0);
+    ck_assert_int_eq(atomic_load(&p->ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&c->faults), 0);
+}
+
+static void one_stream(uint64_t seed)
+{
+    struct reference_chance chance = {seed * 7919};
+    const bool threaded = reference_chance_hits(&chance, THREADED);
+    struct breach_list told = {0};
+    const struct uva_check how = draw_check(&chance, &told);
+    struct ArrowAsyncDeviceStreamHandler *checked;
+    struct reference_producer producer;
+    struct reference_consumer consumer;
+    struct reference_pair pair;
+
+    reference_pair_draw(&chance, threaded, &pair);
+    reference_producer_init(&producer, &pair.producer);
+    reference_consumer_init(&consumer, &pair.consumer);
+    ck_assert_int_eq(uva_check_handler(&consumer.handler, &how, &checked, NULL),
+                     0);
+    reference_producer_start(&producer, checked);
+    if (threaded)
+        reference_run_threads(&producer, &consumer,
+                              1 + (int)reference_chance_below(&chance, 3));
+    else
+        reference_run_random(&producer, &consumer, &chance);
+    reference_consumer_let_go(&consumer);
+    if (how.keep)
+        ck_assert_int_eq(uva_check_conclude(checked), 0);
+    be_silent(&told, seed);
+    reference_consumer_fini(&consumer);
+    balance(&producer, &consumer);
+    reference_producer_fini(&producer);
+}
+
+/* The number in an environment variable, or `otherwise`. */
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoull(text, NULL, 0);
+}
+
+START_TEST(conforming_pairs_are_not_reported)
+{
+    const uint64_t each = number_of("UVA_STREAMS", STREAMS) / ROUNDS;
+    const uint64_t only = number_of("UVA_SEED", 0);
+
+    if (only != 0)
+        one_stream(only);
+    else
+        for (uint64_t i = 1; i <= each; i++)
+            one_stream((uint64_t)_i * each + i);
+}
+END_TEST
+
+/* ---- blocking streams --------------------------------------------------- */
+
+static void draw_blocking(struct reference_chance *chance,
+                          struct stream_pair *out)
+{
+    *out = (struct stream_pair){
+        .stream = {.batches = reference_chance_below(chance, 6),
+                   .fails = reference_chance_hits(chance, 3),
+                   .fails_first = reference_chance_hits(chance, 20),
+                   .mute = reference_chance_hits(chance, 3),
+                   .metadata = reference_chance_hits(chance, 2),
+                   .device_type =
+                       (ArrowDeviceType)(reference_chance_hits(chance, 4)
+                                             ? ARROW_DEVICE_CUDA_MANAGED
+                                             : ARROW_DEVICE_CPU)},
+        .reader = {.stop_at = reference_chance_below(chance, 4),
+                   .again = reference_chance_below(chance, 3),
+                   .keep = reference_chance_hits(chance, 3),
+                   .text = reference_chance_hits(chance, 2)},
+    };
+}
+
+static void one_blocking(uint64_t seed)
+{
+    struct reference_chance chance = {seed * 104729};
+    struct breach_list told = {0};
+    struct uva_check how = draw_check(&chance, &told);
+    struct ArrowDeviceArrayStream checked;
+    struct reference_stream stream;
+    struct reference_reader reader;
+    struct stream_pair pair;
+
+    how.keep = false;
+    draw_blocking(&chance, &pair);
+    reference_stream_init(&stream, &pair.stream);
+    reference_stream_give(&stream, &checked);
+    ck_assert_int_eq(uva_check_blocking(&checked, &how, NULL), 0);
+    reference_reader_init(&reader, &pair.reader, &checked);
+    while (reference_reader_step(&reader))
+        ;
+    reference_reader_fini(&reader);
+    be_silent(&told, seed);
+    ck_assert_int_eq(reader.faults, 0);
+    ck_assert_int_eq(atomic_load(&stream.faults), 0);
+    ck_assert_int_eq(atomic_load(&stream.released), 1);
+    ck_assert_int_eq(atomic_load(&stream.ledger.live), 0);
+    reference_stream_fini(&stream);
+}
+
+START_TEST(conforming_streams_and_readers_are_not_reported)
+{
+    for (uint64_t seed = 1; seed <= BLOCKING; seed++)
+        one_blocking(seed);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("no false alarm");
+    TCase *tcase = tcase_create("pairs");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 300);
+    tcase_add_loop_test(tcase, conforming_pairs_are_not_reported, 0, ROUNDS);
+    tcase_add_test(tcase, conforming_streams_and_readers_are_not_reported);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
