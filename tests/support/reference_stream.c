@@ -127,6 +127,8 @@ void reference_stream_init(struct reference_stream *s,
 
 void reference_stream_fini(struct reference_stream *s)
 {
+    if (s->stray.release != NULL)
+        s->stray.release(&s->stray);
     reference_ledger_fini(&s->ledger);
 }
 

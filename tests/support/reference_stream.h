@@ -30,6 +30,7 @@ struct reference_stream {
     enum reference_block block;     /* metadata of the schema */
     void (*hook)(void *ctx); /* a mutant's: called once, inside get_next */
     void *ctx;               /* borrows: hook's */
+    struct ArrowArray stray; /* a mutant's: given by a call that failed */
     int acts;                /* of the mutant */
     atomic_int inside;       /* calls running */
     atomic_long released;    /* times it was */

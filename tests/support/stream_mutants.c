@@ -115,6 +115,7 @@ static bool fails_and_fills(void *peer, void *at)
     struct stream_call *call = at;
 
     reference_array(&s->ledger, s->next, call->out);
+    s->stray = call->out->array;
     return false;
 }
 
