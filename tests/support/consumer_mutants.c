@@ -42,6 +42,27 @@ static bool dawdles(void *peer, void *at)
     return false;
 }
 
+static bool lacks_slot(void *peer, void *at)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = at;
+
+    switch (arg_of(peer)) {
+    case 0:
+        handler->on_schema = NULL;
+        break;
+    case 1:
+        handler->on_next_task = NULL;
+        break;
+    case 2:
+        handler->on_error = NULL;
+        break;
+    default:
+        handler->release = NULL;
+        break;
+    }
+    return false;
+}
+
 /* ---- schema ------------------------------------------------------------- */
 
 static bool leaves_schema(void *peer, void *at)
@@ -254,6 +275,18 @@ static bool releases_child(void *peer, void *at)
     return false;
 }
 
+/* Moves a child out, and is in no hurry to release the parent. */
+static bool releases_child_first(void *peer, void *at)
+{
+    struct ArrowArray *array = at, child = *array->children[0];
+
+    if (!first_time(peer))
+        return false;
+    array->children[0]->release = NULL;
+    child.release(&child);
+    return false;
+}
+
 static bool writes_buffers(void *peer, void *at)
 {
     struct ArrowArray *array = at;
@@ -304,6 +337,10 @@ static const struct reference_mutant MUTANTS[] = {
     {"AP-24", "request", AT(STEP), asks_too_late, 0, &USUAL, 0, NULL},
     {"AP-24", "cancel", AT(STEP), asks_too_late, 1, &USUAL, 0, NULL},
     {"AP-24", "held", AT(STEP), asks_too_late, 0, &HOLDS, 0, NULL},
+    {"AH-02", "on_schema", AT(READY), lacks_slot, 0, &USUAL, 0, NULL},
+    {"AH-02", "on_next_task", AT(READY), lacks_slot, 1, &USUAL, 0, NULL},
+    {"AH-02", "on_error", AT(READY), lacks_slot, 2, &USUAL, 0, NULL},
+    {"AH-02", "release", AT(READY), lacks_slot, 3, &USUAL, 0, NULL},
     {"AH-04", "", AT(STEP), asks_too_early, 0, &USUAL, 0, NULL},
     {"AH-06", "live", AT(GREET), leaves_schema, 0, &USUAL, 0, NULL},
     {"AH-06", "stale", AT(STEP), releases_stale_schema, 0, &USUAL, 0, NULL},
@@ -318,6 +355,8 @@ static const struct reference_mutant MUTANTS[] = {
     {"LC-02", "lost", AT(DROP), loses_array, 0, &USUAL, 0, NULL},
     {"LC-03", "", AT(DROP), releases_child, 0, &USUAL, REFERENCE_SHOWS_DEEP,
      NULL},
+    {"LC-10", "", AT(DROP), releases_child_first, 0, &USUAL,
+     REFERENCE_SHOWS_DEEP, NULL},
     {"LC-11", "", AT(DROP), writes_buffers, 0, &USUAL, 0, NULL},
 };
 

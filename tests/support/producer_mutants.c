@@ -108,6 +108,23 @@ static bool type_is(void *peer, void *at)
     return false;
 }
 
+/* An object from before there was a device_type: all else is 8 bytes nearer. */
+static bool layout_is_old(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    struct {
+        void (*request)(struct ArrowAsyncProducer *, int64_t);
+        void (*cancel)(struct ArrowAsyncProducer *);
+        const char *additional_metadata;
+        void *private_data;
+    } old = {p->object.request, p->object.cancel, NULL, p};
+
+    (void)at;
+    memcpy(&p->other, &old, sizeof(old));
+    p->handler->producer = &p->other;
+    return true;
+}
+
 static bool about_changes(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -509,6 +526,7 @@ static bool array_calls(void *peer, void *at)
 static const struct reference_pair USUAL = {{.batches = 3, .metadata = true},
                                             {.first = 2, .more = 2}};
 static const struct reference_pair EMPTY = {{0}, {.first = 1}};
+static const struct reference_pair SILENT = {{0}, {0}};
 static const struct reference_pair QUIET = {{.batches = 1}, {0}};
 static const struct reference_pair AMPLE = {{.batches = 3}, {.first = 10}};
 static const struct reference_pair AT_ONCE = {{.batches = 3},
@@ -557,6 +575,7 @@ static const struct reference_pair ASKS_LATER = {{.batches = 3}, {.more = 3}};
 static const struct reference_mutant MUTANTS[] = {
     {"AB-17", "cancel", AT(START), lacks_slot, 0, &USUAL, 0, NULL},
     {"AB-17", "request", AT(START), lacks_slot, 1, &QUIET, 0, NULL},
+    {"AB-19", "", AT(START), layout_is_old, 0, &SILENT, 0, NULL},
     {"DA-04", "", AT(FILLED), misshapes, REFERENCE_ID_UNSET, &USUAL, 0, NULL},
     {"DA-05", "", AT(FILLED), misshapes, REFERENCE_CPU_NUMBERED, &USUAL, 0,
      NULL},

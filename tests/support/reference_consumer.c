@@ -422,6 +422,7 @@ void reference_consumer_init(struct reference_consumer *c,
         .release = on_release,
         .private_data = c,
     };
+    acts(c, REFERENCE_AT_READY, &c->handler);
 }
 
 void reference_consumer_let_go(struct reference_consumer *c)

@@ -31,6 +31,7 @@ enum reference_point {
     REFERENCE_AT_EXTRACT,  /* an extraction; struct reference_extraction */
     REFERENCE_AT_FILLED,   /* after it gave an array; the same */
     /* of a consumer */
+    REFERENCE_AT_READY,   /* after the handler was filled; its struct */
     REFERENCE_AT_STEP,    /* a step */
     REFERENCE_AT_GREET,   /* taking the schema; its struct ArrowSchema */
     REFERENCE_AT_GREETED, /* after requesting in on_schema */

@@ -81,6 +81,14 @@ static bool misshapes(void *peer, void *at)
     return false;
 }
 
+static bool gives_nothing(void *peer, void *at)
+{
+    struct reference_stream *s = peer;
+
+    (void)at;
+    return s->next == 1;
+}
+
 static bool type_changes(void *peer, void *at)
 {
     struct reference_stream *s = peer;
@@ -346,6 +354,7 @@ static const struct stream_mutant MUTANTS[] = {
     {"EV-09", "", false, AT(CHUNK), misshapes, REFERENCE_EVENT, &ON_VPI, false},
     {"DS-01", "children", false, AT(CHUNK), misshapes, REFERENCE_CHILDREN_FEW,
      &USUAL, false},
+    {"DS-02", "", false, AT(NEXT), gives_nothing, 0, &USUAL, false},
     {"DS-03", "", false, AT(CHUNK), misshapes, REFERENCE_TYPE_OTHER, &USUAL,
      false},
     {"DS-05", "none", false, AT(GIVE), type_is_none, 0, &EMPTY, false},
