@@ -178,7 +178,7 @@ static bool block_is(void *peer, void *at)
 static void add_demand(struct reference_producer *p, int64_t n)
 {
     pthread_mutex_lock(&p->lock);
-    p->now.demand += n;
+    p->now.view.demand += n;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -225,7 +225,7 @@ static bool request_sets(void *peer, void *at)
     struct reference_producer *p = peer;
 
     pthread_mutex_lock(&p->lock);
-    p->now.demand = *(int64_t *)at;
+    p->now.view.demand = *(int64_t *)at;
     pthread_mutex_unlock(&p->lock);
     return true;
 }
@@ -267,7 +267,7 @@ static bool offers_after_cancel(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
-    while (p->now.demand > 0)
+    while (p->now.view.demand > 0)
         reference_producer_offer(p);
     reference_producer_offer(p);
     return false;
@@ -443,7 +443,7 @@ static bool extract_fails_and_fills(void *peer, void *at)
     reference_item_settle(e->item);
     reference_array(&p->ledger, e->item->ordinal, e->out);
     pthread_mutex_lock(&p->lock);
-    p->now.spoilt = true;
+    p->now.view.spoilt = true;
     pthread_mutex_unlock(&p->lock);
     e->code = EIO;
     return true;

@@ -115,10 +115,25 @@ static void gate_close(struct reference_consumer *c)
 
 /* ---- tasks and arrays --------------------------------------------------- */
 
+static void split(struct ArrowArray *array)
+{
+    struct ArrowArray child = *array->children[0];
+
+    array->children[0]->release = NULL; /* moved out */
+    array->release(array);
+    child.release(&child);
+}
+
 static void drop(struct reference_consumer *c, struct reference_piece *piece)
 {
-    if (!acts(c, REFERENCE_AT_DROP, &piece->array.array))
-        piece->array.array.release(&piece->array.array);
+    struct ArrowArray *array = &piece->array.array;
+
+    if (!acts(c, REFERENCE_AT_DROP, array)) {
+        if (c->how.splits && array->n_children > 0)
+            split(array);
+        else
+            array->release(array);
+    }
     free(piece);
 }
 

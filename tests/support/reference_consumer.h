@@ -29,6 +29,7 @@ struct reference_consumer_options {
     enum reference_extract extract;
     bool discard;         /* extracts to NULL */
     bool keep;            /* releases arrays only when all is over */
+    bool splits;          /* moves a child out of an array, releases it last */
     bool hold;            /* extracts only when all is over */
     bool asks_on;         /* requests once more after a cancel or refusal */
     bool cancels_on_fail; /* cancels when an extraction fails */

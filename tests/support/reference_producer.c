@@ -24,11 +24,13 @@ static bool acts(struct reference_producer *p, enum reference_point point,
 static void count_demand(struct reference_producer *p, int64_t n)
 {
     if (n <= 0)
-        p->now.bad_request = !p->now.cancelled || p->now.bad_request;
-    else if (!p->now.cancelled)
-        p->now.demand =
-            n > INT64_MAX - p->now.demand ? INT64_MAX : p->now.demand + n;
-    if (n > 0 && !p->now.cancelled)
+        p->now.view.bad_request =
+            !p->now.view.cancelled || p->now.view.bad_request;
+    else if (!p->now.view.cancelled)
+        p->now.view.demand = n > INT64_MAX - p->now.view.demand
+                                 ? INT64_MAX
+                                 : p->now.view.demand + n;
+    if (n > 0 && !p->now.view.cancelled)
         p->now.asked =
             n > INT64_MAX - p->now.asked ? INT64_MAX : p->now.asked + n;
 }
@@ -71,9 +73,12 @@ static void on_cancel(struct ArrowAsyncProducer *self)
     if (self != &p->object)
         atomic_fetch_add(&p->faults, 1);
     pthread_mutex_lock(&p->lock);
-    p->now.cancelled = true;
+    p->now.view.cancelled = true;
     pthread_mutex_unlock(&p->lock);
-    acts(p, REFERENCE_AT_CANCEL, NULL);
+    if (!acts(p, REFERENCE_AT_CANCEL, NULL) && p->how.tells_at_once &&
+        p->how.cancel_code != 0 && p->phase == REFERENCE_OPEN &&
+        atomic_load(&p->inside) == 0)
+        reference_producer_fail(p, p->how.cancel_code, "cannot stop");
 }
 
 static void late_request(struct ArrowAsyncProducer *self, int64_t n)
@@ -153,9 +158,9 @@ static struct reference_item *item_new(struct reference_producer *p)
     pthread_mutex_lock(&p->lock);
     item->older = p->now.items;
     p->now.items = item;
-    p->now.held++;
-    if (p->now.demand > 0 && p->now.demand < INT64_MAX)
-        p->now.demand--;
+    p->now.view.held++;
+    if (p->now.view.demand > 0 && p->now.view.demand < INT64_MAX)
+        p->now.view.demand--;
     pthread_mutex_unlock(&p->lock);
     return item;
 }
@@ -168,7 +173,7 @@ bool reference_item_settle(struct reference_item *item)
     pthread_mutex_lock(&p->lock);
     first = !item->settled;
     item->settled = true;
-    p->now.held -= first;
+    p->now.view.held -= first;
     pthread_mutex_unlock(&p->lock);
     return first;
 }
@@ -176,7 +181,7 @@ bool reference_item_settle(struct reference_item *item)
 static int spoil(struct reference_producer *p)
 {
     pthread_mutex_lock(&p->lock);
-    p->now.spoilt = true;
+    p->now.view.spoilt = true;
     pthread_mutex_unlock(&p->lock);
     return EIO;
 }
@@ -371,51 +376,43 @@ static bool step_source(struct reference_producer *p, int64_t demand)
     return true;
 }
 
-static bool step_ended(struct reference_producer *p, bool cancelled,
-                       bool spoilt, int64_t held)
+static bool step_ended(struct reference_producer *p,
+                       const struct reference_view *view)
 {
-    if (spoilt && !cancelled)
+    if (view->spoilt && !view->cancelled)
         reference_producer_fail(p, EIO, "a batch is spoilt");
-    else if (p->how.lazy && held > 0 && !cancelled)
+    else if (p->how.lazy && !p->how.hurries && view->held > 0 &&
+             !view->cancelled)
         return false;
     else
         reference_producer_release(p);
     return true;
 }
 
-static bool step_open(struct reference_producer *p, bool cancelled, bool spoilt,
-                      bool bad_request, int64_t demand)
+static bool step_open(struct reference_producer *p,
+                      const struct reference_view *view)
 {
-    if (cancelled)
-        return step_cancelled(p, demand);
-    if (bad_request)
+    if (view->cancelled)
+        return step_cancelled(p, view->demand);
+    if (view->bad_request)
         reference_producer_fail(p, EINVAL, "n must be positive");
-    else if (spoilt)
+    else if (view->spoilt)
         reference_producer_fail(p, EIO, "a batch is spoilt");
     else
-        return step_source(p, demand);
+        return step_source(p, view->demand);
     return true;
 }
 
-bool reference_producer_step(struct reference_producer *p)
+static bool step(struct reference_producer *p,
+                 const struct reference_view *view)
 {
-    bool cancelled, spoilt, bad_request;
-    int64_t demand, held;
-
-    pthread_mutex_lock(&p->lock);
-    cancelled = p->now.cancelled;
-    spoilt = p->now.spoilt;
-    bad_request = p->now.bad_request;
-    demand = p->now.demand;
-    held = p->now.held;
-    pthread_mutex_unlock(&p->lock);
     switch (p->phase) {
     case REFERENCE_ATTACHED:
         return step_schema(p);
     case REFERENCE_OPEN:
-        return step_open(p, cancelled, spoilt, bad_request, demand);
+        return step_open(p, view);
     case REFERENCE_ENDED:
-        return step_ended(p, cancelled, spoilt, held);
+        return step_ended(p, view);
     case REFERENCE_FAILED:
     case REFERENCE_REFUSED:
         reference_producer_release(p);
@@ -423,4 +420,23 @@ bool reference_producer_step(struct reference_producer *p)
     default:
         return false;
     }
+}
+
+static struct reference_view look(struct reference_producer *p)
+{
+    struct reference_view view;
+
+    pthread_mutex_lock(&p->lock);
+    view = p->now.view;
+    pthread_mutex_unlock(&p->lock);
+    return view;
+}
+
+bool reference_producer_step(struct reference_producer *p)
+{
+    const struct reference_view view = p->how.hasty ? p->view : look(p);
+    const bool moved = step(p, &view);
+
+    p->view = look(p);
+    return moved;
 }

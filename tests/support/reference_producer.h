@@ -14,13 +14,17 @@ struct reference_mutant;
 
 /* What it does. Zeroes: an empty stream. Copied. */
 struct reference_producer_options {
-    int64_t batches;   /* that it has; negative: without end */
-    bool fails_first;  /* on_error instead of on_schema */
-    bool fails;        /* after the batches, instead of the end */
-    bool lazy;         /* release waits for the tasks: they may fail ... */
-    int64_t spoilt_at; /* ... the batch with this ordinal does, if lazy */
-    bool leaves_out;   /* ... and leaves `out` untouched */
-    int cancel_code;   /* cancelling fails, with that; 0: it works */
+    int64_t batches;    /* that it has; negative: without end */
+    bool fails_first;   /* on_error instead of on_schema */
+    bool fails;         /* after the batches, instead of the end */
+    bool lazy;          /* release waits for the tasks: they may fail ... */
+    int64_t spoilt_at;  /* ... the batch with this ordinal does, if lazy */
+    bool leaves_out;    /* ... and leaves `out` untouched */
+    bool hurries;       /* ... and the release does not wait after all */
+    bool hasty;         /* each step goes by how things stood after the last */
+    int cancel_code;    /* cancelling fails, with that; 0: it works */
+    bool tells_at_once; /* ... and on_error comes inside cancel, if no callback
+                           runs; for one thread */
     int64_t late;      /* batches offered after a cancel, if asked for before */
     bool late_end;     /* NULL after a cancel */
     bool end_is_asked; /* NULL and errors wait for a request */
@@ -50,6 +54,15 @@ struct reference_item {
     bool settled; /* under the producer's lock */
 };
 
+/* What a step goes by. */
+struct reference_view {
+    int64_t demand;   /* requested and not offered */
+    int64_t held;     /* tasks not settled */
+    bool bad_request; /* n <= 0 */
+    bool cancelled;   /* cancel was called */
+    bool spoilt;      /* an extraction failed */
+};
+
 struct reference_producer {
     struct reference_producer_options how;
     struct ArrowAsyncProducer object;              /* what the consumer sees */
@@ -57,6 +70,7 @@ struct reference_producer {
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
     struct reference_ledger ledger;
     enum reference_producer_phase phase; /* the stepper's */
+    struct reference_view view;          /* after the last step; likewise */
     int64_t next;                        /* ordinal of the next batch */
     char about[REFERENCE_BLOCK_SIZE];    /* additional_metadata */
     struct {                             /* blocks of a mutant; else SOUND */
@@ -66,13 +80,9 @@ struct reference_producer {
     atomic_int inside; /* callbacks running */
 
     pthread_mutex_t lock;
-    struct {                          /* under the lock */
-        int64_t demand;               /* requested and not offered */
+    struct { /* under the lock */
+        struct reference_view view;
         int64_t asked;                /* requested before a cancel, in all */
-        bool bad_request;             /* n <= 0 */
-        bool cancelled;               /* cancel was called */
-        bool spoilt;                  /* an extraction failed */
-        int64_t held;                 /* tasks not settled */
         struct reference_item *items; /* owns: the newest */
     } now;
 

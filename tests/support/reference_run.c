@@ -43,6 +43,8 @@ static void draw_producer(struct reference_chance *chance,
         .lazy = reference_chance_hits(chance, 4),
         .spoilt_at = reference_chance_below(chance, 12),
         .leaves_out = reference_chance_hits(chance, 2),
+        .hurries = reference_chance_hits(chance, 3),
+        .hasty = reference_chance_hits(chance, 3),
         .cancel_code = reference_chance_hits(chance, 5) ? EIO : 0,
         .late = reference_chance_below(chance, 3),
         .late_end = reference_chance_hits(chance, 3),
@@ -73,6 +75,7 @@ static void draw_consumer(struct reference_chance *chance, bool alone,
                                                     : REFERENCE_LATER,
         .discard = reference_chance_hits(chance, 6),
         .keep = reference_chance_hits(chance, 4),
+        .splits = reference_chance_hits(chance, 4),
         .hold = reference_chance_hits(chance, 4),
         .asks_on = reference_chance_hits(chance, 3),
         .cancels_on_fail = reference_chance_hits(chance, 2),
@@ -88,7 +91,8 @@ void reference_pair_draw(struct reference_chance *chance, bool alone,
 {
     draw_producer(chance, &out->producer);
     draw_consumer(chance, alone, &out->consumer);
-    if (out->producer.lazy)
+    out->producer.tells_at_once = !alone && reference_chance_hits(chance, 2);
+    if (out->producer.lazy && !out->producer.hurries)
         out->consumer.hold = false; /* the release waits for the tasks */
     if (reference_chance_hits(chance, 8) &&
         (out->consumer.cancel_at > 0 || !alone))
