@@ -178,12 +178,11 @@ bool reference_item_settle(struct reference_item *item)
     return first;
 }
 
-static int spoil(struct reference_producer *p)
+static void spoil(struct reference_producer *p)
 {
     pthread_mutex_lock(&p->lock);
     p->now.view.spoilt = true;
     pthread_mutex_unlock(&p->lock);
-    return EIO;
 }
 
 static int extract(struct reference_extraction *e)
@@ -199,7 +198,10 @@ static int extract(struct reference_extraction *e)
     if (p->how.lazy && e->item->ordinal == p->how.spoilt_at) {
         if (!p->how.leaves_out)
             e->out->array.release = NULL;
-        return spoil(p);
+        spoil(p);
+        if (p->how.tells_early && atomic_load(&p->inside) == 0)
+            step_elsewhere(p);
+        return EIO;
     }
     reference_array(&p->ledger, e->item->ordinal, e->out);
     e->out->device_type = p->how.device_type;

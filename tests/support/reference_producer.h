@@ -21,6 +21,9 @@ struct reference_producer_options {
     int64_t spoilt_at;  /* ... the batch with this ordinal does, if lazy */
     bool leaves_out;    /* ... and leaves `out` untouched */
     bool hurries;       /* ... and the release does not wait after all */
+    bool tells_early;   /* ... and on_error comes before the extraction returns,
+                           from another thread, if no callback runs; for one
+                           stepping thread */
     bool hasty;         /* each step goes by how things stood after the last */
     int cancel_code;    /* cancelling fails, with that; 0: it works */
     bool tells_at_once; /* ... and on_error comes inside cancel, if no callback

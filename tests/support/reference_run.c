@@ -92,6 +92,7 @@ void reference_pair_draw(struct reference_chance *chance, bool alone,
     draw_producer(chance, &out->producer);
     draw_consumer(chance, alone, &out->consumer);
     out->producer.tells_at_once = !alone && reference_chance_hits(chance, 2);
+    out->producer.tells_early = !alone && reference_chance_hits(chance, 4);
     if (out->producer.lazy && !out->producer.hurries)
         out->consumer.hold = false; /* the release waits for the tasks */
     if (reference_chance_hits(chance, 8) &&
