@@ -125,11 +125,24 @@ static bool layout_is_old(void *peer, void *at)
     return true;
 }
 
+static bool type_changes(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+
+    (void)at;
+    if (p->next == p->how.batches)
+        p->object.device_type = ARROW_DEVICE_CUDA;
+    return false;
+}
+
+/* Before the last task. */
 static bool about_changes(void *peer, void *at)
 {
     struct reference_producer *p = peer;
 
     (void)at;
+    if (p->next < p->how.batches)
+        return false;
     memcpy(p->about, reference_block(REFERENCE_OTHER), sizeof(p->about));
     return false;
 }
@@ -139,6 +152,8 @@ static bool about_moves(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
+    if (p->next < p->how.batches)
+        return false;
     p->object.additional_metadata = reference_block(REFERENCE_SOUND);
     return false;
 }
@@ -623,7 +638,7 @@ static const struct reference_mutant MUTANTS[] = {
      REFERENCE_SHOWS_PERTURBED, NULL},
     {"AT-23", "", AT(EXTRACT), extract_calls, 0, &SPOILT_LATER, 0, NULL},
     {"AP-01", "zero", AT(START), type_is, 0, &EMPTY, 0, NULL},
-    {"AP-01", "changes", AT(END), type_is, ARROW_DEVICE_CUDA, &USUAL, 0, NULL},
+    {"AP-01", "changes", AT(OFFER), type_changes, 0, &USUAL, 0, NULL},
     {"AP-02", "", AT(REQUEST), request_sets, 0, &ASKS_TWICE, 0, NULL},
     {"AP-03", "", AT(REQUEST), request_inside_is_lost, 0, &AMPLE, 0, NULL},
     {"AP-04", "outside", AT(REQUEST), request_calls, 0, &USUAL, 0, NULL},
@@ -636,8 +651,8 @@ static const struct reference_mutant MUTANTS[] = {
     {"AP-13", "", AT(CANCEL), cancel_releases, 0, &CANCELS, 0, NULL},
     {"AP-14", "", AT(RELEASE), does_nothing, 0, &CANCELS, 0, NULL},
     {"AP-16", "", AT(RELEASE), tells_of_cancel, 0, &CANCELS, 0, NULL},
-    {"AP-19", "", AT(END), about_changes, 0, &USUAL, 0, NULL},
-    {"AP-20", "", AT(END), about_moves, 0, &USUAL, 0, NULL},
+    {"AP-19", "", AT(OFFER), about_changes, 0, &USUAL, 0, NULL},
+    {"AP-20", "", AT(OFFER), about_moves, 0, &USUAL, 0, NULL},
     {"AP-26", "", AT(REQUEST), request_is_lost, 0, &ASKS_LATER, 0, NULL},
     {"AP-28", "", AT(REQUEST), dawdles, 0, &ASKS_LATER, REFERENCE_SHOWS_SLOW,
      NULL},
