@@ -73,7 +73,8 @@ static void *watcher_run(void *ctx)
         if (watched[0].revents == 0)
             continue;
         rt->post(rt->post_ctx);
-        (void)uva__signal_wait(&rt->turned, turned, -1);
+        while (uva__signal_now(&rt->turned) == turned)
+            (void)uva__signal_wait(&rt->turned, turned, -1);
     }
 }
 
