@@ -102,14 +102,20 @@ static bool outlet_is_full(struct uva__outlet *o)
     return o->loop.bytes - o->loop.taken >= o->window.bytes;
 }
 
-/* The ring is full of bytes: no task is offered until some are taken. Tells the
- * reader first, and looks again, so that one of the two sees the other. */
-static void outlet_hold(struct uva__outlet *o)
+/* Tells the reader first, and looks again, so that one of the two sees the
+ * other. */
+static bool outlet_stays_full(struct uva__outlet *o)
 {
     if (!outlet_is_full(o))
-        return;
+        return false;
     uva__word_exchange(&o->held, 1);
-    o->loop.holding = outlet_is_full(o);
+    return outlet_is_full(o);
+}
+
+/* The ring is full of bytes: no task is offered until some are taken. */
+static void outlet_hold(struct uva__outlet *o)
+{
+    o->loop.holding = outlet_stays_full(o);
     if (o->loop.holding)
         uva__producer_hold(o->stream->tail, true);
 }
@@ -204,7 +210,8 @@ static void outlet_heed(struct uva__outlet *o)
         uva__producer_quit(o->stream->tail, o->handler.producer);
 }
 
-/* Passes on what the reader wants. */
+/* Passes on what the reader wants. It may have told us of room that it saw
+ * before the ring was full: then it is to tell us once more. */
 static void outlet_request(struct uva__outlet *o)
 {
     struct ArrowAsyncProducer *producer = o->handler.producer;
@@ -217,7 +224,7 @@ static void outlet_request(struct uva__outlet *o)
     o->loop.requested += n;
     if (n > 0)
         producer->request(producer, (int64_t)n);
-    if (!o->loop.holding || outlet_is_full(o))
+    if (!o->loop.holding || outlet_stays_full(o))
         return;
     o->loop.holding = false;
     uva__word_exchange(&o->held, 0);
