@@ -129,8 +129,11 @@ static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
 
     if (items == NULL)
         return ENOMEM;
-    code = uva__reader_init(&items->reader, &items_ops, hub, &source->window,
-                            false, source->interrupt != NULL);
+    code = uva__hub_ensure_guest(hub); /* frees items that nobody wants */
+    if (code == 0)
+        code =
+            uva__reader_init(&items->reader, &items_ops, hub, &source->window,
+                             false, source->interrupt != NULL);
     if (code != 0) {
         uva__memory_free(&hub->allocator, items, sizeof(*items));
         return code;

@@ -242,7 +242,8 @@ static bool reader_visit(struct uva__node *node)
     return false;
 }
 
-/* A source that was never started still has to be closed, by a worker. */
+/* A source that was never started still has to be closed, by a worker; a quick
+ * one here, on the loop or where there is no worker to be had. */
 static void reader_leave(struct uva__feed *feed)
 {
     struct uva__reader *r = reader_of(feed);
@@ -250,7 +251,9 @@ static void reader_leave(struct uva__feed *feed)
     if (!r->loop.started) {
         r->loop.stopped = true;
         r->lane.ended = r->lane.opened = true;
-        r->quick = r->quick && uva__hub_on_loop(feed->hub);
+        r->quick =
+            r->quick && (uva__hub_on_loop(feed->hub) ||
+                         uva__hub_ensure_lane(feed->hub, UVA_LANE_BLOCKING));
         uva__lane_side_set_off(r);
     }
     uva__reader_release(r);
