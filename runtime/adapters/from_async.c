@@ -324,13 +324,14 @@ struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
         return async_fail(runtime, how, &error);
     code = uva__stock_ensure(hub);
     if (code == 0)
-        code = uva__guest_ensure(&hub->jobs);
+        code = uva__hub_ensure_guest(hub);
     if (code == 0)
         i = async_new(hub, how);
     if (i != NULL)
         return uva__flow_new(&i->feed);
-    (void)uva_error_set(&error, code != 0 ? code : ENOMEM,
-                        "from_async: no %s for the stream",
-                        code == EAGAIN ? "thread" : "memory");
+    (void)uva_error_set(&error, code != 0 ? code : ENOMEM, "from_async: %s",
+                        code == EAGAIN      ? "no thread for the stream"
+                        : code == ESHUTDOWN ? "the runtime is closing"
+                                            : "no memory for the stream");
     return async_fail(runtime, how, &error);
 }
