@@ -115,6 +115,7 @@ static int chooser_by_priority(const int *actors, int count)
     if (!chooser_changes_now(best))
         return best;
     chooser.on_end = 0;
+    (void)chooser_priority(best); /* so that it is forgotten with the others */
     chooser.priority[best] = --chooser.lowest;
     return chooser_highest(actors, count);
 }
