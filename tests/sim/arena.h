@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of one simulated schedule, for the library and for its peers:
+ * nothing is used twice, so whatever touches a block that was given back is
+ * found, and whatever was not given back too. A broken rule ends the
+ * schedule. */
+#ifndef SIM_ARENA_H
+#define SIM_ARENA_H
+
+#include "uvarrow/base.h"
+
+/* Begins anew; all blocks of the schedule before are gone. */
+void arena_begin(void);
+
+/* The library's allocation number `n`, from 1, fails; 0: none. */
+void arena_fail_at(int64_t n);
+
+/* Whether that one has been asked for; how many have been. */
+bool arena_has_failed(void);
+int64_t arena_asked(void);
+
+/* The library's allocator. */
+struct uva_allocator arena_allocator(void);
+
+/* Cleared memory for a peer; never NULL. `what` is static, and named when the
+ * block is never given back. */
+void *arena_new(size_t size, const char *what);
+void arena_free(void *block);
+
+/* Ends the schedule as failed unless every block came back, and nobody wrote
+ * to one after that. */
+void arena_check(void);
+
+#endif

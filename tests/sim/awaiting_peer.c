@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A consumer that asks for one batch at a time, from the callback before or
+ * from a fiber of its own, and now and then once more after the end. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+
+struct awaiting_peer {
+    struct uva_stream *stream; /* holds */
+    struct story *story;
+    bool by_fiber;     /* asks from there */
+    bool waiting;      /* for an answer */
+    bool ended;        /* an outcome came */
+    int asks_after;    /* times to ask again then */
+    int64_t leaves_at; /* lets go after so many batches */
+    int64_t batches;
+    enum uva_end end; /* the outcome, that must stay the same */
+    int code;
+};
+
+static void peer_free(struct awaiting_peer *peer)
+{
+    struct uva_stream *stream = peer->stream;
+
+    arena_free(peer);
+    uva_stream_release(stream);
+}
+
+static bool peer_ask(struct awaiting_peer *peer);
+
+/* Having left, what is still unanswered is answered with CANCELLED. */
+static void peer_note_end(struct awaiting_peer *peer,
+                          const struct uva_outcome *outcome)
+{
+    if (peer->ended &&
+        (peer->end != outcome->end || peer->code != outcome->error.code))
+        sim_fail("the outcome has changed");
+    if (!peer->ended)
+        story_end(peer->story, outcome->end, outcome->error.code);
+    peer->ended = true;
+    peer->end = outcome->end;
+    peer->code = outcome->error.code;
+}
+
+static bool peer_wants_more(struct awaiting_peer *peer)
+{
+    if (peer->ended)
+        return peer->asks_after-- > 0;
+    if (peer->batches < peer->leaves_at)
+        return true;
+    peer->story->over = true; /* nobody will hear of the end */
+    return false;
+}
+
+static void answered(void *ctx, struct uva_batch *batch,
+                     const struct uva_outcome *outcome)
+{
+    struct awaiting_peer *peer = ctx;
+
+    if (!peer->waiting)
+        sim_fail("an answer that nobody asked for");
+    if ((batch == NULL) == (outcome == NULL))
+        sim_fail("neither a batch nor an outcome, or both");
+    sim_point();
+    if (outcome != NULL) {
+        peer_note_end(peer, outcome);
+    } else {
+        story_take(peer->story, &batch->data.array);
+        peer->batches++;
+        if (peers_chance(1, 2))
+            uva_array_release(&batch->data);
+    }
+    story_note("awaiter: answered");
+    peer->waiting = false; /* a fiber goes on now */
+    if (peer->by_fiber)
+        return;
+    if (!peer_wants_more(peer) || !peer_ask(peer))
+        peer_free(peer);
+}
+
+/* False once the runtime closes: that may be as soon as the end is told, and
+ * before it where somebody closes early. */
+static bool peer_ask(struct awaiting_peer *peer)
+{
+    int code;
+
+    peer->waiting = true;
+    code = uva_stream_next(peer->stream, answered, peer, NULL);
+    if (code != 0 &&
+        !(code == ESHUTDOWN &&
+          (peer->ended || (peer->story->excuses & EXCUSE_CLOSE) != 0)))
+        sim_fail("next: %s", uva_error_name(code));
+    if (code != 0)
+        peer->story->over = true;
+    return code == 0;
+}
+
+static bool peer_is_answered(void *arg)
+{
+    return !((const struct awaiting_peer *)arg)->waiting;
+}
+
+static void asker(void *arg)
+{
+    struct awaiting_peer *peer = arg;
+
+    sim_wait(peer_is_answered, peer);
+    while (peer_wants_more(peer)) {
+        peers_dawdle();
+        if (!peer_ask(peer))
+            break;
+        sim_wait(peer_is_answered, peer);
+    }
+    peer_free(peer);
+}
+
+int awaiting_peer_start(struct uva_stream *stream, struct story *story)
+{
+    struct awaiting_peer *peer = arena_new(sizeof(*peer), "an awaiter");
+    const bool by_fiber = peers_chance(1, 2);
+    int code;
+
+    *peer = (struct awaiting_peer){.stream = stream,
+                                   .story = story,
+                                   .by_fiber = by_fiber,
+                                   .waiting = true,
+                                   .asks_after = (int)sim_choose(3),
+                                   .leaves_at = INT64_MAX};
+    if (peers_chance(1, 6))
+        peer->leaves_at = 1 + (int64_t)sim_choose((uint64_t)story->total + 1);
+    story_note("chain %d: a consumer that awaits%s", story->number,
+               by_fiber ? ", on a fiber" : "");
+    code = uva_stream_next(stream, answered, peer, NULL);
+    if (code != 0) {
+        arena_free(peer);
+        return code;
+    }
+    if (by_fiber) /* else it may be gone */
+        peers_spawn("asker", asker, peer);
+    return 0;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A blocking source: quick, slow, stuck until it is interrupted or for good,
+ * failing at some batch with a text or without one. It must be called by one
+ * fiber at a time, and neither be released nor freed while an interrupt
+ * runs. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+
+struct blocking_peer {
+    struct story *story;
+    int64_t next;     /* the batch to be given */
+    int64_t stuck_at; /* where it waits; -1: in open; INT64_MAX: nowhere */
+    bool deaf;        /* an interrupt comes in vain */
+    bool mute;        /* get_last_error gives NULL */
+    bool quick;       /* never waits */
+    bool interrupted;
+    int inside;       /* calls of the stream under way */
+    int interrupting; /* calls of interrupt under way */
+    bool released;    /* the stream was */
+    bool is_open;     /* there is a stream */
+};
+
+static void peer_enter(struct blocking_peer *peer, const char *what)
+{
+    story_note("source: %s, batch %lld", what, (long long)peer->next);
+    if (peer->inside++ != 0)
+        sim_fail("two calls of a blocking source at once (DS-16)");
+    if (peer->released)
+        sim_fail("a blocking source is used after its release (DS-06)");
+    if (!peer->quick)
+        peers_dawdle();
+}
+
+static int peer_leave(struct blocking_peer *peer, int code)
+{
+    peer->inside--;
+    return code;
+}
+
+static bool peer_may_go_on(void *arg)
+{
+    const struct blocking_peer *peer = arg;
+
+    return peer->interrupted || peers_gate_is_open();
+}
+
+/* False when it was interrupted. */
+static bool peer_wait(struct blocking_peer *peer, int64_t at)
+{
+    if (peer->stuck_at != at)
+        return true;
+    sim_wait(peer_may_go_on, peer);
+    return !peer->interrupted;
+}
+
+/* ---- the stream --------------------------------------------------------- */
+
+static int peer_schema(struct blocking_peer *peer, struct ArrowSchema *out)
+{
+    peer_enter(peer, "get_schema");
+    crate_schema(out);
+    return peer_leave(peer, 0);
+}
+
+/* 0 with an ordinal, or -1 at the end; or a code. */
+static int peer_next(struct blocking_peer *peer, int64_t *ordinal)
+{
+    const struct story *story = peer->story;
+
+    peer_enter(peer, "get_next");
+    *ordinal = -1;
+    if (!peer_wait(peer, peer->next))
+        return peer_leave(peer, ECANCELED);
+    if (peer->next >= story->fails_at)
+        return peer_leave(peer, story->fail_code);
+    if (peer->next < story->total)
+        *ordinal = peer->next++;
+    return peer_leave(peer, 0);
+}
+
+static const char *peer_error(struct blocking_peer *peer)
+{
+    if (peer->released)
+        sim_fail("get_last_error after release (DS-06)");
+    return peer->mute ? NULL : "the disk is on fire";
+}
+
+static void peer_release(struct blocking_peer *peer)
+{
+    story_note("source: release");
+    if (peer->released)
+        sim_fail("a blocking source is released twice (DS-14)");
+    if (peer->inside != 0)
+        sim_fail("a blocking source is released inside a call (DS-16)");
+    if (peer->interrupting != 0)
+        sim_fail("a blocking source is released during an interrupt");
+    peer->released = true;
+    sim_point();
+    if (peer->interrupting != 0)
+        sim_fail("a blocking source is interrupted during its release");
+}
+
+static int plain_schema(struct ArrowArrayStream *stream,
+                        struct ArrowSchema *out)
+{
+    return peer_schema(stream->private_data, out);
+}
+
+static int plain_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    int64_t ordinal;
+    int code = peer_next(stream->private_data, &ordinal);
+
+    if (code != 0)
+        return code;
+    out->release = NULL;
+    if (ordinal >= 0)
+        crate_batch(ordinal, 0, out);
+    return 0;
+}
+
+static const char *plain_error(struct ArrowArrayStream *stream)
+{
+    return peer_error(stream->private_data);
+}
+
+static void plain_release(struct ArrowArrayStream *stream)
+{
+    peer_release(stream->private_data);
+    stream->release = NULL;
+}
+
+static int device_schema(struct ArrowDeviceArrayStream *stream,
+                         struct ArrowSchema *out)
+{
+    return peer_schema(stream->private_data, out);
+}
+
+static int device_next(struct ArrowDeviceArrayStream *stream,
+                       struct ArrowDeviceArray *out)
+{
+    int64_t ordinal;
+    int code = peer_next(stream->private_data, &ordinal);
+
+    if (code != 0)
+        return code;
+    out->array.release = NULL;
+    if (ordinal >= 0)
+        crate_device_batch(ordinal, 0, out);
+    return 0;
+}
+
+static const char *device_error(struct ArrowDeviceArrayStream *stream)
+{
+    return peer_error(stream->private_data);
+}
+
+static void device_release(struct ArrowDeviceArrayStream *stream)
+{
+    peer_release(stream->private_data);
+    stream->release = NULL;
+}
+
+static void plain_make(struct blocking_peer *peer, struct ArrowArrayStream *out)
+{
+    peer->is_open = true;
+    *out = (struct ArrowArrayStream){plain_schema, plain_next, plain_error,
+                                     plain_release, peer};
+}
+
+static void device_make(struct blocking_peer *peer,
+                        struct ArrowDeviceArrayStream *out)
+{
+    peer->is_open = true;
+    *out = (struct ArrowDeviceArrayStream){ARROW_DEVICE_CPU, device_schema,
+                                           device_next,      device_error,
+                                           device_release,   peer};
+}
+
+/* ---- its hooks ---------------------------------------------------------- */
+
+static int peer_open(struct blocking_peer *peer)
+{
+    peer_enter(peer, "open");
+    if (!peer_wait(peer, -1))
+        return peer_leave(peer, ECANCELED);
+    if (peer->story->fails_at == 0 && peers_chance(1, 2))
+        return peer_leave(peer, peer->story->fail_code);
+    return peer_leave(peer, 0);
+}
+
+static int open_plain(void *ctx, struct ArrowArrayStream *out,
+                      struct uva_error *error)
+{
+    int code = peer_open(ctx);
+
+    (void)error;
+    if (code == 0)
+        plain_make(ctx, out);
+    return code;
+}
+
+static int open_device(void *ctx, struct ArrowDeviceArrayStream *out,
+                       struct uva_error *error)
+{
+    int code = peer_open(ctx);
+
+    if (code != 0)
+        return uva_error_set(error, code, "no such table");
+    device_make(ctx, out);
+    return 0;
+}
+
+static void peer_interrupt(void *ctx)
+{
+    struct blocking_peer *peer = ctx;
+
+    story_note("source: interrupt");
+    if (peer->interrupting++ != 0)
+        sim_fail("two interrupts at once");
+    if (peer->released)
+        sim_fail("an interrupt after the release");
+    peers_dawdle();
+    if (!peer->deaf)
+        peer->interrupted = true;
+    sim_point();
+    if (peer->released)
+        sim_fail("a release during an interrupt");
+    peer->interrupting--;
+}
+
+static void peer_free(void *ctx)
+{
+    struct blocking_peer *peer = ctx;
+
+    story_note("source: free_ctx");
+    if (peer->is_open && !peer->released)
+        sim_fail("free_ctx of a source before its release");
+    if (peer->inside != 0 || peer->interrupting != 0)
+        sim_fail("free_ctx of a source inside a call of it");
+    arena_free(peer);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static void peer_get_stuck(struct blocking_peer *peer)
+{
+    struct story *story = peer->story;
+
+    peer->stuck_at = INT64_MAX;
+    if (peer->quick || !peers_chance(1, 8))
+        return;
+    peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
+    peer->deaf = peers_chance(1, 4);
+    story->stalls = true;
+    story_note("chain %d: stuck at %lld%s", story->number,
+               (long long)peer->stuck_at, peer->deaf ? ", and deaf" : "");
+}
+
+struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
+                                        struct story *story)
+{
+    struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
+    struct uva_blocking_source how = {.ctx = peer,
+                                      .free_ctx = peer_free,
+                                      .window = peers_window(),
+                                      .quick = peers_chance(1, 10)};
+    const bool opens = peers_chance(1, 3), plain = peers_chance(1, 2);
+    struct ArrowDeviceArrayStream device;
+    struct ArrowArrayStream cpu;
+
+    peer->story = story;
+    peer->quick = how.quick;
+    peer->mute = peers_chance(1, 3);
+    peer_get_stuck(peer);
+    if (peers_chance(2, 3))
+        how.interrupt = peer_interrupt;
+    story_note("chain %d: a blocking source, %s%s%s, window %d", story->number,
+               plain ? "plain" : "device", opens ? ", opened later" : "",
+               how.quick ? ", quick" : "", how.window.batches);
+    how.open = opens && plain ? open_plain : NULL;
+    how.open_device = opens && !plain ? open_device : NULL;
+    if (opens)
+        return plain ? uva_stream_from_blocking_cpu(runtime, NULL, &how)
+                     : uva_stream_from_blocking(runtime, NULL, &how);
+    if (plain) {
+        plain_make(peer, &cpu);
+        return uva_stream_from_blocking_cpu(runtime, &cpu, &how);
+    }
+    device_make(peer, &device);
+    return uva_stream_from_blocking(runtime, &device, &how);
+}

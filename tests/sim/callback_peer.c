@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A consumer of three callbacks: takes batches along or leaves them, pauses and
+ * is resumed from somewhere, refuses one, has enough, cancels or drops the
+ * stream in the middle of a callback. All must come on the loop, one at a
+ * time, none inside a call of its own, none behind the end. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+
+struct callback_peer {
+    struct uva_stream *stream; /* holds; NULL once let go */
+    struct story *story;
+    int64_t stop_at;     /* the batch at which it does `stop` */
+    int stop;            /* what on_batch returns there; 0: nothing special */
+    bool cancels, drops; /* it does that there instead */
+    bool pauses;         /* now and then */
+    int loop;            /* the fiber that called first, or -1 */
+    bool inside;         /* a callback */
+    bool calling;        /* it is inside a call of the library */
+    bool paused;         /* an on_batch returned EAGAIN */
+    bool fickle;         /* the batch of the pause was left alone */
+    int resumers;        /* fibers that will resume */
+    int64_t batches;     /* seen, repeated ones not counted */
+    bool done;           /* on_done has been, or a drop */
+};
+
+static void peer_enter(struct callback_peer *peer, const char *what)
+{
+    story_note("consumer: %s", what);
+    if (peer->done)
+        sim_fail("%s behind the end", what);
+    if (peer->inside)
+        sim_fail("%s inside another callback", what);
+    if (peer->calling && peer->loop == sim_self())
+        sim_fail("%s inside a call of the library", what);
+    if (peer->loop < 0)
+        peer->loop = sim_self();
+    if (peer->loop != sim_self())
+        sim_fail("%s on another thread", what);
+    peer->inside = true;
+    sim_point();
+}
+
+static int peer_leave(struct callback_peer *peer, int code)
+{
+    peer->inside = false;
+    return code;
+}
+
+static void peer_free(struct callback_peer *peer)
+{
+    if (!peer->done || peer->resumers > 0)
+        return;
+    if (peer->stream != NULL)
+        uva_stream_release(peer->stream);
+    arena_free(peer);
+}
+
+/* ---- pausing ------------------------------------------------------------ */
+
+/* On a fiber of its own. */
+static void peer_resume(void *arg)
+{
+    struct callback_peer *peer = arg;
+
+    peers_dawdle();
+    if (peer->stream != NULL)
+        uva_stream_resume(peer->stream);
+    peer->resumers--;
+    peer_free(peer);
+}
+
+/* Whoever drops lets go of the stream, so nobody may then resume. */
+static int peer_pause(struct callback_peer *peer)
+{
+    peer->paused = true;
+    if (peers_chance(1, 3)) {
+        uva_stream_resume(peer->stream);
+        return EAGAIN;
+    }
+    peer->resumers++;
+    peers_spawn("resumer", peer_resume, peer);
+    if (peers_chance(1, 2))
+        sim_point();
+    return EAGAIN;
+}
+
+/* ---- callbacks ---------------------------------------------------------- */
+
+static int on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct callback_peer *peer = ctx;
+
+    peer_enter(peer, "on_schema");
+    crate_check_schema(info->schema);
+    if (peer->batches != 0)
+        sim_fail("a schema behind a batch");
+    if (peer->stop_at < 0 && peer->stop != 0)
+        return peer_leave(peer, peer->stop);
+    return peer_leave(peer, 0);
+}
+
+/* In the middle of a callback. */
+static int peer_stop(struct callback_peer *peer)
+{
+    peer->calling = true;
+    if (peer->cancels)
+        uva_stream_cancel(peer->stream, 0, "enough");
+    if (peer->drops && peer->resumers == 0) {
+        peer->story->over = true;
+        peer->done = true;
+        uva_stream_drop(peer->stream);
+        peer->stream = NULL;
+        story_note("consumer: dropped");
+    }
+    peer->calling = false;
+    return peer->stop;
+}
+
+static void batch_take(struct uva_batch *batch)
+{
+    struct ArrowDeviceArray mine;
+
+    if (peers_chance(1, 2))
+        return; /* released for us */
+    uva_array_move(&batch->data, &mine);
+    sim_point();
+    uva_array_release(&mine);
+}
+
+/* A batch that was left alone in a pause comes again. */
+static bool batch_is_again(struct callback_peer *peer,
+                           const struct uva_batch *batch)
+{
+    if (!peer->fickle)
+        return false;
+    peer->fickle = false;
+    if (crate_ordinal(&batch->data.array) < 0)
+        sim_fail("no batch");
+    return true;
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct callback_peer *peer = ctx;
+    const bool again = batch_is_again(peer, batch);
+    bool stops;
+    int code = 0;
+
+    peer_enter(peer, "on_batch");
+    stops = peer->batches == peer->stop_at;
+    if (!again)
+        story_take(peer->story, &batch->data.array);
+    peer->batches += !again;
+    if (peer->pauses && peers_chance(1, 4)) {
+        peer->fickle = peers_chance(1, 2);
+        if (!peer->fickle)
+            uva_array_release(&batch->data);
+        return peer_leave(peer, peer_pause(peer));
+    }
+    batch_take(batch);
+    if (stops)
+        code = peer_stop(peer);
+    peer_leave(peer, 0);
+    if (peer->done)
+        peer_free(peer);
+    return code;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct callback_peer *peer = ctx;
+
+    peer_enter(peer, "on_done");
+    if (outcome->batches != peer->batches && outcome->end == UVA_END_COMPLETE)
+        sim_fail("an outcome counts %lld batches, and %lld came",
+                 (long long)outcome->batches, (long long)peer->batches);
+    story_end(peer->story, outcome->end, outcome->error.code);
+    peer->done = true;
+    peer_leave(peer, 0);
+    peer_free(peer);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void peer_draw(struct callback_peer *peer)
+{
+    struct story *story = peer->story;
+
+    peer->stop_at = INT64_MAX;
+    peer->loop = -1;
+    peer->pauses = peers_chance(1, 3);
+    if (!peers_chance(1, 4))
+        return;
+    peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
+    switch (sim_choose(peer->stop_at < 0 ? 2 : 4)) {
+    case 0:
+        peer->stop = EDOM;
+        story->excuses |= EXCUSE_REJECT;
+        break;
+    case 1:
+        peer->stop = ECANCELED;
+        story->excuses |= EXCUSE_CANCEL;
+        break;
+    case 2:
+        peer->cancels = true;
+        story->excuses |= EXCUSE_CANCEL;
+        break;
+    default:
+        peer->drops = true;
+    }
+    story_note("chain %d: at batch %lld the consumer stops: %s", story->number,
+               (long long)peer->stop_at,
+               peer->drops     ? "drop"
+               : peer->cancels ? "cancel"
+                               : "code");
+}
+
+int callback_peer_start(struct uva_stream *stream, struct story *story)
+{
+    struct callback_peer *peer = arena_new(sizeof(*peer), "a consumer");
+    struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_done, .ctx = peer};
+    int code;
+
+    peer->stream = uva_stream_acquire(stream);
+    peer->story = story;
+    peer_draw(peer);
+    if (peer->stop_at < 0 || peers_chance(2, 3))
+        consumer.on_schema = on_schema;
+    code = uva_stream_for_each(stream, &consumer, NULL);
+    if (code == 0) {
+        uva_stream_release(stream);
+        return 0;
+    }
+    peer->done = true;
+    peer_free(peer);
+    return code;
+}

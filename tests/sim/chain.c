@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From one stream into the next it goes by the two public ways: as a blocking
+ * stream, or by driving the handler of a stream that takes us for a stranger. A
+ * stream whose next one is never started is let go of by that one's
+ * free_ctx. */
+#include "sim/chain.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/uvarrow.h"
+
+/* ---- stages ------------------------------------------------------------- */
+
+struct mapper {
+    struct story *story;
+    int64_t bad; /* the batch that it fails at; or -1 */
+    bool in_place;
+    int inside;
+};
+
+static int map_batch(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    struct mapper *mapper = ctx;
+    const int64_t ordinal = crate_ordinal(&in->data.array);
+
+    mapper->inside++;
+    peers_dawdle();
+    mapper->inside--;
+    if (ordinal == mapper->bad)
+        return uva_error_set(error, EDOM, "a bad batch");
+    if (mapper->in_place) {
+        crate_add_hop(&in->data.array);
+        uva_array_move(&in->data, out);
+    } else {
+        crate_device_batch(ordinal, crate_hops(&in->data.array) + 1, out);
+    }
+    return 0;
+}
+
+static void map_free(void *ctx)
+{
+    const struct mapper *mapper = ctx;
+
+    if (mapper->inside != 0)
+        sim_fail("a map is freed while it runs");
+    arena_free(ctx);
+}
+
+static void add_map(struct uva_stream *stream, struct story *story)
+{
+    struct mapper *mapper = arena_new(sizeof(*mapper), "a map");
+    const struct uva_map how = {.batch = map_batch,
+                                .free_ctx = map_free,
+                                .ctx = mapper,
+                                .cheap = peers_chance(1, 2)};
+
+    mapper->story = story;
+    mapper->bad = -1;
+    mapper->in_place = peers_chance(1, 2);
+    if (story->total > 0 && peers_chance(1, 10)) {
+        mapper->bad = (int64_t)sim_choose((uint64_t)story->total);
+        story->excuses |= EXCUSE_MAP;
+    }
+    story->hops++;
+    story_note("chain %d: a map%s, bad at %lld", story->number,
+               how.cheap ? ", cheap" : "", (long long)mapper->bad);
+    (void)uva_stream_map(stream, &how);
+}
+
+static void add_limit(struct uva_stream *stream, struct story *story)
+{
+    const int64_t limit = (int64_t)sim_choose((uint64_t)story->total + 2);
+
+    if (limit < story->limit)
+        story->limit = limit;
+    story_note("chain %d: limit %lld", story->number, (long long)limit);
+    (void)uva_stream_limit(stream, limit);
+}
+
+static void add_parallel(struct uva_stream *stream, struct story *story)
+{
+    const struct uva_parallel how = {.workers = 1 + (int32_t)sim_choose(3),
+                                     .unordered = peers_chance(1, 3),
+                                     .window = peers_window()};
+
+    story->unordered = story->unordered || how.unordered;
+    story_note("chain %d: parallel, %d workers%s, window %d", story->number,
+               how.workers, how.unordered ? ", unordered" : "",
+               how.window.batches);
+    (void)uva_stream_parallel(stream, &how);
+}
+
+static void add_stages(struct uva_stream *stream, struct story *story)
+{
+    for (uint64_t n = sim_choose(3); n > 0; n--)
+        switch (sim_choose(4)) {
+        case 0:
+            add_limit(stream, story);
+            break;
+        case 1:
+            add_parallel(stream, story);
+            break;
+        default:
+            add_map(stream, story);
+        }
+}
+
+/* ---- from stream to stream ---------------------------------------------- */
+
+/* The way from one stream into the next. */
+struct link {
+    struct uva_stream *above; /* holds */
+    struct uva_window window;
+    struct story *story;
+    bool on_worker;
+    int done; /* times on_done was called */
+};
+
+static struct link *link_new(struct uva_stream *above, struct story *story)
+{
+    struct link *link = arena_new(sizeof(*link), "a link");
+
+    link->above = uva_stream_acquire(above);
+    link->window = peers_window();
+    link->story = story;
+    link->on_worker = peers_chance(1, 3);
+    return link;
+}
+
+static void link_free(void *ctx)
+{
+    struct link *link = ctx;
+
+    uva_stream_release(link->above);
+    arena_free(link);
+}
+
+static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
+                     struct uva_error *error)
+{
+    struct link *link = ctx;
+
+    story_note("chain %d: the way on is opened", link->story->number);
+    return uva_stream_to_blocking(link->above, &link->window, out, error);
+}
+
+static void link_interrupt(void *ctx)
+{
+    const struct link *link = ctx;
+
+    uva_stream_cancel(link->above, 0, "interrupted");
+}
+
+static struct uva_stream *link_blocking(struct uva_runtime *runtime,
+                                        struct link *link)
+{
+    const struct uva_blocking_source how = {
+        .open_device = link_open,
+        .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
+        .free_ctx = link_free,
+        .ctx = link,
+        .window = peers_window()};
+
+    story_note("chain %d: a blocking stream on into another",
+               link->story->number);
+    return uva_stream_from_blocking(runtime, NULL, &how);
+}
+
+/* The ctx may be gone: that of a start lives as long as its stream. */
+static void link_done(void *ctx, const struct uva_outcome *outcome)
+{
+    int *done = ctx;
+
+    story_note("a driven stream is done: %d", (int)outcome->end);
+    if (*done != 0)
+        sim_fail("on_done twice");
+    *done = 1;
+    arena_free(done);
+}
+
+static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                      struct uva_error *error)
+{
+    struct link *link = ctx;
+    int *done = arena_new(sizeof(*done), "an on_done");
+    const struct uva_drive how = {
+        .on_done = link_done, .ctx = done, .on_worker = link->on_worker};
+    int code;
+
+    story_note("chain %d: the way on is driven", link->story->number);
+    code = uva_stream_drive(link->above, handler, &how, error);
+    if (code != 0)
+        arena_free(done);
+    return code;
+}
+
+static struct uva_stream *link_async(struct uva_runtime *runtime,
+                                     struct link *link)
+{
+    const struct uva_async_source source = {.start = link_start,
+                                            .free_ctx = link_free,
+                                            .ctx = link,
+                                            .window = peers_window(),
+                                            .cheap = peers_chance(1, 3)};
+
+    story_note("chain %d: driven into another%s", link->story->number,
+               link->on_worker ? ", on a worker" : "");
+    return uva_stream_from_async(runtime, &source);
+}
+
+/* Makes the next stream of what comes out of `above`. */
+static struct uva_stream *link_make(struct uva_runtime *runtime,
+                                    struct uva_stream *above,
+                                    struct story *story)
+{
+    struct link *link = link_new(above, story);
+
+    return peers_chance(1, 2) ? link_blocking(runtime, link)
+                              : link_async(runtime, link);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+/* Takes the stream, and holds it too. */
+static void chain_add(struct chain *chain, struct uva_stream *stream)
+{
+    chain->streams[chain->used++] = uva_stream_acquire(stream);
+}
+
+static int chain_length(void)
+{
+    return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
+}
+
+void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
+                 int runtimes_used)
+{
+    const uint64_t n = (uint64_t)runtimes_used;
+    struct story *story = &chain->story;
+    struct uva_stream *stream, *next;
+
+    stream = peers_source(runtimes[sim_choose(n)], story);
+    chain_add(chain, stream);
+    add_stages(stream, story);
+    for (int more = chain_length() - 1; more > 0; more--) {
+        next = link_make(runtimes[sim_choose(n)], stream, story);
+        uva_stream_release(stream);
+        stream = next;
+        chain_add(chain, stream);
+        add_stages(stream, story);
+    }
+    if (peers_chance(1, 30)) {
+        story_note("chain %d is never started", story->number);
+        story->over = true;
+        uva_stream_release(stream);
+        return;
+    }
+    peers_consume(stream, story);
+}
+
+void chain_release(struct chain *chain)
+{
+    while (chain->used > 0)
+        uva_stream_release(chain->streams[--chain->used]);
+}

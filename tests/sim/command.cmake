@@ -1,0 +1,59 @@
+# The command uvarrow-sim: the whole runtime compiled for the engine, over a
+# fake libuv and a fake system, with peers as fibers. Not installed.
+
+# What lies below the library is replaced: core/sync.c by the engine's, libuv
+# by fake_uv.c, and these functions of the system, at the link, by __wrap_NAME
+# in fake_files.c and fake_threads.c.
+set(sim_wrapped
+    eventfd timerfd_create timerfd_settime read write close poll
+    mmap munmap madvise
+    pthread_create pthread_join pthread_detach pthread_self
+    pthread_setcancelstate pthread_setname_np pthread_sigmask
+    sched_getaffinity getpid)
+# And one of the library's own: slots rest for a shorter while than 256 others,
+# or no stream here would be long enough to see one reused.
+list(APPEND sim_wrapped uva__slab_take)
+
+file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
+list(FILTER sim_runtime EXCLUDE REGEX "/core/sync\\.c$|/tck/")
+add_library(sim_runtime OBJECT ${sim_runtime})
+target_link_libraries(sim_runtime PUBLIC sim_flags)
+target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
+target_compile_definitions(sim_runtime PRIVATE UVA_BUILD)
+set_source_files_properties("${runtime_dir}/uv/turn.c"
+    TARGET_DIRECTORY sim_runtime PROPERTIES
+    COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
+
+add_executable(uvarrow-sim main.c scenario.c hosts.c story.c crate.c arena.c
+    fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
+    callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
+    reader_peer.c handler_peer.c chain.c)
+target_link_libraries(uvarrow-sim PRIVATE sim_runtime sim_flags sim_engine)
+# The same code in every build type: a seed that replays must mean the same.
+target_compile_options(sim_runtime PRIVATE -O2 -UNDEBUG)
+target_compile_options(uvarrow-sim PRIVATE -O2 -UNDEBUG)
+foreach(name IN LISTS sim_wrapped)
+    target_link_options(uvarrow-sim PRIVATE "LINKER:--wrap=${name}")
+endforeach()
+
+# ---- in CTest ---------------------------------------------------------------
+
+# A share of what .ci/run does: always the same seeds, so that it fails for who
+# broke something. New ones are for the long mode.
+set(sim_share 20000)
+if(UVA_SANITIZE)
+    set(sim_share 2000)
+endif()
+add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
+uva_test_properties(sim/uvarrow-sim sim)
+add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
+    $<TARGET_FILE:uvarrow-sim>)
+uva_test_properties(sim/command sim)
+
+# The bugs that it must find. They are compiled as this build folder does it.
+if(NOT UVA_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
+    add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
+        "${PROJECT_BINARY_DIR}")
+    uva_test_properties(sim/planted sim)
+    set_tests_properties(sim/planted PROPERTIES TIMEOUT 600)
+endif()

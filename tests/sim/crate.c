@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch and its column are one block, so that what is used too late is found
+ * wherever it is touched. */
+#include "sim/crate.h"
+
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/engine.h"
+#include "uvarrow/arrow.h"
+
+#define CRATE_MARK INT64_C(0x6372617465)
+
+/* ---- schemas ------------------------------------------------------------ */
+
+struct label {
+    struct ArrowSchema child;
+    struct ArrowSchema *children[1];
+};
+
+static void label_release_child(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static void label_release(struct ArrowSchema *schema)
+{
+    struct label *label = schema->private_data;
+
+    if (label->child.release != NULL)
+        label->child.release(&label->child);
+    schema->release = NULL;
+    arena_free(label);
+}
+
+void crate_schema(struct ArrowSchema *out)
+{
+    struct label *label = arena_new(sizeof(*label), "a schema");
+
+    label->children[0] = &label->child;
+    label->child = (struct ArrowSchema){
+        .format = "l", .name = "n", .release = label_release_child};
+    *out = (struct ArrowSchema){.format = "+s",
+                                .name = "",
+                                .n_children = 1,
+                                .children = label->children,
+                                .release = label_release,
+                                .private_data = label};
+}
+
+void crate_check_schema(const struct ArrowSchema *schema)
+{
+    if (schema == NULL || schema->release == NULL ||
+        strcmp(schema->format, "+s") != 0 || schema->n_children != 1 ||
+        strcmp(schema->children[0]->format, "l") != 0)
+        sim_fail("a schema is not what it was");
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+struct crate {
+    struct ArrowArray child;
+    struct ArrowArray *children[1];
+    const void *struct_buffers[1];
+    const void *child_buffers[2];
+    int64_t values[3]; /* ordinal, hops, mark */
+};
+
+static void crate_release_child(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static void crate_release(struct ArrowArray *array)
+{
+    struct crate *crate = array->private_data;
+
+    if (crate->child.release != NULL)
+        crate->child.release(&crate->child);
+    array->release = NULL;
+    arena_free(crate);
+}
+
+void crate_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
+{
+    struct crate *crate = arena_new(sizeof(*crate), "a batch");
+
+    crate->values[0] = ordinal;
+    crate->values[1] = hops;
+    crate->values[2] = CRATE_MARK;
+    crate->children[0] = &crate->child;
+    crate->child_buffers[1] = crate->values;
+    crate->child = (struct ArrowArray){.length = 3,
+                                       .n_buffers = 2,
+                                       .buffers = crate->child_buffers,
+                                       .release = crate_release_child};
+    *out = (struct ArrowArray){.length = 3,
+                               .n_buffers = 1,
+                               .n_children = 1,
+                               .buffers = crate->struct_buffers,
+                               .children = crate->children,
+                               .release = crate_release,
+                               .private_data = crate};
+}
+
+void crate_device_batch(int64_t ordinal, int64_t hops,
+                        struct ArrowDeviceArray *out)
+{
+    struct ArrowArray plain;
+
+    crate_batch(ordinal, hops, &plain);
+    uva_array_from_cpu(&plain, out);
+}
+
+static const int64_t *crate_values(const struct ArrowArray *batch)
+{
+    const int64_t *values;
+
+    if (batch->release == NULL || batch->n_children != 1)
+        sim_fail("a batch is not live");
+    values = batch->children[0]->buffers[1];
+    if (values[2] != CRATE_MARK)
+        sim_fail("a batch is not what it was");
+    return values;
+}
+
+int64_t crate_ordinal(const struct ArrowArray *batch)
+{
+    return crate_values(batch)[0];
+}
+
+int64_t crate_hops(const struct ArrowArray *batch)
+{
+    return crate_values(batch)[1];
+}
+
+void crate_add_hop(struct ArrowArray *batch)
+{
+    struct crate *crate = batch->private_data;
+
+    (void)crate_values(batch);
+    crate->values[1]++;
+}

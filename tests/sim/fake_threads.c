@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's number is its fiber's and one. What the library keeps for each
+ * thread lies in the engine's hands: turn.c is replaced here, as the address of
+ * a thread-local variable does not tell fibers apart. */
+#define _GNU_SOURCE
+#include "sim/fake_threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/engine.h"
+
+enum { THREADS = 512 };
+
+static struct {
+    bool born[THREADS]; /* fibers that are threads */
+    bool owed[THREADS]; /* of these, neither joined nor detached */
+    int64_t made, fail_at;
+} threads;
+
+void fake_threads_begin(int64_t fail_at)
+{
+    memset(&threads, 0, sizeof(threads));
+    threads.fail_at = fail_at;
+}
+
+bool fake_threads_have_failed(void)
+{
+    return threads.fail_at != 0 && threads.made >= threads.fail_at;
+}
+
+void fake_threads_check(void)
+{
+    for (int i = 0; i < THREADS; i++)
+        if (threads.owed[i])
+            sim_fail("thread %d was neither joined nor detached", i);
+}
+
+/* ---- in place of pthread ------------------------------------------------ */
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *), void *ctx);
+int __wrap_pthread_join(pthread_t thread, void **out);
+int __wrap_pthread_detach(pthread_t thread);
+pthread_t __wrap_pthread_self(void);
+int __wrap_pthread_setcancelstate(int state, int *before);
+int __wrap_pthread_setname_np(pthread_t thread, const char *name);
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
+int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
+pid_t __wrap_getpid(void);
+
+struct birth {
+    void *(*run)(void *);
+    void *ctx;
+};
+
+static struct birth births[THREADS]; /* by the order of their making */
+
+/* Told by the thread or by who makes it, whoever is first. */
+static void thread_note(int fiber)
+{
+    if (fiber >= THREADS)
+        sim_fail("too many fibers");
+    if (!threads.born[fiber])
+        threads.born[fiber] = threads.owed[fiber] = true;
+}
+
+static void thread_main(void *arg)
+{
+    const struct birth *birth = arg;
+
+    thread_note(sim_self());
+    (void)birth->run(birth->ctx);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *), void *ctx)
+{
+    struct birth *birth;
+    int fiber;
+
+    (void)how;
+    sim_point();
+    if (++threads.made == threads.fail_at)
+        return EAGAIN;
+    if (threads.made > THREADS)
+        sim_fail("too many threads");
+    birth = &births[threads.made - 1];
+    *birth = (struct birth){run, ctx};
+    fiber = sim_spawn("thread", thread_main, birth);
+    thread_note(fiber);
+    *thread = (pthread_t)fiber + 1;
+    sim_point(); /* it may be over before this returns */
+    return 0;
+}
+
+static void thread_settle(pthread_t thread, const char *what)
+{
+    if (thread == 0 || thread > THREADS || !threads.owed[thread - 1])
+        sim_fail("a thread is %s that is none any more", what);
+    threads.owed[thread - 1] = false;
+}
+
+static bool thread_is_over(void *arg)
+{
+    return sim_is_over((int)(intptr_t)arg - 1);
+}
+
+int __wrap_pthread_join(pthread_t thread, void **out)
+{
+    (void)out;
+    thread_settle(thread, "joined");
+    if ((int)thread == sim_self() + 1)
+        sim_fail("a thread joins itself");
+    sim_wait(thread_is_over, (void *)(intptr_t)thread);
+    return 0;
+}
+
+int __wrap_pthread_detach(pthread_t thread)
+{
+    thread_settle(thread, "detached");
+    return 0;
+}
+
+pthread_t __wrap_pthread_self(void)
+{
+    return (pthread_t)(sim_self() + 1);
+}
+
+int __wrap_pthread_setcancelstate(int state, int *before)
+{
+    (void)state;
+    if (before != NULL)
+        *before = PTHREAD_CANCEL_ENABLE;
+    return 0;
+}
+
+int __wrap_pthread_setname_np(pthread_t thread, const char *name)
+{
+    (void)thread;
+    (void)name;
+    return 0;
+}
+
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    (void)how;
+    (void)set;
+    (void)before;
+    return 0;
+}
+
+/* The same everywhere, so that a seed replays everywhere. */
+int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
+{
+    (void)process;
+    memset(set, 0, size);
+    CPU_SET(0, set);
+    CPU_SET(1, set);
+    return 0;
+}
+
+pid_t __wrap_getpid(void)
+{
+    return 4711;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A foreign handler: asks for one or many, in callbacks and from elsewhere,
+ * extracts there or later or on other fibers, discards, refuses, cancels. To
+ * its producer it is strict: callbacks in the lawful order, one at a time,
+ * none inside a call of its own, no more tasks than requested. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+
+enum { HELD = 32 };
+
+struct handler_peer {
+    struct ArrowAsyncDeviceStreamHandler handler; /* first */
+    struct story *story;
+    int64_t requested, offered;
+    int64_t one_go;  /* how many it requests at once */
+    int64_t stop_at; /* the task at which it refuses or cancels; -1: schema */
+    bool refuses;    /* there; else it cancels */
+    bool keeps;      /* extracts later, on another fiber */
+    bool discards;   /* some of them */
+    bool has_schema, at_end, had_error, let_go, refused, cancelled;
+    bool over;     /* no call of the producer's methods may begin */
+    int calls;     /* of them under way on other fibers */
+    int inside;    /* callbacks under way */
+    int extractor; /* the fiber that extracts what is kept; or -1 */
+    int64_t taken; /* batches extracted here */
+    struct ArrowAsyncTask held[HELD];
+    int held_from, held_to; /* a ring */
+    int holds;              /* the handler and the fiber */
+};
+
+static struct handler_peer *
+peer_of(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return (struct handler_peer *)(void *)handler;
+}
+
+static void peer_drop(struct handler_peer *peer)
+{
+    if (--peer->holds == 0)
+        arena_free(peer);
+}
+
+static void peer_enter(struct handler_peer *peer, const char *what)
+{
+    story_note("handler: %s", what);
+    if (peer->inside++ != 0)
+        sim_fail("two callbacks at once: %s (TH-01)", what);
+    if (peer->let_go)
+        sim_fail("%s behind release (AH-22)", what);
+    if (peer->extractor == sim_self())
+        sim_fail("%s inside a call of the consumer's (AP-04, AT-23)", what);
+    if ((peer->refused || peer->had_error) && strcmp(what, "release") != 0)
+        sim_fail("%s, and only release may come (AH-16, AH-17)", what);
+    sim_point();
+}
+
+static int peer_leave(struct handler_peer *peer, int code)
+{
+    peer->inside--;
+    return code;
+}
+
+/* ---- what it calls ------------------------------------------------------ */
+
+static void peer_request(struct handler_peer *peer)
+{
+    peer->requested += peer->one_go;
+    peer->handler.producer->request(peer->handler.producer, peer->one_go);
+}
+
+static void peer_cancel(struct handler_peer *peer)
+{
+    peer->cancelled = true;
+    peer->handler.producer->cancel(peer->handler.producer);
+}
+
+static bool code_is_known(int code)
+{
+    return code == EDOM || code == EIO || code == ENOMEM || code == ECANCELED ||
+           code == ECONNABORTED;
+}
+
+static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
+{
+    struct ArrowDeviceArray array;
+    int code;
+
+    if (peer->discards && peers_chance(1, 2)) {
+        uva_task_discard(task);
+        peer->story->partial = true;
+        return;
+    }
+    code = uva_task_extract(task, &array);
+    if (code == 0) {
+        peer->taken++;
+        story_take(peer->story, &array.array);
+        uva_array_release(&array);
+    } else if (!code_is_known(code)) {
+        sim_fail("a task gives %s", uva_error_name(code));
+    } else {
+        peer->story->partial = true;
+    }
+}
+
+/* ---- on a fiber of its own ---------------------------------------------- */
+
+static bool peer_holds_some(void *arg)
+{
+    const struct handler_peer *peer = arg;
+
+    return peer->held_from != peer->held_to || peer->let_go;
+}
+
+static void extractor(void *arg)
+{
+    struct handler_peer *peer = arg;
+
+    peer->extractor = sim_self();
+    for (;;) {
+        sim_wait(peer_holds_some, peer);
+        peers_dawdle();
+        if (peer->held_from == peer->held_to)
+            break;
+        peer_extract(peer, &peer->held[peer->held_from++ % HELD]);
+        if (!peer->over && peer->requested < 1000 && peers_chance(1, 4)) {
+            peer->calls++;
+            peer_request(peer);
+            peer->calls--;
+        }
+    }
+    peer_drop(peer);
+}
+
+/* ---- what is called ----------------------------------------------------- */
+
+static bool peer_is_calm(void *arg)
+{
+    return ((const struct handler_peer *)arg)->calls == 0;
+}
+
+/* Own calls are over when a terminal callback returns (TH-10). */
+static void peer_shut(struct handler_peer *peer)
+{
+    peer->over = true;
+    sim_wait(peer_is_calm, peer);
+}
+
+static int on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                     struct ArrowSchema *schema)
+{
+    struct handler_peer *peer = peer_of(handler);
+
+    peer_enter(peer, "on_schema");
+    if (peer->has_schema)
+        sim_fail("on_schema twice (AH-05)");
+    if (handler->producer == NULL)
+        sim_fail("no producer in on_schema (AH-03)");
+    crate_check_schema(schema);
+    schema->release(schema);
+    peer->has_schema = true;
+    if (peer->stop_at < 0 && peer->refuses) {
+        peer->refused = true;
+        return peer_leave(peer, EDOM);
+    }
+    if (peer->stop_at < 0)
+        peer_cancel(peer);
+    peer_request(peer);
+    return peer_leave(peer, 0);
+}
+
+static int peer_end(struct handler_peer *peer)
+{
+    if (peer->at_end)
+        sim_fail("two ends (AH-11)");
+    peer->at_end = true;
+    peer_shut(peer);
+    return peer_leave(peer, 0);
+}
+
+static void peer_take(struct handler_peer *peer, struct ArrowAsyncTask *task)
+{
+    if (!peer->keeps || peer->held_to - peer->held_from == HELD)
+        peer_extract(peer, task);
+    else
+        peer->held[peer->held_to++ % HELD] = *task;
+    memset(task, 0x5A, sizeof(*task)); /* AT-20 */
+}
+
+static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                        struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct handler_peer *peer = peer_of(handler);
+
+    (void)metadata;
+    peer_enter(peer, "on_next_task");
+    if (!peer->has_schema)
+        sim_fail("a task before the schema (AH-05)");
+    if (task == NULL)
+        return peer_end(peer);
+    if (peer->at_end)
+        sim_fail("a task behind the end (AH-11)");
+    if (peer->offered++ == peer->requested)
+        sim_fail("a task more than was requested (AP-06)");
+    if (peer->offered - 1 == peer->stop_at && peer->refuses) {
+        peer->refused = true;
+        peer_shut(peer);
+        if (peers_chance(1, 2))
+            peer_extract(peer, task); /* LC-19; else it goes back: LC-18 */
+        return peer_leave(peer, EDOM);
+    }
+    if (peer->offered - 1 == peer->stop_at)
+        peer_cancel(peer);
+    peer_take(peer, task);
+    if (peer->offered == peer->requested ||
+        (peer->requested < 1000 && peers_chance(1, 4)))
+        peer_request(peer);
+    return peer_leave(peer, 0);
+}
+
+static void on_error(struct ArrowAsyncDeviceStreamHandler *handler, int code,
+                     const char *message, const char *metadata)
+{
+    struct handler_peer *peer = peer_of(handler);
+
+    (void)message;
+    (void)metadata;
+    peer_enter(peer, "on_error");
+    story_note("handler: that is %s", uva_error_name(code));
+    if (code == 0)
+        sim_fail("on_error(0) (ER-06)");
+    if (peer->had_error)
+        sim_fail("on_error twice (AH-32)");
+    peer->had_error = true;
+    peer_shut(peer);
+    (void)peer_leave(peer, 0);
+}
+
+static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct handler_peer *peer = peer_of(handler);
+
+    peer_enter(peer, "release");
+    if (!peer->at_end && !peer->had_error && !peer->refused && !peer->cancelled)
+        sim_fail("release without an end (AH-12)");
+    peer_shut(peer);
+    peer->let_go = true;
+    (void)peer_leave(peer, 0);
+    memset(handler, 0x5A, sizeof(*handler)); /* AH-27 */
+    peer_drop(peer);
+}
+
+/* ---- on_done, which is not the handler's -------------------------------- */
+
+struct done_ctx {
+    struct story *story;
+};
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct done_ctx *done = ctx;
+
+    story_end(done->story, outcome->end, outcome->error.code);
+    arena_free(done);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void peer_draw(struct handler_peer *peer)
+{
+    static const int64_t goes[] = {1, 1, 2, 3, 64, INT64_MAX / 4};
+    struct story *story = peer->story;
+
+    peer->one_go = goes[sim_choose(6)];
+    peer->stop_at = INT64_MAX;
+    peer->keeps = peers_chance(1, 2);
+    peer->discards = peers_chance(1, 5);
+    if (!peers_chance(1, 4))
+        return;
+    peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
+    peer->refuses = peers_chance(1, 2);
+    story->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
+}
+
+int handler_peer_start(struct uva_stream *stream, struct story *story)
+{
+    struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
+    struct done_ctx *done = arena_new(sizeof(*done), "an on_done");
+    const struct uva_drive how = {
+        .on_done = on_done, .ctx = done, .on_worker = peers_chance(1, 3)};
+    int code;
+
+    peer->handler =
+        (struct ArrowAsyncDeviceStreamHandler){.on_schema = on_schema,
+                                               .on_next_task = on_next_task,
+                                               .on_error = on_error,
+                                               .release = on_release};
+    peer->story = story;
+    peer->extractor = -1;
+    peer->holds = 1;
+    done->story = story;
+    peer_draw(peer);
+    story->partial = peer->keeps || peer->discards || peer->refuses;
+    story->unordered = story->unordered || (peer->keeps && peer->refuses);
+    story_note("chain %d: a handler%s, %lld at once%s%s%s", story->number,
+               how.on_worker ? " on a worker" : "", (long long)peer->one_go,
+               peer->keeps ? ", keeps" : "", peer->refuses ? ", refuses" : "",
+               peer->discards ? ", discards" : "");
+    if (peer->keeps) {
+        peer->holds++;
+        peers_spawn("extractor", extractor, peer);
+    }
+    code = uva_stream_drive(stream, &peer->handler, &how, NULL);
+    if (code == 0) {
+        uva_stream_release(stream);
+        return 0;
+    }
+    arena_free(done);
+    peer->let_go = true;
+    peer_drop(peer);
+    return code;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A guest's host keeps its loop alive by a handle of its own, until the runtime
+ * is closed; the host of a turned runtime watches its descriptor, or waits to
+ * be posted to. */
+#include "sim/hosts.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "core/slab.h"
+#include "sim/arena.h"
+#include "sim/engine.h"
+#include "sim/fake_files.h"
+#include "sim/peers.h"
+
+enum hosting { BY_LOOP, BY_THREAD, BY_TURNS, BY_POSTS };
+
+static struct host {
+    enum hosting how;
+    struct uva_runtime_options options;
+    struct uva_runtime *runtime; /* NULL: it could not be opened */
+    uv_loop_t loop;              /* BY_LOOP */
+    uv_poll_t keeper;            /* keeps that alive; on `fd` */
+    int fd;                      /* an eventfd */
+    bool opened;                 /* or it has failed */
+    bool posted;                 /* a turn is asked for */
+    bool closing;                /* a close was asked for */
+    bool closed;                 /* its callback has been */
+    bool gone;                   /* the fiber is done with it */
+} hosts[HOSTS];
+static int hosts_used;
+
+void hosts_begin(void)
+{
+    memset(hosts, 0, sizeof(hosts));
+    hosts_used = 0;
+}
+
+/* ---- a guest ------------------------------------------------------------ */
+
+static void keeper_called(uv_poll_t *keeper, int status, int events)
+{
+    struct host *host = keeper->data;
+    uint64_t count;
+
+    (void)status;
+    (void)events;
+    (void)!read(host->fd, &count, sizeof(count));
+    uv_close((uv_handle_t *)keeper, NULL);
+}
+
+static void loop_host(void *arg)
+{
+    struct host *host = arg;
+
+    (void)uv_loop_init(&host->loop);
+    if (uva_runtime_open(&host->loop, &host->options, &host->runtime, NULL) !=
+        0)
+        host->runtime = NULL;
+    sim_flush();
+    host->opened = true;
+    if (host->runtime != NULL) {
+        host->fd = eventfd(0, EFD_NONBLOCK);
+        (void)uv_poll_init(&host->loop, &host->keeper, host->fd);
+        host->keeper.data = host;
+        (void)uv_poll_start(&host->keeper, UV_READABLE, keeper_called);
+        (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+        if (!host->closed)
+            sim_fail("the loop ended before the runtime was closed");
+        (void)close(host->fd);
+    }
+    (void)uv_loop_close(&host->loop);
+    host->gone = true;
+}
+
+/* ---- turned ------------------------------------------------------------- */
+
+static void host_posted(void *ctx)
+{
+    struct host *host = ctx;
+
+    if (host->posted)
+        sim_fail("a turn is posted twice");
+    host->posted = true;
+}
+
+static bool host_is_posted(void *arg)
+{
+    return ((const struct host *)arg)->posted;
+}
+
+static void host_await_turn(struct host *host)
+{
+    int fd = uva_runtime_fd(host->runtime);
+
+    if (host->how == BY_POSTS)
+        sim_wait(host_is_posted, host);
+    else
+        fake_files_wait(&fd, 1);
+    host->posted = false;
+}
+
+static void turn_host(void *arg)
+{
+    struct host *host = arg;
+
+    if (uva_runtime_open(NULL, &host->options, &host->runtime, NULL) != 0)
+        host->runtime = NULL;
+    sim_flush();
+    host->opened = true;
+    while (host->runtime != NULL) {
+        host_await_turn(host);
+        if (!uva_runtime_turn(host->runtime))
+            host->runtime = NULL;
+    }
+    if (host->closing && !host->closed)
+        sim_fail("a runtime is gone and did not say so");
+    host->gone = true;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static void host_draw(struct host *host, struct uva_workers *workers)
+{
+    host->how = (enum hosting)sim_choose(4);
+    host->options = (struct uva_runtime_options){
+        .workers = workers,
+        .allocator = arena_allocator(),
+        .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
+        .turn_batches = (int32_t)sim_choose(5)};
+    if (host->how == BY_POSTS) {
+        host->options.post = host_posted;
+        host->options.post_ctx = host;
+    }
+}
+
+static bool host_is_open(void *arg)
+{
+    return ((const struct host *)arg)->opened;
+}
+
+struct uva_runtime *hosts_open(struct uva_workers *workers)
+{
+    static const char *const names[] = {"loop", "thread", "turns", "posts"};
+    struct host *host = &hosts[hosts_used++];
+
+    host_draw(host, workers);
+    story_note("a runtime hosted by %s", names[host->how]);
+    if (host->how == BY_LOOP) {
+        peers_spawn("host of a loop", loop_host, host);
+        sim_wait(host_is_open, host);
+    } else if (host->how == BY_THREAD) {
+        if (uva_runtime_open(NULL, &host->options, &host->runtime, NULL) != 0)
+            host->runtime = NULL;
+    } else {
+        peers_spawn("host of turns", turn_host, host);
+        sim_wait(host_is_open, host);
+    }
+    return host->runtime;
+}
+
+/* ---- closing ------------------------------------------------------------ */
+
+static void host_closed(void *ctx)
+{
+    const uint64_t one = 1;
+    struct host *host = ctx;
+
+    story_note("a runtime is closed");
+    if (host->closed)
+        sim_fail("closed twice");
+    host->closed = true;
+    if (host->how == BY_LOOP)
+        (void)!write(host->fd, &one, sizeof(one));
+}
+
+static void host_close(struct host *host, int64_t grace_ms)
+{
+    int code;
+
+    if (host->runtime == NULL || host->closing)
+        return;
+    host->closing = true;
+    code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
+    if (code != 0)
+        sim_fail("close: %s", uva_error_name(code));
+}
+
+void hosts_hurry(void)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].closing && !hosts[i].closed &&
+            uva_runtime_close(hosts[i].runtime, 0, NULL, NULL) != EALREADY)
+            sim_fail("a second close was a first one");
+        else
+            host_close(&hosts[i], 0);
+}
+
+void hosts_close(struct uva_runtime *runtime, int64_t grace_ms)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].runtime == runtime)
+            host_close(&hosts[i], grace_ms);
+}
+
+int hosts_closed(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < hosts_used; i++)
+        n += hosts[i].closed;
+    return n;
+}
+
+static bool host_is_gone(void *arg)
+{
+    return ((const struct host *)arg)->gone;
+}
+
+void hosts_end(bool patient)
+{
+    int code;
+
+    for (int i = 0; i < hosts_used; i++) {
+        host_close(&hosts[i], patient && sim_choose(2) != 0 ? UVA_FOREVER : 0);
+        if (hosts[i].how != BY_THREAD) {
+            sim_wait(host_is_gone, &hosts[i]);
+        } else if (hosts[i].runtime != NULL) {
+            code = uva_runtime_join(hosts[i].runtime);
+            if (code != 0 || !hosts[i].closed)
+                sim_fail("join: %s", uva_error_name(code));
+        }
+    }
+}
+
+/* ---- in place of the library's ------------------------------------------ */
+
+void *__wrap_uva__slab_take(struct uva__slab *slab,
+                            bool (*rested)(const void *block));
+void *__real_uva__slab_take(struct uva__slab *slab,
+                            bool (*rested)(const void *block));
+
+/* As if the streams were long: what was used is soon used again. */
+void *__wrap_uva__slab_take(struct uva__slab *slab,
+                            bool (*rested)(const void *block))
+{
+    slab->rest = slab->rest < 2 ? slab->rest : 2;
+    slab->step = slab->step < 4 ? slab->step : 4;
+    return __real_uva__slab_take(slab, rested);
+}

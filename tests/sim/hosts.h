@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtimes of a simulated schedule, hosted in all four ways, each by a
+ * fiber that runs its loop. */
+#ifndef SIM_HOSTS_H
+#define SIM_HOSTS_H
+
+#include "uvarrow/runtime.h"
+
+enum { HOSTS = 3 };
+
+/* Begins anew. */
+void hosts_begin(void);
+
+/* Opens a runtime in some way; NULL if that fails, as it may without memory or
+ * threads. `workers` may be NULL. */
+struct uva_runtime *hosts_open(struct uva_workers *workers);
+
+/* Begins to close a runtime, once; later calls do nothing. */
+void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
+
+/* Closes all of them without grace, while nothing else goes on. */
+void hosts_hurry(void);
+
+/* How many are closed. */
+int hosts_closed(void);
+
+/* Closes those that are still open, and waits until all are gone. `patient`:
+ * perhaps only when their streams have come to their end. */
+void hosts_end(bool patient);
+
+#endif

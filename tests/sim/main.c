@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command uvarrow-sim: runs schedules of the whole product under the
+ * simulator.
+ *
+ *   uvarrow-sim --seed S [--trail]   one, with its transcript; where it fails,
+ *                                    with the last steps of the engine too
+ *   uvarrow-sim [--first S] --schedules N
+ *   uvarrow-sim [--first S] --seconds T | --forever
+ *
+ * Exit 0: all held; 1: one did not, and its seed is printed; 2: bad usage. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/engine.h"
+#include "sim/scenario.h"
+
+struct wishes {
+    uint64_t first;
+    uint64_t schedules; /* 0: no end */
+    double seconds;     /* 0: no end */
+    bool one;           /* --seed */
+    bool trail;         /* --trail: with the last steps of the engine */
+};
+
+static volatile sig_atomic_t is_in_crash;
+static uint64_t seed_now;
+
+/* ---- arguments ---------------------------------------------------------- */
+
+static int usage(void)
+{
+    (void)fprintf(stderr,
+                  "usage: uvarrow-sim --seed S [--trail]\n"
+                  "       uvarrow-sim [--first S] --schedules N\n"
+                  "       uvarrow-sim [--first S] --seconds T | --forever\n");
+    return 2;
+}
+
+static bool number_read(const char *text, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && text[0] != '-';
+}
+
+/* One option and its value; false: it makes no sense. */
+static bool wish_read(struct wishes *wishes, const char *name,
+                      const char *value)
+{
+    uint64_t n;
+
+    if (value == NULL || !number_read(value, &n))
+        return false;
+    if (strcmp(name, "--seed") == 0) {
+        wishes->one = true;
+        wishes->first = n;
+    } else if (strcmp(name, "--first") == 0) {
+        wishes->first = n;
+    } else if (strcmp(name, "--schedules") == 0 && n > 0) {
+        wishes->schedules = n;
+    } else if (strcmp(name, "--seconds") == 0 && n > 0) {
+        wishes->seconds = (double)n;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool wishes_read(struct wishes *wishes, int argc, char **argv)
+{
+    bool forever = false;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--forever") == 0)
+            forever = true;
+        else if (strcmp(argv[i], "--trail") == 0)
+            wishes->trail = true;
+        else if (wish_read(wishes, argv[i], argv[i + 1]))
+            i++;
+        else
+            return false;
+    }
+    return forever || wishes->one || wishes->schedules > 0 ||
+           wishes->seconds > 0;
+}
+
+/* ---- crashes ------------------------------------------------------------ */
+
+static void crash_say(const char *text)
+{
+    size_t length = strlen(text);
+
+    while (length > 0) {
+        const ssize_t n = write(STDERR_FILENO, text, length);
+
+        if (n <= 0)
+            return;
+        text += n;
+        length -= (size_t)n;
+    }
+}
+
+/* A wild pointer or a failed assertion: the seed is all there is to say. */
+static void crashed(int number)
+{
+    char line[96];
+
+    if (is_in_crash)
+        _exit(1);
+    is_in_crash = 1;
+    (void)snprintf(line, sizeof(line), "seed %" PRIu64 ": crashed, signal %d\n",
+                   seed_now, number);
+    crash_say(line);
+    _exit(1);
+}
+
+/* On a stack of its own: that of a fiber may be the trouble. */
+static void crashes_watch(void)
+{
+    static char stack[64 * 1024];
+    const stack_t spare = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+    struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+
+    (void)sigaltstack(&spare, NULL);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        (void)sigaction(signals[i], &action, NULL);
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void progress(uint64_t done, double since)
+{
+    const double took = seconds_now() - since;
+
+    (void)printf("%" PRIu64 " schedules, %.0f a second\n", done,
+                 took > 0 ? (double)done / took : 0);
+    (void)fflush(stdout);
+}
+
+/* Returns how many were run; fewer than wished if the last did not hold. */
+static int run(const struct wishes *wishes)
+{
+    const double since = seconds_now();
+    double told = since, now;
+    const char *failure;
+    uint64_t done = 0;
+
+    for (;;) {
+        seed_now = wishes->first + done;
+        failure = scenario_run(seed_now, wishes->one);
+        done++;
+        if (failure != NULL) {
+            if (wishes->trail)
+                sim_print_trail(stdout);
+            (void)printf("seed %" PRIu64 ": %s\n", seed_now, failure);
+            return 1;
+        }
+        now = seconds_now();
+        if (wishes->one || done == wishes->schedules ||
+            (wishes->seconds > 0 && now - since >= wishes->seconds))
+            break;
+        if (now - told < 10)
+            continue;
+        told = now;
+        progress(done, since);
+    }
+    progress(done, since);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct wishes wishes = {.first = 1};
+
+    if (!wishes_read(&wishes, argc, argv))
+        return usage();
+    crashes_watch();
+    return run(&wishes);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A foreign asynchronous producer: speaks inside start or on a fiber of its
+ * own, answers requests, and ends in one of the ways that occur. Some of its
+ * manners are only tolerated: it tells a cancel as an error, ends without a
+ * word, has tasks that die when it lets go. To its consumer it is strict: no
+ * request below 1, no call behind the end, each task spent once and in time.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+
+enum manner {
+    MANNERLY,
+    TELLS_CANCEL, /* on_error(ECANCELED) for a cancel */
+    SAYS_NOTHING, /* lets go without an end (ER-13) */
+    DIES_EARLY    /* its tasks do not outlive its release */
+};
+
+struct producer_peer {
+    struct ArrowAsyncProducer object; /* first */
+    struct ArrowAsyncDeviceStreamHandler *handler;
+    struct story *story;
+    enum manner manner;
+    bool inside_start; /* speaks there, not on a fiber of its own */
+    int64_t bad;       /* this one; or -1 */
+    int64_t next;      /* the batch to be offered */
+    int64_t credit;    /* requested and not used */
+    bool cancelled;
+    bool failed;   /* an extraction has */
+    int inside;    /* calls of request and cancel under way */
+    bool ended;    /* a terminal callback has returned */
+    bool let_go;   /* release has returned */
+    int64_t tasks; /* offered, not yet spent */
+    int holds;     /* whoever may still look at this: start's ctx, the
+                      fiber, each task */
+};
+
+/* What a task carries. */
+struct parcel {
+    struct producer_peer *peer;
+    int64_t ordinal;
+};
+
+static void peer_drop(struct producer_peer *peer)
+{
+    if (--peer->holds > 0)
+        return;
+    if (peer->tasks != 0)
+        sim_fail("%lld tasks were never spent (AT-02)", (long long)peer->tasks);
+    arena_free(peer);
+}
+
+/* ---- its methods -------------------------------------------------------- */
+
+static struct producer_peer *peer_of(struct ArrowAsyncProducer *object)
+{
+    return (struct producer_peer *)(void *)object;
+}
+
+static void peer_enter(struct producer_peer *peer, const char *what)
+{
+    story_note("producer: %s", what);
+    if (peer->ended)
+        sim_fail("%s behind the end (TH-10, AP-24)", what);
+    peer->inside++;
+    peers_dawdle();
+}
+
+static void peer_leave(struct producer_peer *peer)
+{
+    if (peer->ended)
+        sim_fail("a call was still inside when the end returned (TH-10)");
+    peer->inside--;
+}
+
+static void peer_request(struct ArrowAsyncProducer *object, int64_t n)
+{
+    struct producer_peer *peer = peer_of(object);
+
+    peer_enter(peer, "request");
+    if (n < 1)
+        sim_fail("request(%lld) (AP-08)", (long long)n);
+    peer->credit = n > 1000 ? 1000 : peer->credit + n;
+    peer_leave(peer);
+}
+
+static void peer_cancel(struct ArrowAsyncProducer *object)
+{
+    struct producer_peer *peer = peer_of(object);
+
+    peer_enter(peer, "cancel");
+    peer->cancelled = true;
+    peer_leave(peer);
+}
+
+/* ---- its tasks ---------------------------------------------------------- */
+
+static int task_extract(struct ArrowAsyncTask *task,
+                        struct ArrowDeviceArray *out)
+{
+    struct parcel *parcel = task->private_data;
+    struct producer_peer *peer = parcel->peer;
+    const int64_t ordinal = parcel->ordinal;
+
+    story_note("producer: %s task %lld", out != NULL ? "extract" : "discard",
+               (long long)ordinal);
+    if (out == NULL)
+        sim_fail("a stranger's task is given no room (Q-13)");
+    if (peer->manner == DIES_EARLY && peer->let_go)
+        sim_fail("a task is spent after its producer let go (G-13)");
+    peers_dawdle();
+    arena_free(parcel);
+    peer->tasks--;
+    if (ordinal == peer->bad)
+        peer->failed = true;
+    else
+        crate_device_batch(ordinal, 0, out);
+    peer_drop(peer);
+    return ordinal == peer->bad ? EDOM : 0;
+}
+
+/* Returns what the handler said. */
+static int peer_offer(struct producer_peer *peer)
+{
+    struct parcel *parcel = arena_new(sizeof(*parcel), "a task");
+    struct ArrowAsyncTask task = {task_extract, parcel};
+    const int64_t tasks = ++peer->tasks;
+    int code;
+
+    *parcel = (struct parcel){peer, peer->next++};
+    peer->holds++;
+    peer->credit--;
+    story_note("producer: on_next_task %lld", (long long)parcel->ordinal);
+    code = peer->handler->on_next_task(peer->handler, &task, NULL);
+    task = (struct ArrowAsyncTask){0}; /* AT-13 */
+    if (code != 0 && peer->tasks == tasks) {
+        arena_free(parcel); /* LC-18: it was not spent */
+        peer->tasks--;
+        peer_drop(peer);
+    }
+    return code;
+}
+
+/* ---- what it says ------------------------------------------------------- */
+
+static bool peer_may_speak(void *arg)
+{
+    const struct producer_peer *peer = arg;
+
+    return peer->credit > 0 || peer->cancelled || peer->failed;
+}
+
+static bool peer_is_at_end(const struct producer_peer *peer)
+{
+    return peer->next >= peer->story->total ||
+           peer->next >= peer->story->fails_at;
+}
+
+/* Offers until there is a reason to end. False: the handler refused. */
+static bool peer_offer_all(struct producer_peer *peer)
+{
+    while (!peer_is_at_end(peer) && !peer->failed) {
+        sim_wait(peer_may_speak, peer);
+        peers_dawdle();
+        if (peer->cancelled && !(peer->credit > 0 && peers_chance(1, 3)))
+            return true;
+        if (peer->credit > 0 && peer_offer(peer) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The end is behind all calls of the consumer's that were made before. */
+static bool peer_is_calm(void *arg)
+{
+    return ((const struct producer_peer *)arg)->inside == 0;
+}
+
+static void peer_say_end(struct producer_peer *peer)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = peer->handler;
+    const struct story *story = peer->story;
+
+    if (peer->failed) {
+        handler->on_error(handler, EDOM, "a bad task", NULL);
+    } else if (peer->cancelled) {
+        if (peer->manner == TELLS_CANCEL)
+            handler->on_error(handler, ECANCELED, NULL, NULL);
+        else if (peers_chance(1, 2))
+            return;
+        else if (peers_chance(1, 2))
+            (void)handler->on_next_task(handler, NULL, NULL);
+        else
+            return;
+    } else if (peer->manner == SAYS_NOTHING) {
+        return;
+    } else if (peer->next >= story->fails_at) {
+        handler->on_error(handler, story->fail_code, "a bad disk", NULL);
+    } else {
+        (void)handler->on_next_task(handler, NULL, NULL);
+    }
+    peer->ended = true;
+    if (peer->inside != 0)
+        sim_fail("the end returned during a call of the consumer's (TH-10)");
+}
+
+static void peer_let_go(struct producer_peer *peer)
+{
+    story_note("producer: release");
+    peer->handler->release(peer->handler);
+    if (peer->inside != 0)
+        sim_fail("release returned during a call of the consumer's (TH-10)");
+    peer->ended = true;
+    peer->let_go = true;
+    if (peer->manner == DIES_EARLY && peer->tasks != 0)
+        sim_fail("a task was not spent before release returned (G-13)");
+}
+
+static void peer_speak(struct producer_peer *peer)
+{
+    struct ArrowSchema schema;
+    int code;
+
+    peers_dawdle();
+    peer->handler->producer = &peer->object;
+    if (peer->story->fails_at == 0 && peers_chance(1, 2)) {
+        peer_say_end(peer);
+        peer_let_go(peer);
+        return;
+    }
+    crate_schema(&schema);
+    story_note("producer: on_schema");
+    code = peer->handler->on_schema(peer->handler, &schema);
+    if (schema.release != NULL)
+        sim_fail("the schema was left behind (AH-06)");
+    if (code == 0 && peer_offer_all(peer)) {
+        sim_wait(peer_is_calm, peer);
+        peer_say_end(peer);
+    }
+    peer_let_go(peer);
+}
+
+static void speaker(void *arg)
+{
+    struct producer_peer *peer = arg;
+
+    peer_speak(peer);
+    peer_drop(peer);
+}
+
+/* ---- as a source -------------------------------------------------------- */
+
+static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                      struct uva_error *error)
+{
+    struct producer_peer *peer = ctx;
+
+    (void)error;
+    story_note("producer: start");
+    if (peer->handler != NULL)
+        sim_fail("start twice");
+    peer->handler = handler;
+    if (peer->inside_start) {
+        peer_speak(peer);
+        return 0;
+    }
+    peer->holds++;
+    peers_spawn("producer", speaker, peer);
+    return 0;
+}
+
+static void peer_free(void *ctx)
+{
+    struct producer_peer *peer = ctx;
+
+    story_note("producer: free_ctx");
+    peer_drop(peer);
+}
+
+static void peer_draw(struct producer_peer *peer)
+{
+    struct story *story = peer->story;
+
+    peer->inside_start = peers_chance(1, 4);
+    peer->manner =
+        peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(3));
+    if (peer->manner == SAYS_NOTHING)
+        story->excuses |= EXCUSE_ODD_END;
+    peer->bad = -1;
+    if (story->total > 0 && peers_chance(1, 8)) {
+        peer->bad = (int64_t)sim_choose((uint64_t)story->total);
+        story->excuses |= EXCUSE_MAP;
+    }
+    story_note("chain %d: a foreign producer, manner %d%s%s", story->number,
+               (int)peer->manner, peer->inside_start ? ", inside start" : "",
+               peer->bad >= 0 ? ", with a bad task" : "");
+}
+
+struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
+                                        struct story *story)
+{
+    struct producer_peer *peer = arena_new(sizeof(*peer), "a producer");
+    struct uva_async_source source = {.start = peer_start,
+                                      .free_ctx = peer_free,
+                                      .ctx = peer,
+                                      .window = peers_window(),
+                                      .cheap = peers_chance(1, 3)};
+
+    peer->object = (struct ArrowAsyncProducer){.device_type = ARROW_DEVICE_CPU,
+                                               .request = peer_request,
+                                               .cancel = peer_cancel};
+    peer->story = story;
+    peer->holds = 1;
+    peer_draw(peer);
+    return uva_stream_from_async(runtime, &source);
+}

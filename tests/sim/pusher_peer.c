@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fibers that push: each waits in the library, for a while or for as long as it
+ * takes, or is told that there is no room and waits for on_room. The last to
+ * finish closes the pusher, well or with the error of the story. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/hosts.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+
+struct pusher_peer {
+    struct story *story;
+    struct uva_pusher *pusher;
+    int64_t next;   /* the batch to be pushed */
+    int writers;    /* fibers that push */
+    int64_t rooms;  /* calls of on_room */
+    bool told_gone; /* on_gone was called */
+    bool freed;     /* free_ctx was called */
+    bool held;      /* somebody is about to look at it */
+};
+
+static void peer_free(struct pusher_peer *peer)
+{
+    if (peer->freed && peer->writers == 0 && !peer->held)
+        arena_free(peer);
+}
+
+/* ---- what the library calls --------------------------------------------- */
+
+static void on_room(void *ctx, struct uva_pusher *pusher)
+{
+    struct pusher_peer *peer = ctx;
+
+    story_note("pusher: on_room");
+    if (peer->freed || pusher == NULL)
+        sim_fail("on_room behind free_ctx");
+    peer->rooms++;
+}
+
+static void on_gone(void *ctx, struct uva_pusher *pusher)
+{
+    struct pusher_peer *peer = ctx;
+
+    story_note("pusher: on_gone");
+    if (peer->freed || pusher == NULL)
+        sim_fail("on_gone behind free_ctx");
+    if (peer->told_gone)
+        sim_fail("on_gone twice");
+    peer->told_gone = true;
+}
+
+static void free_ctx(void *ctx)
+{
+    struct pusher_peer *peer = ctx;
+
+    story_note("pusher: free_ctx");
+    if (peer->freed)
+        sim_fail("free_ctx twice");
+    peer->freed = true;
+    peer_free(peer);
+}
+
+/* ---- writers ------------------------------------------------------------ */
+
+/* A writer that was told there is no room. */
+struct refusal {
+    const struct pusher_peer *peer;
+    int64_t rooms; /* calls of on_room before the push */
+    int closed;    /* runtimes closed before it */
+};
+
+static bool refusal_is_over(void *arg)
+{
+    const struct refusal *refusal = arg;
+
+    return refusal->peer->rooms != refusal->rooms ||
+           hosts_closed() != refusal->closed || /* nobody will tell us more */
+           refusal->peer->told_gone || refusal->peer->freed;
+}
+
+static int64_t peer_patience(void)
+{
+    const uint64_t kind = sim_choose(3);
+
+    return kind == 0 ? 0 : kind == 1 ? UVA_FOREVER : 1 + (int64_t)sim_choose(9);
+}
+
+/* Pushes until it is in, or nobody wants it. */
+static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
+{
+    struct refusal refusal = {.peer = peer};
+    int64_t patience_ms;
+    int code;
+
+    do {
+        patience_ms = peer_patience();
+        refusal.rooms = peer->rooms;
+        refusal.closed = hosts_closed();
+        code = uva_pusher_push(peer->pusher, batch, NULL, patience_ms);
+        story_note("pusher: push, waiting %lld: %s", (long long)patience_ms,
+                   uva_error_name(code));
+        if (code == EAGAIN)
+            sim_wait(refusal_is_over, &refusal);
+        if (code == ETIMEDOUT && patience_ms == UVA_FOREVER)
+            sim_fail("a push for ever timed out");
+    } while (code == EAGAIN || code == ETIMEDOUT);
+    return code;
+}
+
+static bool peer_is_done(const struct pusher_peer *peer)
+{
+    return peer->next >= peer->story->total ||
+           peer->next >= peer->story->fails_at;
+}
+
+/* 0, or why the stream takes no more. */
+static int peer_write(struct pusher_peer *peer)
+{
+    struct ArrowDeviceArray batch;
+    int code = 0;
+
+    while (code == 0 && !peer_is_done(peer)) {
+        crate_device_batch(peer->next++, 0, &batch);
+        peers_dawdle();
+        code = peer_push(peer, &batch);
+        if (code != 0)
+            uva_array_release(&batch);
+    }
+    return code;
+}
+
+static void peer_close(struct pusher_peer *peer)
+{
+    const struct story *story = peer->story;
+    struct uva_error error;
+
+    story_note("pusher: close");
+    if (story->fails_at <= story->total)
+        (void)uva_error_set(&error, story->fail_code, "the feed broke");
+    uva_pusher_close(peer->pusher,
+                     story->fails_at <= story->total ? &error : NULL, NULL);
+}
+
+static void writer(void *arg)
+{
+    struct pusher_peer *peer = arg;
+    int code = peer_write(peer);
+
+    if (code != 0 && code != EPIPE && code != ENOMEM)
+        sim_fail("a push failed: %s", uva_error_name(code));
+    if (code == ENOMEM)
+        peer->story->excuses |= EXCUSE_ODD_END; /* one is missing */
+    if (--peer->writers > 0)
+        return;
+    peer->held = true;
+    peer_close(peer);
+    peer->held = false;
+    peer_free(peer);
+}
+
+struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
+                                      struct story *story)
+{
+    struct pusher_peer *peer = arena_new(sizeof(*peer), "a pusher's ctx");
+    const struct uva_push_source how = {.on_room = on_room,
+                                        .on_gone = on_gone,
+                                        .free_ctx = free_ctx,
+                                        .ctx = peer,
+                                        .window = peers_window()};
+    struct uva_stream *stream;
+    struct ArrowSchema schema;
+    int n = peers_chance(1, 3) ? 2 : 1, code;
+
+    peer->story = story;
+    peer->held = true;
+    story->unordered = story->unordered || n > 1;
+    story_note("chain %d: %d fibers that push, window %d", story->number, n,
+               how.window.batches);
+    stream = uva_stream_from_pusher(runtime, &how, &peer->pusher);
+    crate_schema(&schema);
+    code = uva_pusher_set_schema(peer->pusher, &schema);
+    if (code == 0) {
+        peer->writers = n;
+    } else {
+        uva_schema_release(&schema);
+        story->excuses |= EXCUSE_ODD_END;
+        uva_pusher_close(peer->pusher, NULL, NULL);
+    }
+    peer->held = false;
+    peer_free(peer);
+    for (int i = 0; i < n && code == 0; i++)
+        peers_spawn("pusher", writer, peer);
+    return stream;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  draw -> open -> build -> start -> all chains end -> close ->
+ *              every book is even.
+ *
+ * A chain whose source may be stuck for good is given an hour of the virtual
+ * clock; then the gate is opened. Anything else that waits for ever is a
+ * deadlock, and said to be one. */
+#include "sim/scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/chain.h"
+#include "sim/engine.h"
+#include "sim/fake_files.h"
+#include "sim/fake_threads.h"
+#include "sim/fake_uv.h"
+#include "sim/hosts.h"
+#include "sim/peers.h"
+#include "sim/story.h"
+
+enum { CHAINS = 2 };
+
+#define A_MS_NS    UINT64_C(1000000)
+#define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
+
+static struct scenario {
+    struct uva_workers *workers; /* shared; or NULL */
+    struct uva_runtime *runtimes[HOSTS];
+    int runtimes_used;
+    struct chain chains[CHAINS];
+    int chains_used;
+    bool slow;    /* peers take their time */
+    bool closes;  /* runtimes are closed early */
+    int meddlers; /* fibers that meddle */
+    bool ended;   /* the runtimes are gone */
+} scenario;
+
+/* ---- drawing ------------------------------------------------------------ */
+
+static void draw_mishaps(void)
+{
+    int64_t fail_at = 0;
+
+    arena_begin();
+    fake_files_begin();
+    hosts_begin();
+    memset(&scenario, 0, sizeof(scenario));
+    scenario.slow = peers_chance(1, 3);
+    scenario.closes = peers_chance(1, 8);
+    peers_begin(scenario.slow);
+    fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
+    if (peers_chance(1, 6))
+        fail_at = 1 + (int64_t)sim_choose(120);
+    arena_fail_at(fail_at);
+    if (fail_at != 0)
+        story_note("allocation %lld fails", (long long)fail_at);
+    fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
+    fake_threads_begin(fail_at);
+    if (fail_at != 0)
+        story_note("thread %lld fails", (long long)fail_at);
+}
+
+static void draw_workers(void)
+{
+    struct uva_workers_options options = {
+        .compute_threads = 1 + (int32_t)sim_choose(2),
+        .blocking_threads = 1 + (int32_t)sim_choose(3),
+        .idle_ms = 1 + (int32_t)sim_choose(1000),
+        .allocator = arena_allocator()};
+
+    if (peers_chance(1, 3) ||
+        uva_workers_new(&options, &scenario.workers, NULL) != 0)
+        scenario.workers = NULL;
+}
+
+static void draw_runtimes(void)
+{
+    const int n = 1 + (int)sim_choose(2);
+    struct uva_runtime *runtime;
+
+    for (int i = 0; i < n; i++) {
+        runtime = hosts_open(scenario.workers);
+        if (runtime != NULL)
+            scenario.runtimes[scenario.runtimes_used++] = runtime;
+    }
+}
+
+static void draw_story(struct story *story)
+{
+    story->number = scenario.chains_used;
+    story->total = (int64_t)sim_choose(9);
+    story->fails_at = story->limit = INT64_MAX;
+    story->excuses = EXCUSE_MEMORY;
+    if (scenario.closes)
+        story->excuses |= EXCUSE_CLOSE;
+    if (!peers_chance(1, 5))
+        return;
+    story->fails_at = (int64_t)sim_choose((uint64_t)story->total + 1);
+    story->fail_code = EIO;
+    story->excuses |= EXCUSE_SOURCE;
+}
+
+/* ---- meddling ----------------------------------------------------------- */
+
+static void meddle_soon(void)
+{
+    for (uint64_t steps = sim_choose(2) == 0 ? sim_choose(50)
+                                             : sim_choose(2000);
+         steps > 0; steps--)
+        sim_point();
+    peers_dawdle();
+}
+
+/* Cancels one of a chain's streams, perhaps twice. */
+static void canceller(void *arg)
+{
+    struct chain *chain = arg;
+    struct uva_stream *stream =
+        chain->streams[sim_choose((uint64_t)chain->used)];
+
+    meddle_soon();
+    story_note("chain %d is cancelled", chain->story.number);
+    uva_stream_cancel(stream, (int)sim_choose(2) * ETIMEDOUT, "meddled with");
+    if (peers_chance(1, 4))
+        uva_stream_cancel(stream, 0, NULL);
+    scenario.meddlers--;
+}
+
+static void closer(void *arg)
+{
+    static const int64_t graces[] = {0, 0, 1, 100, UVA_FOREVER};
+    struct uva_runtime *runtime = arg;
+
+    meddle_soon();
+    story_note("a runtime is closed early");
+    hosts_close(runtime, graces[sim_choose(5)]);
+    scenario.meddlers--;
+}
+
+static void meddlers_spawn(void)
+{
+    struct chain *chain;
+
+    for (int i = 0; i < scenario.chains_used; i++) {
+        chain = &scenario.chains[i];
+        if (chain->story.over || !(chain->story.meddled))
+            continue;
+        scenario.meddlers++;
+        peers_spawn("canceller", canceller, chain);
+    }
+    for (int i = 0; i < scenario.runtimes_used && scenario.closes; i++) {
+        scenario.meddlers++;
+        peers_spawn("closer", closer, scenario.runtimes[i]);
+    }
+}
+
+static bool meddlers_are_done(void *arg)
+{
+    return ((const struct scenario *)arg)->meddlers == 0;
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+static void chains_build(void)
+{
+    struct chain *chain;
+
+    for (uint64_t n = peers_chance(1, 4) ? 2 : 1; n > 0; n--) {
+        chain = &scenario.chains[scenario.chains_used++];
+        draw_story(&chain->story);
+        chain->story.meddled = peers_chance(1, 4);
+        if (chain->story.meddled)
+            chain->story.excuses |= EXCUSE_CANCEL;
+        chain_build(chain, scenario.runtimes, scenario.runtimes_used);
+    }
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static bool chains_are_over(void *arg)
+{
+    const struct scenario *s = arg;
+
+    for (int i = 0; i < s->chains_used; i++)
+        if (!s->chains[i].story.over)
+            return false;
+    return true;
+}
+
+/* Whether all chains must come to their end by themselves, in no time. */
+static bool chains_are_prompt(void)
+{
+    bool prompt = !scenario.slow && !scenario.closes;
+
+    for (int i = 0; i < scenario.chains_used; i++)
+        prompt = prompt && !scenario.chains[i].story.stalls;
+    return prompt;
+}
+
+/* A thread that waits for another one which the system did not give, waits
+ * until the close. */
+static void chains_close(void)
+{
+    for (int i = 0; i < scenario.chains_used; i++)
+        scenario.chains[i].story.excuses |= EXCUSE_CLOSE;
+    hosts_hurry();
+}
+
+static bool chains_end_in_time(void)
+{
+    return sim_wait_until(chains_are_over, &scenario,
+                          sim_now_ns() + AN_HOUR_NS);
+}
+
+static bool threads_may_lack(void)
+{
+    return fake_threads_have_failed() || arena_has_failed();
+}
+
+static void chains_await(void)
+{
+    const bool prompt = chains_are_prompt();
+    bool over = chains_end_in_time();
+
+    if (prompt && !threads_may_lack()) {
+        if (!over)
+            sim_fail("the chains stand still");
+        if (sim_now_ns() >= A_MS_NS)
+            sim_fail("it took a timer to go on");
+    }
+    if (!over)
+        peers_open_gate();
+    if (!over && threads_may_lack() && !chains_end_in_time())
+        chains_close();
+    sim_wait(chains_are_over, &scenario);
+    sim_wait(meddlers_are_done, &scenario);
+    for (int i = 0; i < scenario.chains_used; i++)
+        chain_release(&scenario.chains[i]);
+}
+
+static bool hosts_are_over(void *arg)
+{
+    return ((const struct scenario *)arg)->ended;
+}
+
+/* A close that lets streams come to their end waits for stuck ones. */
+static void gatekeeper(void *arg)
+{
+    (void)arg;
+    if (!sim_wait_until(hosts_are_over, &scenario, sim_now_ns() + AN_HOUR_NS))
+        peers_open_gate();
+}
+
+static void scenario_body(void *arg)
+{
+    (void)arg;
+    draw_mishaps();
+    draw_workers();
+    draw_runtimes();
+    if (scenario.runtimes_used > 0) {
+        chains_build();
+        meddlers_spawn();
+    }
+    chains_await();
+    peers_spawn("gatekeeper", gatekeeper, NULL);
+    hosts_end(!threads_may_lack());
+    scenario.ended = true;
+    uva_workers_free(scenario.workers);
+    peers_open_gate();
+}
+
+/* ---- books -------------------------------------------------------------- */
+
+static struct sim_plan plan_of(uint64_t seed)
+{
+    struct sim_plan plan = {.seed = seed, .buffers = true};
+
+    if (seed % 3 == 0) {
+        plan.scheduler = SIM_UNIFORM;
+    } else {
+        plan.scheduler = SIM_PCT;
+        plan.depth = 1 + (int)(seed % 5);
+    }
+    return plan;
+}
+
+static void check_books(void *arg)
+{
+    (void)arg;
+    fake_files_check();
+    fake_threads_check();
+    arena_check();
+}
+
+const char *scenario_run(uint64_t seed, bool aloud)
+{
+    static char text[512];
+    const struct sim_plan plan = plan_of(seed);
+    enum sim_end end;
+
+    story_tell(aloud);
+    end = sim_run(&plan, scenario_body, NULL);
+    if (end == SIM_DONE)
+        end = sim_run(&(struct sim_plan){.seed = seed}, check_books, NULL);
+    if (end == SIM_DONE)
+        return NULL;
+    (void)snprintf(text, sizeof(text), "%s%s%s",
+                   end == SIM_DEADLOCK ? "deadlock"
+                   : end == SIM_CUT    ? "no end in sight"
+                                       : "",
+                   end == SIM_FAILED || sim_failure()[0] == '\0' ? "" : ": ",
+                   sim_failure());
+    return text;
+}

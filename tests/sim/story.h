@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a simulated chain of streams is to do: how many batches it has, what
+ * may go wrong in it, and whether what its last consumer saw agrees. And the
+ * transcript of a schedule that is replayed. */
+#ifndef SIM_STORY_H
+#define SIM_STORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "uvarrow/stream.h"
+
+/* What may end a chain otherwise than well. */
+enum story_excuse {
+    EXCUSE_MEMORY = 1,   /* an allocation, or a thread, was refused */
+    EXCUSE_SOURCE = 2,   /* the source fails */
+    EXCUSE_MAP = 4,      /* so does a map, or an extraction */
+    EXCUSE_CANCEL = 8,   /* somebody cancels */
+    EXCUSE_REJECT = 16,  /* the consumer refuses a batch */
+    EXCUSE_CLOSE = 32,   /* a runtime is closed early */
+    EXCUSE_HOSTILE = 64, /* a peer breaks the protocol */
+    EXCUSE_ODD_END = 128 /* a peer ends in another way than it should */
+};
+
+enum { STORY_BATCHES = 64 };
+
+/* One chain, from its source to its last consumer. */
+struct story {
+    int number;       /* among the schedule's chains */
+    int64_t total;    /* batches that the source has */
+    int64_t fails_at; /* of these, before it fails; or INT64_MAX */
+    int fail_code;    /* with that */
+    int64_t limit;    /* the smallest limit on the way; or INT64_MAX */
+    int64_t hops;     /* maps on the way */
+    bool unordered;   /* a stage gives batches as they come */
+    bool partial;     /* its last consumer does not take all, or takes some
+                         behind the end */
+    bool stalls;      /* it may wait until the gate is opened */
+    bool meddled;     /* somebody cancels */
+    unsigned excuses; /* enum story_excuse */
+    int64_t seen;     /* batches that arrived */
+    int64_t next;     /* the one that should be next */
+    bool over;        /* the last consumer has heard the end */
+    bool has[STORY_BATCHES]; /* which arrived */
+};
+
+/* Has the transcript written, or not. */
+void story_tell(bool aloud);
+
+/* A line of the transcript: the fiber and what it does. The words of peers are
+ * plain, so what the fiber stored before is seen before them, as if they were
+ * stored with release order. */
+void story_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A batch arrived at the end: the next one, through all maps. */
+void story_take(struct story *story, const struct ArrowArray *batch);
+
+/* The end was told, once: as it must be. `code` as in struct uva_outcome. */
+void story_end(struct story *story, enum uva_end end, int code);
+
+/* The chain did not start. */
+void story_end_unstarted(struct story *story, int code);
+
+/* The end of a blocking stream that was read: 0, or a code. */
+void story_end_read(struct story *story, int code);
+
+#endif

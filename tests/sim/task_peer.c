@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A source in two halves: items are found by one fiber at a time, and made into
+ * data by whoever extracts, several at once, in any order, some in vain. Each
+ * item must be extracted or freed once, before free_ctx. */
+#include <errno.h>
+#include <stdint.h>
+
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+
+struct task_peer {
+    struct story *story;
+    int64_t next;     /* the item to be found */
+    int64_t stuck_at; /* as of a blocking source; -1: in schema */
+    int64_t bad;      /* the item that cannot be made into data; or -1 */
+    bool deaf;        /* an interrupt comes in vain */
+    bool interrupted;
+    int inside;       /* calls of schema and next under way */
+    int interrupting; /* calls of interrupt under way */
+    int64_t items;    /* found, and neither extracted nor freed */
+};
+
+struct item {
+    struct task_peer *peer;
+    int64_t ordinal;
+};
+
+static bool peer_may_go_on(void *arg)
+{
+    const struct task_peer *peer = arg;
+
+    return peer->interrupted || peers_gate_is_open();
+}
+
+/* False when it was interrupted. */
+static bool peer_enter(struct task_peer *peer, const char *what, int64_t at)
+{
+    story_note("tasks: %s, item %lld", what, (long long)peer->next);
+    if (peer->inside++ != 0)
+        sim_fail("two calls of a task source at once");
+    peers_dawdle();
+    if (peer->stuck_at != at)
+        return true;
+    sim_wait(peer_may_go_on, peer);
+    return !peer->interrupted;
+}
+
+static int peer_leave(struct task_peer *peer, int code)
+{
+    peer->inside--;
+    return code;
+}
+
+static int peer_schema(void *ctx, struct ArrowSchema *out,
+                       struct uva_error *error)
+{
+    struct task_peer *peer = ctx;
+
+    if (!peer_enter(peer, "schema", -1))
+        return peer_leave(peer, uva_error_set(error, ECANCELED, "stopped"));
+    crate_schema(out);
+    return peer_leave(peer, 0);
+}
+
+static int peer_next(void *ctx, void **item, const char **metadata,
+                     struct uva_error *error)
+{
+    struct task_peer *peer = ctx;
+    const struct story *story = peer->story;
+    struct item *found;
+
+    (void)metadata;
+    if (!peer_enter(peer, "next", peer->next))
+        return peer_leave(peer, uva_error_set(error, ECANCELED, "stopped"));
+    if (peer->next >= story->fails_at)
+        return peer_leave(peer, story->fail_code);
+    if (peer->next < story->total) {
+        found = arena_new(sizeof(*found), "an item");
+        *found = (struct item){peer, peer->next++};
+        *item = found;
+        peer->items++;
+    }
+    return peer_leave(peer, 0);
+}
+
+static int peer_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
+                        struct uva_error *error)
+{
+    struct task_peer *peer = ctx;
+    struct item *taken = item;
+    const int64_t ordinal = taken->ordinal;
+
+    story_note("tasks: %s %lld", out != NULL ? "extract" : "discard",
+               (long long)ordinal);
+    if (taken->peer != peer)
+        sim_fail("an item is extracted that is none");
+    taken->peer = NULL;
+    peers_dawdle();
+    arena_free(taken);
+    peer->items--;
+    if (out == NULL)
+        return 0;
+    if (ordinal == peer->bad)
+        return uva_error_set(error, EDOM, "a bad item");
+    crate_device_batch(ordinal, 0, out);
+    return 0;
+}
+
+static void peer_interrupt(void *ctx)
+{
+    struct task_peer *peer = ctx;
+
+    story_note("tasks: interrupt");
+    if (peer->interrupting++ != 0)
+        sim_fail("two interrupts at once");
+    peers_dawdle();
+    if (!peer->deaf)
+        peer->interrupted = true;
+    sim_point();
+    peer->interrupting--;
+}
+
+static void peer_free(void *ctx)
+{
+    struct task_peer *peer = ctx;
+
+    story_note("tasks: free_ctx");
+    if (peer->inside != 0 || peer->interrupting != 0)
+        sim_fail("free_ctx of a task source inside a call of it");
+    if (peer->items != 0)
+        sim_fail("free_ctx before %lld items were spent",
+                 (long long)peer->items);
+    arena_free(peer);
+}
+
+static void peer_draw(struct task_peer *peer, struct story *story)
+{
+    peer->story = story;
+    peer->stuck_at = INT64_MAX;
+    peer->bad = -1;
+    if (peers_chance(1, 8)) {
+        peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
+        peer->deaf = peers_chance(1, 4);
+        story->stalls = true;
+        story_note("chain %d: stuck at %lld", story->number,
+                   (long long)peer->stuck_at);
+    }
+    if (story->total > 0 && peers_chance(1, 8)) {
+        peer->bad = (int64_t)sim_choose((uint64_t)story->total);
+        story->excuses |= EXCUSE_MAP;
+        story_note("chain %d: item %lld is bad", story->number,
+                   (long long)peer->bad);
+    }
+}
+
+struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
+                                    struct story *story)
+{
+    struct task_peer *peer = arena_new(sizeof(*peer), "a task source");
+    const struct uva_task_source source = {
+        .schema = peer_schema,
+        .next = peer_next,
+        .extract = peer_extract,
+        .interrupt = peers_chance(2, 3) ? peer_interrupt : NULL,
+        .free_ctx = peer_free,
+        .ctx = peer,
+        .window = peers_window()};
+
+    peer_draw(peer, story);
+    story_note("chain %d: a task source, window %d", story->number,
+               source.window.batches);
+    return uva_stream_from_tasks(runtime, &source);
+}
