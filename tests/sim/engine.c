@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fibers of a schedule and who goes next. There is no fiber of the
- * scheduler's: who comes to a point decides there and switches to the next. */
+/* The fibers of a schedule and who goes next. Who comes to a point switches to
+ * the program's own stack, where that is decided. */
 #define _GNU_SOURCE
 #include "sim/engine.h"
 
@@ -16,6 +16,7 @@
 #include "sim/engine_locals.h"
 
 enum { FIBERS = SIM_ACTORS / 2, TRAIL = 512 };
+enum { SIM_RUNNING = -1 }; /* no end yet */
 
 struct fiber {
     int number;
@@ -23,7 +24,7 @@ struct fiber {
     void (*body)(void *arg);
     void *arg;
     struct sim_context context;
-    struct sim_stack *stack; /* owns; NULL when over */
+    struct sim_stack *stack; /* owns: the same in all schedules */
     void *locals;            /* owns: its thread-local variables */
     bool over;
     struct sim_buffer buffer;
@@ -56,8 +57,10 @@ static struct {
     int live_count;
     uint64_t now_ns;
     int64_t steps;
-    enum sim_end end;
+    int end; /* enum sim_end, or SIM_RUNNING */
     char failure[512];
+    const void *spoiled; /* borrows */
+    enum sim_defect defect;
     struct trace trail[TRAIL];
     uint64_t trail_count;
 } engine = {.self = -1, .asking = -1};
@@ -203,31 +206,32 @@ static void engine_name_waiters(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t size)
+/* What a fiber is about to do: its stack, where that can be seen; else what it
+ * has been answered so far, which is something between any two decisions. */
+static uint64_t fiber_state(const struct fiber *fiber)
 {
-    const unsigned char *at = bytes;
-    uint64_t piece;
+    const uint64_t *at;
+    const size_t count = sim_context_stack(&fiber->context, &at);
+    uint64_t hash = fiber->over ? 1 : 2;
 
-    for (; size >= sizeof(piece); size -= sizeof(piece), at += sizeof(piece)) {
-        memcpy(&piece, at, sizeof(piece));
-        hash = sim_mix(hash, piece);
-    }
-    for (; size > 0; size--)
-        hash = sim_mix(hash, *at++);
-    return hash;
+    if (fiber->over)
+        return hash;
+    if (count == 0)
+        return fiber->seen;
+    for (size_t i = 0; i < count; i++)
+        hash = sim_mix(hash, sim_context_word(at + i));
+    return sim_mix_bytes(hash, fiber->locals, sim_locals_size());
 }
 
-/* A fiber is where it is by what it has been answered, and it is answered
- * something between any two decisions of its own. */
 static uint64_t engine_state(void)
 {
     uint64_t hash = sim_mix(engine.now_ns, (uint64_t)engine.count);
 
-    hash = mix_bytes(hash, engine.plan.memory, engine.plan.memory_size);
+    hash = sim_mix_bytes(hash, engine.plan.memory, engine.plan.memory_size);
     for (int i = 0; i < engine.count; i++) {
         const struct fiber *fiber = engine.fibers[i];
 
-        hash = sim_mix(hash, fiber->seen);
+        hash = sim_mix(hash, fiber_state(fiber));
         hash = sim_mix(hash, (uint64_t)fiber->buffer.count);
         for (int k = 0; k < fiber->buffer.count; k++) {
             const struct sim_stored *stored = &fiber->buffer.stores[k];
@@ -258,40 +262,55 @@ static void engine_drain(struct fiber *fiber)
     engine.self = self;
 }
 
-/* Which fiber goes on; buffers may be drained before. */
-static int engine_decide(void)
+/* Why nobody goes on. */
+static enum sim_end engine_stop(void)
 {
-    int actors[SIM_ACTORS];
+    if (engine.live_count == 0)
+        return SIM_DONE;
+    engine_name_waiters();
+    return SIM_DEADLOCK;
+}
 
-    for (;;) {
-        const int count = engine_actors(actors);
-        int actor;
+/* Lets one of those act who may; false at the end. */
+static bool engine_act(void)
+{
+    int actors[SIM_ACTORS], actor;
+    int count = engine_actors(actors);
 
-        if (count == 0) {
-            if (engine_pass_time())
-                continue;
-            if (engine.live_count == 0)
-                engine_end(SIM_DONE);
-            engine_name_waiters();
-            engine_end(SIM_DEADLOCK);
-        }
-        if (engine.steps++ >= engine.plan.steps)
-            engine_end(SIM_CUT);
-        if (engine.plan.memory != NULL && sim_chooser_was_here(engine_state()))
-            engine_end(SIM_SEEN);
-        actor = sim_chooser_actor(actors, count);
-        if (actor % 2 == 0)
-            return actor / 2;
+    while (count == 0 && engine_pass_time())
+        count = engine_actors(actors);
+    if (count == 0)
+        engine.end = engine_stop();
+    else if (engine.steps++ >= engine.plan.steps)
+        engine.end = SIM_CUT;
+    else if (engine.plan.memory != NULL && sim_chooser_is_new() &&
+             sim_chooser_was_here(engine_state()))
+        engine.end = SIM_SEEN;
+    if (engine.end != SIM_RUNNING)
+        return false;
+    actor = sim_chooser_actor(actors, count);
+    if (actor % 2 == 0)
+        engine_switch(actor / 2, false);
+    else
         engine_drain(engine.fibers[actor / 2]);
-    }
+    return engine.end == SIM_RUNNING;
+}
+
+/* A state is what lies on the stacks: so what no function needs any more is
+ * cleared from below the caller's. */
+static __attribute__((noinline)) void engine_wipe(void)
+{
+    volatile char dead[1024];
+
+    memset((void *)(uintptr_t)dead, 0, sizeof(dead));
+    __asm__ volatile("" ::"r"(dead) : "memory");
 }
 
 static void engine_pass(void)
 {
-    const int next = engine_decide();
-
-    if (next != engine.self)
-        engine_switch(next, false);
+    if (engine.plan.memory != NULL)
+        engine_wipe();
+    engine_switch(-1, false);
 }
 
 void sim_point(void)
@@ -391,9 +410,7 @@ static _Noreturn void fiber_main(void)
     sim_wait(fiber_is_drained, self);
     self->over = true;
     fiber_forget(self);
-    sim_stack_put(self->stack);
-    self->stack = NULL;
-    engine_switch(engine_decide(), true);
+    engine_switch(-1, true);
     abort();
 }
 
@@ -408,6 +425,7 @@ static struct fiber *fiber_room(void)
         *room = calloc(1, sizeof(**room));
         if (*room == NULL)
             abort();
+        (*room)->stack = sim_stack_new();
         (*room)->locals = sim_locals_new();
     }
     sim_locals_reset((*room)->locals);
@@ -423,7 +441,7 @@ static struct fiber *fiber_new(const char *name, void (*body)(void *arg),
     fiber->name = name;
     fiber->body = body;
     fiber->arg = arg;
-    fiber->stack = sim_stack_take();
+    sim_stack_clean(fiber->stack);
     fiber->over = false;
     fiber->buffer.count = 0;
     fiber->is_ready = NULL;
@@ -447,14 +465,8 @@ int sim_spawn(const char *name, void (*body)(void *arg), void *arg)
 
 /* ---- schedules ---------------------------------------------------------- */
 
-/* Fibers of the last schedule may lie where it ended. */
 static void engine_reset(const struct sim_plan *plan)
 {
-    for (int i = 0; i < engine.count; i++) {
-        if (engine.fibers[i]->stack != NULL)
-            sim_stack_put(engine.fibers[i]->stack);
-        engine.fibers[i]->stack = NULL;
-    }
     if (engine.locals == NULL)
         engine.locals = sim_locals_new();
     engine.plan = *plan;
@@ -463,6 +475,7 @@ static void engine_reset(const struct sim_plan *plan)
     engine.count = engine.live_count = 0;
     engine.now_ns = 0;
     engine.steps = 0;
+    engine.end = SIM_RUNNING;
     engine.failure[0] = '\0';
     engine.trail_count = 0;
     sim_chooser_begin(&engine.plan);
@@ -473,7 +486,9 @@ enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
 {
     assert(engine.self < 0);
     engine_reset(plan);
-    engine_switch(fiber_new("first", first, arg)->number, false);
+    (void)fiber_new("first", first, arg);
+    while (engine_act())
+        ;
     return engine.end;
 }
 
@@ -547,14 +562,27 @@ void sim_store(void *word, size_t size, uint64_t value)
     sim_buffer_add(buffer, word, size, value);
 }
 
+void sim_spoil(const void *word, enum sim_defect defect)
+{
+    engine.spoiled = word;
+    engine.defect = word == NULL ? SIM_SOUND : defect;
+}
+
+static bool word_is(const void *word, enum sim_defect defect)
+{
+    return engine.spoiled == word && engine.defect == defect;
+}
+
 /* The first half of a read-modify-write: what is there. */
 static uint64_t word_begin(const void *word, size_t size)
 {
-    if (engine.self >= 0) {
-        assert(engine.asking < 0);
-        engine_pass();
-        sim_flush();
-    }
+    assert(engine.asking < 0);
+    if (engine.self < 0)
+        return sim_memory_read(word, size);
+    if (word_is(word, SIM_SPLIT))
+        return sim_load(word, size);
+    engine_pass();
+    sim_flush();
     return sim_memory_read(word, size);
 }
 
@@ -562,17 +590,24 @@ static uint64_t word_begin(const void *word, size_t size)
 static void word_end(const char *what, void *word, size_t size, uint64_t before,
                      uint64_t value)
 {
-    sim_memory_write(word, size, value);
-    if (engine.self >= 0) {
-        engine_observe(before);
-        trail_add(what, word, value);
+    if (engine.self >= 0 && word_is(word, SIM_SPLIT)) {
+        sim_store(word, size, value);
+        return;
     }
+    sim_memory_write(word, size, value);
+    if (engine.self < 0)
+        return;
+    engine_observe(before);
+    trail_add(what, word, value);
 }
 
 uint64_t sim_exchange(void *word, size_t size, uint64_t value)
 {
-    const uint64_t before = word_begin(word, size);
+    uint64_t before;
 
+    if (word_is(word, SIM_PEEK) && sim_load(word, size) == value)
+        return value;
+    before = word_begin(word, size);
     word_end("exchange", word, size, before, value);
     return before;
 }
@@ -606,8 +641,10 @@ bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value)
     const uint64_t before = word_begin(word, size);
     const bool equal = before == *expected;
 
-    word_end(equal ? "cas" : "cas failed", word, size, before,
-             equal ? value : before);
+    if (equal)
+        word_end("cas", word, size, before, value);
+    else if (engine.self >= 0 && !word_is(word, SIM_SPLIT))
+        word_end("cas failed", word, size, before, before);
     *expected = before;
     return equal;
 }

@@ -106,4 +106,15 @@ bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value);
 /* Empties the buffer of the fiber, as a system call would. */
 void sim_flush(void);
 
+/* What may be wrong with a word, to see whether that is found. */
+enum sim_defect {
+    SIM_SOUND,
+    SIM_SPLIT, /* what reads and writes it does so one after the other */
+    SIM_PEEK   /* an exchange for what is there already is a load */
+};
+
+/* Gives a word a defect, from now on; there is one at a time, and none for
+ * NULL. */
+void sim_spoil(const void *word, enum sim_defect defect);
+
 #endif

@@ -41,6 +41,20 @@ static struct {
     size_t room, used;
 } chooser;
 
+uint64_t sim_mix_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    uint64_t piece;
+
+    for (; size >= sizeof(piece); size -= sizeof(piece), at += sizeof(piece)) {
+        memcpy(&piece, at, sizeof(piece));
+        hash = sim_mix(hash, piece);
+    }
+    for (; size > 0; size--)
+        hash = sim_mix(hash, *at++);
+    return hash;
+}
+
 /* ---- chance ------------------------------------------------------------- */
 
 static uint64_t chooser_random(void)
@@ -161,12 +175,15 @@ static void chooser_grow(void)
     free(old);
 }
 
+bool sim_chooser_is_new(void)
+{
+    return chooser.at == chooser.length;
+}
+
 bool sim_chooser_was_here(uint64_t state)
 {
     size_t at;
 
-    if (chooser.at < chooser.length)
-        return false;
     if (2 * chooser.used >= chooser.room)
         chooser_grow();
     state |= state == 0;

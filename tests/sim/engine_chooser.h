@@ -23,8 +23,9 @@ bool sim_chooser_luck(uint64_t n);
 /* What all choices since the beginning come to. */
 uint64_t sim_chooser_fingerprint(void);
 
-/* SIM_EXHAUSTIVE: whether the state has been seen, unless the schedule is still
- * on the way that one before it went. */
+/* SIM_EXHAUSTIVE: whether the schedule has left the way that the one before it
+ * went; then, whether the state has been seen. */
+bool sim_chooser_is_new(void);
 bool sim_chooser_was_here(uint64_t state);
 
 /* SIM_EXHAUSTIVE: turns to the next schedule, if there is one; or to the first
@@ -41,5 +42,8 @@ static inline uint64_t sim_mix(uint64_t a, uint64_t b)
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
+
+/* The same of bytes. */
+uint64_t sim_mix_bytes(uint64_t hash, const void *bytes, size_t size);
 
 #endif

@@ -40,9 +40,7 @@ const char *__asan_default_options(void)
 
 /* ---- stacks ------------------------------------------------------------- */
 
-static struct sim_stack *free_stacks; /* owns */
-
-static struct sim_stack *stack_new(void)
+struct sim_stack *sim_stack_new(void)
 {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
     struct sim_stack *stack = malloc(sizeof(*stack));
@@ -58,23 +56,12 @@ static struct sim_stack *stack_new(void)
     return stack;
 }
 
-struct sim_stack *sim_stack_take(void)
+void sim_stack_clean(const struct sim_stack *stack)
 {
-    struct sim_stack *stack = free_stacks;
-
-    if (stack == NULL)
-        return stack_new();
-    free_stacks = stack->next;
 #ifdef FIBER_ASAN
     __asan_unpoison_memory_region(stack->bottom, stack->size);
 #endif
-    return stack;
-}
-
-void sim_stack_put(struct sim_stack *stack)
-{
-    stack->next = free_stacks;
-    free_stacks = stack;
+    (void)stack;
 }
 
 /* ---- switching ---------------------------------------------------------- */
@@ -143,6 +130,14 @@ static void context_go(struct sim_context *from, struct sim_context *to)
     sim_fiber_switch(&from->pointer, to->pointer);
 }
 
+size_t sim_context_stack(const struct sim_context *context, const uint64_t **at)
+{
+    const char *top = (const char *)context->bottom + context->size;
+
+    *at = context->pointer;
+    return (size_t)(top - (const char *)context->pointer) / sizeof(**at);
+}
+
 #else /* no assembly for this machine */
 
 static void context_begin(void)
@@ -183,7 +178,23 @@ static void context_go(struct sim_context *from, struct sim_context *to)
         abort();
 }
 
+size_t sim_context_stack(const struct sim_context *context, const uint64_t **at)
+{
+    (void)context;
+    *at = NULL;
+    return 0;
+}
+
 #endif
+
+#ifdef FIBER_ASAN
+__attribute__((no_sanitize_address))
+#endif
+uint64_t
+sim_context_word(const uint64_t *at)
+{
+    return *at;
+}
 
 void sim_context_switch(struct sim_context *from, struct sim_context *to,
                         bool for_ever)

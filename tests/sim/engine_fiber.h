@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A place to go back to: a fiber's, or that of the thread itself. */
 struct sim_context {
@@ -18,15 +19,14 @@ struct sim_context {
 
 /* A stack with a page without access under it. */
 struct sim_stack {
-    struct sim_stack *next; /* of those free; owns */
     char *bottom;
     size_t size;
 };
 
-/* Gives a stack, an old one if there is; takes it back, and may be called by
- * who stands on it, if he then leaves for ever. */
-struct sim_stack *sim_stack_take(void);
-void sim_stack_put(struct sim_stack *stack);
+/* Makes one, for good; makes one fit for use, whatever has become of who was
+ * on it. */
+struct sim_stack *sim_stack_new(void);
+void sim_stack_clean(const struct sim_stack *stack);
 
 /* Makes `context` one that begins in `body`, which never returns. */
 void sim_context_init(struct sim_context *context,
@@ -35,5 +35,12 @@ void sim_context_init(struct sim_context *context,
 /* Goes from one to the other; returns when somebody comes back. */
 void sim_context_switch(struct sim_context *from, struct sim_context *to,
                         bool for_ever);
+
+/* What lies on the stack of one that was left, registers and all: how many
+ * words, and where; 0 where that is not known. A word is read by the other, as
+ * it may be none that belongs to any variable. */
+size_t sim_context_stack(const struct sim_context *context,
+                         const uint64_t **at);
+uint64_t sim_context_word(const uint64_t *at);
 
 #endif

@@ -2,7 +2,6 @@
 /* The linker says where the section of that name begins and ends. */
 #include "sim/engine_locals.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@ extern char __stop_sim_locals[] __attribute__((weak));
 
 static void *at_start; /* owns: as they are before any code has run */
 
-static size_t locals_size(void)
+size_t sim_locals_size(void)
 {
     return __start_sim_locals == NULL
                ? 0
@@ -20,16 +19,16 @@ static size_t locals_size(void)
 
 static void *locals_copy(const void *from)
 {
-    void *copy = malloc(locals_size());
+    void *copy = malloc(sim_locals_size());
 
     if (copy == NULL)
         abort();
-    return memcpy(copy, from, locals_size());
+    return memcpy(copy, from, sim_locals_size());
 }
 
 __attribute__((constructor)) static void locals_keep(void)
 {
-    if (locals_size() > 0)
+    if (sim_locals_size() > 0)
         at_start = locals_copy(__start_sim_locals);
 }
 
@@ -41,13 +40,13 @@ void *sim_locals_new(void)
 void sim_locals_reset(void *locals)
 {
     if (locals != NULL)
-        memcpy(locals, at_start, locals_size());
+        memcpy(locals, at_start, sim_locals_size());
 }
 
 void sim_locals_swap(void *save, const void *load)
 {
     if (save == NULL || load == NULL)
         return;
-    memcpy(save, __start_sim_locals, locals_size());
-    memcpy(__start_sim_locals, load, locals_size());
+    memcpy(save, __start_sim_locals, sim_locals_size());
+    memcpy(__start_sim_locals, load, sim_locals_size());
 }

@@ -7,8 +7,11 @@
 #ifndef SIM_ENGINE_LOCALS_H
 #define SIM_ENGINE_LOCALS_H
 
+#include <stddef.h>
+
 /* Gives a set of them as at a thread's start; NULL if there are none. */
 void *sim_locals_new(void);
+size_t sim_locals_size(void);
 void sim_locals_reset(void *locals);
 
 /* Keeps those that are in place in `save` and puts `load` there. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Store buffers are on, so what holds on x86 in any order holds here. States
+ * seen before end a schedule (sim/engine.h); how many schedules came to an end
+ * of their own is told beside. */
+#include "model/explore.h"
+
+#include <check.h>
+#include <string.h>
+
+struct verdict {
+    int64_t schedules;
+    int64_t ended; /* of these, not where another had been */
+    int64_t wrong_at;
+    char wrong[256]; /* the first thing that was; "": nothing */
+};
+
+static const char *explore_once(const struct explore_kernel *kernel,
+                                const struct sim_plan *plan,
+                                struct verdict *verdict)
+{
+    memset(kernel->memory, 0, kernel->size);
+    if (kernel->prepare != NULL)
+        kernel->prepare();
+    verdict->schedules++;
+    switch (sim_run(plan, kernel->first, NULL)) {
+    case SIM_SEEN:
+        return NULL;
+    case SIM_DONE:
+        verdict->ended++;
+        return kernel->wrong();
+    case SIM_CUT:
+        return "it does not come to an end";
+    default:
+        verdict->ended++;
+        return sim_failure();
+    }
+}
+
+static struct verdict explore(const struct explore_kernel *kernel)
+{
+    const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE,
+                                  .buffers = true,
+                                  .steps = 10000,
+                                  .memory = kernel->memory,
+                                  .memory_size = kernel->size};
+    struct verdict verdict = {0};
+
+    do {
+        const char *wrong = explore_once(kernel, &plan, &verdict);
+
+        if (wrong != NULL) {
+            verdict.wrong_at = verdict.schedules;
+            (void)snprintf(verdict.wrong, sizeof(verdict.wrong), "%s", wrong);
+            sim_restart();
+            break;
+        }
+    } while (sim_next());
+    return verdict;
+}
+
+void explore_holds(const struct explore_kernel *kernel)
+{
+    const struct verdict verdict = explore(kernel);
+
+    (void)printf("%s: %lld schedules, %lld to an end of their own: %s\n",
+                 kernel->name, (long long)verdict.schedules,
+                 (long long)verdict.ended,
+                 verdict.wrong_at == 0 ? "holds" : verdict.wrong);
+    if (verdict.wrong_at != 0)
+        sim_print_trail(stdout);
+    (void)fflush(stdout);
+    ck_assert_msg(verdict.wrong_at == 0, "%s: %s", kernel->name, verdict.wrong);
+}
+
+void explore_finds(const struct explore_kernel *kernel, const char *mutant)
+{
+    const struct verdict verdict = explore(kernel);
+
+    if (verdict.wrong_at == 0)
+        (void)printf("%s, %s: survived %lld schedules\n", kernel->name, mutant,
+                     (long long)verdict.schedules);
+    else
+        (void)printf("%s, %s: found at schedule %lld: %s\n", kernel->name,
+                     mutant, (long long)verdict.wrong_at, verdict.wrong);
+    (void)fflush(stdout);
+    ck_assert_msg(verdict.wrong_at != 0, "%s survives: %s", kernel->name,
+                  mutant);
+}
+
+void explore_finds_spoiled(const struct explore_kernel *kernel,
+                           const void *word, enum sim_defect defect,
+                           const char *mutant)
+{
+    sim_spoil(word, defect);
+    explore_finds(kernel, mutant);
+    sim_spoil(NULL, SIM_SOUND);
+}
+
+int explore_main(const char *name, void (*add)(struct TCase *tests))
+{
+    Suite *suite = suite_create(name);
+    TCase *tests = tcase_create("model");
+    SRunner *runner;
+    int failed;
+
+    add(tests);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Goes through all schedules of a kernel: a few fibers that use one of the
+ * library's own inline functions on a few words. With it come mutants, each
+ * with one thing wrong, which must be found. */
+#ifndef MODEL_EXPLORE_H
+#define MODEL_EXPLORE_H
+
+#include "sim/engine.h"
+
+struct explore_kernel {
+    const char *name;
+    void *memory; /* borrows: all that its fibers share; cleared each time */
+    size_t size;
+    void (*prepare)(void);    /* sets it up; or NULL */
+    void (*first)(void *arg); /* spawns the fibers */
+    const char *(*wrong)(void)/* at the end: what is, or NULL */;
+};
+
+/* Every schedule must end well. Prints how many there are. */
+void explore_holds(const struct explore_kernel *kernel);
+
+/* The same with something wrong, of which `mutant` says what: some schedule
+ * must end badly. */
+void explore_finds(const struct explore_kernel *kernel, const char *mutant);
+
+/* The same with a word of the kernel's memory that has a defect. */
+void explore_finds_spoiled(const struct explore_kernel *kernel,
+                           const void *word, enum sim_defect defect,
+                           const char *mutant);
+
+/* Runs the tests of a program, made by tcase_add_test(): its main(). */
+struct TCase;
+int explore_main(const char *name, void (*add)(struct TCase *tests));
+
+#endif

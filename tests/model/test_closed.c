@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uv/inbox.h once more: nodes are posted while the loop lets go. Each is
+ * disposed of once, by who posted it or by the loop. */
+#include "uv/inbox.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { POSTERS = 2 };
+
+enum mutant { NONE, LOOKS_AT_CLOSED_FIRST, CLOSES_AFTER_IT_TOOK };
+
+struct zombie {
+    struct uva__node node;
+    uint64_t disposed; /* how often */
+};
+
+static struct {
+    struct uva__inbox inbox;
+    struct zombie zombies[POSTERS];
+} world;
+
+static enum mutant mutant; /* of the case */
+
+static void dispose(void)
+{
+    struct uva__node *node, *next;
+
+    for (node = uva__inbox_take(&world.inbox); node != NULL; node = next) {
+        next = node->next;
+        uva__inbox_unclaim(node);
+        uva__container_of(node, struct zombie, node)->disposed++;
+    }
+}
+
+static void zombie_run(void *arg)
+{
+    struct zombie *zombie = arg;
+    const bool was_closed =
+        mutant == LOOKS_AT_CLOSED_FIRST && uva__inbox_is_closed(&world.inbox);
+    enum uva__inbox_then then;
+
+    if (!uva__inbox_claim(&zombie->node))
+        return;
+    then = uva__inbox_put(&world.inbox, &zombie->node);
+    if (mutant == LOOKS_AT_CLOSED_FIRST ? was_closed
+                                        : then == UVA__INBOX_DISPOSE)
+        dispose();
+}
+
+static void loop_run(void *arg)
+{
+    (void)arg;
+    if (mutant == CLOSES_AFTER_IT_TOOK)
+        dispose();
+    uva__inbox_close(&world.inbox);
+    if (mutant != CLOSES_AFTER_IT_TOOK)
+        dispose();
+}
+
+static void first(void *arg)
+{
+    sim_spawn("loop", loop_run, arg);
+    for (int i = 0; i < POSTERS; i++)
+        sim_spawn("zombie", zombie_run, &world.zombies[i]);
+}
+
+static const char *wrong(void)
+{
+    for (int i = 0; i < POSTERS; i++) {
+        if (world.zombies[i].disposed != 1)
+            return world.zombies[i].disposed == 0 ? "a node is lost"
+                                                  : "a node is disposed of "
+                                                    "twice";
+    }
+    return NULL;
+}
+
+static const struct explore_kernel kernel = {
+    .name = "closed",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first,
+    .wrong = wrong,
+};
+
+START_TEST(each_node_is_disposed_of_once)
+{
+    explore_holds(&kernel);
+}
+END_TEST
+
+START_TEST(its_mutants_are_found)
+{
+    mutant = LOOKS_AT_CLOSED_FIRST;
+    explore_finds(&kernel, "looks at closed before it puts");
+    mutant = CLOSES_AFTER_IT_TOOK;
+    explore_finds(&kernel, "closes after it took what was there");
+    mutant = NONE;
+    explore_finds_spoiled(&kernel, &world.inbox.newest, SIM_SPLIT,
+                          "the newest is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, each_node_is_disposed_of_once);
+    tcase_add_test(tests, its_mutants_are_found);
+}
+
+int main(void)
+{
+    return explore_main("closed", add);
+}

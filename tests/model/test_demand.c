@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream/demand.h with uv/inbox.h: a handler asks for more, or for no more, on
+ * threads of its own; a dispatcher takes that in and sleeps. */
+#include "stream/demand.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+#include "uv/inbox.h"
+
+enum { ASKED = 2 + 3 };
+
+enum mutant { NONE, TWO_WORDS, VISITS_BEFORE_UNCLAIM };
+
+static struct {
+    struct uva__word word, scheduled; /* the other of the two */
+    struct uva__inbox inbox;
+    struct uva__node node;
+    struct uva__word descriptor, over;
+    uint64_t credit; /* taken in */
+    bool cancelled, bad;
+} world;
+
+static enum mutant mutant; /* of the case */
+
+static void handler_post(void)
+{
+    if (uva__inbox_claim(&world.node) &&
+        uva__inbox_put(&world.inbox, &world.node) == UVA__INBOX_WAKE)
+        uva__word_add(&world.descriptor, 1);
+}
+
+/* Credits, and whether somebody will look, in two words. */
+static void handler_ask_by_two(int64_t n)
+{
+    uva__demand_ask(&world.word, n);
+    if (uva__word_load(&world.scheduled) == 0 &&
+        uva__word_exchange(&world.scheduled, 1) == 0)
+        handler_post();
+}
+
+static void handler_ask(int64_t n)
+{
+    if (mutant == TWO_WORDS) {
+        handler_ask_by_two(n);
+        return;
+    }
+    (void)uva__demand_ask(&world.word, n);
+    handler_post();
+}
+
+static void handler_asks(void *arg)
+{
+    (void)arg;
+    handler_ask(2);
+    uva__word_add(&world.over, 1);
+}
+
+static void handler_asks_on(void *arg)
+{
+    (void)arg;
+    handler_ask(3);
+    handler_ask(0);
+    uva__word_add(&world.over, 1);
+}
+
+static void handler_cancels(void *arg)
+{
+    (void)arg;
+    if (!(uva__demand_cancel(&world.word) & UVA__WORD_CANCEL))
+        handler_post();
+    uva__word_add(&world.over, 1);
+}
+
+static void dispatcher_visit(void)
+{
+    const uint64_t word = uva__demand_take(&world.word);
+
+    world.credit += word >> UVA__WORD_SHIFT;
+    world.bad = world.bad || (word & UVA__WORD_BAD);
+    world.cancelled = world.cancelled || (word & UVA__WORD_CANCEL);
+    if (mutant == TWO_WORDS)
+        uva__word_store(&world.scheduled, 0);
+}
+
+static bool loop_is_called(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.descriptor) != 0 ||
+           uva__word_load(&world.over) == 2;
+}
+
+static void loop_run(void *arg)
+{
+    struct uva__node *node;
+
+    do {
+        sim_wait(loop_is_called, arg);
+        if (uva__word_exchange(&world.descriptor, 0) == 0)
+            continue;
+        do {
+            node = uva__inbox_take(&world.inbox);
+            if (node == NULL)
+                continue;
+            if (mutant == VISITS_BEFORE_UNCLAIM)
+                dispatcher_visit();
+            uva__inbox_unclaim(node);
+            if (mutant != VISITS_BEFORE_UNCLAIM)
+                dispatcher_visit();
+        } while (!uva__inbox_rest(&world.inbox));
+    } while (world.over.value < 2 || world.descriptor.value != 0);
+}
+
+/* ---- credits ------------------------------------------------------------ */
+
+static void first_credit(void *arg)
+{
+    sim_spawn("loop", loop_run, arg);
+    sim_spawn("handler", handler_asks, arg);
+    sim_spawn("handler 2", handler_asks_on, arg);
+}
+
+static const char *wrong_credit(void)
+{
+    if (world.credit < ASKED)
+        return "demand is lost";
+    if (world.credit > ASKED)
+        return "demand is taken twice";
+    return world.bad ? NULL : "a bad request is lost";
+}
+
+static const struct explore_kernel credits = {
+    .name = "demand",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first_credit,
+    .wrong = wrong_credit,
+};
+
+/* ---- and a cancel ------------------------------------------------------- */
+
+static void first_cancel(void *arg)
+{
+    sim_spawn("loop", loop_run, arg);
+    sim_spawn("handler", handler_asks, arg);
+    sim_spawn("canceller", handler_cancels, arg);
+}
+
+static const char *wrong_cancel(void)
+{
+    if (world.credit != 2)
+        return "demand is lost";
+    return world.cancelled ? NULL : "a cancel is lost";
+}
+
+static const struct explore_kernel cancel = {
+    .name = "demand, a cancel",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first_cancel,
+    .wrong = wrong_cancel,
+};
+
+START_TEST(no_demand_is_lost)
+{
+    explore_holds(&credits);
+    explore_holds(&cancel);
+}
+END_TEST
+
+START_TEST(its_mutants_are_found)
+{
+    mutant = TWO_WORDS;
+    explore_finds(&credits, "credits and the post are two words");
+    mutant = VISITS_BEFORE_UNCLAIM;
+    explore_finds(&credits, "looks before it unclaims");
+    explore_finds(&cancel, "looks before it unclaims");
+    mutant = NONE;
+    explore_finds_spoiled(&credits, &world.word, SIM_SPLIT,
+                          "the word is loaded and stored");
+    explore_finds_spoiled(&cancel, &world.word, SIM_SPLIT,
+                          "the word is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, no_demand_is_lost);
+    tcase_add_test(tests, its_mutants_are_found);
+}
+
+int main(void)
+{
+    return explore_main("demand", add);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/gate.h: who is inside uses what the last one out frees; a loop that
+ * closes waits until the gate is empty, and is told. */
+#include "core/gate.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { GUESTS = 3 };
+
+enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, TELLS_BY_ITS_OWN_LOOK };
+
+static struct {
+    struct uva__gate abroad, owed;
+    struct uva__word posted;
+    uint64_t freed; /* how often */
+    bool waits;     /* the loop does */
+} world;
+
+static enum mutant mutant; /* of the case */
+
+/* ---- the last one out frees --------------------------------------------- */
+
+static bool guest_enter(void)
+{
+    if (mutant != LOOKS_AND_THEN_ENTERS)
+        return uva__gate_join(&world.abroad);
+    if (uva__gate_is_over(&world.abroad))
+        return false;
+    uva__word_add(&world.abroad.word, 2);
+    return true;
+}
+
+/* One who leaves looks whether it is shut; one who shuts, whether it is empty.
+ */
+static bool guest_leave(void)
+{
+    if (mutant != TWO_WORDS)
+        return uva__gate_leave(&world.abroad) == UVA__GATE_OVER;
+    return uva__word_sub(&world.abroad.word, 2) == 2 &&
+           uva__gate_is_shut(&world.owed);
+}
+
+static bool closer_shut(void)
+{
+    if (mutant != TWO_WORDS)
+        return uva__gate_shut(&world.abroad) == UVA__GATE_OVER;
+    (void)uva__gate_shut(&world.owed);
+    return uva__word_load(&world.abroad.word) == 0;
+}
+
+static void guest_run(void *arg)
+{
+    (void)arg;
+    if (!guest_enter())
+        return;
+    sim_point();
+    if (world.freed != 0)
+        sim_fail("it is used after it was freed");
+    if (guest_leave())
+        world.freed++;
+}
+
+static void closer_run(void *arg)
+{
+    (void)arg;
+    if (closer_shut())
+        world.freed++;
+}
+
+static void first_out(void *arg)
+{
+    sim_spawn("closer", closer_run, arg);
+    for (int i = 0; i < GUESTS; i++)
+        sim_spawn("guest", guest_run, arg);
+}
+
+static const char *wrong_out(void)
+{
+    if (world.freed == 1)
+        return NULL;
+    return world.freed == 0 ? "nobody frees it" : "it is freed twice";
+}
+
+static const struct explore_kernel last_out = {
+    .name = "gate",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first_out,
+    .wrong = wrong_out,
+};
+
+/* ---- a close waits for an empty gate ------------------------------------ */
+
+static void job_run(void *arg)
+{
+    const bool closing =
+        mutant == TELLS_BY_ITS_OWN_LOOK && uva__gate_is_shut(&world.owed);
+    enum uva__gate_left left;
+
+    (void)arg;
+    if (!uva__gate_join(&world.abroad))
+        return;
+    left = uva__gate_leave(&world.abroad);
+    if (left == UVA__GATE_EMPTY &&
+        (mutant == TELLS_BY_ITS_OWN_LOOK ? closing
+                                         : uva__gate_is_shut(&world.owed)))
+        uva__word_exchange(&world.posted, 1);
+}
+
+static void loop_close(void *arg)
+{
+    (void)arg;
+    (void)uva__gate_shut(&world.owed);
+    world.waits = !uva__gate_is_empty(&world.abroad);
+}
+
+static void first_close(void *arg)
+{
+    sim_spawn("loop", loop_close, arg);
+    for (int i = 0; i < 2; i++)
+        sim_spawn("job", job_run, arg);
+}
+
+static const char *wrong_close(void)
+{
+    return world.waits && world.posted.value == 0 ? "the loop waits for ever"
+                                                  : NULL;
+}
+
+static const struct explore_kernel closing = {
+    .name = "gate, a close",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first_close,
+    .wrong = wrong_close,
+};
+
+START_TEST(the_last_one_out_frees_and_nobody_comes_after)
+{
+    explore_holds(&last_out);
+    mutant = LOOKS_AND_THEN_ENTERS;
+    explore_finds(&last_out, "looks, and enters after that");
+    mutant = TWO_WORDS;
+    explore_finds(&last_out, "inside and shut are two words");
+    mutant = NONE;
+    explore_finds_spoiled(&last_out, &world.abroad, SIM_SPLIT,
+                          "the word is loaded and stored");
+}
+END_TEST
+
+START_TEST(a_close_that_waits_is_told)
+{
+    explore_holds(&closing);
+    mutant = TELLS_BY_ITS_OWN_LOOK;
+    explore_finds(&closing, "looks for a close before it leaves");
+    mutant = NONE;
+    explore_finds_spoiled(&closing, &world.owed, SIM_SPLIT,
+                          "what says that it closes is stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, the_last_one_out_frees_and_nobody_comes_after);
+    tcase_add_test(tests, a_close_that_waits_is_told);
+}
+
+int main(void)
+{
+    return explore_main("gate", add);
+}

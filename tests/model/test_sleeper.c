@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/sleeper.h: a loop puts items into a ring, a reader takes them and sleeps
+ * when there is none. It must not sleep while there is one. */
+#include "core/sleeper.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { ITEMS = 2 };
+
+enum mutant {
+    NONE,
+    LOOKS_BEFORE_IT_BEGINS,
+    WAKES_BEFORE_IT_PUTS,
+    FORGETS_WHAT
+};
+
+static struct {
+    struct uva__sleeper sleeper;
+    struct uva__word tail;
+    uint64_t head; /* the reader's */
+} world;
+
+static enum mutant mutant; /* of the case */
+
+static void loop_run(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 1; i <= ITEMS; i++) {
+        if (mutant == WAKES_BEFORE_IT_PUTS)
+            uva__sleeper_wake(&world.sleeper);
+        uva__word_store(&world.tail, i);
+        if (mutant != WAKES_BEFORE_IT_PUTS)
+            uva__sleeper_wake(&world.sleeper);
+    }
+}
+
+static bool reader_has_some(void)
+{
+    return uva__word_load(&world.tail) != world.head;
+}
+
+/* As adapters/user_side.c does it. */
+static void reader_await(void)
+{
+    uint32_t seen;
+    bool some;
+
+    if (reader_has_some())
+        return;
+    for (;;) {
+        some = mutant == LOOKS_BEFORE_IT_BEGINS && reader_has_some();
+        seen = uva__sleeper_begin(&world.sleeper);
+        if (mutant != LOOKS_BEFORE_IT_BEGINS)
+            some = reader_has_some();
+        if (some)
+            break;
+        if (mutant == FORGETS_WHAT)
+            seen = uva__signal_now(&world.sleeper.wake);
+        uva__sleeper_sleep(&world.sleeper, seen);
+    }
+    uva__sleeper_end(&world.sleeper);
+}
+
+static void reader_run(void *arg)
+{
+    (void)arg;
+    while (world.head < ITEMS) {
+        reader_await();
+        world.head++;
+    }
+}
+
+static void first(void *arg)
+{
+    sim_spawn("loop", loop_run, arg);
+    sim_spawn("reader", reader_run, arg);
+}
+
+static const char *wrong(void)
+{
+    return world.head == ITEMS ? NULL : "it has not got all";
+}
+
+static const struct explore_kernel kernel = {
+    .name = "sleeper",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first,
+    .wrong = wrong,
+};
+
+START_TEST(nobody_sleeps_beside_a_full_ring)
+{
+    explore_holds(&kernel);
+}
+END_TEST
+
+START_TEST(its_mutants_are_found)
+{
+    mutant = LOOKS_BEFORE_IT_BEGINS;
+    explore_finds(&kernel, "looks before it says that it will sleep");
+    mutant = WAKES_BEFORE_IT_PUTS;
+    explore_finds(&kernel, "wakes before it has put the item");
+    mutant = FORGETS_WHAT;
+    explore_finds(&kernel, "looks at the signal after it looked for an item");
+    mutant = NONE;
+    explore_finds_spoiled(&kernel, &world.sleeper.sleeping, SIM_SPLIT,
+                          "sleeping is loaded and stored");
+    explore_finds_spoiled(&kernel, &world.sleeper.sleeping, SIM_PEEK,
+                          "sleeping is looked at before it is exchanged");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, nobody_sleeps_beside_a_full_ring);
+    tcase_add_test(tests, its_mutants_are_found);
+}
+
+int main(void)
+{
+    return explore_main("sleeper", add);
+}
