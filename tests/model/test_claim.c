@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream/claim.h: two threads have copies of one token, the loop reuses the
+ * slot, takes it back, or lets go of it. One of them gets what is in it, and
+ * the count that goes with a watch is given back once. */
+#include "stream/claim.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { EXTRACTORS = 2 };
+
+enum mutant {
+    NONE,
+    REUSES_BEFORE_IT_IS_OVER,
+    SETTLES_AS_IF_ALONE,
+    WATCHES_WITHOUT_A_COUNT,
+    TOUCHES_AFTER_IT_SETTLED,
+    LAPSES_WHATEVER_CAME
+};
+
+/* What the loop does with the slot. */
+enum loop { REUSES, RECLAIMS, LETS_GO };
+
+static const char *const names[] = {"claim, a slot that is reused",
+                                    "claim, a slot that is taken back",
+                                    "claim, a slot that is let go of"};
+
+static struct {
+    struct uva__word state;
+    struct uva__word refs;   /* of the producer: the loop, and watches */
+    struct uva__word posted; /* to the loop */
+    uint64_t array;          /* what is in the slot: its generation, or 0 */
+    uint64_t generation;     /* of the token that is out */
+    uint64_t claims;         /* that succeeded */
+    uint64_t discarded;      /* by the loop */
+    uint64_t freed;          /* the producer: how often */
+    bool reused;
+} world;
+
+static enum mutant mutant; /* of the case */
+static enum loop now;      /* likewise */
+
+static void prepare(void)
+{
+    world.refs.value = 1;
+    world.generation = uva__claim_offer(&world.state);
+    world.array = world.generation;
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+static void must_be_there(void)
+{
+    if (world.freed != 0)
+        sim_fail("the producer is used after it was freed");
+}
+
+static void producer_release(void)
+{
+    must_be_there();
+    if (uva__word_sub(&world.refs, 1) == 1)
+        world.freed++;
+}
+
+static void slot_settle(enum uva__task_state as)
+{
+    if (!uva__claim_settle(&world.state, as, mutant == SETTLES_AS_IF_ALONE)) {
+        if (mutant == TOUCHES_AFTER_IT_SETTLED && now == LETS_GO) {
+            sim_point();
+            must_be_there();
+        }
+        return;
+    }
+    uva__word_exchange(&world.posted, 1);
+    must_be_there();
+    if (mutant != WATCHES_WITHOUT_A_COUNT)
+        producer_release();
+}
+
+/* ---- who extracts ------------------------------------------------------- */
+
+static void slot_empty(uint64_t generation)
+{
+    if (world.array != generation)
+        sim_fail("the slot is another's, or empty");
+    sim_point();
+    if (world.array != generation)
+        sim_fail("somebody else has what is in the slot");
+    world.array = 0;
+}
+
+static void extractor_run(void *arg)
+{
+    const uint64_t generation = 1; /* as the token says */
+    bool unwatched;
+
+    (void)arg;
+    if (uva__claim(&world.state, generation, &unwatched) == 0) {
+        world.claims++;
+        slot_empty(generation);
+        slot_settle(UVA__TASK_SETTLED);
+    } else if (unwatched) {
+        producer_release();
+    }
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static bool slot_is_over(void *arg)
+{
+    (void)arg;
+    return (uva__word_load(&world.state) & UVA__TASK_STATES) >=
+           UVA__TASK_SETTLED;
+}
+
+static void loop_reuse(void)
+{
+    if (mutant != REUSES_BEFORE_IT_IS_OVER && !slot_is_over(NULL))
+        return;
+    world.array = 2;
+    world.reused = true;
+    (void)uva__claim_offer(&world.state);
+}
+
+/* As uva__task_swept() does it. */
+static void loop_sweep(void)
+{
+    slot_empty(1);
+    world.discarded++;
+    if (mutant == LAPSES_WHATEVER_CAME)
+        uva__word_store(&world.state, (uint64_t)1 << UVA__CLAIM_SHIFT |
+                                          UVA__TASK_WATCH | UVA__TASK_LAPSED);
+    else if (!uva__claim_lapse(&world.state))
+        slot_settle(UVA__TASK_RECLAIMED);
+}
+
+static void loop_reclaim(uint64_t flags)
+{
+    if (uva__claim_take_back(&world.state, 1, flags))
+        loop_sweep();
+}
+
+/* As uva__offered_watch() and a closing loop do it. */
+static void loop_let_go(void)
+{
+    if (mutant != WATCHES_WITHOUT_A_COUNT)
+        uva__word_add(&world.refs, 1);
+    if (!uva__claim_watch(&world.state) && mutant != WATCHES_WITHOUT_A_COUNT)
+        producer_release();
+    loop_reclaim(UVA__TASK_LAPSE);
+    producer_release(); /* its own */
+}
+
+static void loop_run(void *arg)
+{
+    (void)arg;
+    if (now == REUSES)
+        loop_reuse();
+    else if (now == RECLAIMS)
+        loop_reclaim(0);
+    else
+        loop_let_go();
+}
+
+static void first(void *arg)
+{
+    for (int i = 0; i < EXTRACTORS; i++)
+        sim_spawn("extractor", extractor_run, arg);
+    loop_run(arg);
+}
+
+static const char *wrong(void)
+{
+    if (world.claims + world.discarded != 1)
+        return "the data was not spent once";
+    if (!world.reused && !slot_is_over(NULL))
+        return "the slot is not over";
+    if (world.reused && world.array != 2)
+        return "what was put into the slot anew is gone";
+    if (now == LETS_GO && world.freed != 1)
+        return "the producer is never freed";
+    return NULL;
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .prepare = prepare,
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(enum loop what)
+{
+    now = what;
+    kernel.name = names[what];
+    return &kernel;
+}
+
+START_TEST(one_gets_what_is_in_the_slot)
+{
+    explore_holds(kernel_of(REUSES));
+    explore_holds(kernel_of(RECLAIMS));
+    explore_holds(kernel_of(LETS_GO));
+}
+END_TEST
+
+static void finds(enum mutant which, enum loop what, const char *name)
+{
+    mutant = which;
+    explore_finds(kernel_of(what), name);
+    mutant = NONE;
+}
+
+START_TEST(its_mutants_are_found)
+{
+    finds(REUSES_BEFORE_IT_IS_OVER, REUSES, "the slot is reused too early");
+    finds(SETTLES_AS_IF_ALONE, LETS_GO, "settles by a store off the loop");
+    finds(WATCHES_WITHOUT_A_COUNT, LETS_GO, "a watch takes no count");
+    finds(TOUCHES_AFTER_IT_SETTLED, LETS_GO,
+          "a touch of the stream after the settle");
+    finds(LAPSES_WHATEVER_CAME, LETS_GO, "lapses though it was asked for");
+}
+END_TEST
+
+START_TEST(its_word_must_be_exchanged)
+{
+    for (int what = REUSES; what <= LETS_GO; what++)
+        explore_finds_spoiled(kernel_of((enum loop)what), &world.state,
+                              SIM_SPLIT, "the word is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, one_gets_what_is_in_the_slot);
+    tcase_add_test(tests, its_mutants_are_found);
+    tcase_add_test(tests, its_word_must_be_exchanged);
+}
+
+int main(void)
+{
+    return explore_main("claim", add);
+}

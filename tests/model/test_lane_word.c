@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adapters/lane_word.h: a loop grants slots, a lane fills them, pauses, is sent
+ * on and goes home; two workers do the lane's jobs. No slot is forgotten, no
+ * two workers have the source, it is closed once, and every slot filled is
+ * taken or discarded once. */
+#include "adapters/lane_word.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { GRANTS = 2, WORKERS = 2 };
+
+enum mutant {
+    NONE,
+    TWO_WORDS,
+    GIVES_UP_WITHOUT_A_LOOK,
+    GRANTS_OVER_A_PAUSE,
+    CANCELS_WITHOUT_SETTING_OFF,
+    SETS_OFF_WHOEVER_HAS_IT,
+    HOME_WHATEVER_CAME
+};
+
+/* What happens besides grants. */
+static struct {
+    const char *name;
+    uint64_t ends_at; /* slots that the source can fill */
+    bool cancels;     /* the loop, when it has granted */
+    bool pauses;      /* the lane, after its first slot */
+} const cases[] = {
+    {"lane word", UINT64_MAX, false, false},
+    {"lane word, a pause", UINT64_MAX, false, true},
+    {"lane word, a cancel", UINT64_MAX, true, false},
+    {"lane word, an end and a cancel", 1, true, false},
+    {"lane word, a pause and a cancel", UINT64_MAX, true, true},
+};
+
+enum { PLAIN, PAUSE, CANCEL, END, PAUSE_AND_CANCEL, CASES };
+
+static struct {
+    struct uva__word word, credits; /* the latter: of TWO_WORDS */
+    struct uva__word jobs;          /* to be done */
+    struct uva__word posted;        /* to the loop */
+    struct uva__word tail;          /* slots filled */
+    uint64_t taken, kept;           /* the loop's */
+    bool stopped, home, over;       /* likewise */
+    uint64_t left;                  /* the lane's: credits taken, not used */
+    bool paused;                    /* likewise: once is enough */
+    uint64_t discarded;             /* slots, by the lane */
+    uint64_t owner;                 /* the worker that has the source */
+    uint64_t closed;                /* how often */
+    uint64_t resting;               /* workers */
+} world;
+
+static enum mutant mutant; /* of the case */
+static int now;            /* which case */
+
+/* ---- the lane ----------------------------------------------------------- */
+
+enum lane_end { LANE_IDLE, LANE_TO_HOME };
+
+static void lane_must_own(uint64_t me)
+{
+    if (world.owner != me)
+        sim_fail("two workers have the source");
+}
+
+static void lane_post(void)
+{
+    uva__word_exchange(&world.posted, 1);
+}
+
+static void lane_go_home(uint64_t me)
+{
+    bool is_the_loops = true;
+
+    lane_must_own(me);
+    if (world.closed++ != 0)
+        sim_fail("the source is closed twice");
+    if (mutant == HOME_WHATEVER_CAME)
+        uva__lane_word_is_home(&world.word);
+    else
+        is_the_loops = uva__lane_word_go_home(&world.word);
+    if (!is_the_loops) {
+        world.discarded = world.tail.value - world.kept;
+        uva__lane_word_is_home(&world.word);
+    }
+    lane_post();
+}
+
+static enum uva__lane_word_next lane_refill(void)
+{
+    if (mutant == GIVES_UP_WITHOUT_A_LOOK &&
+        uva__word_load(&world.word) >> LANE_SHIFT == 0) {
+        uva__word_and(&world.word, ~(uint64_t)LANE_RUNNING);
+        return UVA__LANE_WORD_IDLE;
+    }
+    if (mutant != TWO_WORDS)
+        return uva__lane_word_refill(&world.word, &world.left);
+    world.left = uva__word_exchange(&world.credits, 0);
+    if (world.left > 0)
+        return UVA__LANE_WORD_GO;
+    uva__word_and(&world.word, ~(uint64_t)LANE_RUNNING);
+    return UVA__LANE_WORD_IDLE;
+}
+
+static void lane_fill(uint64_t me)
+{
+    sim_point(); /* inside the source */
+    lane_must_own(me);
+    world.left--;
+    uva__word_store(&world.tail, uva__word_peek(&world.tail) + 1);
+    lane_post();
+}
+
+static bool lane_wants_to_pause(void)
+{
+    const bool wants =
+        cases[now].pauses && !world.paused && world.tail.value > 0;
+
+    world.paused = world.paused || wants;
+    return wants;
+}
+
+static enum lane_end lane_fill_all(uint64_t me)
+{
+    while (world.left > 0) {
+        if (uva__word_peek(&world.tail) == cases[now].ends_at)
+            return LANE_TO_HOME;
+        lane_fill(me);
+    }
+    return LANE_IDLE;
+}
+
+static enum lane_end lane_work(uint64_t me)
+{
+    if (uva__word_load(&world.word) & LANE_CANCEL)
+        return LANE_TO_HOME;
+    for (;;) {
+        if (lane_fill_all(me) == LANE_TO_HOME)
+            return LANE_TO_HOME;
+        if (lane_wants_to_pause()) {
+            if (!uva__lane_word_pause(&world.word))
+                return LANE_TO_HOME;
+            lane_post();
+            return LANE_IDLE;
+        }
+        switch (lane_refill()) {
+        case UVA__LANE_WORD_STOP:
+            return LANE_TO_HOME;
+        case UVA__LANE_WORD_IDLE:
+            return LANE_IDLE;
+        case UVA__LANE_WORD_GO:
+            break;
+        }
+    }
+}
+
+static bool worker_is_wanted(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.jobs) != 0 || world.over;
+}
+
+static bool worker_take_job(void)
+{
+    uint64_t jobs = uva__word_load(&world.jobs);
+
+    while (jobs > 0) {
+        if (uva__word_cas(&world.jobs, &jobs, jobs - 1))
+            return true;
+    }
+    return false;
+}
+
+static void worker_run(void *arg)
+{
+    const uint64_t me = (uint64_t)sim_self();
+
+    while (!world.over) {
+        world.resting++;
+        sim_wait(worker_is_wanted, arg);
+        world.resting--;
+        if (!worker_take_job())
+            continue;
+        world.owner = me;
+        if (lane_work(me) == LANE_TO_HOME)
+            lane_go_home(me);
+    }
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static void loop_set_off(void)
+{
+    uva__word_add(&world.jobs, 1);
+}
+
+static void loop_grant(void)
+{
+    if (mutant == TWO_WORDS) {
+        uva__word_add(&world.credits, 1);
+        if (!(uva__word_or(&world.word, LANE_RUNNING) & LANE_RUNNING))
+            loop_set_off();
+    } else if (mutant == GRANTS_OVER_A_PAUSE) {
+        if (!(uva__word_add(&world.word, 1 << LANE_SHIFT) &
+              (LANE_RUNNING | LANE_HOME))) {
+            uva__lane_word_run(&world.word);
+            loop_set_off();
+        }
+    } else if (uva__lane_word_grant(&world.word, 1)) {
+        loop_set_off();
+    }
+}
+
+/* As reader_stop() does it. */
+static void loop_stop(void)
+{
+    uint64_t word;
+
+    world.stopped = true;
+    world.taken = world.kept = uva__word_load(&world.tail);
+    word = uva__lane_word_cancel(&world.word);
+    if (word & LANE_HOME) {
+        world.taken = uva__word_load(&world.tail);
+        world.home = true;
+        return;
+    }
+    if ((word & LANE_RUNNING) && mutant != SETS_OFF_WHOEVER_HAS_IT)
+        return;
+    if (mutant == CANCELS_WITHOUT_SETTING_OFF)
+        return;
+    uva__lane_word_run(&world.word);
+    loop_set_off();
+}
+
+static void loop_visit(void)
+{
+    const uint64_t word = uva__word_load(&world.word);
+
+    if (world.stopped) {
+        world.home = world.home || (word & LANE_HOME);
+        return;
+    }
+    world.taken = uva__word_load(&world.tail);
+    if (!(word & LANE_PAUSED))
+        return;
+    uva__lane_word_unpause(&world.word);
+    loop_set_off();
+}
+
+static bool loop_has_news(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.posted) != 0 ||
+           (uva__word_load(&world.jobs) == 0 && world.resting == WORKERS);
+}
+
+static void loop_run(void *arg)
+{
+    uva__lane_word_run(&world.word);
+    loop_set_off();
+    for (int i = 0; i < GRANTS; i++)
+        loop_grant();
+    if (cases[now].cancels)
+        loop_stop();
+    for (;;) {
+        sim_wait(loop_has_news, arg);
+        if (uva__word_exchange(&world.posted, 0) == 0)
+            break;
+        loop_visit();
+    }
+    world.over = true;
+}
+
+static void first(void *arg)
+{
+    for (int i = 0; i < WORKERS; i++)
+        sim_spawn("worker", worker_run, arg);
+    loop_run(arg);
+}
+
+static const char *wrong(void)
+{
+    if (world.taken + world.discarded != world.tail.value)
+        return "a slot is forgotten, or taken twice";
+    if (cases[now].cancels && !(world.home && world.closed == 1))
+        return "the source does not come home";
+    if (!cases[now].cancels && world.tail.value != GRANTS)
+        return "credit is lost";
+    return NULL;
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(int number)
+{
+    now = number;
+    kernel.name = cases[number].name;
+    return &kernel;
+}
+
+START_TEST(no_slot_is_lost_and_the_source_comes_home_once)
+{
+    for (int i = 0; i < CASES; i++)
+        explore_holds(kernel_of(i));
+}
+END_TEST
+
+static void finds(enum mutant which, int number, const char *name)
+{
+    mutant = which;
+    explore_finds(kernel_of(number), name);
+    mutant = NONE;
+}
+
+START_TEST(its_mutants_are_found)
+{
+    finds(TWO_WORDS, PLAIN, "credits and running are two words");
+    finds(GIVES_UP_WITHOUT_A_LOOK, PLAIN, "gives up what it has not looked at");
+    finds(GIVES_UP_WITHOUT_A_LOOK, CANCEL,
+          "gives up what it has not looked at");
+    finds(GRANTS_OVER_A_PAUSE, PAUSE, "a grant ends a pause, as its end does");
+    finds(CANCELS_WITHOUT_SETTING_OFF, CANCEL, "a cancel sets nobody off");
+    finds(CANCELS_WITHOUT_SETTING_OFF, PAUSE_AND_CANCEL,
+          "a cancel sets nobody off");
+    finds(SETS_OFF_WHOEVER_HAS_IT, CANCEL, "a cancel sets off another worker");
+    finds(HOME_WHATEVER_CAME, END, "goes home whatever came meanwhile");
+}
+END_TEST
+
+START_TEST(its_word_must_be_exchanged)
+{
+    explore_finds_spoiled(kernel_of(PLAIN), &world.word, SIM_SPLIT,
+                          "the word is loaded and stored");
+    explore_finds_spoiled(kernel_of(CANCEL), &world.word, SIM_SPLIT,
+                          "the word is loaded and stored");
+    explore_finds_spoiled(kernel_of(PAUSE), &world.word, SIM_SPLIT,
+                          "the word is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, no_slot_is_lost_and_the_source_comes_home_once);
+    tcase_add_test(tests, its_mutants_are_found);
+    tcase_add_test(tests, its_word_must_be_exchanged);
+}
+
+int main(void)
+{
+    return explore_main("lane word", add);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adapters/phase_word.h: a lane calls its source and closes it; a loop cancels
+ * and has a guest interrupt. A source that was entered is interrupted until it
+ * returns, and never after it was closed. */
+#include "adapters/phase_word.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum mutant {
+    NONE,
+    TWO_WORDS,
+    INTERRUPTS_WITHOUT_ASKING,
+    INTERRUPTS_ONCE,
+    LEAVES_WITHOUT_WAITING,
+    COUNTS_AFTER_IT_CANCELLED
+};
+
+/* How the source behaves. */
+static const struct {
+    const char *name;
+    bool stuck;   /* a call returns only when interrupted */
+    bool forgets; /* as it begins, an interrupt that came before */
+} sources[] = {
+    {"phase, a source that returns", false, false},
+    {"phase, a source that waits", true, false},
+    {"phase, a source that waits and forgets", true, true},
+};
+
+enum { RETURNS, WAITS, FORGETS, SOURCES };
+
+static struct {
+    struct uva__phase phase;
+    struct uva__word cancelled;   /* of TWO_WORDS */
+    struct uva__word interrupted; /* the source */
+    struct uva__word stuck;       /* calls counted as that */
+    struct uva__word guest;       /* 1: is wanted; 2: nobody wants him */
+    bool closed;
+} world;
+
+static enum mutant mutant; /* of the case */
+static int now;            /* which source */
+
+/* ---- the source --------------------------------------------------------- */
+
+static bool source_is_interrupted(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.interrupted) != 0;
+}
+
+static void source_call(void)
+{
+    if (sources[now].forgets)
+        uva__word_exchange(&world.interrupted, 0);
+    if (sources[now].stuck)
+        sim_wait(source_is_interrupted, NULL);
+    else
+        sim_point();
+}
+
+static void source_interrupt(void)
+{
+    if (world.closed)
+        sim_fail("a source is interrupted after it was closed");
+    sim_point();
+    if (world.closed)
+        sim_fail("a source is closed while it is interrupted");
+    uva__word_exchange(&world.interrupted, 1);
+}
+
+/* ---- the lane ----------------------------------------------------------- */
+
+static bool lane_enter(void)
+{
+    if (mutant != TWO_WORDS)
+        return uva__phase_enter(&world.phase);
+    uva__word_store(&world.phase.word, PHASE_IN);
+    if (uva__word_load(&world.cancelled) == 0)
+        return true;
+    uva__word_and(&world.phase.word, ~(uint64_t)PHASE_IN);
+    return false;
+}
+
+static uint64_t lane_leave(void)
+{
+    if (mutant == LEAVES_WITHOUT_WAITING)
+        return uva__word_and(&world.phase.word, PHASE_CANCEL);
+    return uva__phase_leave(&world.phase);
+}
+
+static void lane_run(void *arg)
+{
+    uint64_t phase;
+
+    (void)arg;
+    if (lane_enter()) {
+        source_call();
+        phase = lane_leave();
+        if (phase & PHASE_STUCK)
+            uva__word_sub(&world.stuck, 1);
+        if (phase & PHASE_CANCEL)
+            uva__phase_tell(&world.phase);
+    }
+    world.closed = true;
+}
+
+/* ---- who cancels -------------------------------------------------------- */
+
+static bool loop_cancel(void)
+{
+    uint64_t word;
+
+    if (mutant != TWO_WORDS)
+        return uva__phase_cancel(&world.phase);
+    uva__word_store(&world.cancelled, 1); /* of which a load is in the way */
+    word = uva__word_load(&world.phase.word);
+    return (word & PHASE_IN) &&
+           uva__word_cas(&world.phase.word, &word,
+                         word | PHASE_CANCEL | PHASE_STUCK);
+}
+
+/* As uva__lane_side_break() does it. */
+static void loop_run(void *arg)
+{
+    bool inside;
+
+    (void)arg;
+    if (mutant != COUNTS_AFTER_IT_CANCELLED)
+        uva__word_add(&world.stuck, 1);
+    inside = loop_cancel();
+    if (mutant == COUNTS_AFTER_IT_CANCELLED && inside &&
+        (uva__word_load(&world.phase.word) & PHASE_IN))
+        uva__word_add(&world.stuck, 1);
+    if (mutant != COUNTS_AFTER_IT_CANCELLED && !inside)
+        uva__word_sub(&world.stuck, 1);
+    uva__word_store(&world.guest, inside ? 1 : 2);
+}
+
+static bool guest_is_wanted(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.guest) != 0;
+}
+
+/* As uva__lane_side_interrupt() does it. */
+static void guest_run(void *arg)
+{
+    sim_wait(guest_is_wanted, arg);
+    if (world.guest.value == 2)
+        return;
+    if (mutant == INTERRUPTS_WITHOUT_ASKING) {
+        source_interrupt();
+        return;
+    }
+    while (uva__phase_interrupt_begin(&world.phase)) {
+        source_interrupt();
+        uva__phase_interrupt_end(&world.phase);
+        if (mutant == INTERRUPTS_ONCE)
+            return;
+        uva__phase_await(&world.phase, 100);
+    }
+}
+
+static void first(void *arg)
+{
+    sim_spawn("lane", lane_run, arg);
+    sim_spawn("guest", guest_run, arg);
+    loop_run(arg);
+}
+
+static const char *wrong(void)
+{
+    if (world.phase.word.value & ~(uint64_t)PHASE_CANCEL)
+        return "the word is not as it is outside";
+    return world.stuck.value == 0 ? NULL : "a call counts as stuck for ever";
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(int source)
+{
+    now = source;
+    kernel.name = sources[source].name;
+    return &kernel;
+}
+
+START_TEST(a_call_is_interrupted_and_a_closed_source_is_not)
+{
+    for (int i = 0; i < SOURCES; i++)
+        explore_holds(kernel_of(i));
+}
+END_TEST
+
+static void finds(enum mutant which, int source, const char *name)
+{
+    mutant = which;
+    explore_finds(kernel_of(source), name);
+    mutant = NONE;
+}
+
+START_TEST(its_mutants_are_found)
+{
+    finds(TWO_WORDS, WAITS, "inside and cancelled are two words");
+    finds(INTERRUPTS_WITHOUT_ASKING, RETURNS,
+          "interrupts without a look at the word");
+    finds(INTERRUPTS_ONCE, FORGETS, "interrupts once");
+    finds(LEAVES_WITHOUT_WAITING, RETURNS, "leaves while an interrupt runs");
+    finds(COUNTS_AFTER_IT_CANCELLED, RETURNS,
+          "counts a stuck call after it may be over");
+}
+END_TEST
+
+START_TEST(its_word_must_be_exchanged)
+{
+    for (int i = 0; i < SOURCES; i++)
+        explore_finds_spoiled(kernel_of(i), &world.phase.word, SIM_SPLIT,
+                              "the word is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, a_call_is_interrupted_and_a_closed_source_is_not);
+    tcase_add_test(tests, its_mutants_are_found);
+    tcase_add_test(tests, its_word_must_be_exchanged);
+}
+
+int main(void)
+{
+    return explore_main("phase word", add);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uv/inbox.h as a lane uses it: it fills a ring of slots, says how many by a
+ * store, and posts. The loop takes them, and grants them anew. */
+#include "uv/inbox.h"
+
+#include <check.h>
+
+#include "model/explore.h"
+
+enum { ROOM = 2, ITEMS = 3 };
+
+enum mutant {
+    NONE,
+    POSTS_IF_NOT_PENDING,
+    POSTS_BEFORE_IT_COUNTS,
+    COUNTS_BEFORE_IT_FILLS,
+    GRANTS_BEFORE_IT_TAKES
+};
+
+static struct {
+    struct uva__inbox inbox;
+    struct uva__node node;
+    struct uva__word descriptor, over;
+    struct uva__word tail, granted;
+    uint64_t slots[ROOM]; /* whose turn it is: the loop's or the lane's */
+    uint64_t taken;
+} world;
+
+static enum mutant mutant; /* of the case */
+
+/* ---- the lane ----------------------------------------------------------- */
+
+static void lane_post(void)
+{
+    if (mutant == POSTS_IF_NOT_PENDING &&
+        uva__word_load(&world.node.posted) != 0)
+        return;
+    if (uva__inbox_claim(&world.node) &&
+        uva__inbox_put(&world.inbox, &world.node) == UVA__INBOX_WAKE)
+        uva__word_add(&world.descriptor, 1);
+}
+
+static bool lane_may_fill(void *arg)
+{
+    return uva__word_load(&world.granted) > *(const uint64_t *)arg;
+}
+
+static void lane_fill(uint64_t item)
+{
+    if (world.slots[item % ROOM] != 0)
+        sim_fail("a slot is filled before it was taken");
+    world.slots[item % ROOM] = item + 1;
+}
+
+static void lane_run(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        sim_wait(lane_may_fill, &i);
+        if (mutant != COUNTS_BEFORE_IT_FILLS)
+            lane_fill(i);
+        if (mutant == POSTS_BEFORE_IT_COUNTS)
+            lane_post();
+        uva__word_store(&world.tail, i + 1);
+        if (mutant == COUNTS_BEFORE_IT_FILLS) {
+            sim_point();
+            lane_fill(i);
+        }
+        if (mutant != POSTS_BEFORE_IT_COUNTS)
+            lane_post();
+    }
+    uva__word_add(&world.over, 1);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static void loop_take(void)
+{
+    const uint64_t tail = uva__word_load(&world.tail);
+
+    for (; world.taken < tail; world.taken++) {
+        if (mutant == GRANTS_BEFORE_IT_TAKES) {
+            uva__word_add(&world.granted, 1);
+            sim_point();
+        }
+        if (world.slots[world.taken % ROOM] != world.taken + 1)
+            sim_fail("a slot is taken before it is filled");
+        world.slots[world.taken % ROOM] = 0;
+        if (mutant != GRANTS_BEFORE_IT_TAKES)
+            uva__word_add(&world.granted, 1);
+    }
+}
+
+static bool loop_is_called(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.descriptor) != 0 ||
+           uva__word_load(&world.over) != 0;
+}
+
+static void loop_run(void *arg)
+{
+    struct uva__node *node;
+
+    uva__word_add(&world.granted, ROOM);
+    do {
+        sim_wait(loop_is_called, arg);
+        if (uva__word_exchange(&world.descriptor, 0) == 0)
+            continue;
+        do {
+            node = uva__inbox_take(&world.inbox);
+            if (node == NULL)
+                continue;
+            uva__inbox_unclaim(node);
+            loop_take();
+        } while (!uva__inbox_rest(&world.inbox));
+    } while (world.over.value == 0 || world.descriptor.value != 0);
+}
+
+static void first(void *arg)
+{
+    sim_spawn("lane", lane_run, arg);
+    loop_run(arg);
+}
+
+static const char *wrong(void)
+{
+    return world.taken == ITEMS ? NULL : "a wake-up is lost";
+}
+
+static const struct explore_kernel kernel = {
+    .name = "ring",
+    .memory = &world,
+    .size = sizeof(world),
+    .first = first,
+    .wrong = wrong,
+};
+
+START_TEST(every_slot_is_taken_and_none_too_early)
+{
+    explore_holds(&kernel);
+}
+END_TEST
+
+START_TEST(its_mutants_are_found)
+{
+    mutant = POSTS_IF_NOT_PENDING;
+    explore_finds(&kernel, "a load of posted follows the store of the tail");
+    mutant = POSTS_BEFORE_IT_COUNTS;
+    explore_finds(&kernel, "posts before it counts the slot");
+    mutant = COUNTS_BEFORE_IT_FILLS;
+    explore_finds(&kernel, "counts the slot before it fills it");
+    mutant = GRANTS_BEFORE_IT_TAKES;
+    explore_finds(&kernel, "grants a slot before it was taken");
+    mutant = NONE;
+    explore_finds_spoiled(&kernel, &world.node.posted, SIM_SPLIT,
+                          "posted is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, every_slot_is_taken_and_none_too_early);
+    tcase_add_test(tests, its_mutants_are_found);
+}
+
+int main(void)
+{
+    return explore_main("ring", add);
+}
