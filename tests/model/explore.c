@@ -7,6 +7,8 @@
 #include <check.h>
 #include <string.h>
 
+enum { TIMEOUT_S = 120, STEPS = 10000 };
+
 struct verdict {
     int64_t schedules;
     int64_t ended; /* of these, not where another had been */
@@ -40,7 +42,7 @@ static struct verdict explore(const struct explore_kernel *kernel)
 {
     const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE,
                                   .buffers = true,
-                                  .steps = 10000,
+                                  .steps = STEPS,
                                   .memory = kernel->memory,
                                   .memory_size = kernel->size};
     struct verdict verdict = {0};
@@ -103,6 +105,7 @@ int explore_main(const char *name, void (*add)(struct TCase *tests))
     SRunner *runner;
     int failed;
 
+    tcase_set_timeout(tests, TIMEOUT_S);
     add(tests);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);

@@ -321,6 +321,12 @@ void sim_point(void)
     engine_observe(0);
 }
 
+void sim_breathe(void)
+{
+    if (engine.plan.scheduler != SIM_EXHAUSTIVE)
+        sim_point();
+}
+
 bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
 {
     struct fiber *self;

@@ -65,8 +65,10 @@ int sim_spawn(const char *name, void (*body)(void *arg), void *arg);
 int sim_self(void); /* -1 outside of a run */
 bool sim_is_over(int fiber);
 
-/* Lets others go on. */
+/* Lets others go on. sim_breathe() does not when SIM_EXHAUSTIVE: it is for
+ * places where that makes a difference only to who has forgotten a lock. */
 void sim_point(void);
+void sim_breathe(void);
 
 /* Waits until `is_ready(arg)`, which must have no effect. */
 void sim_wait(bool (*is_ready)(void *arg), void *arg);

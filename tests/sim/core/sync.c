@@ -45,22 +45,24 @@ static bool lock_is_free(void *arg)
     return sim_load(&lock->state, sizeof(lock->state)) == 0;
 }
 
+/* Who takes it need not be let go on once more before that, nor who drops it:
+ * between the two nobody else gets it. */
 void uva__lock_take(struct uva__lock *lock)
 {
     const uint32_t mine = (uint32_t)sim_self() + 2;
-    uint64_t was = 0;
 
-    while (!sim_cas(&lock->state, sizeof(lock->state), &was, mine)) {
-        if (was == mine)
-            sim_fail("a lock is taken twice");
-        sim_wait(lock_is_free, lock);
-        was = 0;
-    }
+    if (lock->state == mine)
+        sim_fail("a lock is taken twice");
+    sim_wait(lock_is_free, lock);
+    sim_flush();
+    lock->state = mine;
 }
 
 void uva__lock_drop(struct uva__lock *lock)
 {
-    if (sim_exchange(&lock->state, sizeof(lock->state), 0) !=
-        (uint32_t)sim_self() + 2)
+    if (lock->state != (uint32_t)sim_self() + 2)
         sim_fail("a lock is dropped by another than who took it");
+    sim_flush();
+    lock->state = 0;
+    sim_breathe();
 }
