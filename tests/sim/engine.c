@@ -382,7 +382,7 @@ bool sim_luck(uint64_t n)
 
 int sim_self(void)
 {
-    return engine.self;
+    return engine.asking >= 0 ? engine.asking : engine.self;
 }
 
 bool sim_is_over(int fiber)
@@ -535,11 +535,11 @@ uint64_t sim_load(const void *word, size_t size)
 {
     uint64_t value;
 
-    if (engine.self < 0)
-        return sim_memory_read(word, size);
     if (engine.asking >= 0)
         return sim_buffer_read(&engine.fibers[engine.asking]->buffer, word,
                                size);
+    if (engine.self < 0)
+        return sim_memory_read(word, size);
     engine_pass();
     value = sim_buffer_read(&engine.fibers[engine.self]->buffer, word, size);
     engine_observe(value);
