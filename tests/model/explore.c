@@ -98,6 +98,26 @@ void explore_finds_spoiled(const struct explore_kernel *kernel,
     sim_spoil(NULL, SIM_SOUND);
 }
 
+void *explore_alloc(void *ctx, size_t size, size_t align)
+{
+    struct explore_arena *arena = ctx;
+    const size_t at = (arena->used + align - 1) & ~(align - 1);
+
+    if (at + size > arena->size)
+        sim_fail("the arena is too small");
+    arena->used = at + size;
+    return arena->bytes + at;
+}
+
+void explore_dealloc(void *ctx, void *block, size_t size)
+{
+    struct explore_arena *arena = ctx;
+
+    memset(block, 0, size);
+    if ((char *)block + size == arena->bytes + arena->used)
+        arena->used -= size;
+}
+
 int explore_main(const char *name, void (*add)(struct TCase *tests))
 {
     Suite *suite = suite_create(name);

@@ -28,6 +28,16 @@ void explore_finds_spoiled(const struct explore_kernel *kernel,
                            const void *word, enum sim_defect defect,
                            const char *mutant);
 
+/* Memory for the library's own allocations, part of the kernel's: `ctx` of an
+ * allocator. What comes back is cleared, so that equal states look equal. */
+struct explore_arena {
+    char *bytes; /* borrows: aligned to 64 */
+    size_t size, used;
+};
+
+void *explore_alloc(void *arena, size_t size, size_t align);
+void explore_dealloc(void *arena, void *block, size_t size);
+
 /* Runs the tests of a program, made by tcase_add_test(): its main(). */
 struct TCase;
 int explore_main(const char *name, void (*add)(struct TCase *tests));

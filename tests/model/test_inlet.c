@@ -57,8 +57,8 @@ static struct {
     uint64_t cancels;  /* calls of the peer's method */
     uint64_t breaches;
     uint64_t freed, left; /* the inlet; its ctx: how often */
-    uint64_t used;        /* of the arena */
-    _Alignas(64) char arena[ARENA];
+    struct explore_arena arena;
+    _Alignas(64) char bytes[ARENA];
 } world;
 
 static enum mutant mutant; /* of the case */
@@ -66,28 +66,12 @@ static int now;            /* which case */
 
 /* ---- what is around an inlet -------------------------------------------- */
 
-static void *arena_alloc(void *ctx, size_t size, size_t align)
+static void inlet_dealloc(void *ctx, void *block, size_t size)
 {
-    uint64_t at = (world.used + align - 1) & ~(uint64_t)(align - 1);
-
-    (void)ctx;
-    if (at + size > ARENA)
-        sim_fail("the arena is too small");
-    world.used = at + size;
-    return world.arena + at;
-}
-
-/* Cleared, so that equal states look equal. */
-static void arena_dealloc(void *ctx, void *block, size_t size)
-{
-    (void)ctx;
-    if (block == &world.inlet) {
+    if (block == &world.inlet)
         world.freed++;
-        return;
-    }
-    memset(block, 0, size);
-    if ((char *)block + size == world.arena + world.used)
-        world.used -= size;
+    else
+        explore_dealloc(ctx, block, size);
 }
 
 struct uva__hub *uva__hub_acquire(struct uva__hub *hub)
@@ -379,8 +363,10 @@ static void prepare(void)
 {
     struct uva__inlet *i = &world.inlet;
 
-    world.hub.allocator =
-        (struct uva_allocator){.alloc = arena_alloc, .dealloc = arena_dealloc};
+    world.arena = (struct explore_arena){.bytes = world.bytes,
+                                         .size = sizeof(world.bytes)};
+    world.hub.allocator = (struct uva_allocator){
+        .alloc = explore_alloc, .dealloc = inlet_dealloc, .ctx = &world.arena};
     world.peer.abi = (struct ArrowAsyncProducer){
         .device_type = ARROW_DEVICE_CPU,
         .request = peer_request,

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adapters/outlet.c and user_side.c as they are, between a loop that tells them
+ * of tasks and a thread that reads. Neither waits for the other for ever, and
+ * each task is spent once. */
+#include "adapters/outlet.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "adapters/user_side.h"
+#include "model/explore.h"
+#include "uvarrow/arrow.h"
+
+enum { TASKS_MAX = 4, ARENA = 2048 };
+
+static const struct {
+    const char *name;
+    int64_t batches, bytes; /* of the window; a task has one byte */
+    uint64_t tasks;         /* that the producer has */
+    bool lets_go;           /* the reader, after the first batch */
+    bool cancels;           /* somebody else, at any time */
+} cases[] = {
+    {"outlet", 2, 100, 4, false, false},
+    {"outlet, full of bytes", 3, 1, 2, false, false},
+    {"outlet, let go of", 2, 100, 2, true, false},
+    {"outlet, a cancel", 1, 100, 1, false, true},
+};
+
+enum { PLAIN, BYTES, LETS_GO, CANCEL, CASES };
+
+static struct {
+    struct uva__hub hub;
+    struct uva__word alive;
+    struct uva_stream stream;
+    struct uva__producer producer;
+    struct uva__word posted;
+    struct uva__word tasks[TASKS_MAX]; /* see stream/claim.h */
+    uint64_t asked, told, spent;       /* tasks */
+    uint64_t read;                     /* of these, by the reader */
+    uint64_t done, cancels, let_go;    /* how often */
+    bool held, ended;                  /* no task is told; all is */
+    struct explore_arena arena;
+    _Alignas(64) char bytes[ARENA];
+} world;
+
+static int now; /* which case */
+
+/* ---- what is around an outlet ------------------------------------------- */
+
+void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+{
+    (void)hub;
+    (void)node;
+    uva__word_exchange(&world.posted, 1);
+}
+
+void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
+                  const char *stream, const char *clause, const char *format,
+                  ...)
+{
+    (void)hub;
+    (void)level;
+    (void)stream;
+    (void)clause;
+    (void)format;
+}
+
+bool uva__hub_must_not_wait(const struct uva__hub *hub)
+{
+    (void)hub;
+    return false;
+}
+
+void uva__lane_wait_begin(void)
+{
+}
+
+void uva__lane_wait_end(void)
+{
+}
+
+int uva__flow_may_start(const struct uva_stream *stream,
+                        struct uva_error *error)
+{
+    (void)stream;
+    (void)error;
+    return 0;
+}
+
+int uva__flow_start(struct uva_stream *stream, struct uva__terminal *terminal,
+                    struct uva_error *error)
+{
+    (void)error;
+    stream->terminal = terminal;
+    return 0;
+}
+
+int uva__flow_take_schema(struct uva_stream *stream,
+                          const struct ArrowAsyncProducer *from,
+                          struct ArrowSchema *schema)
+{
+    (void)stream;
+    (void)from;
+    (void)schema;
+    return 0;
+}
+
+const struct uva__failure *uva__flow_cancelled(const struct uva_stream *stream)
+{
+    return uva__word_load(&stream->latch) != 0 ? &stream->why : NULL;
+}
+
+void uva__flow_done(struct uva_stream *stream,
+                    const struct uva__failure *result)
+{
+    (void)stream;
+    (void)result;
+    world.done++;
+}
+
+struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
+{
+    return stream;
+}
+
+void uva_stream_release(struct uva_stream *stream)
+{
+    (void)stream;
+    world.let_go++;
+}
+
+void uva_stream_cancel(struct uva_stream *stream, int code, const char *message)
+{
+    (void)message;
+    stream->why.code = code;
+    uva__word_exchange(&stream->latch, 1);
+    uva__hub_post(stream->hub, &stream->node);
+}
+
+void uva__producer_begin_driving(struct uva__producer *producer,
+                                 struct ArrowAsyncDeviceStreamHandler *handler,
+                                 const struct uva__producer_hooks *hooks)
+{
+    (void)hooks;
+    producer->loop.handler = handler;
+    handler->producer = &producer->abi;
+}
+
+void uva__producer_hold(struct uva__producer *producer, bool held)
+{
+    (void)producer;
+    world.held = held;
+}
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static void array_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static int task_extract(struct ArrowAsyncTask *task,
+                        struct ArrowDeviceArray *out)
+{
+    bool unwatched;
+    const int code = uva__claim(task->private_data, 0, &unwatched);
+
+    if (code != 0)
+        return code;
+    world.spent++;
+    if (out == NULL)
+        return 0;
+    memset(out, 0, sizeof(*out));
+    out->array.release = array_release;
+    return 0;
+}
+
+int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
+{
+    (void)task;
+    return 1;
+}
+
+void uva__task_drop(struct ArrowAsyncTask *task)
+{
+    struct uva__word *state = task->private_data;
+
+    if (!uva__claim_take_back(state, 0, 0))
+        return;
+    world.spent++;
+    (void)uva__claim_settle(state, UVA__TASK_RECLAIMED, false);
+}
+
+/* It is the first that the arena gives. */
+static const struct uva__outlet *outlet_at_start(void)
+{
+    return (const void *)world.bytes;
+}
+
+/* ---- the loop, with a producer on it ------------------------------------ */
+
+static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
+{
+    (void)self;
+    world.asked += (uint64_t)n;
+    if (world.asked - outlet_at_start()->head.value >
+        (uint64_t)cases[now].batches)
+        sim_fail("more is asked for than there is room for");
+}
+
+static void producer_cancel(struct ArrowAsyncProducer *self)
+{
+    (void)self;
+    world.cancels++;
+}
+
+static bool producer_has_some(void)
+{
+    return world.told < cases[now].tasks && world.told < world.asked &&
+           !world.held && world.cancels == 0;
+}
+
+static void producer_visit(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct ArrowAsyncTask task = {.extract_data = task_extract};
+
+    while (producer_has_some()) {
+        task.private_data = &world.tasks[world.told];
+        uva__word_store(&world.tasks[world.told++], UVA__TASK_HELD);
+        (void)handler->on_next_task(handler, &task, NULL);
+    }
+    if (world.ended || (world.told < cases[now].tasks && world.cancels == 0))
+        return;
+    world.ended = true;
+    if (world.cancels == 0)
+        (void)handler->on_next_task(handler, NULL, NULL);
+    handler->release(handler);
+}
+
+static bool loop_is_posted(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.posted) != 0;
+}
+
+static void loop_run(void *arg)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = world.producer.loop.handler;
+    struct ArrowSchema schema = {.format = "+s"};
+
+    (void)handler->on_schema(handler, &schema);
+    while (world.done == 0) {
+        producer_visit(handler);
+        world.stream.terminal->ops->visit(&world.stream);
+        if (world.done > 0 || producer_has_some() ||
+            (world.cancels > 0 && !world.ended))
+            continue;
+        sim_wait(loop_is_posted, arg);
+        uva__word_exchange(&world.posted, 0);
+    }
+}
+
+/* ---- the reader --------------------------------------------------------- */
+
+static void reader_run(void *arg)
+{
+    struct uva__outlet *o = arg;
+    struct ArrowDeviceArray array;
+
+    for (;;) {
+        if (uva__user_side_next(o, &array) != 0) {
+            if (!cases[now].cancels)
+                sim_fail("a read fails");
+            break;
+        }
+        if (array.array.release == NULL)
+            break;
+        uva_array_release(&array);
+        world.read++;
+        if (cases[now].lets_go)
+            break;
+    }
+    uva__outlet_release(o);
+}
+
+static void cancel_run(void *arg)
+{
+    uva_stream_cancel(arg, ECANCELED, "no more of it");
+}
+
+/* ---- the kernels -------------------------------------------------------- */
+
+static void first(void *arg)
+{
+    const struct uva_window window = {.batches = cases[now].batches,
+                                      .bytes = cases[now].bytes};
+    struct uva__outlet *o;
+
+    (void)arg;
+    if (uva__outlet_start(&world.stream, &window, &o, NULL) != 0)
+        sim_fail("no outlet");
+    world.stream.terminal->ops->begin(&world.stream);
+    sim_spawn("reader", reader_run, o);
+    if (cases[now].cancels)
+        sim_spawn("cancel", cancel_run, &world.stream);
+    loop_run(arg);
+}
+
+static void prepare(void)
+{
+    world.arena = (struct explore_arena){.bytes = world.bytes,
+                                         .size = sizeof(world.bytes)};
+    world.hub.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                 .dealloc = explore_dealloc,
+                                                 .ctx = &world.arena};
+    world.hub.alive = &world.alive;
+    world.alive.value = 1;
+    world.producer.abi = (struct ArrowAsyncProducer){
+        .device_type = ARROW_DEVICE_CPU,
+        .request = producer_request,
+        .cancel = producer_cancel,
+    };
+    world.stream.hub = &world.hub;
+    world.stream.tail = &world.producer;
+}
+
+static const char *wrong(void)
+{
+    if (!cases[now].cancels &&
+        world.read != (cases[now].lets_go ? 1 : cases[now].tasks))
+        return "the reader has not got all";
+    if (world.spent != world.told)
+        return "a task is not spent once";
+    return world.done == 1 && world.let_go == 1 ? NULL
+                                                : "the stream is not over";
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .prepare = prepare,
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(int number)
+{
+    now = number;
+    kernel.name = cases[number].name;
+    return &kernel;
+}
+
+START_TEST(loop_and_reader_do_not_wait_for_each_other)
+{
+    for (int i = 0; i < CASES; i++)
+        explore_holds(kernel_of(i));
+}
+END_TEST
+
+START_TEST(its_words_must_be_exchanged)
+{
+    const struct uva__outlet *o = outlet_at_start();
+
+    explore_finds_spoiled(kernel_of(PLAIN), &o->sleeper.sleeping, SIM_SPLIT,
+                          "sleeping is loaded and stored");
+    explore_finds_spoiled(kernel_of(PLAIN), &o->wanted, SIM_SPLIT,
+                          "what is wanted is loaded and stored");
+    explore_finds_spoiled(kernel_of(BYTES), &o->held, SIM_SPLIT,
+                          "held is loaded and stored");
+    explore_finds_spoiled(kernel_of(CANCEL), &world.tasks[0], SIM_SPLIT,
+                          "a task's word is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, loop_and_reader_do_not_wait_for_each_other);
+    tcase_add_test(tests, its_words_must_be_exchanged);
+}
+
+int main(void)
+{
+    return explore_main("outlet", add);
+}
