@@ -4,7 +4,8 @@
  *
  * What can fail:
  * - making the data, or a map: FAILED; the loop reads why and ends the stream;
- * - a second or late extraction: EINVAL or ECANCELED, `out` as it was.
+ * - a second or late extraction: EINVAL or ECANCELED, `out` as it was; a late
+ *   discard is none.
  *
  * On cancel:   what is held by others stays extractable, until reclaimed. */
 #include "stream/task.h"
@@ -198,8 +199,10 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
         return EINVAL;
     task = token_read(self->private_data, &generation);
     code = task_claim(task, generation);
+    if (code == ECANCELED && out == NULL)
+        return 0; /* what is not wanted is cleaned up already (AT-04) */
     if (code != 0) {
-        if (code == ECANCELED && out != NULL)
+        if (code == ECANCELED)
             out->array.release = NULL; /* a second one may hold the first's */
         return code;
     }
