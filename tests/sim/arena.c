@@ -176,6 +176,11 @@ void arena_free(void *block)
         arena_give_back((struct arena_head *)block - 1);
 }
 
+void arena_free_ctx(void *ctx)
+{
+    arena_free(ctx);
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 static bool block_is_spoilt(const struct arena_head *head)

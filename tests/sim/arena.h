@@ -26,6 +26,9 @@ struct uva_allocator arena_allocator(void);
 void *arena_new(size_t size, const char *what);
 void arena_free(void *block);
 
+/* The same, for a free_ctx. */
+void arena_free_ctx(void *ctx);
+
 /* Ends the schedule as failed unless every block came back, and nobody wrote
  * to one after that. */
 void arena_check(void);

@@ -9,6 +9,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 
 struct blocking_peer {
@@ -293,5 +294,6 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
         return uva_stream_from_blocking_cpu(runtime, &cpu, &how);
     }
     device_make(peer, &device);
+    overseer_blocking(&device);
     return uva_stream_from_blocking(runtime, &device, &how);
 }

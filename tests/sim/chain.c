@@ -11,6 +11,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/uvarrow.h"
@@ -146,9 +147,13 @@ static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
                      struct uva_error *error)
 {
     struct link *link = ctx;
+    int code;
 
     story_note("chain %d: the way on is opened", link->story->number);
-    return uva_stream_to_blocking(link->above, &link->window, out, error);
+    code = uva_stream_to_blocking(link->above, &link->window, out, error);
+    if (code == 0)
+        overseer_blocking(out);
+    return code;
 }
 
 static void link_interrupt(void *ctx)
@@ -188,6 +193,7 @@ static void link_done(void *ctx, const struct uva_outcome *outcome)
 static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                       struct uva_error *error)
 {
+    struct ArrowAsyncDeviceStreamHandler *checked;
     struct link *link = ctx;
     int *done = arena_new(sizeof(*done), "an on_done");
     const struct uva_drive how = {
@@ -195,9 +201,13 @@ static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     int code;
 
     story_note("chain %d: the way on is driven", link->story->number);
-    code = uva_stream_drive(link->above, handler, &how, error);
-    if (code != 0)
-        arena_free(done);
+    checked = overseer_handler(handler, 0);
+    code = uva_stream_drive(link->above, checked, &how, error);
+    if (code == 0)
+        return 0;
+    arena_free(done);
+    if (checked != handler)
+        checked->release(checked);
     return code;
 }
 

@@ -9,7 +9,7 @@ set(sim_wrapped
     mmap munmap madvise
     pthread_create pthread_join pthread_detach pthread_self
     pthread_setcancelstate pthread_setname_np pthread_sigmask
-    sched_getaffinity getpid)
+    sched_getaffinity getpid clock_gettime nanosleep sched_yield)
 # And one of the library's own: slots rest for a shorter while than 256 others,
 # or no stream here would be long enough to see one reused.
 list(APPEND sim_wrapped uva__slab_take)
@@ -27,7 +27,7 @@ set_source_files_properties("${runtime_dir}/uv/turn.c"
 add_executable(uvarrow-sim main.c scenario.c hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
-    reader_peer.c handler_peer.c chain.c)
+    reader_peer.c handler_peer.c chain.c overseer.c)
 target_link_libraries(uvarrow-sim PRIVATE sim_runtime sim_flags sim_engine)
 # The same code in every build type: a seed that replays must mean the same.
 target_compile_options(sim_runtime PRIVATE -O2 -UNDEBUG)

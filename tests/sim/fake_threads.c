@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sim/engine.h"
@@ -52,6 +53,10 @@ int __wrap_pthread_setname_np(pthread_t thread, const char *name);
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 pid_t __wrap_getpid(void);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
+int __wrap_sched_yield(void);
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
 
 struct birth {
     void *(*run)(void *);
@@ -167,4 +172,37 @@ int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 pid_t __wrap_getpid(void)
 {
     return 4711;
+}
+
+/* The program itself, outside of schedules, looks at the real clock. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    const uint64_t now = sim_self() >= 0 ? sim_now_ns() : 0;
+
+    if (sim_self() < 0)
+        return __real_clock_gettime(clock, out);
+    out->tv_sec = (time_t)(now / 1000000000);
+    out->tv_nsec = (long)(now % 1000000000);
+    return 0;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left)
+{
+    (void)left;
+    (void)sim_wait_until(never, NULL,
+                         sim_now_ns() + (uint64_t)pause->tv_nsec +
+                             1000000000 * (uint64_t)pause->tv_sec);
+    return 0;
+}
+
+int __wrap_sched_yield(void)
+{
+    sim_point();
+    return 0;
 }

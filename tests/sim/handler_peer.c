@@ -10,6 +10,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -291,6 +292,7 @@ static void peer_draw(struct handler_peer *peer)
 int handler_peer_start(struct uva_stream *stream, struct story *story)
 {
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
+    struct ArrowAsyncDeviceStreamHandler *checked;
     struct done_ctx *done = arena_new(sizeof(*done), "an on_done");
     const struct uva_drive how = {
         .on_done = on_done, .ctx = done, .on_worker = peers_chance(1, 3)};
@@ -316,13 +318,15 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
         peer->holds++;
         peers_spawn("extractor", extractor, peer);
     }
-    code = uva_stream_drive(stream, &peer->handler, &how, NULL);
+    checked = overseer_handler(&peer->handler,
+                               peer->refuses ? UVA_PARTY_CONSUMER : 0);
+    code = uva_stream_drive(stream, checked, &how, NULL);
     if (code == 0) {
         uva_stream_release(stream);
         return 0;
     }
     arena_free(done);
-    peer->let_go = true;
-    peer_drop(peer);
+    peer->refused = true; /* of us: the release is our own */
+    checked->release(checked);
     return code;
 }

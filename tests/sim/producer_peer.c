@@ -11,6 +11,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 
 enum manner {
@@ -84,7 +85,8 @@ static void peer_request(struct ArrowAsyncProducer *object, int64_t n)
     peer_enter(peer, "request");
     if (n < 1)
         sim_fail("request(%lld) (AP-08)", (long long)n);
-    peer->credit = n > 1000 ? 1000 : peer->credit + n;
+    if (!peer->cancelled) /* AP-07 */
+        peer->credit = n > 1000 ? 1000 : peer->credit + n;
     peer_leave(peer);
 }
 
@@ -263,7 +265,8 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     story_note("producer: start");
     if (peer->handler != NULL)
         sim_fail("start twice");
-    peer->handler = handler;
+    peer->handler = overseer_handler(
+        handler, peer->manner != MANNERLY ? UVA_PARTY_PRODUCER : 0);
     if (peer->inside_start) {
         peer_speak(peer);
         return 0;

@@ -7,6 +7,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -110,6 +111,7 @@ int reader_peer_start(struct uva_stream *stream, struct story *story)
         return code;
     }
     uva_stream_release(stream);
+    overseer_blocking(&peer->source);
     peers_spawn("reader", reader, peer);
     return 0;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The protocol checker between the parties of a simulated schedule: a breach of
+ * a "must" by either ends the schedule, but for what is excused. */
+#ifndef SIM_OVERSEER_H
+#define SIM_OVERSEER_H
+
+#include "uvarrow/check.h"
+
+/* Puts a check in front of `handler`, now and then; otherwise returns it. Takes
+ * it. `excused`: whose breaches are manners that are tolerated; 0: nobody's. */
+struct ArrowAsyncDeviceStreamHandler *
+overseer_handler(struct ArrowAsyncDeviceStreamHandler *handler,
+                 enum uva_party excused);
+
+/* Puts a check around a blocking stream, in place, now and then. */
+void overseer_blocking(struct ArrowDeviceArrayStream *stream);
+
+#endif
