@@ -19,6 +19,7 @@ struct callback_peer {
     int stop;            /* what on_batch returns there; 0: nothing special */
     bool cancels, drops; /* it does that there instead */
     bool pauses;         /* now and then */
+    bool stubborn;       /* then does not go on by itself */
     int loop;            /* the fiber that called first, or -1 */
     bool inside;         /* a callback */
     bool calling;        /* it is inside a call of the library */
@@ -54,6 +55,8 @@ static int peer_leave(struct callback_peer *peer, int code)
 
 static void peer_free(struct callback_peer *peer)
 {
+    if (peer->done)
+        peer->story->drop = NULL;
     if (!peer->done || peer->resumers > 0)
         return;
     if (peer->stream != NULL)
@@ -63,11 +66,18 @@ static void peer_free(struct callback_peer *peer)
 
 /* ---- pausing ------------------------------------------------------------ */
 
+static bool peer_is_pressed(void *arg)
+{
+    return ((const struct callback_peer *)arg)->done || peers_gate_is_open();
+}
+
 /* On a fiber of its own. */
 static void peer_resume(void *arg)
 {
     struct callback_peer *peer = arg;
 
+    if (peer->stubborn)
+        sim_wait(peer_is_pressed, peer);
     peers_dawdle();
     if (peer->stream != NULL)
         uva_stream_resume(peer->stream);
@@ -105,19 +115,37 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     return peer_leave(peer, 0);
 }
 
+/* Makes an end of all callbacks. */
+static void peer_drop(struct callback_peer *peer)
+{
+    struct uva_stream *stream = peer->stream;
+
+    story_note("consumer: drops the stream");
+    peer->story->over = true;
+    peer->done = true;
+    peer->stream = NULL;
+    uva_stream_drop(stream);
+}
+
+/* On the loop, outside of the consumer's callbacks. */
+static void peer_drop_posted(void *ctx)
+{
+    struct callback_peer *peer = ctx;
+
+    if (peer->done || peer->resumers > 0 || peer->inside)
+        return;
+    peer_drop(peer);
+    peer_free(peer);
+}
+
 /* In the middle of a callback. */
 static int peer_stop(struct callback_peer *peer)
 {
     peer->calling = true;
     if (peer->cancels)
         uva_stream_cancel(peer->stream, 0, "enough");
-    if (peer->drops && peer->resumers == 0) {
-        peer->story->over = true;
-        peer->done = true;
-        uva_stream_drop(peer->stream);
-        peer->stream = NULL;
-        story_note("consumer: dropped");
-    }
+    if (peer->drops && peer->resumers == 0)
+        peer_drop(peer);
     peer->calling = false;
     return peer->stop;
 }
@@ -195,6 +223,8 @@ static void peer_draw(struct callback_peer *peer)
     peer->stop_at = INT64_MAX;
     peer->loop = -1;
     peer->pauses = peers_chance(1, 3);
+    peer->stubborn = peer->pauses && peers_chance(1, 8);
+    story->stalls = story->stalls || peer->stubborn;
     if (!peers_chance(1, 4))
         return;
     peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
@@ -233,6 +263,8 @@ int callback_peer_start(struct uva_stream *stream, struct story *story)
     peer_draw(peer);
     if (peer->stop_at < 0 || peers_chance(2, 3))
         consumer.on_schema = on_schema;
+    story->drop_ctx = peer;
+    story->drop = peer_drop_posted;
     code = uva_stream_for_each(stream, &consumer, NULL);
     if (code == 0) {
         uva_stream_release(stream);

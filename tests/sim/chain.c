@@ -253,19 +253,22 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
                  int runtimes_used)
 {
     const uint64_t n = (uint64_t)runtimes_used;
+    struct uva_runtime *at = runtimes[sim_choose(n)];
     struct story *story = &chain->story;
     struct uva_stream *stream, *next;
 
-    stream = peers_source(runtimes[sim_choose(n)], story);
+    stream = peers_source(at, story);
     chain_add(chain, stream);
     add_stages(stream, story);
     for (int more = chain_length() - 1; more > 0; more--) {
-        next = link_make(runtimes[sim_choose(n)], stream, story);
+        at = runtimes[sim_choose(n)];
+        next = link_make(at, stream, story);
         uva_stream_release(stream);
         stream = next;
         chain_add(chain, stream);
         add_stages(stream, story);
     }
+    chain->last = at;
     if (peers_chance(1, 30)) {
         story_note("chain %d is never started", story->number);
         story->over = true;

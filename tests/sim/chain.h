@@ -14,6 +14,7 @@ struct chain {
     struct story story;
     struct uva_stream *streams[CHAIN_STREAMS];
     int used;
+    struct uva_runtime *last; /* of the last stream; borrows */
 };
 
 /* Builds a chain on some of the runtimes and starts it. The story is over if it

@@ -9,7 +9,8 @@ set(sim_wrapped
     mmap munmap madvise
     pthread_create pthread_join pthread_detach pthread_self
     pthread_setcancelstate pthread_setname_np pthread_sigmask
-    sched_getaffinity getpid clock_gettime nanosleep sched_yield)
+    sched_getaffinity getpid clock_gettime nanosleep sched_yield
+    __assert_fail)
 # And one of the library's own: slots rest for a shorter while than 256 others,
 # or no stream here would be long enough to see one reused.
 list(APPEND sim_wrapped uva__slab_take)

@@ -35,6 +35,7 @@ static struct scenario {
     bool slow;    /* peers take their time */
     bool closes;  /* runtimes are closed early */
     int meddlers; /* fibers that meddle */
+    int posted;   /* calls for a loop that have not come */
     bool ended;   /* the runtimes are gone */
 } scenario;
 
@@ -129,6 +130,30 @@ static void canceller(void *arg)
     scenario.meddlers--;
 }
 
+/* Has the last consumer drop its stream, on its loop. */
+static void drop_posted(void *ctx)
+{
+    struct story *story = ctx;
+
+    scenario.posted--;
+    if (!story->over && story->drop != NULL)
+        story->drop(story->drop_ctx);
+}
+
+static void dropper(void *arg)
+{
+    struct chain *chain = arg;
+    int code;
+
+    meddle_soon();
+    scenario.posted++;
+    code = uva_runtime_post(chain->last, drop_posted, &chain->story);
+    if (code != 0 && code != ENOMEM)
+        sim_fail("post: %s", uva_error_name(code));
+    scenario.posted -= code != 0;
+    scenario.meddlers--;
+}
+
 static void closer(void *arg)
 {
     static const int64_t graces[] = {0, 0, 1, 100, UVA_FOREVER};
@@ -149,7 +174,10 @@ static void meddlers_spawn(void)
         if (chain->story.over || !(chain->story.meddled))
             continue;
         scenario.meddlers++;
-        peers_spawn("canceller", canceller, chain);
+        if (!scenario.closes && peers_chance(1, 3))
+            peers_spawn("dropper", dropper, chain);
+        else
+            peers_spawn("canceller", canceller, chain);
     }
     for (int i = 0; i < scenario.runtimes_used && scenario.closes; i++) {
         scenario.meddlers++;
@@ -268,6 +296,8 @@ static void scenario_body(void *arg)
     peers_spawn("gatekeeper", gatekeeper, NULL);
     hosts_end(!threads_may_lack());
     scenario.ended = true;
+    if (scenario.posted != 0)
+        sim_fail("a call that was accepted for the loop never came");
     uva_workers_free(scenario.workers);
     peers_open_gate();
 }

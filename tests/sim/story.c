@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/arena.h"
 #include "sim/crate.h"
@@ -59,6 +60,20 @@ void story_take(struct story *story, const struct ArrowArray *batch)
     story->has[ordinal] = true;
     if (++story->seen > story->limit)
         sim_fail("a batch arrived beyond the limit");
+}
+
+/* ---- assertions of the library ------------------------------------------ */
+
+_Noreturn void __wrap___assert_fail(const char *what, const char *file,
+                                    unsigned line, const char *function);
+
+_Noreturn void __wrap___assert_fail(const char *what, const char *file,
+                                    unsigned line, const char *function)
+{
+    const char *name = strrchr(file, '/');
+
+    sim_fail("assertion in %s, %s:%u: %s", function,
+             name != NULL ? name + 1 : file, line, what);
 }
 
 /* ---- the end ------------------------------------------------------------ */

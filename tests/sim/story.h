@@ -41,6 +41,8 @@ struct story {
     int64_t seen;     /* batches that arrived */
     int64_t next;     /* the one that should be next */
     bool over;        /* the last consumer has heard the end */
+    void (*drop)(void *ctx); /* has it drop the stream, on the loop; or NULL */
+    void *drop_ctx;          /* borrows, while there is `drop` */
     bool has[STORY_BATCHES]; /* which arrived */
 };
 
