@@ -32,11 +32,12 @@ extern "C" {
 /** What uva_subject_version() returns: which entry points these are. */
 #define UVA_SUBJECT_VERSION 1
 
-/* The data is always the same. Schema: format "+s", one child named "n" of
- * format "l" (int64), no metadata. A batch has UVA_SUBJECT_ROWS rows without
- * nulls, on the CPU; n counts up from 0 through the whole stream, so row r of
- * batch b holds b * UVA_SUBJECT_ROWS + r. */
-#define UVA_SUBJECT_ROWS 16
+/* The data is always the same. Schema: format "+s"; its first child is named
+ * "n" and has format "l" (int64); more columns may follow, which are checked
+ * against the schema and not looked into. A batch has UVA_SUBJECT_ROWS rows, on
+ * the CPU; n has no nulls and counts up from 0 through the whole stream, so row
+ * r of batch b holds b * UVA_SUBJECT_ROWS + r. */
+#define UVA_SUBJECT_ROWS 3
 
 /** Returned for a plan that the subject cannot follow: what needs it is
  * skipped. No subject may say so of a plan that is marked "always". */

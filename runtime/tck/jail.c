@@ -143,6 +143,10 @@ void uva__jail_fini(struct uva__jail *jail, char *text, size_t size)
         got = fread(text, 1, size - 1, jail->output);
     }
     text[got] = '\0';
+    for (size_t i = 0; i < got; i++)
+        if (text[i] == '\0')
+            text[i] = '?';
+    uva__trial_clean(text);
     (void)fclose(jail->output);
     jail->output = NULL;
 }

@@ -32,15 +32,16 @@ void uva__specimen_check_schema(struct uva__trial *trial,
     const struct ArrowSchema *n;
 
     if (schema->format == NULL || strcmp(schema->format, "+s") != 0 ||
-        schema->n_children != 1 || schema->children == NULL)
-        uva__trial_fail(trial, "the schema is not a struct of one column, as "
+        schema->n_children < 1 || schema->children == NULL)
+        uva__trial_fail(trial, "the schema is not a struct with a column, as "
                                "uvarrow/tck.h wants it");
+    trial->columns = schema->n_children;
     n = schema->children[0];
     if (n == NULL || n->release == NULL)
         uva__trial_breach(trial, "LC-01", "the schema's child is not live");
     else if (n->format == NULL || strcmp(n->format, "l") != 0 ||
              n->name == NULL || strcmp(n->name, "n") != 0)
-        uva__trial_fail(trial, "the column is not \"n\" of int64, as "
+        uva__trial_fail(trial, "the first column is not \"n\" of int64, as "
                                "uvarrow/tck.h wants it");
     if (schema->dictionary != NULL)
         uva__trial_breach(trial, clause, "the schema has a dictionary");
@@ -76,17 +77,22 @@ static void check_numbers(struct uva__trial *trial,
                           array->length, array->offset, array->null_count);
 }
 
-/* The one child of a struct array, if it is there to be read. */
+/* The first child of a struct array, if it is there to be read. */
 static const struct ArrowArray *check_child(struct uva__trial *trial,
-                                            const struct ArrowArray *array)
+                                            const struct ArrowArray *array,
+                                            const char *shape)
 {
     const struct ArrowArray *n;
 
-    if (array->n_children != 1 || array->children == NULL ||
-        array->children[0] == NULL) {
-        uva__trial_breach(trial, "DA-25",
-                          "%" PRId64 " children, or no pointer to them",
-                          array->n_children);
+    if (array->n_children != trial->columns) {
+        uva__trial_breach(trial, shape,
+                          "%" PRId64 " columns, not %" PRId64 " as the schema",
+                          array->n_children, trial->columns);
+        uva__trial_breach(trial, "DA-20", "wrong number of children");
+        return NULL;
+    }
+    if (array->children == NULL || array->children[0] == NULL) {
+        uva__trial_breach(trial, "DA-25", "no pointer to the children");
         return NULL;
     }
     n = array->children[0];
@@ -103,7 +109,7 @@ static bool check_shape(struct uva__trial *trial,
     const struct ArrowArray *n;
 
     check_numbers(trial, array);
-    n = check_child(trial, array);
+    n = check_child(trial, array, shape);
     if (n == NULL)
         return false;
     check_numbers(trial, n);
@@ -121,7 +127,7 @@ static bool check_shape(struct uva__trial *trial,
     }
     if (array->buffers == NULL || n->buffers == NULL ||
         (n->buffers[1] == NULL && array->length > 0) ||
-        (n->buffers[0] == NULL && n->null_count != 0)) {
+        (n->buffers[0] == NULL && n->null_count > 0)) {
         uva__trial_breach(trial, "DA-22", "a buffer is NULL that may not be");
         return false;
     }

@@ -30,6 +30,13 @@ int64_t uva__trial_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void uva__trial_clean(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((*text < ' ' && *text != '\n') || *text > '~')
+            *text = '?';
+}
+
 /* ---- lines -------------------------------------------------------------- */
 
 /* A number for a thread that is short to read. */
@@ -38,10 +45,11 @@ static unsigned trial_thread_number(void)
     return (unsigned)(((uintptr_t)(void *)pthread_self() >> 12) & 0xfff);
 }
 
-static void trial_write(struct uva__trial *trial, const char *text)
+static void trial_write(struct uva__trial *trial, char *text)
 {
     const uint64_t n = uva__word_add(&trial->page->lines, 1);
 
+    uva__trial_clean(text);
     (void)snprintf(trial->page->line[n % UVA__TRIAL_LINES], UVA__TRIAL_LINE,
                    "%5" PRId64 " ms  %03x  %s",
                    uva__trial_now_ms() - trial->began_ms, trial_thread_number(),
@@ -70,6 +78,7 @@ static noreturn void trial_end(struct uva__trial *trial,
         for (;;)
             (void)pause();
     (void)snprintf(trial->page->message, UVA__TRIAL_MESSAGE, "%s", text);
+    uva__trial_clean(trial->page->message);
     uva__word_store(&trial->page->state, state);
     _exit(0);
 }

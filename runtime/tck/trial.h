@@ -48,6 +48,7 @@ struct uva__trial {
     struct uva__signal changed; /* raised by whatever may end a wait */
     struct uva__word skipped;   /* parts that the subject cannot follow */
     struct uva__word played;    /* parts that were played */
+    int64_t columns;            /* of the last schema that was seen */
     bool checked;               /* the checker stands in between */
 };
 
@@ -60,6 +61,10 @@ void uva__trial_clause(const char *name, char clause[8]);
 
 /* Milliseconds of a clock that only goes forward. Thread: any. */
 int64_t uva__trial_now_ms(void);
+
+/* Makes a '?' of every byte that is neither printable ASCII nor a line's end:
+ * what a subject says goes to terminals and files. Thread: any. */
+void uva__trial_clean(char *text);
 
 /* Adds a line to the transcript. Thread: any. */
 void uva__trial_note(struct uva__trial *trial, const char *format, ...)
