@@ -72,11 +72,19 @@ struct uva__feeder {
     struct uva__feeder_task tasks[UVA__FEEDER_TASKS];
 };
 
+/* What came of a script. */
+enum uva__fed {
+    UVA__FED_NOTHING = 0, /* the subject cannot */
+    UVA__FED_WELL,        /* the outcome is known */
+    UVA__FED_FOR_EVER     /* there is none, long after release */
+};
+
 /* Makes a consumer of the subject, plays it the script, and waits until it
- * knows its outcome and everything given is back. False if the subject cannot.
- * Thread: the case's. */
-bool uva__feeder_run(struct uva__feeder *feeder, struct uva__trial *trial,
-                     enum uva_subject_manner manner, int64_t k,
-                     const char *script, struct uva_subject_outcome *outcome);
+ * knows its outcome and everything given is back. Thread: the case's. */
+enum uva__fed uva__feeder_run(struct uva__feeder *feeder,
+                              struct uva__trial *trial,
+                              enum uva_subject_manner manner, int64_t k,
+                              const char *script,
+                              struct uva_subject_outcome *outcome);
 
 #endif

@@ -82,6 +82,15 @@ static void judge_handler(struct uva__probe *probe,
                           "changed");
 }
 
+/* Somebody else's memory now: what else it holds tells nothing. */
+static void judge_gone(struct uva__trial *trial, char letter)
+{
+    uva__trial_breach(trial, "LC-13", "the producer object changed before '%c'",
+                      letter);
+    uva__trial_breach(trial, "AP-22", "the producer object changed before '%c'",
+                      letter);
+}
+
 /* The producer object is what it was, as long as it may be used. */
 static void judge_producer(struct uva__probe *probe, char letter)
 {
@@ -90,6 +99,12 @@ static void judge_producer(struct uva__probe *probe, char letter)
 
     if (now == NULL)
         return;
+    if (now->request != probe->was.request ||
+        now->cancel != probe->was.cancel ||
+        now->private_data != probe->was.private_data) {
+        judge_gone(trial, letter);
+        return;
+    }
     if (now->device_type != probe->was.device_type)
         uva__trial_breach(trial, "AP-01", "device_type changed to %d",
                           (int)now->device_type);
@@ -101,14 +116,6 @@ static void judge_producer(struct uva__probe *probe, char letter)
         uva__trial_breach(trial, "AP-19", "additional_metadata changed");
         uva__trial_breach(trial, "AP-20", "additional_metadata changed");
     }
-    if (now->request == probe->was.request &&
-        now->cancel == probe->was.cancel &&
-        now->private_data == probe->was.private_data)
-        return;
-    uva__trial_breach(trial, "LC-13", "the producer object changed before '%c'",
-                      letter);
-    uva__trial_breach(trial, "AP-22", "the producer object changed before '%c'",
-                      letter);
 }
 
 /* ---- what may follow what ----------------------------------------------- */

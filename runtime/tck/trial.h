@@ -49,6 +49,7 @@ struct uva__trial {
     struct uva__word skipped;   /* parts that the subject cannot follow */
     struct uva__word played;    /* parts that were played */
     int64_t columns;            /* of the last schema that was seen */
+    bool let_down;              /* something that had to come did not */
     bool checked;               /* the checker stands in between */
 };
 
