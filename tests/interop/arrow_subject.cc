@@ -207,8 +207,11 @@ std::string_view find_tag(std::string_view metadata)
 using Outcome = struct uva_subject_outcome;
 
 /* One consumer: what Arrow gives for a handler, read by a thread. Lives as long
- * as the process. */
+ * as the process. Has threads of its own to extract on, so that one which hangs
+ * does not stop others. */
 struct Reader {
+    std::shared_ptr<arrow::internal::ThreadPool> threads =
+        *arrow::internal::ThreadPool::MakeEternal(2);
     ArrowAsyncDeviceStreamHandler handler{};
     Outcome outcome{};
     std::atomic<bool> over{false};
@@ -277,8 +280,8 @@ int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
         return UVA_SUBJECT_CANNOT;
     auto *reader = new Reader;
     std::thread(&Reader::run, reader,
-                arrow::CreateAsyncDeviceStreamHandler(
-                    &reader->handler, arrow::internal::GetCpuThreadPool()))
+                arrow::CreateAsyncDeviceStreamHandler(&reader->handler,
+                                                      reader->threads.get()))
         .detach();
     *id = reinterpret_cast<intptr_t>(reader);
     *handler = &reader->handler;
