@@ -299,6 +299,9 @@ static int layout_walk_child(struct layout_walk *walk,
     if (at.schema == NULL || at.array == NULL)
         return layout_fail(walk, up, EINVAL, "children[%" PRId64 "] is NULL",
                            i);
+    if (at.schema->release == NULL)
+        return layout_fail(walk, up, EINVAL,
+                           "children[%" PRId64 "] has a released schema", i);
     if (layout_add_quickly(walk, at.schema, at.array))
         return 0;
     return layout_walk_node(walk, &at);
@@ -313,6 +316,9 @@ static int layout_walk_dictionary(struct layout_walk *walk,
                                  .index = -1,
                                  .depth = up->depth + 1};
 
+    if (at.schema->release == NULL)
+        return layout_fail(walk, up, EINVAL,
+                           "the dictionary has a released schema");
     return layout_walk_node(walk, &at);
 }
 

@@ -544,6 +544,27 @@ START_TEST(da29_released_structs_are_not_read)
 }
 END_TEST
 
+/* What was moved out of a schema may have gone since. */
+START_TEST(da29_a_schema_moved_out_of_its_parent_is_not_read)
+{
+    struct bench *bench = nested("+s", 1, 1);
+    struct ArrowSchema *child = bench->schema.children[0], moved = *child;
+
+    memset(child, 0xDD, sizeof(*child));
+    child->release = NULL;
+    uva_schema_release(&moved);
+    ck_assert_str_eq(
+        fault_of(bench),
+        "batch (name 'x', format '+s'): children[0] has a released schema");
+    bench = column("i", 3, 2);
+    (void)plain_schema_dictionary(&bench->schema);
+    plain_array(plain_array_dictionary(&bench->array.array), 0, 2, 0);
+    ck_assert_str_eq(
+        fault_of(bench),
+        "batch (name 'x', format 'i'): the dictionary has a released schema");
+}
+END_TEST
+
 START_TEST(unknown_formats_are_not_supported)
 {
     struct bench *bench = nested("+s", 1, 2);
@@ -818,6 +839,7 @@ static TCase *faults(void)
     tcase_add_test(tcase, da25_every_child_is_there_and_live);
     tcase_add_test(tcase, da26_a_dictionary_is_there_exactly_when_it_should);
     tcase_add_test(tcase, da29_released_structs_are_not_read);
+    tcase_add_test(tcase, da29_a_schema_moved_out_of_its_parent_is_not_read);
     tcase_add_test(tcase, unknown_formats_are_not_supported);
     tcase_add_test(tcase, there_is_a_bound_to_depth);
     tcase_add_test(tcase, the_place_is_told_from_the_top);
