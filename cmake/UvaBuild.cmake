@@ -25,6 +25,10 @@ else()
     set(UVA_TIMEOUT 120)
 endif()
 
+if(UVA_FUZZ) # the compiler says where a run has been
+    target_compile_options(uva_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # uva_floor(NAME FOLDER...): the objects of one floor of the house, for both
 # libraries and for tests that link it alone. A folder without a source yet is
 # no floor. Adds to UVA_FLOORS in the caller's scope.

@@ -17,7 +17,8 @@ ISO = {
     "time.h",
 }
 POSIX = {
-    "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "sched.h", "semaphore.h",
+    "dirent.h", "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "sched.h",
+    "semaphore.h",
     "strings.h", "unistd.h", "arpa/inet.h", "netinet/in.h", "sys/mman.h",
     "sys/resource.h", "sys/select.h", "sys/socket.h", "sys/stat.h",
     "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h", "sys/wait.h",
@@ -60,6 +61,7 @@ MAY = {
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
                    "<arrow/c/dlpack_abi.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uv.h>"],
+    "tests/fuzz/": ["uvarrow/", *FLOORS, "support/", "fuzz/", "<uv.h>"],
     "tests/programs/": ["uvarrow/", "support/world.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *FLOORS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metadata blocks of any bytes, against a plain reader that knows where they
+ * end.
+ *
+ * A block does not say how large it is, so the decoder may be led anywhere
+ * below its cap. The bytes therefore lie before others that end it wherever it
+ * looks (-1), up to the cap, and behind that a page without access. A block
+ * that is complete by itself is read a second time where nothing follows it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/memory.h"
+#include "core/metadata.h"
+#include "fuzz/fuzz_input.h"
+#include "uvarrow/arrow.h"
+
+#define CAP       ((size_t)64 * 1024 * 1024)
+#define PAGE      ((size_t)4096)
+#define MOST      ((size_t)4096) /* bytes of an input that are used */
+#define MAX_PAIRS (1024 * 1024)
+
+/* ---- the plain reader --------------------------------------------------- */
+
+/* What the block says. */
+struct plain {
+    int code;       /* that uva_metadata_size() should answer */
+    uint64_t size;  /* that it should find */
+    uint64_t pairs; /* before the end or the fault */
+};
+
+static uint32_t plain_number(const uint8_t *block, uint64_t at)
+{
+    uint32_t number;
+
+    memcpy(&number, block + at, sizeof(number));
+    return number;
+}
+
+/* One length and its bytes: the place behind them, or 0 with the code. */
+static uint64_t plain_bytes(const uint8_t *block, uint64_t at, int *code)
+{
+    uint32_t size;
+
+    if (at + 4 > CAP) {
+        *code = EMSGSIZE;
+        return 0;
+    }
+    size = plain_number(block, at);
+    if (size > INT32_MAX)
+        *code = EINVAL;
+    else if (at + 4 + size > CAP)
+        *code = EMSGSIZE;
+    return *code == 0 ? at + 4 + size : 0;
+}
+
+static struct plain plain_read(const uint8_t *block)
+{
+    const uint32_t count = plain_number(block, 0);
+    struct plain plain = {.size = 4};
+
+    if (count > INT32_MAX)
+        plain.code = EINVAL;
+    else if (count > MAX_PAIRS)
+        plain.code = EMSGSIZE;
+    while (plain.code == 0 && plain.pairs < count) {
+        uint64_t at = plain_bytes(block, plain.size, &plain.code);
+        if (plain.code == 0)
+            at = plain_bytes(block, at, &plain.code);
+        if (plain.code != 0)
+            break;
+        plain.size = at;
+        plain.pairs++;
+    }
+    return plain;
+}
+
+/* ---- what is checked ---------------------------------------------------- */
+
+static void check_size(const char *block, const struct plain *plain)
+{
+    size_t size = 77;
+
+    FUZZ_RULE(uva_metadata_size(block, &size) == plain->code);
+    FUZZ_RULE(size == (plain->code == 0 ? plain->size : 77));
+}
+
+/* All pairs in order, none behind another, none beyond the end. */
+static void check_pairs(const char *block, const struct plain *plain)
+{
+    const char *end = block + 4;
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    uint64_t pairs = 0;
+    int code;
+
+    while ((code = uva_metadata_next(block, &at, &pair)) == 0) {
+        FUZZ_RULE(pair.key.data == end + 4);
+        FUZZ_RULE(pair.value.data == pair.key.data + pair.key.size + 4);
+        end = pair.value.data + pair.value.size;
+        FUZZ_RULE(end <= block + CAP);
+        pairs++;
+    }
+    FUZZ_RULE(code == (plain->code == 0 ? ENOENT : plain->code));
+    FUZZ_RULE(pairs == plain->pairs);
+    FUZZ_RULE(uva_metadata_next(block, &at, &pair) == code);
+}
+
+/* A place that no call gave is refused or harmless. */
+static void check_place(const char *block, struct fuzz_input *in)
+{
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+
+    at.index = fuzz_strange(in) % INT32_MAX;
+    FUZZ_RULE(at.index >= 0 || uva_metadata_next(block, &at, &pair) == EINVAL);
+}
+
+/* The first value of a key is found, and no other. */
+static void check_get(const char *block, const struct uva_pair *pairs,
+                      size_t count)
+{
+    const struct uva_bytes *const wanted = &pairs[count - 1].key;
+    char *key = calloc(1, wanted->size + 1);
+    struct uva_bytes value;
+    size_t first = 0;
+
+    FUZZ_RULE(key != NULL);
+    memcpy(key, wanted->data, wanted->size);
+    if (strlen(key) == wanted->size) {
+        while (pairs[first].key.size != wanted->size ||
+               memcmp(pairs[first].key.data, key, wanted->size) != 0)
+            first++;
+        FUZZ_RULE(uva_metadata_get(block, key, &value) == 0);
+        FUZZ_RULE(value.data == pairs[first].value.data);
+        FUZZ_RULE(value.size == pairs[first].value.size);
+    }
+    free(key);
+}
+
+/* A block that is complete by itself: nothing behind it is read; a copy is
+ * equal; its pairs written again are the same block. */
+static void check_whole(const char *block, size_t size)
+{
+    struct uva_pair pairs[64] = {{{0}, {0}}};
+    struct uva_allocator memory;
+    struct uva_metadata_at at = {0};
+    struct uva_bytes value;
+    char *copy, again[MOST];
+    size_t count = 0, copied, room = sizeof(again);
+
+    FUZZ_RULE(uva__memory_adopt(&(struct uva_allocator){0}, &memory) == 0);
+    FUZZ_RULE(uva__metadata_copy(&memory, block, &copy, &copied) == 0);
+    FUZZ_RULE((copy == NULL) == (size == 4));
+    FUZZ_RULE(copied == (size == 4 ? 0 : size));
+    FUZZ_RULE(copy == NULL || memcmp(copy, block, size) == 0);
+    uva__memory_free(&memory, copy, copied);
+    FUZZ_RULE(uva_metadata_get(block, "no such key", &value) == ENOENT);
+    while (count < 64 && uva_metadata_next(block, &at, &pairs[count]) == 0)
+        count++;
+    if (count == 0 || count == 64)
+        return;
+    check_get(block, pairs, count);
+    FUZZ_RULE(uva_metadata_encode(pairs, count, again, &room) == 0);
+    FUZZ_RULE(room == size && memcmp(again, block, size) == 0);
+    room = size - 1;
+    FUZZ_RULE(uva_metadata_encode(pairs, count, again, &room) == EMSGSIZE);
+    FUZZ_RULE(room == size);
+}
+
+/* ---- one input ---------------------------------------------------------- */
+
+/* Gives room up to the cap, filled, and a page behind it that nobody may read.
+ */
+static uint8_t *open_ground(void)
+{
+    static uint8_t *ground;
+
+    if (ground != NULL)
+        return ground;
+    ground = mmap(NULL, CAP + 2 * PAGE, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    FUZZ_RULE(ground != MAP_FAILED);
+    FUZZ_RULE(mprotect(ground + PAGE + CAP, PAGE, PROT_NONE) == 0);
+    ground += PAGE;
+    memset(ground, 0xFF, CAP);
+    return ground;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input in = {data, size < MOST ? size : MOST};
+    char *const block = (char *)open_ground() - fuzz_below(&in, 8); /* MD-04 */
+    const size_t used = in.size;
+    struct plain plain;
+
+    memcpy(block, in.data, used);
+    plain = plain_read((uint8_t *)block);
+    check_size(block, &plain);
+    check_pairs(block, &plain);
+    check_place(block, &in);
+    if (plain.code == 0 && plain.size <= used) {
+        char *exact = malloc((size_t)plain.size);
+        FUZZ_RULE(exact != NULL);
+        memcpy(exact, block, (size_t)plain.size);
+        check_size(exact, &plain);
+        check_pairs(exact, &plain);
+        check_whole(exact, (size_t)plain.size);
+        free(exact);
+    }
+    memset(block, 0xFF, used);
+    return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The producer's state machine: facts in any order, moves carried out by an
+ * honest caller, and what the handler saw counted beside it. */
+#include <errno.h>
+
+#include "core/producer_state.h"
+#include "fuzz/fuzz_input.h"
+
+/* What the handler has seen, and what was done to the stream. */
+struct seen {
+    int64_t asked;    /* requested while that counted; unbounded sticks */
+    int64_t given;    /* batches that became ready */
+    int64_t tasks;    /* told */
+    int64_t limit;    /* batches allowed; negative: any number */
+    int schemas;      /* told */
+    int ends;         /* told */
+    int errors;       /* told */
+    int releases;     /* told */
+    int first_urgent; /* the first code that goes before all else, or 0 */
+    bool cancelled;   /* by the consumer */
+    bool refused;     /* a callback answered with an error */
+};
+
+/* ---- what must hold ----------------------------------------------------- */
+
+static void check_task(const struct uva__producer_state *s,
+                       const struct seen *seen)
+{
+    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0 && !s->held);
+    FUZZ_RULE(seen->asked == UVA__UNBOUNDED || seen->tasks < seen->asked);
+    FUZZ_RULE(seen->tasks < seen->given);
+    FUZZ_RULE(seen->limit < 0 || seen->tasks < seen->limit);
+    FUZZ_RULE(seen->first_urgent == 0);
+}
+
+static void check_end(const struct seen *seen)
+{
+    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0);
+    FUZZ_RULE(seen->tasks == seen->given || seen->tasks == seen->limit);
+}
+
+static void check_release(const struct uva__producer_state *s,
+                          const struct seen *seen, bool closed)
+{
+    FUZZ_RULE(closed || seen->ends == 1);
+    FUZZ_RULE(closed || s->hurried || s->unsettled == 0);
+}
+
+/* Whether `move` may come after what was seen. */
+static void check_move(const struct uva__producer_state *s,
+                       const struct seen *seen, enum uva__producer_move move)
+{
+    const bool closed = seen->refused || seen->cancelled || seen->errors > 0;
+
+    if (move == UVA__MOVE_WAIT)
+        return;
+    FUZZ_RULE(seen->releases == 0);
+    FUZZ_RULE(!closed || move == UVA__MOVE_RELEASE);
+    if (move == UVA__MOVE_TELL_SCHEMA)
+        FUZZ_RULE(seen->schemas == 0);
+    else if (move == UVA__MOVE_TELL_TASK)
+        check_task(s, seen);
+    else if (move == UVA__MOVE_TELL_END)
+        check_end(seen);
+    else if (move == UVA__MOVE_TELL_ERROR)
+        FUZZ_RULE(s->source_error != 0 || s->urgent_error != 0);
+    else
+        check_release(s, seen, closed);
+}
+
+static void check_state(const struct uva__producer_state *s,
+                        const struct seen *seen)
+{
+    FUZZ_RULE(s->demand >= 0 && s->ready >= 0);
+    FUZZ_RULE(s->ready == seen->given - seen->tasks);
+    FUZZ_RULE(s->left == (seen->limit < 0 ? -1 : seen->limit - seen->tasks));
+    FUZZ_RULE(s->demand == UVA__UNBOUNDED ||
+              s->demand == seen->asked - seen->tasks);
+    FUZZ_RULE(seen->errors > 0 || s->urgent_error == seen->first_urgent);
+}
+
+/* ---- one step ----------------------------------------------------------- */
+
+static void note_seen(struct seen *seen, enum uva__producer_move move, int code)
+{
+    seen->schemas += move == UVA__MOVE_TELL_SCHEMA;
+    seen->tasks += move == UVA__MOVE_TELL_TASK;
+    seen->ends += move == UVA__MOVE_TELL_END;
+    seen->errors += move == UVA__MOVE_TELL_ERROR;
+    seen->releases += move == UVA__MOVE_RELEASE;
+    seen->refused =
+        seen->refused || (code != 0 && (move == UVA__MOVE_TELL_TASK ||
+                                        move == UVA__MOVE_TELL_SCHEMA));
+}
+
+static void note_request(struct uva__producer_state *s, struct seen *seen,
+                         int64_t n)
+{
+    const bool counts = !s->cancelled && seen->ends == 0 && seen->errors == 0 &&
+                        seen->releases == 0;
+
+    uva__producer_note_request(s, n);
+    if (!counts)
+        return;
+    if (n < 1 && seen->first_urgent == 0)
+        seen->first_urgent = EINVAL;
+    else if (n >= 1 && s->demand == UVA__UNBOUNDED)
+        seen->asked = UVA__UNBOUNDED;
+    else if (n >= 1)
+        seen->asked += n;
+}
+
+/* A fact, from the consumer or from whom extracts. */
+static void meddle(struct uva__producer_state *s, struct seen *seen,
+                   struct fuzz_input *in)
+{
+    switch (fuzz_below(in, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        note_request(s, seen, 1 + fuzz_below(in, 4));
+        break;
+    case 3:
+        note_request(s, seen, fuzz_strange(in));
+        break;
+    case 4:
+        if (fuzz_byte(in) < 128)
+            break;
+        uva__producer_note_cancel(s);
+        seen->cancelled = true;
+        break;
+    case 5:
+        s->unsettled -= s->unsettled > 0;
+        break;
+    case 6:
+        if (s->unsettled == 0)
+            break;
+        s->unsettled--;
+        uva__producer_note_urgent(s, ENODATA); /* an extraction failed */
+        if (seen->first_urgent == 0 && seen->errors == 0)
+            seen->first_urgent = ENODATA;
+        break;
+    default:
+        s->hurried = true;
+        break;
+    }
+}
+
+/* A fact from the source, or from the one who carries out the moves. */
+static void supply(struct uva__producer_state *s, struct seen *seen,
+                   struct fuzz_input *in)
+{
+    switch (fuzz_below(in, 6)) {
+    case 0:
+        s->schema_known = true;
+        break;
+    case 1:
+    case 2:
+        if (s->exhausted || s->source_error != 0 || !s->schema_known)
+            break;
+        s->ready++;
+        seen->given++;
+        break;
+    case 3:
+        s->exhausted =
+            s->exhausted || (s->schema_known && s->source_error == 0);
+        break;
+    case 4:
+        if (!s->exhausted)
+            s->source_error = EIO;
+        break;
+    default:
+        s->held = !s->held;
+        break;
+    }
+}
+
+/* Carries out the next move, with facts while it runs. */
+static enum uva__producer_move carry_out(struct uva__producer_state *s,
+                                         struct seen *seen,
+                                         struct fuzz_input *in)
+{
+    const enum uva__producer_move move = uva__producer_next(s);
+    int code;
+
+    check_move(s, seen, move);
+    if (move == UVA__MOVE_WAIT)
+        return move;
+    uva__producer_begin(s, move);
+    FUZZ_RULE(uva__producer_next(s) == UVA__MOVE_WAIT);
+    s->unsettled += move == UVA__MOVE_TELL_TASK;
+    code = fuzz_byte(in) > 240 ? EDOM : 0;
+    for (int i = fuzz_below(in, 3); i > 0; i--)
+        meddle(s, seen, in);
+    uva__producer_end(s, move, code);
+    note_seen(seen, move, code);
+    return move;
+}
+
+/* ---- one input ---------------------------------------------------------- */
+
+/* Once nothing more comes from outside, the stream comes to its release. */
+static void finish(struct uva__producer_state *s, struct seen *seen)
+{
+    struct fuzz_input nothing = {0};
+
+    s->held = false;
+    s->schema_known = s->schema_known || s->source_error == 0;
+    s->exhausted = s->exhausted || s->source_error == 0;
+    note_request(s, seen, INT64_MAX);
+    s->unsettled = 0;
+    for (int i = 0; i < 2000 && !s->released; i++) {
+        (void)carry_out(s, seen, &nothing);
+        s->unsettled = 0;
+    }
+    FUZZ_RULE(s->released);
+    FUZZ_RULE(seen->releases == 1 && seen->schemas <= 1);
+    FUZZ_RULE(seen->ends <= 1 && seen->errors <= 1);
+    FUZZ_RULE(seen->refused || seen->cancelled ||
+              seen->ends + seen->errors > 0);
+    FUZZ_RULE(uva__producer_is_sated(s));
+    FUZZ_RULE(uva__producer_next(s) == UVA__MOVE_WAIT);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input in = {data, size < 1024 ? size : 1024};
+    struct uva__producer_state s;
+    struct seen seen = {0};
+    const int limit = fuzz_byte(&in);
+
+    seen.limit = limit < 128 ? -1 : limit % 8;
+    uva__producer_init(&s, seen.limit);
+    while (in.size > 0) {
+        const bool sated = uva__producer_is_sated(&s);
+        switch (fuzz_below(&in, 3)) {
+        case 0:
+            supply(&s, &seen, &in);
+            break;
+        case 1:
+            meddle(&s, &seen, &in);
+            break;
+        default:
+            FUZZ_RULE(carry_out(&s, &seen, &in) != UVA__MOVE_TELL_TASK ||
+                      !sated);
+            break;
+        }
+        check_state(&s, &seen);
+    }
+    finish(&s, &seen);
+    return 0;
+}
