@@ -29,8 +29,7 @@ static inline uint64_t uva__word_load(const struct uva__word *word)
     return atomic_load_explicit(&word->value, memory_order_acquire);
 }
 
-/* For a value that only decides whether to look closer: what follows must be a
- * read-modify-write. */
+/* Only to decide whether to look closer, by a read-modify-write. */
 static inline uint64_t uva__word_peek(const struct uva__word *word)
 {
     return atomic_load_explicit(&word->value, memory_order_relaxed);
@@ -67,8 +66,7 @@ static inline uint64_t uva__word_and(struct uva__word *word, uint64_t bits)
     return atomic_fetch_and_explicit(&word->value, bits, memory_order_acq_rel);
 }
 
-/* Sets `word` to `value` if it is `*expected`; otherwise puts what it is there.
- */
+/* Sets `word` to `value` if it is `*expected`; else puts there what it is. */
 static inline bool uva__word_cas(struct uva__word *word, uint64_t *expected,
                                  uint64_t value)
 {
@@ -109,8 +107,7 @@ struct uva__signal {
     _Atomic uint32_t value;
 };
 
-/* The value now, to be given to uva__signal_wait() after looking at what is
- * waited for. */
+/* The value now: to be read before looking at what is waited for. */
 static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 {
     return atomic_load_explicit(&signal->value, memory_order_acquire);
