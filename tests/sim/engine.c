@@ -206,8 +206,9 @@ static void engine_name_waiters(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-/* What a fiber is about to do: its stack, where that can be seen; else what it
- * has been answered so far, which is something between any two decisions. */
+/* What a fiber is about to do: what it waits for, and its stack, where that can
+ * be seen; else what it has been answered so far, which is something between
+ * any two decisions. */
 static uint64_t fiber_state(const struct fiber *fiber)
 {
     const uint64_t *at;
@@ -216,8 +217,11 @@ static uint64_t fiber_state(const struct fiber *fiber)
 
     if (fiber->over)
         return hash;
+    hash = sim_mix(hash, fiber->until_ns);
+    hash = sim_mix(hash, (uint64_t)(uintptr_t)fiber->is_ready);
+    hash = sim_mix(hash, (uint64_t)(uintptr_t)fiber->ready_arg);
     if (count == 0)
-        return fiber->seen;
+        return sim_mix(hash, fiber->seen);
     for (size_t i = 0; i < count; i++)
         hash = sim_mix(hash, sim_context_word(at + i));
     return sim_mix_bytes(hash, fiber->locals, sim_locals_size());
@@ -346,6 +350,7 @@ bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
     ready = is_ready(arg);
     engine.asking = -1;
     self->is_ready = NULL;
+    self->ready_arg = NULL;
     self->until_ns = UINT64_MAX;
     engine_observe(ready);
     return ready;
@@ -451,6 +456,7 @@ static struct fiber *fiber_new(const char *name, void (*body)(void *arg),
     fiber->over = false;
     fiber->buffer.count = 0;
     fiber->is_ready = NULL;
+    fiber->ready_arg = NULL;
     fiber->until_ns = UINT64_MAX;
     fiber->seen = 0;
     sim_context_init(&fiber->context, fiber->stack, fiber_main);

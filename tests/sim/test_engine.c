@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine against programs of which it is known what can go wrong in them:
  * it finds what is there, and nothing where nothing is. */
+#define _POSIX_C_SOURCE 200809L
 #include "sim/engine.h"
 
 #include <check.h>
@@ -364,6 +365,73 @@ START_TEST(a_store_waits_for_the_next_exchange_or_a_full_buffer_or_the_end)
 }
 END_TEST
 
+/* ---- defects ------------------------------------------------------------ */
+
+static struct uva__word counter;
+
+static void count_up(void *arg)
+{
+    (void)arg;
+    uva__word_add(&counter, 1);
+}
+
+static void count_cas(void *arg)
+{
+    uint64_t seen = uva__word_load(&counter);
+
+    (void)arg;
+    while (!uva__word_cas(&counter, &seen, seen + 1))
+        ;
+}
+
+static void count_first(void *arg)
+{
+    sim_spawn("add", count_up, arg);
+    sim_spawn("cas", count_cas, arg);
+}
+
+/* How many schedules lose one of the two. */
+static int count_lost(enum sim_defect defect)
+{
+    const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE, .buffers = true};
+    int lost = 0;
+
+    sim_spoil(&counter, defect);
+    do {
+        counter.value = 0;
+        ck_assert_int_eq(sim_run(&plan, count_first, NULL), SIM_DONE);
+        lost += counter.value != 2;
+    } while (sim_next());
+    sim_spoil(NULL, SIM_SOUND);
+    return lost;
+}
+
+START_TEST(a_word_that_is_split_loses_what_came_between)
+{
+    ck_assert_int_eq(count_lost(SIM_SOUND), 0);
+    ck_assert_int_gt(count_lost(SIM_SPLIT), 0);
+    ck_assert_int_eq(count_lost(SIM_SOUND), 0);
+}
+END_TEST
+
+static bool ring_is_lost_with_a_peek(void)
+{
+    struct sim_plan plan = {.buffers = true};
+    bool lost = false;
+
+    sim_spoil(&ring.posted, SIM_PEEK);
+    for (plan.seed = 1; plan.seed <= 5000 && !lost; plan.seed++)
+        lost = ring_is_lost(&plan, true);
+    sim_spoil(NULL, SIM_SOUND);
+    return lost;
+}
+
+START_TEST(a_word_that_is_peeked_at_lets_a_store_pass)
+{
+    ck_assert(ring_is_lost_with_a_peek());
+}
+END_TEST
+
 /* ---- how a schedule ends ------------------------------------------------ */
 
 static struct uva__lock locks[2];
@@ -446,6 +514,24 @@ static void round_and_fail(void *arg)
     sim_spawn("round", go_round, arg);
     sim_spawn("fail", fail_late, arg);
 }
+
+START_TEST(the_trail_tells_who_did_what)
+{
+    const struct sim_plan plan = {.seed = 1, .buffers = true};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+
+    memset(&ring, 0, sizeof(ring));
+    (void)sim_run(&plan, ring_first, NULL);
+    sim_print_trail(file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_ptr_nonnull(strstr(text, "lane"));
+    ck_assert_ptr_nonnull(strstr(text, "store"));
+    ck_assert_ptr_nonnull(strstr(text, "seen"));
+    free(text);
+}
+END_TEST
 
 START_TEST(a_schedule_without_an_end_is_cut)
 {
@@ -589,11 +675,14 @@ int main(void)
     tcase_add_test(
         choices,
         a_store_waits_for_the_next_exchange_or_a_full_buffer_or_the_end);
+    tcase_add_test(choices, a_word_that_is_split_loses_what_came_between);
+    tcase_add_test(choices, a_word_that_is_peeked_at_lets_a_store_pass);
     suite_add_tcase(suite, choices);
 
     TCase *ends = tcase_create("ends");
     tcase_add_test(ends, a_deadlock_is_found_and_says_who_waits);
     tcase_add_test(ends, dropping_a_lock_of_another_fails);
+    tcase_add_test(ends, the_trail_tells_who_did_what);
     tcase_add_test(ends, a_schedule_without_an_end_is_cut);
     tcase_add_test(ends,
                    who_goes_round_does_not_keep_the_others_waiting_for_ever);
