@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Goes through all schedules of a kernel: a few fibers that use one of the
  * library's own inline functions on a few words. With it come mutants, each
- * with one thing wrong, which must be found. */
+ * with one thing wrong, which must be found.
+ *
+ * Not seen: what only machines with weaker orders than x86 do, such as a load
+ * that passes a read-modify-write of another word; and races over memory that
+ * a lock should guard, for code goes on from one shared word to the next
+ * undisturbed. ThreadSanitizer looks for those. */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
 

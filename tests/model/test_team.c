@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operators/team.c as it is, between a loop that grants cells, and stops, and
+ * the two workers that it may have. Each cell is extracted once or taken back
+ * once, none is left lying, and no worker stays counted. */
+#include "operators/team.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "model/explore.h"
+#include "uvarrow/arrow.h"
+
+enum { CELLS = 3, ROOM = 2, WORKERS = 2, ARENA = 1024 };
+
+static struct {
+    struct uva__hub hub;
+    struct uva__operator op;
+    struct uva__node node;
+    struct uva__team team;
+    struct uva__cell cells[CELLS];
+    uint64_t spent[CELLS];            /* how often */
+    uint64_t granted, taken_back;     /* cells */
+    struct uva__word submitted, over; /* jobs; 1: no more will be */
+    struct uva_job *jobs[CELLS];
+    uint64_t run; /* of these */
+    int64_t refs, begun;
+    struct explore_arena arena;
+    _Alignas(64) char bytes[ARENA];
+} world;
+
+static bool stops; /* of the case: the loop, at once */
+
+/* ---- what is around a team ---------------------------------------------- */
+
+void uva__operator_acquire(struct uva__operator *op)
+{
+    (void)op;
+    world.refs++;
+}
+
+void uva__operator_release(struct uva__operator *op)
+{
+    (void)op;
+    world.refs--;
+}
+
+bool uva__hub_job_begin(struct uva__hub *hub)
+{
+    (void)hub;
+    world.begun++;
+    return true;
+}
+
+void uva__hub_job_end(struct uva__hub *hub)
+{
+    (void)hub;
+    world.begun--;
+}
+
+void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+{
+    (void)hub;
+    (void)node;
+}
+
+void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
+                      struct uva_job *job)
+{
+    const uint64_t at = world.submitted.value;
+
+    (void)jobs;
+    (void)lane;
+    if (at == CELLS)
+        sim_fail("more jobs than cells");
+    world.jobs[at] = job;
+    uva__word_add(&world.submitted, 1);
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+static void array_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static void schema_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static int cell_extract(struct ArrowAsyncTask *task,
+                        struct ArrowDeviceArray *out)
+{
+    static const void *no_buffers[1];
+    uint64_t *spent = task->private_data;
+
+    sim_point();
+    if (++*spent != 1)
+        sim_fail("a cell is extracted twice");
+    memset(out, 0, sizeof(*out));
+    out->array.n_buffers = 1;
+    out->array.buffers = no_buffers;
+    out->array.release = array_release;
+    out->device_id = -1;
+    out->device_type = ARROW_DEVICE_CPU;
+    return 0;
+}
+
+static bool worker_is_wanted(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.submitted) > world.run ||
+           uva__word_load(&world.over) != 0;
+}
+
+static void worker_run(void *arg)
+{
+    struct uva_job *job;
+
+    for (;;) {
+        sim_wait(worker_is_wanted, arg);
+        if (world.submitted.value == world.run)
+            return;
+        job = world.jobs[world.run++];
+        job->run(job);
+    }
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static void loop_grant(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        struct uva__cell *cell = &world.cells[world.granted];
+
+        cell->task = (struct ArrowAsyncTask){
+            .extract_data = cell_extract,
+            .private_data = &world.spent[world.granted++],
+        };
+        uva__team_grant(&world.team, cell);
+    }
+    uva__team_publish(&world.team, count);
+}
+
+static bool first_is_done(void *arg)
+{
+    (void)arg;
+    return uva__word_load(&world.cells[0].done) != 0;
+}
+
+static void loop_run(void *arg)
+{
+    uint64_t back = 0;
+
+    loop_grant(ROOM);
+    if (!stops) {
+        sim_wait(first_is_done, arg);
+        loop_grant(1);
+    } else {
+        back = uva__team_stop(&world.team);
+    }
+    for (; back > 0; back--) {
+        uint64_t *spent = uva__team_ungrant(&world.team)->task.private_data;
+
+        if (++*spent != 1)
+            sim_fail("what is taken back is a worker's");
+        world.taken_back++;
+    }
+    uva__word_add(&world.over, 1);
+}
+
+static void first(void *arg)
+{
+    const struct ArrowSchema schema = {.format = "+s",
+                                       .release = schema_release};
+
+    if (uva__team_prepare(&world.team, ROOM, &schema) != 0)
+        sim_fail("no memory");
+    for (int i = 0; i < WORKERS; i++)
+        sim_spawn("worker", worker_run, arg);
+    loop_run(arg);
+}
+
+/* ---- the kernels -------------------------------------------------------- */
+
+static void prepare(void)
+{
+    world.arena = (struct explore_arena){.bytes = world.bytes,
+                                         .size = sizeof(world.bytes)};
+    world.hub.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                 .dealloc = explore_dealloc,
+                                                 .ctx = &world.arena};
+    world.op.feed.hub = &world.hub;
+    world.team.op = &world.op;
+    world.team.node = &world.node;
+    world.team.workers = WORKERS;
+}
+
+static const char *wrong(void)
+{
+    uint64_t done = 0;
+
+    for (uint64_t i = 0; i < world.granted; i++) {
+        if (world.spent[i] != 1)
+            return "a cell is left lying";
+        done += world.cells[i].done.value;
+    }
+    if (done + world.taken_back != world.granted)
+        return "a cell is not done";
+    if (world.team.work.value != 0)
+        return "a worker stays counted";
+    return world.refs == 0 && world.begun == 0 ? NULL : "a count is not back";
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .prepare = prepare,
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(bool with_stop)
+{
+    stops = with_stop;
+    kernel.name = stops ? "team, a stop" : "team";
+    return &kernel;
+}
+
+START_TEST(every_cell_is_extracted_or_taken_back_once)
+{
+    explore_holds(kernel_of(false));
+    explore_holds(kernel_of(true));
+}
+END_TEST
+
+START_TEST(its_words_must_be_exchanged)
+{
+    explore_finds_spoiled(kernel_of(false), &world.team.work, SIM_SPLIT,
+                          "what is to be claimed is loaded and stored");
+    explore_finds_spoiled(kernel_of(true), &world.team.work, SIM_SPLIT,
+                          "what is to be claimed is loaded and stored");
+    explore_finds_spoiled(kernel_of(false), &world.team.claimed, SIM_SPLIT,
+                          "what was claimed is loaded and stored");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, every_cell_is_extracted_or_taken_back_once);
+    tcase_add_test(tests, its_words_must_be_exchanged);
+}
+
+int main(void)
+{
+    return explore_main("team", add);
+}
