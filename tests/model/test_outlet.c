@@ -153,6 +153,13 @@ void uva__producer_hold(struct uva__producer *producer, bool held)
     world.held = held;
 }
 
+void uva__producer_quit(struct uva__producer *producer,
+                        struct ArrowAsyncProducer *seen)
+{
+    (void)producer;
+    seen->cancel(seen);
+}
+
 /* ---- tasks -------------------------------------------------------------- */
 
 static void array_release(struct ArrowArray *array)
