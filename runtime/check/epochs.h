@@ -34,10 +34,10 @@ struct uva__epochs {
     struct uva__epoch *newest; /* borrows */
 };
 
-/* Whether `call` is one of the handler's. */
+/* Whether `call`, which is one, is of the handler's. */
 static inline bool uva__call_is_callback(enum uva__call call)
 {
-    return call >= UVA__CALL_SCHEMA && call <= UVA__CALL_RELEASE;
+    return call <= UVA__CALL_RELEASE;
 }
 
 /* Where a call would begin. */

@@ -492,8 +492,8 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_consumer_may_clear_its_producer);
     tcase_add_test(all, no_producer_in_on_schema_is_AH_03);
     tcase_add_test(all, no_producer_at_an_early_error_is_AH_03_and_a_warning);
-    tcase_add_test(all,
-                   an_empty_slot_of_the_producer_is_AB_17_and_never_called);
+    tcase_add_loop_test(
+        all, an_empty_slot_of_the_producer_is_AB_17_and_never_called, 0, 2);
     tcase_add_test(all,
                    calls_held_back_for_a_producer_without_slots_go_nowhere);
     tcase_add_test(all, calls_held_back_for_no_producer_go_nowhere);
