@@ -8,9 +8,9 @@
  * them: it is told, and made when they have returned.
  *
  * Late calls find memory of ours as long as a count is held: with `keep`, until
- * conclude. Without, it is as safe as the peers are by themselves. There is no
- * graveyard for the whole process: its blocks would be of an allocator that
- * may be gone, and it would be the library's only global state. */
+ * conclude; in a yard, for a while longer. Otherwise they are as safe as the
+ * peers are by themselves: a graveyard for the whole process would be the
+ * library's only global state, and hold blocks of allocators that are gone. */
 #include "check/checked_stream.h"
 
 #include <stdio.h>
@@ -272,10 +272,25 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
 
 void uva__checked_drop_unlock(struct uva__checked *c)
 {
-    const bool last = --c->locked.refs == 0;
+    const bool last = --c->locked.refs == 0 && !c->locked.resting;
 
+    c->locked.resting |= last && c->yard != NULL;
     uva__lock_drop(&c->lock);
-    if (last)
+    if (last && c->yard != NULL)
+        uva__yard_rest(c->yard, c);
+    else if (last)
+        uva__checked_free(c);
+}
+
+void uva__checked_expire(struct uva__checked *c)
+{
+    bool empty;
+
+    uva__lock_take(&c->lock);
+    c->locked.resting = false;
+    empty = c->locked.refs == 0;
+    uva__lock_drop(&c->lock);
+    if (empty)
         uva__checked_free(c);
 }
 
@@ -283,6 +298,7 @@ void uva__checked_free(struct uva__checked *c)
 {
     const struct uva_allocator allocator = c->allocator;
     struct uva__witness *witness = c->witness;
+    struct uva__yard *yard = c->yard;
     struct uva__relic *relic = c->locked.relics, *next;
 
     for (; relic != NULL; relic = next) {
@@ -293,4 +309,6 @@ void uva__checked_free(struct uva__checked *c)
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
     uva__witness_release(witness);
+    if (yard != NULL)
+        uva__yard_release(yard);
 }

@@ -11,6 +11,7 @@
 #include "check/protocol.h"
 #include "check/tree_walk.h"
 #include "check/witness.h"
+#include "check/yard.h"
 #include "core/slab.h"
 #include "uvarrow/arrow_abi.h"
 
@@ -41,9 +42,11 @@ struct uva__checked {
                                                           functions */
     struct uva__witness *witness;                      /* owns a count */
     struct uva_allocator allocator;                    /* of all that is here */
-    int64_t slow_call_ms, slow_extract_ms;             /* the limits */
-    bool keep;                     /* stays until conclude */
-    bool fine_clock;               /* for limits of few ms */
+    struct uva__yard *yard;                /* owns a count; NULL: none */
+    struct uva__link link;                 /* in its yard */
+    int64_t slow_call_ms, slow_extract_ms; /* the limits */
+    bool keep;                             /* stays until conclude */
+    bool fine_clock;                       /* for limits of few ms */
     struct uva__word chance;       /* of the perturbation; 0: there is none */
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released: none */
@@ -57,6 +60,7 @@ struct uva__checked {
         int64_t early_request;         /* asked for before on_schema */
         bool early_cancel;             /* likewise */
         bool release_due;              /* it waits for calls under way */
+        bool resting;                  /* in its yard: late calls find it */
         uint64_t releaser;             /* the thread that it came on */
         struct uva__relic *relics;     /* owns */
     } locked;
@@ -120,8 +124,13 @@ UVA_MUST_CHECK int uva__checked_new(const struct uva_check *how,
                                     struct uva__checked **out,
                                     struct uva_error *error);
 
-/* Gives a count back and drops the lock; the last frees it. Thread: any. */
+/* Gives a count back and drops the lock; with the last it goes to its yard, or
+ * is freed. Thread: any. */
 void uva__checked_drop_unlock(struct uva__checked *c);
+
+/* Its rest is over: frees it, or has the late call that is in it do so.
+ * Thread: any. */
+void uva__checked_expire(struct uva__checked *c);
 
 /* Frees it, whoever counts. Thread: any, when nobody else will touch it. */
 void uva__checked_free(struct uva__checked *c);
