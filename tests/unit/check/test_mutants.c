@@ -35,14 +35,21 @@ static struct subject subject_at(int i)
     return subject;
 }
 
+/* A mutant is seen in each of these, if it is in the first. */
+enum way { PLAIN, DEEP, PERTURBED, BOTH, WAYS };
+
 static struct uva_check how_to_see(const struct reference_mutant *mutant,
-                                   bool mutated, struct breach_list *told)
+                                   bool mutated, enum way way,
+                                   struct breach_list *told)
 {
     struct uva_check how = breach_list_check(told);
 
     how.keep = true;
-    how.deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0;
-    how.perturb_seed = (mutant->shows & REFERENCE_SHOWS_PERTURBED) != 0;
+    how.deep = way == DEEP || way == BOTH ||
+               (mutant->shows & REFERENCE_SHOWS_DEEP) != 0;
+    if (way == PERTURBED || way == BOTH ||
+        (mutant->shows & REFERENCE_SHOWS_PERTURBED) != 0)
+        how.perturb_seed = 1 + (uint64_t)way;
     if (mutated && (mutant->shows & REFERENCE_SHOWS_SLOW) != 0)
         how.slow_call_ms = how.slow_extract_ms = SLOW_MS;
     return how;
@@ -82,7 +89,7 @@ static void run_pair(const struct reference_pair *pair,
     reference_producer_fini(&producer);
 }
 
-static void see_mutant(const struct subject *subject)
+static void see_mutant(const struct subject *subject, enum way way)
 {
     const struct reference_mutant *mutant = subject->mutant;
     const enum uva_party other = subject->party == UVA_PARTY_PRODUCER
@@ -90,7 +97,7 @@ static void see_mutant(const struct subject *subject)
                                      : UVA_PARTY_PRODUCER;
     struct reference_pair pair = *mutant->pair;
     struct breach_list told = {0};
-    struct uva_check how = how_to_see(mutant, true, &told);
+    struct uva_check how = how_to_see(mutant, true, way, &told);
 
     if (subject->party == UVA_PARTY_PRODUCER)
         pair.producer.mutant = mutant;
@@ -103,12 +110,12 @@ static void see_mutant(const struct subject *subject)
     breach_list_is_empty(&told);
 }
 
-static void see_twin(const struct subject *subject)
+static void see_twin(const struct subject *subject, enum way way)
 {
     const struct reference_mutant *mutant = subject->mutant;
     struct reference_pair pair = *mutant->pair;
     struct breach_list told = {0};
-    struct uva_check how = how_to_see(mutant, false, &told);
+    struct uva_check how = how_to_see(mutant, false, way, &told);
 
     pair.producer.steps_in_request = false;
     run_pair(&pair, &how, mutant->also == NULL);
@@ -121,8 +128,10 @@ static void case_run(int i)
 {
     const struct subject subject = subject_at(i);
 
-    see_mutant(&subject);
-    see_twin(&subject);
+    for (int way = PLAIN; way < WAYS; way++) {
+        see_mutant(&subject, (enum way)way);
+        see_twin(&subject, (enum way)way);
+    }
 }
 
 int main(void)
