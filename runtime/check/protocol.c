@@ -340,9 +340,11 @@ void uva__protocol_conclude(struct uva__protocol *p, bool accepted,
                             int64_t held, int64_t first,
                             struct uva__findings *findings)
 {
+    /* it may wait for a task that may yet fail */
+    const bool waits = held > 0 && p->ended && !p->failed && !p->cancelled;
     enum uva__rule rule = UVA__RULE_COUNT;
 
-    if (accepted && !p->releasing)
+    if (accepted && !p->releasing && !waits)
         rule = rule_of_silence(p);
     if (rule != UVA__RULE_COUNT)
         uva__protocol_find(p, findings, rule, p->offers);

@@ -108,16 +108,23 @@ static bool type_is(void *peer, void *at)
     return false;
 }
 
-/* An object from before there was a device_type: all else is 8 bytes nearer. */
+static void ignore(struct ArrowAsyncProducer *self, int64_t n)
+{
+    (void)self;
+    (void)n;
+}
+
+/* An object from before there was a device_type: all else is 8 bytes nearer, so
+ * that what is called as request is cancel. */
 static bool layout_is_old(void *peer, void *at)
 {
     struct reference_producer *p = peer;
     struct {
         void (*request)(struct ArrowAsyncProducer *, int64_t);
-        void (*cancel)(struct ArrowAsyncProducer *);
+        void (*cancel)(struct ArrowAsyncProducer *, int64_t);
         const char *additional_metadata;
         void *private_data;
-    } old = {p->object.request, p->object.cancel, NULL, p};
+    } old = {ignore, ignore, NULL, p};
 
     (void)at;
     memcpy(&p->other, &old, sizeof(old));
@@ -264,14 +271,16 @@ static bool bad_request_is_lost(void *peer, void *at)
     return *(int64_t *)at <= 0;
 }
 
+/* On this stack, outside of callbacks; or on another thread, inside one. */
 static bool cancel_releases(void *peer, void *at)
 {
     struct reference_producer *p = peer;
+    const bool inside = atomic_load(&p->inside) > 0;
 
     (void)at;
-    if (arg_of(p) == 0)
+    if (arg_of(p) == 0 && !inside)
         reference_producer_release(p);
-    else
+    else if (arg_of(p) == 1 && inside)
         elsewhere(p, reference_producer_release);
     return true;
 }
@@ -282,7 +291,7 @@ static bool offers_after_cancel(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
-    while (p->now.view.demand > 0)
+    for (int i = 0; i < 8 && p->now.view.demand > 0; i++)
         reference_producer_offer(p);
     reference_producer_offer(p);
     return false;

@@ -129,7 +129,8 @@ static void drop(struct reference_consumer *c, struct reference_piece *piece)
     struct ArrowArray *array = &piece->array.array;
 
     if (!acts(c, REFERENCE_AT_DROP, array)) {
-        if (c->how.splits && array->n_children > 0)
+        if (c->how.splits && array->n_children > 0 && array->children != NULL &&
+            array->children[0] != NULL)
             split(array);
         else
             array->release(array);
@@ -216,7 +217,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* Takes one more task and tells what is to be done with it. */
 struct course {
-    bool refuse, cancel, wanted;
+    bool refuse, cancel, wanted, greeted;
     int64_t request;
 };
 
@@ -227,6 +228,7 @@ static struct course course_set(struct reference_consumer *c)
 
     pthread_mutex_lock(&c->lock);
     c->now.had++;
+    course.greeted = c->now.producer != NULL;
     course.wanted = !how->discard && !c->now.cancelled;
     course.refuse = c->now.had == how->refuse_at;
     c->now.refused = c->now.refused || course.refuse;
@@ -282,9 +284,11 @@ static int on_task(struct reference_consumer *c,
         acts(c, REFERENCE_AT_REFUSE, &code);
         return code;
     }
-    if (course.cancel)
+    if (!course.greeted) /* AH-05: the producer is not to be called yet */
+        fault(c);
+    if (course.cancel && course.greeted)
         producer->cancel(producer);
-    if (course.request > 0)
+    if (course.request > 0 && course.greeted)
         producer->request(producer, course.request);
     return 0;
 }

@@ -149,9 +149,11 @@ static void array_node_lose(struct array_node *node)
     do {
         node->next_lost = top;
     } while (!atomic_compare_exchange_weak(&node->ledger->lost, &top, node));
-    for (int i = 0; i < KIDS + 1; i++)
-        if (node->below[i] != NULL)
+    for (int i = 0; i < KIDS; i++)
+        if (node->kids[i].release != NULL) /* not moved out */
             array_node_lose(node->below[i]);
+    if (node->dictionary.release != NULL)
+        array_node_lose(node->below[KIDS]);
 }
 
 static void array_release_childless(struct ArrowArray *array)
