@@ -122,7 +122,7 @@ static void asker(void *arg)
 int awaiting_peer_start(struct uva_stream *stream, struct story *story)
 {
     struct awaiting_peer *peer = arena_new(sizeof(*peer), "an awaiter");
-    const bool by_fiber = peers_chance(1, 2);
+    const bool by_fiber = !peers_are_alone() && peers_chance(1, 2);
     int code;
 
     *peer = (struct awaiting_peer){.stream = stream,

@@ -280,7 +280,8 @@ static void peer_draw(struct handler_peer *peer)
 
     peer->one_go = goes[sim_choose(6)];
     peer->stop_at = INT64_MAX;
-    peer->keeps = peers_chance(1, 2);
+    /* A stream that waits for such does not keep a loop alive. */
+    peer->keeps = !peers_are_alone() && peers_chance(1, 2);
     peer->discards = peers_chance(1, 5);
     if (!peers_chance(1, 4))
         return;

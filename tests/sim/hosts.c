@@ -27,10 +27,12 @@ static struct host {
     uv_poll_t keeper;            /* keeps that alive; on `fd` */
     int fd;                      /* an eventfd */
     bool opened;                 /* or it has failed */
-    bool posted;                 /* a turn is asked for */
-    bool closing;                /* a close was asked for */
-    bool closed;                 /* its callback has been */
-    bool gone;                   /* the fiber is done with it */
+    void (*begin)(struct uva_runtime *runtime); /* alone on its loop */
+    bool may_close; /* if alone: everything else is over */
+    bool posted;    /* a turn is asked for */
+    bool closing;   /* a close was asked for */
+    bool closed;    /* its callback has been */
+    bool gone;      /* the fiber is done with it */
 } hosts[HOSTS];
 static int hosts_used;
 
@@ -53,6 +55,36 @@ static void keeper_called(uv_poll_t *keeper, int status, int events)
     uv_close((uv_handle_t *)keeper, NULL);
 }
 
+static void host_run_kept(struct host *host)
+{
+    host->fd = eventfd(0, EFD_NONBLOCK);
+    (void)uv_poll_init(&host->loop, &host->keeper, host->fd);
+    host->keeper.data = host;
+    (void)uv_poll_start(&host->keeper, UV_READABLE, keeper_called);
+    (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+    (void)close(host->fd);
+}
+
+static bool host_may_close(void *arg)
+{
+    const struct host *host = arg;
+
+    return host->may_close || host->closing;
+}
+
+static void host_close(struct host *host, int64_t grace_ms);
+
+/* Whoever is left behind when the loop ends, waits for ever. */
+static void host_run_alone(struct host *host)
+{
+    host->begin(host->runtime);
+    (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+    story_note("the loop has nothing more to do");
+    sim_wait(host_may_close, host);
+    host_close(host, 0);
+    (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+}
+
 static void loop_host(void *arg)
 {
     struct host *host = arg;
@@ -63,16 +95,12 @@ static void loop_host(void *arg)
         host->runtime = NULL;
     sim_flush();
     host->opened = true;
-    if (host->runtime != NULL) {
-        host->fd = eventfd(0, EFD_NONBLOCK);
-        (void)uv_poll_init(&host->loop, &host->keeper, host->fd);
-        host->keeper.data = host;
-        (void)uv_poll_start(&host->keeper, UV_READABLE, keeper_called);
-        (void)uv_run(&host->loop, UV_RUN_DEFAULT);
-        if (!host->closed)
-            sim_fail("the loop ended before the runtime was closed");
-        (void)close(host->fd);
-    }
+    if (host->runtime != NULL && host->begin != NULL)
+        host_run_alone(host);
+    else if (host->runtime != NULL)
+        host_run_kept(host);
+    if (host->runtime != NULL && !host->closed)
+        sim_fail("the loop ended before the runtime was closed");
     (void)uv_loop_close(&host->loop);
     host->gone = true;
 }
@@ -143,6 +171,22 @@ static bool host_is_open(void *arg)
     return ((const struct host *)arg)->opened;
 }
 
+struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
+                                     void (*begin)(struct uva_runtime *rt))
+{
+    struct host *host = &hosts[hosts_used++];
+
+    host_draw(host, workers);
+    host->how = BY_LOOP;
+    host->options.no_thread = false;
+    host->options.post = NULL;
+    host->begin = begin;
+    story_note("a runtime alone on a loop");
+    peers_spawn("host of a loop", loop_host, host);
+    sim_wait(host_is_open, host);
+    return host->runtime;
+}
+
 struct uva_runtime *hosts_open(struct uva_workers *workers)
 {
     static const char *const names[] = {"loop", "thread", "turns", "posts"};
@@ -174,7 +218,7 @@ static void host_closed(void *ctx)
     if (host->closed)
         sim_fail("closed twice");
     host->closed = true;
-    if (host->how == BY_LOOP)
+    if (host->how == BY_LOOP && host->begin == NULL)
         (void)!write(host->fd, &one, sizeof(one));
 }
 
@@ -226,7 +270,10 @@ void hosts_end(bool patient)
     int code;
 
     for (int i = 0; i < hosts_used; i++) {
-        host_close(&hosts[i], patient && sim_choose(2) != 0 ? UVA_FOREVER : 0);
+        hosts[i].may_close = true;
+        if (hosts[i].begin == NULL)
+            host_close(&hosts[i],
+                       patient && sim_choose(2) != 0 ? UVA_FOREVER : 0);
         if (hosts[i].how != BY_THREAD) {
             sim_wait(host_is_gone, &hosts[i]);
         } else if (hosts[i].runtime != NULL) {

@@ -15,6 +15,12 @@ void hosts_begin(void);
  * threads. `workers` may be NULL. */
 struct uva_runtime *hosts_open(struct uva_workers *workers);
 
+/* Opens a runtime as the one guest of a loop that nothing else keeps alive, and
+ * calls `begin` on that loop's fiber before it runs. That is left when no
+ * stream keeps it, and run once more to close. */
+struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
+                                     void (*begin)(struct uva_runtime *rt));
+
 /* Begins to close a runtime, once; later calls do nothing. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 

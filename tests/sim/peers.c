@@ -8,12 +8,18 @@
 #include "sim/crate.h"
 #include "sim/engine.h"
 
-static bool gate, is_slow;
+static bool gate, is_slow, is_alone;
 
-void peers_begin(bool slow)
+void peers_begin(bool slow, bool alone)
 {
     gate = false;
     is_slow = slow;
+    is_alone = alone;
+}
+
+bool peers_are_alone(void)
+{
+    return is_alone;
 }
 
 void peers_open_gate(void)

@@ -33,7 +33,9 @@ static struct scenario {
     struct chain chains[CHAINS];
     int chains_used;
     bool slow;    /* peers take their time */
+    bool alone;   /* one runtime, with its loop to itself */
     bool closes;  /* runtimes are closed early */
+    bool built;   /* if alone: the chains are */
     int meddlers; /* fibers that meddle */
     int posted;   /* calls for a loop that have not come */
     bool ended;   /* the runtimes are gone */
@@ -51,7 +53,8 @@ static void draw_mishaps(void)
     memset(&scenario, 0, sizeof(scenario));
     scenario.slow = peers_chance(1, 3);
     scenario.closes = peers_chance(1, 8);
-    peers_begin(scenario.slow);
+    scenario.alone = !scenario.closes && peers_chance(1, 8);
+    peers_begin(scenario.slow, scenario.alone);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
     if (peers_chance(1, 6))
         fail_at = 1 + (int64_t)sim_choose(120);
@@ -206,6 +209,24 @@ static void chains_build(void)
     }
 }
 
+static void chains_build_alone(struct uva_runtime *runtime)
+{
+    scenario.runtimes[scenario.runtimes_used++] = runtime;
+    chains_build();
+    scenario.built = true;
+}
+
+static bool chains_are_built(void *arg)
+{
+    return ((const struct scenario *)arg)->built;
+}
+
+static void runtime_open_alone(void)
+{
+    if (hosts_open_alone(scenario.workers, chains_build_alone) != NULL)
+        sim_wait(chains_are_built, &scenario);
+}
+
 /* ---- the run ------------------------------------------------------------ */
 
 static bool chains_are_over(void *arg)
@@ -287,11 +308,13 @@ static void scenario_body(void *arg)
     (void)arg;
     draw_mishaps();
     draw_workers();
-    draw_runtimes();
-    if (scenario.runtimes_used > 0) {
+    if (scenario.alone)
+        runtime_open_alone();
+    else
+        draw_runtimes();
+    if (!scenario.alone && scenario.runtimes_used > 0)
         chains_build();
-        meddlers_spawn();
-    }
+    meddlers_spawn();
     chains_await();
     peers_spawn("gatekeeper", gatekeeper, NULL);
     hosts_end(!threads_may_lack());
