@@ -137,12 +137,12 @@ static void moves_release(struct uva__producer *p)
 /* The end was told: wait for the tasks that may still fail (G-17, R21). */
 static void moves_drain(struct uva__producer *p)
 {
-    if (p->lazy && p->loop.out_count > 0 && !p->loop.state.hurried) {
+    if (uva__offered_unsettled(p) > 0 && !p->loop.state.hurried) {
         uva__offered_watch(p);
         uva__offered_reap_all(p);
         uva__timer_start(p->hub, &p->loop.drain, DRAIN_MS);
     }
-    p->loop.state.unsettled = p->lazy ? p->loop.out_count : 0;
+    p->loop.state.unsettled = uva__offered_unsettled(p);
     if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
         p->loop.hooks.ended(p->loop.hooks.ctx);
 }

@@ -23,6 +23,8 @@ static void offered_end(struct uva__producer *p, struct uva__task *task)
         uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
     }
     p->loop.out_count--;
+    p->loop.dropped_count -= task->dropped;
+    task->dropped = false;
     uva__word_sub(&p->hub->counts.tasks_held, 1);
     uva__offered_put(p, task);
 }
@@ -82,6 +84,18 @@ void uva__offered_keep(struct uva__producer *p, struct uva__task *task)
         return;
     uva__offered_reap(p);
     offered_reap_aside(p);
+}
+
+void uva__offered_drop(struct uva__producer *p, struct uva__task *task)
+{
+    task->dropped = true;
+    p->loop.dropped_count++;
+    uva__offered_keep(p, task);
+}
+
+int64_t uva__offered_unsettled(const struct uva__producer *p)
+{
+    return p->lazy ? p->loop.out_count - p->loop.dropped_count : 0;
 }
 
 void uva__offered_watch(struct uva__producer *p)

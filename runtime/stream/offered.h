@@ -9,6 +9,12 @@
 /* Keeps a task that was offered, or is being swept, until it is over. */
 void uva__offered_keep(struct uva__producer *p, struct uva__task *task);
 
+/* Keeps one that was never offered, while what it promised is discarded. */
+void uva__offered_drop(struct uva__producer *p, struct uva__task *task);
+
+/* How many others have that may yet fail. */
+int64_t uva__offered_unsettled(const struct uva__producer *p);
+
 /* Gives a slot that is over back, for others to use. */
 void uva__offered_put(struct uva__producer *p, struct uva__task *task);
 

@@ -238,7 +238,7 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__task_discard(task);
     if (task->is_lazy)
-        uva__offered_keep(p, task);
+        uva__offered_drop(p, task);
     else
         uva__offered_put(p, task);
 }
@@ -300,7 +300,7 @@ static void absorb_tasks(struct uva__producer *p)
     else
         uva__offered_reap(p);
     if (p->loop.watching)
-        p->loop.state.unsettled = p->lazy ? p->loop.out_count : 0;
+        p->loop.state.unsettled = uva__offered_unsettled(p);
 }
 
 static void absorb_feed(struct uva__producer *p)

@@ -64,6 +64,7 @@ struct uva__producer {
         struct uva__list out;                /* tasks offered, in order */
         struct uva__list aside;              /* those held for long */
         int64_t out_count;                   /* of both */
+        int64_t dropped_count;               /* of these, never offered */
         int64_t head_age;                    /* offers since the head's */
         struct uva__timer drain;             /* limits the wait at the end */
         struct uva__producer *next, *before; /* among those that linger */

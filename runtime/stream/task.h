@@ -35,6 +35,7 @@ struct uva__task {
     char *metadata;                 /* NULL, `room`, or owns */
     size_t metadata_size;           /* of that, in bytes */
     bool is_lazy;                   /* `lazy` holds, not `array` */
+    bool dropped;                   /* out only to be swept; loop only */
     union {
         struct ArrowDeviceArray array; /* owns */
         struct {
