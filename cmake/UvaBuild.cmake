@@ -29,6 +29,12 @@ if(UVA_FUZZ) # the compiler says where a run has been
     target_compile_options(uva_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+if(UVA_COVERAGE) # threads and forked children count together
+    target_compile_options(uva_flags INTERFACE
+        --coverage -fprofile-update=atomic)
+    target_link_options(uva_flags INTERFACE --coverage)
+endif()
+
 # uva_floor(NAME FOLDER...): the objects of one floor of the house, for both
 # libraries and for tests that link it alone. A folder without a source yet is
 # no floor. Adds to UVA_FLOORS in the caller's scope.
@@ -89,4 +95,7 @@ function(uva_test_properties test label)
         LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
         UBSAN_OPTIONS=print_stacktrace=1
         TSAN_OPTIONS=halt_on_error=1:suppressions=${supp}/tsan.txt)
+    if(UVA_COVERAGE)
+        set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED counts)
+    endif()
 endfunction()
