@@ -343,7 +343,7 @@ bool uva__courier_heed(struct uva__courier *c)
     return done;
 }
 
-int64_t uva__courier_forget(struct uva__courier *c)
+int64_t uva__courier_forget(struct uva__courier *c, int *refusal)
 {
     int64_t delivered;
 
@@ -353,6 +353,7 @@ int64_t uva__courier_forget(struct uva__courier *c)
     if (c->locked.stuck)
         uva__word_add(&c->hub->counts.calls_stuck, 1);
     delivered = c->locked.delivered;
+    *refusal = c->locked.refusal;
     uva__lock_drop(&c->lock);
     return delivered;
 }

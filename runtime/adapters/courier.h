@@ -35,8 +35,9 @@ uva__courier_begin(struct uva__courier *courier, struct uva__producer *producer,
 bool uva__courier_heed(struct uva__courier *courier);
 
 /* Nobody waits for the guest any more; if the handler was not released, it
- * counts as stuck until it is. Returns how many batches it was given.
+ * counts as stuck until it is. Returns how many batches it was given; gives
+ * the code that it refused one of them with, or the schema, or 0.
  * Thread: loop. */
-int64_t uva__courier_forget(struct uva__courier *courier);
+int64_t uva__courier_forget(struct uva__courier *courier, int *refusal);
 
 #endif

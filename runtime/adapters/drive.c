@@ -49,18 +49,37 @@ static struct drive *drive_at(struct uva_stream *stream)
 
 /* ---- the end ------------------------------------------------------------ */
 
+static enum uva_end refused_with(int code, struct uva_error *error)
+{
+    (void)uva_error_set(error, code, "the handler refused");
+    return UVA_END_REJECTED;
+}
+
+/* The producer was done with it all when the outcome was read off; but the
+ * handler may have refused what the courier had yet to bring. */
+static void drive_dismiss(struct drive *d)
+{
+    int refusal;
+
+    d->outcome.batches = uva__courier_forget(d->courier, &refusal);
+    if (refusal == 0)
+        return;
+    d->outcome.end = refused_with(refusal, &d->outcome.error);
+    d->outcome.metadata = NULL; /* of an error that was not told */
+}
+
 static void drive_finish(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
-    struct uva__failure result = {.code = d->outcome.error.code,
-                                  .detail = &d->outcome.error};
+    struct uva__failure result = {.detail = &d->outcome.error};
 
     if (d->done)
         return;
     d->done = true;
     uva__timer_stop(stream->hub, &d->patience);
     if (d->courier != NULL)
-        d->outcome.batches = uva__courier_forget(d->courier);
+        drive_dismiss(d);
+    result.code = d->outcome.error.code;
     if (d->how.on_done != NULL && !stream->loop.silent)
         d->how.on_done(d->how.ctx, &d->outcome);
     uva__flow_done(stream, &result);
@@ -72,10 +91,8 @@ static enum uva_end end_of(const struct uva__producer *p,
     const struct uva__producer_state *state = &p->loop.state;
     const struct uva__failure *failure = &p->loop.urgent;
 
-    if (state->refused) {
-        (void)uva_error_set(error, p->loop.refusal, "the handler refused");
-        return UVA_END_REJECTED;
-    }
+    if (state->refused)
+        return refused_with(p->loop.refusal, error);
     if (state->cancelled) {
         (void)uva_error_set(error, ECANCELED, "the handler cancelled");
         return UVA_END_CANCELLED;

@@ -256,6 +256,51 @@ START_TEST(LC19_a_task_extracted_and_refused_is_freed_once)
 }
 END_TEST
 
+static void count_round(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+/* Does not return before the loop has come round twice, if it is another
+ * thread's: by then the producer is done with all that it has. */
+static void linger(struct recording_handler *h)
+{
+    struct scene *s = h->ctx;
+    atomic_int rounds;
+
+    atomic_init(&rounds, on_worker ? 0 : 2);
+    while (atomic_load(&rounds) < 2) {
+        const int before = atomic_load(&rounds);
+        ck_assert_int_eq(uva_runtime_post(s->rig.runtime, count_round, &rounds),
+                         0);
+        while (atomic_load(&rounds) == before)
+            sched_yield();
+    }
+}
+
+/* On a worker that was forgotten, as the producer had told the end by then. */
+START_TEST(AH16_refusing_the_last_task_is_a_rejection)
+{
+    struct ArrowDeviceArray batch;
+    struct ArrowSchema schema;
+    struct scene s;
+
+    scene_open(&s, _i, 1, 1, 1);
+    s.handler.task_code = ERANGE;
+    s.handler.on_task = linger;
+    s.handler.ctx = &s;
+    fake_source_schema(&s.fake, &schema);
+    fake_source_batch(&s.fake, 0, &batch);
+    s.stream = uva_stream_from_arrays(s.rig.runtime, &schema, &batch, 1);
+    scene_play(&s);
+    ck_assert_str_eq(s.handler.story, "schema task release");
+    ck_assert_int_eq(s.outcome.end, UVA_END_REJECTED);
+    ck_assert_int_eq(s.outcome.error.code, ERANGE);
+    atomic_store(&s.fake.freed, 1); /* there was no such source */
+    scene_close(&s);
+}
+END_TEST
+
 /* ---- the source fails --------------------------------------------------- */
 
 START_TEST(ER03_G40_an_error_comes_behind_the_batches_before_it)
@@ -602,6 +647,7 @@ int main(void)
     TELL(AP16_a_cancel_is_answered_by_release_alone);
     TELL(AH08_a_refused_schema_is_followed_by_release_alone);
     TELL(AH16_LC18_a_refused_task_is_reclaimed_and_nothing_follows);
+    TELL(AH16_refusing_the_last_task_is_a_rejection);
     TELL(LC19_a_task_extracted_and_refused_is_freed_once);
     TELL(ER03_G40_an_error_comes_behind_the_batches_before_it);
     TELL(AH18_an_error_may_come_before_the_schema);
