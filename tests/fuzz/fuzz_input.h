@@ -23,6 +23,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                      \
     } while (false)
 
+/* Writes a line of what a script does, if UVA_FUZZ_TRACE is set. */
+static inline void fuzz_trace(const char *who, const char *what, int64_t n)
+{
+    static int wanted = -1;
+
+    if (wanted < 0)
+        wanted = getenv("UVA_FUZZ_TRACE") != NULL;
+    if (wanted)
+        (void)fprintf(stderr, "%s: %s %lld\n", who, what, (long long)n);
+}
+
 struct fuzz_input {
     const uint8_t *data; /* borrows: what is left */
     size_t size;         /* of that */

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hostile producer at uva_stream_from_async(), under an owner who cancels,
+ * drops, closes and runs out of memory when the bytes say so. */
+#include <errno.h>
+#include <string.h>
+
+#include "fuzz/pump.h"
+#include "fuzz/script.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/operators.h"
+
+struct scene {
+    struct pump pump;
+    struct script_producer peer;
+    struct uva_stream *stream; /* NULL once released or dropped */
+    int verdict;               /* of the next on_batch */
+    bool moves;                /* the next on_batch moves its batch out */
+    int64_t batches;           /* accepted */
+    int64_t last;              /* the first value of the last one */
+    int schemas;               /* calls of on_schema */
+    int dones;                 /* calls of on_done */
+    bool waits;                /* the last on_batch answered EAGAIN */
+    bool started;              /* on_done was promised */
+    bool dropped;              /* ... and given up */
+    bool stopped;              /* the owner has cancelled, dropped or closed */
+    bool refused;              /* an answer that ended the stream */
+    struct uva_outcome outcome;
+};
+
+/* ---- the consumer ------------------------------------------------------- */
+
+static int scene_on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct scene *s = ctx;
+
+    FUZZ_RULE(++s->schemas == 1 && s->dones == 0 && !s->dropped);
+    FUZZ_RULE(info->schema->release != NULL && info->schema->n_children == 1);
+    return 0;
+}
+
+static int scene_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct scene *s = ctx;
+    const struct ArrowArray *array = &batch->data.array;
+    const int verdict = s->verdict;
+    int64_t first;
+
+    FUZZ_RULE(s->schemas == 1 && s->dones == 0 && !s->dropped && !s->refused);
+    FUZZ_RULE(array->release != NULL && array->length == 2);
+    FUZZ_RULE(batch->ordinal == s->batches);
+    first = ((const int64_t *)array->children[0]->buffers[1])[0];
+    FUZZ_RULE(first > s->last); /* in order, none twice */
+    if (s->moves)
+        uva_array_release(&batch->data);
+    s->verdict = 0;
+    s->waits = verdict == EAGAIN;
+    s->refused = verdict != 0 && verdict != EAGAIN;
+    if (verdict == EDOM || (verdict == EAGAIN && !s->moves))
+        return verdict;
+    s->moves = false;
+    s->last = first;
+    s->batches++;
+    return verdict;
+}
+
+static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct scene *s = ctx;
+
+    FUZZ_RULE(++s->dones == 1 && s->started && !s->dropped);
+    FUZZ_RULE((outcome->error.code == 0) == (outcome->end == UVA_END_COMPLETE));
+    s->outcome = *outcome;
+    fuzz_trace("owner", outcome->error.message, (int)outcome->end);
+}
+
+/* ---- the owner ---------------------------------------------------------- */
+
+static void owner_drop(struct scene *s)
+{
+    uva_stream_drop(s->stream);
+    s->stream = NULL;
+    s->stopped = true;
+    s->dropped = s->dones == 0;
+}
+
+static void scene_meddle(void *ctx, int way)
+{
+    static const int verdicts[] = {0, EAGAIN, ECANCELED, EDOM};
+    struct scene *s = ctx;
+
+    fuzz_trace("owner", "does", way);
+    if (s->pump.runtime == NULL)
+        return;
+    if (way < 64) {
+        s->verdict = verdicts[way % 4];
+        s->moves = way >= 32;
+    } else if (way < 128) {
+        uva_stream_resume(s->stream);
+    } else if (way < 192) {
+        pump_fail(&s->pump, way % 16);
+    } else if (way < 224 && s->stream != NULL) {
+        s->stopped = true;
+        uva_stream_cancel(s->stream, way % 3, NULL);
+    } else if (way < 236) {
+        uva_stream_release(s->stream);
+        s->stream = NULL;
+    } else if (way < 246 && s->stream != NULL) {
+        owner_drop(s);
+    } else {
+        s->stopped = true;
+        pump_close(&s->pump);
+    }
+}
+
+/* ---- one input ---------------------------------------------------------- */
+
+/* Stages as the bytes say; one that fails is told of at the start. */
+static void scene_build(struct scene *s, struct fuzz_input *in)
+{
+    const struct uva_parallel parallel = {.workers = 1 + fuzz_below(in, 2)};
+    struct uva_async_source source;
+    const int way = fuzz_byte(in);
+
+    s->peer.steps_in_start = way % 4 == 3 ? fuzz_below(in, 8) : 0;
+    s->peer.start_code = way % 16 == 15 ? EACCES : 0;
+    source = script_producer_source(&s->peer);
+    source.window.batches = s->peer.window = 1 + fuzz_below(in, 4);
+    source.window.refill = fuzz_below(in, 3);
+    source.cheap = way & 16;
+    if (source.window.refill >= source.window.batches)
+        source.window.refill = 0;
+    pump_fail(&s->pump, way >= 224 ? fuzz_byte(in) : 0);
+    s->stream = uva_stream_from_async(s->pump.runtime, &source);
+    if (way & 32)
+        (void)uva_stream_parallel(s->stream, &parallel);
+}
+
+static void scene_start(struct scene *s)
+{
+    const struct uva_consumer consumer = {.on_schema = scene_on_schema,
+                                          .on_batch = scene_on_batch,
+                                          .on_done = scene_on_done,
+                                          .ctx = s};
+
+    s->last = -1;
+    s->started = uva_stream_for_each(s->stream, &consumer, NULL) == 0;
+    pump_settle(&s->pump);
+}
+
+/* What the end may be, by what was done. */
+static void check_outcome(const struct scene *s)
+{
+    const struct script_producer *peer = &s->peer;
+
+    FUZZ_RULE(s->dones == (s->started && !s->dropped));
+    if (s->dones == 0)
+        return;
+    FUZZ_RULE(s->outcome.batches == s->batches);
+    if (s->outcome.end == UVA_END_COMPLETE)
+        FUZZ_RULE(peer->complete && s->batches == peer->offered);
+    if (s->outcome.end == UVA_END_CANCELLED)
+        FUZZ_RULE(s->stopped || s->refused);
+    if (s->outcome.end == UVA_END_REJECTED)
+        FUZZ_RULE(s->refused && s->outcome.error.code == EDOM);
+}
+
+/* Whether an outcome is owed. */
+static bool scene_is_open(const struct scene *s)
+{
+    return s->started && s->dones == 0 && !s->dropped &&
+           s->pump.runtime != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct scene scene;
+    const struct script_host host = {pump_settle, scene_meddle, pump_enter,
+                                     pump_leave,  pump_wait,    &scene};
+    struct fuzz_input in = {data, size};
+
+    memset(&scene, 0, sizeof(scene));
+    pump_open(&scene.pump);
+    script_producer_init(&scene.peer, in, &host);
+    scene_build(&scene, &scene.peer.in);
+    scene_start(&scene);
+    while (script_producer_step(&scene.peer))
+        ;
+    pump_settle(&scene.pump);
+    script_producer_go_home(&scene.peer);
+    pump_settle(&scene.pump);
+    if (scene_is_open(&scene)) { /* then only because the consumer waits */
+        FUZZ_RULE(scene.waits);
+        scene.verdict = 0;
+        uva_stream_resume(scene.stream);
+        pump_settle(&scene.pump);
+        FUZZ_RULE(!scene_is_open(&scene) || scene.stream == NULL);
+    }
+    scene.stopped = scene.stopped || scene_is_open(&scene);
+    uva_stream_release(scene.stream);
+    pump_finish(&scene.pump);
+    check_outcome(&scene);
+    script_producer_fini(&scene.peer);
+    return 0;
+}

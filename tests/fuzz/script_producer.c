@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function a call that can be made, and one table that has a byte choose.
+ * Lawful calls come more often than others, or few scripts would get far. */
+#include <errno.h>
+#include <string.h>
+
+#include "fuzz/script.h"
+#include "uvarrow/arrow.h"
+
+/* A task that was offered. */
+struct script_item {
+    struct script_producer *producer; /* borrows */
+    int64_t ordinal;
+    int kind; /* what its extraction does: enum script_kind */
+};
+
+enum script_kind {
+    SCRIPT_SOUND,   /* gives a batch */
+    SCRIPT_FAILING, /* returns an error, and leaves dirt in `out` */
+    SCRIPT_EMPTY,   /* says it went well, and gives nothing */
+    SCRIPT_CROOKED, /* gives what does not fit the schema */
+    SCRIPT_ALIEN,   /* gives what lies on another device */
+    SCRIPT_KINDS
+};
+
+/* ---- calls that are made to it ------------------------------------------ */
+
+/* Whether it may call anything itself. */
+static bool frame_begin(struct script_producer *p)
+{
+    const bool plays = p->host.enter(p->host.ctx);
+
+    FUZZ_RULE(!p->gone && !p->freed);
+    atomic_fetch_add(&p->frames, 1);
+    return plays;
+}
+
+/* Once it has said its last, nothing of its object is used. */
+static void frame_over(struct script_producer *p)
+{
+    if (atomic_fetch_sub(&p->frames, 1) > 1 || p->calls > 0)
+        return;
+    p->gone = p->released;
+    if (p->ended) {
+        free(p->object);
+        p->object = NULL;
+    }
+}
+
+static void frame_end(struct script_producer *p)
+{
+    frame_over(p);
+    p->host.leave(p->host.ctx);
+}
+
+static void producer_play(struct script_producer *p, int steps)
+{
+    while (steps-- > 0 && script_producer_step(p))
+        ;
+}
+
+/* Steps inside a call are made once. */
+static int producer_use(int *steps)
+{
+    const int n = *steps;
+
+    *steps = 0;
+    return n;
+}
+
+static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
+{
+    struct script_producer *p = self->private_data;
+    const bool late =
+        p->cancels > 0; /* it may come while another thread asks */
+    const bool plays = frame_begin(p);
+
+    fuzz_trace("producer", "is asked for", n);
+    FUZZ_RULE(self == p->object);
+    FUZZ_RULE(n > 0 && !late);                   /* AP-08, AP-14 */
+    FUZZ_RULE(!plays || !p->ended);              /* AP-24 */
+    FUZZ_RULE(p->calls == 0 || ++p->asked == 1); /* */
+    p->open += n;
+    FUZZ_RULE(p->open <= p->window);
+    if (plays)
+        producer_play(p, producer_use(&p->on_request));
+    frame_end(p);
+}
+
+static void producer_cancel(struct ArrowAsyncProducer *self)
+{
+    struct script_producer *p = self->private_data;
+    const bool plays = frame_begin(p);
+
+    FUZZ_RULE(self == p->object);
+    fuzz_trace("producer", "is cancelled", p->cancels);
+    FUZZ_RULE(atomic_fetch_add(&p->cancels, 1) == 0); /* AP-11 */
+    FUZZ_RULE(!plays || !p->ended);                   /* AP-24 */
+    if (plays)
+        producer_play(p, producer_use(&p->on_cancel));
+    frame_end(p);
+}
+
+static int producer_start(void *ctx,
+                          struct ArrowAsyncDeviceStreamHandler *handler,
+                          struct uva_error *error)
+{
+    struct script_producer *p = ctx;
+    const bool plays = frame_begin(p);
+
+    FUZZ_RULE(plays && ++p->starts == 1);
+    p->handler = handler;
+    p->release = handler->release;
+    producer_play(p, p->steps_in_start);
+    if (p->start_code != 0) {
+        (void)uva_error_set(error, p->start_code, "the script says no");
+        if (!p->touched) /* then it is not ours to release (G-55) */
+            p->released = p->ended = true;
+    }
+    frame_end(p);
+    return p->start_code;
+}
+
+static void producer_free(void *ctx)
+{
+    struct script_producer *p = ctx;
+
+    (void)p->host.enter(p->host.ctx);
+    fuzz_trace("producer", "is freed", p->frames);
+    FUZZ_RULE(!p->freed && p->frames == 0);
+    p->freed = true;
+    p->host.leave(p->host.ctx);
+}
+
+struct uva_async_source script_producer_source(struct script_producer *p)
+{
+    return (struct uva_async_source){
+        .start = producer_start, .free_ctx = producer_free, .ctx = p};
+}
+
+/* ---- calls that it makes ------------------------------------------------ */
+
+/* Brackets a call of the handler. Gives what to put back. */
+static int call_begin(struct script_producer *p)
+{
+    const int asked = p->asked;
+
+    FUZZ_RULE(!p->gone);
+    p->touched = true;
+    p->calls++;
+    p->asked = 0;
+    return asked;
+}
+
+static void call_end(struct script_producer *p, int asked)
+{
+    p->asked = asked;
+    p->calls--;
+    atomic_fetch_add(&p->frames, 1);
+    frame_over(p);
+}
+
+/* A block of one pair, or one that lies about itself; or NULL. */
+static const char *script_metadata(struct script_producer *p)
+{
+    static const char sound[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
+    static const char negative[] = "\1\0\0\0\377\377\377\377";
+    static const char huge[] = "\1\0\0\0\377\377\377\177";
+    static const char empty[] = "\0\0\0\0";
+    const char *const blocks[] = {NULL, sound, negative, huge, empty};
+
+    return blocks[fuzz_below(&p->in, 5)];
+}
+
+static void step_schema(struct script_producer *p)
+{
+    struct ArrowSchema schema;
+    const int asked = call_begin(p);
+    int code;
+
+    fake_source_schema(&p->data, &schema);
+    p->handler->producer = p->object;
+    code = p->handler->on_schema(p->handler, &schema);
+    FUZZ_RULE(schema.release == NULL); /* ours has moved it, or let it go */
+    p->schema_taken = p->schema_taken || code == 0;
+    call_end(p, asked);
+}
+
+/* A schema that is none, or by a producer that is none. */
+static void step_bad_schema(struct script_producer *p)
+{
+    struct ArrowSchema schema;
+    struct ArrowSchema *given = &schema;
+    const int way = fuzz_below(&p->in, 6), asked = call_begin(p);
+
+    fake_source_schema(&p->data, &schema);
+    p->handler->producer = way == 0 ? NULL : p->object;
+    if (way == 1 && p->object != NULL)
+        p->object->additional_metadata = script_metadata(p);
+    if (way == 2 && p->object != NULL)
+        p->object->device_type = fuzz_below(&p->in, 20);
+    if (way == 3)
+        schema.n_children = fuzz_strange(&p->in) | INT64_MIN;
+    if (way == 4)
+        schema.format = NULL;
+    if (way == 5)
+        given = NULL;
+    if (p->handler->on_schema(p->handler, given) == 0)
+        p->schema_taken = true;
+    if (way == 3 || way == 4)
+        FUZZ_RULE(schema.release == NULL);
+    else if (schema.release != NULL)
+        schema.release(&schema);
+    call_end(p, asked);
+}
+
+static int extract_made(struct script_producer *p,
+                        const struct script_item *item,
+                        struct ArrowDeviceArray *out)
+{
+    if (item->kind == SCRIPT_FAILING)
+        out->array.release = (void (*)(struct ArrowArray *))abort; /* AT-22 */
+    if (item->kind == SCRIPT_FAILING)
+        return 1 + fuzz_below(&p->in, 120);
+    if (item->kind == SCRIPT_EMPTY)
+        return 0; /* */
+    fake_source_batch(&p->data, item->ordinal, out);
+    if (item->kind == SCRIPT_CROOKED)
+        out->array.length = out->array.offset =
+            fuzz_strange(&p->in) | INT64_MIN;
+    if (item->kind == SCRIPT_ALIEN)
+        out->device_type = fuzz_below(&p->in, 20);
+    return 0;
+}
+
+static int item_extract(struct ArrowAsyncTask *self,
+                        struct ArrowDeviceArray *out)
+{
+    struct script_item *item = self->private_data;
+    struct script_producer *p = item->producer;
+    const bool plays = frame_begin(p);
+    int code = 0;
+
+    fuzz_trace("producer", "must extract", item->ordinal);
+
+    if (plays)
+        producer_play(p, producer_use(&p->on_extract));
+    if (out != NULL)
+        code = extract_made(p, item, out);
+    free(item);
+    atomic_fetch_sub(&p->items, 1);
+    frame_end(p);
+    return code;
+}
+
+static void producer_offer(struct script_producer *p, int kind,
+                           const char *metadata)
+{
+    struct ArrowAsyncTask task = {.extract_data = item_extract};
+    struct script_item *item = malloc(sizeof(*item));
+    const int asked = call_begin(p);
+
+    FUZZ_RULE(item != NULL);
+    *item = (struct script_item){p, p->ordinal++, kind};
+    task.private_data = item;
+    atomic_fetch_add(&p->items, 1);
+    p->offered += !p->ended;
+    p->open -= p->open > 0;
+    FUZZ_RULE(p->handler->on_next_task(p->handler, &task, metadata) == 0);
+    memset(&task, 0x5a, sizeof(task)); /* AT-13 */
+    call_end(p, asked);
+}
+
+static void step_task(struct script_producer *p)
+{
+    producer_offer(p, SCRIPT_SOUND, NULL);
+}
+
+static void step_tagged_task(struct script_producer *p)
+{
+    producer_offer(p, SCRIPT_SOUND, script_metadata(p));
+}
+
+static void step_bad_task(struct script_producer *p)
+{
+    producer_offer(p, fuzz_below(&p->in, SCRIPT_KINDS), NULL);
+}
+
+static void step_hollow_task(struct script_producer *p)
+{
+    struct ArrowAsyncTask task = {.private_data = p};
+    const int asked = call_begin(p);
+
+    p->open -= p->open > 0;
+    (void)p->handler->on_next_task(p->handler, &task, NULL);
+    call_end(p, asked);
+}
+
+static void step_end(struct script_producer *p)
+{
+    const int asked = call_begin(p);
+
+    p->complete = p->ended = true;
+    p->host.wait(p->host.ctx, true);
+    (void)p->handler->on_next_task(p->handler, NULL, NULL);
+    p->host.wait(p->host.ctx, false);
+    call_end(p, asked);
+}
+
+static void step_error(struct script_producer *p)
+{
+    const int64_t code = fuzz_strange(&p->in);
+    const char *text = fuzz_below(&p->in, 4) == 0 ? NULL : "the script fails";
+    const char *metadata = script_metadata(p);
+    const int asked = call_begin(p);
+
+    p->ended = true;
+    p->host.wait(p->host.ctx, true);
+    p->handler->on_error(p->handler, (int)code, text, metadata);
+    p->host.wait(p->host.ctx, false);
+    call_end(p, asked);
+}
+
+static void step_release(struct script_producer *p)
+{
+    const int asked = call_begin(p);
+
+    p->ended = p->released = true;
+    p->host.wait(p->host.ctx, true);
+    p->release(p->handler);
+    p->host.wait(p->host.ctx, false);
+    call_end(p, asked);
+}
+
+/* ---- what else it does -------------------------------------------------- */
+
+/* Goes on with a copy, and spoils what it leaves behind (AH-24, Q-07). */
+static void step_copy(struct script_producer *p)
+{
+    if (p->handler == &p->copy || p->calls > 0)
+        return;
+    p->copy = *p->handler;
+    p->handler = &p->copy;
+}
+
+static void step_settle(struct script_producer *p)
+{
+    if (p->frames == 0 && p->calls == 0)
+        p->host.settle(p->host.ctx);
+}
+
+static void step_meddle(struct script_producer *p)
+{
+    const int way = fuzz_byte(&p->in);
+
+    if (p->frames == 0 && p->calls == 0)
+        p->host.meddle(p->host.ctx, way);
+}
+
+static void step_on_request(struct script_producer *p)
+{
+    p->on_request = 1 + fuzz_below(&p->in, 4);
+}
+
+static void step_on_cancel(struct script_producer *p)
+{
+    p->on_cancel = 1 + fuzz_below(&p->in, 4);
+}
+
+static void step_on_extract(struct script_producer *p)
+{
+    p->on_extract = 1 + fuzz_below(&p->in, 4);
+}
+
+static const struct {
+    void (*run)(struct script_producer *);
+    const char *name;
+} STEPS[] = {
+    {step_schema, "schema"},
+    {step_task, "task"},
+    {step_task, "task"},
+    {step_task, "task"},
+    {step_settle, "settle"},
+    {step_settle, "settle"},
+    {step_end, "end"},
+    {step_release, "release"},
+    {step_error, "error"},
+    {step_bad_schema, "bad schema"},
+    {step_tagged_task, "tagged task"},
+    {step_bad_task, "bad task"},
+    {step_bad_task, "bad task"},
+    {step_hollow_task, "hollow task"},
+    {step_copy, "copy"},
+    {step_meddle, "meddle"},
+    {step_on_request, "on request"},
+    {step_on_cancel, "on cancel"},
+    {step_on_extract, "on extract"},
+};
+
+/* ---- its life ----------------------------------------------------------- */
+
+void script_producer_init(struct script_producer *p, struct fuzz_input in,
+                          const struct script_host *host)
+{
+    memset(p, 0, sizeof(*p));
+    p->in = in;
+    p->host = *host;
+    fake_source_init(&p->data, 0);
+    p->data.rows = 2;
+    p->window = INT64_MAX;
+    p->object = calloc(1, sizeof(*p->object));
+    FUZZ_RULE(p->object != NULL);
+    p->object->device_type = ARROW_DEVICE_CPU;
+    p->object->request = producer_request;
+    p->object->cancel = producer_cancel;
+    p->object->private_data = p;
+}
+
+bool script_producer_step(struct script_producer *p)
+{
+    const int count = (int)(sizeof(STEPS) / sizeof(STEPS[0]));
+    int step;
+
+    if (p->in.size == 0 || p->handler == NULL || p->gone || p->frames > 20 ||
+        p->calls > 20)
+        return false;
+    step = fuzz_byte(&p->in) % count;
+    fuzz_trace("producer", STEPS[step].name, p->frames);
+    STEPS[step].run(p);
+    return true;
+}
+
+void script_producer_go_home(struct script_producer *p)
+{
+    p->in.size = 0;
+    if (p->handler != NULL && !p->released)
+        step_release(p);
+}
+
+void script_producer_fini(struct script_producer *p)
+{
+    FUZZ_RULE(p->freed && p->frames == 0 && p->calls == 0);
+    FUZZ_RULE(p->items == 0);
+    FUZZ_RULE(atomic_load(&p->data.live) == 0);
+    free(p->object);
+    fake_source_fini(&p->data);
+}
