@@ -200,7 +200,8 @@ static bool block_is(void *peer, void *at)
 static void add_demand(struct reference_producer *p, int64_t n)
 {
     pthread_mutex_lock(&p->lock);
-    p->now.view.demand += n;
+    if (n <= INT64_MAX - p->now.view.demand)
+        p->now.view.demand += n;
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -176,6 +176,14 @@ static struct reference_piece *pull(struct reference_consumer *c,
 
 /* ---- callbacks ---------------------------------------------------------- */
 
+/* Of requests: the largest stands for all there is. */
+static int64_t sum(int64_t asked, int64_t n)
+{
+    if (n <= 0)
+        return asked;
+    return n > INT64_MAX - asked ? INT64_MAX : asked + n;
+}
+
 static int greet(struct reference_consumer *c,
                  struct ArrowAsyncProducer *producer,
                  struct ArrowSchema *schema)
@@ -186,7 +194,7 @@ static int greet(struct reference_consumer *c,
     }
     pthread_mutex_lock(&c->lock);
     c->now.producer = producer;
-    c->now.asked = c->how.first + c->how.second;
+    c->now.asked = sum(c->how.first, c->how.second);
     pthread_mutex_unlock(&c->lock);
     if (c->how.first > 0)
         producer->request(producer, c->how.first);
@@ -240,7 +248,7 @@ static struct course course_set(struct reference_consumer *c)
     if (how->more_at_once && !course.refuse && !c->now.cancelled &&
         !c->now.cancel_due && c->now.had == c->now.asked) {
         course.request = how->more;
-        c->now.asked += how->more;
+        c->now.asked = sum(c->now.asked, how->more);
     }
     pthread_mutex_unlock(&c->lock);
     return course;
@@ -356,7 +364,7 @@ static bool asks_more_locked(struct reference_consumer *c)
         c->now.cancel_due || c->now.producer == NULL ||
         c->now.had < c->now.asked)
         return false;
-    c->now.asked += c->how.more;
+    c->now.asked = sum(c->now.asked, c->how.more);
     return true;
 }
 

@@ -10,7 +10,7 @@
 #include "support/case_list.h"
 #include "support/reference_run.h"
 
-enum { ROUNDS = 60, STEPS = 400 };
+enum { ROUNDS = 100, STEPS = 400 };
 
 /* The options of the mutant's own pair, with what the partner does drawn. */
 static void draw_pair(const struct reference_mutant *mutant, bool of_producer,
