@@ -353,7 +353,7 @@ START_TEST(requests_without_end_are_counted_to_infinity)
     play_begin();
     play_ask(INT64_MAX);
     play_ask(INT64_MAX);
-    play_ask(INT64_MAX);
+    play_ask(3); /* which make 1, in 64 bits */
     play_tasks(3);
     play_end();
     play_told_at_last("");

@@ -126,6 +126,31 @@ static int cancel_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
     return 0;
 }
 
+static pthread_t canceller;
+
+static void on_same_thread(struct check_scene *s, int code, const char *message,
+                           const char *metadata)
+{
+    (void)s;
+    (void)code;
+    (void)message;
+    (void)metadata;
+    ck_assert(pthread_equal(pthread_self(), canceller));
+}
+
+START_TEST(an_error_inside_cancel_stays_on_its_thread_when_perturbed)
+{
+    play_again(&(struct uva_check){.perturb_seed = (uint64_t)_i + 1});
+    play_begin();
+    canceller = pthread_self();
+    play.on_error = on_same_thread;
+    play.on_cancel = cancel_fails;
+    play_cancel();
+    check_scene_release(&play);
+    play_told_at_last("");
+}
+END_TEST
+
 START_TEST(an_error_inside_cancel_inside_a_callback_is_TH_08)
 {
     play_begin();
@@ -262,8 +287,11 @@ START_TEST(a_call_before_on_schema_is_AH_04_and_made_in_it)
     play_begin();
     ck_assert(atomic_load(&play.requested) == INT64_MAX);
     ck_assert_int_eq(atomic_load(&play.cancels), 1);
+    (void)check_scene_schema(&play);
+    ck_assert_int_eq(atomic_load(&play.cancels), 1);
+    ck_assert(atomic_load(&play.requested) == INT64_MAX);
     check_scene_release(&play);
-    play_told_at_last("AH-04 consumer error");
+    play_told_at_last("AH-04 consumer error\nAH-05 producer error");
 }
 END_TEST
 
@@ -420,6 +448,8 @@ static void add_0(TCase *all)
     tcase_add_test(all, a_release_inside_request_after_cancel_is_allowed);
     tcase_add_test(all, a_release_inside_cancel_is_AP_13);
     tcase_add_test(all, an_error_inside_cancel_is_allowed);
+    tcase_add_loop_test(
+        all, an_error_inside_cancel_stays_on_its_thread_when_perturbed, 0, 16);
     tcase_add_test(all, an_error_inside_cancel_inside_a_callback_is_TH_08);
     tcase_add_test(all, a_callback_inside_a_callback_is_TH_08);
     tcase_add_test(all, a_callback_inside_extract_data_is_AT_23);

@@ -79,6 +79,31 @@ START_TEST(a_stale_copy_is_known_when_its_slot_is_used_again)
 }
 END_TEST
 
+static int keep_all(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    s->kept[atomic_load(&s->offered)] = *task;
+    return 0;
+}
+
+START_TEST(a_stale_copy_does_not_reach_the_task_that_has_its_slot)
+{
+    play_keep();
+    ck_assert_int_eq(extract_kept(NULL), 0);
+    play.on_task = keep_all;
+    for (int round = 0; round < 4; round++) {
+        atomic_store(&play.offered, 1);
+        play_ask(60);
+        play_tasks(60);
+        ck_assert_int_eq(extract_kept(NULL), EINVAL);
+        for (int i = 2; i < 62; i++)
+            uva_task_discard(&play.kept[i]);
+    }
+    ck_assert_int_eq(atomic_load(&play.discarded), 241);
+    play_end();
+    play_told_at_last("AT-03 consumer fatal");
+}
+END_TEST
+
 START_TEST(a_discard_that_fails_is_AT_04)
 {
     play.tasks[0].code = EINVAL;
@@ -201,6 +226,29 @@ START_TEST(a_struct_that_the_producer_uses_again_is_AT_20_when_perturbed)
 }
 END_TEST
 
+static int refuse(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    (void)s;
+    uva_task_discard(task);
+    return EIO;
+}
+
+START_TEST(the_struct_of_a_refused_task_is_left_alone)
+{
+    struct ArrowAsyncTask task = {check_scene_extract, &play.tasks[0]};
+    const struct ArrowAsyncTask before = task;
+
+    play_again(&(struct uva_check){.perturb_seed = 5});
+    play.tasks[0].scene = &play;
+    play_begin();
+    play.on_task = refuse;
+    ck_assert_int_eq(play.out->on_next_task(play.out, &task, NULL), EIO);
+    ck_assert_mem_eq(&task, &before, sizeof(task));
+    play_release();
+    play_told_at_last("");
+}
+END_TEST
+
 START_TEST(many_tasks_never_extracted_are_told_once)
 {
     play_begin();
@@ -310,6 +358,7 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_task_without_a_function_is_AT_01_and_never_called);
     tcase_add_test(all, a_second_extraction_is_AT_03_and_touches_nothing);
     tcase_add_test(all, a_stale_copy_is_known_when_its_slot_is_used_again);
+    tcase_add_test(all, a_stale_copy_does_not_reach_the_task_that_has_its_slot);
     tcase_add_test(all, a_discard_that_fails_is_AT_04);
     tcase_add_loop_test(all, success_without_an_array_is_AT_05, 0, 2);
     tcase_add_test(all, an_array_of_a_failed_extraction_is_AT_07_and_released);
@@ -320,6 +369,7 @@ static void add_all(TCase *all)
     tcase_add_loop_test(all, private_data_of_a_task_altered_is_AT_14, 0, 2);
     tcase_add_test(
         all, a_struct_that_the_producer_uses_again_is_AT_20_when_perturbed);
+    tcase_add_test(all, the_struct_of_a_refused_task_is_left_alone);
     tcase_add_test(all, many_tasks_never_extracted_are_told_once);
     tcase_add_test(all, a_task_that_names_nothing_is_refused);
     tcase_add_loop_test(all, what_is_wrong_with_arrays_is_told_once, 0, 4);

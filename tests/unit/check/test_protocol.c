@@ -230,6 +230,8 @@ START_TEST(while_cancel_has_not_returned_no_error_is_an_echo)
     play("Sr");
     (void)uva__protocol_cancel(&protocol, &OUTSIDE, 1, &found);
     uva__protocol_error(&protocol, ECANCELED, NULL, 1, &found);
+    play("T");
+    uva__protocol_error(&protocol, ECANCELED, NULL, 2, &found);
     ck_assert_int_eq(found.count, 0);
 }
 END_TEST
