@@ -295,12 +295,21 @@ static bool hosts_are_over(void *arg)
     return ((const struct scenario *)arg)->ended;
 }
 
-/* A close that lets streams come to their end waits for stuck ones. */
+static bool hosts_end_in_time(void)
+{
+    return sim_wait_until(hosts_are_over, &scenario, sim_now_ns() + AN_HOUR_NS);
+}
+
+/* A close that lets streams come to their end waits for stuck ones, and for
+ * those that lack a thread. */
 static void gatekeeper(void *arg)
 {
     (void)arg;
-    if (!sim_wait_until(hosts_are_over, &scenario, sim_now_ns() + AN_HOUR_NS))
-        peers_open_gate();
+    if (hosts_end_in_time())
+        return;
+    peers_open_gate();
+    if (threads_may_lack() && !hosts_end_in_time())
+        hosts_hurry();
 }
 
 static void scenario_body(void *arg)
