@@ -33,7 +33,7 @@ static struct uva_check charge_new(struct uva__trial *trial,
                               .ctx = charge,
                               .name = "subject",
                               .deep = true,
-                              .slow_extract_ms = 1000};
+                              .slow_extract_ms = 500};
 }
 
 struct ArrowAsyncDeviceStreamHandler *

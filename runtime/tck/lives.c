@@ -126,6 +126,8 @@ static void life_check_whole(struct uva__scene *scene)
     struct uva__trial *trial = scene->trial;
     const struct uva__probe *probe = scene->probe;
 
+    if (probe->now.failed > 0)
+        uva__trial_fail(trial, "%s: an extraction failed", trial->clause);
     if (probe->now.errors > 0)
         uva__trial_fail(trial, "the stream failed: %s", probe->now.message);
     if (probe->now.tasks < scene->batches)

@@ -69,7 +69,7 @@ static void probe_receive(struct uva__probe *probe, int64_t ordinal,
         task->array = *array;
         task->live = true;
     } else {
-        uva__specimen_release_array(trial, array, ordinal, "DA-18");
+        uva__specimen_release_array(trial, array, ordinal);
     }
 }
 
@@ -97,7 +97,7 @@ int uva__probe_extract(struct uva__probe *probe, int64_t ordinal, bool wanted)
     slot = uva__sentinel_call(probe, UVA__CALL_EXTRACT, ordinal);
     began_ms = uva__trial_now_ms();
     task->code = copy.extract_data(&copy, wanted ? &array : NULL);
-    if (uva__trial_now_ms() - began_ms > 1000)
+    if (uva__trial_now_ms() - began_ms > 500)
         uva__trial_breach(probe->trial, "AT-09",
                           "an extraction took %" PRId64 " ms",
                           uva__trial_now_ms() - began_ms);
@@ -120,7 +120,7 @@ void uva__probe_let_go(struct uva__probe *probe, int64_t ordinal)
     if (!task->live)
         return;
     task->live = false;
-    uva__specimen_release_array(probe->trial, &task->array, ordinal, "DA-18");
+    uva__specimen_release_array(probe->trial, &task->array, ordinal);
 }
 
 /* ---- on another thread -------------------------------------------------- */

@@ -70,7 +70,7 @@ static void an_array_may_be_moved(struct uva__trial *trial)
             uva__trial_fail(trial, "%s: the values changed by a move",
                             trial->clause);
     }
-    uva__specimen_release_array(trial, &places[2], 0, trial->clause);
+    uva__specimen_release_array(trial, &places[2], 0);
     uva__scene_settle(&scene);
 }
 
@@ -117,7 +117,7 @@ static void extraction_writes_anywhere(struct uva__trial *trial)
         !uva__specimen_is_filled(&row[3], sizeof(*row)))
         uva__trial_fail(trial, "DA-14: it wrote beside the array");
     for (int i = 0; i < 3; i++)
-        uva__specimen_release_array(trial, places[i], i, "DA-18");
+        uva__specimen_release_array(trial, places[i], i);
     uva__scene_await_release(&scene);
     uva__scene_settle(&scene);
 }

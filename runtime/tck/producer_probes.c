@@ -24,7 +24,8 @@ static void requests_add_up(struct uva__trial *trial)
     uva__probe_request(scene.probe, 3);
     uva__scene_await_tasks(&scene, 5);
     if (!uva__scene_is_quiet(&scene))
-        uva__trial_fail(trial, "AP-02: a task beyond 2 and 3 requested");
+        uva__trial_fail(trial, "%s: a task beyond 2 and 3 requested",
+                        trial->clause);
     uva__scene_stop(&scene);
 }
 
@@ -356,6 +357,12 @@ static void no_lock_over_callbacks(struct uva__trial *trial)
 /* ---- the table ---------------------------------------------------------- */
 
 static const struct uva__tck_case CASES[] = {
+    {"required_AP04_request_outside_of_callbacks_calls_none",
+     progress_with_demand, 0, NULL},
+    {"recommended_AP05_request_calls_no_release", progress_with_demand, 0,
+     NULL},
+    {"required_AP06_no_more_tasks_when_all_requests_are_met", requests_add_up,
+     0, NULL},
     {"required_AP02_requests_add_up", requests_add_up, 0, NULL},
     {"required_AP02_requests_beyond_int64_saturate", requests_saturate, 0,
      NULL},

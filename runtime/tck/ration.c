@@ -125,8 +125,9 @@ static void array_release(struct ArrowArray *array)
         uva__trial_breach(own->books->trial, "DA-13",
                           "release was called with another struct");
     if (uva__word_exchange(&own->parent_gone, 1) != 0)
-        uva__trial_breach(own->books->trial, "LC-02",
-                          "batch %" PRId64 " was released twice", own->ordinal);
+        uva__trial_fail(own->books->trial,
+                        "LC-02: batch %" PRId64 " was released twice",
+                        own->ordinal);
     ration_check(own, array);
     array->release = NULL;
     if (own->data->n.release != NULL)

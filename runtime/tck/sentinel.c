@@ -114,6 +114,7 @@ static void judge_producer(struct uva__probe *probe, char letter)
              memcmp(now->additional_metadata, probe->about,
                     probe->about_size) != 0) {
         uva__trial_breach(trial, "AP-19", "additional_metadata changed");
+        uva__trial_breach(trial, "MD-11", "additional_metadata changed");
         uva__trial_breach(trial, "AP-20", "additional_metadata changed");
     }
 }

@@ -3,6 +3,7 @@
  * cannot be read is not looked at any further. */
 #include "tck/specimen.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,19 +184,25 @@ bool uva__specimen_check_array(struct uva__trial *trial,
     return true;
 }
 
+/* All that says how long what an array points to is good. */
+static const char *const LASTING[] = {"DA-15", "DA-18", "AT-18", "DS-13",
+                                      "LC-12"};
+
 void uva__specimen_release_array(struct uva__trial *trial,
                                  struct ArrowDeviceArray *array,
-                                 int64_t ordinal, const char *clause)
+                                 int64_t ordinal)
 {
     if (!uva__specimen_is(&array->array, ordinal))
-        uva__trial_breach(trial, clause,
-                          "the values of batch %" PRId64
-                          " changed before it was released",
-                          ordinal);
+        for (size_t i = 0; i < sizeof(LASTING) / sizeof(*LASTING); i++)
+            uva__trial_breach(trial, LASTING[i],
+                              "the values of batch %" PRId64
+                              " changed before it was released",
+                              ordinal);
     array->array.release(&array->array);
-    if (array->array.release != NULL)
-        uva__trial_breach(trial, "LC-07",
-                          "release left an array's release set");
+    if (array->array.release == NULL)
+        return;
+    uva__trial_breach(trial, "LC-07", "release left an array's release set");
+    uva__trial_breach(trial, "DA-12", "release left an array's release set");
 }
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -216,12 +223,18 @@ void uva__specimen_check_metadata(struct uva__trial *trial, const char *block,
 {
     struct uva_bytes value = {0};
     size_t bytes = 0;
+    int code;
 
     if (size != NULL)
         *size = -1;
     if (block == NULL)
         return;
-    if (uva_metadata_size(block, &bytes) != 0) {
+    code = uva_metadata_size(block, &bytes);
+    if (code == EMSGSIZE) {
+        uva__trial_breach(trial, "MD-09", "metadata beyond all bounds");
+        return;
+    }
+    if (code != 0) {
         uva__trial_breach(trial, clause, "malformed metadata");
         uva__trial_breach(trial, "MD-01", "malformed metadata");
         uva__trial_breach(trial, "MD-05", "malformed metadata");

@@ -29,11 +29,10 @@ bool uva__specimen_check_array(struct uva__trial *trial,
                                int64_t ordinal, const char *order,
                                const char *shape);
 
-/* Checks the values once more, then releases, and checks that. `clause` is the
- * one for values that have changed. Thread: any. */
+/* Checks the values once more, then releases, and checks that. Thread: any. */
 void uva__specimen_release_array(struct uva__trial *trial,
                                  struct ArrowDeviceArray *array,
-                                 int64_t ordinal, const char *clause);
+                                 int64_t ordinal);
 
 /* Whether the values are those of batch `ordinal`. Thread: any. */
 bool uva__specimen_is(const struct ArrowArray *array, int64_t ordinal);

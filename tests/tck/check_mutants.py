@@ -11,27 +11,35 @@ import re
 import subprocess
 import sys
 
-MUTANT = re.compile(r'\{\s*"([A-Z]{2}-\d\d)",\s*"(\w*)",\s*(true|false)?')
-FILES = {"producer": ("tests/support/producer_mutants.c", "PRODUCER"),
-         "handler": ("tests/support/consumer_mutants.c", "CONSUMER"),
-         "stream": ("tests/support/stream_mutants.c", "STREAM")}
+MUTANT = re.compile(r'(?:\{|M\()\s*"([A-Z]{2}-\d\d)",\s*"(\w*)",\s*(true|false)?')
+FILES = {"producer": ("tests/support/producer_mutants.c",
+                      "tests/tck/producer_extras.c"),
+         "handler": ("tests/support/consumer_mutants.c",
+                     "tests/tck/handler_extras.c"),
+         "stream": ("tests/support/stream_mutants.c",
+                    "tests/tck/stream_extras.c")}
 
 # Mutants that no case of their clause can catch, and why.
-UNSEEN = {}
+UNSEEN = {
+    "producer EV-09.": "it needs a device that is not the CPU",
+    "stream EV-09.": "likewise",
+    "producer AT-09.": "60 ms are quick enough for the suite",
+    "producer AP-28.": "likewise",
+    "handler TH-12.": "likewise",
+    "producer AP-05.": "the window of a refused stream is too short to be hit",
+}
 # Cases that no mutant fails, and why.
 UNPROVEN = {}
 
 
 def mutants(source):
     """(role, clause, variant)"""
-    with open(f"{source}/tests/tck/mutant_extras.c", encoding="utf-8") as file:
-        extras = file.read()
-    for role, (path, table) in FILES.items():
+    for role, (path, extras) in FILES.items():
         with open(f"{source}/{path}", encoding="utf-8") as file:
             text = file.read()
-        part = re.search(rf"{table}_EXTRAS\[\] = {{.*?\n}};", extras, re.S)
-        for clause, variant, of_reader in MUTANT.findall(
-                text + (part[0] if part else "")):
+        with open(f"{source}/{extras}", encoding="utf-8") as file:
+            text += file.read()
+        for clause, variant, of_reader in MUTANT.findall(text):
             if of_reader != "true":
                 yield role, clause, variant
 

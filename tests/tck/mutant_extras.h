@@ -13,14 +13,9 @@ const struct reference_mutant *mutant_producer_extras(int *count);
 const struct reference_mutant *mutant_consumer_extras(int *count);
 const struct stream_mutant *mutant_stream_extras(int *count);
 
-/* A producer was made: its batches are counted. */
-void mutant_watch(struct reference_producer *producer);
-
-/* Batches made by the last producer that is watched, with those that a mutant
- * only says it made. Thread: any. */
-int64_t mutant_made(void);
-
-/* What a mutant says instead. `mutant` may be NULL. */
+/* What a mutant of a handler does to it, and says instead of the truth. */
+void mutant_handler(const struct reference_mutant *mutant,
+                    struct ArrowAsyncDeviceStreamHandler *handler);
 void mutant_outcome(const struct reference_mutant *mutant,
                     struct uva_subject_outcome *out);
 

@@ -14,6 +14,7 @@
 #include "support/reference_mutant.h"
 #include "support/reference_stream.h"
 #include "tck/mutant_extras.h"
+#include "tck/tagging.h"
 #include "uvarrow/tck.h"
 
 _Static_assert(REFERENCE_ROWS == UVA_SUBJECT_ROWS, "the same data");
@@ -23,6 +24,9 @@ enum { MOST = 1024 };
 /* Books of all that was made, to be counted. */
 static struct reference_ledger *ledgers[MOST];
 static atomic_int ledger_count;
+
+/* The last producer: its batches are counted. */
+static struct reference_producer *watched;
 
 static void ledger_remember(struct reference_ledger *ledger)
 {
@@ -104,7 +108,7 @@ int64_t uva_subject_count(int32_t what)
     int64_t live = 0;
 
     if (what != UVA_SUBJECT_LIVE)
-        return mutant_made();
+        return watched != NULL ? watched->next : 0;
     for (int i = 0; i < count; i++)
         live += atomic_load(&ledgers[i]->live);
     return live;
@@ -146,6 +150,7 @@ static bool options_of(int32_t plan, int64_t batches, int64_t at,
         out->cancel_code = EIO;
         return true;
     case UVA_SUBJECT_FAILS:
+    case UVA_SUBJECT_TAGGED_FAILS:
         out->fails = true;
         return true;
     case UVA_SUBJECT_FAILS_FIRST:
@@ -156,7 +161,8 @@ static bool options_of(int32_t plan, int64_t batches, int64_t at,
         out->spoilt_at = at;
         return true;
     default:
-        return plan == UVA_SUBJECT_WHOLE || plan == UVA_SUBJECT_SLOW;
+        return plan == UVA_SUBJECT_WHOLE || plan == UVA_SUBJECT_SLOW ||
+               plan == UVA_SUBJECT_TAGGED;
     }
 }
 
@@ -172,7 +178,10 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
     own->slow = plan == UVA_SUBJECT_SLOW;
     reference_producer_init(&own->producer, &options);
     ledger_remember(&own->producer.ledger);
-    mutant_watch(&own->producer);
+    watched = &own->producer;
+    if (plan == UVA_SUBJECT_TAGGED || plan == UVA_SUBJECT_TAGGED_FAILS)
+        handler = tagging_front(handler, is_chosen("MD-03", "other") ||
+                                             is_chosen("MD-06", "cut"));
     reference_producer_start(&own->producer, handler);
     return pthread_create(&thread, NULL, produced_run, own);
 }
@@ -242,6 +251,7 @@ int32_t uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
     reference_consumer_init(&own->consumer, &options);
     *id = (int64_t)(intptr_t)own;
     *handler = &own->consumer.handler;
+    mutant_handler(options.mutant, *handler);
     return pthread_create(&thread, NULL, consumed_run, own);
 }
 

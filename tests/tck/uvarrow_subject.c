@@ -140,6 +140,16 @@ static int consumer_start(void *ctx,
     return 0;
 }
 
+static void tell_tag(struct uva_subject_outcome *outcome, const char *metadata)
+{
+    struct uva_bytes tag = {0};
+
+    if (uva_metadata_get(metadata, "tck", &tag) != 0)
+        return;
+    memcpy(outcome->tag, tag.data, tag.size < 64 ? tag.size : 64);
+    outcome->tag_size = (int64_t)tag.size;
+}
+
 static int consumer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct consumer *consumer = ctx;
@@ -151,6 +161,7 @@ static int consumer_on_batch(void *ctx, struct uva_batch *batch)
         outcome->sum += values[batch->data.array.offset + n->offset + row];
     outcome->rows += batch->data.array.length;
     outcome->batches++;
+    tell_tag(outcome, batch->metadata);
     return consumer->manner == UVA_SUBJECT_CANCELS &&
                    batch->ordinal == consumer->k
                ? ECANCELED
@@ -161,7 +172,6 @@ static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct consumer *consumer = ctx;
     struct uva_subject_outcome *told = &consumer->outcome;
-    struct uva_bytes tag = {0};
 
     pthread_mutex_lock(&consumer->lock);
     told->end = outcome->end == UVA_END_COMPLETE    ? UVA_SUBJECT_COMPLETE
@@ -171,10 +181,7 @@ static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
     told->code = outcome->error.code;
     (void)snprintf(told->message, sizeof(told->message), "%.255s",
                    outcome->error.message);
-    if (uva_metadata_get(outcome->metadata, "tck", &tag) == 0) {
-        memcpy(told->tag, tag.data, tag.size < 64 ? tag.size : 64);
-        told->tag_size = (int64_t)tag.size;
-    }
+    tell_tag(told, outcome->metadata);
     consumer->done = true;
     pthread_mutex_unlock(&consumer->lock);
 }

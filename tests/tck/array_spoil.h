@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ways in which a batch goes bad after it was given: while it is held, or when
+ * it is released. For the mutants of producers and streams alike. */
+#ifndef UVA_TCK_ARRAY_SPOIL_H
+#define UVA_TCK_ARRAY_SPOIL_H
+
+#include "uvarrow/arrow_abi.h"
+
+enum array_spoil {
+    ARRAY_UNREADABLE, /* its values cannot be read */
+    ARRAY_CHANGES,    /* its values change when the next batch is given */
+    ARRAY_OTHER,      /* its values are those of the next batch */
+    ARRAY_HOMESICK,   /* its release crashes where it was moved */
+    ARRAY_ORDERLY,    /* its release crashes unless it is next in order */
+    ARRAY_THREADED,   /* its release crashes on another thread */
+    ARRAY_SELFISH,    /* its release spoils what was moved out */
+    ARRAY_OVERFLOWS   /* something was written behind it */
+};
+
+/* Spoils `out`. Thread: any. */
+void array_spoil(struct ArrowDeviceArray *out, enum array_spoil how);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handler's extra mutants: first what they do, then the table. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tck/mutant_extras.h"
+
+/* What is said of the outcome instead of the truth. */
+enum lie {
+    TRUTH,
+    SAYS_COMPLETE,
+    SAYS_FAILED,
+    SAYS_CODE,
+    SAYS_TAG,
+    SAYS_MESSAGE,
+    LACKS_SLOT /* no lie, but known by the same number */
+};
+
+static int arg_of(const struct reference_consumer *c)
+{
+    return c->how.mutant->arg;
+}
+
+static bool first_time(struct reference_consumer *c)
+{
+    return atomic_fetch_add(&c->acts, 1) == 0;
+}
+
+static bool lies(void *peer, void *at)
+{
+    (void)peer;
+    (void)at;
+    return false;
+}
+
+static bool crashes(void *peer, void *at)
+{
+    (void)peer;
+    (void)at;
+    abort();
+}
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static bool frees_task(void *peer, void *at)
+{
+    (void)peer;
+    free(at);
+    return false;
+}
+
+static bool crashes_cancelled(void *peer, void *at)
+{
+    const struct reference_consumer *c = peer;
+
+    (void)at;
+    if (c->now.cancelled && c->now.had > c->how.cancel_at)
+        abort();
+    return false;
+}
+
+static _Atomic pthread_t the_thread;
+
+/* Relies on one thread for its callbacks. */
+static bool crashes_elsewhere(void *peer, void *at)
+{
+    (void)at;
+    if (first_time(peer))
+        atomic_store(&the_thread, pthread_self());
+    else if (!pthread_equal(atomic_load(&the_thread), pthread_self()))
+        abort();
+    return false;
+}
+
+/* Relies on request being back. */
+static bool crashes_early(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+    int calling;
+
+    (void)at;
+    pthread_mutex_lock(&c->lock);
+    calling = c->now.calling;
+    pthread_mutex_unlock(&c->lock);
+    if (calling > 0)
+        abort();
+    return false;
+}
+
+static bool dawdles(void *peer, void *at)
+{
+    const struct timespec pause = {.tv_sec = 1, .tv_nsec = 200000000};
+
+    (void)at;
+    if (first_time(peer))
+        (void)nanosleep(&pause, NULL);
+    return false;
+}
+
+static bool asks_for_one_more(void *peer, void *at)
+{
+    struct ArrowAsyncProducer *producer = at;
+
+    (void)peer;
+    producer->request(producer, 1);
+    return false;
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+enum dislike { RESERVED, NUMBERED, UNKNOWN };
+
+/* Refuses, or crashes at, arrays that are a little unusual. */
+static bool dislikes(void *peer, void *at)
+{
+    const struct reference_pull *pull = at;
+    const struct reference_consumer *c = peer;
+    struct ArrowDeviceArray *out = pull->out;
+
+    if (out == NULL || pull->code != 0 || out->array.release == NULL)
+        return false;
+    if ((arg_of(c) == RESERVED && out->reserved[0] != 0) ||
+        (arg_of(c) == NUMBERED && out->device_id != -1) ||
+        (arg_of(c) == UNKNOWN && out->device_type > 100))
+        abort();
+    return false;
+}
+
+static bool writes_values(void *peer, void *at)
+{
+    const struct ArrowArray *array = at;
+
+    (void)peer;
+    ((int64_t *)(uintptr_t)array->children[0]->buffers[1])[0] = -1;
+    return false;
+}
+
+static bool reads_released(void *peer, void *at)
+{
+    struct ArrowArray *array = at;
+    const int64_t *values = array->children[0]->buffers[1];
+    const volatile int64_t *first = values;
+
+    (void)peer;
+    array->release(array);
+    return *first >= 0;
+}
+
+static bool loses(void *peer, void *at)
+{
+    (void)peer;
+    (void)at;
+    return true;
+}
+
+/* ---- outcomes ----------------------------------------------------------- */
+
+void mutant_handler(const struct reference_mutant *mutant,
+                    struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    if (mutant != NULL && mutant->act == lies && mutant->arg == LACKS_SLOT)
+        handler->on_error = NULL;
+}
+
+void mutant_outcome(const struct reference_mutant *mutant,
+                    struct uva_subject_outcome *out)
+{
+    if (mutant == NULL || mutant->act != lies)
+        return;
+    switch (mutant->arg) {
+    case SAYS_COMPLETE:
+        out->end = UVA_SUBJECT_COMPLETE;
+        break;
+    case SAYS_FAILED:
+        out->end = UVA_SUBJECT_FAILED;
+        out->code = EIO;
+        break;
+    case SAYS_CODE:
+        out->code = ENOENT;
+        break;
+    case SAYS_TAG:
+        out->tag_size = 1;
+        break;
+    case SAYS_MESSAGE:
+        (void)snprintf(out->message, sizeof(out->message), "gone");
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+#define M(clause, variant, point, act, arg)                                    \
+    {                                                                          \
+        clause, variant, REFERENCE_AT_##point, act, arg, NULL, 0, NULL         \
+    }
+
+/* clang-format off: a table */
+static const struct reference_mutant CONSUMER_EXTRAS[] = {
+    M("AB-15", "crashes", PULLED, dislikes, UNKNOWN),
+    M("AB-17", "slot", NOTHING, lies, LACKS_SLOT),
+    M("DA-05", "crashes", PULLED, dislikes, NUMBERED),
+    M("DA-07", "fails", NOTHING, lies, SAYS_FAILED),
+    M("DA-09", "crashes", PULLED, dislikes, RESERVED),
+    M("DA-12", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("DA-16", "loses", DROP, loses, 0),
+    M("DA-18", "writes", DROP, writes_values, 0),
+    M("DA-29", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("AT-19", "frees", TAKE, frees_task, 0),
+    M("AP-15", "crashes", TAKE, crashes_cancelled, 0),
+    M("AP-18", "crashes", TAKE, crashes_cancelled, 0),
+    M("AP-25", "more", GREETED, asks_for_one_more, 0),
+    M("AH-01", "fails", NOTHING, lies, SAYS_FAILED),
+    M("AH-02", "slot", NOTHING, lies, LACKS_SLOT),
+    M("AH-14", "tag", NOTHING, lies, SAYS_TAG),
+    M("AH-18", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("AH-20", "tag", NOTHING, lies, SAYS_TAG),
+    M("AH-23", "fails", NOTHING, lies, SAYS_FAILED),
+    M("TH-02", "one", TAKE, crashes_elsewhere, 0),
+    M("TH-07", "loses", DROP, loses, 0),
+    M("TH-11", "early", TAKE, crashes_early, 0),
+    M("TH-12", "long", TAKE, dawdles, 0),
+    M("TH-14", "fails", NOTHING, lies, SAYS_FAILED),
+    M("MD-04", "tag", NOTHING, lies, SAYS_TAG),
+    M("MD-05", "crashes", ERROR, crashes, 0),
+    M("MD-06", "tag", NOTHING, lies, SAYS_TAG),
+    M("MD-07", "fails", NOTHING, lies, SAYS_FAILED),
+    M("LC-01", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("LC-04", "reads", DROP, reads_released, 0),
+    M("LC-21", "crashes", GO, crashes, 0),
+    M("LC-22", "loses", DROP, loses, 0),
+    M("ER-01", "code", NOTHING, lies, SAYS_CODE),
+    M("ER-02", "code", NOTHING, lies, SAYS_CODE),
+    M("ER-06", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("ER-07", "message", NOTHING, lies, SAYS_MESSAGE),
+    M("ER-08", "tag", NOTHING, lies, SAYS_TAG),
+    M("ER-10", "fails", NOTHING, lies, SAYS_FAILED),
+    M("ER-12", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("ER-13", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("ER-14", "fails", NOTHING, lies, SAYS_FAILED),
+};
+/* clang-format on */
+
+const struct reference_mutant *mutant_consumer_extras(int *count)
+{
+    *count = (int)(sizeof(CONSUMER_EXTRAS) / sizeof(*CONSUMER_EXTRAS));
+    return CONSUMER_EXTRAS;
+}
