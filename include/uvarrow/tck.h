@@ -86,14 +86,16 @@ enum uva_subject_end {
 
 /** What a consumer saw. */
 struct uva_subject_outcome {
-    int32_t end;         /* an enum uva_subject_end */
-    int32_t code;        /* the error's, where it failed; else 0 */
-    int64_t batches;     /* extracted well */
-    int64_t rows;        /* in them */
-    int64_t sum;         /* of all values of column n */
-    int64_t tag_size;    /* bytes of `tag`; -1: this subject does not tell */
-    char tag[64];        /* value of key "tck" of the error's metadata */
-    char message[256];   /* the error's text, cut where it does not fit; "" */
+    int32_t end;       /* an enum uva_subject_end */
+    int32_t code;      /* the error's, where it failed; else 0 */
+    int64_t batches;   /* extracted well */
+    int64_t rows;      /* in them */
+    int64_t sum;       /* of all values of column n */
+    int64_t tag_size;  /* bytes of `tag`; -1: this subject does not tell */
+    char tag[64];      /* value of key "tck" of the metadata that came last,
+                          with a batch or an error */
+    char message[256]; /* the error's text, cut where it does not fit; "": none,
+                          or this subject does not tell */
     int64_t reserved[4]; /* 0 */
 };
 
