@@ -47,13 +47,18 @@ static unsigned trial_thread_number(void)
 
 static void trial_write(struct uva__trial *trial, char *text)
 {
-    const uint64_t n = uva__word_add(&trial->page->lines, 1);
+    struct uva__trial_page *page = trial->page;
+    uint64_t n;
 
     uva__trial_clean(text);
-    (void)snprintf(trial->page->line[n % UVA__TRIAL_LINES], UVA__TRIAL_LINE,
+    uva__lock_take(&trial->writing);
+    n = uva__word_load(&page->lines);
+    (void)snprintf(page->line[n % UVA__TRIAL_LINES], UVA__TRIAL_LINE,
                    "%5" PRId64 " ms  %03x  %s",
                    uva__trial_now_ms() - trial->began_ms, trial_thread_number(),
                    text);
+    uva__word_store(&page->lines, n + 1);
+    uva__lock_drop(&trial->writing);
 }
 
 void uva__trial_note(struct uva__trial *trial, const char *format, ...)

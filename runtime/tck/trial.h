@@ -45,6 +45,7 @@ struct uva__trial {
     int64_t wait_ms;            /* what has to come comes within */
     int64_t quiet_ms;           /* what must not come does not within */
     int64_t began_ms;           /* by the monotonic clock */
+    struct uva__lock writing;   /* over the lines of the page */
     struct uva__signal changed; /* raised by whatever may end a wait */
     struct uva__word skipped;   /* parts that the subject cannot follow */
     struct uva__word played;    /* parts that were played */
