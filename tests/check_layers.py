@@ -61,6 +61,7 @@ MAY = {
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
                    "<arrow/c/dlpack_abi.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>", "<uv.h>"],
+    "tests/fuzz/": ["uvarrow/", *FLOORS, "support/", "fuzz/", "<uv.h>"],
     "tests/programs/": ["uvarrow/", "support/world.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *FLOORS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],

@@ -130,8 +130,8 @@ uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
 /** Role handler: what the consumer saw. 0 with `out` filled; EAGAIN as long as
  * it is not over: it was not released yet, or a batch is still being read.
  * Asked again and again. Thread: any. */
-UVA_SUBJECT_API int32_t uva_subject_outcome(int64_t id,
-                                            struct uva_subject_outcome *out);
+UVA_SUBJECT_API int32_t uva_subject_report(int64_t id,
+                                           struct uva_subject_outcome *out);
 
 /** Role stream: gives a blocking stream that follows `plan`. 0;
  * UVA_SUBJECT_CANNOT; a positive errno. Thread: any. */
@@ -149,7 +149,7 @@ UVA_SUBJECT_API int64_t uva_subject_count(int32_t what);
 /** The parts that a subject can play. Bits. */
 enum uva_tck_role {
     UVA_TCK_PRODUCER = 1, /* uva_subject_produce() */
-    UVA_TCK_HANDLER = 2,  /* uva_subject_consume(), uva_subject_outcome() */
+    UVA_TCK_HANDLER = 2,  /* uva_subject_consume(), uva_subject_report() */
     UVA_TCK_STREAM = 4    /* uva_subject_open() */
 };
 

@@ -347,7 +347,7 @@ static bool outcome_is_known(void *ctx)
     asking->outcome->tag_size = -1;
     code = feeder->trial->subject.outcome(feeder->id, asking->outcome);
     if (code != 0 && code != EAGAIN)
-        uva__trial_fail(feeder->trial, "uva_subject_outcome() returned %d",
+        uva__trial_fail(feeder->trial, "uva_subject_report() returned %d",
                         (int)code);
     return code == 0;
 }

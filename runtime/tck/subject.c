@@ -20,7 +20,7 @@ static void subject_find_all(struct uva__subject *subject, void *library)
     subject_find(library, "uva_subject_version", &subject->version);
     subject_find(library, "uva_subject_produce", &subject->produce);
     subject_find(library, "uva_subject_consume", &subject->consume);
-    subject_find(library, "uva_subject_outcome", &subject->outcome);
+    subject_find(library, "uva_subject_report", &subject->outcome);
     subject_find(library, "uva_subject_open", &subject->open);
     subject_find(library, "uva_subject_count", &subject->count);
 }
@@ -51,7 +51,7 @@ int uva__subject_load(struct uva__subject *subject, const char *file,
         return uva_error_set(error, EINVAL,
                              "%s plays no role: it exports none of "
                              "uva_subject_produce(), uva_subject_consume() "
-                             "with uva_subject_outcome(), uva_subject_open()",
+                             "with uva_subject_report(), uva_subject_open()",
                              file);
     return 0;
 }

@@ -290,7 +290,7 @@ int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
 
 /* Arrow does not tell when a handler is released: it is over when the reader
  * has come to its end. */
-int32_t uva_subject_outcome(int64_t id, struct uva_subject_outcome *out)
+int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 {
     const auto *reader =
         reinterpret_cast<const Reader *>(static_cast<intptr_t>(id));

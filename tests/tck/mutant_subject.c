@@ -275,7 +275,7 @@ static void end_of(struct reference_consumer *c,
     }
 }
 
-int32_t uva_subject_outcome(int64_t id, struct uva_subject_outcome *out)
+int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 {
     struct consumed *own = (struct consumed *)(intptr_t)id;
 

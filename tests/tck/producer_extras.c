@@ -79,7 +79,7 @@ static bool is_never_released(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
-    return p->now.cancelled;
+    return p->now.view.cancelled;
 }
 
 /* The second cancel is an error. */
@@ -155,7 +155,7 @@ static bool requests_wrap(void *peer, void *at)
     if (*(int64_t *)at < INT64_MAX || first_time(p))
         return false;
     pthread_mutex_lock(&p->lock);
-    p->now.demand = 0;
+    p->now.view.demand = 0;
     pthread_mutex_unlock(&p->lock);
     return true;
 }

@@ -233,7 +233,7 @@ int32_t uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
     return code;
 }
 
-int32_t uva_subject_outcome(int64_t id, struct uva_subject_outcome *out)
+int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 {
     struct consumer *consumer = (struct consumer *)(intptr_t)id;
     bool done;
