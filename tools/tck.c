@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -103,24 +102,6 @@ static int args_read(struct session *session, char **args,
     return 0;
 }
 
-/* A number of the environment, which is positive if it is there. */
-static int number_read(const char *name, int32_t *number,
-                       struct uva_error *error)
-{
-    const char *text = getenv(name);
-    char *end;
-    long value;
-
-    if (text == NULL)
-        return 0;
-    value = strtol(text, &end, 10);
-    if (*text == '\0' || *end != '\0' || value < 1 || value > 600000)
-        return uva_error_set(
-            error, EINVAL, "%s=%s: not a number from 1 to 600000", name, text);
-    *number = (int32_t)value;
-    return 0;
-}
-
 static int session_init(struct session *session, char **args,
                         struct uva_error *error)
 {
@@ -128,12 +109,6 @@ static int session_init(struct session *session, char **args,
 
     *session = (struct session){0};
     code = args_read(session, args, error);
-    if (code == 0)
-        code = number_read("UVA_TCK_WAIT_MS", &session->what.wait_ms, error);
-    if (code == 0)
-        code = number_read("UVA_TCK_QUIET_MS", &session->what.quiet_ms, error);
-    if (code == 0)
-        code = number_read("UVA_TCK_JOBS", &session->what.jobs, error);
     if (code == 0 && session->what.file == NULL && !session->list &&
         !session->help)
         code = uva_error_set(error, EINVAL,

@@ -181,10 +181,13 @@ struct uva_tck {
     const char *junit;  /* a file to write as JUnit XML; NULL: none */
     /* each result, in the order of the list; NULL: no */
     void (*on_result)(void *ctx, const struct uva_tck_result *result);
-    void *ctx;        /* borrows */
-    int32_t wait_ms;  /* what has to come comes within; 0: 5000 */
-    int32_t quiet_ms; /* what must not come does not within; 0: 50 */
-    int32_t jobs;     /* cases at the same time; 0: one per processor */
+    void *ctx; /* borrows */
+    /* 0: what the environment has under the name behind, or else the number */
+    int32_t wait_ms;  /* what has to come comes within; UVA_TCK_WAIT_MS, 5000 */
+    int32_t quiet_ms; /* what must not come does not within; UVA_TCK_QUIET_MS,
+                         50 */
+    int32_t jobs;     /* cases at the same time; UVA_TCK_JOBS, one per processor
+                       */
     void *reserved[4];
 };
 

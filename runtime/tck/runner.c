@@ -20,6 +20,7 @@
 #include "tck/jail.h"
 
 enum {
+    RUNNER_MOST = 600000,  /* of any number that is given */
     RUNNER_JOBS = 16,      /* at the same time, at most */
     RUNNER_TOLD = 40,      /* lines of a transcript that are told */
     RUNNER_OUTPUT = 4096,  /* bytes of the output that are told */
@@ -102,23 +103,54 @@ static int runner_find(struct runner *runner, struct uva_error *error)
     return 0;
 }
 
-static int runner_settle(struct runner *runner, struct uva_error *error)
+/* What the program asked for, or the environment, or `usual`. */
+static int number_read(const char *name, int32_t given, int64_t usual,
+                       int64_t *number, struct uva_error *error)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    *number = given > 0 ? given : usual;
+    if (given < 0)
+        return uva_error_set(error, EINVAL, "a time or count is negative");
+    if (given > 0 || text == NULL)
+        return 0;
+    *number = strtol(text, &end, 10);
+    if (*text != '\0' && *end == '\0' && *number >= 1 && *number <= RUNNER_MOST)
+        return 0;
+    return uva_error_set(error, EINVAL, "%s=%s: not a number from 1 to %d",
+                         name, text, RUNNER_MOST);
+}
+
+static int runner_read(struct runner *runner, struct uva_error *error)
 {
     const struct uva_tck *what = runner->what;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t jobs = 1;
+    int code = number_read("UVA_TCK_WAIT_MS", what->wait_ms, RUNNER_WAIT_MS,
+                           &runner->wait_ms, error);
+
+    if (code == 0)
+        code = number_read("UVA_TCK_QUIET_MS", what->quiet_ms, RUNNER_QUIET_MS,
+                           &runner->quiet_ms, error);
+    if (code == 0)
+        code = number_read("UVA_TCK_JOBS", what->jobs,
+                           processors > 0 ? processors : 1, &jobs, error);
+    runner->jobs = jobs > RUNNER_JOBS ? RUNNER_JOBS : (int)jobs;
+    return code;
+}
+
+static int runner_settle(struct runner *runner, struct uva_error *error)
+{
+    const struct uva_tck *what = runner->what;
+    int code;
 
     for (size_t i = 0; i < sizeof(what->reserved) / sizeof(void *); i++)
         if (what->reserved[i] != NULL)
             return uva_error_set(error, EINVAL, "reserved is not zero");
-    if (what->wait_ms < 0 || what->quiet_ms < 0 || what->jobs < 0)
-        return uva_error_set(error, EINVAL, "a time or count is negative");
-    runner->wait_ms = what->wait_ms > 0 ? what->wait_ms : RUNNER_WAIT_MS;
-    runner->quiet_ms = what->quiet_ms > 0 ? what->quiet_ms : RUNNER_QUIET_MS;
-    runner->jobs = what->jobs > 0 ? what->jobs : (int)processors;
-    if (runner->jobs < 1)
-        runner->jobs = 1;
-    if (runner->jobs > RUNNER_JOBS)
-        runner->jobs = RUNNER_JOBS;
+    code = runner_read(runner, error);
+    if (code != 0)
+        return code;
     runner->pages =
         mmap(NULL, RUNNER_JOBS * sizeof(*runner->pages), PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -205,6 +205,11 @@ bool uva__trial_can(struct uva__trial *trial, int code, bool always,
         (void)uva__word_add(&trial->skipped, 1);
         return false;
     }
+    if (code == UVA_SUBJECT_CANNOT)
+        uva__trial_fail(trial,
+                        "%s returned -1, UVA_SUBJECT_CANNOT, for what every "
+                        "subject can",
+                        what);
     if (code != 0)
         uva__trial_fail(trial, "%s returned %d (%s)", what, code,
                         uva_error_name(code));

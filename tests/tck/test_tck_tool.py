@@ -139,7 +139,7 @@ class Tck(unittest.TestCase):
         code, out, _ = self.tck(self.library(PRODUCE % "return -1;"),
                                 "--filter", "AP-02")
         self.assertEqual(code, 1)
-        self.assertIn("uva_subject_produce() returned -1", out)
+        self.assertIn("uva_subject_produce() returned -1, UVA_SUBJECT_CANNOT", out)
 
     # ---- results ---------------------------------------------------------
 
