@@ -107,7 +107,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     struct callback_peer *peer = ctx;
 
     peer_enter(peer, "on_schema");
-    crate_check_schema(info->schema);
+    story_see_schema(peer->story, info->schema);
     if (peer->batches != 0)
         sim_fail("a schema behind a batch");
     if (peer->stop_at < 0 && peer->stop != 0)
@@ -168,7 +168,7 @@ static bool batch_is_again(struct callback_peer *peer,
     if (!peer->fickle)
         return false;
     peer->fickle = false;
-    if (crate_ordinal(&batch->data.array) < 0)
+    if (!uva_array_is_live(&batch->data))
         sim_fail("no batch");
     return true;
 }

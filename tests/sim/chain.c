@@ -101,7 +101,7 @@ static void add_parallel(struct uva_stream *stream, struct story *story)
 static void add_stages(struct uva_stream *stream, struct story *story)
 {
     for (uint64_t n = sim_choose(3); n > 0; n--)
-        switch (sim_choose(4)) {
+        switch (sim_choose(story->foreign ? 2 : 4)) {
         case 0:
             add_limit(stream, story);
             break;
@@ -257,7 +257,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     struct story *story = &chain->story;
     struct uva_stream *stream, *next;
 
-    stream = peers_source(at, story);
+    stream = story->foreign ? hostile_peer_stream(at, story)
+                            : peers_source(at, story);
     chain_add(chain, stream);
     add_stages(stream, story);
     for (int more = chain_length() - 1; more > 0; more--) {

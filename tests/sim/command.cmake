@@ -28,7 +28,9 @@ set_source_files_properties("${runtime_dir}/uv/turn.c"
 add_executable(uvarrow-sim main.c scenario.c hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
-    reader_peer.c handler_peer.c chain.c overseer.c)
+    reader_peer.c handler_peer.c chain.c overseer.c
+    hostile_peer.c ../support/reference_producer.c ../support/reference_data.c
+    ../support/reference_shape.c ../support/producer_mutants.c)
 target_link_libraries(uvarrow-sim PRIVATE sim_runtime sim_flags sim_engine)
 # The same code in every build type: a seed that replays must mean the same.
 target_compile_options(sim_runtime PRIVATE -O2 -UNDEBUG)

@@ -13,12 +13,19 @@ struct overseer {
     enum uva_party excused;
 };
 
+static bool is_hostile;
+
+void overseer_begin(bool hostile)
+{
+    is_hostile = hostile;
+}
+
 /* The program's own cancel of a driven stream is an error to the handler, and
  * may be on its way when the handler cancels: that looks like a breach. And
  * without memory a task passes unwatched, so its failure is not known. */
 static bool breach_may_be(const struct uva_breach *breach)
 {
-    return strcmp(breach->clause, "AP-16") == 0 ||
+    return is_hostile || strcmp(breach->clause, "AP-16") == 0 ||
            (arena_has_failed() && strcmp(breach->clause, "AH-33") == 0);
 }
 

@@ -4,7 +4,12 @@
 #ifndef SIM_OVERSEER_H
 #define SIM_OVERSEER_H
 
+#include <stdbool.h>
+
 #include "uvarrow/check.h"
+
+/* Begins anew; `hostile`: somebody breaks rules, so nobody else is judged. */
+void overseer_begin(bool hostile);
 
 /* Puts a check in front of `handler`, now and then; otherwise returns it. Takes
  * it. `excused`: whose breaches are manners that are tolerated; 0: nobody's. */

@@ -23,7 +23,7 @@ static void peer_see_schema(struct reader_peer *peer)
 
     if (peer->source.get_schema(&peer->source, &schema) != 0)
         return;
-    crate_check_schema(&schema);
+    story_see_schema(peer->story, &schema);
     schema.release(&schema);
 }
 

@@ -18,6 +18,7 @@
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
 #include "sim/hosts.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 #include "sim/story.h"
 
@@ -33,6 +34,7 @@ static struct scenario {
     struct chain chains[CHAINS];
     int chains_used;
     bool slow;    /* peers take their time */
+    bool hostile; /* a producer breaks rules */
     bool alone;   /* one runtime, with its loop to itself */
     bool closes;  /* runtimes are closed early */
     bool built;   /* if alone: the chains are */
@@ -63,6 +65,9 @@ static void draw_mishaps(void)
         story_note("allocation %lld fails", (long long)fail_at);
     fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
     fake_threads_begin(fail_at);
+    scenario.hostile = fail_at == 0 && peers_chance(1, 10);
+    overseer_begin(scenario.hostile);
+    hostile_peers_begin();
     if (fail_at != 0)
         story_note("thread %lld fails", (long long)fail_at);
 }
@@ -203,6 +208,7 @@ static void chains_build(void)
         chain = &scenario.chains[scenario.chains_used++];
         draw_story(&chain->story);
         chain->story.meddled = peers_chance(1, 4);
+        chain->story.foreign = scenario.hostile && scenario.chains_used == 1;
         if (chain->story.meddled)
             chain->story.excuses |= EXCUSE_CANCEL;
         chain_build(chain, scenario.runtimes, scenario.runtimes_used);
@@ -264,9 +270,10 @@ static bool chains_end_in_time(void)
                           sim_now_ns() + AN_HOUR_NS);
 }
 
-static bool threads_may_lack(void)
+/* Whether chains may wait until the close, for no fault of the library's. */
+static bool chains_may_hang(void)
 {
-    return fake_threads_have_failed() || arena_has_failed();
+    return scenario.hostile || fake_threads_have_failed() || arena_has_failed();
 }
 
 static void chains_await(void)
@@ -274,7 +281,7 @@ static void chains_await(void)
     const bool prompt = chains_are_prompt();
     bool over = chains_end_in_time();
 
-    if (prompt && !threads_may_lack()) {
+    if (prompt && !chains_may_hang()) {
         if (!over)
             sim_fail("the chains stand still");
         if (sim_now_ns() >= A_MS_NS)
@@ -282,7 +289,7 @@ static void chains_await(void)
     }
     if (!over)
         peers_open_gate();
-    if (!over && threads_may_lack() && !chains_end_in_time())
+    if (!over && chains_may_hang() && !chains_end_in_time())
         chains_close();
     sim_wait(chains_are_over, &scenario);
     sim_wait(meddlers_are_done, &scenario);
@@ -308,7 +315,7 @@ static void gatekeeper(void *arg)
     if (hosts_end_in_time())
         return;
     peers_open_gate();
-    if (threads_may_lack() && !hosts_end_in_time())
+    if (chains_may_hang() && !hosts_end_in_time())
         hosts_hurry();
 }
 
@@ -326,7 +333,7 @@ static void scenario_body(void *arg)
     meddlers_spawn();
     chains_await();
     peers_spawn("gatekeeper", gatekeeper, NULL);
-    hosts_end(!threads_may_lack());
+    hosts_end(!chains_may_hang());
     scenario.ended = true;
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");

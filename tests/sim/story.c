@@ -38,9 +38,32 @@ void story_note(const char *format, ...)
     (void)fflush(stdout); /* the next step may be the last */
 }
 
+void story_see_schema(const struct story *story,
+                      const struct ArrowSchema *schema)
+{
+    if (story->foreign)
+        return;
+    crate_check_schema(schema);
+}
+
+static void story_take_foreign(struct story *story)
+{
+    story_note("chain %d: a batch arrives", story->number);
+    if (story->over && !story->partial)
+        sim_fail("a batch arrived behind the end");
+    if (++story->seen > story->limit)
+        sim_fail("a batch arrived beyond the limit");
+}
+
 void story_take(struct story *story, const struct ArrowArray *batch)
 {
-    const int64_t ordinal = crate_ordinal(batch);
+    int64_t ordinal;
+
+    if (story->foreign) {
+        story_take_foreign(story);
+        return;
+    }
+    ordinal = crate_ordinal(batch);
 
     story_note("chain %d: batch %" PRId64 " arrives", story->number, ordinal);
     if (story->over && !story->partial)
@@ -141,7 +164,7 @@ void story_end(struct story *story, enum uva_end end, int code)
         end_failed(story, code);
         break;
     case UVA_END_CANCELLED:
-        if (!has_excuse(story, EXCUSE_CANCEL | EXCUSE_CLOSE))
+        if (!has_excuse(story, EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE))
             sim_fail("cancelled by nobody");
         break;
     default:

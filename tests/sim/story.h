@@ -36,6 +36,7 @@ struct story {
     bool partial;     /* its last consumer does not take all, or takes some
                          behind the end */
     bool stalls;      /* it may wait until the gate is opened */
+    bool foreign;     /* its batches are not ours, so not known */
     bool meddled;     /* somebody cancels */
     unsigned excuses; /* enum story_excuse */
     int64_t seen;     /* batches that arrived */
@@ -53,6 +54,10 @@ void story_tell(bool aloud);
  * plain, so what the fiber stored before is seen before them, as if they were
  * stored with release order. */
 void story_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A schema arrived at the end: ends the schedule unless it is the chain's. */
+void story_see_schema(const struct story *story,
+                      const struct ArrowSchema *schema);
 
 /* A batch arrived at the end: the next one, through all maps. */
 void story_take(struct story *story, const struct ArrowArray *batch);

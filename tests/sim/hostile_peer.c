@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference producer as a source, in most cases one of its mutants: it
+ * breaks one clause. The protocol checker stands in between, as it must where
+ * a peer is not trusted: then memory stays sound, whatever the peer does, and
+ * the stream comes to an end of some kind, at the latest when the runtime
+ * closes. Those mutants are left out that never let go, or call when not even
+ * the checker is there any more. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/engine.h"
+#include "sim/peers.h"
+#include "support/reference_mutant.h"
+#include "uvarrow/check.h"
+
+enum { HOSTILES = 4 };
+
+static struct hostile_peer {
+    struct reference_producer producer;
+    struct story *story;
+    struct uva_check check;
+    bool started; /* has a handler */
+    bool freed;   /* free_ctx was called */
+} hostiles[HOSTILES];
+static int hostiles_used;
+
+/* Ends the producers of the schedule before: everything about them is over. */
+void hostile_peers_begin(void)
+{
+    while (hostiles_used > 0)
+        reference_producer_fini(&hostiles[--hostiles_used].producer);
+}
+
+/* ---- who it is ---------------------------------------------------------- */
+
+/* It never lets go; or it makes callbacks from its methods, and so perhaps when
+ * it has let go, and nobody is there any more. */
+static bool mutant_is_hopeless(const struct reference_mutant *mutant)
+{
+    static const char *const clauses[] = {"AB-17", "AP-14", "AP-05", "AP-13",
+                                          "AT-23", "TH-08", "TH-09"};
+
+    for (size_t i = 0; i < sizeof(clauses) / sizeof(clauses[0]); i++)
+        if (strcmp(mutant->clause, clauses[i]) == 0)
+            return true;
+    return mutant->point == REFERENCE_AT_RELEASED ||
+           strcmp(mutant->variant, "never") == 0;
+}
+
+static const struct reference_mutant *mutant_draw(void)
+{
+    const struct reference_mutant *all, *drawn;
+    int count;
+
+    all = producer_mutants(&count);
+    do
+        drawn = &all[sim_choose((uint64_t)count)];
+    while (mutant_is_hopeless(drawn));
+    return drawn;
+}
+
+/* ---- its life ----------------------------------------------------------- */
+
+/* What may make another step possible. */
+struct glance {
+    struct hostile_peer *peer;
+    int64_t demand, held;
+    bool cancelled, bad_request, spoilt;
+};
+
+static struct glance peer_glance(struct hostile_peer *peer)
+{
+    const struct reference_producer *p = &peer->producer;
+
+    return (struct glance){.peer = peer,
+                           .demand = p->now.view.demand,
+                           .held = p->now.view.held,
+                           .cancelled = p->now.view.cancelled,
+                           .bad_request = p->now.view.bad_request,
+                           .spoilt = p->now.view.spoilt};
+}
+
+static bool glance_is_old(void *arg)
+{
+    const struct glance *before = arg;
+    const struct glance now = peer_glance(before->peer);
+
+    return reference_producer_over(&before->peer->producer) ||
+           before->demand != now.demand || before->held != now.held ||
+           before->cancelled != now.cancelled ||
+           before->bad_request != now.bad_request ||
+           before->spoilt != now.spoilt;
+}
+
+static void stepper(void *arg)
+{
+    struct hostile_peer *peer = arg;
+    struct glance glance;
+
+    while (!reference_producer_over(&peer->producer)) {
+        peers_dawdle();
+        glance = peer_glance(peer);
+        if (!reference_producer_step(&peer->producer))
+            sim_wait(glance_is_old, &glance);
+    }
+}
+
+static void breach_note(void *ctx, const struct uva_breach *breach)
+{
+    (void)ctx;
+    story_note("checker: %s: %s", breach->clause, breach->message);
+}
+
+static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                      struct uva_error *error)
+{
+    struct ArrowAsyncDeviceStreamHandler *checked;
+    struct hostile_peer *peer = ctx;
+    int code = uva_check_handler(handler, &peer->check, &checked, error);
+
+    story_note("hostile producer: start");
+    if (code != 0)
+        return code;
+    if (peer->started)
+        sim_fail("start twice");
+    peer->started = true;
+    reference_producer_start(&peer->producer, checked);
+    peers_spawn("hostile producer", stepper, peer);
+    return 0;
+}
+
+static void peer_free(void *ctx)
+{
+    struct hostile_peer *peer = ctx;
+
+    if (peer->freed)
+        sim_fail("free_ctx twice");
+    peer->freed = true;
+}
+
+struct uva_stream *hostile_peer_stream(struct uva_runtime *runtime,
+                                       struct story *story)
+{
+    const struct reference_mutant *mutant = mutant_draw();
+    struct reference_producer_options how = mutant->pair->producer;
+    struct hostile_peer *peer = &hostiles[hostiles_used++];
+    const struct uva_async_source source = {.start = peer_start,
+                                            .free_ctx = peer_free,
+                                            .ctx = peer,
+                                            .window = peers_window(),
+                                            .cheap = peers_chance(1, 3)};
+
+    if (how.batches < 0)
+        how.batches = 5;
+    if (peers_chance(4, 5))
+        how.mutant = mutant;
+    memset(peer, 0, sizeof(*peer));
+    reference_producer_init(&peer->producer, &how);
+    peer->story = story;
+    peer->check =
+        (struct uva_check){.report = breach_note,
+                           .deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0,
+                           .allocator = arena_allocator()};
+    story->foreign = true;
+    story->stalls = true;
+    story->excuses |= EXCUSE_HOSTILE;
+    story_note("chain %d: a producer that breaks %s %s", story->number,
+               how.mutant != NULL ? mutant->clause : "nothing; pair of",
+               mutant->variant);
+    return uva_stream_from_async(runtime, &source);
+}
