@@ -55,14 +55,15 @@ static int user_check_thread(struct uva__outlet *o)
                     "stream on another one");
 }
 
-/* News before tail: an end implies that all before it is seen. */
+/* News before tail: an end implies that all before it is seen. A cancel empties
+ * the ring and says so first: then it may not pass for the end. */
 static uint64_t user_look(const struct uva__outlet *o)
 {
     const uint64_t news = uva__word_load(&o->news);
 
-    return uva__word_load(&o->tail) != uva__word_peek(&o->head)
+    return uva__word_load(&o->tail) != uva__word_load(&o->head)
                ? news | UVA__NEWS_TASK
-               : news;
+               : news | (uva__word_load(&o->news) & UVA__NEWS_CANCELLED);
 }
 
 /* Where nothing is offered until there is room for bytes: now there is. */
