@@ -287,9 +287,11 @@ static void chains_await(void)
         if (sim_now_ns() >= A_MS_NS)
             sim_fail("it took a timer to go on");
     }
-    if (!over)
+    if (!over) {
         peers_open_gate();
-    if (!over && chains_may_hang() && !chains_end_in_time())
+        over = chains_end_in_time();
+    }
+    if (!over && chains_may_hang())
         chains_close();
     sim_wait(chains_are_over, &scenario);
     sim_wait(meddlers_are_done, &scenario);
@@ -315,7 +317,7 @@ static void gatekeeper(void *arg)
     if (hosts_end_in_time())
         return;
     peers_open_gate();
-    if (chains_may_hang() && !hosts_end_in_time())
+    if (!hosts_end_in_time() && chains_may_hang())
         hosts_hurry();
 }
 
