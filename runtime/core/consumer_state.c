@@ -40,8 +40,7 @@ static void consumer_settle(struct uva__consumer_state *s,
                             enum uva__consumer_end end, int code)
 {
     const bool finished = s->end == UVA__CONSUMER_COMPLETE &&
-                          (end == UVA__CONSUMER_COMPLETE ||
-                           (end == UVA__CONSUMER_CANCELLED && s->held == 0));
+                          end == UVA__CONSUMER_CANCELLED && s->held == 0;
 
     assert(end != UVA__CONSUMER_OPEN);
     assert((code == 0) == (end == UVA__CONSUMER_COMPLETE));

@@ -19,7 +19,8 @@ static inline bool uva__gate_enter(struct uva__gate *gate)
     do
         if (word & 1)
             return false;
-    while (!uva__word_cas(&gate->word, &word, word + 2));
+    while (!uva__word_cas(&gate->word, &word, word + 2)); /* not covered: fails
+                                         if another thread comes in between */
     return true;
 }
 
@@ -32,7 +33,8 @@ static inline bool uva__gate_join(struct uva__gate *gate)
     do
         if (word == 1)
             return false;
-    while (!uva__word_cas(&gate->word, &word, word + 2));
+    while (!uva__word_cas(&gate->word, &word, word + 2)); /* not covered: fails
+                                         if another thread comes in between */
     return true;
 }
 

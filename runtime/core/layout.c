@@ -52,7 +52,7 @@ static size_t layout_write_path(const struct layout_at *at, char *text,
     else
         size = snprintf(text + used, room - used, "%schildren[%" PRId64 "]",
                         used == 0 ? "" : ".", at->index);
-    if (size > 0 && (size_t)size < room - used)
+    if ((size_t)size < room - used)
         return used + (size_t)size;
     text[used] = '\0';
     return used;

@@ -136,8 +136,10 @@ int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
 /* Adds what `bytes` take to `*size`; EOVERFLOW where a number cannot say it. */
 static int metadata_add(const struct uva_bytes *bytes, size_t *size)
 {
-    if (bytes->size > INT32_MAX ||
-        bytes->size > SIZE_MAX - METADATA_NUMBER - *size)
+    if (bytes->size > INT32_MAX)
+        return EOVERFLOW;
+    /* not covered: only where size_t has 32 bits */
+    if (bytes->size > SIZE_MAX - METADATA_NUMBER - *size)
         return EOVERFLOW;
     *size += METADATA_NUMBER + bytes->size;
     return 0;

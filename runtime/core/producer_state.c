@@ -63,7 +63,7 @@ enum uva__producer_move uva__producer_next(const struct uva__producer_state *s)
 bool uva__producer_is_sated(const struct uva__producer_state *s)
 {
     return s->refused || s->cancelled || s->urgent_error != 0 || s->end_told ||
-           s->error_told || s->released || (s->left == 0 && s->schema_told);
+           s->error_told || (s->left == 0 && s->schema_told);
 }
 
 void uva__producer_begin(struct uva__producer_state *s,
@@ -83,7 +83,7 @@ void uva__producer_begin(struct uva__producer_state *s,
 void uva__producer_end(struct uva__producer_state *s,
                        enum uva__producer_move move, int code)
 {
-    assert(s->in_call);
+    assert(s->in_call && move != UVA__MOVE_WAIT);
     s->in_call = false;
     switch (move) {
     case UVA__MOVE_TELL_SCHEMA:
@@ -99,11 +99,8 @@ void uva__producer_end(struct uva__producer_state *s,
     case UVA__MOVE_TELL_ERROR:
         s->error_told = true;
         break;
-    case UVA__MOVE_RELEASE:
+    default: /* release */
         s->released = true;
-        break;
-    case UVA__MOVE_WAIT:
-        assert(!"waiting is not a call");
     }
 }
 

@@ -103,11 +103,11 @@ int uva__status_positive(int code)
 /* Bytes in the character that begins with `lead`; 1 if none does. */
 static size_t status_char_size(unsigned char lead)
 {
-    if (lead >= 0xF0 && lead <= 0xF4)
-        return 4;
-    if (lead >= 0xE0 && lead < 0xF0)
+    if (lead >= 0xF0)
+        return lead <= 0xF4 ? 4 : 1;
+    if (lead >= 0xE0)
         return 3;
-    return lead >= 0xC2 && lead < 0xE0 ? 2 : 1;
+    return lead >= 0xC2 ? 2 : 1;
 }
 
 static bool status_continues(char byte)

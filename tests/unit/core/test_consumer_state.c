@@ -264,6 +264,19 @@ START_TEST(ah16_after_a_refused_task_only_release_may_come)
 }
 END_TEST
 
+START_TEST(of_two_refusals_the_first_counts)
+{
+    struct uva__consumer_state s;
+
+    uva__consumer_init(&s, 8, 0);
+    play(&s, "SrTT11");
+    uva__consumer_note_refusal(&s, UVA__EVENT_TASK, EDOM);
+    uva__consumer_note_refusal(&s, UVA__EVENT_SCHEMA, EIO);
+    ck_assert_str_eq(s.refused, "AH-16");
+    ck_assert_int_eq(s.code, EDOM);
+}
+END_TEST
+
 START_TEST(ah08_after_a_refused_schema_only_release_may_come)
 {
     struct uva__consumer_state s;
@@ -718,6 +731,7 @@ static TCase *lives(void)
     tcase_add_test(tcase, th01_overlapping_calls_are_named);
     tcase_add_test(tcase, ap04_calls_on_the_stack_of_a_request_are_named);
     tcase_add_test(tcase, ah16_after_a_refused_task_only_release_may_come);
+    tcase_add_test(tcase, of_two_refusals_the_first_counts);
     tcase_add_test(tcase, ah08_after_a_refused_schema_only_release_may_come);
     tcase_add_test(tcase, the_detail_of_a_cancelled_stream_is_kept);
     tcase_add_test(tcase, too_much_that_nobody_asked_for_is_an_overflow);

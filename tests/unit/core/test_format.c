@@ -130,11 +130,11 @@ START_TEST(numbers_and_times_have_a_hurried_way)
 END_TEST
 
 static const char *const UNKNOWN[] = {
-    "",    "a",    "\xC3",     "ii",        "i:",   "t",   "ts",
-    "tss", "tsx:", "tdx",      "tdDD",      "tis",  "tx",  "v",
-    "vx",  "vuu",  "d",        "w",         "+",    "+x",  "+ll",
-    "+v",  "+vx",  "+u",       "+ud",       "+ux:", "+rr", "+sx",
-    "+w",  "nn",   "d:1,2,16", "d:1,2,512", "\x7F",
+    "",    "a",    "\xC3",     "ii",        "i:",       "t",    "ts",
+    "tss", "tsx:", "tdx",      "tdDD",      "tis",      "tx",   "v",
+    "vx",  "vuu",  "d",        "w",         "+",        "+x",   "+ll",
+    "+v",  "+vx",  "+u",       "+ud",       "+ux:",     "+rr",  "+sx",
+    "+w",  "nn",   "d:1,2,16", "d:1,2,512", "d:1,2,96", "\x7F",
 };
 
 START_TEST(unknown_formats_are_not_supported)
@@ -169,6 +169,7 @@ static const char *const MALFORMED[] = {
     "+ud:128",
     "+us:-1",
     "+us:a",
+    "+us:1;2",
     "d:99999999999,1",
     "d:1,99999999999",
 };

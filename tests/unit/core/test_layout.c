@@ -147,8 +147,10 @@ END_TEST
 
 START_TEST(a_width_of_nothing_needs_nothing)
 {
-    struct bench *bench = column("w:0", 10, 2);
+    struct bench *bench = column("w:0", INT64_MAX, 2);
 
+    ck_assert_int_eq(size_of(bench), 0);
+    bench = column("w:0", 10, 2);
     bench->array.array.buffers[1] = NULL;
     ck_assert_int_eq(size_of(bench), 0);
 }
@@ -324,6 +326,9 @@ START_TEST(one_buffer_can_be_measured)
     ck_assert_int_eq(size, 1);
     ck_assert_int_eq(uva__buffer_size(&layout, array, 2, false, &size), 0);
     ck_assert_int_eq(size, 0);
+    bench->array.array.buffers[1] = NULL; /* nothing says how large it is */
+    ck_assert_int_eq(uva__buffer_needed(&layout, array, 2, true, &size),
+                     EINVAL);
     clear(bench);
 }
 END_TEST

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <limits.h>
 #include <string.h>
+#include <wchar.h>
 
 START_TEST(every_code_of_the_library_has_a_name)
 {
@@ -98,6 +99,16 @@ START_TEST(bytes_that_are_no_characters_are_cut_anywhere)
 }
 END_TEST
 
+START_TEST(a_text_that_cannot_be_written_is_left_out)
+{
+    struct uva_error error;
+
+    /* there is no such character in the locale "C" */
+    ck_assert_int_eq(uva_error_set(&error, EIO, "%lc", (wint_t)0x20AC), EIO);
+    ck_assert_str_eq(error.message, "");
+}
+END_TEST
+
 START_TEST(clip_keeps_what_fits)
 {
     ck_assert_uint_eq(uva__status_clip("abc", 3, 3), 3);
@@ -107,6 +118,9 @@ START_TEST(clip_keeps_what_fits)
     ck_assert_uint_eq(uva__status_clip("a\xE2\x82\xAC.", 5, 4), 4);
     ck_assert_uint_eq(uva__status_clip("\xC3\xA4\x80", 3, 2), 2);
     ck_assert_uint_eq(uva__status_clip("\x82\x82\x82\x82", 4, 2), 2);
+    ck_assert_uint_eq(uva__status_clip("\xC1\x80", 2, 1), 1);
+    ck_assert_uint_eq(uva__status_clip("\xF0\x9F\x8C\xB3", 4, 3), 0);
+    ck_assert_uint_eq(uva__status_clip("\xF5\x9F\x8C\xB3", 4, 3), 3);
 }
 END_TEST
 
@@ -157,6 +171,7 @@ int main(void)
     tcase_add_test(texts, long_texts_are_cut_at_a_whole_character);
     tcase_add_test(texts, bytes_that_are_no_characters_are_cut_anywhere);
     tcase_add_test(texts, clip_keeps_what_fits);
+    tcase_add_test(texts, a_text_that_cannot_be_written_is_left_out);
     tcase_add_test(texts, a_copy_has_everything_and_ends_where_it_must);
     tcase_add_test(texts, foreign_errors_keep_their_code_and_text);
     suite_add_tcase(suite, codes);
