@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log that the environment asks for: lines on standard error, where the
+ * program has none of its own. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/loop_rig.h"
+#include "uv/loop.h"
+
+/* Says a line of each kind, and gives what standard error was told. */
+static const char *told(const char *wish)
+{
+    static char text[512];
+    FILE *file = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    struct loop_rig rig;
+    struct uva__hub *hub;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(setenv("UVA_LOG", wish, 1), 0);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    loop_rig_open(&rig);
+    hub = uva__loop_hub(rig.runtime);
+    uva__hub_log(hub, UVA_LOG_ERROR, NULL, NULL, "lost %d", 3);
+    uva__hub_log(hub, UVA_LOG_WARN, "flights", "AP-06", "too many");
+    uva__hub_log(hub, UVA_LOG_INFO, "flights", NULL, "open");
+    uva__hub_log(hub, UVA_LOG_DEBUG, NULL, "AH-11", "end");
+    loop_rig_close(&rig);
+    (void)dup2(before, STDERR_FILENO);
+    (void)close(before);
+    rewind(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+START_TEST(the_environment_says_how_much_is_told)
+{
+    ck_assert_str_eq(told("error"), "uvarrow: error: lost 3\n");
+    ck_assert_str_eq(told("warn"), "uvarrow: error: lost 3\n"
+                                   "uvarrow: warn: flights: too many AP-06\n");
+    ck_assert_ptr_nonnull(strstr(told("info"), "info: flights: open\n"));
+    ck_assert_ptr_null(strstr(told("info"), "debug"));
+    ck_assert_ptr_nonnull(strstr(told("debug"), "debug: end AH-11\n"));
+}
+END_TEST
+
+START_TEST(a_word_that_is_no_level_means_silence)
+{
+    ck_assert_str_eq(told("loud"), "");
+    ck_assert_str_eq(told(""), "");
+}
+END_TEST
+
+static void count_lines(void *ctx, const struct uva_log_record *record)
+{
+    (void)record;
+    (*(int *)ctx)++;
+}
+
+START_TEST(a_log_of_the_programs_own_goes_first)
+{
+    int lines = 0;
+    const struct uva_runtime_options options = {
+        .log = {count_lines, &lines, UVA_LOG_ERROR}, .no_thread = true};
+    struct uva_runtime *runtime;
+    struct uva__hub *hub;
+
+    ck_assert_int_eq(setenv("UVA_LOG", "debug", 1), 0);
+    ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
+    hub = uva__loop_hub(runtime);
+    uva__hub_log(hub, UVA_LOG_ERROR, NULL, NULL, "lost");
+    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "too many");
+    ck_assert_int_eq(lines, 1);
+    ck_assert_int_eq(uva_runtime_close(runtime, 0, NULL, NULL), 0);
+    while (uva_runtime_turn(runtime))
+        ;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *tcase = tcase_create("lines");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, the_environment_says_how_much_is_told);
+    tcase_add_test(tcase, a_word_that_is_no_level_means_silence);
+    tcase_add_test(tcase, a_log_of_the_programs_own_goes_first);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
