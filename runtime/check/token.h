@@ -21,13 +21,13 @@ struct uva__token {
 };
 
 /* The exclusive or of all groups of 8 bits, so that no single change stays
- * unseen; never 0 for a word of zeroes. */
+ * unseen. Never 0: so no plain pointer, which has zeroes there, is a token. */
 static inline uint64_t uva__token_sum(uint64_t word)
 {
     word ^= word >> 32;
     word ^= word >> 16;
-    word ^= word >> 8;
-    return (word ^ 0x5a) & 0xff;
+    word = (word ^ word >> 8) & 0xff;
+    return word == 0 ? 0xff : word;
 }
 
 /* From the low bits on: 5 of a sum of all, one zero that stops a carry, the

@@ -167,6 +167,16 @@ START_TEST(small_steps_of_a_token_leave_its_object_known)
 }
 END_TEST
 
+START_TEST(no_plain_pointer_is_a_token)
+{
+    for (uintptr_t i = 1; i < 100000; i++) {
+        const uintptr_t pointer = i * UINT64_C(0x5851f42d4c957f2d) >> 17;
+
+        ck_assert_ptr_null(uva__token_read((void *)pointer).object);
+    }
+}
+END_TEST
+
 START_TEST(what_is_no_token_names_nothing)
 {
     const uintptr_t values[] = {0, 1, 64, 4096, UINTPTR_MAX};
@@ -196,6 +206,7 @@ int main(void)
     tcase_add_test(all, a_token_names_its_object_and_generation);
     tcase_add_test(all, no_single_bit_of_a_token_can_change_unseen);
     tcase_add_test(all, small_steps_of_a_token_leave_its_object_known);
+    tcase_add_test(all, no_plain_pointer_is_a_token);
     tcase_add_loop_test(all, what_is_no_token_names_nothing, 0, 5);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
