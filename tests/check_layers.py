@@ -14,7 +14,7 @@ ISO = {
     "assert.h", "ctype.h", "errno.h", "float.h", "inttypes.h", "limits.h",
     "locale.h", "math.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h",
     "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h",
-    "time.h",
+    "time.h", "wchar.h",
 }
 POSIX = {
     "dirent.h", "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "sched.h",
@@ -45,7 +45,7 @@ MAY = {
     "runtime/devices/": ["uvarrow/base.h", "uvarrow/arrow_abi.h",
                          "uvarrow/device.h", "core/", "devices/"],
     "runtime/stream/": ["uvarrow/", "core/", "uv/", "stream/",
-                        "check/checked_task.h"],
+                        "check/checked_task.h", "check/yard.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "devices/copy.h",
                            "devices/registry.h", "stream/", "operators/"],

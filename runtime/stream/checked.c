@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "check/yard.h"
+#include "stream/stock.h"
 #include "uvarrow/check.h"
 
 static enum uva_log_level level_of(enum uva_severity severity)
@@ -75,7 +77,8 @@ uva__checked_hop(struct uva__hub *hub, const char *name,
     if (!hub->checked)
         return handler;
     uva__hub_acquire(hub);
-    if (uva_check_handler(handler, &how, &checked, &error) == 0)
+    if (uva__yard_check(uva__stock_yard(hub), handler, &how, &checked,
+                        &error) == 0)
         return checked;
     checked_fail(hub, name, &error);
     return handler;

@@ -6,6 +6,7 @@
  *              the memory itself goes with the hub. */
 #include "stream/stock.h"
 
+#include "check/yard.h"
 #include "core/memory.h"
 #include "stream/producer.h"
 #include "uv/turn.h"
@@ -15,6 +16,7 @@ enum {
     TASKS_STEP = 64,
     PRODUCERS_REST = 4096, /* R19: nor a late request somebody else's stream */
     PRODUCERS_STEP = 8,
+    CHECKS_REST = 256,
     BUCKETS = 128
 };
 
@@ -23,6 +25,7 @@ static const uint64_t REST_NS = 1000000000;
 struct stock {
     struct uva__annex annex;         /* how the hub frees it */
     struct uva__hub *hub;            /* borrows: whose it is */
+    struct uva__yard *yard;          /* owns, until the close; or NULL */
     struct uva__slab tasks;          /* loop only */
     struct uva__producer *lingering; /* loop only; borrows */
 
@@ -60,6 +63,9 @@ static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
     struct uva__producer *p = stock->lingering, *next;
 
     (void)hub;
+    if (stock->yard != NULL)
+        uva__yard_close(stock->yard);
+    stock->yard = NULL;
     stock->lingering = NULL;
     for (; p != NULL; p = next) {
         next = p->loop.next;
@@ -76,6 +82,11 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
 
     if (stock == NULL)
         return NULL;
+    if (hub->checked &&
+        uva__yard_new(allocator, CHECKS_REST, &stock->yard) != 0) {
+        uva__memory_free(allocator, stock, sizeof(*stock));
+        return NULL;
+    }
     stock->annex.free = stock_free;
     stock->annex.detach = stock_detach;
     stock->hub = hub;
@@ -109,6 +120,11 @@ static struct stock *stock_of(struct uva__hub *hub)
 int uva__stock_ensure(struct uva__hub *hub)
 {
     return stock_of(hub) != NULL ? 0 : ENOMEM;
+}
+
+struct uva__yard *uva__stock_yard(struct uva__hub *hub)
+{
+    return stock_of(hub)->yard;
 }
 
 /* ---- memory ------------------------------------------------------------- */
