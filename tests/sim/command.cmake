@@ -49,6 +49,7 @@ if(UVA_SANITIZE)
 endif()
 add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
 uva_test_properties(sim/uvarrow-sim sim)
+set_tests_properties(sim/uvarrow-sim PROPERTIES TIMEOUT 600)
 add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
 uva_test_properties(sim/command sim)
