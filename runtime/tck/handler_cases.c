@@ -350,8 +350,8 @@ static const struct uva__tck_case CASES[] = {
     TALES("required_DA07_a_cpu_array_is_a_plain_array",
           BIT(INSIDE) | BIT(HOLDS)),
     TALES("required_LC01_a_released_array_is_no_data", BIT(HOLLOW)),
-    TALES("required_TH07_arrays_are_released_on_any_thread",
-          BIT(HOLDS) | BIT(THREAD)),
+    TALES("required_LC10_a_parent_is_released_behind_its_children",
+          BIT(INSIDE) | BIT(HOLDS)),
 };
 /* clang-format on */
 

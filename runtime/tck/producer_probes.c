@@ -379,6 +379,8 @@ static const struct uva__tck_case CASES[] = {
     {"required_AP11_cancel_is_idempotent", cancels_are_idempotent, 0, NULL},
     {"required_AP14_release_follows_a_cancel_without_demand",
      cancel_without_demand, 0, NULL},
+    {"required_AP13_cancel_outside_of_callbacks_calls_none",
+     cancel_without_demand, 0, NULL},
     {"required_AP12_cancel_works_on_any_thread", cancel_by_a_crowd, 0, NULL},
     {"optional_TH04_cancel_may_come_at_any_time", cancel_anywhere, 0, NULL},
     {"required_AP27_request_works_on_any_thread", request_by_a_crowd, 0, NULL},

@@ -54,7 +54,7 @@ static void trial_write(struct uva__trial *trial, char *text)
     uva__lock_take(&trial->writing);
     n = uva__word_load(&page->lines);
     (void)snprintf(page->line[n % UVA__TRIAL_LINES], UVA__TRIAL_LINE,
-                   "%5" PRId64 " ms  %03x  %s",
+                   "%5" PRId64 " ms  %03x  %.130s",
                    uva__trial_now_ms() - trial->began_ms, trial_thread_number(),
                    text);
     uva__word_store(&page->lines, n + 1);

@@ -223,7 +223,6 @@ static const struct reference_mutant CONSUMER_EXTRAS[] = {
     M("AH-20", "tag", NOTHING, lies, SAYS_TAG),
     M("AH-23", "fails", NOTHING, lies, SAYS_FAILED),
     M("TH-02", "one", TAKE, crashes_elsewhere, 0),
-    M("TH-07", "loses", DROP, loses, 0),
     M("TH-11", "early", TAKE, crashes_early, 0),
     M("TH-12", "long", TAKE, dawdles, 0),
     M("TH-14", "fails", NOTHING, lies, SAYS_FAILED),

@@ -93,6 +93,17 @@ static bool cancels_count(void *peer, void *at)
     return false;
 }
 
+/* On the stack of a cancel that is made inside a callback. */
+static bool cancel_releases(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+
+    (void)at;
+    if (atomic_load(&p->inside) > 0 && first_time(p))
+        reference_producer_release(p);
+    return true;
+}
+
 static bool touches_handler(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -309,6 +320,8 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("DA-15", "changes", FILLED, spoils, ARRAY_CHANGES),
     M("DA-17", "home", FILLED, spoils, ARRAY_HOMESICK),
     M("DA-18", "changes", FILLED, spoils, ARRAY_CHANGES),
+    M("DA-20", "many", FILLED, misshapes, REFERENCE_BUFFERS_MANY),
+    M("DA-26", "none", FILLED, misshapes, REFERENCE_WORDS_NONE),
     M("AT-06", "leaks", EXTRACT, leaks, 0),
     M("AT-09", "long", EXTRACT, dawdles, 0),
     M("AT-10", "dies", OFFERED, task_dies, 0),
@@ -322,6 +335,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AP-06", "more", WAIT, offers_unasked, 1),
     M("AP-11", "counts", CANCEL, cancels_count, 0),
     M("AP-12", "never", RELEASE, is_never_released, 0),
+    M("AP-13", "inside", CANCEL, cancel_releases, 0),
     M("AP-17", "mute", FAIL, nothing, 0),
     M("AP-18", "never", RELEASE, is_never_released, 0),
     M("AP-22", "spoilt", RELEASE, spoils_object, 0),

@@ -102,6 +102,8 @@ static const struct stream_mutant STREAM_EXTRAS[] = {
     M("DA-15", "changes", CHUNK, spoils, ARRAY_CHANGES),
     M("DA-17", "home", CHUNK, spoils, ARRAY_HOMESICK),
     M("DA-18", "changes", CHUNK, spoils, ARRAY_CHANGES),
+    M("DA-20", "many", CHUNK, misshapes, REFERENCE_BUFFERS_MANY),
+    M("DA-26", "none", CHUNK, misshapes, REFERENCE_WORDS_NONE),
     M("DA-23", "unreadable", CHUNK, spoils, ARRAY_UNREADABLE),
     M("DS-02", "again", NEXT, is_not_ready, 0),
     M("DS-09", "silent", NEXT, ends_in_silence, 0),
