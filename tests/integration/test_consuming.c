@@ -316,6 +316,7 @@ START_TEST(a_stream_dropped_in_the_callback_of_another_is_silent_at_once)
     scene_open(&s, 300);
     scene_init(&t, 300);
     scene_source(&t, s.rig.runtime);
+    t.fake.gate_at = 299; /* so it cannot end before it is dropped */
     s.other = &t;
     s.at = _i;
     s.hook = drop_other;
