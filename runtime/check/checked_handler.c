@@ -172,14 +172,24 @@ static int task_extract_nothing(struct ArrowAsyncTask *self,
     return EPROTO;
 }
 
+/* Whether and how it is extracted is not seen: it stays under way. */
+static void task_pass_unwatched(struct uva__checked *c)
+{
+    uva__lock_take(&c->lock);
+    uva__protocol_extract(&c->locked.protocol);
+    uva__lock_drop(&c->lock);
+}
+
 /* Without a slot it passes unwatched. */
 static void task_show(struct uva__callback *cb,
                       const struct ArrowAsyncTask *real, int64_t ordinal)
 {
     if (cb->slot == NULL)
         cb->slot = uva__checked_task_fetch(cb->stream);
-    if (cb->slot == NULL)
+    if (cb->slot == NULL) {
+        task_pass_unwatched(cb->stream);
         return;
+    }
     uva__checked_task_fill(cb->slot, real, cb->metadata, cb->metadata_size,
                            ordinal);
     cb->task = &cb->slot->shown;
