@@ -32,6 +32,7 @@ endif()
 if(UVA_COVERAGE) # threads and forked children count together
     target_compile_options(uva_flags INTERFACE
         --coverage -fprofile-update=atomic)
+    target_compile_definitions(uva_flags INTERFACE UVA_COVERAGE)
     target_link_options(uva_flags INTERFACE --coverage)
 endif()
 

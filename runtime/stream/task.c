@@ -36,8 +36,7 @@ static int task_take_metadata(struct uva__task *task,
 
     task->metadata = NULL;
     task->metadata_size = 0;
-    if (metadata == NULL || uva_metadata_size(metadata, &size) != 0 ||
-        size == 0)
+    if (metadata == NULL || uva_metadata_size(metadata, &size) != 0)
         return 0;
     if (size > sizeof(task->room)) {
         task->metadata = uva__memory_new(allocator, size);

@@ -52,6 +52,7 @@ int uva__options_check_uv(const struct uva_runtime_options *o, uv_loop_t *loop,
         return 0;
     memcpy(&own, &run, sizeof(own));
     memcpy(&init, &async, sizeof(init));
+    /* not covered: needs a second copy of libuv in the process */
     if (dladdr(own, &ours) != 0 && dladdr(init, &theirs) != 0 &&
         ours.dli_fbase != theirs.dli_fbase)
         return uva_error_set(error, EINVAL,
