@@ -246,6 +246,95 @@ START_TEST(a_call_without_memory_is_not_posted)
 }
 END_TEST
 
+START_TEST(a_stage_without_memory_fails_the_stream)
+{
+    const struct uva_parallel how = {.workers = 1};
+
+    for (long n = 1; n < 5; n++) {
+        struct uva_stream *stream = source_scene_stream(&scene);
+        int code;
+        loop_rig_fail(&scene.rig, n);
+        code = uva_stream_parallel(stream, &how);
+        ck_assert_int_eq(
+            code, faulty_allocator_has_failed(&scene.rig.memory) ? ENOMEM : 0);
+        loop_rig_fail(&scene.rig, 0);
+        ck_assert_int_eq(uva_stream_status(stream, NULL), code);
+        uva_stream_release(stream);
+    }
+    source_scene_close(&scene, 4, 4);
+}
+END_TEST
+
+START_TEST(a_stream_that_fails_without_memory_says_so)
+{
+    struct uva_error error = {0};
+    struct uva_stream *stream;
+
+    loop_rig_fail(&scene.rig, 1);
+    stream = uva_stream_from_tasks(scene.rig.runtime, NULL);
+    loop_rig_fail(&scene.rig, 0);
+    ck_assert_int_eq(uva_stream_status(stream, &error), ENOMEM);
+    uva_stream_release(stream);
+    stream = source_scene_stream(&scene);
+    loop_rig_fail(&scene.rig, 1);
+    ck_assert_int_eq(uva_stream_set_name(stream, "flights"), ENOMEM);
+    loop_rig_fail(&scene.rig, 0);
+    uva_stream_release(stream);
+    source_scene_close(&scene, 1, 1);
+}
+END_TEST
+
+static void *half_an_allocator(void *ctx, size_t size, size_t align)
+{
+    (void)ctx;
+    (void)size;
+    (void)align;
+    ck_abort_msg("memory that nobody could take back");
+}
+
+START_TEST(a_runtime_refuses_what_makes_no_sense)
+{
+    struct uva_runtime_options wrong[3] = {
+        {.allocator = {.alloc = half_an_allocator}}};
+    struct uva_runtime *runtime;
+
+    wrong[1].reserved[0] = wrong[2].reserved[1] = wrong;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(uva_runtime_open(NULL, &wrong[i], &runtime, NULL),
+                         EINVAL);
+    source_scene_close(&scene, 0, 0);
+}
+END_TEST
+
+/* ---- batches ------------------------------------------------------------ */
+
+/* Of a format that nobody here knows, or with more bytes than there can be: a
+ * parallel stage reckons with their size, and passes them on. */
+static const char *const STRANGE[] = {"?", "w:2147483647"};
+
+START_TEST(batches_of_an_unheard_of_size_are_passed_on)
+{
+    const struct uva_parallel how = {.workers = 1};
+    struct ArrowDeviceArray batches[2];
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&scene.fake, &schema);
+    schema.children[0]->format = STRANGE[_i];
+    for (int i = 0; i < 2; i++) {
+        fake_source_batch(&scene.fake, i, &batches[i]);
+        batches[i].array.length = INT32_MAX;
+        batches[i].array.children[0]->length = INT32_MAX;
+    }
+    stream = uva_stream_from_arrays(scene.rig.runtime, &schema, batches, 2);
+    ck_assert_int_eq(uva_stream_parallel(stream, &how), 0);
+    source_scene_run(&scene, stream);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    source_scene_close(&scene, 0, 0);
+    ck_assert_int_eq(atomic_load(&scene.fake.live), 0);
+}
+END_TEST
+
 /* ---- tasks -------------------------------------------------------------- */
 
 START_TEST(at03_what_is_no_task_is_not_extracted)
@@ -285,6 +374,11 @@ static TCase *streams(void)
     tcase_add_test(tcase, a_device_source_says_why_it_failed);
     tcase_add_test(tcase, a_source_needs_no_options);
     tcase_add_test(tcase, a_call_without_memory_is_not_posted);
+    tcase_add_test(tcase, a_stage_without_memory_fails_the_stream);
+    tcase_add_test(tcase, a_stream_that_fails_without_memory_says_so);
+    tcase_add_test(tcase, a_runtime_refuses_what_makes_no_sense);
+    tcase_add_loop_test(tcase, batches_of_an_unheard_of_size_are_passed_on, 0,
+                        2);
     tcase_add_test(tcase, at03_what_is_no_task_is_not_extracted);
     return tcase;
 }
