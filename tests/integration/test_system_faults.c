@@ -23,10 +23,10 @@
 
 /* ---- the system --------------------------------------------------------- */
 
-static const char *fault; /* the call that fails; or NULL */
-static atomic_int spared; /* so many of these go well before it */
-static atomic_int faults; /* how often it has failed */
-static int times;         /* how often it shall */
+static _Atomic(const char *) fault; /* the call that fails; or NULL */
+static atomic_int spared;           /* so many of these go well before it */
+static atomic_int faults;           /* how often it has failed */
+static atomic_int times;            /* how often it shall */
 
 static void let_fail(const char *call, int after)
 {
@@ -38,7 +38,9 @@ static void let_fail(const char *call, int after)
 
 static bool fails(const char *call)
 {
-    if (fault == NULL || strcmp(fault, call) != 0 ||
+    const char *broken = atomic_load(&fault);
+
+    if (broken == NULL || strcmp(broken, call) != 0 ||
         atomic_fetch_sub(&spared, 1) > 0 || atomic_load(&faults) >= times)
         return false;
     atomic_fetch_add(&faults, 1);
