@@ -300,7 +300,8 @@ static void step_end(struct script_producer *p)
 {
     const int asked = call_begin(p);
 
-    p->complete = p->ended = true;
+    p->complete = true;
+    p->ended = true;
     p->host.wait(p->host.ctx, true);
     (void)p->handler->on_next_task(p->handler, NULL, NULL);
     p->host.wait(p->host.ctx, false);
