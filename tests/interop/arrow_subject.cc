@@ -26,10 +26,7 @@
 #include <utility>
 #include <vector>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 #include "uvarrow/tck.h"
-#pragma GCC diagnostic pop
 
 namespace
 {
