@@ -36,10 +36,8 @@ static bool frame_begin(struct script_producer *p)
 }
 
 /* Once it has said its last, nothing of its object is used. */
-static void frame_over(struct script_producer *p)
+static void producer_rest(struct script_producer *p)
 {
-    if (atomic_fetch_sub(&p->frames, 1) > 1 || p->calls > 0)
-        return;
     p->gone = p->released;
     if (p->ended) {
         free(p->object);
@@ -49,7 +47,8 @@ static void frame_over(struct script_producer *p)
 
 static void frame_end(struct script_producer *p)
 {
-    frame_over(p);
+    if (atomic_fetch_sub(&p->frames, 1) == 1 && p->calls == 0)
+        producer_rest(p);
     p->host.leave(p->host.ctx);
 }
 
@@ -155,9 +154,8 @@ static int call_begin(struct script_producer *p)
 static void call_end(struct script_producer *p, int asked)
 {
     p->asked = asked;
-    p->calls--;
-    atomic_fetch_add(&p->frames, 1);
-    frame_over(p);
+    if (--p->calls == 0 && atomic_load(&p->frames) == 0)
+        producer_rest(p);
 }
 
 /* A block of one pair, or one that lies about itself; or NULL. */
