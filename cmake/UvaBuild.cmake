@@ -95,7 +95,7 @@ function(uva_test_properties test label)
         ASAN_OPTIONS=detect_leaks=1
         LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
         UBSAN_OPTIONS=print_stacktrace=1
-        TSAN_OPTIONS=halt_on_error=1:suppressions=${supp}/tsan.txt)
+        TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0:suppressions=${supp}/tsan.txt)
     if(UVA_COVERAGE)
         set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED counts)
     endif()

@@ -240,7 +240,8 @@ int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 
     pthread_mutex_lock(&consumer->lock);
     done = consumer->done;
-    *out = consumer->outcome;
+    if (done) /* before, it may just be written */
+        *out = consumer->outcome;
     pthread_mutex_unlock(&consumer->lock);
     return done ? 0 : EAGAIN;
 }
