@@ -222,15 +222,19 @@ struct Reader {
         outcome.end = UVA_SUBJECT_FAILED;
         outcome.code = detail ? detail->code() : EINVAL;
         text.copy(outcome.message, sizeof(outcome.message) - 1);
-        if (detail) {
-            const auto tag = find_tag(detail->ErrorMetadataString());
-            tag.copy(outcome.tag, sizeof(outcome.tag));
-            outcome.tag_size = static_cast<int64_t>(tag.size());
-        }
+        if (detail)
+            tell(find_tag(detail->ErrorMetadataString()));
     }
 
-    void take(const arrow::RecordBatch &batch)
+    void tell(std::string_view tag)
     {
+        tag.copy(outcome.tag, sizeof(outcome.tag));
+        outcome.tag_size = static_cast<int64_t>(tag.size());
+    }
+
+    void take(const arrow::RecordBatchWithMetadata &got)
+    {
+        const arrow::RecordBatch &batch = *got.batch;
         const auto n = std::dynamic_pointer_cast<arrow::Int64Array>(
             batch.GetColumnByName("n"));
 
@@ -238,6 +242,8 @@ struct Reader {
         outcome.rows += batch.num_rows();
         for (int64_t row = 0; n && row < n->length(); row++)
             outcome.sum += n->Value(row);
+        if (got.custom_metadata && got.custom_metadata->Contains("tck"))
+            tell(*got.custom_metadata->Get("tck"));
     }
 
     void read_all(const arrow::AsyncRecordBatchGenerator &from)
@@ -249,7 +255,7 @@ struct Reader {
                 return fail(got.status());
             if (!got->batch)
                 return;
-            take(*got->batch);
+            take(*got);
         }
     }
 
