@@ -260,7 +260,8 @@ UVA_API void uva_stream_cancel(struct uva_stream *stream, int code,
 
 /** Cancels, makes no further callback to the consumer, not even on_done, and
  * gives up the caller's hold: for when the ctx of the callbacks is about to
- * go. Also frees what a foreign handler took and never extracted (G-16). Safe
+ * go. Also frees what a foreign handler took and never extracted (G-16): it may
+ * still extract that, and is told ECANCELED, until the runtime is closed. Safe
  * inside any callback, of this stream too. On another thread it can promise no
  * silence, and is uva_stream_cancel() and uva_stream_release() in one. NULL is
  * allowed. Thread: loop. */
