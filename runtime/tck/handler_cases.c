@@ -162,13 +162,12 @@ static void tale_check_end(struct uva__trial *trial, const struct story *story,
     const char *clause = CLAUSES[story->wrong];
 
     if (story->end != ANY && got->end != story->end)
-        uva__trial_breach(trial, clause,
-                          "the consumer says it ended as %d, not %d",
-                          (int)got->end, story->end);
+        uva__trial_fail(trial, "%s: the consumer says it ended as %d, not %d",
+                        clause, (int)got->end, story->end);
     /* a 0 that was sent may be kept */
     if (got->end == UVA_SUBJECT_FAILED && got->code == 0 &&
         story->wrong != ER_06)
-        uva__trial_breach(trial, clause, "a failure with code 0");
+        uva__trial_fail(trial, "%s: a failure with code 0", clause);
 }
 
 /* Of a failure: its code and its text are those that were told. */

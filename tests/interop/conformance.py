@@ -181,7 +181,7 @@ def excuse(case, message, output):
     if case.clause in ("AP-01", "AP-19", "AP-20") and case.role == "producer":
         last = re.findall(r"  ([STNER])\b", story)
         return "LC-13" if last and last[-1] in "NER" else None
-    return "LC-13" if fell and "LC-13 broken" in story else None
+    return "LC-13" if fell and "LC-13 broken" in output else None
 
 
 def note(case, name, found):
