@@ -58,9 +58,10 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
     struct uva__checked *c = uva__checked_handler_stream(checked);
     struct ArrowAsyncDeviceStreamHandler *real = c->real;
 
-    assert(c->locked.refs == 1);
     real->producer = NULL;
-    uva__checked_free(c);
+    uva__lock_take(&c->lock);
+    c->locked.protocol.releasing = true; /* who calls yet is not passed on */
+    uva__checked_drop_unlock(c);
     return real;
 }
 

@@ -76,7 +76,7 @@ void uva__yard_rest(struct uva__yard *yard, struct uva__checked *c)
         uva__checked_expire(leaves);
 }
 
-void uva__yard_close(struct uva__yard *yard)
+void uva__yard_shut(struct uva__yard *yard)
 {
     struct uva__checked *leaves;
 
@@ -88,6 +88,11 @@ void uva__yard_close(struct uva__yard *yard)
         if (leaves != NULL)
             uva__checked_expire(leaves);
     } while (leaves != NULL);
+}
+
+void uva__yard_close(struct uva__yard *yard)
+{
+    uva__yard_shut(yard);
     uva__yard_release(yard);
 }
 

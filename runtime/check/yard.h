@@ -23,7 +23,12 @@ UVA_MUST_CHECK int uva__yard_check(
     const struct uva_check *how, struct ArrowAsyncDeviceStreamHandler **out,
     struct uva_error *error);
 
-/* Frees all that rest, and gives the maker's count back. What is not over yet
+/* Frees all that rest; what comes to rest from now on is freed at once. The
+ * maker's count stays. Thread: any; locks are not held, as users' functions are
+ * called. */
+void uva__yard_shut(struct uva__yard *yard);
+
+/* The same, and gives the maker's count back. What is not over yet
  * frees itself when it is. Thread: any; locks are not held, as users' functions
  * are called. */
 void uva__yard_close(struct uva__yard *yard);

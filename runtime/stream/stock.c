@@ -25,7 +25,7 @@ static const uint64_t REST_NS = 1000000000;
 struct stock {
     struct uva__annex annex;         /* how the hub frees it */
     struct uva__hub *hub;            /* borrows: whose it is */
-    struct uva__yard *yard;          /* owns, until the close; or NULL */
+    struct uva__yard *yard;          /* owns; or NULL */
     struct uva__slab tasks;          /* loop only */
     struct uva__producer *lingering; /* loop only; borrows */
 
@@ -51,6 +51,8 @@ static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
 {
     struct stock *stock = uva__container_of(annex, struct stock, annex);
 
+    if (stock->yard != NULL)
+        uva__yard_close(stock->yard);
     uva__slab_each(&stock->tasks, task_clear, &hub->allocator);
     uva__slab_fini(&stock->tasks);
     uva__slab_fini(&stock->locked.producers);
@@ -64,8 +66,7 @@ static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
 
     (void)hub;
     if (stock->yard != NULL)
-        uva__yard_close(stock->yard);
-    stock->yard = NULL;
+        uva__yard_shut(stock->yard);
     stock->lingering = NULL;
     for (; p != NULL; p = next) {
         next = p->loop.next;
