@@ -60,9 +60,12 @@ static inline enum uva__gate_left uva__gate_shut(struct uva__gate *gate)
                                              : UVA__GATE_OTHERS;
 }
 
-static inline bool uva__gate_is_shut(const struct uva__gate *gate)
+/* Whether it is shut, for a caller who has just changed another word that is
+ * looked at behind the shutting: of the two, one sees the other (see sync.h).
+ * Thread: any. */
+static inline bool uva__gate_is_shut(struct uva__gate *gate)
 {
-    return (uva__word_load(&gate->word) & 1) != 0;
+    return (uva__word_or(&gate->word, 0) & 1) != 0;
 }
 
 /* Whether it is open and nobody is inside. Thread: any. */

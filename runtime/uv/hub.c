@@ -258,7 +258,7 @@ void uva__hub_leave(struct uva__hub *hub)
     (void)uva__gate_leave(&hub->owed);
 }
 
-bool uva__hub_is_closing(const struct uva__hub *hub)
+bool uva__hub_is_closing(struct uva__hub *hub)
 {
     return uva__gate_is_shut(&hub->owed);
 }

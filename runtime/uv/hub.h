@@ -106,7 +106,7 @@ void uva__hub_shut(struct uva__hub *hub);
  * entered leaves on the loop. Thread: any; leave: loop. */
 UVA_MUST_CHECK bool uva__hub_enter(struct uva__hub *hub);
 void uva__hub_leave(struct uva__hub *hub);
-bool uva__hub_is_closing(const struct uva__hub *hub);
+bool uva__hub_is_closing(struct uva__hub *hub);
 
 /* Whether the loop has let go: nobody will look any more. Thread: any. */
 static inline bool uva__hub_is_shut(const struct uva__hub *hub)
