@@ -7,8 +7,8 @@
  * - the executor refuses a job: a thread of our own runs it. If there is none
  *   and none is to be had, the job waits and every later submit tries again.
  *
- * On close:    jobs that have not begun are taken back; those running go on,
- *              and touch the workers only, which outlive their threads. */
+ * On close:    jobs that have not begun are run yet; those running go on, and
+ *              touch the workers only, which outlive their threads. */
 #include "uv/lane.h"
 
 #include <assert.h>
