@@ -47,8 +47,10 @@ static void checked_free(void *ctx)
     uva__hub_release(ctx);
 }
 
+/* Counts the hub: free_ctx gives that back. */
 static struct uva_check check_of(struct uva__hub *hub, const char *name)
 {
+    uva__hub_acquire(hub);
     return (struct uva_check){
         .report = hub->log.write != NULL ? checked_report : NULL,
         .free_ctx = checked_free,
@@ -70,13 +72,13 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__checked_hop(struct uva__hub *hub, const char *name,
                  struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    const struct uva_check how = check_of(hub, name);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_error error = {0};
+    struct uva_check how;
 
     if (!hub->checked)
         return handler;
-    uva__hub_acquire(hub);
+    how = check_of(hub, name);
     if (uva__yard_check(uva__stock_yard(hub), handler, &how, &checked,
                         &error) == 0)
         return checked;
@@ -87,12 +89,12 @@ uva__checked_hop(struct uva__hub *hub, const char *name,
 void uva__checked_stream(struct uva__hub *hub, const char *name,
                          struct ArrowDeviceArrayStream *stream)
 {
-    const struct uva_check how = check_of(hub, name);
     struct uva_error error = {0};
+    struct uva_check how;
 
     if (!hub->checked)
         return;
-    uva__hub_acquire(hub);
+    how = check_of(hub, name);
     if (uva_check_blocking(stream, &how, &error) != 0)
         checked_fail(hub, name, &error);
 }
