@@ -33,6 +33,26 @@ static void life_check_tag(struct uva__probe *probe, int64_t ordinal)
                           "task %" PRId64 " came with other metadata", ordinal);
 }
 
+static bool life_is_released(void *ctx)
+{
+    struct uva__probe *probe = ctx;
+    int64_t releases;
+
+    uva__lock_take(&probe->lock);
+    releases = probe->now.releases;
+    uva__lock_drop(&probe->lock);
+    return releases > 0;
+}
+
+/* Gives a release time to come too early, on another thread. */
+static void life_stop_and_stay(struct uva__probe *probe, int64_t ordinal)
+{
+    if (ordinal != 1)
+        return;
+    uva__probe_cancel(probe);
+    (void)uva__trial_quiet(probe->trial, life_is_released, probe);
+}
+
 #define STREAM_OF(n) .plan = UVA_SUBJECT_WHOLE, .batches = (n)
 
 static const struct story STORIES_TOLD[STORIES] = {
@@ -95,6 +115,9 @@ static const struct story STORIES_TOLD[STORIES] = {
     [STOP_FAILS] =
         {UVA_SUBJECT_CANCEL_FAILS, 0, 0,
          .manner = {.first = 2, .each = 1, .cancel_at = 2, .may_fail = true}},
+    [STOP_STAYS] = {STREAM_OF(10), .manner = {.first = 2,
+                                              .each = 1,
+                                              .on_task = life_stop_and_stay}},
     [NO_SCHEMA] = {STREAM_OF(10),
                    .manner = {.refuse_at = UVA__PROBE_IN_SCHEMA}},
     [NO_FIRST] = {STREAM_OF(10),

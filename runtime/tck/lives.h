@@ -31,6 +31,7 @@ enum {
     STOP_ENDLESS, /* by another thread */
     STOP_LATER,   /* with tasks held */
     STOP_FAILS,   /* the cancel itself fails */
+    STOP_STAYS,   /* the callback that cancels takes its time */
     NO_SCHEMA,    /* refused */
     NO_FIRST,
     NO_THIRD,

@@ -394,6 +394,17 @@ bool uva__probe_has_schema(void *ctx)
     return has;
 }
 
+bool uva__probe_is_back(void *ctx)
+{
+    struct uva__probe *probe = ctx;
+    bool is;
+
+    uva__lock_take(&probe->lock);
+    is = probe->now.inside == 0;
+    uva__lock_drop(&probe->lock);
+    return is;
+}
+
 bool uva__probe_is_settled(void *ctx)
 {
     struct uva__probe *probe = ctx;

@@ -123,6 +123,7 @@ void uva__probe_let_go(struct uva__probe *probe, int64_t ordinal);
 bool uva__probe_is_released(void *ctx);
 bool uva__probe_is_told(void *ctx); /* NULL, an error or release has come */
 bool uva__probe_has_schema(void *ctx);
+bool uva__probe_is_back(void *ctx);    /* no callback of it runs */
 bool uva__probe_is_settled(void *ctx); /* all that was taken is extracted */
 
 /* How many tasks have come. Thread: any. */

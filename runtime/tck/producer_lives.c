@@ -101,7 +101,7 @@ static const struct uva__tck_case CASES[] = {
     LIVES("required_TH01_callbacks_never_overlap", EVERY),
     LIVES("required_TH08_no_callback_inside_a_callback", EVERY),
     LIVES("required_TH09_release_comes_when_all_callbacks_are_back",
-          BIT(LINGERS) | BIT(STOP_ENDLESS) | BIT(NO_THIRD)),
+          BIT(LINGERS) | BIT(STOP_ENDLESS) | BIT(STOP_STAYS) | BIT(NO_THIRD)),
     LIVES("required_MD01_metadata_is_encoded_as_pairs",
           BIT(EACH) | BIT(FAILS) | BIT(TAGGED) | BIT(TAGGED_FAILS)),
     LIVES("required_MD02_no_metadata_is_null", BIT(EACH) | BIT(FAILS)),

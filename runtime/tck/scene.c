@@ -153,6 +153,13 @@ bool uva__scene_is_quiet(struct uva__scene *scene)
     return uva__trial_quiet(scene->trial, silence_is_over, &silence);
 }
 
+void uva__scene_await_rest(struct uva__scene *scene)
+{
+    uva__trial_await(scene->trial, uva__probe_is_back, scene->probe,
+                     "the return of a callback");
+    (void)uva__scene_is_quiet(scene);
+}
+
 /* ---- what is left ------------------------------------------------------- */
 
 static bool nothing_is_live(void *ctx)

@@ -28,6 +28,10 @@ void uva__scene_await_schema(struct uva__scene *scene);
 /* Waits until `n` tasks have come. Thread: any. */
 void uva__scene_await_tasks(struct uva__scene *scene, int64_t n);
 
+/* Waits until the producer is left with nothing to do, as far as one can see:
+ * its callbacks are back, and no other comes. Thread: any. */
+void uva__scene_await_rest(struct uva__scene *scene);
+
 /* Waits for release, and until all errands are done. Thread: any. */
 void uva__scene_await_release(struct uva__scene *scene);
 

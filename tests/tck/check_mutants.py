@@ -24,11 +24,11 @@ UNSEEN = {
     "producer AB-19.": "it is a note only, and no breach",
     "producer EV-09.": "it needs a device that is not the CPU",
     "stream EV-09.": "likewise",
-    "producer AT-09.": "60 ms are quick enough for the suite",
-    "producer AP-28.": "likewise",
-    "handler TH-12.": "likewise",
     "producer AP-05.": "the window of a refused stream is too short to be hit",
 }
+# Mutants that are as slow as a busy machine makes them: 60 ms and more. The
+# suite lets them pass or does not; each clause has a slower one.
+SLOW = ("producer AT-09.", "producer AP-28.", "handler TH-12.")
 # Cases that no mutant fails, and why.
 UNPROVEN = {}
 
@@ -41,7 +41,8 @@ def mutants(source):
         with open(f"{source}/{extras}", encoding="utf-8") as file:
             text += file.read()
         for clause, variant, of_reader in MUTANT.findall(text):
-            if of_reader != "true":
+            slow = f"{role} {clause}.{variant}" in SLOW
+            if of_reader != "true" and not slow:
                 yield role, clause, variant
 
 
