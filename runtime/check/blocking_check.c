@@ -203,10 +203,11 @@ static int blocking_break(struct blocking *proxy, const char *clause,
 static void blocking_check_schema(struct blocking *proxy,
                                   const struct ArrowSchema *schema)
 {
-    struct uva__tree_walk walk = {.witness = proxy->witness};
+    struct uva__tree_walk walk;
 
     if (!proxy->schema_seen) {
         proxy->schema_seen = true;
+        uva__tree_walk_init(&walk, proxy->witness);
         uva__schema_check(&walk, schema);
         (void)!uva__structs_copy_schema(
             &uva__witness_how(proxy->witness)->allocator, schema,
@@ -264,8 +265,9 @@ static void blocking_check_chunk(struct blocking *proxy,
                                  const struct ArrowDeviceArray *chunk)
 {
     const bool known = proxy->schema.release != NULL;
-    struct uva__tree_walk walk = {.witness = proxy->witness};
+    struct uva__tree_walk walk;
 
+    uva__tree_walk_init(&walk, proxy->witness);
     if (chunk->device_type > 0 && proxy->first_type > 0 &&
         chunk->device_type != proxy->first_type)
         uva__witness_breach(proxy->witness, "DS-03", 0,
@@ -409,6 +411,7 @@ int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
 
     if (code != 0)
         return code;
+    uva__witness_once(witness);
     code = uva__blocking_check(witness, stream, error);
     if (code != 0)
         uva__witness_undo(witness);

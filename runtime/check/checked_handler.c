@@ -77,7 +77,7 @@ static void look_at_schema(struct uva__callback *cb,
         uva__findings_add(&cb->seen, UVA__RULE_AH_07, 0);
         return;
     }
-    uva__checked_walk(c, &walk);
+    uva__tree_walk_init(&walk, c->witness);
     uva__schema_check(&walk, schema);
     /* Without a copy, arrays are not compared with it. */
     if (c->schema.release == NULL &&

@@ -204,34 +204,6 @@ int uva__checked_metadata(const char *block, size_t *size,
     return code;
 }
 
-/* Whether a walk is to tell of `clause`, as nobody has before. */
-static bool walk_admit(void *ctx, const char *clause)
-{
-    struct uva__checked *c = ctx;
-    struct uva__findings findings;
-    int rule = 0;
-
-    findings.count = 0;
-    while (rule < UVA__RULE_COUNT &&
-           strcmp(RULE_TEXTS[rule].clause, clause) != 0)
-        rule++;
-    if (rule == UVA__RULE_COUNT)
-        return true;
-    uva__lock_take(&c->lock);
-    uva__protocol_find(&c->locked.protocol, &findings, (enum uva__rule)rule, 0);
-    uva__lock_drop(&c->lock);
-    return findings.count > 0;
-}
-
-void uva__checked_walk(struct uva__checked *c, struct uva__tree_walk *walk)
-{
-    walk->witness = c->witness;
-    walk->error = NULL;
-    walk->admit = walk_admit;
-    walk->ctx = c;
-    uva__tree_walk_begin(walk);
-}
-
 /* ---- life --------------------------------------------------------------- */
 
 static void checked_configure(struct uva__checked *c)
@@ -265,6 +237,7 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
         return uva_error_set(error, ENOMEM, "no memory for a check");
     }
     c->witness = witness;
+    uva__witness_once(witness);
     checked_configure(c);
     *out = c;
     return 0;

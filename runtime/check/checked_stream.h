@@ -113,9 +113,6 @@ int64_t uva__checked_elapsed_ms(const struct uva__checked *c, int64_t begun);
 int uva__checked_metadata(const char *block, size_t *size,
                           struct uva__findings *seen);
 
-/* Prepares a walk through a tree, that tells of each rule once. Thread: any. */
-void uva__checked_walk(struct uva__checked *c, struct uva__tree_walk *walk);
-
 /* ---- life --------------------------------------------------------------- */
 
 /* Makes one with one count, by `how` (may be NULL; its ctx is taken), without

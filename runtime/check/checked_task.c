@@ -294,7 +294,7 @@ static void extraction_judge(struct extraction *e,
     if (uva__shared_load(&c->peer.producer) != NULL &&
         array->device_type != c->peer.device_type)
         uva__findings_add(&e->seen, UVA__RULE_AT_16, array->device_type);
-    uva__checked_walk(e->stream, &walk);
+    uva__tree_walk_init(&walk, c->witness);
     uva__array_check(&walk, c->schema.release != NULL ? &c->schema : NULL,
                      array, "AT-17");
 }

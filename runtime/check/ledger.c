@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "check/witness.h"
 #include "core/memory.h"
@@ -167,22 +168,39 @@ int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)
     return live;
 }
 
-static void ledger_settle_entry(void *block, void *ctx)
+/* What was never released. */
+struct leftovers {
+    struct uva__ledger_entry *first; /* borrows: the lowest ordinal */
+    int64_t count;
+};
+
+static void ledger_count_entry(void *block, void *ctx)
 {
     struct uva__ledger_entry *entry = block;
+    struct leftovers *left = ctx;
 
-    (void)ctx;
     if (uva__ledger_state_of(entry) != UVA__LEDGER_OUT || entry->parent != NULL)
         return;
-    uva__witness_breach_as(
-        entry->witness, "LC-02", UVA_SEVERITY_ERROR,
-        "%s %" PRId64 " was never released",
-        entry->kind == UVA__LEDGER_SCHEMA ? "schema" : "array", entry->ordinal);
+    if (left->count == 0 || entry->ordinal < left->first->ordinal)
+        left->first = entry;
+    left->count++;
 }
 
 int64_t uva__ledger_settle(struct uva__ledger *ledger)
 {
-    uva__slab_each(&ledger->shared.slab, ledger_settle_entry, NULL);
+    struct leftovers left = {.count = 0};
+    char others[64] = "";
+
+    uva__slab_each(&ledger->shared.slab, ledger_count_entry, &left);
+    if (left.count > 1)
+        (void)snprintf(others, sizeof(others), ", and %" PRId64 " more",
+                       left.count - 1);
+    if (left.count > 0)
+        uva__witness_breach_as(ledger->witness, "LC-02", UVA_SEVERITY_ERROR,
+                               "%s %" PRId64 " was never released%s",
+                               left.first->kind == UVA__LEDGER_SCHEMA ? "schema"
+                                                                      : "array",
+                               left.first->ordinal, others);
     return uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
            uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
 }

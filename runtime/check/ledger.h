@@ -90,7 +90,7 @@ uva__ledger_state_of(const struct uva__ledger_entry *entry);
 int64_t uva__ledger_live(struct uva__ledger *ledger,
                          enum uva__ledger_kind kind);
 
-/* Reports each that is still out, as never released (LC-02): for who knows that
+/* Reports what is still out, as never released (LC-02): for who knows that
  * nothing will be released any more. Gives their number. Thread: any. */
 int64_t uva__ledger_settle(struct uva__ledger *ledger);
 

@@ -73,22 +73,9 @@
     X(TH_09, "TH-09", "release while another callback runs")                   \
     X(TH_10, "TH-10", "the producer is being called as the stream ends")       \
     X(TH_12, "TH-12", "a callback took # ms")                                  \
-    X(DA_08, "DA-08", "reserved bytes are not zero")                           \
-    X(DA_03, "DA-03", "device_type is not set")                                \
-    X(DA_04, "DA-04", "device_id is not set")                                  \
-    X(DA_05, "DA-05", "the id of a CPU array")                                 \
-    X(DA_21, "DA-21", "impossible numbers")                                    \
-    X(DA_22, "DA-22", "a buffer is missing")                                   \
-    X(DA_23, "DA-23", "an impossible buffer")                                  \
-    X(DA_24, "DA-24", "a buffer is not aligned")                               \
-    X(DA_25, "DA-25", "impossible children")                                   \
-    X(DA_27, "DA-27", "views without lengths")                                 \
-    X(EV_04, "EV-04", "a CPU array with an event")                             \
-    X(EV_09, "EV-09", "an event of no kind")                                   \
     X(MD_02, "MD-02", "metadata that says nothing instead of NULL")            \
     X(MD_05, "MD-05", "metadata with a negative count or length")              \
     X(MD_09, "MD-09", "metadata beyond all bounds")                            \
-    X(LC_02, "LC-02", "# arrays or schemas were not released")                 \
     X(ER_05, "ER-05", "an extraction failed, and no on_error came")            \
     X(ER_06, "ER-06", "on_error with the code 0")                              \
     X(ER_07, "ER-07", "the message is not UTF-8")

@@ -11,6 +11,14 @@
 
 enum { TREE_WALK_PATH = 256 };
 
+void uva__tree_walk_init(struct uva__tree_walk *walk,
+                         struct uva__witness *witness)
+{
+    walk->witness = witness;
+    walk->error = NULL;
+    uva__tree_walk_begin(walk);
+}
+
 void uva__tree_walk_begin(struct uva__tree_walk *walk)
 {
     walk->nodes = 0;
@@ -71,8 +79,6 @@ static void tree_walk_tell(struct uva__tree_walk *walk, const char *clause,
     char path[TREE_WALK_PATH];
     char what[256];
 
-    if (walk->admit != NULL && !walk->admit(walk->ctx, clause))
-        return;
     tree_walk_write(walk, path);
     (void)vsnprintf(what, sizeof(what), format, args);
     uva__witness_breach_as(walk->witness, clause, severity, "%s: %s", path,

@@ -7,20 +7,20 @@
 #include "check/witness.h"
 #include "core/structs.h"
 
-/* Set `witness`, `error` if the first breach is wanted, and `admit` if not all
- * are to be told; the rest is 0. */
+/* Set `witness`, and `error` if the first breach is wanted; the rest is 0. */
 struct uva__tree_walk {
     struct uva__witness *witness; /* borrows */
     struct uva_error *error;      /* borrows; NULL once it is filled */
-    /* whether a clause is to be told of; NULL: each */
-    bool (*admit)(void *ctx, const char *clause);
-    void *ctx;     /* borrows */
-    int64_t nodes; /* visited */
-    int depth;     /* of this node; the root's is 0 */
-    bool stopped;  /* there were too many, which is told once */
+    int64_t nodes;                /* visited */
+    int depth;                    /* of this node; the root's is 0 */
+    bool stopped;                 /* there were too many, which is told once */
     int64_t path[UVA__STRUCTS_MAX_DEPTH]; /* which child was taken at each
                                              depth; -1: the dictionary */
 };
+
+/* One that tells `witness`; its path is large, and not cleared. Thread: any. */
+void uva__tree_walk_init(struct uva__tree_walk *walk,
+                         struct uva__witness *witness);
 
 /* Begins at the root, of another tree perhaps. Thread: any. */
 void uva__tree_walk_begin(struct uva__tree_walk *walk);

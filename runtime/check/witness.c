@@ -20,6 +20,12 @@
 #define WITNESS_SLOW_CALL_MS    1000
 #define WITNESS_SLOW_EXTRACT_MS 100
 
+enum {
+    WITNESS_CLAUSES = 256, /* at most, in the catalogue */
+    WITNESS_KINDS = 16,    /* of a breach of one clause */
+    WITNESS_TOLD = WITNESS_CLAUSES * WITNESS_KINDS / 64
+};
+
 struct uva__witness {
     struct uva__word counts;
     struct uva__word breaches; /* of ERROR or worse */
@@ -28,7 +34,9 @@ struct uva__witness {
     size_t size;               /* of this block: the name lies behind */
     struct uva__transcript transcript;
     struct uva__ledger ledger;
-    struct uva__shared graves; /* owns: of uva__grave */
+    struct uva__shared graves;           /* owns: of uva__grave */
+    bool once;                           /* tells of each kind of breach once */
+    struct uva__word told[WITNESS_TOLD]; /* bits of those that were */
 };
 
 /* ---- made --------------------------------------------------------------- */
@@ -87,6 +95,11 @@ struct uva__ledger *uva__witness_ledger(struct uva__witness *witness)
     return &witness->ledger;
 }
 
+void uva__witness_once(struct uva__witness *witness)
+{
+    witness->once = true;
+}
+
 /* ---- telling ------------------------------------------------------------ */
 
 void uva__witness_note(struct uva__witness *witness, const char *format,
@@ -107,12 +120,32 @@ static void witness_tell(const struct uva__witness *witness,
         uva__breach_line_plain(breach, stderr);
 }
 
+/* Whether a breach is to be told: the first of its clause, its severity and its
+ * party, where one is enough. */
+static bool witness_admits(struct uva__witness *witness,
+                           const struct uva_breach *breach)
+{
+    const struct uva__clause *clause = uva__clause_find(breach->clause);
+    unsigned kind = (unsigned)breach->severity * 4 + (unsigned)breach->party;
+    uint64_t bit;
+    int count;
+
+    if (!witness->once)
+        return true;
+    kind += WITNESS_KINDS * (unsigned)(clause - uva__clauses(&count));
+    assert(count <= WITNESS_CLAUSES);
+    bit = UINT64_C(1) << kind % 64;
+    return (uva__word_or(&witness->told[kind / 64], bit) & bit) == 0;
+}
+
 static void witness_breach(struct uva__witness *witness,
                            struct uva_breach *breach, const char *format,
                            va_list args)
 {
     char message[512], calls[UVA__TRANSCRIPT_SIZE];
 
+    if (!witness_admits(witness, breach))
+        return;
     (void)vsnprintf(message, sizeof(message), format, args);
     for (char *at = message; *at != '\0'; at++)
         if (*at == '\n')

@@ -32,6 +32,11 @@ void uva__witness_release(struct uva__witness *witness);
  * fails after it made one, and so has taken nothing. Thread: any. */
 void uva__witness_undo(struct uva__witness *witness);
 
+/* Has it tell of each clause once, for each severity and party: for what is
+ * checked more often than it can be told of. Thread: any, before the first
+ * breach. */
+void uva__witness_once(struct uva__witness *witness);
+
 /* What the report was made with, completed: no time is 0, `allocator` has both
  * functions, `name` is never NULL. Borrowed from it. Thread: any. */
 const struct uva_check *uva__witness_how(const struct uva__witness *witness);

@@ -91,6 +91,9 @@ static void misshape_batch(struct ArrowArray *batch, enum reference_shape shape)
     case REFERENCE_WORDS_NONE:
         batch->children[1]->dictionary = NULL;
         break;
+    case REFERENCE_WORDS_DEAD:
+        batch->children[1]->dictionary->release(batch->children[1]->dictionary);
+        break;
     case REFERENCE_MARK_STAYS:
         reference_array_unmarked(batch);
         break;

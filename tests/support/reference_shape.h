@@ -22,6 +22,7 @@ enum reference_shape {
     REFERENCE_BUFFERS_MANY,  /* a column has one buffer too many */
     REFERENCE_CHILDREN_FEW,  /* there is one child less */
     REFERENCE_WORDS_NONE,    /* the dictionary is missing */
+    REFERENCE_WORDS_DEAD,    /* or released */
     REFERENCE_MARK_STAYS,    /* its release leaves the mark set */
     REFERENCE_CHILDREN_STAY, /* or does not release the children */
     REFERENCE_CHILD_DEAD,    /* a child is released */

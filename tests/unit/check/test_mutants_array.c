@@ -36,6 +36,7 @@ static const struct wrong {
     {"DA-25", "child", REFERENCE_CHILD_NONE, 0},
     {"DA-25", "released", REFERENCE_CHILD_DEAD, 0},
     {"DA-26", "missing", REFERENCE_WORDS_NONE, 0},
+    {"DA-26", "released", REFERENCE_WORDS_DEAD, 0},
     {"DA-26", "unexpected", REFERENCE_WORDS_MANY, 0},
     {"EV-04", "", REFERENCE_EVENT, ARROW_DEVICE_CPU},
     {"EV-09", "vpi", REFERENCE_EVENT, ARROW_DEVICE_VPI},

@@ -191,6 +191,43 @@ START_TEST(only_errors_and_worse_are_counted)
 }
 END_TEST
 
+/* Tells of all that it may tell apart. */
+static void tell_of_all(struct uva__witness *witness)
+{
+    int count;
+    const struct uva__clause *clauses = uva__clauses(&count);
+
+    for (int i = 0; i < count; i++)
+        for (int party = 1; party <= UVA_PARTY_EITHER; party++)
+            uva__witness_breach(witness, clauses[i].id, (enum uva_party)party,
+                                "odd");
+    for (int severity = 0; severity <= UVA_SEVERITY_FATAL; severity++)
+        uva__witness_breach_as(witness, "LC-02", (enum uva_severity)severity,
+                               "odd");
+}
+
+START_TEST(once_is_once_for_each_clause_party_and_severity)
+{
+    struct breach_log log;
+    struct uva_check how;
+    struct uva__witness *witness;
+    int count, told;
+
+    (void)uva__clauses(&count);
+    breach_log_init(&log);
+    how = breach_log_how(&log);
+    witness = witness_new(&how);
+    uva__witness_once(witness);
+    tell_of_all(witness);
+    told = log.count;
+    tell_of_all(witness);
+    /* LC-02 binds the consumer, and is fatal: that has been told by then */
+    ck_assert_int_eq(told, count * 3 + 3);
+    ck_assert_int_eq(log.count, told);
+    uva__witness_release(witness);
+}
+END_TEST
+
 /* Runs `fn` and gives what it wrote to standard error. */
 static void capture(void (*fn)(const struct uva_check *how),
                     const struct uva_check *how, char *text, size_t room)
@@ -572,6 +609,7 @@ int main(void)
     tcase_add_test(tcase, one_that_is_undone_leaves_the_context_alone);
     tcase_add_test(tcase, a_breach_is_told_as_the_catalogue_has_it);
     tcase_add_test(tcase, only_errors_and_worse_are_counted);
+    tcase_add_test(tcase, once_is_once_for_each_clause_party_and_severity);
     tcase_add_test(tcase,
                    without_a_function_each_breach_is_a_line_on_standard_error);
     tcase_add_test(tcase, or_a_json_object);
