@@ -32,9 +32,8 @@ add_executable(uvarrow-sim main.c scenario.c hosts.c story.c crate.c arena.c
     hostile_peer.c ../support/reference_producer.c ../support/reference_data.c
     ../support/reference_shape.c ../support/producer_mutants.c)
 target_link_libraries(uvarrow-sim PRIVATE sim_runtime sim_flags sim_engine)
-# The same code in every build type: a seed that replays must mean the same.
-target_compile_options(sim_runtime PRIVATE -O2 -UNDEBUG)
-target_compile_options(uvarrow-sim PRIVATE -O2 -UNDEBUG)
+target_compile_options(sim_runtime PRIVATE ${sim_optimized} -UNDEBUG)
+target_compile_options(uvarrow-sim PRIVATE ${sim_optimized} -UNDEBUG)
 foreach(name IN LISTS sim_wrapped)
     target_link_options(uvarrow-sim PRIVATE "LINKER:--wrap=${name}")
 endforeach()
@@ -46,6 +45,8 @@ endforeach()
 set(sim_share 20000)
 if(UVA_SANITIZE)
     set(sim_share 2000)
+elseif(UVA_COVERAGE)
+    set(sim_share 10000)
 endif()
 add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
 uva_test_properties(sim/uvarrow-sim sim)
@@ -55,7 +56,7 @@ add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
 uva_test_properties(sim/command sim)
 
 # The bugs that it must find. They are compiled as this build folder does it.
-if(NOT UVA_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
+if(NOT UVA_SANITIZE AND NOT UVA_COVERAGE AND CMAKE_GENERATOR STREQUAL "Ninja")
     add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
         "${PROJECT_BINARY_DIR}")
     uva_test_properties(sim/planted sim)
