@@ -2,17 +2,17 @@
 /* A process that forks while streams run: the child may give back what it
  * holds, and is told EPERM by all else; the parent does not notice. */
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "support/forked_child.h"
 #include "support/recording_handler.h"
 #include "support/source_scene.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/operators.h"
 
-enum { BATCHES = 6, CHILD_SECONDS = 30 };
+enum { BATCHES = 6 };
 
 static struct source_scene scene; /* its source gives the running stream */
 static struct fake_source idle;   /* of the stream that is not started */
@@ -143,30 +143,15 @@ static void expect(bool good, const char *what)
     (void)fprintf(stderr, "in the child: %s\n", what);
 }
 
-#ifdef UVA_COVERAGE
-void __gcov_dump(void); /* writes down what was reached */
-#else
-static void __gcov_dump(void)
+static int child_run(void *run)
 {
+    (*(void (**)(void))run)();
+    return wrong;
 }
-#endif
 
 static void in_a_child(void (*run)(void))
 {
-    pid_t child = fork();
-    int status;
-
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        (void)alarm(CHILD_SECONDS); /* it may hang, which is a failure too */
-        run();
-        __gcov_dump();
-        _exit(wrong);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_msg(WIFEXITED(status), "the child died of signal %d",
-                  WTERMSIG(status));
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    forked_child_run(child_run, &run);
 }
 
 static void never(void *ctx)
@@ -214,6 +199,42 @@ static void ck_failed(struct uva_stream *stream, const char *what)
     uva_stream_release(stream);
 }
 
+static int start_never(void *ctx, struct ArrowAsyncDeviceStreamHandler *given,
+                       struct uva_error *error)
+{
+    (void)given;
+    (void)error;
+    never(ctx);
+    return EIO;
+}
+
+static void count_freed(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+static void make_other_streams(void)
+{
+    struct ArrowSchema schema;
+    struct uva_pusher *pusher = NULL;
+    atomic_int freed = 0;
+    const struct uva_async_source async = {
+        .start = start_never, .free_ctx = count_freed, .ctx = &freed};
+    const struct uva_push_source push = {.free_ctx = count_freed,
+                                         .ctx = &freed};
+
+    fake_source_schema(&idle, &schema);
+    ck_failed(uva_stream_from_arrays(scene.rig.runtime, &schema, &array, 1),
+              "from_arrays");
+    expect(schema.release == NULL && !uva_array_is_live(&array), "arrays");
+    ck_failed(uva_stream_from_async(scene.rig.runtime, &async), "from_async");
+    ck_failed(uva_stream_from_pusher(scene.rig.runtime, &push, &pusher),
+              "from_pusher");
+    ck_failed(uva_stream_from_pusher(scene.rig.runtime, NULL, &pusher),
+              "from_pusher with nothing");
+    expect(pusher == NULL && atomic_load(&freed) == 2, "what came with them");
+}
+
 static void make_streams(void)
 {
     const struct uva_blocking_source how = fake_source_how(&idle);
@@ -226,6 +247,7 @@ static void make_streams(void)
     ck_failed(uva_stream_from_tasks(scene.rig.runtime, &source), "from_tasks");
     expect(atomic_load(&idle.released) == 1, "the source is given back");
     expect(atomic_load(&idle.freed) == 2, "what was put in is given back");
+    make_other_streams();
 }
 
 START_TEST(a_child_cannot_make_streams_and_has_its_own_back)
@@ -256,6 +278,8 @@ static void start_streams(void)
            "drive");
     expect(other.story[0] == '\0', "the handler is untouched");
     expect(uva_stream_for_each(running, &table, &error) == EPERM, "again");
+    expect(uva_stream_next(running, next_never, NULL, &error) == EPERM,
+           "next of one that runs");
     uva_stream_cancel(running, EIO, "the child says so");
     uva_stream_resume(running);
     expect(uva_stream_status(running, NULL) == 0, "status");

@@ -5,9 +5,8 @@
 #include <check.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "support/forked_child.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
 #include "uvarrow/arrow.h"
@@ -295,26 +294,26 @@ START_TEST(no_pusher_is_one_that_is_over)
 }
 END_TEST
 
+static int child_push(void *ctx)
+{
+    struct ArrowDeviceArray array;
+    int push, schema;
+
+    (void)ctx;
+    batch_make(&array, 1);
+    push = uva_pusher_push(scene.pusher, &array, NULL, UVA_FOREVER);
+    schema = uva_pusher_set_schema(scene.pusher, NULL);
+    uva_pusher_close(scene.pusher, NULL, NULL);
+    return push == EPERM && schema == EPERM && uva_array_is_live(&array) &&
+                   scene.freed == 0
+               ? 0
+               : 1;
+}
+
 START_TEST(a_forked_child_may_not_push)
 {
-    int status = 0;
-    pid_t child;
-
     push_scene_open(&scene, 0, 0);
-    child = fork();
-    if (child == 0) {
-        struct ArrowDeviceArray array;
-        batch_make(&array, 1);
-        int push = uva_pusher_push(scene.pusher, &array, NULL, UVA_FOREVER);
-        int schema = uva_pusher_set_schema(scene.pusher, NULL);
-        uva_pusher_close(scene.pusher, NULL, NULL);
-        _exit(push == EPERM && schema == EPERM && uva_array_is_live(&array) &&
-                      scene.freed == 0
-                  ? 0
-                  : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    forked_child_run(child_push, NULL);
     ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
 }
 END_TEST

@@ -9,10 +9,9 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "support/blocking_scene.h"
+#include "support/forked_child.h"
 #include "support/loop_rig.h"
 #include "uvarrow/arrow.h"
 
@@ -514,8 +513,9 @@ START_TEST(a_compute_worker_may_not_wait)
 END_TEST
 
 /* What the child finds, as bits of its exit status. */
-static int child_run(struct ArrowArrayStream *stream)
+static int child_run(void *ctx)
 {
+    struct ArrowArrayStream *stream = ctx;
     struct ArrowSchema schema;
     struct ArrowArray array;
     int wrong = 0;
@@ -533,18 +533,12 @@ static int child_run(struct ArrowArrayStream *stream)
 START_TEST(a_forked_child_may_only_let_go)
 {
     struct blocking_scene scene;
-    int status;
 
     blocking_scene_open(&scene, NULL, 9);
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 4);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(child_run(&scene.out));
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status));
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    forked_child_run(child_run, &scene.out);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 1, 99, NULL), 8);
     blocking_scene_close(&scene);
 }

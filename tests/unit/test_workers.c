@@ -10,9 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "support/forked_child.h"
 #include "support/lane_rig.h"
 #include "uv/lane.h"
 
@@ -174,26 +173,26 @@ START_TEST(a_job_may_be_what_ends_its_workers)
 }
 END_TEST
 
+static int child_let_go(void *ctx)
+{
+    struct rig *rig = ctx;
+    struct uva_workers *workers = rig->jobs.workers;
+    struct uva__jobs jobs;
+
+    uva__jobs_fini(&rig->jobs);
+    uva_workers_free(workers);
+    return uva__jobs_init(&jobs, workers, NULL, NULL) == EPERM ? 0 : 1;
+}
+
 START_TEST(a_forked_child_touches_nothing)
 {
     struct uva_workers *workers;
     struct rig rig;
-    struct uva__jobs jobs;
-    int status;
-    pid_t child;
 
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
     rig_share(&rig, workers);
     rig_burst(&rig, 3);
-    child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        uva__jobs_fini(&rig.jobs);
-        uva_workers_free(workers);
-        _exit(uva__jobs_init(&jobs, workers, NULL, NULL) == EPERM ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    forked_child_run(child_let_go, &rig);
     rig_close(&rig);
     uva_workers_free(workers);
 }
