@@ -126,12 +126,12 @@ static int worker_create(struct uva_workers *workers, int lane)
 }
 
 /* The thread counts from its reservation, so it may well have left again before
- * pthread_create() returns. */
+ * pthread_create() returns. Who frees the workers waits for this call, so it
+ * never is the last to use them. */
 int uva__crew_start(struct uva_workers *workers, int lane)
 {
     struct uva__crew *crew = &workers->locked.crews[lane];
     const int code = worker_create(workers, lane);
-    bool over;
 
     uva__lock_take(&workers->locked.lock);
     crew->starting--;
@@ -141,10 +141,8 @@ int uva__crew_start(struct uva_workers *workers, int lane)
             crew_call_locked(crew);
     }
     uva__signal_raise(&workers->changed);
-    over = uva__workers_are_over_locked(workers);
+    assert(!workers->locked.abandoned);
     uva__lock_drop(&workers->locked.lock);
-    if (over)
-        uva__workers_destroy(workers);
     return code;
 }
 

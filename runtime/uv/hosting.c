@@ -340,17 +340,13 @@ static void shell_gone(struct uva_runtime *rt)
 
 int uva_runtime_join(struct uva_runtime *runtime)
 {
-    int code;
-
     if (runtime == NULL || runtime->hosting != UVA__HOSTED_BY_THREAD)
         return EINVAL;
     if (!uva__hub_is_alive(runtime->hub))
         return EPERM;
     if (uva__hub_must_not_wait(runtime->hub))
         return EDEADLK;
-    code = uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
-    if (code != 0 && code != EALREADY)
-        return code;
+    (void)uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
     (void)pthread_join(runtime->thread, NULL);
     shell_free(runtime);
     return 0;

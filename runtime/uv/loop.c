@@ -147,8 +147,7 @@ void uva__loop_turn(struct uva_runtime *rt)
     uint64_t begun = uv_hrtime(), now = begun, self = uva__thread_self();
     bool done;
 
-    if (rt->phase >= UVA__DETACHED)
-        return;
+    assert(rt->phase < UVA__DETACHED); /* libuv calls no closed handle */
     uva__turn_begin();
     uva__word_store(&hub->turn, self);
     if (uva__word_peek(&hub->home) != self)

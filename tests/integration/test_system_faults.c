@@ -19,6 +19,7 @@
 
 #include "support/faulty_allocator.h"
 #include "uv/lane.h"
+#include "uv/loop.h"
 #include "uvarrow/runtime.h"
 
 /* ---- the system --------------------------------------------------------- */
@@ -131,16 +132,25 @@ ssize_t __real_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
-    return fails("write") ? failing(EINTR) : __real_write(fd, bytes, size);
+    if (!fails("write in vain"))
+        return fails("write") ? failing(EINTR) : __real_write(fd, bytes, size);
+    (void)__real_write(fd, bytes, size); /* what is there says enough */
+    return failing(EAGAIN);
 }
 
 int __real_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 {
-    return fails("sched_getaffinity")
-               ? failing(ENOSYS)
-               : __real_sched_getaffinity(process, size, set);
+    return fails("count cores") ? failing(ENOSYS)
+                                : __real_sched_getaffinity(process, size, set);
+}
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+    return fails("count cores") ? failing(EINVAL) : __real_sysconf(name);
 }
 
 static int descriptors(void)
@@ -273,8 +283,8 @@ END_TEST
 /* Calls that are interrupted, or have nothing to say, lose no wake-up. */
 START_TEST(what_is_interrupted_goes_on)
 {
-    static const char *const calls[] = {"read", "write", "poll",
-                                        "poll in vain"};
+    static const char *const calls[] = {"read", "write", "poll", "poll in vain",
+                                        "write in vain"};
 
     for (enum way way = BY_LOOP; way < WAYS; way++) {
         atomic_bool called;
@@ -294,9 +304,56 @@ START_TEST(cores_are_counted_in_another_way)
 {
     const int32_t cores = uva__lane_cores();
 
-    let_fail("sched_getaffinity", 0);
+    let_fail("count cores", 0);
     ck_assert_int_ge(uva__lane_cores(), cores);
     ck_assert_int_eq(atomic_load(&faults), 1);
+}
+END_TEST
+
+/* The one that is not counted at all is there. */
+START_TEST(there_is_at_least_one_core)
+{
+    let_fail("count cores", 0);
+    times = 2;
+    ck_assert_int_eq(uva__lane_cores(), 1);
+}
+END_TEST
+
+/* The watcher's end is a second write, after the wake-up by the close. */
+START_TEST(a_watcher_is_ended_whatever_becomes_of_the_write)
+{
+    static const char *const calls[] = {"write", "write in vain"};
+
+    ck_assert_int_eq(open_runtime(BY_POSTS, NULL), 0);
+    let_fail(calls[_i], 1);
+    close_runtime(BY_POSTS);
+    ck_assert_int_eq(atomic_load(&faults), 1);
+}
+END_TEST
+
+static void ring(struct uva__timer *timer)
+{
+    (void)timer;
+    atomic_fetch_add(&posts, 1);
+}
+
+/* The clock was set anew between the poll and the read. */
+START_TEST(a_clock_that_has_nothing_to_say_loses_no_timer)
+{
+    struct uva__timer timer = {.fire = ring};
+    struct pollfd turn = {.events = POLLIN};
+
+    ck_assert_int_eq(open_runtime(BY_TURNS, NULL), 0);
+    (void)uva_runtime_turn(runtime);
+    uva__timer_start(uva__loop_hub(runtime), &timer, 1);
+    (void)uva_runtime_turn(runtime);
+    turn.fd = uva_runtime_fd(runtime);
+    ck_assert_int_eq(poll(&turn, 1, -1), 1);
+    let_fail("read", 0);
+    while (atomic_load(&posts) == 0)
+        (void)uva_runtime_turn(runtime);
+    ck_assert_int_eq(atomic_load(&faults), 1);
+    close_runtime(BY_TURNS);
 }
 END_TEST
 
@@ -311,8 +368,12 @@ int main(void)
     tcase_add_loop_test(tcase,
                         a_runtime_that_cannot_be_opened_leaves_nothing_open, 0,
                         sizeof(OPENING) / sizeof(OPENING[0]));
-    tcase_add_loop_test(tcase, what_is_interrupted_goes_on, 0, 4);
+    tcase_add_loop_test(tcase, what_is_interrupted_goes_on, 0, 5);
     tcase_add_test(tcase, cores_are_counted_in_another_way);
+    tcase_add_test(tcase, there_is_at_least_one_core);
+    tcase_add_loop_test(tcase, a_watcher_is_ended_whatever_becomes_of_the_write,
+                        0, 2);
+    tcase_add_test(tcase, a_clock_that_has_nothing_to_say_loses_no_timer);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

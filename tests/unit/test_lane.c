@@ -425,6 +425,30 @@ START_TEST(what_nobody_takes_waits_for_a_later_submit)
 }
 END_TEST
 
+START_TEST(a_refused_job_waits_for_the_thread_that_is_busy)
+{
+    struct recording_executor executor = {.answer = EAGAIN};
+    struct rig rig;
+    struct rig_work works[3];
+
+    rig_open(&rig, &(struct uva_workers_options){
+                       .blocking_threads = 1,
+                       .executor = {recording_submit, &executor}});
+    for (int i = 0; i < 3; i++) {
+        works[i] = rig_work(&rig, i == 0, NULL);
+        uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[i].job);
+        if (i == 0)
+            rig_take(&rig.entered);
+    }
+    ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 1);
+    sem_post(&rig.leave);
+    rig_take_n(&rig.done, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(works[i].runs, 1);
+    rig_close(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lane");
@@ -457,6 +481,7 @@ int main(void)
     tcase_add_test(executors,
                    what_an_executor_refuses_runs_on_a_thread_of_ours);
     tcase_add_test(executors, what_nobody_takes_waits_for_a_later_submit);
+    tcase_add_test(executors, a_refused_job_waits_for_the_thread_that_is_busy);
     suite_add_tcase(suite, executors);
 
     SRunner *runner = srunner_create(suite);

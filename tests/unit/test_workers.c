@@ -173,6 +173,63 @@ START_TEST(a_job_may_be_what_ends_its_workers)
 }
 END_TEST
 
+struct ender {
+    struct uva_job job;
+    struct rig *own, *other; /* borrows; the latter is of other workers */
+};
+
+static void ender_run(struct uva_job *job)
+{
+    struct ender *ender = uva__container_of(job, struct ender, job);
+
+    rig_close(ender->other);
+    sem_post(&ender->own->done);
+}
+
+START_TEST(a_worker_may_end_other_workers)
+{
+    struct rig_memory memory = {0};
+    struct rig own, other;
+    struct ender ender = {{.run = ender_run}, &own, &other};
+
+    rig_open(&own, NULL);
+    rig_open(&other, &(struct uva_workers_options){.allocator =
+                                                       rig_allocator(&memory)});
+    rig_burst(&other, 4);
+    uva__lane_submit(&own.jobs, UVA_LANE_BLOCKING, &ender.job);
+    rig_take(&own.done);
+    ck_assert_int_eq(memory.live, 0);
+    rig_close(&own);
+}
+END_TEST
+
+static void free_hook(void *ctx, enum uva_lane lane)
+{
+    struct uva_workers **workers = ctx;
+
+    (void)lane;
+    uva_workers_free(*workers);
+}
+
+/* The hook is a worker's last act, but it still is one. */
+START_TEST(the_hook_of_a_leaving_thread_may_end_its_workers)
+{
+    struct rig_memory memory = {0};
+    struct uva_workers *workers = NULL;
+    struct uva_workers_options options = {.idle_ms = 1,
+                                          .allocator = rig_allocator(&memory),
+                                          .thread_end = free_hook,
+                                          .ctx = &workers};
+    struct rig rig;
+
+    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    rig_share(&rig, workers);
+    rig_burst(&rig, 1);
+    rig_close(&rig);
+    rig_await_no_memory(&memory);
+}
+END_TEST
+
 static int child_let_go(void *ctx)
 {
     struct rig *rig = ctx;
@@ -334,6 +391,8 @@ int main(void)
     tcase_add_test(the_end, workers_end_with_their_last_owner);
     tcase_add_test(the_end, stuck_threads_are_left_behind_and_free_the_workers);
     tcase_add_test(the_end, a_job_may_be_what_ends_its_workers);
+    tcase_add_test(the_end, a_worker_may_end_other_workers);
+    tcase_add_test(the_end, the_hook_of_a_leaving_thread_may_end_its_workers);
     tcase_add_test(the_end, a_forked_child_touches_nothing);
     suite_add_tcase(suite, the_end);
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counted half of a runtime by itself, without a loop: the test plays the
+ * loop's part. */
+#include "uv/hub.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/faulty_allocator.h"
+#include "support/forked_child.h"
+
+static struct faulty_allocator memory;
+static struct uva__hub *hub;
+static int lines; /* that were logged */
+
+static void count_line(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    (void)record;
+    lines++;
+}
+
+static struct uva_runtime_options options(void)
+{
+    return (struct uva_runtime_options){
+        .allocator = faulty_allocator_table(&memory),
+        .log = {.write = count_line, .level = UVA_LOG_WARN},
+    };
+}
+
+static void set_up(void)
+{
+    const struct uva_runtime_options how = options();
+
+    lines = 0;
+    faulty_allocator_init(&memory, 0);
+    ck_assert_int_eq(uva__hub_new(&how, &hub), 0);
+}
+
+static void tear_down(void)
+{
+    uva__hub_retire(hub);
+    uva__hub_release(hub);
+    ck_assert_int_eq(faulty_allocator_live(&memory), 0);
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+struct counted {
+    struct uva__node node;
+    int held; /* counts that the hub has on it */
+};
+
+static struct counted *counted_of(struct uva__node *node)
+{
+    return uva__container_of(node, struct counted, node);
+}
+
+static bool visit_never(struct uva__node *node)
+{
+    (void)node;
+    ck_abort_msg("nobody turns here");
+    return false;
+}
+
+static void counted_acquire(struct uva__node *node)
+{
+    counted_of(node)->held++;
+}
+
+static void counted_release(struct uva__node *node)
+{
+    counted_of(node)->held--;
+}
+
+static const struct uva__node_ops counted_ops = {visit_never, counted_acquire,
+                                                 counted_release};
+
+START_TEST(what_still_waits_when_the_loop_lets_go_is_released)
+{
+    struct counted posted = {.node.ops = &counted_ops};
+    struct counted queued = {.node.ops = &counted_ops};
+    struct counted late = {.node.ops = &counted_ops};
+
+    uva__hub_post(hub, &posted.node);
+    uva__word_store(&hub->turn, uva__thread_self());
+    uva__hub_post(hub, &queued.node);
+    uva__hub_post(hub, &queued.node);
+    uva__word_store(&hub->turn, 0);
+    ck_assert_int_eq(posted.held, 1);
+    ck_assert_int_eq(queued.held, 1);
+    uva__hub_shut(hub);
+    uva__hub_post(hub, &late.node);
+    ck_assert_int_eq(posted.held, 0);
+    ck_assert_int_eq(queued.held, 0);
+    ck_assert_int_eq(late.held, 0);
+}
+END_TEST
+
+static int post_in_child(void *ctx)
+{
+    struct counted *counted = ctx;
+
+    uva__hub_post(hub, &counted->node);
+    return counted->held;
+}
+
+START_TEST(a_forked_child_posts_nothing)
+{
+    struct counted counted = {.node.ops = &counted_ops};
+
+    forked_child_run(post_in_child, &counted);
+    ck_assert_int_eq(counted.held, 0);
+}
+END_TEST
+
+/* ---- the annex ---------------------------------------------------------- */
+
+struct shed {
+    struct uva__annex annex;
+    int freed;
+};
+
+static struct shed first, second;
+
+static void shed_free(struct uva__hub *of, struct uva__annex *annex)
+{
+    ck_assert_ptr_eq(of, hub);
+    uva__container_of(annex, struct shed, annex)->freed++;
+}
+
+static struct uva__annex *make_first(struct uva__hub *of)
+{
+    (void)of;
+    first.annex.free = shed_free;
+    return &first.annex;
+}
+
+/* Another thread makes one while this one is being made. */
+static struct uva__annex *make_second(struct uva__hub *of)
+{
+    ck_assert_ptr_eq(uva__hub_annex(of, make_first), &first.annex);
+    second.annex.free = shed_free;
+    return &second.annex;
+}
+
+static struct uva__annex *make_none(struct uva__hub *of)
+{
+    (void)of;
+    return NULL;
+}
+
+START_TEST(of_two_annexes_made_at_once_the_first_is_kept)
+{
+    first.freed = second.freed = 0;
+    ck_assert_ptr_null(uva__hub_annex(hub, make_none));
+    ck_assert_ptr_eq(uva__hub_annex(hub, make_second), &first.annex);
+    ck_assert_int_eq(second.freed, 1);
+    ck_assert_int_eq(first.freed, 0);
+    ck_assert_ptr_eq(uva__hub_annex(hub, make_second), &first.annex);
+    uva__word_add(&hub->refs, 1);
+    uva__hub_release(hub);
+    ck_assert_int_eq(first.freed, 0);
+    uva__shared_store(&hub->annex, NULL); /* it is this function's */
+}
+END_TEST
+
+/* ---- everything else ---------------------------------------------------- */
+
+START_TEST(half_an_allocator_makes_no_hub)
+{
+    struct uva_runtime_options how = options();
+    struct uva__hub *none = NULL;
+
+    how.allocator.dealloc = NULL;
+    ck_assert_int_eq(uva__hub_new(&how, &none), EINVAL);
+    ck_assert_ptr_null(none);
+}
+END_TEST
+
+START_TEST(no_job_begins_once_the_workers_have_gone)
+{
+    int64_t compute = -1, blocking = -1;
+
+    uva__hub_retire(hub);
+    ck_assert(!uva__hub_job_begin(hub));
+    ck_assert_int_eq(uva__hub_ensure_lane(hub, UVA_LANE_BLOCKING), ESHUTDOWN);
+    ck_assert_int_eq(uva__hub_ensure_guest(hub), ESHUTDOWN);
+    uva__hub_count_threads(hub, &compute, &blocking);
+    ck_assert_int_eq(compute, -1);
+    ck_assert_int_eq(blocking, -1);
+}
+END_TEST
+
+START_TEST(lines_above_the_level_or_after_the_end_are_not_logged)
+{
+    uva__hub_log(hub, UVA_LOG_INFO, NULL, NULL, "not said");
+    ck_assert_int_eq(lines, 0);
+    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "said");
+    ck_assert_int_eq(lines, 1);
+    uva__hub_shut(hub);
+    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "too late");
+    ck_assert_int_eq(lines, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hub");
+    TCase *tc = tcase_create("hub");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, what_still_waits_when_the_loop_lets_go_is_released);
+    tcase_add_test(tc, a_forked_child_posts_nothing);
+    tcase_add_test(tc, of_two_annexes_made_at_once_the_first_is_kept);
+    tcase_add_test(tc, half_an_allocator_makes_no_hub);
+    tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
+    tcase_add_test(tc, lines_above_the_level_or_after_the_end_are_not_logged);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
