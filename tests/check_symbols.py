@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
-"""Fails when the shared library shows a name that the public headers do not
-declare, or needs a library beyond libuv and the C library (AB-18).
-Usage: check_symbols.py INCLUDE LIBRARY [--no-libuv]
+"""Fails when a shared library shows a name that the public headers do not
+declare or the committed list of its symbols does not have; when it lacks one of
+the list; when the headers declare what no list has; when its SONAME is not that of the version; or when it needs a library
+beyond libuv and the C library (AB-18).
+Usage: check_symbols.py INCLUDE LIBRARY LIST [--no-libuv] [--write]
+
+LIST has one name a line, and is for one library. A name that leaves it breaks
+programs already built: so it leaves it only together with a new SONAME, and in
+sight of who reads the change. --write makes the list what the library shows.
 """
 import glob
+import os
 import re
 import subprocess
 import sys
@@ -16,23 +23,59 @@ def output(*command):
                           text=True).stdout
 
 
-def main(include, library, *options):
-    declared = set()
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def declared_in(include):
+    names = set()
     for path in glob.glob(f"{include}/uvarrow/*.h"):
-        with open(path, encoding="utf-8") as file:
-            text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
-        declared |= set(re.findall(r"UVA_API\b[^;{]*?(\w+)\(", text))
+        text = re.sub(r"/\*.*?\*/", "", text_of(path), flags=re.S)
+        names |= set(re.findall(r"UVA_API\b[^;{]*?(uva_\w+)\(", text))
+    return names
+
+
+def soname_version(include):
+    text = text_of(f"{include}/uvarrow/base.h")
+    major, minor = (re.search(rf"VERSION_{part} (\d+)", text).group(1)
+                    for part in ("MAJOR", "MINOR"))
+    return f"0.{minor}" if major == "0" else major
+
+
+def faults(include, library, names, no_libuv):
+    wanted = set(text_of(names).split())
+    listed = set()
+    for path in glob.glob(os.path.join(os.path.dirname(names), "*.txt")):
+        listed |= set(text_of(path).split())
+    declared = declared_in(include)
     shown = {line.split()[-1].split("@")[0] for line in
              output("nm", "-D", "--defined-only", library).splitlines()}
-    needed = re.findall(r"NEEDED.*\[(.*)\]",
-                        output("readelf", "-d", library))
-    bad = [f"shows {name}, which no public header declares"
-           for name in sorted(shown - declared)]
-    bad += [f"needs {name}" for name in needed
-            if not re.match(MAY_NEED, name)
-            or (options and name.startswith("libuv."))]
-    print("\n".join(bad) or f"{len(shown)} of {len(declared)} declared "
-          f"functions are there, nothing else is shown; needs {needed}")
+    dynamic = output("readelf", "-d", library)
+    soname = re.search(r"SONAME.*\[(.*)\]", dynamic).group(1)
+    for name in sorted(shown - declared):
+        yield f"shows {name}, which no public header declares"
+    for name in sorted(declared - listed):
+        yield f"lacks {name}, which is declared, as does every list"
+    for name in sorted(shown - wanted):
+        yield f"shows {name}, which is not in the list"
+    for name in sorted(wanted - shown):
+        yield f"does not show {name}, which is in the list"
+    for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic):
+        if (not re.match(MAY_NEED, name)
+                or (no_libuv and name.startswith("libuv."))):
+            yield f"needs {name}"
+    if not soname.endswith(".so." + soname_version(include)):
+        yield f"is called {soname}, the version is {soname_version(include)}"
+
+
+def main(include, library, names, *options):
+    if "--write" in options:
+        shown = output("nm", "-D", "--defined-only", library).splitlines()
+        with open(names, "w", encoding="utf-8") as file:
+            file.writelines(sorted(line.split()[-1] + "\n" for line in shown))
+    bad = list(faults(include, library, names, "--no-libuv" in options))
+    print("\n".join(bad) or f"{names} is what {library} shows, no more")
     return bool(bad)
 
 

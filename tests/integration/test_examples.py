@@ -87,11 +87,6 @@ class Databases(Examples):
                                     code=1)
         self.assertIn("/nowhere.so", error)
 
-    def test_epoll_hosts_it(self):
-        text, error = self.query("host_epoll", JANUARY)
-        self.assertEqual(text, self.text_of(JANUARY, names=False))
-        self.assertRegex(error, r"^\d+ beats\n$")
-
     def test_glib_hosts_it(self):
         text, _ = self.query("host_glib", "SELECT * FROM flights")
         self.assertEqual(text, f"{flights.ROWS} rows\n")
@@ -195,17 +190,11 @@ class Server(Examples):
         self.assertIn("address already in use", error)
 
 
-class Pushed(Examples):
+class Metadata(Examples):
     def test_metadata_arrives_in_its_places(self):
         text, _ = self.run_example("metadata")
         self.assertEqual(text, "schema: unit = kN\nbatch 0 is part 7\n"
                                "the line went dead\nerror: line = 3\n")
-
-    def test_all_readings_of_both_sensors_arrive(self):
-        text, _ = self.run_example("push")
-        for name in ("thread", "loop"):
-            self.assertIn(f"{name}: 1000000 readings in 245 batches, complete",
-                          text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+# What `cpack` makes of an installation: an archive, or three Debian packages.
+# Those want the folders of the system: configure with the preset `package`.
+
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/package")
+set(CPACK_PACKAGE_NAME uvarrow)
+set(CPACK_PACKAGE_VENDOR uvarrow)
+set(CPACK_PACKAGE_CONTACT "uvarrow <uvarrow@example.org>")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_STRIP_FILES ON)
+if(NOT CPACK_GENERATOR)
+    set(CPACK_GENERATOR TGZ)
+endif()
+
+# The runtime may lie beside that of another version: the name has the SONAME.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_COMPONENTS_ALL runtime development)
+if(TARGET uvarrow)
+    list(APPEND CPACK_COMPONENTS_ALL tools)
+endif()
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
+
+set(runtime libuvarrow${UVA_SOVERSION})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION
+    "The shared libraries that programs run with.")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libuvarrow-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "${runtime} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+    "To build programs: headers, static libraries, pkg-config and CMake files.")
+
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME uvarrow)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION database)
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION
+    "The command uvarrow: a query through any ADBC driver as CSV, and the
+test suite for other implementations of Arrow's asynchronous streams.")
+
+include(CPack)
