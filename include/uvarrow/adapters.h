@@ -43,15 +43,16 @@ struct uva_blocking_source {
  * as `how` allows. Takes `source`, which reads as released from then on. With
  * `source` NULL, how->open_device gives it when the stream starts; otherwise
  * `how` may be NULL. An error of get_schema or get_next ends the stream, with
- * the text of get_last_error. The caller holds the result (never NULL).
- * Thread: any. */
+ * the text of get_last_error. Returns a stream that the caller holds (never
+ * NULL). Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_blocking(struct uva_runtime *runtime,
                          struct ArrowDeviceArrayStream *source,
                          const struct uva_blocking_source *how);
 
 /** The same for a plain ArrowArrayStream, as database drivers and file readers
- * give it; with how->open. Thread: any. */
+ * give it (DS-16); with how->open. Takes `source`. Returns a stream that the
+ * caller holds (never NULL). Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
@@ -65,14 +66,15 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
  * `window` wait in it (NULL: the default). Data is extracted by the reading
  * thread, and events are passed on. Releasing `out` cancels; cancelling the
  * stream makes get_next return the code. get_schema may be called any number of
- * times (DS-21). The end and an error are sticky (G-66). 0; otherwise as
- * uva_stream_for_each(), and `out` is released. Thread: builder. */
+ * times (DS-21). The end and an error are sticky (G-66). Returns 0; otherwise
+ * as uva_stream_for_each(), and `out` is released. Thread: builder. */
 UVA_API UVA_MUST_CHECK int uva_stream_to_blocking(
     struct uva_stream *stream, const struct uva_window *window,
     struct ArrowDeviceArrayStream *out, struct uva_error *error);
 
 /** The same as a plain ArrowArrayStream: get_next fails with ENOTSUP for data
- * that is not on the host or is behind an event. Thread: builder. */
+ * that is not on the host or is behind an event (G-61). Gives `out`. Returns as
+ * that does. Thread: builder. */
 UVA_API UVA_MUST_CHECK int uva_stream_to_blocking_cpu(
     struct uva_stream *stream, const struct uva_window *window,
     struct ArrowArrayStream *out, struct uva_error *error);
@@ -96,38 +98,39 @@ struct uva_push_source {
     void *reserved[4];
 };
 
-/** Makes a stream of what will be pushed, and gives `pusher` its writing end,
- * to be ended by uva_pusher_close(). `how` may be NULL. If this fails (the
- * stream remembers how), `*pusher` is NULL, which all functions below accept
- * and answer with EPIPE. The caller holds the result. Thread: any. */
+/** Makes a stream of what will be pushed (AP-29), and gives `pusher` its
+ * writing end, to be ended by uva_pusher_close(). `how` may be NULL. If this
+ * fails (the stream remembers how), `*pusher` is NULL, which all functions
+ * below accept and answer with EPIPE. Returns a stream that the caller holds
+ * (never NULL). Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_pusher(struct uva_runtime *runtime,
                        const struct uva_push_source *how,
                        struct uva_pusher **pusher);
 
-/** Says what the batches look like; before the first push, once. Takes
- * `schema`. 0; EBUSY if it was said before; EPIPE; ENOMEM; EINVAL for one that
- * is released. After an error `schema` is the caller's. Thread: any. */
+/** Says what the batches look like (AH-30); before the first push, once. Takes
+ * `schema`. Returns 0; EBUSY if it was said before; EPIPE; ENOMEM; EINVAL for
+ * one that is released. After an error `schema` is the caller's. Thread: any.
+ */
 UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
                                                  struct ArrowSchema *schema);
 
 /** Pushes one batch. Takes `array` if it returns 0, and not otherwise.
  * `metadata` is copied, or NULL. If there is no room it waits up to
  * `timeout_ms`: 0 for not at all, UVA_FOREVER for as long as it takes, which is
- * how a receiving thread passes back-pressure on.
- * 0; EAGAIN no room (timeout 0), on_room will follow; ETIMEDOUT; EPIPE the
- * stream is over; EDEADLK a timeout other than 0 on the loop thread; EINVAL
- * without schema, or for an array that is released or of another device type;
- * ENOMEM.
- * Batches of one thread keep their order. Thread: any. */
+ * how a receiving thread passes back-pressure on (AP-29). Returns 0; EAGAIN no
+ * room (timeout 0), on_room will follow; ETIMEDOUT; EPIPE the stream is over;
+ * EDEADLK a timeout other than 0 on the loop thread; EINVAL without schema, or
+ * for an array that is released or of another device type; ENOMEM. Batches of
+ * one thread keep their order. Thread: any. */
 UVA_API UVA_MUST_CHECK int uva_pusher_push(struct uva_pusher *pusher,
                                            struct ArrowDeviceArray *array,
                                            const char *metadata,
                                            int64_t timeout_ms);
 
-/** Ends the stream after what was pushed: well if `error` is NULL, otherwise
- * failed with it (copied) and `metadata` (copied, or NULL). Takes `pusher`: no
- * thread uses it any more. Thread: any. */
+/** Ends the stream after what was pushed (ER-09): well if `error` is NULL,
+ * otherwise failed with it (copied) and `metadata` (copied, or NULL). Takes
+ * `pusher`: no thread uses it any more. Thread: any. */
 UVA_API void uva_pusher_close(struct uva_pusher *pusher,
                               const struct uva_error *error,
                               const char *metadata);

@@ -40,14 +40,16 @@ struct uva_map {
     void *reserved[4];
 };
 
-/** Applies a function to every batch. Runs nothing by itself: it becomes part
- * of the extraction, so a chain of maps runs in one go on one worker.
- * Thread: builder. */
+/** Copies `how`, takes its ctx. Applies a function to every batch. Runs nothing
+ * by itself: it becomes part of the extraction, so a chain of maps runs in one
+ * go on one worker (AT-10). Returns the first error so far, or 0. Thread:
+ * builder. */
 UVA_API int uva_stream_map(struct uva_stream *stream,
                            const struct uva_map *how);
 
 /** Passes on the first `batches` batches, then ends the stream COMPLETE and
- * cancels what is above. EINVAL if negative. Thread: builder. */
+ * cancels what is above (AP-14). Returns the first error so far, or 0; EINVAL
+ * if negative. Thread: builder. */
 UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
 
 /* ---- on the pace -------------------------------------------------------- */
@@ -61,8 +63,8 @@ struct uva_parallel {
 };
 
 /** Extracts here, on compute workers: decoding and maps from above run on up to
- * `workers` of them at once, and their results are passed on in order.
- * Thread: builder. */
+ * `workers` of them at once, and their results are passed on in order (AT-11).
+ * `how` is copied. Returns the first error so far, or 0. Thread: builder. */
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
                                 const struct uva_parallel *how);
 

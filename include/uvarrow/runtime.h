@@ -64,7 +64,7 @@ struct uva_workers_options {
 
 /** Makes workers that several runtimes share; no thread starts before there is
  * work. One runtime alone needs none of this: it makes its own. `options` may
- * be NULL. 0 gives `out`; EINVAL, ENOMEM. Thread: any. */
+ * be NULL. Returns 0 and gives `out`; EINVAL, ENOMEM. Thread: any. */
 UVA_API UVA_MUST_CHECK int
 uva_workers_new(const struct uva_workers_options *options,
                 struct uva_workers **out, struct uva_error *error);
@@ -105,15 +105,16 @@ struct uva_runtime_options {
 /** Opens a runtime.
  *
  * With `loop`: as a guest on it. Adds a poll, a timer, an idle and a check
- * handle, never sets handle->data, and keeps the loop alive only while a
- * stream runs. Call it on the thread that runs the loop.
+ * handle, never sets handle->data, and keeps the loop alive only while a stream
+ * runs. Call it on the thread that runs the loop.
  * Without: the runtime has a loop of its own, run by a thread of its own, or
  * with `no_thread` by whoever calls uva_runtime_turn().
  *
- * 0 gives `out`, to be ended by uva_runtime_close() (and, for a thread of its
- * own, uva_runtime_join()). EINVAL for an option that makes no sense or a
- * foreign libuv; ENOMEM; EPERM in a forked child; what the system said if a
- * handle or thread could not be made. `options` may be NULL. Thread: any. */
+ * Returns 0 and gives `out`, to be ended by uva_runtime_close() (and, for a
+ * thread of its own, uva_runtime_join()). EINVAL for an option that makes no
+ * sense or a foreign libuv; ENOMEM; EPERM in a forked child; what the system
+ * said if a handle or thread could not be made. `options` may be NULL. Thread:
+ * any. */
 UVA_API UVA_MUST_CHECK int
 uva_runtime_open(struct uv_loop_s *loop,
                  const struct uva_runtime_options *options,
@@ -127,34 +128,34 @@ typedef void uva_closed_fn(void *ctx);
 
 /** Begins to close a runtime. From now on streams fail to start (ESHUTDOWN);
  * those running may go on for `grace_ms` (0: not at all; UVA_FOREVER: to their
- * end) and are then cancelled, each with its on_done. Last of all, `fn` (may
- * be NULL) is called on the loop thread; after it `runtime` is gone. Calls that
+ * end) and are then cancelled, each with its on_done. Last of all, `fn` (may be
+ * NULL) is called on the loop thread; after it `runtime` is gone. Calls that
  * workers are inside of are waited for, but for a second at most: foreign calls
- * that are stuck do not hold this up, their workers stay behind alone.
- * Neither do tasks that a foreign handler holds: extracting one after this
- * returns ECANCELED (G-16).
+ * that are stuck do not hold this up, their workers stay behind alone. Neither
+ * do tasks that a foreign handler holds: extracting one after this returns
+ * ECANCELED (G-16).
  *
- * On a loop of yours, keep the loop running until then. From any callback it
- * is safe. 0; EALREADY if it was closing (the shorter grace counts, `fn` is
- * not called). Thread: any. */
+ * On a loop of yours, keep the loop running until then. From any callback it is
+ * safe. Returns 0; EALREADY if it was closing (the shorter grace counts, `fn`
+ * is not called). Thread: any. */
 UVA_API int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                               uva_closed_fn *fn, void *ctx);
 
 /** Ends a runtime that has a thread of its own: lets its streams finish, closes
  * it if that has not begun, waits for the thread to end, frees it. The last
  * call on every such runtime. To stop sooner, uva_runtime_close() first.
- * 0; EDEADLK on the loop thread; EINVAL for a runtime without a thread.
- * Blocks, for ever if a stream never ends or is never resumed.
- * Thread: any, but the loop's and workers. */
+ * Returns 0; EDEADLK on the loop thread; EINVAL for a runtime without a thread.
+ * Blocks, for ever if a stream never ends or is never resumed. Thread: any, but
+ * the loop's and workers. */
 UVA_API int uva_runtime_join(struct uva_runtime *runtime);
 
 /* ---- hosting without libuv ---------------------------------------------- */
 
-/** The file descriptor of a runtime opened with `no_thread`. It is readable
- * exactly while uva_runtime_turn() has something to do; timers make it
- * readable too, and so does work handed in between turns, so watching it is
- * all there is to do. Level triggered, the same until closed; do not read,
- * write or close it. -1 for other runtimes. Thread: any. */
+/** Returns the file descriptor of a runtime opened with `no_thread`. It is
+ * readable exactly while uva_runtime_turn() has something to do; timers make it
+ * readable too, and so does work handed in between turns, so watching it is all
+ * there is to do. Level triggered, the same until closed; do not read, write or
+ * close it. For other runtimes it is -1. Thread: any. */
 UVA_API int uva_runtime_fd(const struct uva_runtime *runtime);
 
 /** Does what is to be done now, without waiting, all callbacks included. The
@@ -170,16 +171,16 @@ typedef void uva_post_fn(void *ctx);
 
 /** Calls `fn` on the loop thread, later, in order of posting; never inside this
  * call. Posted on the loop thread it keeps a loop of yours alive until then;
- * posted elsewhere it cannot. 0; ENOMEM; ESHUTDOWN, and `fn` will not be
- * called. Thread: any. */
+ * posted elsewhere it cannot. Returns 0; ENOMEM; ESHUTDOWN, and `fn` will not
+ * be called. Thread: any. */
 UVA_API UVA_MUST_CHECK int uva_runtime_post(struct uva_runtime *runtime,
                                             uva_post_fn *fn, void *ctx);
 
-/** Whether the caller is on the loop thread. Thread: any. */
+/** Returns whether the caller is on the loop thread. Thread: any. */
 UVA_API bool uva_runtime_on_loop(const struct uva_runtime *runtime);
 
-/** The libuv loop, yours or the runtime's own, for handles of your own on it:
- * close them before the runtime. Borrows. Thread: loop. */
+/** Returns the libuv loop, yours or the runtime's own, for handles of your own
+ * on it: close them before the runtime. Borrows. Thread: loop. */
 UVA_API struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime);
 
 /** What a runtime holds and has seen. */

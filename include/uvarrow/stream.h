@@ -86,8 +86,9 @@ struct uva_outcome {
 /* ---- sources ------------------------------------------------------------ */
 
 /** Makes a stream of `count` arrays in memory. Takes `schema` and each of
- * `arrays`; the array of structs itself is borrowed for the call. The caller
- * holds the result (never NULL): uva_stream_release(). Thread: any. */
+ * `arrays`; the array of structs itself is borrowed for the call (DA-16).
+ * Returns a stream that the caller holds (never NULL): uva_stream_release().
+ * Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_arrays(struct uva_runtime *runtime, struct ArrowSchema *schema,
                        struct ArrowDeviceArray *arrays, size_t count);
@@ -122,8 +123,8 @@ struct uva_task_source {
 };
 
 /** Makes a stream of tasks, for parallel decoding with order kept (see
- * uva_stream_parallel()). Copies `source`, takes its ctx. The caller holds the
- * result. Rests on AT-09 to AT-11. Thread: any. */
+ * uva_stream_parallel()). Copies `source`, takes its ctx. Rests on AT-09 to
+ * AT-11. Returns a stream that the caller holds (never NULL). Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_tasks(struct uva_runtime *runtime,
                       const struct uva_task_source *source);
@@ -149,8 +150,8 @@ struct uva_async_source {
 };
 
 /** Makes a stream of what a foreign producer sends; tolerates the deviations
- * listed as Q-01 to Q-24. Copies `source`, takes its ctx. The caller holds the
- * result. Thread: any. */
+ * listed as Q-01 to Q-24. Copies `source`, takes its ctx. Returns a stream that
+ * the caller holds (never NULL). Thread: any. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_async(struct uva_runtime *runtime,
                       const struct uva_async_source *source);
@@ -187,9 +188,9 @@ struct uva_consumer {
     void *reserved[4];
 };
 
-/** Starts the stream and hands every batch to `consumer` (copied). 0: on_done
- * will come. Otherwise the first error of building, or EBUSY, ENOMEM,
- * ESHUTDOWN; no callback. Thread: builder. */
+/** Starts the stream and hands every batch to `consumer` (copied). Rests on
+ * AH-05, AH-11, ER-10. Returns 0: on_done will come. Otherwise the first error
+ * of building, or EBUSY, ENOMEM, ESHUTDOWN; no callback. Thread: builder. */
 UVA_API UVA_MUST_CHECK int
 uva_stream_for_each(struct uva_stream *stream,
                     const struct uva_consumer *consumer,
@@ -201,12 +202,12 @@ typedef void uva_next_fn(void *ctx, struct uva_batch *batch,
                          const struct uva_outcome *outcome);
 
 /** Asks for one batch; the first call starts the stream. `fn` is called later,
- * on the loop thread. After the end every call brings the same outcome again.
- * Made for bindings: one call is one awaitable.
- * 0; EBUSY while an earlier call is unanswered, or if started in another way;
- * otherwise as uva_stream_for_each(). When its last holder lets go, a stream
- * so started is cancelled, and a call still unanswered is told so.
- * Thread: builder for the first call, then any that holds it. */
+ * on the loop thread. After the end every call brings the same outcome again
+ * (ER-10). Made for bindings: one call is one awaitable. Returns 0; EBUSY while
+ * an earlier call is unanswered, or if started in another way; otherwise as
+ * uva_stream_for_each(). When its last holder lets go, a stream so started is
+ * cancelled, and a call still unanswered is told so. Thread: builder for the
+ * first call, then any that holds it. */
 UVA_API UVA_MUST_CHECK int uva_stream_next(struct uva_stream *stream,
                                            uva_next_fn *fn, void *ctx,
                                            struct uva_error *error);
@@ -225,8 +226,8 @@ struct uva_drive {
 /** Starts the stream as the producer for somebody else's handler. Requests,
  * cancel and extraction are then the handler's; events are passed on. Data is
  * extracted where the handler does so: if that may be inside on_next_task and
- * is dear, put uva_stream_parallel() before this. `how` may be NULL.
- * 0: accepted, its release will be called exactly once. Otherwise untouched:
+ * is dear, put uva_stream_parallel() before this. `how` may be NULL. Returns 0:
+ * accepted, its release will be called exactly once. Otherwise untouched:
  * EINVAL for an empty slot (AH-02), EBUSY for a handler in use (AH-29), or as
  * uva_stream_for_each() (G-55). Thread: builder. */
 UVA_API UVA_MUST_CHECK int
@@ -267,24 +268,25 @@ UVA_API void uva_stream_cancel(struct uva_stream *stream, int code,
  * allowed. Thread: loop. */
 UVA_API void uva_stream_drop(struct uva_stream *stream);
 
-/** Takes back the EAGAIN of an on_batch. Called while that on_batch is still
- * running, by whatever thread, it counts too, so no wake-up is lost. No effect
- * on a stream that was not stopped. Thread: any that holds it. */
+/** Takes back the EAGAIN of an on_batch: demand goes on (AP-25). Called while
+ * that on_batch is still running, by whatever thread, it counts too, so no
+ * wake-up is lost. No effect on a stream that was not stopped. Thread: any that
+ * holds it. */
 UVA_API void uva_stream_resume(struct uva_stream *stream);
 
-/** The first error so far, of building or of the run; 0 while all is well, with
- * `error` (may be NULL) untouched. EINVAL for NULL. Thread: builder; after the
- * start: any that holds it. */
+/** Returns the first error so far, of building or of the run (ER-10); 0 while
+ * all is well, with `error` (may be NULL) untouched. EINVAL for NULL. Thread:
+ * builder; after the start: any that holds it. */
 UVA_API int uva_stream_status(const struct uva_stream *stream,
                               struct uva_error *error);
 
-/** What is known of the stream, or NULL before its schema is. Borrows, as long
- * as the stream. Thread: loop. */
+/** Returns what is known of the stream, borrowed as long as that lives; NULL
+ * before its schema is known. Thread: loop. */
 UVA_API const struct uva_stream_info *
 uva_stream_get_info(const struct uva_stream *stream);
 
 /** Names the stream in logs, traces and error texts. Copies at most 63 bytes.
- * The first error so far, or 0. Thread: builder. */
+ * Returns the first error so far, or 0. Thread: builder. */
 UVA_API int uva_stream_set_name(struct uva_stream *stream, const char *name);
 
 #ifdef __cplusplus

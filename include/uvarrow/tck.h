@@ -32,11 +32,12 @@ extern "C" {
 /** What uva_subject_version() returns: which entry points these are. */
 #define UVA_SUBJECT_VERSION 1
 
-/* The data is always the same. Schema: format "+s"; its first child is named
- * "n" and has format "l" (int64); more columns may follow, which are checked
- * against the schema and not looked into. A batch has UVA_SUBJECT_ROWS rows, on
- * the CPU; n has no nulls and counts up from 0 through the whole stream, so row
- * r of batch b holds b * UVA_SUBJECT_ROWS + r. */
+/** The rows of a batch. The data is always the same. Schema: format "+s"; its
+ * first child is named "n" and has format "l" (int64); more columns may follow,
+ * which are checked against the schema and not looked into. A batch has
+ * UVA_SUBJECT_ROWS rows, on the CPU; n has no nulls and counts up from 0
+ * through the whole stream, so row r of batch b holds b * UVA_SUBJECT_ROWS + r.
+ */
 #define UVA_SUBJECT_ROWS 3
 
 /** Returned for a plan that the subject cannot follow: what needs it is
@@ -111,37 +112,37 @@ enum uva_subject_counted {
 UVA_SUBJECT_API int32_t uva_subject_version(void);
 
 /** Role producer: makes a producer that follows `plan`, an enum
- * uva_subject_plan, and starts it on `handler`. 0: accepted, the producer
- * releases it when done; UVA_SUBJECT_CANNOT, or a positive errno: it was not
- * touched. May make callbacks before it returns. Called on a thread of its own,
- * so it may also take as long as the stream. Thread: any. */
+ * uva_subject_plan, and starts it on `handler`. Returns 0: accepted, the
+ * producer releases it when done; UVA_SUBJECT_CANNOT, or a positive errno: it
+ * was not touched. May make callbacks before it returns. Called on a thread of
+ * its own, so it may also take as long as the stream. Thread: any. */
 UVA_SUBJECT_API int32_t
 uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
                     struct ArrowAsyncDeviceStreamHandler *handler);
 
 /** Role handler: makes a consumer that follows `manner`, an enum
  * uva_subject_manner; gives its handler, which is then handed to a producer,
- * and a number by which to ask for its outcome. 0; UVA_SUBJECT_CANNOT; a
- * positive errno. Thread: any. */
+ * and a number by which to ask for its outcome. Returns 0; UVA_SUBJECT_CANNOT;
+ * a positive errno. Thread: any. */
 UVA_SUBJECT_API int32_t
 uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
                     struct ArrowAsyncDeviceStreamHandler **handler);
 
-/** Role handler: what the consumer saw. 0 with `out` filled; EAGAIN as long as
- * it is not over: it was not released yet, or a batch is still being read.
- * Asked again and again. Thread: any. */
+/** Role handler: what the consumer saw. Returns 0 with `out` filled; EAGAIN as
+ * long as it is not over: it was not released yet, or a batch is still being
+ * read. Asked again and again. Thread: any. */
 UVA_SUBJECT_API int32_t uva_subject_report(int64_t id,
                                            struct uva_subject_outcome *out);
 
-/** Role stream: gives a blocking stream that follows `plan`. 0;
+/** Role stream: gives a blocking stream that follows `plan`. Returns 0;
  * UVA_SUBJECT_CANNOT; a positive errno. Thread: any. */
 UVA_SUBJECT_API int32_t uva_subject_open(int32_t plan, int64_t batches,
                                          int64_t at,
                                          struct ArrowDeviceArrayStream *out);
 
-/** Optional, any role: counts `what`, an enum uva_subject_counted, in this
- * process; UVA_SUBJECT_CANNOT. Without it, cases about leaks and about reading
- * ahead are skipped. Thread: any. */
+/** Optional, any role. Returns how many `what`, an enum uva_subject_counted,
+ * there are in this process; or UVA_SUBJECT_CANNOT. Without it, cases about
+ * leaks and about reading ahead are skipped. Thread: any. */
 UVA_SUBJECT_API int64_t uva_subject_count(int32_t what);
 
 /* ---- running the suite -------------------------------------------------- */
@@ -193,25 +194,25 @@ struct uva_tck {
 
 /** How many cases went how. */
 struct uva_tck_tally {
-    int64_t held;
-    int64_t required_broken;
-    int64_t recommended_broken;
-    int64_t skipped;
+    int64_t held;               /* as it should be */
+    int64_t required_broken;    /* of the clauses that say must */
+    int64_t recommended_broken; /* of those that say should */
+    int64_t skipped;            /* not to be decided */
 };
 
-/** Runs the cases, each in a process of its own, and gives `tally`. 0, whatever
- * their verdicts were; otherwise none was run: EINVAL for a file that is no
- * subject or crashes when it is loaded, a role it does not play, a filter that
- * fits no case; ENOENT without a file; ENOMEM or another errno for what the
- * system refuses. In a program with other threads, or one that has loaded
- * `file` itself, cases may hang. Thread: any, one at a time. */
+/** Runs the cases, each in a process of its own, and gives `tally`. Returns 0,
+ * whatever their verdicts were; otherwise none was run, and it is EINVAL for a
+ * file that is no subject or crashes when it is loaded, a role it does not
+ * play, a filter that fits no case; ENOENT without a file; ENOMEM or another
+ * errno for what the system refuses. In a program with other threads, or one
+ * that has loaded `file` itself, cases may hang. Thread: any, one at a time. */
 UVA_API UVA_MUST_CHECK int uva_tck_run(const struct uva_tck *what,
                                        struct uva_tck_tally *tally,
                                        struct uva_error *error);
 
 /** Tells `on_result` of all cases that `what` would run, as skipped; the file
- * is not looked at and may be NULL. 0; EINVAL for a filter that fits none.
- * Thread: any. */
+ * is not looked at and may be NULL. Returns 0; EINVAL for a filter that fits
+ * none. Thread: any. */
 UVA_API UVA_MUST_CHECK int uva_tck_list(const struct uva_tck *what,
                                         struct uva_error *error);
 

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Doxygen's input filter: the plain remarks of the headers, as Doxygen's marks,
+so that the headers stay quiet to read.
+
+The second comment of a file becomes its description; a remark behind a member
+/**< */, one above a member /** */; in a function's comment what it returns and
+its threads become sections. Reserved members vanish.
+"""
+import re
+import sys
+
+HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* "
+RETURNS = re.compile(r"(?<!/\*\*)[ \n](?:\* )?Returns(?= )")
+
+
+def sections(comment):
+    """The comment of a function: a section for its result and its threads."""
+    text = re.sub(r"\s+(?:\* )?Thread:", "\n * \\\\par Thread\n *", comment)
+    return RETURNS.sub(r"\n * \\return", text)
+
+
+def marked(text):
+    text = text.replace(HEAD, "/** \\file\n * ", 1)
+    text = re.sub(r"/\*\*[^<](?:[^*]|\*(?!/))*\*/",
+                  lambda found: sections(found.group()), text)
+    depth = 0
+    for line in text.splitlines():
+        if re.search(r"^\s*\S*.*\breserved\[\d+\];", line):
+            line = ""
+        line = re.sub(r"(\S\s*)/\*(?!\*)(?! ----)", r"\1/**<", line)
+        if depth > 0:
+            line = re.sub(r"^(\s+)/\*(?!\*)", r"\1/**", line)
+        code = re.sub(r"/\*.*", "", line)
+        if not re.match(r"^\s*\*", line) and 'extern "C"' not in line:
+            depth = max(0, depth + code.count("{") - code.count("}"))
+        yield line
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as file:
+        source = file.read()
+    print(source if sys.argv[1].endswith(".md") else
+          "\n".join(marked(source)))
