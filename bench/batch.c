@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch.h"
+
+#include "suite.h"
+
+/* ---- arrays ------------------------------------------------------------- */
+
+/* Shared by all batches, so nothing is done when one of them goes. */
+static void column_release(struct ArrowArray *array)
+{
+    (void)array;
+}
+
+static int64_t values[2 * BATCH_ROWS];
+static const void *column_buffers[2] = {NULL, values};
+static const void *batch_buffers[1] = {NULL};
+static struct ArrowArray column = {.length = 2 * BATCH_ROWS,
+                                   .n_buffers = 2,
+                                   .buffers = column_buffers,
+                                   .release = column_release};
+static struct ArrowArray *columns[1] = {&column};
+
+static void batch_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+void batch_fill(struct ArrowDeviceArray *out, int64_t i)
+{
+    memset(out, 0, sizeof(*out));
+    out->array.length = BATCH_ROWS;
+    out->array.offset = i & (BATCH_ROWS - 1);
+    out->array.n_buffers = 1;
+    out->array.buffers = batch_buffers;
+    out->array.n_children = 1;
+    out->array.children = columns;
+    out->array.release = batch_release;
+    out->device_id = -1;
+    out->device_type = ARROW_DEVICE_CPU;
+}
+
+/* ---- schema ------------------------------------------------------------- */
+
+static void field_release(struct ArrowSchema *schema)
+{
+    (void)schema;
+}
+
+static struct ArrowSchema field = {
+    .format = "l", .name = "n", .release = field_release};
+static struct ArrowSchema *fields[1] = {&field};
+
+static void schema_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+void batch_schema(struct ArrowSchema *out)
+{
+    *out = (struct ArrowSchema){.format = "+s",
+                                .name = "",
+                                .n_children = 1,
+                                .children = fields,
+                                .release = schema_release};
+}
+
+/* ---- the stream --------------------------------------------------------- */
+
+static int feed_get_schema(struct ArrowDeviceArrayStream *self,
+                           struct ArrowSchema *out)
+{
+    (void)self;
+    batch_schema(out);
+    return 0;
+}
+
+static int feed_get_next(struct ArrowDeviceArrayStream *self,
+                         struct ArrowDeviceArray *out)
+{
+    struct feed *feed = self->private_data;
+
+    if (feed->next == feed->count)
+        out->array.release = NULL;
+    else
+        batch_fill(out, feed->next++);
+    return 0;
+}
+
+static const char *feed_get_last_error(struct ArrowDeviceArrayStream *self)
+{
+    (void)self;
+    return NULL;
+}
+
+static void feed_release(struct ArrowDeviceArrayStream *self)
+{
+    self->release = NULL;
+}
+
+void feed_init(struct feed *feed, int64_t count)
+{
+    *feed = (struct feed){.abi = {.device_type = ARROW_DEVICE_CPU,
+                                  .get_schema = feed_get_schema,
+                                  .get_next = feed_get_next,
+                                  .get_last_error = feed_get_last_error,
+                                  .release = feed_release,
+                                  .private_data = feed},
+                          .count = count};
+}
+
+/* ---- the receiver ------------------------------------------------------- */
+
+void tally_check(const struct tally *tally, int64_t count)
+{
+    bench_check(tally->seen == count, "number of batches");
+    bench_check(tally->wrong == 0, "a batch, or its place");
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data of the bench: batches of one int64 column with 1024 rows, prebuilt.
+ * Batch i begins at row i modulo 1024 of the same column, so that whoever
+ * receives it can tell whether it is the right one. */
+#ifndef BENCH_BATCH_H
+#define BENCH_BATCH_H
+
+#include <string.h>
+
+#include "uvarrow/arrow_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BATCH_ROWS = 1024 };
+
+/* Gives `out` batch `i`: writes the struct, allocates nothing. */
+void batch_fill(struct ArrowDeviceArray *out, int64_t i);
+
+/* Gives `out` the schema of all batches. */
+void batch_schema(struct ArrowSchema *out);
+
+/* A blocking stream of batches, which never blocks. */
+struct feed {
+    struct ArrowDeviceArrayStream abi; /* first */
+    int64_t next;                      /* batch to be given */
+    int64_t count;                     /* of all batches */
+};
+
+/* Prepares a stream of `count` batches, which must outlast abi.release(). */
+void feed_init(struct feed *feed, int64_t count);
+
+/* What a receiver has seen. */
+struct tally {
+    int64_t seen;  /* batches */
+    int64_t wrong; /* not 0: one was not the one expected */
+};
+
+/* Looks at the next batch in order. */
+static inline void tally_take(struct tally *tally,
+                              const struct ArrowArray *array)
+{
+    tally->wrong |= array->offset ^ (tally->seen & (BATCH_ROWS - 1));
+    tally->wrong |= array->length ^ BATCH_ROWS;
+    tally->seen++;
+}
+
+/* Aborts unless just `count` batches were seen, in order. */
+void tally_check(const struct tally *tally, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

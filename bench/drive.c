@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread, producer to handler through the C interface: request, task,
+ * extract, release. The same handler on a producer by hand, which is the floor,
+ * and on uva_stream_drive(), bare and behind fused maps. `window` is how many
+ * requests are open at first; half of them are renewed at a time. `more` is how
+ * many maps there are. */
+#include "host.h"
+
+enum { AT_ONCE = 4096 }; /* batches of one stream: they fit into the cache */
+
+/* ---- the handler -------------------------------------------------------- */
+
+struct taker {
+    struct ArrowAsyncDeviceStreamHandler abi; /* first */
+    int64_t window;
+    int64_t taken; /* since the last request */
+    struct tally tally;
+};
+
+static int taker_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                           struct ArrowSchema *schema)
+{
+    schema->release(schema);
+    self->producer->request(self->producer, ((struct taker *)self)->window);
+    return 0;
+}
+
+static int taker_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
+                              struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct taker *taker = (struct taker *)self;
+    struct ArrowDeviceArray array;
+
+    (void)metadata;
+    if (task == NULL)
+        return 0;
+    bench_check(uva_task_extract(task, &array) == 0, "extract");
+    tally_take(&taker->tally, &array.array);
+    array.array.release(&array.array);
+    if (++taker->taken * 2 >= taker->window) {
+        self->producer->request(self->producer, taker->taken);
+        taker->taken = 0;
+    }
+    return 0;
+}
+
+static void taker_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
+                           const char *message, const char *metadata)
+{
+    (void)self;
+    (void)code;
+    (void)metadata;
+    bench_check(false, message);
+}
+
+static void taker_on_release(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    self->release = NULL;
+}
+
+static void taker_init(struct taker *taker, int64_t window)
+{
+    *taker = (struct taker){.abi = {.on_schema = taker_on_schema,
+                                    .on_next_task = taker_on_next_task,
+                                    .on_error = taker_on_error,
+                                    .release = taker_on_release},
+                            .window = window};
+}
+
+/* ---- the floors --------------------------------------------------------- */
+
+static double run_get_next(const struct bench_case *self,
+                           const struct bench_how *how)
+{
+    struct tally tally = {0};
+    struct ArrowDeviceArray array;
+    struct feed feed;
+    double begun, took;
+
+    (void)self;
+    feed_init(&feed, how->batches);
+    begun = bench_now_ns(how);
+    for (;;) {
+        bench_check(feed.abi.get_next(&feed.abi, &array) == 0, "get_next");
+        if (array.array.release == NULL)
+            break;
+        tally_take(&tally, &array.array);
+        array.array.release(&array.array);
+    }
+    took = bench_now_ns(how) - begun;
+    tally_check(&tally, how->batches);
+    return took;
+}
+
+struct plain {
+    struct ArrowAsyncProducer abi; /* first */
+    int64_t demand;
+};
+
+static void plain_request(struct ArrowAsyncProducer *self, int64_t n)
+{
+    ((struct plain *)self)->demand += n;
+}
+
+static void plain_cancel(struct ArrowAsyncProducer *self)
+{
+    ((struct plain *)self)->demand = 0;
+}
+
+static int plain_extract(struct ArrowAsyncTask *task,
+                         struct ArrowDeviceArray *out)
+{
+    if (out != NULL)
+        batch_fill(out, (int64_t)(intptr_t)task->private_data);
+    return 0;
+}
+
+static double run_plain(const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    struct plain plain = {.abi = {.device_type = ARROW_DEVICE_CPU,
+                                  .request = plain_request,
+                                  .cancel = plain_cancel}};
+    struct ArrowSchema schema;
+    struct taker taker;
+    double begun;
+
+    taker_init(&taker, self->window);
+    taker.abi.producer = &plain.abi;
+    batch_schema(&schema);
+    begun = bench_now_ns(how);
+    bench_check(taker.abi.on_schema(&taker.abi, &schema) == 0, "on_schema");
+    for (int64_t i = 0; i < how->batches; i++) {
+        struct ArrowAsyncTask task = {plain_extract, (void *)(intptr_t)i};
+
+        bench_check(plain.demand-- > 0, "demand");
+        (void)taker.abi.on_next_task(&taker.abi, &task, NULL);
+    }
+    (void)taker.abi.on_next_task(&taker.abi, NULL, NULL);
+    taker.abi.release(&taker.abi);
+    begun = bench_now_ns(how) - begun;
+    tally_check(&taker.tally, how->batches);
+    return begun;
+}
+
+/* ---- uvarrow ------------------------------------------------------------ */
+
+static int pass_on(void *ctx, struct uva_batch *in,
+                   struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+static double drive_once(struct host *host, const struct bench_case *self,
+                         struct taker *taker, int64_t count)
+{
+    static struct ArrowDeviceArray arrays[AT_ONCE];
+    const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
+    struct uva_stream *stream;
+    struct ArrowSchema schema;
+    double begun;
+
+    for (int64_t i = 0; i < count; i++)
+        batch_fill(&arrays[i], i);
+    batch_schema(&schema);
+    stream =
+        uva_stream_from_arrays(host->runtime, &schema, arrays, (size_t)count);
+    for (int32_t i = 0; i < self->more; i++)
+        (void)uva_stream_map(
+            stream, &(struct uva_map){.batch = pass_on, .cheap = true});
+    taker_init(taker, self->window);
+    host->open = 1;
+    begun = bench_now_ns(host->how);
+    bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
+                "drive");
+    begun = host_run(host) - begun;
+    uva_stream_release(stream);
+    return begun;
+}
+
+static double run_drive(const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    struct taker taker;
+    struct host host;
+    double took = 0;
+
+    host_open(&host, how, 0);
+    for (int64_t left = how->batches; left > 0; left -= AT_ONCE) {
+        const int64_t count = left < AT_ONCE ? left : AT_ONCE;
+
+        took += drive_once(&host, self, &taker, count);
+        tally_check(&taker.tally, count);
+    }
+    host_close(&host);
+    return took;
+}
+
+static const struct bench_case cases[] = {
+    {"drive/get_next", 2000000, run_get_next, 0, 0},
+    {"drive/64/hand", 2000000, run_plain, 64, 0},
+    {"drive/64/uvarrow", 1000000, run_drive, 64, 0},
+    {"drive/64/uvarrow-1-map", 1000000, run_drive, 64, 1},
+    {"drive/64/uvarrow-4-maps", 1000000, run_drive, 64, 4},
+    {"drive/1/hand", 2000000, run_plain, 1, 0},
+    {"drive/1/uvarrow", 1000000, run_drive, 1, 0},
+    {"drive/1/uvarrow-1-map", 1000000, run_drive, 1, 1},
+    {"drive/1/uvarrow-4-maps", 1000000, run_drive, 1, 4},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

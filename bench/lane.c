@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that calls get_next, a loop that receives: by hand over a ring, with
+ * one uv_queue_work() a batch, and by uva_stream_from_blocking() and
+ * uva_stream_for_each(). `window` is how many batches may be under way. */
+#include <stdlib.h>
+
+#include "host.h"
+#include "ring.h"
+
+/* ---- by hand ------------------------------------------------------------ */
+
+struct hand {
+    struct ring ring; /* first */
+    struct feed feed;
+    struct tally tally;
+    const struct bench_how *how; /* borrows */
+    uint64_t at;                 /* of the loop */
+    double ended_ns;
+};
+
+static void hand_thread(void *ctx)
+{
+    struct hand *hand = ctx;
+    struct ring *ring = &hand->ring;
+    uint64_t at = 0;
+
+    bench_stay_on(hand->how, 1);
+    for (;;) {
+        struct ArrowDeviceArray *slot = ring_slot(ring, at);
+
+        if (!ring_has_room(ring, at))
+            ring_sleep(ring, ring_has_room, at);
+        (void)hand->feed.abi.get_next(&hand->feed.abi, slot);
+        if (slot->array.release == NULL)
+            break;
+        atomic_store_explicit(&ring->tail, ++at, memory_order_release);
+        ring_wake_loop(ring);
+    }
+    atomic_store_explicit(&ring->ended, true, memory_order_release);
+    ring_wake_loop(ring);
+}
+
+static void hand_take(struct hand *hand, uint64_t tail)
+{
+    struct ring *ring = &hand->ring;
+
+    while (hand->at != tail) {
+        struct ArrowArray *array = &ring_slot(ring, hand->at)->array;
+
+        tally_take(&hand->tally, array);
+        array->release(array);
+        atomic_store_explicit(&ring->head, ++hand->at, memory_order_release);
+        if (ring_at_half(ring, hand->at))
+            ring_wake_thread(ring);
+    }
+}
+
+static void hand_on_wake(uv_async_t *async)
+{
+    struct hand *hand = async->data;
+    struct ring *ring = &hand->ring;
+    bool ended;
+
+    do {
+        ended = atomic_load_explicit(&ring->ended, memory_order_acquire);
+        hand_take(hand,
+                  atomic_load_explicit(&ring->tail, memory_order_acquire));
+        ring_wake_thread(ring);
+    } while (!ended && ring_must_look_again(ring, ring_has_batch, hand->at));
+    if (!ended)
+        return;
+    hand->ended_ns = bench_now_ns(hand->how);
+    uv_close((uv_handle_t *)async, NULL);
+}
+
+static double run_hand(const struct bench_case *self,
+                       const struct bench_how *how)
+{
+    static struct hand hand;
+    uv_thread_t thread;
+    uv_loop_t loop;
+    double begun;
+
+    bench_stay_on(how, 0);
+    hand = (struct hand){.how = how};
+    bench_check(uv_loop_init(&loop) == 0, "loop");
+    ring_init(&hand.ring, self->window, (uint64_t)self->more, &loop,
+              hand_on_wake);
+    feed_init(&hand.feed, how->batches);
+    begun = bench_now_ns(how);
+    bench_check(uv_thread_create(&thread, hand_thread, &hand) == 0, "thread");
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_thread_join(&thread);
+    bench_check(uv_loop_close(&loop) == 0, "loop not empty");
+    ring_fini(&hand.ring);
+    tally_check(&hand.tally, how->batches);
+    return hand.ended_ns - begun;
+}
+
+/* ---- uv_queue_work() ---------------------------------------------------- */
+
+struct queue {
+    uv_loop_t loop;
+    uv_mutex_t mutex; /* one get_next at a time */
+    struct feed feed;
+    struct tally tally;
+    const struct bench_how *how; /* borrows */
+    double ended_ns;
+};
+
+struct work {
+    uv_work_t req;       /* first */
+    struct queue *queue; /* borrows */
+    struct ArrowDeviceArray array;
+};
+
+static void work_do(uv_work_t *req)
+{
+    struct work *work = (struct work *)req;
+    struct queue *queue = work->queue;
+
+    uv_mutex_lock(&queue->mutex);
+    (void)queue->feed.abi.get_next(&queue->feed.abi, &work->array);
+    uv_mutex_unlock(&queue->mutex);
+}
+
+static void work_done(uv_work_t *req, int status)
+{
+    struct work *work = (struct work *)req;
+    struct queue *queue = work->queue;
+
+    bench_check(status == 0, "work");
+    if (work->array.array.release == NULL) {
+        queue->ended_ns = bench_now_ns(queue->how);
+        return;
+    }
+    queue->tally.seen++; /* in order or not: nobody keeps it */
+    work->array.array.release(&work->array.array);
+    (void)uv_queue_work(&queue->loop, req, work_do, work_done);
+}
+
+static double run_queue(const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    struct work *works = calloc((size_t)self->window, sizeof(*works));
+    struct queue queue = {.how = how};
+    double begun;
+
+    bench_check(works != NULL, "memory");
+    bench_check(uv_loop_init(&queue.loop) == 0, "loop");
+    bench_check(uv_mutex_init(&queue.mutex) == 0, "mutex");
+    feed_init(&queue.feed, how->batches);
+    begun = bench_now_ns(how);
+    for (int32_t i = 0; i < self->window; i++) {
+        works[i].queue = &queue;
+        (void)uv_queue_work(&queue.loop, &works[i].req, work_do, work_done);
+    }
+    (void)uv_run(&queue.loop, UV_RUN_DEFAULT);
+    uv_mutex_destroy(&queue.mutex);
+    bench_check(uv_loop_close(&queue.loop) == 0, "loop not empty");
+    tally_check(&queue.tally, how->batches);
+    free(works);
+    return queue.ended_ns - begun;
+}
+
+/* ---- uvarrow ------------------------------------------------------------ */
+
+static double run_lane(const struct bench_case *self,
+                       const struct bench_how *how)
+{
+    const struct uva_blocking_source source = {
+        .window = {.batches = self->window}};
+    struct tally tally = {0};
+    struct host host;
+    struct feed feed;
+    double begun;
+
+    host_open(&host, how, 0);
+    feed_init(&feed, how->batches);
+    begun = bench_now_ns(how);
+    host_for_each(&host,
+                  uva_stream_from_blocking(host.runtime, &feed.abi, &source),
+                  &tally);
+    begun = host_run(&host) - begun;
+    host_close(&host);
+    tally_check(&tally, how->batches);
+    return begun;
+}
+
+enum { SPIN_NS = 30000 };
+
+static const struct bench_case cases[] = {
+    {"lane/1/ring", 20000, run_hand, 1, 0},
+    {"lane/1/uvarrow", 20000, run_lane, 1, 0},
+    {"lane/1/spinning-ring", 20000, run_hand, 1, SPIN_NS},
+    {"lane/1/queue_work", 20000, run_queue, 1, 0},
+    {"lane/8/ring", 100000, run_hand, 8, 0},
+    {"lane/8/uvarrow", 100000, run_lane, 8, 0},
+    {"lane/8/spinning-ring", 100000, run_hand, 8, SPIN_NS},
+    {"lane/8/queue_work", 50000, run_queue, 8, 0},
+    {"lane/64/ring", 500000, run_hand, 64, 0},
+    {"lane/64/uvarrow", 500000, run_lane, 64, 0},
+    {"lane/64/spinning-ring", 500000, run_hand, 64, SPIN_NS},
+    {"lane/64/queue_work", 100000, run_queue, 64, 0},
+    {"lane/512/ring", 1000000, run_hand, 512, 0},
+    {"lane/512/uvarrow", 1000000, run_lane, 512, 0},
+    {"lane/512/spinning-ring", 1000000, run_hand, 512, SPIN_NS},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

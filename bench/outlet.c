@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loop that produces, a thread that reads and may wait: by hand over a ring,
+ * and by uva_stream_to_blocking(). `window` is how many batches may wait for
+ * the reader. */
+#include "host.h"
+#include "ring.h"
+
+enum {
+    SPIN_NS = 30000,
+    TURN_BATCHES = 64, /* then the loop may do something else; as uvarrow */
+};
+
+/* ---- by hand ------------------------------------------------------------ */
+
+struct hand {
+    struct ring ring; /* first */
+    struct feed feed;
+    struct tally tally;          /* of the reader */
+    const struct bench_how *how; /* borrows */
+    uint64_t at;                 /* of the loop */
+    double ended_ns;
+};
+
+static void hand_thread(void *ctx)
+{
+    struct hand *hand = ctx;
+    struct ring *ring = &hand->ring;
+    struct ArrowDeviceArray array;
+    uint64_t at = 0;
+
+    bench_stay_on(hand->how, 1);
+    for (;;) {
+        if (!ring_has_batch(ring, at))
+            ring_sleep(ring, ring_has_batch, at);
+        if (atomic_load_explicit(&ring->tail, memory_order_acquire) == at)
+            break;
+        uva_array_move(ring_slot(ring, at), &array);
+        atomic_store_explicit(&ring->head, ++at, memory_order_release);
+        tally_take(&hand->tally, &array.array);
+        array.array.release(&array.array);
+        if (ring_at_half(ring, at))
+            ring_wake_loop(ring);
+    }
+    hand->ended_ns = bench_now_ns(hand->how);
+}
+
+/* Returns whether it has stopped short, for others to have their turn. */
+static bool hand_fill(struct hand *hand)
+{
+    struct ring *ring = &hand->ring;
+    int left = TURN_BATCHES;
+
+    while (ring_has_room(ring, hand->at)) {
+        struct ArrowDeviceArray *slot = ring_slot(ring, hand->at);
+
+        if (left-- == 0)
+            return true;
+        (void)hand->feed.abi.get_next(&hand->feed.abi, slot);
+        if (slot->array.release == NULL) {
+            atomic_store_explicit(&ring->ended, true, memory_order_release);
+            return false;
+        }
+        atomic_store_explicit(&ring->tail, ++hand->at, memory_order_release);
+    }
+    return false;
+}
+
+static void hand_on_wake(uv_async_t *async)
+{
+    struct hand *hand = async->data;
+    struct ring *ring = &hand->ring;
+    bool more;
+
+    do {
+        more = hand_fill(hand);
+        ring_wake_thread(ring);
+        if (atomic_load_explicit(&ring->ended, memory_order_relaxed)) {
+            uv_close((uv_handle_t *)async, NULL);
+            return;
+        }
+    } while (!more && ring_must_look_again(ring, ring_has_room, hand->at));
+    if (more)
+        (void)uv_async_send(async);
+}
+
+static double run_hand(const struct bench_case *self,
+                       const struct bench_how *how)
+{
+    static struct hand hand;
+    uv_thread_t thread;
+    uv_loop_t loop;
+    double begun;
+
+    bench_stay_on(how, 0);
+    hand = (struct hand){.how = how};
+    bench_check(uv_loop_init(&loop) == 0, "loop");
+    ring_init(&hand.ring, self->window, (uint64_t)self->more, &loop,
+              hand_on_wake);
+    feed_init(&hand.feed, how->batches);
+    begun = bench_now_ns(how);
+    bench_check(uv_thread_create(&thread, hand_thread, &hand) == 0, "thread");
+    ring_wake_loop(&hand.ring);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_thread_join(&thread);
+    bench_check(uv_loop_close(&loop) == 0, "loop not empty");
+    ring_fini(&hand.ring);
+    tally_check(&hand.tally, how->batches);
+    return hand.ended_ns - begun;
+}
+
+/* ---- uvarrow ------------------------------------------------------------ */
+
+struct reader {
+    struct ArrowDeviceArrayStream stream; /* owns */
+    struct tally tally;
+    const struct bench_how *how; /* borrows */
+    uv_async_t gone;             /* closed when it has read all */
+    double ended_ns;
+};
+
+static void reader_thread(void *ctx)
+{
+    struct reader *reader = ctx;
+    struct ArrowDeviceArrayStream *stream = &reader->stream;
+    struct ArrowDeviceArray array;
+
+    bench_stay_on(reader->how, 1);
+    for (;;) {
+        bench_check(stream->get_next(stream, &array) == 0, "get_next");
+        if (array.array.release == NULL)
+            break;
+        tally_take(&reader->tally, &array.array);
+        array.array.release(&array.array);
+    }
+    reader->ended_ns = bench_now_ns(reader->how);
+    stream->release(stream);
+    (void)uv_async_send(&reader->gone);
+}
+
+static void reader_on_gone(uv_async_t *async)
+{
+    uv_close((uv_handle_t *)async, NULL);
+}
+
+/* The source is called on the loop, as by hand. */
+static void reader_open(struct reader *reader, struct host *host,
+                        struct feed *feed, int32_t window)
+{
+    const struct uva_blocking_source source = {.quick = true};
+    const struct uva_window size = {.batches = window};
+    struct uva_stream *stream;
+
+    bench_check(uv_async_init(&host->loop, &reader->gone, reader_on_gone) == 0,
+                "async");
+    stream = uva_stream_from_blocking(host->runtime, &feed->abi, &source);
+    bench_check(uva_stream_to_blocking(stream, &size, &reader->stream, NULL) ==
+                    0,
+                "to_blocking");
+    uva_stream_release(stream);
+}
+
+static double run_reader(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct reader reader = {.how = how};
+    uv_thread_t thread;
+    struct host host;
+    struct feed feed;
+    double begun;
+
+    host_open(&host, how, 0);
+    feed_init(&feed, how->batches);
+    begun = bench_now_ns(how);
+    reader_open(&reader, &host, &feed, self->window);
+    bench_check(uv_thread_create(&thread, reader_thread, &reader) == 0,
+                "thread");
+    (void)uv_run(&host.loop, UV_RUN_DEFAULT);
+    (void)uv_thread_join(&thread);
+    host_close(&host);
+    tally_check(&reader.tally, how->batches);
+    return reader.ended_ns - begun;
+}
+
+static const struct bench_case cases[] = {
+    {"outlet/1/ring", 20000, run_hand, 1, 0},
+    {"outlet/1/uvarrow", 20000, run_reader, 1, 0},
+    {"outlet/1/spinning-ring", 20000, run_hand, 1, SPIN_NS},
+    {"outlet/8/ring", 100000, run_hand, 8, 0},
+    {"outlet/8/uvarrow", 100000, run_reader, 8, 0},
+    {"outlet/8/spinning-ring", 100000, run_hand, 8, SPIN_NS},
+    {"outlet/64/ring", 500000, run_hand, 64, 0},
+    {"outlet/64/uvarrow", 500000, run_reader, 64, 0},
+    {"outlet/64/spinning-ring", 500000, run_hand, 64, SPIN_NS},
+    {"outlet/512/ring", 1000000, run_hand, 512, 0},
+    {"outlet/512/uvarrow", 1000000, run_reader, 512, 0},
+    {"outlet/512/spinning-ring", 1000000, run_hand, 512, SPIN_NS},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path: both sides count up their own word and look at the other's.
+ * What can fail: nothing but a wake-up that is lost. Whoever is about to sleep
+ * says so and then looks again; whoever has news publishes them and then asks
+ * who sleeps; both with exchanges, so that one of them sees the other.
+ * On close: the side that is last closes the async. */
+#define _GNU_SOURCE
+#include "ring.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "suite.h"
+
+void ring_init(struct ring *ring, int32_t window, uint64_t spin_ns,
+               uv_loop_t *loop, uv_async_cb on_wake)
+{
+    const size_t size = sizeof(*ring->slots) * (size_t)window;
+
+    memset(ring, 0, sizeof(*ring));
+    ring->slots = aligned_alloc(64, size);
+    bench_check(ring->slots != NULL, "memory");
+    memset(ring->slots, 0, size);
+    ring->window = (uint64_t)window;
+    ring->spin_ns = spin_ns;
+    bench_check(uv_async_init(loop, &ring->async, on_wake) == 0, "async");
+    ring->async.data = ring;
+}
+
+void ring_fini(struct ring *ring)
+{
+    free(ring->slots);
+}
+
+bool ring_has_room(const struct ring *ring, uint64_t at)
+{
+    return at - atomic_load_explicit(&ring->head, memory_order_acquire) <
+           ring->window;
+}
+
+bool ring_has_batch(const struct ring *ring, uint64_t at)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_acquire) != at ||
+           atomic_load_explicit(&ring->ended, memory_order_acquire);
+}
+
+/* ---- the thread sleeps -------------------------------------------------- */
+
+static bool ring_spin(struct ring *ring,
+                      bool (*ready)(const struct ring *ring, uint64_t at),
+                      uint64_t at)
+{
+    const uint64_t until = ring->spin_ns > 0 ? uv_hrtime() + ring->spin_ns : 0;
+
+    while (ring->spin_ns > 0 && uv_hrtime() < until)
+        for (int i = 0; i < 16; i++) {
+            if (ready(ring, at))
+                return true;
+            __builtin_ia32_pause();
+        }
+    return ready(ring, at);
+}
+
+void ring_sleep(struct ring *ring,
+                bool (*ready)(const struct ring *ring, uint64_t at),
+                uint64_t at)
+{
+    while (!ring_spin(ring, ready, at)) {
+        (void)atomic_exchange(&ring->asleep, 1);
+        if (!ready(ring, at))
+            (void)syscall(SYS_futex, &ring->asleep, FUTEX_WAIT_PRIVATE, 1, NULL,
+                          NULL, 0);
+        atomic_store_explicit(&ring->asleep, 0, memory_order_relaxed);
+    }
+}
+
+void ring_wake_thread(struct ring *ring)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&ring->asleep, memory_order_relaxed) &&
+        atomic_exchange(&ring->asleep, 0))
+        (void)syscall(SYS_futex, &ring->asleep, FUTEX_WAKE_PRIVATE, 1, NULL,
+                      NULL, 0);
+}
+
+/* ---- the loop sleeps ---------------------------------------------------- */
+
+void ring_wake_loop(struct ring *ring)
+{
+    if (!atomic_exchange(&ring->armed, 1))
+        (void)uv_async_send(&ring->async);
+}
+
+bool ring_must_look_again(struct ring *ring,
+                          bool (*ready)(const struct ring *ring, uint64_t at),
+                          uint64_t at)
+{
+    (void)atomic_exchange(&ring->armed, 0);
+    return ready(ring, at) && !atomic_exchange(&ring->armed, 1);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command line, order of runs and print of a bench program. */
+#define _GNU_SOURCE
+#include "suite.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LEAST_BATCHES = 100 };
+
+struct wishes {
+    struct bench_how how; /* but for the batches */
+    double scale;
+    const char *only; /* or "" */
+    int64_t batches;  /* or 0 */
+    bool cold;
+};
+
+/* One of the options without a value. */
+static bool wishes_note(struct wishes *wishes, const char *option)
+{
+    bool *const flags[] = {&wishes->cold, &wishes->how.apart, &wishes->how.cpu};
+    static const char *const names[] = {"--cold", "--apart", "--cpu"};
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (strcmp(option, names[i]) == 0)
+            return *flags[i] = true;
+    return false;
+}
+
+static void wishes_read(struct wishes *wishes, int argc, char **argv)
+{
+    *wishes = (struct wishes){.scale = 1, .only = ""};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (wishes_note(wishes, argv[i]))
+            continue;
+        bench_check(value != NULL, argv[i]);
+        if (strcmp(argv[i], "--scale") == 0)
+            wishes->scale = strtod(value, NULL);
+        else if (strcmp(argv[i], "--only") == 0)
+            wishes->only = value;
+        else if (strcmp(argv[i], "--batches") == 0)
+            wishes->batches = strtoll(value, NULL, 10);
+        else
+            bench_check(false, argv[i]);
+        i++;
+    }
+}
+
+static int64_t batches_of(const struct bench_case *what,
+                          const struct wishes *wishes)
+{
+    const int64_t scaled = (int64_t)((double)what->batches * wishes->scale);
+
+    if (wishes->batches > 0)
+        return wishes->batches;
+    return scaled > LEAST_BATCHES ? scaled : LEAST_BATCHES;
+}
+
+static void case_measure(const struct bench_case *what,
+                         const struct wishes *wishes)
+{
+    struct bench_how how = wishes->how;
+    double took;
+
+    how.batches = batches_of(what, wishes) / 8 + 1;
+    if (!wishes->cold)
+        (void)what->run(what, &how);
+    how.batches = batches_of(what, wishes);
+    took = what->run(what, &how);
+    if (took >= 0)
+        bench_say(what->name, took / (double)how.batches, "ns");
+}
+
+int bench_main(int argc, char **argv, const struct bench_case *cases,
+               size_t count)
+{
+    struct wishes wishes;
+
+    wishes_read(&wishes, argc, argv);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(cases[i].name, wishes.only, strlen(wishes.only)) == 0)
+            case_measure(&cases[i], &wishes);
+    return 0;
+}
+
+void bench_say(const char *name, double value, const char *unit)
+{
+    printf("%s\t%.6g\t%s\n", name, value, unit);
+    (void)fflush(stdout);
+}
+
+void bench_check(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    (void)fprintf(stderr, "bench: wrong: %s\n", what);
+    abort();
+}
+
+void bench_stay_on(const struct bench_how *how, int core)
+{
+    cpu_set_t set;
+
+    if (!how->apart)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    bench_check(sched_setaffinity(0, sizeof(set), &set) == 0, "core");
+}
+
+double bench_now_ns(const struct bench_how *how)
+{
+    struct timespec now;
+
+    (void)clock_gettime(how->cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC,
+                        &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
