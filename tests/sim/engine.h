@@ -15,6 +15,7 @@
 enum sim_scheduler {
     SIM_UNIFORM,   /* each as likely */
     SIM_PCT,       /* by priorities that change at `depth` random steps */
+    SIM_TOLD,      /* as `told` says */
     SIM_EXHAUSTIVE /* every choice; see sim_next() */
 };
 
@@ -24,6 +25,12 @@ struct sim_plan {
     int depth;     /* of PCT */
     int64_t steps; /* the schedule is cut there; 0: 1,000,000 */
     bool buffers;  /* store buffers on */
+
+    /* SIM_TOLD: pairs of bytes: for how long the one goes on that does, and how
+     * many are passed over to find the next. Behind them, and where one cannot
+     * go on, the next is next. */
+    const unsigned char *told; /* borrows */
+    size_t told_size;
 
     /* SIM_EXHAUSTIVE: all memory that fibers share. What follows a state seen
      * before is not gone through again. NULL: every schedule to its end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three ways to choose. The exhaustive one keeps the way of the last schedule,
+/* Four ways to choose. The exhaustive one keeps the way of the last schedule,
  * and takes the next branch at its last fork; the states it has seen stand in a
  * table of their hashes. */
 #include "sim/engine_chooser.h"
@@ -31,8 +31,14 @@ static struct {
     int met_count;
     int64_t change_at[CHANGES];
     int64_t lowest;
+
+    /* SIM_PCT, SIM_TOLD */
     int last;   /* who acted last */
     int on_end; /* how often on end */
+
+    /* SIM_TOLD */
+    size_t told_at;
+    int64_t told_step; /* when the next of the pairs counts */
 
     /* SIM_EXHAUSTIVE */
     struct fork way[WAY];
@@ -70,6 +76,20 @@ static int64_t chooser_some_step(void)
                      (UINT64_C(1) << (5 + chooser_random() % 12)));
 }
 
+/* The next pair's first byte: small numbers exactly, large ones in leaps. */
+static void chooser_listen(void)
+{
+    const struct sim_plan *plan = &chooser.plan;
+    int64_t wait;
+
+    chooser.told_step = INT64_MAX;
+    if (chooser.told_at + 2 > plan->told_size)
+        return;
+    wait = plan->told[chooser.told_at];
+    chooser.told_step =
+        chooser.step + (wait < 128 ? wait : 128 + (wait - 128) * 32);
+}
+
 void sim_chooser_begin(const struct sim_plan *plan)
 {
     chooser.plan = *plan;
@@ -79,6 +99,8 @@ void sim_chooser_begin(const struct sim_plan *plan)
     chooser.at = 0;
     chooser.last = -1;
     chooser.lowest = 0;
+    chooser.told_at = 0;
+    chooser_listen();
     while (chooser.met_count > 0)
         chooser.priority[chooser.met[--chooser.met_count]] = 0;
     for (int i = 0; i < CHANGES; i++)
@@ -109,11 +131,18 @@ static int chooser_highest(const int *actors, int count)
     return best;
 }
 
-static bool chooser_changes_now(int actor)
+/* Whether the actor has gone on for long: it may wait for another by going
+ * round. */
+static bool chooser_is_tired(int actor)
 {
     chooser.on_end = actor == chooser.last ? chooser.on_end + 1 : 0;
     chooser.last = actor;
-    if (chooser.on_end >= RUN) /* it may wait for another by going round */
+    return chooser.on_end >= RUN;
+}
+
+static bool chooser_changes_now(int actor)
+{
+    if (chooser_is_tired(actor))
         return true;
     for (int i = 0; i < chooser.plan.depth - 1 && i < CHANGES; i++) {
         if (chooser.change_at[i] == chooser.step)
@@ -132,6 +161,41 @@ static int chooser_by_priority(const int *actors, int count)
     (void)chooser_priority(best); /* so that it is forgotten with the others */
     chooser.priority[best] = --chooser.lowest;
     return chooser_highest(actors, count);
+}
+
+/* ---- as told ------------------------------------------------------------ */
+
+/* The one with the least number from `least` on, round to the lowest. */
+static int chooser_from(int least, const int *actors, int count)
+{
+    int best = -1, lowest = actors[0];
+
+    for (int i = 0; i < count; i++) {
+        if (actors[i] >= least && (best < 0 || actors[i] < best))
+            best = actors[i];
+        if (actors[i] < lowest)
+            lowest = actors[i];
+    }
+    return best >= 0 ? best : lowest;
+}
+
+static int chooser_as_told(const int *actors, int count)
+{
+    int actor = chooser_from(chooser.last, actors, count);
+    int passed = -1;
+
+    if (chooser.step >= chooser.told_step) {
+        passed = chooser.plan.told[chooser.told_at + 1] % count;
+        chooser.told_at += 2;
+        chooser_listen();
+    } else if (chooser_is_tired(actor)) {
+        passed = 0;
+    }
+    for (; passed >= 0; passed--)
+        actor = chooser_from(actor + 1, actors, count);
+    chooser.on_end = actor == chooser.last ? chooser.on_end : 0;
+    chooser.last = actor;
+    return actor;
 }
 
 /* ---- everything --------------------------------------------------------- */
@@ -217,7 +281,7 @@ void sim_chooser_restart(void)
     chooser.length = chooser.at = 0;
 }
 
-/* ---- all three ---------------------------------------------------------- */
+/* ---- all four ----------------------------------------------------------- */
 
 static uint64_t chooser_pick(uint64_t n)
 {
@@ -234,6 +298,8 @@ int sim_chooser_actor(const int *actors, int count)
 
     if (chooser.plan.scheduler == SIM_PCT)
         actor = chooser_by_priority(actors, count);
+    else if (chooser.plan.scheduler == SIM_TOLD)
+        actor = chooser_as_told(actors, count);
     else
         actor = actors[chooser_pick((uint64_t)count)];
     chooser.step++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who decides: by chance, by priorities that chance gives, or everything once.
+/* Who decides: chance, priorities that chance gives, bytes; or everything once.
  *
  * What may act next is a number: 2 f for the fiber f, 2 f + 1 for its store
  * buffer. */

@@ -434,6 +434,74 @@ END_TEST
 
 /* ---- how a schedule ends ------------------------------------------------ */
 
+/* Three that note when it is their turn, thrice. */
+static char turn_notes[16];
+
+static void turn_note(void *arg)
+{
+    for (int i = 0; i < 3; i++) {
+        sim_point();
+        strncat(turn_notes, arg, 1);
+    }
+}
+
+static void turn_first(void *arg)
+{
+    static char names[][2] = {"a", "b", "c"};
+
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        sim_spawn("turn", turn_note, names[i]);
+}
+
+static const char *turns_told(const unsigned char *told, size_t size)
+{
+    const struct sim_plan plan = {
+        .scheduler = SIM_TOLD, .told = told, .told_size = size};
+
+    turn_notes[0] = '\0';
+    ck_assert_int_eq(sim_run(&plan, turn_first, NULL), SIM_DONE);
+    return turn_notes;
+}
+
+START_TEST(one_who_is_told_nothing_lets_each_go_on_to_its_end)
+{
+    ck_assert_str_eq(turns_told(NULL, 0), "aaabbbccc");
+}
+END_TEST
+
+/* The first fiber takes five steps, and `a` one to begin. */
+START_TEST(one_who_is_told_changes_then_and_to_that_one)
+{
+    ck_assert_str_eq(turns_told((unsigned char[]){7, 0}, 2), "abbbcccaa");
+    ck_assert_str_eq(turns_told((unsigned char[]){7, 1}, 2), "acccaabbb");
+    ck_assert_str_eq(turns_told((unsigned char[]){7, 2}, 2), "aaabbbccc");
+    ck_assert_str_eq(turns_told((unsigned char[]){7, 0, 2, 0}, 4), "abcccaabb");
+    ck_assert_str_eq(turns_told((unsigned char[]){7, 0, 9}, 3), "abbbcccaa");
+}
+END_TEST
+
+START_TEST(the_passed_store_is_found_by_some_who_are_told)
+{
+    unsigned char told[4];
+    const struct sim_plan plan = {.scheduler = SIM_TOLD,
+                                  .buffers = true,
+                                  .told = told,
+                                  .told_size = sizeof(told)};
+    int lost = 0;
+
+    for (int i = 0; i < 1 << 12; i++) {
+        told[0] = i & 15;
+        told[1] = i >> 4 & 3;
+        told[2] = i >> 6 & 15;
+        told[3] = i >> 10 & 3;
+        lost += ring_is_lost(&plan, false);
+        ck_assert(!ring_is_lost(&plan, true));
+    }
+    ck_assert_int_gt(lost, 0);
+}
+END_TEST
+
 static struct uva__lock locks[2];
 
 static void lock_both(void *arg)
@@ -551,6 +619,8 @@ START_TEST(who_goes_round_does_not_keep_the_others_waiting_for_ever)
         ck_assert_int_eq(sim_run(&plan, round_and_fail, "rounds"), SIM_FAILED);
         ck_assert_str_eq(sim_failure(), "after 10 rounds");
     }
+    plan = (struct sim_plan){.scheduler = SIM_TOLD};
+    ck_assert_int_eq(sim_run(&plan, round_and_fail, "rounds"), SIM_FAILED);
 }
 END_TEST
 
@@ -677,6 +747,9 @@ int main(void)
         a_store_waits_for_the_next_exchange_or_a_full_buffer_or_the_end);
     tcase_add_test(choices, a_word_that_is_split_loses_what_came_between);
     tcase_add_test(choices, a_word_that_is_peeked_at_lets_a_store_pass);
+    tcase_add_test(choices, one_who_is_told_nothing_lets_each_go_on_to_its_end);
+    tcase_add_test(choices, one_who_is_told_changes_then_and_to_that_one);
+    tcase_add_test(choices, the_passed_store_is_found_by_some_who_are_told);
     suite_add_tcase(suite, choices);
 
     TCase *ends = tcase_create("ends");
