@@ -37,10 +37,20 @@ bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
            ETIMEDOUT;
 }
 
-void uva__signal_raise(struct uva__signal *signal)
+void uva__signal_change(struct uva__signal *signal)
 {
     atomic_fetch_add_explicit(&signal->value, 1, memory_order_acq_rel);
+}
+
+void uva__signal_wake(struct uva__signal *signal)
+{
     sync_wake(&signal->value, INT_MAX);
+}
+
+void uva__signal_raise(struct uva__signal *signal)
+{
+    uva__signal_change(signal);
+    uva__signal_wake(signal);
 }
 
 void uva__lock_wait(struct uva__lock *lock)

@@ -40,10 +40,9 @@ static inline void uva__word_store(struct uva__word *word, uint64_t value)
     atomic_store_explicit(&word->value, value, memory_order_release);
 }
 
-static inline uint64_t uva__word_exchange(struct uva__word *word,
-                                          uint64_t value)
+static inline uint64_t uva__word_exchange(struct uva__word *word, uint64_t n)
 {
-    return atomic_exchange_explicit(&word->value, value, memory_order_acq_rel);
+    return atomic_exchange_explicit(&word->value, n, memory_order_acq_rel);
 }
 
 static inline uint64_t uva__word_add(struct uva__word *word, uint64_t n)
@@ -85,11 +84,9 @@ static inline void uva__shared_store(struct uva__shared *shared, void *pointer)
     atomic_store_explicit(&shared->pointer, pointer, memory_order_release);
 }
 
-static inline void *uva__shared_exchange(struct uva__shared *shared,
-                                         void *pointer)
+static inline void *uva__shared_exchange(struct uva__shared *shared, void *p)
 {
-    return atomic_exchange_explicit(&shared->pointer, pointer,
-                                    memory_order_acq_rel);
+    return atomic_exchange_explicit(&shared->pointer, p, memory_order_acq_rel);
 }
 
 static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
@@ -118,7 +115,10 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
                       int64_t timeout_ms);
 
-/* Changes the value and wakes all who wait. */
+/* Changes the value; wakes all who wait, by the address alone, as the signal
+ * may be gone as soon as they see the change; does both. */
+void uva__signal_change(struct uva__signal *signal);
+void uva__signal_wake(struct uva__signal *signal);
 void uva__signal_raise(struct uva__signal *signal);
 
 /* ---- lock --------------------------------------------------------------- */

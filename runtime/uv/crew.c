@@ -36,20 +36,23 @@ struct uva__worker *uva__crew_here(void)
 
 /* ---- finding a thread for a job ----------------------------------------- */
 
-static void crew_call_locked(struct uva__crew *crew)
+/* Who was called comes as soon as it is woken, and may be gone as soon as the
+ * lock is dropped. */
+static struct uva__signal *crew_call_locked(struct uva__crew *crew)
 {
     struct uva__worker *worker = crew->asleep;
 
     crew->asleep = worker->below;
     crew->sleeping--;
     worker->asleep = false;
-    uva__signal_raise(&worker->call); /* locked, as it may be gone at once */
+    uva__signal_change(&worker->call);
+    return &worker->call;
 }
 
 void uva__crew_rouse_locked(struct uva_workers *workers, int lane)
 {
     while (workers->locked.crews[lane].asleep != NULL)
-        crew_call_locked(&workers->locked.crews[lane]);
+        uva__signal_wake(crew_call_locked(&workers->locked.crews[lane]));
 }
 
 /* Whether more jobs wait than threads are on their way to them. */
@@ -61,20 +64,27 @@ static bool crew_is_short_locked(const struct uva_workers *workers, int lane)
     return (int64_t)uva__word_peek(&workers->waiting[lane]) > coming;
 }
 
-bool uva__crew_summon_locked(struct uva_workers *workers, int lane)
+/* Woken only then: on one CPU a thread that is woken runs at once, and would
+ * wait for the lock. */
+void uva__crew_drop_locked(struct uva_workers *workers, int lane)
 {
     struct uva__crew *crew = &workers->locked.crews[lane];
+    struct uva__signal *call = NULL;
+    bool start = false;
 
-    if (!crew_is_short_locked(workers, lane))
-        return false;
-    if (crew->asleep != NULL) {
-        crew_call_locked(crew);
-        return false;
+    if (crew_is_short_locked(workers, lane)) {
+        if (crew->asleep != NULL)
+            call = crew_call_locked(crew);
+        else
+            start = crew->threads - crew->blocked < crew->cap;
     }
-    if (crew->threads - crew->blocked >= crew->cap)
-        return false;
-    uva__crew_reserve_locked(workers, lane);
-    return true;
+    if (start)
+        uva__crew_reserve_locked(workers, lane);
+    uva__lock_drop(&workers->locked.lock);
+    if (call != NULL)
+        uva__signal_wake(call);
+    if (start)
+        (void)uva__crew_start(workers, lane);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -138,7 +148,7 @@ int uva__crew_start(struct uva_workers *workers, int lane)
     if (code != 0) {
         crew->threads--;
         if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
-            crew_call_locked(crew);
+            uva__signal_wake(crew_call_locked(crew));
     }
     uva__signal_raise(&workers->changed);
     assert(!workers->locked.abandoned);
@@ -280,7 +290,6 @@ static struct uva_job *worker_next(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
     struct uva_job *job = NULL;
-    bool start;
 
     uva__lock_take(&workers->locked.lock);
     worker_home_locked(worker);
@@ -293,10 +302,7 @@ static struct uva_job *worker_next(struct uva__worker *worker)
     worker->late = false;
     if (job == NULL)
         worker_part_locked(worker);
-    start = uva__crew_summon_locked(workers, worker->lane);
-    uva__lock_drop(&workers->locked.lock);
-    if (start)
-        (void)uva__crew_start(workers, worker->lane);
+    uva__crew_drop_locked(workers, worker->lane);
     return job;
 }
 

@@ -11,12 +11,10 @@
 struct uva__worker;
 struct uva_workers;
 
-/* Sees to it that some thread comes for each job that waits in `lane`: wakes
- * one if too few are on their way. True: none sleeps and the cap allows for
- * another; the caller must call uva__crew_start(), without the lock.
- * Thread: any. */
-UVA_MUST_CHECK bool uva__crew_summon_locked(struct uva_workers *workers,
-                                            int lane);
+/* Drops the lock, and sees to it that some thread comes for each job that waits
+ * in `lane`: if too few are on their way, one is woken, or started if none
+ * sleeps and the cap allows for another. Thread: any. */
+void uva__crew_drop_locked(struct uva_workers *workers, int lane);
 
 /* Counts a thread that the caller will start at once. Thread: any. */
 void uva__crew_reserve_locked(struct uva_workers *workers, int lane);

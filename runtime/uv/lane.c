@@ -118,30 +118,21 @@ static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
     const int lane = job->lane;
-    bool start;
 
     uva__lock_take(&workers->locked.lock);
     uva__rota_push(&workers->locked.crews[lane].round,
                    &jobs->locked.parties[lane], &job->link);
     uva__word_add(&workers->waiting[lane], 1);
-    start = uva__crew_summon_locked(workers, lane);
-    uva__lock_drop(&workers->locked.lock);
-    if (start)
-        (void)uva__crew_start(workers, lane);
+    uva__crew_drop_locked(workers, lane);
 }
 
 /* For jobs that an executor refused when we had no thread either. */
 static void lane_retry(struct uva_workers *workers, int lane)
 {
-    bool start;
-
     if (uva__word_load(&workers->waiting[lane]) == 0)
         return;
     uva__lock_take(&workers->locked.lock);
-    start = uva__crew_summon_locked(workers, lane);
-    uva__lock_drop(&workers->locked.lock);
-    if (start)
-        (void)uva__crew_start(workers, lane);
+    uva__crew_drop_locked(workers, lane);
 }
 
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
@@ -212,17 +203,13 @@ void uva__lane_wait_begin(void)
 {
     struct uva__worker *worker = uva__crew_here();
     struct uva_workers *workers;
-    bool start;
 
     if (!worker_is_capped(worker) || worker->waits++ > 0)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
     workers->locked.crews[worker->lane].blocked++;
-    start = uva__crew_summon_locked(workers, worker->lane);
-    uva__lock_drop(&workers->locked.lock);
-    if (start)
-        (void)uva__crew_start(workers, worker->lane);
+    uva__crew_drop_locked(workers, worker->lane);
 }
 
 void uva__lane_wait_end(void)

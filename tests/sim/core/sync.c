@@ -2,40 +2,54 @@
 /* Waiting is the engine's. */
 #include "sim/core/sync.h"
 
-struct sleep {
-    const struct uva__signal *signal; /* borrows */
-    uint32_t seen;
-};
+#include "sim/engine_chooser.h"
+
+/* What each fiber sleeps on; NULL: it was woken, or does not sleep. */
+static const struct uva__signal *asleep[SIM_ACTORS];
 
 static bool sleep_is_over(void *arg)
 {
-    const struct sleep *sleep = arg;
-
-    return uva__signal_now(sleep->signal) != sleep->seen;
+    return *(const struct uva__signal **)arg == NULL;
 }
 
-/* The system call empties the buffer. */
+/* The system call empties the buffer, and looks and lies down in one. */
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
                       int64_t timeout_ms)
 {
-    struct sleep sleep = {.signal = signal, .seen = seen};
+    const struct uva__signal **here = &asleep[sim_self()];
+    bool in_time = true;
 
     if (uva__signal_now(signal) != seen)
         return true;
     sim_flush();
-    if (sim_luck(64))
+    if (sim_luck(64) || signal->value != seen)
         return true;
-    if (timeout_ms < 0) {
-        sim_wait(sleep_is_over, &sleep);
-        return true;
-    }
-    return sim_wait_until(sleep_is_over, &sleep,
-                          sim_now_ns() + (uint64_t)timeout_ms * 1000000);
+    *here = signal;
+    if (timeout_ms < 0)
+        sim_wait(sleep_is_over, here);
+    else
+        in_time = sim_wait_until(sleep_is_over, here,
+                                 sim_now_ns() + (uint64_t)timeout_ms * 1000000);
+    *here = NULL;
+    return in_time;
+}
+
+void uva__signal_change(struct uva__signal *signal)
+{
+    (void)sim_add(&signal->value, sizeof(signal->value), 1);
+}
+
+void uva__signal_wake(struct uva__signal *signal)
+{
+    for (int i = 0; i < SIM_ACTORS; i++)
+        if (asleep[i] == signal)
+            asleep[i] = NULL;
 }
 
 void uva__signal_raise(struct uva__signal *signal)
 {
-    (void)sim_add(&signal->value, sizeof(signal->value), 1);
+    uva__signal_change(signal);
+    uva__signal_wake(signal);
 }
 
 static bool lock_is_free(void *arg)
