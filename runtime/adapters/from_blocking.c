@@ -126,11 +126,11 @@ static int blocking_next(struct uva__reader *reader, struct uva__read *out,
 {
     struct blocking *b = blocking_of(reader);
     int code =
-        b->plain ? next_plain(b, &out->array) : next_device(b, &out->array);
+        b->plain ? next_plain(b, out->array) : next_device(b, out->array);
 
     if (code == 0)
         return 0;
-    out->array.array.release = NULL; /* DS-19 */
+    out->array->array.release = NULL; /* DS-19 */
     return blocking_explain(b, code, error);
 }
 

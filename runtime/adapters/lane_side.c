@@ -27,29 +27,47 @@ enum lane_end {
     LANE_TO_HOME /* the source is to be closed */
 };
 
+/* Why it reads no more, for now. */
+enum lane_stop {
+    STOP_DRY,    /* it has no slot to fill */
+    STOP_FULL,   /* the window is full of bytes */
+    STOP_WANTED, /* others wait for the thread */
+    STOP_OVER    /* there is nothing more, or nobody wants it */
+};
+
 /* ---- calls into the source ---------------------------------------------- */
 
-/* False when a cancel was first: then the source is not to be called. */
+/* Whether a call may be made, or what it brought is wanted. */
+static bool lane_is_welcome(const struct uva__reader *r)
+{
+    return r->quick || !uva__phase_is_cancelled(&r->phase);
+}
+
+/* False when a cancel was first: then the source is not to be called. One entry
+ * serves until there is nothing to read for now, or the lane is to stop. */
 static bool lane_enter(struct uva__reader *r)
 {
-    return r->quick || uva__phase_enter(&r->phase);
+    if (r->quick || r->lane.inside)
+        return lane_is_welcome(r);
+    r->lane.inside = uva__phase_enter(&r->phase);
+    return r->lane.inside;
 }
 
 /* Waits for an interrupt that is running, so that it never overlaps what comes
- * next. False if there was a cancel meanwhile. */
-static bool lane_leave(struct uva__reader *r)
+ * next. */
+static void lane_leave(struct uva__reader *r)
 {
     uint64_t phase;
 
-    if (r->quick)
-        return true;
+    if (!r->lane.inside)
+        return;
+    r->lane.inside = false;
     phase = uva__phase_leave(&r->phase);
     if (!(phase & PHASE_CANCEL))
-        return true;
+        return;
     if (phase & PHASE_STUCK)
         uva__word_sub(&r->feed.hub->counts.calls_stuck, 1);
     uva__phase_tell(&r->phase);
-    return false;
 }
 
 static void lane_announce(struct uva__reader *r)
@@ -92,7 +110,7 @@ static void lane_open(struct uva__reader *r)
         return;
     r->lane.device_type = r->feed.device_type;
     code = r->ops->open(r, &r->lane.told, &error);
-    if (!lane_leave(r))
+    if (!lane_is_welcome(r))
         return;
     if (code == 0)
         code = uva__structs_check_schema(&r->lane.told, &error);
@@ -108,19 +126,19 @@ static void lane_open(struct uva__reader *r)
 
 /* ---- one batch ----------------------------------------------------------- */
 
-static void read_discard(struct uva__read *out)
+static void read_discard(struct uva__read *read)
 {
-    uva_array_release(&out->array);
-    if (out->lazy.item != NULL)
-        (void)out->lazy.extract(out->lazy.ctx, out->lazy.item, NULL, NULL);
+    uva_array_release(read->array);
+    if (read->lazy.item != NULL)
+        (void)read->lazy.extract(read->lazy.ctx, read->lazy.item, NULL, NULL);
 }
 
-static int lane_measure(struct uva__reader *r, struct uva__read *out,
-                        int64_t *bytes, struct uva_error *error)
+static int lane_measure(struct uva__reader *r, struct uva__task *task,
+                        struct uva_error *error)
 {
-    struct uva_error detail = {0};
-    int code =
-        uva__layout_measure(&r->lane.schema, &out->array, bytes, &detail);
+    struct uva_error detail;
+    int code = uva__layout_measure(&r->lane.schema, &task->array, &task->bytes,
+                                   &detail);
 
     if (code != EINVAL)
         return 0; /* of a format unknown here the size is not known */
@@ -129,65 +147,66 @@ static int lane_measure(struct uva__reader *r, struct uva__read *out,
         (unsigned long long)uva__word_peek(&r->tail), detail.message);
 }
 
-/* Puts what was read into the next slot; takes it, also when that fails. */
-static int lane_fill(struct uva__reader *r, struct uva__read *out,
-                     struct uva_error *error)
+static int lane_fill_lazy(struct uva__reader *r, struct uva__task *task,
+                          const struct uva__read *read)
 {
-    const struct uva_allocator *allocator = &r->feed.hub->allocator;
-    uint64_t tail = uva__word_peek(&r->tail);
-    struct uva__task *task = r->ring[tail & r->ring_mask];
-    int64_t bytes = 0;
     size_t size;
-    int code = 0;
 
-    if (uva_metadata_size(out->metadata, &size) != 0)
+    if (uva_metadata_size(read->metadata, &size) != 0)
         uva__hub_breach(r->feed.hub, NULL, "MD-05",
                         "a batch came with malformed metadata: left out");
-    if (out->lazy.item != NULL)
-        code = uva__task_fill_lazy(task, allocator, &out->lazy, out->metadata);
-    else
-        code = lane_measure(r, out, &bytes, error);
-    if (code == 0 && out->lazy.item == NULL)
-        code = uva__task_fill(task, allocator, &out->array, out->metadata);
+    return uva__task_fill_lazy(task, &r->feed.hub->allocator, &read->lazy,
+                               read->metadata);
+}
+
+/* Completes the slot and gives it to the loop; discards what was read if that
+ * fails. */
+static int lane_fill(struct uva__reader *r, struct uva__task *task,
+                     struct uva__read *read, struct uva_error *error)
+{
+    const uint64_t tail = uva__word_peek(&r->tail);
+    const int code = read->lazy.item != NULL ? lane_fill_lazy(r, task, read)
+                                             : lane_measure(r, task, error);
+
     if (code != 0) {
-        read_discard(out);
+        read_discard(read);
         return code;
     }
-    task->bytes = bytes;
     task->ordinal = (int64_t)tail;
-    r->lane.bytes += (uint64_t)bytes;
+    r->lane.bytes += (uint64_t)task->bytes;
     r->lane.credits--;
     r->lane.count++;
     uva__word_store(&r->tail, tail + 1);
     return 0;
 }
 
-/* False when there is nothing more to read, or nobody wants it. */
+/* Reads into the next slot: the loop has it back only when it is filled, or the
+ * lane at home. False when there is nothing more to read, or nobody wants it.
+ */
 static bool lane_read(struct uva__reader *r)
 {
-    struct uva__read out;
+    struct uva__task *task = r->ring[uva__word_peek(&r->tail) & r->ring_mask];
+    struct uva__read read = {.array = &task->array};
     struct uva_error error;
     int code;
 
-    memset(&out, 0, sizeof(out));
-    error.code = 0;
-    error.message[0] = '\0';
-    error.vendor = NULL;
-    error.vendor_code = 0;
     if (!lane_enter(r))
         return false;
-    code = r->ops->next(r, &out, &error);
-    if (!lane_leave(r)) {
+    memset(&error, 0, offsetof(struct uva_error, message) + 1);
+    memset(&task->array, 0, sizeof(task->array)); /* */
+    code = r->ops->next(r, &read, &error);
+    if (!lane_is_welcome(r)) {
         if (code == 0)
-            read_discard(&out);
+            read_discard(&read);
         return false;
     }
-    if (code == 0 && out.array.array.release == NULL && out.lazy.item == NULL) {
+    if (code == 0 && read.array->array.release == NULL &&
+        read.lazy.item == NULL) {
         lane_finish(r, 0, NULL);
         return false;
     }
     if (code == 0)
-        code = lane_fill(r, &out, &error);
+        code = lane_fill(r, task, &read, &error);
     if (code != 0)
         lane_finish(r, code, &error);
     else
@@ -225,9 +244,23 @@ static bool lane_pause(struct uva__reader *r)
     return paused;
 }
 
+/* Reads as long as it can; says why it stopped. */
+static enum lane_stop lane_read_on(struct uva__reader *r)
+{
+    while (!r->lane.ended && r->lane.credits > 0) {
+        if (lane_is_full(r))
+            return STOP_FULL;
+        if (lane_must_yield(r))
+            return STOP_WANTED;
+        if (!lane_read(r))
+            return STOP_OVER;
+    }
+    return r->lane.ended ? STOP_OVER : STOP_DRY;
+}
+
 static enum lane_end lane_work(struct uva__reader *r)
 {
-    enum uva__lane_word_next next;
+    enum lane_stop why;
     uint64_t credits;
 
     if (uva__word_load(&r->lane_word) & LANE_CANCEL)
@@ -235,22 +268,20 @@ static enum lane_end lane_work(struct uva__reader *r)
     if (!r->lane.opened)
         lane_open(r);
     for (;;) {
-        while (!r->lane.ended && r->lane.credits > 0) {
-            if (lane_is_full(r))
-                return lane_pause(r) ? LANE_IDLE : LANE_TO_HOME;
-            if (lane_must_yield(r))
-                return LANE_AGAIN;
-            if (!lane_read(r))
-                return LANE_TO_HOME;
-        }
-        if (r->lane.ended)
+        why = lane_read_on(r);
+        lane_leave(r);
+        if (why == STOP_FULL)
+            return lane_pause(r) ? LANE_IDLE : LANE_TO_HOME;
+        if (why != STOP_DRY)
+            return why == STOP_WANTED ? LANE_AGAIN : LANE_TO_HOME;
+        switch (uva__lane_word_refill(&r->lane_word, &credits)) {
+        case UVA__LANE_WORD_STOP:
             return LANE_TO_HOME;
-        next = uva__lane_word_refill(&r->lane_word, &credits);
-        if (next == UVA__LANE_WORD_STOP)
-            return LANE_TO_HOME;
-        if (next == UVA__LANE_WORD_IDLE)
+        case UVA__LANE_WORD_IDLE:
             return LANE_IDLE;
-        r->lane.credits = credits;
+        case UVA__LANE_WORD_GO:
+            r->lane.credits = credits;
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a lane is inside a call of its source, whether a cancel has come, and
+/* Whether a lane is at the calls of its source, whether a cancel has come, and
  * whether an interrupt is running, in one word: so that a source which was
  * entered is interrupted, and one that is closed is not. */
 #ifndef UVA_ADAPTERS_PHASE_WORD_H
@@ -8,7 +8,7 @@
 #include "core/sync.h"
 
 enum {
-    PHASE_IN = 1,     /* inside a call of the source */
+    PHASE_IN = 1,     /* inside a call of the source, or between two */
     PHASE_INTR = 2,   /* and an interrupt is running */
     PHASE_CANCEL = 4, /* no further call */
     PHASE_STUCK = 8   /* the call is counted as stuck */
@@ -29,6 +29,13 @@ static inline bool uva__phase_enter(struct uva__phase *phase)
         return true;
     uva__word_and(&phase->word, ~(uint64_t)PHASE_IN);
     return false;
+}
+
+/* Whether a cancel was seen: no call after the one before, then. One that is
+ * not seen here finds us inside. */
+static inline bool uva__phase_is_cancelled(const struct uva__phase *phase)
+{
+    return (uva__word_load(&phase->word) & PHASE_CANCEL) != 0;
 }
 
 /* Waits for an interrupt that is running, so that it never overlaps what comes

@@ -18,9 +18,10 @@ struct uva__reader;
 /* What one call of next brought: exactly one of the two, or neither at the end.
  */
 struct uva__read {
-    struct ArrowDeviceArray array; /* gives, if live */
-    struct uva__lazy lazy;         /* gives its item, if that is not NULL */
-    const char *metadata;          /* borrows, until the next call; or NULL */
+    struct ArrowDeviceArray *array; /* where to put one: in the slot; cleared */
+    struct uva__lazy lazy;          /* gives its item, if that is not NULL */
+    const char *metadata; /* of the item: borrows, until the next call; or NULL
+                           */
 };
 
 /* What the user of a reader does, on the lane, one call at a time. */
@@ -82,6 +83,7 @@ struct uva__reader {
         uint64_t bytes;              /* read, in all */
         uint64_t since_ns;           /* the job's begin */
         int32_t count;               /* batches in this job */
+        bool inside;                 /* `phase` says so */
         bool opened;                 /* ops->open has been called */
         bool ended;                  /* nothing more is to be read */
     } lane;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/phase_word.h: a lane calls its source and closes it; a loop cancels
- * and has a guest interrupt. A source that was entered is interrupted until it
- * returns, and never after it was closed. */
+/* adapters/phase_word.h: a lane calls its source, twice if nothing is against
+ * it, and closes it; a loop cancels and has a guest interrupt. A source that
+ * was entered is interrupted until it returns, and never after it was closed;
+ * one that was not is not called any more. */
 #include "adapters/phase_word.h"
 
 #include <check.h>
@@ -14,6 +15,7 @@ enum mutant {
     INTERRUPTS_WITHOUT_ASKING,
     INTERRUPTS_ONCE,
     LEAVES_WITHOUT_WAITING,
+    CALLS_WITHOUT_ENTRY,
     COUNTS_AFTER_IT_CANCELLED
 };
 
@@ -52,6 +54,9 @@ static bool source_is_interrupted(void *arg)
 
 static void source_call(void)
 {
+    sim_point();
+    if (world.guest.value == 2)
+        sim_fail("a source is called after a cancel that found nobody inside");
     if (sources[now].forgets)
         uva__word_exchange(&world.interrupted, 0);
     if (sources[now].stuck)
@@ -97,7 +102,11 @@ static void lane_run(void *arg)
     (void)arg;
     if (lane_enter()) {
         source_call();
-        phase = lane_leave();
+        phase = mutant == CALLS_WITHOUT_ENTRY ? lane_leave() : 0;
+        if (!uva__phase_is_cancelled(&world.phase))
+            source_call();
+        if (mutant != CALLS_WITHOUT_ENTRY)
+            phase = lane_leave();
         if (phase & PHASE_STUCK)
             uva__word_sub(&world.stuck, 1);
         if (phase & PHASE_CANCEL)
@@ -212,6 +221,7 @@ START_TEST(its_mutants_are_found)
           "interrupts without a look at the word");
     finds(INTERRUPTS_ONCE, FORGETS, "interrupts once");
     finds(LEAVES_WITHOUT_WAITING, RETURNS, "leaves while an interrupt runs");
+    finds(CALLS_WITHOUT_ENTRY, RETURNS, "leaves, and calls once more");
     finds(COUNTS_AFTER_IT_CANCELLED, RETURNS,
           "counts a stuck call after it may be over");
 }
