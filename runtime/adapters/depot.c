@@ -162,7 +162,7 @@ static int parcel_open(struct uva__depot *depot, struct uva__parcel *parcel,
 {
     int code;
 
-    memset(out, 0, sizeof(*out)); /* */
+    uva_array_clear(out); /* */
     code = parcel->task.extract_data(&parcel->task, out);
     if (code == 0)
         return parcel_check(depot, out, error);

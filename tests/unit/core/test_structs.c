@@ -11,6 +11,20 @@
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
+/* ---- arrays ------------------------------------------------------------- */
+
+START_TEST(da08_a_cleared_array_is_released_and_zero_to_the_last_byte)
+{
+    static const char zero[sizeof(struct ArrowDeviceArray)];
+    struct ArrowDeviceArray array;
+
+    memset(&array, 0xA5, sizeof(array));
+    uva_array_clear(&array);
+    ck_assert(!uva_array_is_live(&array));
+    ck_assert_mem_eq(&array, zero, sizeof(zero));
+}
+END_TEST
+
 /* ---- checks ------------------------------------------------------------- */
 
 static int stream_call(struct ArrowArrayStream *stream, struct ArrowSchema *out)
@@ -447,6 +461,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    tcase_add_test(checks,
+                   da08_a_cleared_array_is_released_and_zero_to_the_last_byte);
     tcase_add_test(checks, ab17_a_stream_names_its_empty_slot);
     tcase_add_test(checks, ab17_a_device_stream_names_its_empty_slot);
     tcase_add_test(checks, ah02_a_handler_names_its_empty_slot);
