@@ -34,8 +34,7 @@ static int task_take_metadata(struct uva__task *task,
 {
     size_t size = 0;
 
-    task->metadata = NULL;
-    task->metadata_size = 0;
+    assert(task->metadata == NULL);
     if (metadata == NULL || uva_metadata_size(metadata, &size) != 0)
         return 0;
     if (size > sizeof(task->room)) {
@@ -56,7 +55,7 @@ int uva__task_fill(struct uva__task *task,
 {
     if (task_take_metadata(task, allocator, metadata) != 0)
         return ENOMEM;
-    task->is_lazy = false;
+    assert(!task->is_lazy);
     uva_array_move(array, &task->array);
     return 0;
 }
@@ -119,7 +118,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     struct uva__lazy lazy = task->lazy;
     int code;
 
-    memset(out, 0, sizeof(*out)); /* */
+    uva_array_clear(out); /* */
     code = lazy.extract(lazy.ctx, lazy.item, out, error);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
@@ -127,49 +126,62 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     return code;
 }
 
-/* Runs the stream's maps over `array`, in place. */
-static int task_map(const struct uva__task *task,
-                    struct ArrowDeviceArray *array, struct uva_error *error)
+/* Runs one map, which takes the data of `in`. */
+static int task_map_one(const struct uva__task *task,
+                        const struct uva__mapping *m, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
-    const struct uva__mapping *m = task->producer->maps;
-    struct uva_batch in;
-    int code = 0;
+    int code;
 
-    for (; m != NULL && code == 0; m = m->next) {
-        memset(&in, 0, sizeof(in));
-        uva_array_move(array, &in.data);
-        in.schema = &m->schema;
-        in.metadata = task->metadata;
-        in.ordinal = task->ordinal;
-        memset(array, 0, sizeof(*array));
-        code =
-            uva__status_positive(m->how.batch(m->how.ctx, &in, array, error));
-        uva_array_release(&in.data);
-        if (code != 0)
-            array->array.release = NULL;
-        else if (array->array.release == NULL)
-            code = uva_error_set(error, EPROTO,
-                                 "a map said success and gave no array");
-    }
+    in->schema = &m->schema;
+    in->metadata = task->metadata;
+    in->ordinal = task->ordinal;
+    in->stream = NULL;
+    uva_array_clear(out);
+    code = uva__status_positive(m->how.batch(m->how.ctx, in, out, error));
+    uva_array_release(&in->data);
+    if (code == 0 && out->array.release == NULL)
+        code = uva_error_set(error, EPROTO,
+                             "a map said success and gave no array");
     return code;
 }
 
-/* The way of a task that may fail: the loop is told why. */
+/* Runs the stream's maps over what `in` holds. Each gives what the next one
+ * takes, and the last one `out`: the data is not copied in between. */
+static int task_map(const struct uva__task *task, struct uva_batch *in,
+                    struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    const struct uva__mapping *m = task->producer->maps;
+    struct uva_batch other, *from = in, *to = &other, *swap;
+    int code = 0;
+
+    for (; m->next != NULL && code == 0; m = m->next) {
+        code = task_map_one(task, m, from, &to->data, error);
+        swap = from;
+        from = to;
+        to = swap;
+    }
+    return code != 0 ? code : task_map_one(task, m, from, out, error);
+}
+
+/* The way of a task that may fail: the loop is told why. Of the error only the
+ * head is cleared, as this runs for every batch. */
 static int task_extract_dear(struct uva__task *task,
                              struct ArrowDeviceArray *out)
 {
-    struct ArrowDeviceArray made;
-    struct uva_error error = {0};
+    const bool mapped = task->producer->maps != NULL;
+    struct uva_error error;
+    struct uva_batch in;
     int code = 0;
 
+    memset(&error, 0, offsetof(struct uva_error, message) + 1);
     if (task->is_lazy)
-        code = task_make(task, &made, &error);
+        code = task_make(task, mapped ? &in.data : out, &error);
     else
-        uva_array_move(&task->array, &made);
-    if (code == 0)
-        code = task_map(task, &made, &error);
+        uva_array_move(&task->array, &in.data);
+    if (code == 0 && mapped)
+        code = task_map(task, &in, out, &error);
     if (code == 0) {
-        uva_array_move(&made, out);
         uva__task_settle(task, UVA__TASK_SETTLED);
         return 0;
     }
