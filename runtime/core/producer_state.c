@@ -91,7 +91,8 @@ void uva__producer_end(struct uva__producer_state *s,
         s->refused = code != 0;
         break;
     case UVA__MOVE_TELL_TASK:
-        s->refused = code != 0;
+        if (code != 0)
+            s->refused = true;
         break;
     case UVA__MOVE_TELL_END:
         s->end_told = true; /* its answer is of no account (G-41) */

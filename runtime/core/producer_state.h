@@ -30,19 +30,20 @@ struct uva__producer_state {
     int64_t ready;     /* batches at hand and not yet told */
     int64_t left;      /* batches still allowed; negative: no limit */
     int64_t unsettled; /* told batches whose extraction may still fail */
+    bool in_call;      /* a handler callback is running; written for each batch,
+                          and so apart from what is read with one load */
     int source_error;  /* comes behind the batches at hand, or 0 */
     int urgent_error;  /* comes before them: bad request, failed extraction,
                           abort by the owner; or 0 */
+    bool refused;      /* the consumer returned an error from a callback */
+    bool cancelled;    /* the consumer wants no more */
+    bool error_told;   /* on_error has been delivered */
     bool schema_known; /* the source has given a schema */
     bool schema_told;  /* on_schema has been called */
     bool exhausted;    /* the source has no further batch */
-    bool cancelled;    /* the consumer wants no more */
-    bool refused;      /* the consumer returned an error from a callback */
     bool held;         /* the handler takes nothing for now, not the end */
     bool hurried;      /* the end waits for unsettled batches no longer */
-    bool in_call;      /* a handler callback is running */
     bool end_told;     /* the closing NULL has been delivered */
-    bool error_told;   /* on_error has been delivered */
     bool released;     /* release has been called */
 };
 

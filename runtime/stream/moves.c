@@ -152,6 +152,8 @@ void uva__moves_make(struct uva__producer *p, enum uva__producer_move move)
     struct uva__producer_state *state = &p->loop.state;
     int code = 0;
 
+    if (move != UVA__MOVE_TELL_TASK && uva__producer_is_sated(state))
+        uva__moves_stop_feed(p);
     if (move == UVA__MOVE_TELL_SCHEMA) {
         moves_describe(p);
         code = moves_map_schema(p, &p->feed->schema);

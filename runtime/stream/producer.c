@@ -265,18 +265,14 @@ void uva__producer_extraction_failed(struct uva__task *task, int code,
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Takes in what the handler asked for since. */
+/* Takes in what was asked from other threads, and what is no credit. */
 static void absorb_word(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
     const uint64_t word = uva__demand_take(&p->word);
-    int64_t credit = p->loop.credit;
 
-    p->loop.credit = 0;
     if (word & UVA__WORD_UNBOUNDED)
-        credit = UVA__UNBOUNDED;
-    if (credit > 0)
-        uva__producer_note_request(state, credit);
+        uva__producer_note_request(state, UVA__UNBOUNDED);
     if (word >> UVA__WORD_SHIFT)
         uva__producer_note_request(state, (int64_t)(word >> UVA__WORD_SHIFT));
     if ((word & UVA__WORD_BAD) && p->loop.urgent.code == 0 &&
@@ -287,6 +283,16 @@ static void absorb_word(struct uva__producer *p)
     }
     if (word & UVA__WORD_CANCEL)
         uva__producer_note_cancel(state);
+}
+
+/* Takes in what the handler asked for since. */
+static void absorb_demand(struct uva__producer *p)
+{
+    if (p->loop.credit > 0)
+        uva__producer_note_request(&p->loop.state, p->loop.credit);
+    p->loop.credit = 0;
+    if (uva__word_peek(&p->word) != 0)
+        absorb_word(p);
 }
 
 /* Slots that are over, from the oldest on; all of them where one failed, or
@@ -328,9 +334,7 @@ static void producer_dispatch(struct uva__producer *p)
     if (left > p->hub->loop.quantum)
         left = p->hub->loop.quantum;
     for (;;) {
-        absorb_word(p);
-        if (uva__producer_is_sated(&p->loop.state))
-            uva__moves_stop_feed(p);
+        absorb_demand(p);
         move = uva__producer_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_TELL_TASK && left-- <= 0))
@@ -369,7 +373,7 @@ static bool producer_visit(struct uva__node *node)
         return false;
     p->loop.visiting = true;
     absorb_tasks(p);
-    absorb_word(p);
+    absorb_demand(p);
     absorb_feed(p);
     producer_dispatch(p);
     if (!p->loop.stopped)

@@ -118,6 +118,13 @@ static struct stock *stock_of(struct uva__hub *hub)
     return annex != NULL ? uva__container_of(annex, struct stock, annex) : NULL;
 }
 
+/* The same on the way of every batch: it is there, as there is a stream. */
+static struct stock *stock_there(const struct uva__hub *hub)
+{
+    return uva__container_of(uva__shared_load(&hub->annex), struct stock,
+                             annex);
+}
+
 int uva__stock_ensure(struct uva__hub *hub)
 {
     return stock_of(hub) != NULL ? 0 : ENOMEM;
@@ -132,7 +139,7 @@ struct uva__yard *uva__stock_yard(struct uva__hub *hub)
 
 struct uva__task *uva__stock_take_task(struct uva__hub *hub)
 {
-    struct uva__slab *slab = &stock_of(hub)->tasks;
+    struct uva__slab *slab = &stock_there(hub)->tasks;
     struct uva__task *task = uva__slab_take(slab, NULL);
     struct slab_chunk *chunk;
 
@@ -147,7 +154,7 @@ struct uva__task *uva__stock_take_task(struct uva__hub *hub)
 
 void uva__stock_put_task(struct uva__hub *hub, struct uva__task *task)
 {
-    uva__slab_put(&stock_of(hub)->tasks, task);
+    uva__slab_put(&stock_there(hub)->tasks, task);
 }
 
 /* Whether nobody can mean the stream that it was before. */
