@@ -10,10 +10,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check/token.h"
+#include "check/signpost.h"
 #include "uvarrow/arrow.h"
 
 enum { METADATA_SMALL = 1024, METADATA_EVERY = 64 };
+
+_Static_assert(offsetof(struct uva__checked, producer.private_data) -
+                       offsetof(struct uva__checked, producer) ==
+                   32,
+               "where the printed layout has additional_metadata");
+_Static_assert(offsetof(struct uva__checked, printed_private_data) -
+                       offsetof(struct uva__checked, producer) ==
+                   40,
+               "where the printed layout has private_data");
 
 /* ---- what it says of itself --------------------------------------------- */
 
@@ -38,6 +47,24 @@ static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
     return (uint32_t)first > UINT16_MAX && first >> 32 != 0 && first >> 47 == 0;
 }
 
+/* Shows `size` bytes of metadata to who looks for them where the printed layout
+ * has them, too. */
+static void show_printed(struct uva__checked *c, const char *metadata,
+                         size_t size)
+{
+    const size_t line = UVA__SIGNPOST_SIZE;
+    char *room = uva__checked_relic(c, 2 * line + size);
+
+    if (room == NULL) {
+        c->place = (void *)(uintptr_t)metadata;
+    } else {
+        room += (line - (uintptr_t)room % line) % line;
+        c->place = uva__signpost_raise((void *)room, c);
+        memcpy(c->place, metadata, size);
+    }
+    c->producer.private_data = c->place;
+}
+
 static void adopt_metadata(struct uva__checked *c, const char *metadata,
                            struct uva__findings *seen)
 {
@@ -51,6 +78,7 @@ static void adopt_metadata(struct uva__checked *c, const char *metadata,
         return;
     }
     peer->sum = sum_of(metadata, peer->size);
+    show_printed(c, metadata, peer->size);
     copy = uva__checked_relic(c, peer->size);
     if (copy == NULL)
         return;
@@ -126,17 +154,17 @@ struct producer_call {
 static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
                                       enum uva__rule *rule)
 {
-    const struct uva__token token = uva__token_read(self->private_data);
-    struct uva__checked *c = token.object;
+    void *const found = uva__signpost_read(self->private_data);
+    struct uva__checked *c = found;
 
     *rule = UVA__RULE_COUNT;
     if (c == NULL)
         c = uva__container_of(self, struct uva__checked, producer);
     if (self != &c->producer)
         *rule = UVA__RULE_AP_23;
-    else if (!token.intact) {
+    else if (found == NULL && self->private_data != c->place) {
         *rule = UVA__RULE_AP_21;
-        self->private_data = uva__token_make(c, 0);
+        self->private_data = c->place;
     }
     return c;
 }
@@ -255,10 +283,10 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
 void uva__checked_producer_init(struct uva__checked *c)
 {
-    c->producer =
-        (struct ArrowAsyncProducer){.request = producer_request,
-                                    .cancel = producer_cancel,
-                                    .private_data = uva__token_make(c, 0)};
+    c->place = uva__signpost_raise(&c->post, c);
+    c->producer = (struct ArrowAsyncProducer){.request = producer_request,
+                                              .cancel = producer_cancel,
+                                              .private_data = c->place};
 }
 
 void uva__checked_producer_catch_up(struct uva__checked *c)

@@ -9,6 +9,7 @@
 #define UVA_CHECK_CHECKED_STREAM_H
 
 #include "check/protocol.h"
+#include "check/signpost.h"
 #include "check/tree_walk.h"
 #include "check/witness.h"
 #include "check/yard.h"
@@ -37,11 +38,15 @@ struct uva__checked_peer {
 struct uva__checked {
     struct ArrowAsyncDeviceStreamHandler handler; /* what the producer has */
     struct ArrowAsyncProducer producer;           /* what the consumer has */
-    struct ArrowAsyncDeviceStreamHandler *real;   /* owns until release */
+    void *printed_private_data;                   /* of the printed layout:
+                                                     always NULL */
+    struct ArrowAsyncDeviceStreamHandler *real;        /* owns until release */
     const struct ArrowAsyncDeviceStreamHandler *slots; /* borrows: `handler`'s
                                                           functions */
-    struct uva__witness *witness;                      /* owns a count */
-    struct uva_allocator allocator;                    /* of all that is here */
+    void *place; /* private_data of `producer`: of a signpost, or the metadata
+                    where there is no memory; borrows */
+    struct uva__witness *witness;          /* owns a count */
+    struct uva_allocator allocator;        /* of all that is here */
     struct uva__yard *yard;                /* owns a count; NULL: none */
     struct uva__link link;                 /* in its yard */
     int64_t slow_call_ms, slow_extract_ms; /* the limits */
@@ -50,6 +55,8 @@ struct uva__checked {
     struct uva__word chance;       /* of the perturbation; 0: there is none */
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released: none */
+    /* what the producer object leads to without metadata */
+    _Alignas(UVA__SIGNPOST_SIZE) struct uva__signpost post;
     struct uva__lock lock;
     struct {
         struct uva__protocol protocol; /* the rules */
