@@ -40,7 +40,7 @@ struct uva__checked {
     struct ArrowAsyncProducer producer;           /* what the consumer has */
     void *printed_private_data;                   /* of the printed layout:
                                                      always NULL */
-    struct ArrowAsyncDeviceStreamHandler *real;        /* owns until release */
+    struct ArrowAsyncDeviceStreamHandler *real;   /* owns until release */
     const struct ArrowAsyncDeviceStreamHandler *slots; /* borrows: `handler`'s
                                                           functions */
     void *place; /* private_data of `producer`: of a signpost, or the metadata

@@ -3,8 +3,10 @@
  * an array that is released late is checked too. */
 #include "stream/checked.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "check/breach_line.h"
 #include "check/yard.h"
 #include "stream/stock.h"
 #include "uvarrow/check.h"
@@ -37,6 +39,10 @@ static void checked_report(void *ctx, const struct uva_breach *breach)
     struct uva__hub *hub = ctx;
 
     uva__word_add(&hub->counts.peer_breaches, 1);
+    if (hub->log.write == NULL) {
+        uva__breach_line_plain(breach, stderr);
+        return;
+    }
     uva__hub_log(hub, level_of(breach->severity), breach->name, breach->clause,
                  "%s", breach->message);
     log_transcript(hub, breach);
@@ -52,7 +58,7 @@ static struct uva_check check_of(struct uva__hub *hub, const char *name)
 {
     uva__hub_acquire(hub);
     return (struct uva_check){
-        .report = hub->log.write != NULL ? checked_report : NULL,
+        .report = checked_report,
         .free_ctx = checked_free,
         .ctx = hub,
         .name = name,

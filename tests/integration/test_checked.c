@@ -3,8 +3,10 @@
  * heard about peers. */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/fake_source.h"
 #include "support/hostile_producer.h"
@@ -20,6 +22,7 @@ static struct fake_source fake;
 static struct recording_outcome outcome;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char heard[HEARD_SIZE]; /* "CLAUSE message", a line each */
+static bool logless;           /* the runtime has no log */
 static int32_t workers;        /* of the stage between; 0: no stage */
 
 /* ---- the scene ---------------------------------------------------------- */
@@ -43,7 +46,7 @@ static void open_checked(int8_t check)
 
     heard[0] = '\0';
     memset(&outcome, 0, sizeof(outcome));
-    options.log.write = hear;
+    options.log.write = logless ? NULL : hear;
     loop_rig_open_with(&rig, &options);
     fake_source_init(&fake, 20);
 }
@@ -164,6 +167,46 @@ START_TEST(AP08_a_bad_request_is_told_with_what_led_to_it)
 }
 END_TEST
 
+/* How many breaches a stream is said to have had. */
+static int64_t count_breaches(void)
+{
+    struct recording_handler h;
+    int64_t count;
+
+    open_checked(1);
+    recording_handler_init(&h, 1, 0);
+    h.on_task = ask_for_nothing;
+    drive(device_stream(ARROW_DEVICE_CPU), &h, false);
+    recording_handler_fini(&h);
+    count = stats().peer_breaches;
+    close_checked();
+    return count;
+}
+
+START_TEST(without_a_log_breaches_are_lines_on_standard_error_and_count)
+{
+    FILE *file = tmpfile();
+    const int real = dup(STDERR_FILENO);
+    char text[HEARD_SIZE] = "";
+    int64_t count;
+
+    workers = 0;
+    ck_assert(file != NULL && real >= 0);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    logless = true;
+    count = count_breaches();
+    logless = false;
+    ck_assert_int_ge(dup2(real, STDERR_FILENO), 0);
+    ck_assert_int_eq(close(real), 0);
+    rewind(file);
+    (void)!fread(text, 1, sizeof(text) - 1, file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_msg(strstr(text, "AP-08 (error, consumer)") != NULL, "%s", text);
+    ck_assert_int_eq(count, count_breaches());
+    ck_assert_ptr_nonnull(strstr(heard, "AP-08 "));
+}
+END_TEST
+
 START_TEST(DS01_a_batch_that_does_not_fit_is_told)
 {
     workers = 0;
@@ -272,6 +315,8 @@ static Suite *checked_suite(void)
         c, a_driven_handler_that_keeps_the_rules_gives_no_report, 0, 2);
     tcase_add_loop_test(c, AP08_a_bad_request_is_told_with_what_led_to_it, 0,
                         2);
+    tcase_add_test(
+        c, without_a_log_breaches_are_lines_on_standard_error_and_count);
     tcase_add_test(c, DS01_a_batch_that_does_not_fit_is_told);
     tcase_add_test(c, a_producer_that_refuses_its_handler_leaves_nothing);
     tcase_add_test(c, the_environment_counts_where_the_program_says_nothing);
