@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources own what they send, through free_ctx. What reads without a loop has
+ * a thread for it, which wakes the loop when it is over. */
+#include "arrow_peer.hpp"
+
+#include <arrow/c/bridge.h>
+#include <arrow/util/async_generator.h>
+#include <arrow/util/key_value_metadata.h>
+#include <arrow/util/thread_pool.h>
+
+#include <sched.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+namespace interop
+{
+
+/* Arrays, where there is no end: more than anybody reads ahead. */
+constexpr size_t NEARLY_ENDLESS = 400;
+
+/* Given to Arrow and not extracted before the runtime was closed. */
+std::atomic<int64_t> tasks_lost = 0;
+
+/* ---- the loop ----------------------------------------------------------- */
+
+World::World()
+{
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    ck_assert_int_eq(uv_async_init(&loop, &awake, [](uv_async_t *) {}), 0);
+    ck_assert_int_eq(uva_runtime_open(&loop, nullptr, &runtime, nullptr), 0);
+}
+
+void World::close()
+{
+    const auto closed = [](void *ctx) {
+        auto *handle = &static_cast<World *>(ctx)->awake;
+        uv_close(reinterpret_cast<uv_handle_t *>(handle), nullptr);
+    };
+
+    if (runtime != nullptr)
+        ck_assert_int_eq(uva_runtime_close(runtime, 0, closed, this), 0);
+    runtime = nullptr;
+}
+
+World::~World()
+{
+    uva_runtime_stats stats{};
+
+    if (runtime != nullptr)
+        uva_runtime_get_stats(runtime, &stats);
+    tasks_lost += stats.tasks_held;
+    close();
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+
+void World::until(const std::function<bool()> &is_over)
+{
+    while (!is_over())
+        uv_run(&loop, UV_RUN_ONCE);
+}
+
+void World::wake()
+{
+    uv_async_send(&awake);
+}
+
+void Ending::on_done(void *ctx, const uva_outcome *outcome)
+{
+    auto *ending = static_cast<Ending *>(ctx);
+    size_t size = 0;
+
+    ck_assert(!ending->done);
+    ending->done = true;
+    ending->end = outcome->end;
+    ending->code = outcome->error.code;
+    ending->message = outcome->error.message;
+    ck_assert_int_eq(uva_metadata_size(outcome->metadata, &size), 0);
+    if (size > 0)
+        ending->metadata.assign(outcome->metadata, size);
+}
+
+/* ---- Arrow sends -------------------------------------------------------- */
+
+arrow::Result<Batch> Feed::batch(size_t k) const
+{
+    if (endless)
+        return batches[k % batches.size()];
+    if (k < batches.size())
+        return batches[k];
+    if (!end.ok())
+        return end;
+    return nullptr;
+}
+
+namespace
+{
+
+/* The ctx of a stream from Arrow's asynchronous exporter. */
+struct Sender {
+    Feed feed;
+    bool pooled;
+    std::atomic<size_t> next = 0;
+
+    arrow::Future<Batch> ask()
+    {
+        if (!pooled)
+            return arrow::Future<Batch>::MakeFinished(feed.batch(next++));
+        return arrow::DeferNotOk(arrow::internal::GetCpuThreadPool()->Submit(
+            [this] { return feed.batch(next++); }));
+    }
+
+    /* Comes back when the stream is over: so does Arrow. */
+    static int start(void *ctx, ArrowAsyncDeviceStreamHandler *handler,
+                     uva_error *)
+    {
+        auto *sender = static_cast<Sender *>(ctx);
+
+        arrow::ExportAsyncRecordBatchReader(
+            sender->feed.batches[0]->schema(),
+            [sender] { return sender->ask(); },
+            arrow::DeviceAllocationType::kCPU, handler)
+            .Wait();
+        return 0;
+    }
+
+    static void free_ctx(void *ctx)
+    {
+        delete static_cast<Sender *>(ctx);
+    }
+};
+
+uva_stream *stream_from_async(World &world, bool pooled, const Feed &feed)
+{
+    uva_async_source source{};
+
+    source.start = Sender::start;
+    source.free_ctx = Sender::free_ctx;
+    source.ctx = new Sender{feed, pooled};
+    source.cheap = feed.cheap;
+    source.window.batches = feed.window;
+    return uva_stream_from_async(world.runtime, &source);
+}
+
+uva_stream *stream_from_arrays(World &world, const Feed &feed)
+{
+    const size_t count = feed.endless ? NEARLY_ENDLESS : feed.batches.size();
+    std::vector<ArrowDeviceArray> arrays(count);
+    ArrowSchema schema;
+
+    ck_assert_arrow(arrow::ExportSchema(*feed.batches[0]->schema(), &schema));
+    for (size_t i = 0; i < count; i++)
+        ck_assert_arrow(arrow::ExportDeviceRecordBatch(*value_of(feed.batch(i)),
+                                                       nullptr, &arrays[i]));
+    return uva_stream_from_arrays(world.runtime, &schema, arrays.data(),
+                                  arrays.size());
+}
+
+uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
+{
+    uva_blocking_source how{};
+    ArrowArrayStream plain;
+    ArrowDeviceArrayStream device;
+
+    how.window.batches = feed.window;
+    how.quick = from == From::QUICK_READER;
+    if (from == From::READER) {
+        ck_assert_arrow(
+            arrow::ExportRecordBatchReader(reader_of(feed), &plain));
+        return uva_stream_from_blocking_cpu(world.runtime, &plain, &how);
+    }
+    ck_assert_arrow(
+        arrow::ExportDeviceRecordBatchReader(reader_of(feed), &device));
+    return uva_stream_from_blocking(world.runtime, &device, &how);
+}
+
+class FeedReader : public arrow::RecordBatchReader
+{
+  public:
+    explicit FeedReader(Feed feed) : feed_(std::move(feed))
+    {
+    }
+
+    std::shared_ptr<arrow::Schema> schema() const override
+    {
+        return feed_.batches[0]->schema();
+    }
+
+    arrow::Status ReadNext(Batch *out) override
+    {
+        return feed_.batch(next_++).Value(out);
+    }
+
+  private:
+    Feed feed_;
+    size_t next_ = 0;
+};
+
+} // namespace
+
+std::shared_ptr<arrow::RecordBatchReader> reader_of(const Feed &feed)
+{
+    return std::make_shared<FeedReader>(feed);
+}
+
+uva_stream *stream_from(World &world, From from, const Feed &feed)
+{
+    switch (from) {
+    case From::ARRAYS:
+        return stream_from_arrays(world, feed);
+    case From::READY:
+        return stream_from_async(world, false, feed);
+    case From::POOLED:
+        return stream_from_async(world, true, feed);
+    default:
+        return stream_from_reader(world, from, feed);
+    }
+}
+
+/* ---- Arrow receives ----------------------------------------------------- */
+
+namespace
+{
+
+/* One run: what it reads, how far, and what came of it. */
+struct Run {
+    World &world;
+    uva_stream *stream; /* a hold, until dropped */
+    Plan plan;
+    Delivery to{};
+    std::atomic<bool> reached = false; /* a thread has come to `plan.at` */
+    std::atomic<bool> over = false;    /* there is nothing more to read */
+
+    bool is_there() const
+    {
+        return plan.stop != Stop::NEVER && to.batches.size() == plan.at;
+    }
+
+    bool leaves() const
+    {
+        return plan.stop == Stop::LEAVE || plan.stop == Stop::RESCUE;
+    }
+
+    void cancel()
+    {
+        uva_stream_cancel(stream, ENOSPC, "seen enough");
+    }
+
+    void drop()
+    {
+        uva_stream_drop(stream);
+        stream = nullptr;
+    }
+
+    /* Whether the thread is to read on; looked at before each read. */
+    bool goes_on()
+    {
+        if (!is_there())
+            return true;
+        if (plan.stop == Stop::CANCEL)
+            cancel();
+        reached = true;
+        world.wake();
+        return !leaves();
+    }
+
+    /* What the loop does once the thread is there. */
+    void react()
+    {
+        if (!reached.exchange(false))
+            return;
+        if (plan.stop == Stop::RESCUE)
+            cancel();
+        if (plan.stop == Stop::DROP)
+            drop();
+    }
+
+    void end()
+    {
+        over = true;
+        world.wake();
+    }
+};
+
+/* ---- by for_each -------------------------------------------------------- */
+
+int each_on_schema(void *ctx, const uva_stream_info *info)
+{
+    ArrowSchema schema;
+
+    ck_assert_int_eq(uva_schema_copy(info->schema, &schema), 0);
+    auto *run = static_cast<Run *>(ctx);
+    run->to.schema = value_of(arrow::ImportSchema(&schema));
+    return run->is_there() && run->leaves() ? ECANCELED : 0;
+}
+
+void each_stop(Run *run)
+{
+    if (run->plan.stop == Stop::CANCEL)
+        run->cancel();
+    if (run->plan.stop == Stop::DROP) {
+        run->drop();
+        run->over = true;
+    }
+}
+
+/* The batch that brings the count to `plan.at` is the last that is read. */
+int each_on_batch(void *ctx, uva_batch *batch)
+{
+    auto *run = static_cast<Run *>(ctx);
+
+    ck_assert(!run->over);
+    run->to.batches.push_back(
+        value_of(arrow::ImportDeviceRecordBatch(&batch->data, run->to.schema)));
+    if (!run->is_there())
+        return 0;
+    each_stop(run);
+    return run->leaves() ? ECANCELED : 0;
+}
+
+void each_on_done(void *ctx, const uva_outcome *outcome)
+{
+    auto *run = static_cast<Run *>(ctx);
+
+    ck_assert(!run->over);
+    Ending::on_done(&run->to.ending, outcome);
+    run->over = true;
+}
+
+void run_each(Run &run)
+{
+    uva_consumer consumer{};
+
+    consumer.on_schema = each_on_schema;
+    consumer.on_batch = each_on_batch;
+    consumer.on_done = each_on_done;
+    consumer.ctx = &run;
+    ck_assert_int_eq(uva_stream_for_each(run.stream, &consumer, nullptr), 0);
+    if (run.is_there())
+        each_stop(&run);
+    run.world.until([&run] { return run.over.load(); });
+}
+
+/* ---- by Arrow's handler ------------------------------------------------- */
+
+void read_async(Run *run, arrow::Future<arrow::AsyncRecordBatchGenerator> from)
+{
+    const auto &opened = from.result();
+
+    run->to.status = opened.status();
+    if (opened.ok())
+        run->to.schema = opened->schema;
+    while (run->to.status.ok() && run->goes_on()) {
+        auto got = opened->generator().result();
+
+        run->to.status = got.status();
+        if (!got.ok() || !got->batch)
+            break;
+        run->to.batches.push_back(got->batch);
+        run->to.metadata.push_back(got->custom_metadata);
+    }
+    from = {}; /* waits until the stream is over: it cannot cancel */
+    run->end();
+}
+
+void run_drive(Run &run, bool on_worker)
+{
+    auto *handler = &run.world.handlers.emplace_back();
+    uva_drive how{};
+    const uint64_t queue = run.plan.window > 0 ? run.plan.window : 5;
+    std::thread reader(
+        read_async, &run,
+        arrow::CreateAsyncDeviceStreamHandler(
+            handler, arrow::internal::GetCpuThreadPool(), queue));
+
+    how.on_done = Ending::on_done;
+    how.ctx = &run.to.ending;
+    how.on_worker = on_worker;
+    ck_assert_int_eq(uva_stream_drive(run.stream, handler, &how, nullptr), 0);
+    run.world.until([&run] {
+        run.react();
+        return run.over && (run.to.ending.done || run.stream == nullptr);
+    });
+    reader.join();
+}
+
+/* ---- by Arrow's readers of blocking streams ----------------------------- */
+
+void read_blocking(Run *run, std::shared_ptr<arrow::RecordBatchReader> from)
+{
+    run->to.schema = from->schema();
+    while (run->goes_on()) {
+        Batch batch;
+
+        run->to.status = from->ReadNext(&batch);
+        if (!run->to.status.ok() || !batch)
+            break;
+        run->to.batches.push_back(batch);
+    }
+    from.reset();
+    run->end();
+}
+
+/* Importing asks for the schema, which takes the loop: on the thread too. */
+template <typename Stream>
+void read_exported(Run *run, Stream *stream,
+                   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> (
+                       *import)(Stream *))
+{
+    auto from = import(stream);
+
+    run->to.status = from.status();
+    if (from.ok())
+        read_blocking(run, std::move(from).ValueUnsafe());
+    else
+        run->end();
+}
+
+void run_blocking(Run &run)
+{
+    const uva_window window{run.plan.window, 0, 0};
+    ArrowArrayStream out;
+
+    ck_assert_int_eq(
+        uva_stream_to_blocking_cpu(run.stream, &window, &out, nullptr), 0);
+    std::thread reader(read_exported<ArrowArrayStream>, &run, &out,
+                       arrow::ImportRecordBatchReader);
+    run.world.until([&run] {
+        run.react();
+        return run.over.load();
+    });
+    reader.join();
+}
+
+void run_device_blocking(Run &run)
+{
+    const uva_window window{run.plan.window, 0, 0};
+    ArrowDeviceArrayStream out;
+
+    ck_assert_int_eq(uva_stream_to_blocking(run.stream, &window, &out, nullptr),
+                     0);
+    std::thread reader(
+        read_exported<ArrowDeviceArrayStream>, &run, &out,
+        +[](ArrowDeviceArrayStream *stream) {
+            return arrow::ImportDeviceRecordBatchReader(stream);
+        });
+    run.world.until([&run] {
+        run.react();
+        return run.over.load();
+    });
+    reader.join();
+}
+
+} // namespace
+
+Delivery carry(World &world, uva_stream *stream, To to, const Plan &plan)
+{
+    Run run{world, stream, plan};
+
+    switch (to) {
+    case To::EACH:
+        run_each(run);
+        break;
+    case To::DRIVE:
+    case To::DRIVE_ON_WORKER:
+        run_drive(run, to == To::DRIVE_ON_WORKER);
+        break;
+    case To::BLOCKING:
+        run_blocking(run);
+        break;
+    default:
+        run_device_blocking(run);
+    }
+    uva_stream_release(run.stream);
+    return std::move(run.to);
+}
+
+/* ---- the program -------------------------------------------------------- */
+
+namespace
+{
+
+int64_t bytes_before;
+
+void note_bytes()
+{
+    bytes_before = arrow::default_memory_pool()->bytes_allocated();
+}
+
+/* Threads may be about to free some: what never comes back is told by the time
+ * limit of the case. */
+void await_bytes()
+{
+    arrow::internal::GetCpuThreadPool()->WaitForIdle();
+    while (arrow::default_memory_pool()->bytes_allocated() != bytes_before)
+        sched_yield();
+}
+
+} // namespace
+
+TCase *new_case(Suite *suite, const char *name)
+{
+    TCase *tcase = tcase_create(name);
+
+    tcase_add_checked_fixture(tcase, note_bytes, await_bytes);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+} // namespace interop
+
+/* Arrow's handler loses what is queued when an error comes (Q-10), and itself
+ * with it. What such a task may lead to is kept, though its data is not: the
+ * end of the process is no place to look for leaks then. LeakSanitizer asks. */
+extern "C" int __lsan_is_turned_off()
+{
+    return interop::tasks_lost > 0;
+}
