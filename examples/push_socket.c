@@ -270,7 +270,7 @@ int main(void)
     struct consumer consumer = {0};
     struct uva_runtime *rt;
     uv_thread_t sender;
-    int to, from;
+    int to = -1, from = -1;
 
     if (connect_ends(&to, &from) != 0 ||
         uva_runtime_open(uv_default_loop(), NULL, &rt, NULL) != 0 ||
