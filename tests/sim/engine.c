@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fibers of a schedule and who goes next. Who comes to a point switches to
- * the program's own stack, where that is decided. */
+/* The fibers of a schedule and who goes next. */
 #define _GNU_SOURCE
 #include "sim/engine.h"
 
@@ -275,14 +274,9 @@ static enum sim_end engine_stop(void)
     return SIM_DEADLOCK;
 }
 
-/* Lets one of those act who may; false at the end. */
-static bool engine_act(void)
+/* Whether the schedule is over, before `count` may act. */
+static bool engine_ends(int count)
 {
-    int actors[SIM_ACTORS], actor;
-    int count = engine_actors(actors);
-
-    while (count == 0 && engine_pass_time())
-        count = engine_actors(actors);
     if (count == 0)
         engine.end = engine_stop();
     else if (engine.steps++ >= engine.plan.steps)
@@ -290,14 +284,25 @@ static bool engine_act(void)
     else if (engine.plan.memory != NULL && sim_chooser_is_new() &&
              sim_chooser_was_here(engine_state()))
         engine.end = SIM_SEEN;
-    if (engine.end != SIM_RUNNING)
-        return false;
-    actor = sim_chooser_actor(actors, count);
-    if (actor % 2 == 0)
-        engine_switch(actor / 2, false);
-    else
+    return engine.end != SIM_RUNNING;
+}
+
+/* Which fiber goes on; -1 at the end. */
+static int engine_next(void)
+{
+    int actors[SIM_ACTORS], actor, count;
+
+    for (;;) {
+        count = engine_actors(actors);
+        while (count == 0 && engine_pass_time())
+            count = engine_actors(actors);
+        if (engine_ends(count))
+            return -1;
+        actor = sim_chooser_actor(actors, count);
+        if (actor % 2 == 0)
+            return actor / 2;
         engine_drain(engine.fibers[actor / 2]);
-    return engine.end == SIM_RUNNING;
+    }
 }
 
 /* A state is what lies on the stacks: so what no function needs any more is
@@ -310,11 +315,22 @@ static __attribute__((noinline)) void engine_wipe(void)
     __asm__ volatile("" ::"r"(dead) : "memory");
 }
 
+/* Who comes to a point decides who goes on; where the stacks are looked at, all
+ * must have been left for that. */
 static void engine_pass(void)
 {
-    if (engine.plan.memory != NULL)
+    const int self = engine.self, error = errno;
+    int next;
+
+    if (engine.plan.memory != NULL) {
         engine_wipe();
-    engine_switch(-1, false);
+        engine_switch(-1, false);
+        return;
+    }
+    next = engine_next();
+    errno = error;
+    if (next != self)
+        engine_switch(next, false);
 }
 
 void sim_point(void)
@@ -496,11 +512,13 @@ static void engine_reset(const struct sim_plan *plan)
 enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
                      void *arg)
 {
+    int next;
+
     assert(engine.self < 0);
     engine_reset(plan);
     (void)fiber_new("first", first, arg);
-    while (engine_act())
-        ;
+    while (engine.end == SIM_RUNNING && (next = engine_next()) >= 0)
+        engine_switch(next, false);
     return engine.end;
 }
 
