@@ -63,6 +63,7 @@ MAY = {
                    "<arrow/c/dlpack_abi.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>", "<uv.h>"],
     "tests/fuzz/": ["uvarrow/", *FLOORS, "support/", "fuzz/", "<uv.h>"],
+    "tests/fuzz/ground_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/programs/": ["uvarrow/", "support/world.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *FLOORS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz/pump.h"
+#include "fuzz/ground.h"
 #include "fuzz/script.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/operators.h"
 
 struct scene {
-    struct pump pump;
+    struct ground ground;
     struct script_handler peer;
     struct fake_source source;
     struct uva_stream *stream; /* NULL once released or dropped */
@@ -26,6 +26,7 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct scene *s = ctx;
 
+    ground_see();
     FUZZ_RULE(++s->dones == 1 && s->started && !s->dropped);
     FUZZ_RULE(s->peer.releases == 1);
     FUZZ_RULE((outcome->error.code == 0) == (outcome->end == UVA_END_COMPLETE));
@@ -35,15 +36,27 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the owner ---------------------------------------------------------- */
 
+static void owner_drop(void *ctx)
+{
+    struct scene *s = ctx;
+
+    if (s->stream == NULL)
+        return;
+    s->stopped = s->reclaimed = true;
+    s->dropped = s->dones == 0;
+    uva_stream_drop(s->stream);
+    s->stream = NULL;
+}
+
 static void scene_meddle(void *ctx, int way)
 {
     struct scene *s = ctx;
 
     fuzz_trace("owner", "does", way);
-    if (s->pump.runtime == NULL)
+    if (s->ground.runtime == NULL)
         return;
     if (way < 96) {
-        pump_fail(&s->pump, way % 16);
+        ground_fail(&s->ground, way % 16);
     } else if (way < 160 && s->stream != NULL) {
         s->stopped = true;
         uva_stream_cancel(s->stream, way % 3, "the owner says so");
@@ -51,26 +64,34 @@ static void scene_meddle(void *ctx, int way)
         uva_stream_release(s->stream);
         s->stream = NULL;
     } else if (way < 224 && s->stream != NULL) {
-        uva_stream_drop(s->stream);
-        s->stream = NULL;
-        s->stopped = s->reclaimed = true;
-        s->dropped = s->dones == 0;
+        ground_post(&s->ground, owner_drop, s);
     } else {
         s->stopped = true;
-        pump_close(&s->pump);
+        ground_close(&s->ground);
     }
 }
 
 /* Once the runtime has gone, all that is left are tasks that the handler holds,
  * unless they were taken back. */
-static void scene_settle(void *ctx)
+static void scene_look(struct scene *s)
+{
+    s->peer.deaf = s->ground.runtime == NULL;
+    if (s->peer.deaf && s->reclaimed)
+        script_handler_forget(&s->peer);
+}
+
+static void scene_settle(struct scene *s)
+{
+    ground_settle(&s->ground);
+    scene_look(s);
+}
+
+static void scene_pause(void *ctx)
 {
     struct scene *s = ctx;
 
-    pump_settle(&s->pump);
-    s->peer.deaf = s->pump.runtime == NULL;
-    if (s->peer.deaf && s->reclaimed)
-        script_handler_forget(&s->peer);
+    ground_pause(&s->ground);
+    scene_look(s);
 }
 
 /* ---- one input ---------------------------------------------------------- */
@@ -102,11 +123,11 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
     s->source.extract_at = way % 16 == 14 ? fuzz_below(in, 7) : -1;
     s->source.schema_code = way % 16 == 13 ? ENODEV : 0;
     s->source.metadata = way % 8 == 4 ? tag : NULL;
-    pump_fail(&s->pump, way >= 224 ? fuzz_byte(in) : 0);
+    ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);
     if (way & 64)
-        return uva_stream_from_tasks(s->pump.runtime, &tasks);
+        return uva_stream_from_tasks(s->ground.runtime, &tasks);
     fake_source_plain(&s->source, &plain);
-    return uva_stream_from_blocking_cpu(s->pump.runtime, &plain, &how);
+    return uva_stream_from_blocking_cpu(s->ground.runtime, &plain, &how);
 }
 
 /* Stages as the bytes say; one that fails is told of at the start. */
@@ -131,7 +152,8 @@ static void scene_start(struct scene *s, struct fuzz_input *in)
     const struct uva_drive drive = {
         .on_done = scene_on_done, .ctx = s, .on_worker = on_worker};
 
-    s->peer.prompt = !on_worker;
+    s->peer.prompt = s->ground.prompt && !on_worker;
+    s->started = true; /* on_done may come before this returns */
     s->started =
         uva_stream_drive(s->stream, &s->peer.handler, &drive, NULL) == 0;
     scene_settle(s);
@@ -161,23 +183,22 @@ static void scene_finish(struct scene *s, bool late)
     scene_settle(s);
     s->stopped = s->stopped || s->dones == 0;
     uva_stream_release(s->stream);
-    pump_close(&s->pump);
-    while (s->pump.runtime != NULL)
+    ground_close(&s->ground);
+    while (s->ground.runtime != NULL)
         scene_settle(s);
     script_handler_go_home(&s->peer);
-    pump_finish(&s->pump);
+    ground_finish(&s->ground);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void scene_play(struct fuzz_input in)
 {
     static struct scene scene;
-    const struct script_host host = {scene_settle, scene_meddle, pump_enter,
-                                     pump_leave,   pump_wait,    &scene};
-    struct fuzz_input in = {data, size};
+    const struct script_host host = {scene_pause,  scene_meddle, ground_enter,
+                                     ground_leave, ground_wait,  &scene};
     bool late;
 
     memset(&scene, 0, sizeof(scene));
-    pump_open(&scene.pump);
+    ground_open(&scene.ground);
     script_handler_init(&scene.peer, in, &host);
     scene_build(&scene, &scene.peer.in);
     late = fuzz_byte(&scene.peer.in) & 1;
@@ -190,5 +211,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_RULE(atomic_load(&scene.source.live) == 0);
     FUZZ_RULE(atomic_load(&scene.source.freed) == 1);
     fake_source_fini(&scene.source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ground_play(scene_play, (struct fuzz_input){data, size});
     return 0;
 }

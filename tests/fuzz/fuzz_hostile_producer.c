@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz/pump.h"
+#include "fuzz/ground.h"
 #include "fuzz/script.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/operators.h"
 
 struct scene {
-    struct pump pump;
+    struct ground ground;
     struct script_producer peer;
     struct uva_stream *stream; /* NULL once released or dropped */
     int verdict;               /* of the next on_batch */
@@ -33,6 +33,7 @@ static int scene_on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct scene *s = ctx;
 
+    ground_see();
     FUZZ_RULE(++s->schemas == 1 && s->dones == 0 && !s->dropped);
     FUZZ_RULE(info->schema->release != NULL && info->schema->n_children == 1);
     return 0;
@@ -45,6 +46,7 @@ static int scene_on_batch(void *ctx, struct uva_batch *batch)
     const int verdict = s->verdict;
     int64_t first;
 
+    ground_see();
     FUZZ_RULE(s->schemas == 1 && s->dones == 0 && !s->dropped && !s->refused);
     FUZZ_RULE(array->release != NULL && array->length == 2);
     FUZZ_RULE(batch->ordinal == s->batches);
@@ -67,6 +69,7 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct scene *s = ctx;
 
+    ground_see();
     FUZZ_RULE(++s->dones == 1 && s->started && !s->dropped);
     FUZZ_RULE((outcome->error.code == 0) == (outcome->end == UVA_END_COMPLETE));
     s->outcome = *outcome;
@@ -75,12 +78,16 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the owner ---------------------------------------------------------- */
 
-static void owner_drop(struct scene *s)
+static void owner_drop(void *ctx)
 {
-    uva_stream_drop(s->stream);
-    s->stream = NULL;
+    struct scene *s = ctx;
+
+    if (s->stream == NULL)
+        return;
     s->stopped = true;
     s->dropped = s->dones == 0;
+    uva_stream_drop(s->stream);
+    s->stream = NULL;
 }
 
 static void scene_meddle(void *ctx, int way)
@@ -89,7 +96,7 @@ static void scene_meddle(void *ctx, int way)
     struct scene *s = ctx;
 
     fuzz_trace("owner", "does", way);
-    if (s->pump.runtime == NULL)
+    if (s->ground.runtime == NULL)
         return;
     if (way < 64) {
         s->verdict = verdicts[way % 4];
@@ -97,7 +104,7 @@ static void scene_meddle(void *ctx, int way)
     } else if (way < 128) {
         uva_stream_resume(s->stream);
     } else if (way < 192) {
-        pump_fail(&s->pump, way % 16);
+        ground_fail(&s->ground, way % 16);
     } else if (way < 224 && s->stream != NULL) {
         s->stopped = true;
         uva_stream_cancel(s->stream, way % 3, NULL);
@@ -105,10 +112,10 @@ static void scene_meddle(void *ctx, int way)
         uva_stream_release(s->stream);
         s->stream = NULL;
     } else if (way < 246 && s->stream != NULL) {
-        owner_drop(s);
+        ground_post(&s->ground, owner_drop, s);
     } else {
         s->stopped = true;
-        pump_close(&s->pump);
+        ground_close(&s->ground);
     }
 }
 
@@ -121,6 +128,7 @@ static void scene_build(struct scene *s, struct fuzz_input *in)
     struct uva_async_source source;
     const int way = fuzz_byte(in);
 
+    s->peer.prompt = s->ground.prompt;
     s->peer.steps_in_start = way % 4 == 3 ? fuzz_below(in, 8) : 0;
     s->peer.start_code = way % 16 == 15 ? EACCES : 0;
     source = script_producer_source(&s->peer);
@@ -129,8 +137,8 @@ static void scene_build(struct scene *s, struct fuzz_input *in)
     source.cheap = way & 16;
     if (source.window.refill >= source.window.batches)
         source.window.refill = 0;
-    pump_fail(&s->pump, way >= 224 ? fuzz_byte(in) : 0);
-    s->stream = uva_stream_from_async(s->pump.runtime, &source);
+    ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);
+    s->stream = uva_stream_from_async(s->ground.runtime, &source);
     if (way & 32)
         (void)uva_stream_parallel(s->stream, &parallel);
 }
@@ -143,8 +151,9 @@ static void scene_start(struct scene *s)
                                           .ctx = s};
 
     s->last = -1;
+    s->started = true; /* on_done may come before this returns */
     s->started = uva_stream_for_each(s->stream, &consumer, NULL) == 0;
-    pump_settle(&s->pump);
+    ground_settle(&s->ground);
 }
 
 /* What the end may be, by what was done. */
@@ -168,37 +177,46 @@ static void check_outcome(const struct scene *s)
 static bool scene_is_open(const struct scene *s)
 {
     return s->started && s->dones == 0 && !s->dropped &&
-           s->pump.runtime != NULL;
+           s->ground.runtime != NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What is open by now is so only because the consumer waits. */
+static void scene_resume(struct scene *s)
+{
+    FUZZ_RULE(s->waits);
+    s->verdict = 0;
+    uva_stream_resume(s->stream);
+    ground_settle(&s->ground);
+    FUZZ_RULE(!scene_is_open(s) || s->stream == NULL);
+}
+
+static void scene_play(struct fuzz_input in)
 {
     static struct scene scene;
-    const struct script_host host = {pump_settle, scene_meddle, pump_enter,
-                                     pump_leave,  pump_wait,    &scene};
-    struct fuzz_input in = {data, size};
+    const struct script_host host = {ground_pause, scene_meddle, ground_enter,
+                                     ground_leave, ground_wait,  &scene};
 
     memset(&scene, 0, sizeof(scene));
-    pump_open(&scene.pump);
+    ground_open(&scene.ground);
     script_producer_init(&scene.peer, in, &host);
     scene_build(&scene, &scene.peer.in);
     scene_start(&scene);
     while (script_producer_step(&scene.peer))
         ;
-    pump_settle(&scene.pump);
+    ground_settle(&scene.ground);
     script_producer_go_home(&scene.peer);
-    pump_settle(&scene.pump);
-    if (scene_is_open(&scene)) { /* then only because the consumer waits */
-        FUZZ_RULE(scene.waits);
-        scene.verdict = 0;
-        uva_stream_resume(scene.stream);
-        pump_settle(&scene.pump);
-        FUZZ_RULE(!scene_is_open(&scene) || scene.stream == NULL);
-    }
+    ground_settle(&scene.ground);
+    if (scene_is_open(&scene))
+        scene_resume(&scene);
     scene.stopped = scene.stopped || scene_is_open(&scene);
     uva_stream_release(scene.stream);
-    pump_finish(&scene.pump);
+    ground_finish(&scene.ground);
     check_outcome(&scene);
     script_producer_fini(&scene.peer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ground_play(scene_play, (struct fuzz_input){data, size});
     return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workers outlive the runtimes, so that an input costs no thread. */
-#include "fuzz/pump.h"
+/* Lanes' jobs run on the caller's thread, one by one, and guests only while the
+ * caller waits for them: so an input comes out the same each time. The workers
+ * outlive the runtimes, so that it costs no thread. */
+#include "fuzz/ground.h"
 
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "fuzz/fuzz_input.h"
+#include "support/faulty_allocator.h"
 #include "uv/crew.h"
 #include "uv/workers.h"
 
@@ -16,6 +18,9 @@ enum { PUMP_JOBS = 256 };
 static struct uva_workers *pump_workers;
 static struct uva_job *pump_jobs[PUMP_JOBS]; /* a ring of those submitted */
 static unsigned pump_first, pump_last;       /* of those, in turn */
+
+static struct faulty_allocator pump_memory; /* of the runtime */
+static bool pump_gone;                      /* the runtime has */
 
 static atomic_bool pump_idle;         /* the caller waits for guests */
 static atomic_bool pump_taken;        /* one of them is at work */
@@ -76,9 +81,9 @@ static bool guest_may_go(void)
            atomic_compare_exchange_strong(&pump_taken, &taken, true);
 }
 
-bool pump_enter(void *pump)
+bool ground_enter(void *ground)
 {
-    (void)pump;
+    (void)ground;
     if (uva__crew_here() == NULL || guest_depth > 0) {
         guest_depth++;
         return true;
@@ -92,47 +97,77 @@ bool pump_enter(void *pump)
     return true;
 }
 
-void pump_leave(void *pump)
+void ground_leave(void *ground)
 {
-    (void)pump;
+    (void)ground;
     if (guest_depth > 0 && --guest_depth == 0 && uva__crew_here() != NULL)
         atomic_store(&pump_taken, false);
 }
 
-void pump_wait(void *pump, bool begins)
+void ground_wait(void *ground, bool begins)
 {
-    (void)pump;
+    (void)ground;
     atomic_fetch_add(&pump_waits, begins ? 1 : -1);
+}
+
+void ground_see(void)
+{
 }
 
 /* ---- turns -------------------------------------------------------------- */
 
-static bool pump_turn(struct pump *pump)
+static bool pump_turn(struct ground *ground)
 {
-    struct pollfd fd = {.fd = uva_runtime_fd(pump->runtime), .events = POLLIN};
+    struct pollfd fd = {.fd = uva_runtime_fd(ground->runtime),
+                        .events = POLLIN};
 
     if (poll(&fd, 1, 0) <= 0)
         return false;
-    if (!uva_runtime_turn(pump->runtime))
-        pump->runtime = NULL;
+    if (!uva_runtime_turn(ground->runtime))
+        ground->runtime = NULL;
     return true;
 }
 
-void pump_settle(void *ctx)
+void ground_settle(void *ctx)
 {
-    struct pump *pump = ctx;
+    struct ground *ground = ctx;
     bool some;
 
     do {
         some = pump_await_guests();
         some = pump_run_jobs() || some;
-        some = (pump->runtime != NULL && pump_turn(pump)) || some;
+        some = (ground->runtime != NULL && pump_turn(ground)) || some;
     } while (some);
+}
+
+void ground_pause(void *ctx)
+{
+    ground_settle(ctx);
+}
+
+void ground_post(struct ground *ground, void (*fn)(void *ctx), void *ctx)
+{
+    (void)ground;
+    fn(ctx);
 }
 
 /* ---- its life ----------------------------------------------------------- */
 
-void pump_open(struct pump *pump)
+void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
+{
+    int pairs;
+
+    (void)fuzz_byte(&in);
+    (void)fuzz_byte(&in);
+    (void)fuzz_byte(&in);
+    for (pairs = fuzz_byte(&in); pairs > 0; pairs--) {
+        (void)fuzz_byte(&in);
+        (void)fuzz_byte(&in);
+    }
+    scene(in);
+}
+
+void ground_open(struct ground *ground)
 {
     const struct uva_workers_options how = {
         .executor = {.submit = pump_submit}};
@@ -140,46 +175,47 @@ void pump_open(struct pump *pump)
 
     if (pump_workers == NULL)
         FUZZ_RULE(uva_workers_new(&how, &pump_workers, NULL) == 0);
-    memset(pump, 0, sizeof(*pump));
-    faulty_allocator_init(&pump->memory, 0);
-    options.allocator = faulty_allocator_table(&pump->memory);
+    memset(ground, 0, sizeof(*ground));
+    ground->prompt = true;
+    pump_gone = false;
+    faulty_allocator_init(&pump_memory, 0);
+    options.allocator = faulty_allocator_table(&pump_memory);
     options.workers = pump_workers;
-    FUZZ_RULE(uva_runtime_open(NULL, &options, &pump->runtime, NULL) == 0);
-    pump_settle(pump);
+    FUZZ_RULE(uva_runtime_open(NULL, &options, &ground->runtime, NULL) == 0);
+    ground_settle(ground);
 }
 
-void pump_fail(struct pump *pump, int n)
+void ground_fail(struct ground *ground, int n)
 {
-    const long asked = faulty_allocator_asked(&pump->memory);
+    const long asked = faulty_allocator_asked(&pump_memory);
 
-    atomic_store(&pump->memory.fail_at, n == 0 ? 0 : asked + n);
+    (void)ground;
+    atomic_store(&pump_memory.fail_at, n == 0 ? 0 : asked + n);
 }
 
-static void pump_gone(void *ctx)
+static void pump_closed(void *ctx)
 {
-    struct pump *pump = ctx;
-
-    FUZZ_RULE(!pump->gone);
-    pump->gone = true;
+    (void)ctx;
+    FUZZ_RULE(!pump_gone);
+    pump_gone = true;
 }
 
-void pump_close(struct pump *pump)
+void ground_close(struct ground *ground)
 {
-    if (pump->closing)
+    if (ground->closing)
         return;
-    pump->closing = true;
-    uva_runtime_get_stats(pump->runtime, &pump->stats);
-    FUZZ_RULE(uva_runtime_close(pump->runtime, 0, pump_gone, pump) == 0);
+    ground->closing = true;
+    FUZZ_RULE(uva_runtime_close(ground->runtime, 0, pump_closed, NULL) == 0);
 }
 
-void pump_finish(struct pump *pump)
+void ground_finish(struct ground *ground)
 {
-    pump_fail(pump, 0);
-    pump_close(pump);
-    while (pump->runtime != NULL || !pump->gone) {
-        pump_settle(pump);
+    ground_fail(ground, 0);
+    ground_close(ground);
+    while (ground->runtime != NULL || !pump_gone) {
+        ground_settle(ground);
         (void)sched_yield();
     }
-    pump_settle(pump);
-    FUZZ_RULE(faulty_allocator_live(&pump->memory) == 0);
+    ground_settle(ground);
+    FUZZ_RULE(faulty_allocator_live(&pump_memory) == 0);
 }

@@ -21,8 +21,8 @@
 
 /* Whom a script runs with. */
 struct script_host {
-    /* lets all others go on until nothing happens by itself */
-    void (*settle)(void *ctx);
+    /* lets the others go on for a while */
+    void (*pause)(void *ctx);
     /* has the owner of the stream do something; `way` says what */
     void (*meddle)(void *ctx, int way);
     /* a call to the peer has begun, on whatever thread: returns once the peer
@@ -62,10 +62,12 @@ struct script_producer {
     bool freed;           /* free_ctx was called */
     int64_t offered;      /* tasks with a function, before the end */
     int64_t open;         /* batches requested and not offered */
+    int64_t unasked;      /* offered while none was */
     int64_t window;       /* the most that may be; set before the start */
     atomic_long items;    /* tasks not yet extracted */
     atomic_int cancels;   /* calls of cancel */
     int starts;           /* calls of start */
+    bool prompt;          /* no thread decides on a call while it is at work */
     int steps_in_start;   /* that are made inside it */
     int start_code;       /* that it returns */
 };
@@ -117,6 +119,7 @@ struct script_handler {
     bool cancelled; /* it has called cancel */
     bool prompt;    /* its calls are heeded at once: no thread in between */
     bool refused;   /* it has answered with an error */
+    bool plays;     /* the callback that runs may call something itself */
 };
 
 /* A handler that does what `in` says. */

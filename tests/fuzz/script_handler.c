@@ -99,10 +99,10 @@ static void step_answer(struct script_handler *h)
     h->answer = 1 + fuzz_below(&h->in, 120);
 }
 
-static void step_settle(struct script_handler *h)
+static void step_pause(struct script_handler *h)
 {
     if (h->calls == 0)
-        h->host.settle(h->host.ctx);
+        h->host.pause(h->host.ctx);
 }
 
 static void step_meddle(struct script_handler *h)
@@ -118,7 +118,7 @@ static const struct {
     const char *name;
 } STEPS[] = {
     {step_request, "request"}, {step_request, "request"},
-    {step_settle, "settle"},   {step_extract, "extract"},
+    {step_pause, "pause"},     {step_extract, "extract"},
     {step_discard, "discard"}, {step_extract_again, "extract again"},
     {step_cancel, "cancel"},   {step_bad_request, "bad request"},
     {step_answer, "answer"},   {step_meddle, "meddle"},
@@ -148,7 +148,7 @@ static bool handler_is_closed(const struct script_handler *h)
 static void handler_begin(struct script_handler *h, const char *what, int64_t n)
 {
     fuzz_trace("handler", what, n);
-    FUZZ_RULE(h->host.enter(h->host.ctx));
+    h->plays = h->host.enter(h->host.ctx);
     FUZZ_RULE(++h->calls == 1 && h->releases == 0);
 }
 
@@ -156,8 +156,9 @@ static void handler_begin(struct script_handler *h, const char *what, int64_t n)
 static int handler_end(struct script_handler *h)
 {
     const int answer = h->answer;
+    int steps = h->plays ? fuzz_byte(&h->in) % 8 : 0;
 
-    for (int steps = fuzz_byte(&h->in) % 8; steps > 4; steps--)
+    for (; steps > 4; steps--)
         (void)script_handler_step(h);
     h->answer = 0;
     h->calls--;

@@ -70,17 +70,16 @@ static int producer_use(int *steps)
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct script_producer *p = self->private_data;
-    const bool late =
-        p->cancels > 0; /* it may come while another thread asks */
+    const bool late = p->prompt && p->cancels > 0; /* another may yet ask */
     const bool plays = frame_begin(p);
 
     fuzz_trace("producer", "is asked for", n);
     FUZZ_RULE(self == p->object);
-    FUZZ_RULE(n > 0 && !late);                   /* AP-08, AP-14 */
-    FUZZ_RULE(!plays || !p->ended);              /* AP-24 */
-    FUZZ_RULE(p->calls == 0 || ++p->asked == 1); /* */
+    FUZZ_RULE(n > 0 && !late);                             /* AP-08, AP-14 */
+    FUZZ_RULE(!plays || !p->ended);                        /* AP-24 */
+    FUZZ_RULE(!plays || p->calls == 0 || ++p->asked == 1); /* */
     p->open += n;
-    FUZZ_RULE(p->open <= p->window);
+    FUZZ_RULE(p->open <= p->window + (p->prompt ? 0 : p->unasked));
     if (plays)
         producer_play(p, producer_use(&p->on_request));
     frame_end(p);
@@ -107,10 +106,11 @@ static int producer_start(void *ctx,
     struct script_producer *p = ctx;
     const bool plays = frame_begin(p);
 
-    FUZZ_RULE(plays && ++p->starts == 1);
+    FUZZ_RULE(++p->starts == 1);
     p->handler = handler;
     p->release = handler->release;
-    producer_play(p, p->steps_in_start);
+    if (plays)
+        producer_play(p, p->steps_in_start);
     if (p->start_code != 0) {
         (void)uva_error_set(error, p->start_code, "the script says no");
         if (!p->touched) /* then it is not ours to release (G-55) */
@@ -251,6 +251,13 @@ static int item_extract(struct ArrowAsyncTask *self,
     return code;
 }
 
+/* One that nobody has asked for may yet meet a request on its way. */
+static void task_count(struct script_producer *p)
+{
+    p->unasked += p->open == 0;
+    p->open -= p->open > 0;
+}
+
 static void producer_offer(struct script_producer *p, int kind,
                            const char *metadata)
 {
@@ -263,7 +270,7 @@ static void producer_offer(struct script_producer *p, int kind,
     task.private_data = item;
     atomic_fetch_add(&p->items, 1);
     p->offered += !p->ended;
-    p->open -= p->open > 0;
+    task_count(p);
     FUZZ_RULE(p->handler->on_next_task(p->handler, &task, metadata) == 0);
     memset(&task, 0x5a, sizeof(task)); /* AT-13 */
     call_end(p, asked);
@@ -289,7 +296,7 @@ static void step_hollow_task(struct script_producer *p)
     struct ArrowAsyncTask task = {.private_data = p};
     const int asked = call_begin(p);
 
-    p->open -= p->open > 0;
+    task_count(p);
     (void)p->handler->on_next_task(p->handler, &task, NULL);
     call_end(p, asked);
 }
@@ -342,10 +349,10 @@ static void step_copy(struct script_producer *p)
     p->handler = &p->copy;
 }
 
-static void step_settle(struct script_producer *p)
+static void step_pause(struct script_producer *p)
 {
     if (p->frames == 0 && p->calls == 0)
-        p->host.settle(p->host.ctx);
+        p->host.pause(p->host.ctx);
 }
 
 static void step_meddle(struct script_producer *p)
@@ -379,8 +386,8 @@ static const struct {
     {step_task, "task"},
     {step_task, "task"},
     {step_task, "task"},
-    {step_settle, "settle"},
-    {step_settle, "settle"},
+    {step_pause, "pause"},
+    {step_pause, "pause"},
     {step_end, "end"},
     {step_release, "release"},
     {step_error, "error"},

@@ -25,18 +25,29 @@ set_source_files_properties("${runtime_dir}/uv/turn.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 
-add_executable(uvarrow-sim main.c scenario.c hosts.c story.c crate.c arena.c
+# The world that the library runs in there, and those who live in it.
+add_library(sim_world STATIC hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
-    reader_peer.c handler_peer.c chain.c overseer.c
+    reader_peer.c handler_peer.c overseer.c executor.c
     hostile_peer.c ../support/reference_producer.c ../support/reference_data.c
     ../support/reference_shape.c ../support/producer_mutants.c)
-target_link_libraries(uvarrow-sim PRIVATE sim_runtime sim_flags sim_engine)
-target_compile_options(sim_runtime PRIVATE ${sim_optimized} -UNDEBUG)
-target_compile_options(uvarrow-sim PRIVATE ${sim_optimized} -UNDEBUG)
+target_link_libraries(sim_world PUBLIC sim_flags sim_engine)
+target_include_directories(sim_world SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
 foreach(name IN LISTS sim_wrapped)
-    target_link_options(uvarrow-sim PRIVATE "LINKER:--wrap=${name}")
+    target_link_options(sim_world INTERFACE "LINKER:--wrap=${name}")
 endforeach()
+
+# sim_program(NAME SOURCE...): a program of that world
+function(sim_program name)
+    add_executable(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE sim_runtime sim_world)
+    target_compile_options(${name} PRIVATE -UNDEBUG)
+endfunction()
+
+sim_program(uvarrow-sim main.c scenario.c chain.c)
+target_compile_options(sim_runtime PRIVATE ${sim_optimized} -UNDEBUG)
+target_compile_options(sim_world PRIVATE -UNDEBUG)
 
 # ---- in CTest ---------------------------------------------------------------
 

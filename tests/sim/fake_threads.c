@@ -23,9 +23,13 @@ static struct {
     int64_t made, fail_at;
 } threads;
 
+static __thread char mark;  /* of each of the system's own threads */
+static const char *playing; /* the mark of the one that runs the schedules */
+
 void fake_threads_begin(int64_t fail_at)
 {
     memset(&threads, 0, sizeof(threads));
+    playing = &mark;
     threads.fail_at = fail_at;
 }
 
@@ -56,7 +60,21 @@ pid_t __wrap_getpid(void);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
 int __wrap_sched_yield(void);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *), void *ctx);
+int __real_pthread_detach(pthread_t thread);
+pthread_t __real_pthread_self(void);
+int __real_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
+pid_t __real_getpid(void);
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __real_nanosleep(const struct timespec *pause, struct timespec *left);
+
+/* The program itself, outside of schedules, has the real ones, and so have
+ * other threads of what it is linked with. */
+static bool is_real(void)
+{
+    return sim_self() < 0 || playing != &mark;
+}
 
 struct birth {
     void *(*run)(void *);
@@ -88,7 +106,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
     struct birth *birth;
     int fiber;
 
-    (void)how;
+    if (is_real())
+        return __real_pthread_create(thread, how, run, ctx);
     sim_point();
     if (++threads.made == threads.fail_at)
         return EAGAIN;
@@ -127,13 +146,15 @@ int __wrap_pthread_join(pthread_t thread, void **out)
 
 int __wrap_pthread_detach(pthread_t thread)
 {
+    if (is_real())
+        return __real_pthread_detach(thread);
     thread_settle(thread, "detached");
     return 0;
 }
 
 pthread_t __wrap_pthread_self(void)
 {
-    return (pthread_t)(sim_self() + 1);
+    return is_real() ? __real_pthread_self() : (pthread_t)(sim_self() + 1);
 }
 
 int __wrap_pthread_setcancelstate(int state, int *before)
@@ -153,10 +174,7 @@ int __wrap_pthread_setname_np(pthread_t thread, const char *name)
 
 int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
-    (void)how;
-    (void)set;
-    (void)before;
-    return 0;
+    return is_real() ? __real_pthread_sigmask(how, set, before) : 0;
 }
 
 /* The same everywhere, so that a seed replays everywhere. */
@@ -171,16 +189,20 @@ int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 
 pid_t __wrap_getpid(void)
 {
-    return 4711;
+    return is_real() ? __real_getpid() : 4711;
 }
 
-/* The program itself, outside of schedules, looks at the real clock. */
+/* What the library looks at; a fuzzer's alarm, which may go off anywhere, has a
+ * clock of its own. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
-    const uint64_t now = sim_self() >= 0 ? sim_now_ns() : 0;
+    const bool steady =
+        clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE;
+    uint64_t now;
 
-    if (sim_self() < 0)
+    if (is_real() || !steady)
         return __real_clock_gettime(clock, out);
+    now = sim_now_ns();
     out->tv_sec = (time_t)(now / 1000000000);
     out->tv_nsec = (long)(now % 1000000000);
     return 0;
@@ -194,7 +216,8 @@ static bool never(void *arg)
 
 int __wrap_nanosleep(const struct timespec *pause, struct timespec *left)
 {
-    (void)left;
+    if (is_real())
+        return __real_nanosleep(pause, left);
     (void)sim_wait_until(never, NULL,
                          sim_now_ns() + (uint64_t)pause->tv_nsec +
                              1000000000 * (uint64_t)pause->tv_sec);

@@ -35,11 +35,20 @@ static struct host {
     bool gone;      /* the fiber is done with it */
 } hosts[HOSTS];
 static int hosts_used;
+static void (*say_gone)(void *ctx);
+static void *say_gone_ctx;
 
 void hosts_begin(void)
 {
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
+    say_gone = NULL;
+}
+
+void hosts_say_gone(void (*fn)(void *ctx), void *ctx)
+{
+    say_gone = fn;
+    say_gone_ctx = ctx;
 }
 
 /* ---- a guest ------------------------------------------------------------ */
@@ -217,6 +226,8 @@ static void host_closed(void *ctx)
     story_note("a runtime is closed");
     if (host->closed)
         sim_fail("closed twice");
+    if (say_gone != NULL)
+        say_gone(say_gone_ctx);
     host->closed = true;
     if (host->how == BY_LOOP && host->begin == NULL)
         (void)!write(host->fd, &one, sizeof(one));

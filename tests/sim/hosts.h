@@ -11,6 +11,9 @@ enum { HOSTS = 3 };
 /* Begins anew. */
 void hosts_begin(void);
 
+/* Has `fn` called on the loop's fiber when a runtime has gone. */
+void hosts_say_gone(void (*fn)(void *ctx), void *ctx);
+
 /* Opens a runtime in some way; NULL if that fails, as it may without memory or
  * threads. `workers` may be NULL. */
 struct uva_runtime *hosts_open(struct uva_workers *workers);

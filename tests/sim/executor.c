@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Now and then a job is refused, which the library must see to by itself. */
+#include "sim/executor.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sim/engine.h"
+#include "sim/peers.h"
+
+enum { LANES = 2, JOBS = 512 };
+
+static struct queue {
+    struct uva_job *jobs[JOBS]; /* a ring */
+    unsigned first, last;
+    unsigned free; /* fibers that wait, or will */
+} queues[LANES];
+static bool is_over;
+
+void executor_begin(void)
+{
+    memset(queues, 0, sizeof(queues));
+    is_over = false;
+}
+
+static bool queue_has_job(void *arg)
+{
+    const struct queue *queue = arg;
+
+    return is_over || queue->first != queue->last;
+}
+
+static void run_jobs(void *arg)
+{
+    struct queue *queue = arg;
+
+    for (;;) {
+        sim_wait(queue_has_job, queue);
+        if (queue->first == queue->last)
+            return;
+        queue->free--;
+        uva_job_run(queue->jobs[queue->first++ % JOBS]);
+        queue->free++;
+    }
+}
+
+static int submit(void *ctx, enum uva_lane lane, struct uva_job *job)
+{
+    struct queue *queue = &queues[lane];
+
+    (void)ctx;
+    peers_dawdle();
+    sim_flush(); /* what is handed over is seen by who gets it */
+    if (is_over)
+        sim_fail("a job comes when all is over");
+    if (peers_chance(1, 30))
+        return EBUSY;
+    if (queue->last - queue->first == JOBS)
+        sim_fail("too many jobs");
+    queue->jobs[queue->last++ % JOBS] = job;
+    if (queue->last - queue->first > queue->free) {
+        queue->free++;
+        peers_spawn("worker of an executor", run_jobs, queue);
+    }
+    sim_point(); /* it may be over before this returns */
+    return 0;
+}
+
+struct uva_executor executor_table(void)
+{
+    return (struct uva_executor){.submit = submit};
+}
+
+void executor_end(void)
+{
+    is_over = true;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program's own executor: fibers that run what the library hands in, as many
+ * as it takes. */
+#ifndef SIM_EXECUTOR_H
+#define SIM_EXECUTOR_H
+
+#include "uvarrow/runtime.h"
+
+/* Begins anew. */
+void executor_begin(void);
+
+/* The executor; once its fibers are there, they stay until the end. */
+struct uva_executor executor_table(void);
+
+/* Lets the fibers go, once they have run what they were given. */
+void executor_end(void);
+
+#endif
