@@ -20,6 +20,7 @@ struct scene {
     int64_t hold_at;      /* this batch waits until `free_at` has passed */
     int64_t free_at;      /* or for ever, until the test says so */
     bool passed;          /* it has */
+    bool held;            /* that batch waits now */
     atomic_long mapping;  /* maps that run now */
     atomic_long most;     /* the most at once */
     atomic_long mapped;   /* in all */
@@ -62,8 +63,18 @@ static void map_wait(struct scene *s, int64_t ordinal)
     pthread_mutex_lock(&s->lock);
     if (ordinal == s->free_at)
         s->passed = true;
+    s->held = s->held || ordinal == s->hold_at;
     pthread_cond_broadcast(&s->changed);
     while (ordinal == s->hold_at && !s->passed)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Until the batch that is to wait does. */
+static void scene_await_hold(struct scene *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->held)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
 }
@@ -316,6 +327,7 @@ START_TEST(a_cancel_does_not_wait_for_a_map_that_is_stuck)
     scene_start(&s);
     while (s.batches < 5)
         (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
+    scene_await_hold(&s);
     uva_stream_cancel(s.stream, EINTR, "enough");
     loop_rig_until(&s.rig, is_done, &s);
     ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
