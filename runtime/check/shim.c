@@ -140,7 +140,8 @@ static void shim_put_trap(const struct shim_ops *ops,
 {
     struct uva__ledger_entry *entry;
 
-    if (ops->node->look(node).release == NULL ||
+    if (!uva__witness_how(witness)->keep ||
+        ops->node->look(node).release == NULL ||
         ops->node->look(node).release == ops->shim)
         return;
     entry = uva__ledger_open(uva__witness_ledger(witness), ops->kind,

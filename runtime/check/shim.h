@@ -27,8 +27,10 @@ UVA_MUST_CHECK int uva__shim_schema(struct uva__witness *witness,
 
 /* For a call that failed and so gave nothing in `array` (borrowed): reports
  * `clause`, a static id, if its consumer releases it all the same. Leaves one
- * alone that reads as released, for then nobody would. Of no use, without harm,
- * when there is no memory. Thread: any. */
+ * alone that reads as released, for then nobody would; and any without `keep`,
+ * for a trap does not count on the witness, which may be gone when somebody
+ * steps into it. Of no use, without harm, when there is no memory.
+ * Thread: any. */
 void uva__shim_trap_array(struct uva__witness *witness,
                           struct ArrowArray *array, const char *clause);
 

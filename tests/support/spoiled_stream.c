@@ -104,8 +104,9 @@ struct uva_check spoiled_stream_how(struct spoiled_stream *scene)
 /* Puts the check around the stream. */
 void spoiled_stream_check(struct spoiled_stream *scene)
 {
-    const struct uva_check how = spoiled_stream_how(scene);
+    struct uva_check how = spoiled_stream_how(scene);
 
+    how.keep = true;
     ck_assert_int_eq(uva__witness_new(&how, &scene->witness, NULL), 0);
     ck_assert_int_eq(uva__blocking_check(scene->witness, &scene->stream, NULL),
                      0);

@@ -400,6 +400,34 @@ START_TEST(ds19_after_a_failure_there_is_nothing_to_release)
 }
 END_TEST
 
+/* What `no_release` would do is not what a check without `keep` changes: the
+ * witness is gone by the time. */
+START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
+{
+    struct spoiled_stream scene;
+    struct ArrowDeviceArray chunk, chunk_before;
+    struct ArrowSchema schema, schema_before;
+    struct uva_check how;
+
+    memset(&chunk, 0x5A, sizeof(chunk));
+    memset(&schema, 0x5A, sizeof(schema));
+    chunk_before = chunk;
+    schema_before = schema;
+    spoiled_stream_init(&scene, 1);
+    how = spoiled_stream_how(&scene);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    scene.code = EIO;
+    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), EIO);
+    ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), EIO);
+    ck_assert_mem_eq(&chunk, &chunk_before, sizeof(chunk));
+    ck_assert_mem_eq(&schema, &schema_before, sizeof(schema));
+    scene.stream.release(&scene.stream);
+    breach_log_expect(&scene.log, "");
+    ck_assert_int_eq(scene.log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+}
+END_TEST
+
 START_TEST(lc02_a_chunk_is_released_once)
 {
     struct spoiled_stream scene;
@@ -572,6 +600,8 @@ static TCase *consumers(void)
     tcase_add_test(tcase, ds17_private_data_is_left_alone);
     tcase_add_test(tcase, ds17_what_leads_nowhere_is_refused);
     tcase_add_test(tcase, ds19_after_a_failure_there_is_nothing_to_release);
+    tcase_add_test(tcase,
+                   without_keep_a_failed_call_leaves_everything_as_it_was);
     tcase_add_test(tcase, lc02_a_chunk_is_released_once);
     return tcase;
 }

@@ -21,6 +21,7 @@ static void read_all(struct reference_stream *stream,
     while (reference_reader_step(&reader))
         ;
     reference_reader_fini(&reader);
+    (void)uva_check_conclude_blocking(&reader.stream);
 }
 
 /* Runs the pair with a check in between. */
@@ -53,6 +54,7 @@ static void case_run(int i)
     struct uva_check how = breach_list_check(&told);
 
     how.deep = mutant->deep;
+    how.keep = true;
     if (mutant->of_reader)
         pair.reader.mutant = mutant;
     else

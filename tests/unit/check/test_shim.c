@@ -52,6 +52,7 @@ static void scene_open(struct scene *scene, bool deep)
     how = breach_log_how(&scene->log);
     how.allocator = faulty_allocator_table(&scene->memory);
     how.deep = deep;
+    how.keep = true;
     ck_assert_int_eq(uva__witness_new(&how, &scene->witness, NULL), 0);
     make_array(&scene->array);
     make_schema(&scene->schema);
@@ -505,6 +506,22 @@ START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
 }
 END_TEST
 
+START_TEST(without_keep_there_are_no_traps)
+{
+    struct uva_check how = {.keep = false};
+    struct uva__witness *witness;
+    struct ArrowArray array = {.release = no_release};
+    struct ArrowSchema schema = {.release = no_schema_release};
+
+    ck_assert_int_eq(uva__witness_new(&how, &witness, NULL), 0);
+    uva__shim_trap_array(witness, &array, "AT-22");
+    uva__shim_trap_schema(witness, &schema, "DS-19");
+    ck_assert(array.release == no_release);
+    ck_assert(schema.release == no_schema_release);
+    uva__witness_release(witness);
+}
+END_TEST
+
 START_TEST(no_trap_lies_where_nobody_would_step)
 {
     struct scene scene;
@@ -789,6 +806,7 @@ int main(void)
     tcase_add_test(tcase, lc07_release_marks_what_it_released);
     tcase_add_test(tcase, lc05_release_releases_the_children_that_are_live);
     tcase_add_test(tcase, what_a_failed_call_left_behind_is_not_to_be_released);
+    tcase_add_test(tcase, without_keep_there_are_no_traps);
     tcase_add_test(tcase, no_trap_lies_where_nobody_would_step);
     tcase_add_test(tcase, trees_that_are_none_are_shimmed_as_far_as_they_go);
     tcase_add_test(tcase, a_circle_is_entered_once);
