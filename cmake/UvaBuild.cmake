@@ -36,6 +36,30 @@ if(UVA_COVERAGE) # threads and forked children count together
     target_link_options(uva_flags INTERFACE --coverage)
 endif()
 
+# A release is optimised as a whole: a batch passes through a dozen files. The
+# objects are code as well, so that libuvarrow.a asks nothing of who links it;
+# of the compilers, gcc makes such.
+set(UVA_WHOLE OFF)
+if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
+    NOT UVA_COVERAGE)
+    include(CheckIPOSupported)
+    check_ipo_supported(RESULT UVA_WHOLE LANGUAGES C)
+endif()
+
+# uva_optimise(TARGET...): as a whole, in a release
+function(uva_optimise)
+    if(NOT UVA_WHOLE)
+        return()
+    endif()
+    set_target_properties(${ARGN} PROPERTIES
+        INTERPROCEDURAL_OPTIMIZATION_RELEASE ON
+        INTERPROCEDURAL_OPTIMIZATION_RELWITHDEBINFO ON)
+    foreach(target IN LISTS ARGN)
+        target_compile_options(${target} PRIVATE
+            $<$<CONFIG:Release,RelWithDebInfo>:-ffat-lto-objects>)
+    endforeach()
+endfunction()
+
 # uva_floor(NAME FOLDER...): the objects of one floor of the house, for both
 # libraries and for tests that link it alone. A folder without a source yet is
 # no floor. Adds to UVA_FLOORS in the caller's scope.
@@ -56,6 +80,7 @@ function(uva_floor name)
     target_link_libraries(${name} PRIVATE uva_flags)
     set_target_properties(${name} PROPERTIES
         C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+    uva_optimise(${name})
     set(UVA_FLOORS ${UVA_FLOORS} ${name} PARENT_SCOPE)
 endfunction()
 
