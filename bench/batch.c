@@ -11,14 +11,23 @@ static void column_release(struct ArrowArray *array)
     (void)array;
 }
 
-static int64_t values[2 * BATCH_ROWS];
+static int64_t values[BATCH_ROWS + BATCH_COLUMNS];
 static const void *column_buffers[2] = {NULL, values};
 static const void *batch_buffers[1] = {NULL};
-static struct ArrowArray column = {.length = 2 * BATCH_ROWS,
-                                   .n_buffers = 2,
-                                   .buffers = column_buffers,
-                                   .release = column_release};
-static struct ArrowArray *columns[1] = {&column};
+
+#define COLUMN(k)                                                              \
+    {                                                                          \
+        .length = BATCH_ROWS, .offset = (k), .n_buffers = 2,                   \
+        .buffers = column_buffers, .release = column_release                   \
+    }
+#define COLUMNS(k) COLUMN(k), COLUMN((k) + 1), COLUMN((k) + 2), COLUMN((k) + 3)
+static struct ArrowArray columns[BATCH_COLUMNS] = {COLUMNS(0), COLUMNS(4),
+                                                   COLUMNS(8), COLUMNS(12)};
+
+#define POINTERS(k)                                                            \
+    &columns[(k)], &columns[(k) + 1], &columns[(k) + 2], &columns[(k) + 3]
+static struct ArrowArray *children[BATCH_COLUMNS] = {POINTERS(0), POINTERS(4),
+                                                     POINTERS(8), POINTERS(12)};
 
 static void batch_release(struct ArrowArray *array)
 {
@@ -29,11 +38,10 @@ void batch_fill(struct ArrowDeviceArray *out, int64_t i)
 {
     memset(out, 0, sizeof(*out));
     out->array.length = BATCH_ROWS;
-    out->array.offset = i & (BATCH_ROWS - 1);
     out->array.n_buffers = 1;
     out->array.buffers = batch_buffers;
     out->array.n_children = 1;
-    out->array.children = columns;
+    out->array.children = &children[i & (BATCH_COLUMNS - 1)];
     out->array.release = batch_release;
     out->device_id = -1;
     out->device_type = ARROW_DEVICE_CPU;

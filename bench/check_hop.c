@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the protocol checker costs: the same hop without it and with it. Run it
- * on one core for steady figures: taskset -c 0 bench_check_hop */
+/* What the protocol checker costs: the same hop without it and with it. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "hop.h"
-#include "measure.h"
+#include "suite.h"
 #include "uvarrow/check.h"
-
-enum { BATCHES = 200000 };
 
 static void fail_at_breach(void *ctx, const struct uva_breach *breach)
 {
@@ -17,45 +14,47 @@ static void fail_at_breach(void *ctx, const struct uva_breach *breach)
     abort();
 }
 
-static void run_bare(void *ctx, int64_t n)
+static double run_bare(const struct bench_case *self,
+                       const struct bench_how *how)
 {
     struct hop hop;
+    double begun;
 
-    (void)ctx;
-    hop_init(&hop, 64, 1);
-    hop_run(&hop.handler, n);
+    hop_init(&hop, self->window, 1);
+    begun = bench_now_ns(how);
+    hop_run(&hop.handler, how->batches);
+    begun = bench_now_ns(how) - begun;
+    bench_check(hop.taken == how->batches, "number of batches");
+    return begun;
 }
 
-static void run_checked(void *ctx, int64_t n)
+/* `more` is not 0: the arrays' children are looked after too. */
+static double run_checked(const struct bench_case *self,
+                          const struct bench_how *how)
 {
-    struct uva_check how = {.report = fail_at_breach};
+    const struct uva_check check = {.report = fail_at_breach,
+                                    .deep = self->more != 0};
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct hop hop;
+    double begun;
 
-    how.deep = ctx != NULL;
-    hop_init(&hop, 64, 1);
-    if (uva_check_handler(&hop.handler, &how, &checked, NULL) != 0)
-        abort();
-    hop_run(checked, n);
-    if (hop.taken != n)
-        abort();
+    hop_init(&hop, self->window, 1);
+    bench_check(uva_check_handler(&hop.handler, &check, &checked, NULL) == 0,
+                "check");
+    begun = bench_now_ns(how);
+    hop_run(checked, how->batches);
+    begun = bench_now_ns(how) - begun;
+    bench_check(hop.taken == how->batches, "number of batches");
+    return begun;
 }
 
-static void print(const char *what, double ns, double bare_ns)
-{
-    printf("%-28s %8.1f %+10.1f %9.1f\n", what, ns, ns - bare_ns, ns / bare_ns);
-}
+static const struct bench_case cases[] = {
+    {"check_hop/unchecked", 500000, run_bare, 64, 0, 0},
+    {"check_hop/checked", 100000, run_checked, 64, 0, 0},
+    {"check_hop/checked-children", 100000, run_checked, 64, 1, 0},
+};
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const double bare = measure_ns(run_bare, NULL, BATCHES);
-    int deep = 1;
-
-    printf("%-28s %8s %10s %9s\n", "one hop, one thread", "ns/batch", "more",
-           "ratio");
-    print("unchecked", bare, bare);
-    print("checked", measure_ns(run_checked, NULL, BATCHES), bare);
-    print("checked, children too", measure_ns(run_checked, &deep, BATCHES),
-          bare);
-    return 0;
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

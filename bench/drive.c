@@ -5,67 +5,9 @@
  * requests are open at first; half of them are renewed at a time. `more` is how
  * many maps there are. */
 #include "host.h"
+#include "taker.h"
 
 enum { AT_ONCE = 4096 }; /* batches of one stream: they fit into the cache */
-
-/* ---- the handler -------------------------------------------------------- */
-
-struct taker {
-    struct ArrowAsyncDeviceStreamHandler abi; /* first */
-    int64_t window;
-    int64_t taken; /* since the last request */
-    struct tally tally;
-};
-
-static int taker_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
-                           struct ArrowSchema *schema)
-{
-    schema->release(schema);
-    self->producer->request(self->producer, ((struct taker *)self)->window);
-    return 0;
-}
-
-static int taker_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
-                              struct ArrowAsyncTask *task, const char *metadata)
-{
-    struct taker *taker = (struct taker *)self;
-    struct ArrowDeviceArray array;
-
-    (void)metadata;
-    if (task == NULL)
-        return 0;
-    bench_check(uva_task_extract(task, &array) == 0, "extract");
-    tally_take(&taker->tally, &array.array);
-    array.array.release(&array.array);
-    if (++taker->taken * 2 >= taker->window) {
-        self->producer->request(self->producer, taker->taken);
-        taker->taken = 0;
-    }
-    return 0;
-}
-
-static void taker_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
-                           const char *message, const char *metadata)
-{
-    (void)self;
-    (void)code;
-    (void)metadata;
-    bench_check(false, message);
-}
-
-static void taker_on_release(struct ArrowAsyncDeviceStreamHandler *self)
-{
-    self->release = NULL;
-}
-
-static void taker_init(struct taker *taker, int64_t window)
-{
-    *taker = (struct taker){.abi = {.on_schema = taker_on_schema,
-                                    .on_next_task = taker_on_next_task,
-                                    .on_error = taker_on_error,
-                                    .release = taker_on_release},
-                            .window = window};
-}
 
 /* ---- the floors --------------------------------------------------------- */
 
@@ -200,15 +142,15 @@ static double run_drive(const struct bench_case *self,
 }
 
 static const struct bench_case cases[] = {
-    {"drive/get_next", 2000000, run_get_next, 0, 0},
-    {"drive/64/hand", 2000000, run_plain, 64, 0},
-    {"drive/64/uvarrow", 1000000, run_drive, 64, 0},
-    {"drive/64/uvarrow-1-map", 1000000, run_drive, 64, 1},
-    {"drive/64/uvarrow-4-maps", 1000000, run_drive, 64, 4},
-    {"drive/1/hand", 2000000, run_plain, 1, 0},
-    {"drive/1/uvarrow", 1000000, run_drive, 1, 0},
-    {"drive/1/uvarrow-1-map", 1000000, run_drive, 1, 1},
-    {"drive/1/uvarrow-4-maps", 1000000, run_drive, 1, 4},
+    {"drive/get_next", 2000000, run_get_next, 0, 0, 0},
+    {"drive/64/hand", 2000000, run_plain, 64, 0, 0},
+    {"drive/64/uvarrow", 1000000, run_drive, 64, 0, 0},
+    {"drive/64/uvarrow-1-map", 1000000, run_drive, 64, 1, 0},
+    {"drive/64/uvarrow-4-maps", 1000000, run_drive, 64, 4, 0},
+    {"drive/1/hand", 2000000, run_plain, 1, 0, 0},
+    {"drive/1/uvarrow", 1000000, run_drive, 1, 0, 0},
+    {"drive/1/uvarrow-1-map", 1000000, run_drive, 1, 1, 0},
+    {"drive/1/uvarrow-4-maps", 1000000, run_drive, 1, 4, 0},
 };
 
 int main(int argc, char **argv)

@@ -6,6 +6,12 @@
 
 #include <stdlib.h>
 
+void host_open(struct host *host, const struct bench_how *how,
+               int compute_threads)
+{
+    host_open_on(host, how, compute_threads, &(struct uva_allocator){0});
+}
+
 struct counter {
     struct host *host;   /* borrows */
     struct tally *tally; /* borrows */
@@ -19,14 +25,15 @@ static void host_thread_begin(void *ctx, enum uva_lane lane)
     bench_stay_on(host->how, 1);
 }
 
-void host_open(struct host *host, const struct bench_how *how,
-               int compute_threads)
+void host_open_on(struct host *host, const struct bench_how *how,
+                  int compute_threads, const struct uva_allocator *allocator)
 {
     const struct uva_workers_options workers = {
         .compute_threads = compute_threads,
+        .allocator = *allocator,
         .thread_begin = host_thread_begin,
         .ctx = host};
-    struct uva_runtime_options options = {.check = -1};
+    struct uva_runtime_options options = {.check = -1, .allocator = *allocator};
 
     *host = (struct host){.how = how};
     bench_stay_on(how, 0);

@@ -29,6 +29,10 @@ struct host {
 void host_open(struct host *host, const struct bench_how *how,
                int compute_threads);
 
+/* The same, with memory from `allocator` (copied). */
+void host_open_on(struct host *host, const struct bench_how *how,
+                  int compute_threads, const struct uva_allocator *allocator);
+
 /* Starts `stream`, which is let go of, and counts its batches in `tally`. */
 void host_for_each(struct host *host, struct uva_stream *stream,
                    struct tally *tally);

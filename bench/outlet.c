@@ -182,18 +182,18 @@ static double run_reader(const struct bench_case *self,
 }
 
 static const struct bench_case cases[] = {
-    {"outlet/1/ring", 20000, run_hand, 1, 0},
-    {"outlet/1/uvarrow", 20000, run_reader, 1, 0},
-    {"outlet/1/spinning-ring", 20000, run_hand, 1, SPIN_NS},
-    {"outlet/8/ring", 100000, run_hand, 8, 0},
-    {"outlet/8/uvarrow", 100000, run_reader, 8, 0},
-    {"outlet/8/spinning-ring", 100000, run_hand, 8, SPIN_NS},
-    {"outlet/64/ring", 500000, run_hand, 64, 0},
-    {"outlet/64/uvarrow", 500000, run_reader, 64, 0},
-    {"outlet/64/spinning-ring", 500000, run_hand, 64, SPIN_NS},
-    {"outlet/512/ring", 1000000, run_hand, 512, 0},
-    {"outlet/512/uvarrow", 1000000, run_reader, 512, 0},
-    {"outlet/512/spinning-ring", 1000000, run_hand, 512, SPIN_NS},
+    {"outlet/1/ring", 20000, run_hand, 1, 0, 0},
+    {"outlet/1/uvarrow", 20000, run_reader, 1, 0, 0},
+    {"outlet/1/spinning-ring", 20000, run_hand, 1, SPIN_NS, BENCH_APART},
+    {"outlet/8/ring", 100000, run_hand, 8, 0, 0},
+    {"outlet/8/uvarrow", 100000, run_reader, 8, 0, 0},
+    {"outlet/8/spinning-ring", 100000, run_hand, 8, SPIN_NS, BENCH_APART},
+    {"outlet/64/ring", 500000, run_hand, 64, 0, 0},
+    {"outlet/64/uvarrow", 500000, run_reader, 64, 0, 0},
+    {"outlet/64/spinning-ring", 500000, run_hand, 64, SPIN_NS, BENCH_APART},
+    {"outlet/512/ring", 1000000, run_hand, 512, 0, 0},
+    {"outlet/512/uvarrow", 1000000, run_reader, 512, 0, 0},
+    {"outlet/512/spinning-ring", 1000000, run_hand, 512, SPIN_NS, BENCH_APART},
 };
 
 int main(int argc, char **argv)

@@ -69,12 +69,21 @@ static void case_measure(const struct bench_case *what,
     double took;
 
     how.batches = batches_of(what, wishes) / 8 + 1;
-    if (!wishes->cold)
+    if (!wishes->cold && (what->flags & BENCH_PRINTS) == 0)
         (void)what->run(what, &how);
     how.batches = batches_of(what, wishes);
     took = what->run(what, &how);
-    if (took >= 0)
+    if ((what->flags & BENCH_PRINTS) == 0)
         bench_say(what->name, took / (double)how.batches, "ns");
+}
+
+/* Whether `name` is `path`, or in that folder. */
+static bool is_under(const char *name, const char *path)
+{
+    const size_t length = strlen(path);
+
+    return length == 0 || (strncmp(name, path, length) == 0 &&
+                           (name[length] == '\0' || name[length] == '/'));
 }
 
 int bench_main(int argc, char **argv, const struct bench_case *cases,
@@ -84,7 +93,8 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
 
     wishes_read(&wishes, argc, argv);
     for (size_t i = 0; i < count; i++)
-        if (strncmp(cases[i].name, wishes.only, strlen(wishes.only)) == 0)
+        if (is_under(cases[i].name, wishes.only) &&
+            (wishes.how.apart || (cases[i].flags & BENCH_APART) == 0))
             case_measure(&cases[i], &wishes);
     return 0;
 }

@@ -22,21 +22,28 @@ struct bench_how {
                         one core other programs do not disturb */
 };
 
+/* What is special about a case. */
+enum bench_flag {
+    BENCH_PRINTS =
+        1,          /* run() says itself what it finds, and needs no warming */
+    BENCH_APART = 2 /* makes sense only with threads apart */
+};
+
 /* One figure to take: the nanoseconds a batch takes. */
 struct bench_case {
     const char *name; /* PROGRAM/WHAT/WHO, for example lane/64/ring */
     int64_t batches;  /* in one run at full length */
-    /* runs it; returns the nanoseconds that all batches took together, or less
-     * than 0 if the case has printed what it found by itself. Aborts if a
-     * result is wrong. */
+    /* runs it; returns the nanoseconds that all batches took together. Aborts
+     * if a result is wrong. */
     double (*run)(const struct bench_case *self, const struct bench_how *how);
     int32_t window; /* for run() */
     int32_t more;   /* for run() */
+    unsigned flags; /* enum bench_flag, or'ed */
 };
 
 /* The main() of a program: runs `cases` as the command line says,
  *   --scale F     F times as many batches
- *   --only TEXT   only cases whose name begins so
+ *   --only PATH   only the case of that name, or those below it
  *   --batches N   so many, whatever the case says
  *   --cold        no run to warm up
  *   --apart       threads on cores of their own

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrow C++ at the same work: its exporter of asynchronous readers in front of
+ * the handler by hand, its importer behind a producer by hand, and one behind
+ * the other. `window` is how many requests are open, or how long Arrow's queue
+ * is. */
+#include <arrow/api.h>
+#include <arrow/c/bridge.h>
+#include <arrow/util/async_generator.h>
+#include <arrow/util/thread_pool.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "suite.h"
+#include "taker.h"
+
+namespace
+{
+
+using Batch = std::shared_ptr<arrow::RecordBatch>;
+
+/* ---- Arrow's side ------------------------------------------------------- */
+
+std::shared_ptr<arrow::Schema> schema()
+{
+    return arrow::schema({arrow::field("n", arrow::int64())});
+}
+
+/* The same batches as batch_fill() gives, made once and for all. */
+std::vector<Batch> prebuilt()
+{
+    std::vector<int64_t> values(BATCH_ROWS + BATCH_COLUMNS);
+    std::vector<Batch> batches;
+
+    std::iota(values.begin(), values.end(), 0);
+    auto column = std::make_shared<arrow::Int64Array>(
+        BATCH_ROWS + BATCH_COLUMNS,
+        arrow::Buffer::FromVector(std::move(values)));
+    for (int64_t i = 0; i < BATCH_COLUMNS; i++)
+        batches.push_back(arrow::RecordBatch::Make(
+            schema(), BATCH_ROWS, {column->Slice(i, BATCH_ROWS)}));
+    return batches;
+}
+
+/* Gives `count` batches, each ready when it is asked for. */
+arrow::AsyncGenerator<Batch> generator(int64_t count)
+{
+    static const std::vector<Batch> batches = prebuilt();
+
+    return [count, next = std::make_shared<int64_t>(0)] {
+        const int64_t i = (*next)++;
+
+        return i < count ? arrow::Future<Batch>::MakeFinished(
+                               batches[i & (BATCH_COLUMNS - 1)])
+                         : arrow::AsyncGeneratorEnd<Batch>();
+    };
+}
+
+void check(const arrow::Status &status)
+{
+    bench_check(status.ok(), status.ToString().c_str());
+}
+
+void produce(ArrowAsyncDeviceStreamHandler *handler, int64_t count)
+{
+    check(arrow::ExportAsyncRecordBatchReader(schema(), generator(count),
+                                              arrow::DeviceAllocationType::kCPU,
+                                              handler)
+              .status());
+}
+
+/* Starts `producer` on a thread in front of Arrow's handler and reads all. */
+template <typename Producer>
+void consume(Producer producer, int64_t window, int64_t count)
+{
+    ArrowAsyncDeviceStreamHandler handler{};
+    auto *pool = arrow::internal::GetCpuThreadPool();
+    auto future = arrow::CreateAsyncDeviceStreamHandler(
+        &handler, pool, static_cast<uint64_t>(window));
+    std::thread thread([&] { producer(&handler); });
+    auto reader = future.result().ValueOrDie();
+    int64_t seen = 0;
+
+    for (;; seen++) {
+        auto next = reader.generator().result();
+
+        check(next.status());
+        if (next->batch == nullptr)
+            break;
+        bench_check(next->batch->num_rows() == BATCH_ROWS, "rows");
+    }
+    bench_check(seen == count, "number of batches");
+    thread.join();
+    reader.generator = nullptr;
+    pool->WaitForIdle();
+}
+
+/* ---- the producer by hand ----------------------------------------------- */
+
+int plain_extract(ArrowAsyncTask *task, ArrowDeviceArray *out)
+{
+    if (out != nullptr)
+        batch_fill(out, reinterpret_cast<intptr_t>(task->private_data));
+    return 0;
+}
+
+/* Waits for requests on a condition variable. */
+struct Plain {
+    ArrowAsyncProducer abi{};
+    std::mutex mutex;
+    std::condition_variable news;
+    int64_t demand = 0;
+
+    Plain()
+    {
+        abi.device_type = ARROW_DEVICE_CPU;
+        abi.request = [](ArrowAsyncProducer *self, int64_t n) {
+            static_cast<Plain *>(self->private_data)->request(n);
+        };
+        abi.cancel = [](ArrowAsyncProducer *) {};
+        abi.private_data = this;
+    }
+
+    void request(int64_t n)
+    {
+        const std::lock_guard<std::mutex> lock(mutex);
+
+        demand += n;
+        if (demand == n)
+            news.notify_one();
+    }
+
+    int64_t take()
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+
+        news.wait(lock, [this] { return demand > 0; });
+        return std::exchange(demand, 0);
+    }
+
+    void run(ArrowAsyncDeviceStreamHandler *handler, int64_t count)
+    {
+        ArrowSchema schema;
+        int64_t left = 0;
+
+        handler->producer = &abi;
+        batch_schema(&schema);
+        bench_check(handler->on_schema(handler, &schema) == 0, "on_schema");
+        for (int64_t i = 0; i < count; i++, left--) {
+            ArrowAsyncTask task{plain_extract, reinterpret_cast<void *>(i)};
+
+            if (left == 0)
+                left = take();
+            bench_check(handler->on_next_task(handler, &task, nullptr) == 0,
+                        "on_next_task");
+        }
+        (void)handler->on_next_task(handler, nullptr, nullptr);
+        handler->release(handler);
+    }
+};
+
+/* ---- cases -------------------------------------------------------------- */
+
+double run_producer(const bench_case *self, const bench_how *how)
+{
+    taker taker;
+    double begun;
+
+    taker_init(&taker, self->window);
+    begun = bench_now_ns(how);
+    produce(&taker.abi, how->batches);
+    begun = bench_now_ns(how) - begun;
+    tally_check(&taker.tally, how->batches);
+    return begun;
+}
+
+double run_consumer(const bench_case *self, const bench_how *how)
+{
+    const double begun = bench_now_ns(how);
+    Plain plain; /* outlasts the handler, which calls it after its release */
+
+    consume([&](auto *handler) { plain.run(handler, how->batches); },
+            self->window, how->batches);
+    return bench_now_ns(how) - begun;
+}
+
+double run_both(const bench_case *self, const bench_how *how)
+{
+    const double begun = bench_now_ns(how);
+
+    consume([&](auto *handler) { produce(handler, how->batches); },
+            self->window, how->batches);
+    return bench_now_ns(how) - begun;
+}
+
+const bench_case cases[] = {
+    {"arrow/64/producer", 50000, run_producer, 64, 0, 0},
+    {"arrow/1/producer", 50000, run_producer, 1, 0, 0},
+    {"arrow/64/consumer", 25000, run_consumer, 64, 0, 0},
+    {"arrow/64/both", 25000, run_both, 64, 0, 0},
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, std::size(cases));
+}

@@ -1,0 +1,228 @@
+"""Turns the figures that run.py has collected into docs/benchmarks.md: which
+targets are met, and by how much the others are missed, then all figures."""
+import os
+import statistics
+
+NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
+WINDOWS = (1, 8, 64, 512)
+
+HEAD = """# Benchmarks
+
+<!-- Written by bench/run.py; not by hand. What is said about the figures is in
+bench/notes.md. -->
+
+A batch is one `int64` column of 1024 rows, prebuilt: what is measured is the
+way, not the data. `cmake --workflow --preset bench` builds the programs, runs
+them and prints this page; they are in [bench/](../bench).
+
+Every figure is the median of {rounds} rounds. A round runs each program once,
+one after the other, so that both sides of a ratio were measured within
+seconds; ratios are formed in each round, and their median is taken. On one core
+(`taskset -c 0`) figures are the time that the process had the core; on two, the
+loop has one and the other thread the other, and the time is the clock's.
+
+Measured on {processor}, {cores} cores, {system} {kernel}. Load average when
+it began: {load}; on an idle machine it is near 0.
+"""
+
+# What each kind of case is, in the order of the page.
+PROGRAMS = {
+    "drive": "One thread, producer to handler through the C interface",
+    "lane": "A thread that calls `get_next`, a loop that receives",
+    "outlet": "A loop that produces, a thread that reads and may wait",
+    "arrow": "Arrow C++ at the same work",
+    "decode": "A decode of 20 microseconds a batch, on 1 and 2 workers",
+    "many": "10,000 open streams on one loop, and one",
+    "heartbeat": "How late a timer of 1 ms is, 99th percentile",
+    "steady": "What a process grows by over 10 million batches",
+    "check_hop": "One hop without the protocol checker and with it",
+}
+
+
+class Target:
+    """What is to hold: value(round) at most, or at least, `limit`."""
+
+    def __init__(self, title, mode, value, limit, unit, least=False):
+        self.title, self.mode, self.value = title, mode, value
+        self.limit, self.unit, self.least = limit, unit, least
+
+    def row(self, figures):
+        values = per_round(figures[self.mode], self.value)
+        if not values:
+            return None
+        middle = statistics.median(values)
+        past = self.limit - middle if self.least else middle - self.limit
+        verdict = "met" if past <= 0 else \
+            f"**missed by {number(past)}{self.unit}**"
+        return [self.title, number(middle) + self.unit,
+                f"{number(min(values))} to {number(max(values))}",
+                f"at {'least' if self.least else 'most'} "
+                f"{number(self.limit)}{self.unit}", verdict]
+
+
+def per_round(figures, value):
+    """value() of each round; none if a figure is not there."""
+    rounds = max((len(f["rounds"]) for f in figures.values()), default=0)
+    values = []
+    for i in range(rounds):
+        try:
+            values.append(value(lambda name: figures[name]["rounds"][i]))
+        except (KeyError, IndexError):
+            continue
+    return values
+
+
+def number(x):
+    if abs(x) >= 100 or x == int(x):
+        return f"{x:,.0f}"
+    return f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}"
+
+
+def median(figures, mode, name):
+    figure = figures[mode].get(name)
+    return statistics.median(figure["rounds"]) if figure else None
+
+
+# ---- targets ----------------------------------------------------------------
+
+def ratio(over, under):
+    return lambda get: get(over) / get(under)
+
+
+def difference(more, less, share=1):
+    return lambda get: (get(more) - get(less)) / share
+
+
+def drive_targets():
+    for window, limit in ((64, 40), (1, 45)):
+        name = f"drive/{window}/uvarrow"
+        opened = f"{window} requests open" if window > 1 else \
+            "`request(1)` a task"
+        yield Target(f"One thread, {opened}", "one",
+                     lambda get, name=name: get(name), limit, " ns")
+        yield Target(f"... each further fused map, of 4", "one",
+                     difference(f"{name}-4-maps", name, 4), 6, " ns")
+        yield Target("... the first map", "one",
+                     difference(f"{name}-1-map", name), 6, " ns")
+        yield Target("... against Arrow C++'s exporter, how many times faster",
+                     "one", cross(f"arrow/{window}/producer", name), 30, " x",
+                     least=True)
+
+
+def cross(over, under):
+    return ratio(over, under)
+
+
+def lane_targets():
+    for mode, floor, where in (("one", "ring", "one core"),
+                               ("two", "spinning-ring", "two cores")):
+        for window in WINDOWS:
+            yield Target(
+                f"Lane to `for_each`, window {window}, {where}: against a "
+                f"{'spinning ' if mode == 'two' else ''}ring by hand", mode,
+                ratio(f"lane/{window}/uvarrow", f"lane/{window}/{floor}"),
+                1.25, " x")
+        if mode == "one":
+            yield Target("... window 64, against Arrow C++ at both ends, how "
+                         "many times faster", mode,
+                         ratio("arrow/64/both", "lane/64/uvarrow"), 30, " x",
+                         least=True)
+
+
+def outlet_targets(figures):
+    """A floor below what the interface itself costs is no floor: there, 40 ns
+    more are allowed."""
+    own = median(figures, "one", "drive/64/uvarrow")
+    for mode, floor, where in (("one", "ring", "one core"),
+                               ("two", "spinning-ring", "two cores")):
+        for window in WINDOWS:
+            names = f"outlet/{window}/uvarrow", f"outlet/{window}/{floor}"
+            least = median(figures, mode, names[1])
+            title = (f"`to_blocking`, window {window}, {where}: against a "
+                     f"{'spinning ' if mode == 'two' else ''}ring by hand")
+            if least is not None and own is not None and least < own:
+                yield Target(title + ", more", mode, difference(*names), 40,
+                             " ns")
+            else:
+                yield Target(title, mode, ratio(*names), 1.5, " x")
+
+
+def other_targets():
+    for workers in (1, 2):
+        yield Target(
+            f"Decode on {workers} worker{'s' * (workers > 1)}, in order: "
+            "against decode time / workers", "two",
+            lambda get, n=workers: get(f"decode/{n}/uvarrow") * n
+            / get("decode/1/hand"), 1.2, " x")
+    yield Target("10,000 streams: heap of one that waits", "one",
+                 lambda get: get("many/waiting/bytes"), 2048, " bytes")
+    yield Target("10,000 streams: threads", "one",
+                 lambda get: get("many/waiting/threads"), 0, "")
+    yield Target("10,000 streams: a batch, against one stream", "one",
+                 ratio("many/10000/uvarrow", "many/1/uvarrow"), 1.5, " x")
+    yield Target("10 million batches: growth after the first", "one",
+                 lambda get: get("steady/growth"), 256, " KiB")
+    yield Target("Timer of 1 ms beside a source that blocks: later than on an "
+                 "empty loop, p99", "two",
+                 difference("heartbeat/uvarrow", "heartbeat/empty"), 200,
+                 " us")
+
+
+def targets(figures):
+    yield from drive_targets()
+    yield from lane_targets()
+    yield from outlet_targets(figures)
+    yield from other_targets()
+
+
+# ---- the page ---------------------------------------------------------------
+
+def table(head, rows):
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "|".join("---" if i == 0 else "--:"
+                         for i in range(len(head))) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def cell(figures, mode, name):
+    figure = figures[mode].get(name)
+    if not figure:
+        return ""
+    values = figure["rounds"]
+    text = f"{number(statistics.median(values))} {figure['unit']}"
+    if len(values) > 1:
+        text += f" ({number(min(values))} to {number(max(values))})"
+    return text
+
+
+def program_rows(results, program):
+    figures, counts = results["figures"], results["instructions"]
+    names = dict.fromkeys(name for mode in figures.values() for name in mode
+                          if name.split("/")[0] == program)
+    for name in names:
+        yield [f"`{name}`", cell(figures, "one", name),
+               cell(figures, "two", name),
+               f"{counts[name]:,}" if name in counts else ""]
+
+
+def page(results):
+    figures = results["figures"]
+    lines = [HEAD.format(rounds=results["rounds"], **results["machine"]),
+             "## Targets", ""]
+    rows = [t.row(figures) for t in targets(figures)]
+    lines += table(["What", "Measured", "Rounds", "Target", ""],
+                   [row for row in rows if row])
+    lines += ["", "## Figures", "",
+              "Least and most of all rounds in brackets. Instructions are those"
+              " of all threads for one more batch, as callgrind counts them."]
+    for program, title in PROGRAMS.items():
+        rows = list(program_rows(results, program))
+        if rows:
+            lines += ["", f"### {title}", "",
+                      *table(["Case", "One core", "Two cores",
+                              "Instructions"], rows)]
+    if os.path.exists(NOTES):
+        with open(NOTES, encoding="utf-8") as notes:
+            lines += ["", notes.read().rstrip()]
+    return "\n".join(lines) + "\n"

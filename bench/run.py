@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Runs the programs of the bench, round after round, and tells what came out.
+
+Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
+              [--results FILE] [--page FILE]
+       run.py --from FILE [--page FILE]
+
+FOLDER is where the programs are. Each round runs all of them once, so that
+what is compared was measured within seconds. FILE gets all figures as JSON;
+--from reads them from there instead of running anything. The page is what
+docs/benchmarks.md is.
+
+On one core, figures are the time that the process had the core; on two, each
+thread has one of its own and the time is the clock's. Instructions are counted
+by callgrind, as the difference between a short and a longer run.
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import report
+
+# program: modes, whether once is enough
+PROGRAMS = {
+    "drive": ("one",), "lane": ("one", "two"), "outlet": ("one", "two"),
+    "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
+    "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
+}
+ONCE = ("steady",)
+MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
+# Cases whose instructions are counted: program, case, batches of the short run
+# and of the longer one, and the function outside of which nothing counts.
+COUNTED = [
+    *(("drive", f"drive/{case}", 4096, 20480, None)
+      for case in ("get_next", "64/hand", "1/hand")),
+    *(("drive", f"drive/{window}/uvarrow{maps}", 4096, 20480, "host_run")
+      for window in (64, 1) for maps in ("", "-1-map", "-4-maps")),
+    *((program, f"{program}/{window}/{who}", batches, 5 * batches, None)
+      for program in ("lane", "outlet")
+      for window, batches in ((1, 1000), (8, 2000), (64, 4000), (512, 8000))
+      for who in ("ring", "uvarrow")),
+    *(("lane", f"lane/{window}/queue_work", 1000, 5000, None)
+      for window in (1, 8, 64)),
+    *(("arrow", f"arrow/64/{who}", 1000, 5000, None)
+      for who in ("producer", "consumer", "both")),
+    *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
+      for who in ("unchecked", "checked", "checked-children")),
+]
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+def figures_of(output):
+    for line in output.splitlines():
+        name, value, unit = line.split("\t")
+        yield name, float(value), unit
+
+
+def measure(folder, rounds, scale):
+    """{mode: {name: {"unit": unit, "rounds": [value, ...]}}}"""
+    figures = {mode: {} for mode in MODES}
+    for number in range(rounds):
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+        for program, modes in PROGRAMS.items():
+            path = os.path.join(folder, f"bench_{program}")
+            if not os.path.exists(path) or (number and program in ONCE):
+                continue
+            for mode in modes:
+                before, after = MODES[mode]
+                done = run([*before, path, "--scale", str(scale), *after])
+                for name, value, unit in figures_of(done.stdout):
+                    figures[mode].setdefault(
+                        name, {"unit": unit, "rounds": []}
+                    )["rounds"].append(value)
+    return figures
+
+
+def collected(path, case, batches, within):
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(["valgrind", "--tool=callgrind", "--fair-sched=yes",
+                    f"--callgrind-out-file={folder}/out",
+                    *([f"--toggle-collect={within}"] if within else []),
+                    path, "--only", case, "--batches", str(batches), "--cold"])
+    return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+
+
+def instructions(folder):
+    """{name: instructions a batch}"""
+    counts = {}
+    if not shutil.which("valgrind"):
+        return counts
+    for number, (program, case, short, long, within) in enumerate(COUNTED):
+        path = os.path.join(folder, f"bench_{program}")
+        if not os.path.exists(path):
+            continue
+        print(f"\rinstructions {number + 1} of {len(COUNTED)}", end="",
+              file=sys.stderr, flush=True)
+        more = (collected(path, case, long, within)
+                - collected(path, case, short, within))
+        counts[case] = round(more / (long - short))
+    print(file=sys.stderr)
+    return counts
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii") as info:
+        model = re.search(r"model name\s*: (.*)", info.read())
+    return {"processor": model.group(1) if model else platform.machine(),
+            "cores": os.cpu_count(), "system": platform.system(),
+            "kernel": platform.release(),
+            "load": round(os.getloadavg()[0], 1)}
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--no-instructions", action="store_true")
+    parser.add_argument("--results")
+    parser.add_argument("--page")
+    parser.add_argument("--from", dest="origin")
+    return parser.parse_args()
+
+
+def main():
+    how = arguments()
+    if how.origin:
+        with open(how.origin, encoding="utf-8") as file:
+            results = json.load(file)
+    else:
+        results = {
+            "machine": machine(), "rounds": how.rounds,
+            "instructions": {} if how.no_instructions
+            else instructions(how.folder),
+            "figures": measure(how.folder, how.rounds, how.scale)}
+    if how.results:
+        with open(how.results, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+            file.write("\n")
+    page = report.page(results)
+    if how.page:
+        with open(how.page, "w", encoding="utf-8") as file:
+            file.write(page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()
