@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Everything but what goes by is static and shared: a batch costs one struct.
+ */
 #include "batch.h"
 
 #include "suite.h"

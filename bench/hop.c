@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One batch at a time, so that all of its parts are static. */
 #include "hop.h"
 
 #include <stdlib.h>

@@ -21,8 +21,8 @@ seconds; ratios are formed in each round, and their median is taken. On one core
 (`taskset -c 0`) figures are the time that the process had the core; on two, the
 loop has one and the other thread the other, and the time is the clock's.
 
-Measured on {processor}, {cores} cores, {system} {kernel}. Load average when
-it began: {load}; on an idle machine it is near 0.
+Measured on {processor}, {cores} cores, {system}
+{kernel}. Load average when it began: {load}; it is near 0 on an idle machine.
 """
 
 # What each kind of case is, in the order of the page.
@@ -100,17 +100,13 @@ def drive_targets():
             "`request(1)` a task"
         yield Target(f"One thread, {opened}", "one",
                      lambda get, name=name: get(name), limit, " ns")
-        yield Target(f"... each further fused map, of 4", "one",
+        yield Target("... each further fused map, of 4", "one",
                      difference(f"{name}-4-maps", name, 4), 6, " ns")
         yield Target("... the first map", "one",
                      difference(f"{name}-1-map", name), 6, " ns")
         yield Target("... against Arrow C++'s exporter, how many times faster",
-                     "one", cross(f"arrow/{window}/producer", name), 30, " x",
+                     "one", ratio(f"arrow/{window}/producer", name), 30, " x",
                      least=True)
-
-
-def cross(over, under):
-    return ratio(over, under)
 
 
 def lane_targets():
@@ -204,6 +200,15 @@ def program_rows(results, program):
         yield [f"`{name}`", cell(figures, "one", name),
                cell(figures, "two", name),
                f"{counts[name]:,}" if name in counts else ""]
+
+
+def missing(results):
+    """The titles of targets that no figure speaks for. Where there is no Arrow
+    C++, those that need it are not meant."""
+    figures = results["figures"]
+    has_arrow = any(name.startswith("arrow/") for name in figures["one"])
+    return [t.title for t in targets(figures)
+            if t.row(figures) is None and (has_arrow or not t.least)]
 
 
 def page(results):

@@ -78,9 +78,7 @@ void ring_sleep(struct ring *ring,
 
 void ring_wake_thread(struct ring *ring)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&ring->asleep, memory_order_relaxed) &&
-        atomic_exchange(&ring->asleep, 0))
+    if (atomic_exchange(&ring->asleep, 0))
         (void)syscall(SYS_futex, &ring->asleep, FUTEX_WAKE_PRIVATE, 1, NULL,
                       NULL, 0);
 }

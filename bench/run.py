@@ -3,12 +3,13 @@
 
 Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
               [--results FILE] [--page FILE]
-       run.py --from FILE [--page FILE]
+       run.py --from FILE [--page FILE | --check FILE]
 
 FOLDER is where the programs are. Each round runs all of them once, so that
 what is compared was measured within seconds. FILE gets all figures as JSON;
 --from reads them from there instead of running anything. The page is what
-docs/benchmarks.md is.
+docs/benchmarks.md is; --check fails if it is another one. A run fails if a
+program does, or if a target has nothing to be judged by.
 
 On one core, figures are the time that the process had the core; on two, each
 thread has one of its own and the time is the clock's. Instructions are counted
@@ -28,7 +29,7 @@ import report
 
 # program: modes, whether once is enough
 PROGRAMS = {
-    "drive": ("one",), "lane": ("one", "two"), "outlet": ("one", "two"),
+    "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
 }
@@ -131,6 +132,7 @@ def arguments():
     parser.add_argument("--results")
     parser.add_argument("--page")
     parser.add_argument("--from", dest="origin")
+    parser.add_argument("--check")
     return parser.parse_args()
 
 
@@ -153,7 +155,15 @@ def main():
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)
+    if how.check:
+        with open(how.check, encoding="utf-8") as file:
+            if file.read() != page:
+                sys.exit(f"{how.check} is not what {how.origin} says")
+        return
     print(page)
+    missing = report.missing(results)
+    if missing:
+        sys.exit("nothing to judge by: " + "; ".join(missing))
 
 
 if __name__ == "__main__":

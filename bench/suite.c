@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_BATCHES = 100 };
+enum { LEAST_BATCHES = 20 };
 
 struct wishes {
     struct bench_how how; /* but for the batches */
@@ -121,7 +121,7 @@ void bench_stay_on(const struct bench_how *how, int core)
         return;
     CPU_ZERO(&set);
     CPU_SET(core, &set);
-    bench_check(sched_setaffinity(0, sizeof(set), &set) == 0, "core");
+    (void)sched_setaffinity(0, sizeof(set), &set);
 }
 
 double bench_now_ns(const struct bench_how *how)

@@ -58,7 +58,8 @@ void bench_say(const char *name, double value, const char *unit);
 /* Aborts the program, naming what is wrong, unless `holds`. */
 void bench_check(bool holds, const char *what);
 
-/* Binds the calling thread to core `core`, if `how` has threads apart. */
+/* Binds the calling thread to core `core`, if `how` has threads apart and the
+ * machine has such a core. */
 void bench_stay_on(const struct bench_how *how, int core);
 
 /* Nanoseconds of the clock that `how` wants. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path: schema, request, tasks each extracted at once, the end. What can
+ * fail: nothing may; everything aborts. */
 #include "taker.h"
 
 #include "suite.h"

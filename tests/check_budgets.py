@@ -16,7 +16,7 @@ try:
 except ImportError:
     lizard = None
 
-TOPS = ("include", "runtime", "tools", "examples", "tests")
+TOPS = ("include", "runtime", "tools", "examples", "bench", "tests")
 FUNCTION_LINES, COMPLEXITY, COLUMNS = 60, 15, 80
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
 FUNCTION = re.compile(

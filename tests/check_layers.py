@@ -28,7 +28,7 @@ POSIX = {
 }
 SYSTEM = ("runtime/core/sync.c", "runtime/check/", "runtime/tck/",
           "runtime/uv/", "tools/", "tests/",
-          "examples/")
+          "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
 UV = ["uv/hub.h", "uv/inbox.h", "uv/lane.h", "uv/loop.h", "uv/turn.h"]
@@ -84,9 +84,9 @@ def rule(path):
 
 
 def beside(path, name):
-    """Tools (and their tests) and examples include the headers of their own
-    folder by the bare name."""
-    own = ("tools/", "examples/", "tests/unit/tools/")
+    """Tools (and their tests), examples and benches include the headers of
+    their own folder by the bare name."""
+    own = ("tools/", "examples/", "bench/", "tests/unit/tools/")
     return path.startswith(own) and "/" not in name
 
 
@@ -101,7 +101,7 @@ def allowed(path, mark, name):
 
 
 def graph(root):
-    for top in ("include", "runtime", "examples", "tests", "tools"):
+    for top in ("include", "runtime", "examples", "tests", "tools", "bench"):
         for folder, _, files in os.walk(os.path.join(root, top)):
             for f in sorted(files):
                 if f.endswith((".c", ".h")):
