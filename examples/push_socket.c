@@ -72,6 +72,7 @@ struct receiver {
     size_t filled;                /* bytes of it */
     bool over;                    /* the sender has gone */
     int stops;                    /* how often there was no room */
+    struct uva_stream *stream;    /* borrows: of the consumer */
 };
 
 static void receiver_close(struct receiver *r, int code)
@@ -126,8 +127,9 @@ static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
         code = receiver_push(r);
 
     if (code == EAGAIN) {
-        r->stops++;
         uv_read_stop(tcp);
+        if (r->stops++ == 0)
+            uva_stream_resume(r->stream); /* the consumer wakes up */
     } else if (code != 0 || r->over)
         receiver_close(r, code);
 }
@@ -155,9 +157,10 @@ static void on_gone(void *ctx, struct uva_pusher *pusher)
 /* ---- the consumer, slower than the network ------------------------------ */
 
 struct consumer {
-    uv_idle_t work;            /* what a batch gives to do */
-    struct uva_stream *stream; /* owns a hold */
-    int64_t rows;              /* that came in order */
+    const struct receiver *from; /* borrows */
+    uv_idle_t work;              /* what a batch gives to do */
+    struct uva_stream *stream;   /* owns a hold */
+    int64_t rows;                /* that came in order */
     bool complete;
 };
 
@@ -177,6 +180,8 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     const int64_t *values;
     int code = EAGAIN; /* taken, and no more for now */
 
+    if (c->from->stops == 0) /* asleep until the sender has to wait: */
+        return EAGAIN;       /* the same batch again, at a resume */
     uva_array_move(&batch->data, &mine);
     values = mine.array.buffers[1];
     for (int64_t i = 0; i < mine.array.length; i++) {
@@ -255,7 +260,9 @@ static int start(struct uva_runtime *rt, struct receiver *r, int fd,
     r->tcp.data = r;
     c->work.data = c;
     uv_idle_init(uv_default_loop(), &c->work);
+    c->from = r;
     c->stream = uva_stream_from_pusher(rt, &how, &r->pusher);
+    r->stream = c->stream;
     if (uv_tcp_init(uv_default_loop(), &r->tcp) != 0 ||
         uv_tcp_open(&r->tcp, fd) != 0 ||
         uva_stream_for_each(c->stream, &consumer, NULL) != 0 ||
