@@ -3,6 +3,8 @@
 declare or the committed list of its symbols does not have; when it lacks one of
 the list; when the headers declare what no list has; when its SONAME is not that of the version; or when it needs a library
 beyond libuv and the C library (AB-18).
+Fails too when the static library beside it defines a global name that does not
+begin with uva_, which might be another library's.
 Usage: check_symbols.py INCLUDE LIBRARY LIST [--no-libuv] [--write]
 
 LIST has one name a line, and is for one library. A name that leaves it breaks
@@ -65,6 +67,11 @@ def faults(include, library, names, no_libuv):
         if (not re.match(MAY_NEED, name)
                 or (no_libuv and name.startswith("libuv."))):
             yield f"needs {name}"
+    for line in output("nm", "-g", "--defined-only",
+                       re.sub(r"\.so.*", ".a", library)).splitlines():
+        name = line.split()[-1]
+        if len(line.split()) == 3 and not name.lower().startswith("uva_"):
+            yield f"has {name} in the static library"
     if not soname.endswith(".so." + soname_version(include)):
         yield f"is called {soname}, the version is {soname_version(include)}"
 
