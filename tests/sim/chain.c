@@ -11,6 +11,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/hostile.h"
 #include "sim/overseer.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
@@ -257,7 +258,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     struct story *story = &chain->story;
     struct uva_stream *stream, *next;
 
-    stream = story->foreign ? hostile_peer_stream(at, story)
+    stream = story->foreign ? hostile_producer_stream(at, story)
                             : peers_source(at, story);
     chain_add(chain, stream);
     add_stages(stream, story);

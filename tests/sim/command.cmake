@@ -9,6 +9,7 @@ set(sim_wrapped
     mmap munmap madvise
     pthread_create pthread_join pthread_detach pthread_self
     pthread_setcancelstate pthread_setname_np pthread_sigmask
+    pthread_mutex_lock pthread_cond_wait pthread_cond_broadcast
     sched_getaffinity getpid clock_gettime nanosleep sched_yield
     __assert_fail)
 # And one of the library's own: slots rest for a shorter while than 256 others,
@@ -30,8 +31,10 @@ add_library(sim_world STATIC hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
     reader_peer.c handler_peer.c overseer.c executor.c
-    hostile_peer.c ../support/reference_producer.c ../support/reference_data.c
-    ../support/reference_shape.c ../support/producer_mutants.c)
+    hostile_producer_peer.c hostile_handler_peer.c
+    ../support/reference_producer.c ../support/reference_consumer.c
+    ../support/reference_data.c ../support/reference_shape.c
+    ../support/producer_mutants.c ../support/consumer_mutants.c)
 target_link_libraries(sim_world PUBLIC sim_flags sim_engine)
 target_include_directories(sim_world SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
 foreach(name IN LISTS sim_wrapped)

@@ -21,6 +21,7 @@ static struct {
     bool born[THREADS]; /* fibers that are threads */
     bool owed[THREADS]; /* of these, neither joined nor detached */
     int64_t made, fail_at;
+    int64_t rung; /* broadcasts, of whatever condition */
 } threads;
 
 static __thread char mark;  /* of each of the system's own threads */
@@ -60,6 +61,12 @@ pid_t __wrap_getpid(void);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
 int __wrap_sched_yield(void);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond);
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __real_pthread_cond_broadcast(pthread_cond_t *cond);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how,
                           void *(*run)(void *), void *ctx);
 int __real_pthread_detach(pthread_t thread);
@@ -156,6 +163,46 @@ pthread_t __wrap_pthread_self(void)
 {
     return is_real() ? __real_pthread_self() : (pthread_t)(sim_self() + 1);
 }
+
+/* ---- the locks of peers ------------------------------------------------- */
+
+/* Peers call nobody while they hold one, so no other fiber ever finds it taken;
+ * but where they wait, others must go on. */
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    if (!is_real()) {
+        sim_point();
+        sim_flush();
+    }
+    return __real_pthread_mutex_lock(mutex);
+}
+
+static bool bell_has_rung(void *arg)
+{
+    return *(const int64_t *)arg != threads.rung;
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+    int64_t seen = threads.rung;
+
+    if (is_real())
+        return __real_pthread_cond_wait(cond, mutex);
+    (void)pthread_mutex_unlock(mutex);
+    sim_wait(bell_has_rung, &seen);
+    return __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    if (is_real())
+        return __real_pthread_cond_broadcast(cond);
+    sim_flush();
+    threads.rung++;
+    return 0;
+}
+
+/* ---- the rest ----------------------------------------------------------- */
 
 int __wrap_pthread_setcancelstate(int state, int *before)
 {

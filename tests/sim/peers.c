@@ -7,6 +7,7 @@
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/engine.h"
+#include "sim/hostile.h"
 
 static bool gate, is_slow, is_alone;
 
@@ -116,6 +117,8 @@ struct uva_stream *peers_source(struct uva_runtime *runtime,
 
 static int consumer_start(struct uva_stream *stream, struct story *story)
 {
+    if (story->hostile)
+        return hostile_handler_start(stream, story);
     switch (sim_choose(5)) {
     case 0:
         return awaiting_peer_start(stream, story);

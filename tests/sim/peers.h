@@ -35,9 +35,6 @@ struct uva_window peers_window(void);
 
 /* ---- sources ------------------------------------------------------------ */
 
-/* Ends what hostile producers left of the schedule before. */
-void hostile_peers_begin(void);
-
 /* Makes a stream with a source of some kind, by the story. */
 struct uva_stream *peers_source(struct uva_runtime *runtime,
                                 struct story *story);
@@ -51,8 +48,6 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
                                       struct story *story);
 struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
                                         struct story *story);
-struct uva_stream *hostile_peer_stream(struct uva_runtime *runtime,
-                                       struct story *story);
 
 /* ---- consumers ---------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
+#include "sim/hostile.h"
 #include "sim/hosts.h"
 #include "sim/overseer.h"
 #include "sim/peers.h"
@@ -34,7 +35,7 @@ static struct scenario {
     struct chain chains[CHAINS];
     int chains_used;
     bool slow;    /* peers take their time */
-    bool hostile; /* a producer breaks rules */
+    bool hostile; /* a peer breaks rules */
     bool alone;   /* one runtime, with its loop to itself */
     bool closes;  /* runtimes are closed early */
     bool built;   /* if alone: the chains are */
@@ -67,7 +68,8 @@ static void draw_mishaps(void)
     fake_threads_begin(fail_at);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10);
     overseer_begin(scenario.hostile);
-    hostile_peers_begin();
+    hostile_producers_begin();
+    hostile_handlers_begin();
     if (fail_at != 0)
         story_note("thread %lld fails", (long long)fail_at);
 }
@@ -110,6 +112,14 @@ static void draw_story(struct story *story)
     story->fails_at = (int64_t)sim_choose((uint64_t)story->total + 1);
     story->fail_code = EIO;
     story->excuses |= EXCUSE_SOURCE;
+}
+
+/* Which end of a chain it is. A stream that waits for a handler does not keep a
+ * loop alive. */
+static void draw_hostile(struct story *story)
+{
+    story->foreign = scenario.alone || peers_chance(2, 3);
+    story->hostile = !story->foreign;
 }
 
 /* ---- meddling ----------------------------------------------------------- */
@@ -208,7 +218,8 @@ static void chains_build(void)
         chain = &scenario.chains[scenario.chains_used++];
         draw_story(&chain->story);
         chain->story.meddled = peers_chance(1, 4);
-        chain->story.foreign = scenario.hostile && scenario.chains_used == 1;
+        if (scenario.hostile && scenario.chains_used == 1)
+            draw_hostile(&chain->story);
         if (chain->story.meddled)
             chain->story.excuses |= EXCUSE_CANCEL;
         chain_build(chain, scenario.runtimes, scenario.runtimes_used);
@@ -340,6 +351,8 @@ static void scenario_body(void *arg)
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
     uva_workers_free(scenario.workers);
+    hostile_producers_conclude();
+    hostile_handlers_conclude();
     peers_open_gate();
 }
 

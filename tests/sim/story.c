@@ -175,7 +175,8 @@ void story_end(struct story *story, enum uva_end end, int code)
 
 void story_end_unstarted(struct story *story, int code)
 {
-    const unsigned reasons = EXCUSE_MEMORY | EXCUSE_CANCEL | EXCUSE_CLOSE;
+    const unsigned reasons =
+        EXCUSE_MEMORY | EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE;
 
     end_once(story);
     if (!has_excuse(story, reasons))

@@ -37,6 +37,7 @@ struct story {
                          behind the end */
     bool stalls;      /* it may wait until the gate is opened */
     bool foreign;     /* its batches are not ours, so not known */
+    bool hostile;     /* its last consumer breaks rules */
     bool meddled;     /* somebody cancels */
     unsigned excuses; /* enum story_excuse */
     int64_t seen;     /* batches that arrived */

@@ -3,16 +3,16 @@
  * breaks one clause. The protocol checker stands in between, as it must where
  * a peer is not trusted: then memory stays sound, whatever the peer does, and
  * the stream comes to an end of some kind, at the latest when the runtime
- * closes. Those mutants are left out that never let go, or call when not even
- * the checker is there any more. */
+ * closes. Where the peer may call when it has let go, or never lets go, the
+ * check stays until all is over (`keep`); else it does so now and then. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "sim/arena.h"
 #include "sim/engine.h"
+#include "sim/hostile.h"
 #include "sim/peers.h"
-#include "support/reference_mutant.h"
 #include "uvarrow/check.h"
 
 enum { HOSTILES = 4 };
@@ -21,13 +21,16 @@ static struct hostile_peer {
     struct reference_producer producer;
     struct story *story;
     struct uva_check check;
-    bool started; /* has a handler */
-    bool freed;   /* free_ctx was called */
+    struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not yet */
+    bool started;                                  /* has a handler */
+    bool freed;                                    /* free_ctx was called */
+    bool left; /* its fiber has ended, or there is none */
+    bool over; /* it is to end */
 } hostiles[HOSTILES];
 static int hostiles_used;
 
 /* Ends the producers of the schedule before: everything about them is over. */
-void hostile_peers_begin(void)
+void hostile_producers_begin(void)
 {
     while (hostiles_used > 0)
         reference_producer_fini(&hostiles[--hostiles_used].producer);
@@ -35,9 +38,9 @@ void hostile_peers_begin(void)
 
 /* ---- who it is ---------------------------------------------------------- */
 
-/* It never lets go; or it makes callbacks from its methods, and so perhaps when
- * it has let go, and nobody is there any more. */
-static bool mutant_is_hopeless(const struct reference_mutant *mutant)
+/* Whether it never lets go; or makes callbacks from its methods, and so perhaps
+ * when it has let go, and nobody is there any more. */
+static bool mutant_needs_keep(const struct reference_mutant *mutant)
 {
     static const char *const clauses[] = {"AB-17", "AP-14", "AP-05", "AP-13",
                                           "AT-23", "TH-08", "TH-09"};
@@ -49,16 +52,14 @@ static bool mutant_is_hopeless(const struct reference_mutant *mutant)
            strcmp(mutant->variant, "never") == 0;
 }
 
-static const struct reference_mutant *mutant_draw(void)
+const struct reference_mutant *
+hostile_draw(const struct reference_mutant *(*all)(int *count))
 {
-    const struct reference_mutant *all, *drawn;
+    const struct reference_mutant *mutants;
     int count;
 
-    all = producer_mutants(&count);
-    do
-        drawn = &all[sim_choose((uint64_t)count)];
-    while (mutant_is_hopeless(drawn));
-    return drawn;
+    mutants = all(&count);
+    return &mutants[sim_choose((uint64_t)count)];
 }
 
 /* ---- its life ----------------------------------------------------------- */
@@ -87,7 +88,8 @@ static bool glance_is_old(void *arg)
     const struct glance *before = arg;
     const struct glance now = peer_glance(before->peer);
 
-    return reference_producer_over(&before->peer->producer) ||
+    return before->peer->over ||
+           reference_producer_over(&before->peer->producer) ||
            before->demand != now.demand || before->held != now.held ||
            before->cancelled != now.cancelled ||
            before->bad_request != now.bad_request ||
@@ -99,12 +101,14 @@ static void stepper(void *arg)
     struct hostile_peer *peer = arg;
     struct glance glance;
 
-    while (!reference_producer_over(&peer->producer)) {
+    while (!peer->over && !reference_producer_over(&peer->producer)) {
         peers_dawdle();
+        sim_flush(); /* its words are plain */
         glance = peer_glance(peer);
         if (!reference_producer_step(&peer->producer))
             sim_wait(glance_is_old, &glance);
     }
+    peer->left = true;
 }
 
 static void breach_note(void *ctx, const struct uva_breach *breach)
@@ -126,6 +130,8 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     if (peer->started)
         sim_fail("start twice");
     peer->started = true;
+    peer->left = false;
+    peer->checked = checked;
     reference_producer_start(&peer->producer, checked);
     peers_spawn("hostile producer", stepper, peer);
     return 0;
@@ -140,10 +146,10 @@ static void peer_free(void *ctx)
     peer->freed = true;
 }
 
-struct uva_stream *hostile_peer_stream(struct uva_runtime *runtime,
-                                       struct story *story)
+struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
+                                           struct story *story)
 {
-    const struct reference_mutant *mutant = mutant_draw();
+    const struct reference_mutant *mutant = hostile_draw(producer_mutants);
     struct reference_producer_options how = mutant->pair->producer;
     struct hostile_peer *peer = &hostiles[hostiles_used++];
     const struct uva_async_source source = {.start = peer_start,
@@ -159,10 +165,12 @@ struct uva_stream *hostile_peer_stream(struct uva_runtime *runtime,
     memset(peer, 0, sizeof(*peer));
     reference_producer_init(&peer->producer, &how);
     peer->story = story;
-    peer->check =
-        (struct uva_check){.report = breach_note,
-                           .deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0,
-                           .allocator = arena_allocator()};
+    peer->left = true;
+    peer->check = (struct uva_check){
+        .report = breach_note,
+        .deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0,
+        .keep = mutant_needs_keep(mutant) || peers_chance(1, 3),
+        .allocator = arena_allocator()};
     story->foreign = true;
     story->stalls = true;
     story->excuses |= EXCUSE_HOSTILE;
@@ -170,4 +178,23 @@ struct uva_stream *hostile_peer_stream(struct uva_runtime *runtime,
                how.mutant != NULL ? mutant->clause : "nothing; pair of",
                mutant->variant);
     return uva_stream_from_async(runtime, &source);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static bool peer_is_left(void *arg)
+{
+    return ((const struct hostile_peer *)arg)->left;
+}
+
+void hostile_producers_conclude(void)
+{
+    for (int i = 0; i < hostiles_used; i++) {
+        struct hostile_peer *peer = &hostiles[i];
+
+        peer->over = true;
+        sim_wait(peer_is_left, peer);
+        if (peer->check.keep && peer->checked != NULL)
+            (void)uva_check_conclude(peer->checked);
+    }
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference consumer at a driven stream, in most cases one of its mutants:
+ * it breaks one clause. The protocol checker stands in between and stays until
+ * all is over (`keep`): so what is called too late is called there, and what is
+ * never given back is known. */
+#include <stdint.h>
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/engine.h"
+#include "sim/hostile.h"
+#include "sim/peers.h"
+#include "uvarrow/check.h"
+
+enum { HOSTILES = 4 };
+
+static struct hostile_handler {
+    struct reference_consumer consumer;
+    struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not started */
+    struct uva_stream *dropped; /* at the end, if what it took is to be taken
+                                   back; or NULL */
+    struct story *story;
+    int steppers; /* fibers that step it */
+    bool over;    /* they are to end */
+} hostiles[HOSTILES];
+static int hostiles_used;
+
+void hostile_handlers_begin(void)
+{
+    hostiles_used = 0;
+}
+
+/* ---- its life ----------------------------------------------------------- */
+
+/* All that may make another step possible. */
+struct glance {
+    struct hostile_handler *peer;
+    struct ArrowSchema *schema;
+    struct ArrowAsyncProducer *producer;
+    struct ArrowAsyncTask *task;
+    unsigned char now[sizeof(((struct reference_consumer *)0)->now)];
+};
+
+static void glance_take(struct hostile_handler *peer, struct glance *out)
+{
+    const struct reference_consumer *c = &peer->consumer;
+
+    out->peer = peer;
+    out->schema = c->seen.schema;
+    out->producer = c->handler.producer;
+    out->task = c->seen.task;
+    memcpy(out->now, &c->now, sizeof(out->now));
+}
+
+static bool glance_is_old(void *arg)
+{
+    const struct glance *before = arg;
+    struct glance now;
+
+    glance_take(before->peer, &now);
+    return before->peer->over || before->schema != now.schema ||
+           before->producer != now.producer || before->task != now.task ||
+           memcmp(before->now, now.now, sizeof(now.now)) != 0;
+}
+
+static void stepper(void *arg)
+{
+    struct hostile_handler *peer = arg;
+    struct glance glance;
+
+    while (!peer->over) {
+        peers_dawdle();
+        sim_flush(); /* its words are plain */
+        glance_take(peer, &glance);
+        if (!reference_consumer_step(&peer->consumer))
+            sim_wait(glance_is_old, &glance);
+    }
+    peer->steppers--;
+}
+
+static void breach_note(void *ctx, const struct uva_breach *breach)
+{
+    (void)ctx;
+    story_note("checker: %s: %s", breach->clause, breach->message);
+}
+
+static void peer_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct hostile_handler *peer = ctx;
+
+    uva_stream_drop(peer->dropped);
+    story_end(peer->story, outcome->end, outcome->error.code);
+}
+
+/* One that never extracts what it took: the program must take that back, and
+ * what is taken back must not be touched when the runtime is gone. So this one
+ * makes no step. */
+static bool peer_forgets(const struct hostile_handler *peer)
+{
+    const struct reference_mutant *mutant = peer->consumer.how.mutant;
+
+    return mutant != NULL && (strcmp(mutant->clause, "AT-02") == 0 ||
+                              strcmp(mutant->clause, "AT-21") == 0);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static struct hostile_handler *peer_new(struct story *story)
+{
+    const struct reference_mutant *mutant = hostile_draw(consumer_mutants);
+    struct reference_consumer_options how = mutant->pair->consumer;
+    struct hostile_handler *peer = &hostiles[hostiles_used++];
+
+    if (peers_chance(4, 5))
+        how.mutant = mutant;
+    memset(peer, 0, sizeof(*peer));
+    reference_consumer_init(&peer->consumer, &how);
+    peer->story = story;
+    story->stalls = true;
+    story->excuses |= EXCUSE_HOSTILE | EXCUSE_REJECT | EXCUSE_CANCEL;
+    story_note("chain %d: a handler that breaks %s %s", story->number,
+               how.mutant != NULL ? mutant->clause : "nothing; pair of",
+               mutant->variant);
+    return peer;
+}
+
+static int peer_check(struct hostile_handler *peer)
+{
+    const struct uva_check check = {
+        .report = breach_note,
+        .deep = peers_chance(1, 2),
+        .keep = true,
+        .perturb_seed = peers_chance(1, 4) ? 1 + sim_choose(1000) : 0,
+        .allocator = arena_allocator()};
+
+    const int code = uva_check_handler(&peer->consumer.handler, &check,
+                                       &peer->checked, NULL);
+
+    if (code != 0)
+        peer->checked = NULL;
+    return code;
+}
+
+int hostile_handler_start(struct uva_stream *stream, struct story *story)
+{
+    struct hostile_handler *peer = peer_new(story);
+    const struct uva_drive how = {
+        .on_done = peer_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
+    int code = peer_check(peer);
+
+    if (code != 0)
+        return code;
+    if (peer_forgets(peer))
+        peer->dropped = uva_stream_acquire(stream);
+    code = uva_stream_drive(stream, peer->checked, &how, NULL);
+    if (code != 0) {
+        uva_stream_release(peer->dropped);
+        (void)uva_check_withdraw(peer->checked);
+        peer->checked = NULL;
+        return code;
+    }
+    uva_stream_release(stream);
+    if (peer->dropped != NULL)
+        return 0;
+    for (uint64_t n = 1 + sim_choose(2); n > 0; n--) {
+        peer->steppers++;
+        peers_spawn("hostile handler", stepper, peer);
+    }
+    return 0;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static bool peer_is_left(void *arg)
+{
+    return ((const struct hostile_handler *)arg)->steppers == 0;
+}
+
+void hostile_handlers_conclude(void)
+{
+    for (int i = 0; i < hostiles_used; i++) {
+        struct hostile_handler *peer = &hostiles[i];
+
+        while (peer->steppers > 0 && reference_consumer_step(&peer->consumer))
+            ;
+        peer->over = true;
+        sim_wait(peer_is_left, peer);
+        reference_consumer_let_go(&peer->consumer);
+        if (peer->checked != NULL)
+            (void)uva_check_conclude(peer->checked);
+        reference_consumer_fini(&peer->consumer);
+    }
+}
