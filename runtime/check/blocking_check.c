@@ -229,7 +229,8 @@ static int blocking_fetch_schema(struct blocking *proxy,
     if (code != 0)
         return blocking_fail(proxy, "get_schema", code,
                              got->release != NULL &&
-                                 !blocking_is_unset(&got->release));
+                                 !blocking_is_unset(&got->release) &&
+                                 !uva__shim_schema_is_trap(got));
     if (got->release == NULL || blocking_is_unset(&got->release))
         return blocking_break(proxy, "AB-17",
                               "get_schema succeeded without a schema");
@@ -288,7 +289,8 @@ static int blocking_fetch_chunk(struct blocking *proxy,
     if (code != 0)
         return blocking_fail(proxy, "get_next", code,
                              got->array.release != NULL &&
-                                 !blocking_is_unset(&got->array.release));
+                                 !blocking_is_unset(&got->array.release) &&
+                                 !uva__shim_array_is_trap(&got->array));
     if (blocking_is_unset(&got->array.release))
         return blocking_break(proxy, "DS-02",
                               "get_next succeeded and gave nothing");

@@ -313,7 +313,7 @@ static void extraction_give_none(struct extraction *e, int code,
     e->failed = code != 0;
     if (code == 0)
         uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
-    else if (gives_array(array)) {
+    else if (gives_array(array) && !uva__shim_array_is_trap(&array->array)) {
         uva__findings_add(&e->seen, UVA__RULE_AT_07, e->task->ordinal);
         uva_array_release(array);
     }

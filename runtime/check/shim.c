@@ -164,6 +164,27 @@ void uva__shim_trap_schema(struct uva__witness *witness,
     shim_put_trap(&SHIM_SCHEMA, witness, schema, clause);
 }
 
+static bool shim_is_trap(void (*release)(void), void (*shim)(void),
+                         void *private_data)
+{
+    const struct uva__ledger_entry *entry =
+        release == shim ? uva__ledger_find(private_data) : NULL;
+
+    return entry != NULL && uva__ledger_state_of(entry) == UVA__LEDGER_TRAP;
+}
+
+bool uva__shim_array_is_trap(const struct ArrowArray *array)
+{
+    return shim_is_trap((uva__arrow_node_fn)array->release, SHIM_ARRAY.shim,
+                        array->private_data);
+}
+
+bool uva__shim_schema_is_trap(const struct ArrowSchema *schema)
+{
+    return shim_is_trap((uva__arrow_node_fn)schema->release, SHIM_SCHEMA.shim,
+                        schema->private_data);
+}
+
 /* ---- called ------------------------------------------------------------- */
 
 /* Whether this is the one release that is due; reports what it is otherwise.

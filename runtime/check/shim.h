@@ -38,4 +38,12 @@ void uva__shim_trap_array(struct uva__witness *witness,
 void uva__shim_trap_schema(struct uva__witness *witness,
                            struct ArrowSchema *schema, const char *clause);
 
+/* Whether `array` (borrowed) is such a trap, of whatever check: where checks
+ * stand one behind the other, the call that failed gave nothing. Thread: any.
+ */
+bool uva__shim_array_is_trap(const struct ArrowArray *array);
+
+/* The same for a schema. Thread: any. */
+bool uva__shim_schema_is_trap(const struct ArrowSchema *schema);
+
 #endif

@@ -428,6 +428,22 @@ START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
 }
 END_TEST
 
+START_TEST(of_two_checks_neither_takes_the_others_trap_for_a_gift)
+{
+    struct spoiled_stream scene;
+    struct uva_check how;
+
+    spoiled_stream_open(&scene, 1);
+    how = spoiled_stream_how(&scene);
+    how.free_ctx = NULL;
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    scene.code = EIO;
+    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EIO);
+    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
+    spoiled_stream_close(&scene);
+}
+END_TEST
+
 START_TEST(lc02_a_chunk_is_released_once)
 {
     struct spoiled_stream scene;
@@ -602,6 +618,8 @@ static TCase *consumers(void)
     tcase_add_test(tcase, ds19_after_a_failure_there_is_nothing_to_release);
     tcase_add_test(tcase,
                    without_keep_a_failed_call_leaves_everything_as_it_was);
+    tcase_add_test(tcase,
+                   of_two_checks_neither_takes_the_others_trap_for_a_gift);
     tcase_add_test(tcase, lc02_a_chunk_is_released_once);
     return tcase;
 }

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "support/breach_list.h"
 #include "support/check_play.h"
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -166,6 +167,30 @@ START_TEST(out_released_after_a_failure_is_AT_22)
     check_scene_error(&play, EIO, NULL);
     play_release();
     play_told_at_last("AT-22 consumer fatal");
+}
+END_TEST
+
+/* As it is where both parties check. */
+START_TEST(of_two_checks_neither_takes_the_others_trap_for_an_array)
+{
+    struct ArrowAsyncDeviceStreamHandler *const inner = play.out;
+    struct ArrowDeviceArray array = {.array.release = array_of_before};
+    struct breach_list told = {0};
+    struct uva_check how = breach_list_check(&told);
+
+    how.keep = true;
+    ck_assert_int_eq(uva_check_handler(inner, &how, &play.out, NULL), 0);
+    play.out->producer = &play.producer;
+    play.tasks[0].code = EIO;
+    play_keep();
+    ck_assert_int_eq(extract_kept(&array), EIO);
+    check_scene_error(&play, EIO, NULL);
+    play_release();
+    uva_schema_release(&play.schema);
+    ck_assert_int_eq(uva_check_conclude(play.out), 0);
+    breach_list_is_empty(&told);
+    play.out = inner;
+    play_told_at_last("");
 }
 END_TEST
 
@@ -363,6 +388,8 @@ static void add_all(TCase *all)
     tcase_add_loop_test(all, success_without_an_array_is_AT_05, 0, 2);
     tcase_add_test(all, an_array_of_a_failed_extraction_is_AT_07_and_released);
     tcase_add_test(all, out_released_after_a_failure_is_AT_22);
+    tcase_add_test(all,
+                   of_two_checks_neither_takes_the_others_trap_for_an_array);
     tcase_add_test(all, out_marked_before_a_failure_stays_as_it_was);
     tcase_add_test(all,
                    a_task_used_through_its_pointer_after_the_call_is_AT_13);
