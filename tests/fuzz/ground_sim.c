@@ -14,6 +14,7 @@
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
 #include "sim/hosts.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 #include "sim/story.h"
 
@@ -222,7 +223,8 @@ static void play_body(void *arg)
     fake_files_begin();
     fake_threads_begin(0);
     hosts_begin();
-    executor_begin();
+    executor_begin(true);
+    overseer_begin(true);
     peers_begin(false, false);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
     turn_take();

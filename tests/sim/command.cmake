@@ -10,7 +10,7 @@ set(sim_wrapped
     pthread_create pthread_join pthread_detach pthread_self
     pthread_setcancelstate pthread_setname_np pthread_sigmask
     pthread_mutex_lock pthread_cond_wait pthread_cond_broadcast
-    sched_getaffinity getpid clock_gettime nanosleep sched_yield
+    sched_getaffinity getpid getenv clock_gettime nanosleep sched_yield
     __assert_fail)
 # And one of the library's own: slots rest for a shorter while than 256 others,
 # or no stream here would be long enough to see one reused.

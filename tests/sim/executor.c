@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Now and then a job is refused, which the library must see to by itself. */
+/* A fiber that was made for a job stays for others. */
 #include "sim/executor.h"
 
 #include <errno.h>
@@ -15,10 +15,11 @@ static struct queue {
     unsigned first, last;
     unsigned free; /* fibers that wait, or will */
 } queues[LANES];
-static bool is_over;
+static bool is_over, may_refuse;
 
-void executor_begin(void)
+void executor_begin(bool refuses)
 {
+    may_refuse = refuses;
     memset(queues, 0, sizeof(queues));
     is_over = false;
 }
@@ -53,7 +54,7 @@ static int submit(void *ctx, enum uva_lane lane, struct uva_job *job)
     sim_flush(); /* what is handed over is seen by who gets it */
     if (is_over)
         sim_fail("a job comes when all is over");
-    if (peers_chance(1, 30))
+    if (may_refuse && peers_chance(1, 30))
         return EBUSY;
     if (queue->last - queue->first == JOBS)
         sim_fail("too many jobs");

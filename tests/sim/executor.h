@@ -4,10 +4,13 @@
 #ifndef SIM_EXECUTOR_H
 #define SIM_EXECUTOR_H
 
+#include <stdbool.h>
+
 #include "uvarrow/runtime.h"
 
-/* Begins anew. */
-void executor_begin(void);
+/* Begins anew. `refuses`: some jobs, which the library then runs on a thread of
+ * its own; without one they may wait for ever. */
+void executor_begin(bool refuses);
 
 /* The executor; once its fibers are there, they stay until the end. */
 struct uva_executor executor_table(void);

@@ -14,7 +14,7 @@
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
-enum { HELD = 32 };
+enum { HELD = STORY_BATCHES };
 
 struct handler_peer {
     struct ArrowAsyncDeviceStreamHandler handler; /* first */
@@ -287,6 +287,8 @@ static void peer_draw(struct handler_peer *peer)
         return;
     peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
     peer->refuses = peers_chance(1, 2);
+    if (peer->refuses)
+        overseer_excuse(UVA_PARTY_CONSUMER);
     story->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
 }
 

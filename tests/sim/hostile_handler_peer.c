@@ -9,6 +9,7 @@
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/hostile.h"
+#include "sim/hosts.h"
 #include "sim/peers.h"
 #include "uvarrow/check.h"
 
@@ -94,11 +95,9 @@ static void peer_done(void *ctx, const struct uva_outcome *outcome)
 
 /* One that never extracts what it took: the program must take that back, and
  * what is taken back must not be touched when the runtime is gone. So this one
- * makes no step. */
-static bool peer_forgets(const struct hostile_handler *peer)
+ * makes no step. A check on the hop waits for its tasks for ever. */
+static bool mutant_forgets(const struct reference_mutant *mutant)
 {
-    const struct reference_mutant *mutant = peer->consumer.how.mutant;
-
     return mutant != NULL && (strcmp(mutant->clause, "AT-02") == 0 ||
                               strcmp(mutant->clause, "AT-21") == 0);
 }
@@ -111,7 +110,7 @@ static struct hostile_handler *peer_new(struct story *story)
     struct reference_consumer_options how = mutant->pair->consumer;
     struct hostile_handler *peer = &hostiles[hostiles_used++];
 
-    if (peers_chance(4, 5))
+    if (peers_chance(4, 5) && !(mutant_forgets(mutant) && hosts_are_checked()))
         how.mutant = mutant;
     memset(peer, 0, sizeof(*peer));
     reference_consumer_init(&peer->consumer, &how);
@@ -150,7 +149,7 @@ int hostile_handler_start(struct uva_stream *stream, struct story *story)
 
     if (code != 0)
         return code;
-    if (peer_forgets(peer))
+    if (mutant_forgets(peer->consumer.how.mutant))
         peer->dropped = uva_stream_acquire(stream);
     code = uva_stream_drive(stream, peer->checked, &how, NULL);
     if (code != 0) {

@@ -15,6 +15,7 @@
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"
+#include "sim/overseer.h"
 #include "sim/peers.h"
 
 enum hosting { BY_LOOP, BY_THREAD, BY_TURNS, BY_POSTS };
@@ -35,6 +36,8 @@ static struct host {
     bool gone;      /* the fiber is done with it */
 } hosts[HOSTS];
 static int hosts_used;
+static bool is_checked;      /* on every hop of some runtime */
+static bool is_check_wished; /* by the environment */
 static void (*say_gone)(void *ctx);
 static void *say_gone_ctx;
 
@@ -43,6 +46,7 @@ void hosts_begin(void)
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
     say_gone = NULL;
+    is_checked = is_check_wished = false;
 }
 
 void hosts_say_gone(void (*fn)(void *ctx), void *ctx)
@@ -161,14 +165,34 @@ static void turn_host(void *arg)
 
 /* ---- opening ------------------------------------------------------------ */
 
+bool hosts_are_checked(void)
+{
+    return is_checked;
+}
+
+/* A check on every hop, by the option or by the environment. */
+static void host_check(struct host *host)
+{
+    story_note("with a check on every hop");
+    is_checked = true;
+    host->options.log = overseer_log();
+    host->options.check = (int8_t)sim_choose(2);
+    is_check_wished = is_check_wished || host->options.check == 0;
+}
+
 static void host_draw(struct host *host, struct uva_workers *workers)
 {
     host->how = (enum hosting)sim_choose(4);
     host->options = (struct uva_runtime_options){
         .workers = workers,
         .allocator = arena_allocator(),
+        .check = -1,
         .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
         .turn_batches = (int32_t)sim_choose(5)};
+    if (peers_chance(1, 2))
+        host->options.log = overseer_log();
+    if (peers_chance(1, 8))
+        host_check(host);
     if (host->how == BY_POSTS) {
         host->options.post = host_posted;
         host->options.post_ctx = host;
@@ -309,4 +333,17 @@ void *__wrap_uva__slab_take(struct uva__slab *slab,
     slab->rest = slab->rest < 2 ? slab->rest : 2;
     slab->step = slab->step < 4 ? slab->step : 4;
     return __real_uva__slab_take(slab, rested);
+}
+
+char *__wrap_getenv(const char *name);
+char *__real_getenv(const char *name);
+
+/* The environment is empty, but for a wish. */
+char *__wrap_getenv(const char *name)
+{
+    static char yes[] = "1";
+
+    if (sim_self() < 0)
+        return __real_getenv(name);
+    return is_check_wished && strcmp(name, "UVA_CHECK") == 0 ? yes : NULL;
 }

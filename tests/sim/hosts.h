@@ -24,6 +24,9 @@ struct uva_runtime *hosts_open(struct uva_workers *workers);
 struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
                                      void (*begin)(struct uva_runtime *rt));
 
+/* Whether one has a check on every hop. */
+bool hosts_are_checked(void);
+
 /* Begins to close a runtime, once; later calls do nothing. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "check/clauses.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/peers.h"
@@ -14,19 +15,26 @@ struct overseer {
 };
 
 static bool is_hostile;
+static bool is_excused[UVA_PARTY_EITHER + 1];
 
 void overseer_begin(bool hostile)
 {
     is_hostile = hostile;
+    memset(is_excused, 0, sizeof(is_excused));
+}
+
+void overseer_excuse(enum uva_party party)
+{
+    is_excused[party] = true;
 }
 
 /* The program's own cancel of a driven stream is an error to the handler, and
  * may be on its way when the handler cancels: that looks like a breach. And
  * without memory a task passes unwatched, so its failure is not known. */
-static bool breach_may_be(const struct uva_breach *breach)
+static bool breach_may_be(const char *clause)
 {
-    return is_hostile || strcmp(breach->clause, "AP-16") == 0 ||
-           (arena_has_failed() && strcmp(breach->clause, "AH-33") == 0);
+    return is_hostile || strcmp(clause, "AP-16") == 0 ||
+           (arena_has_failed() && strcmp(clause, "AH-33") == 0);
 }
 
 static void told(void *ctx, const struct uva_breach *breach)
@@ -36,9 +44,29 @@ static void told(void *ctx, const struct uva_breach *breach)
     story_note("checker: %s, severity %d, party %d: %s", breach->clause,
                (int)breach->severity, (int)breach->party, breach->message);
     if (breach->severity < UVA_SEVERITY_ERROR ||
-        breach->party == overseer->excused || breach_may_be(breach))
+        breach->party == overseer->excused || breach_may_be(breach->clause))
         return;
     sim_fail("checker: %s: %s", breach->clause, breach->message);
+}
+
+static void heard(void *ctx, const struct uva_log_record *record)
+{
+    const struct uva__clause *clause;
+
+    (void)ctx;
+    story_note("log: %d, %s: %s", (int)record->level,
+               record->clause != NULL ? record->clause : "", record->message);
+    if (record->clause == NULL || record->level != UVA_LOG_ERROR)
+        return;
+    clause = uva__clause_find(record->clause);
+    if (clause == NULL ||
+        !(is_excused[clause->party] || breach_may_be(clause->id)))
+        sim_fail("log: %s: %s", record->clause, record->message);
+}
+
+struct uva_log overseer_log(void)
+{
+    return (struct uva_log){.write = heard};
 }
 
 static struct uva_check check_draw(enum uva_party excused)

@@ -291,6 +291,8 @@ static void peer_draw(struct producer_peer *peer)
     peer->inside_start = peers_chance(1, 4);
     peer->manner =
         peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(3));
+    if (peer->manner != MANNERLY)
+        overseer_excuse(UVA_PARTY_PRODUCER);
     if (peer->manner == SAYS_NOTHING)
         story->excuses |= EXCUSE_ODD_END;
     peer->bad = -1;

@@ -14,6 +14,7 @@
 #include "sim/arena.h"
 #include "sim/chain.h"
 #include "sim/engine.h"
+#include "sim/executor.h"
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
@@ -66,6 +67,7 @@ static void draw_mishaps(void)
         story_note("allocation %lld fails", (long long)fail_at);
     fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
     fake_threads_begin(fail_at);
+    executor_begin(fail_at == 0);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10);
     overseer_begin(scenario.hostile);
     hostile_producers_begin();
@@ -82,6 +84,10 @@ static void draw_workers(void)
         .idle_ms = 1 + (int32_t)sim_choose(1000),
         .allocator = arena_allocator()};
 
+    if (peers_chance(1, 6)) {
+        story_note("workers of an executor");
+        options.executor = executor_table();
+    }
     if (peers_chance(1, 3) ||
         uva_workers_new(&options, &scenario.workers, NULL) != 0)
         scenario.workers = NULL;
@@ -103,6 +109,8 @@ static void draw_story(struct story *story)
 {
     story->number = scenario.chains_used;
     story->total = (int64_t)sim_choose(9);
+    if (peers_chance(1, 12))
+        story->total = 9 + (int64_t)sim_choose(STORY_BATCHES - 8);
     story->fails_at = story->limit = INT64_MAX;
     story->excuses = EXCUSE_MEMORY;
     if (scenario.closes)
@@ -351,6 +359,7 @@ static void scenario_body(void *arg)
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
     uva_workers_free(scenario.workers);
+    executor_end();
     hostile_producers_conclude();
     hostile_handlers_conclude();
     peers_open_gate();
