@@ -6,6 +6,7 @@
 
 /* What each fiber sleeps on; NULL: it was woken, or does not sleep. */
 static const struct uva__signal *asleep[SIM_ACTORS];
+static int beds; /* of these, that were ever used */
 
 static bool sleep_is_over(void *arg)
 {
@@ -22,6 +23,8 @@ bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
     if (uva__signal_now(signal) != seen)
         return true;
     sim_flush();
+    if (sim_self() >= beds)
+        beds = sim_self() + 1;
     if (sim_luck(64) || signal->value != seen)
         return true;
     *here = signal;
@@ -41,7 +44,7 @@ void uva__signal_change(struct uva__signal *signal)
 
 void uva__signal_wake(struct uva__signal *signal)
 {
-    for (int i = 0; i < SIM_ACTORS; i++)
+    for (int i = 0; i < beds; i++)
         if (asleep[i] == signal)
             asleep[i] = NULL;
 }
