@@ -193,7 +193,7 @@ static bool lane_read(struct uva__reader *r)
     if (!lane_enter(r))
         return false;
     memset(&error, 0, offsetof(struct uva_error, message) + 1);
-    memset(&task->array, 0, sizeof(task->array)); /* */
+    uva_array_clear(&task->array); /* */
     code = r->ops->next(r, &read, &error);
     if (!lane_is_welcome(r)) {
         if (code == 0)

@@ -283,9 +283,11 @@ int32_t uva__format_width(const char *format)
 
     if (format == NULL || format[0] == '\0')
         return 0;
-    if (format[0] == 't' && format_time(format, &layout) == 0)
-        return layout.buffers[1].width;
-    if (format[1] != '\0' || (unsigned char)format[0] >= 128)
+    if (format[1] != '\0')
+        return format[0] == 't' && format_time(format, &layout) == 0
+                   ? layout.buffers[1].width
+                   : 0;
+    if ((unsigned char)format[0] >= 128)
         return 0;
     row = &FORMAT_LETTERS[(unsigned char)format[0]];
     return row->group == FORMAT_FIXED || row->group == FORMAT_INDEX ? row->width

@@ -241,14 +241,16 @@ static int layout_check_self(struct layout_walk *walk,
 
 /* ---- the quick way ------------------------------------------------------ */
 
-/* Whether nothing but buffers has to be looked at. */
+/* Whether a column has two buffers and nothing else to be looked at. */
 static bool layout_is_quick(const struct ArrowSchema *schema,
                             const struct ArrowArray *array)
 {
     return array->release != NULL && schema->dictionary == NULL &&
-           array->dictionary == NULL && array->n_buffers == 2 &&
-           (schema->n_children | array->n_children) == 0 && array->length > 0 &&
-           array->length <= INT32_MAX && (uint64_t)array->offset <= INT32_MAX;
+           array->dictionary == NULL &&
+           (schema->n_children | array->n_children | (array->n_buffers ^ 2)) ==
+               0 &&
+           (uint64_t)array->length - 1 < INT32_MAX &&
+           (uint64_t)array->offset <= INT32_MAX;
 }
 
 /* Whether its two buffers are there, or rightly not. */
@@ -279,6 +281,40 @@ static bool layout_add_quickly(struct layout_walk *walk,
     walk->size += items * width;
     if (array->buffers[0] != NULL)
         walk->size += (items + 7) / 8;
+    return true;
+}
+
+/* Whether a record batch is sound as far as its columns, and has no size of its
+ * own. */
+static bool layout_is_quick_batch(const struct ArrowSchema *schema,
+                                  const struct ArrowArray *array)
+{
+    return strcmp(schema->format, "+s") == 0 && array->release != NULL &&
+           schema->dictionary == NULL && array->dictionary == NULL &&
+           array->n_buffers == 1 && array->buffers != NULL &&
+           array->buffers[0] == NULL && (uint64_t)array->null_count + 1 <= 1 &&
+           (uint64_t)array->length <= INT32_MAX &&
+           (uint64_t)array->offset <= INT32_MAX &&
+           (uint64_t)schema->n_children <= UVA__STRUCTS_MAX_NODES &&
+           array->n_children == schema->n_children && array->children != NULL &&
+           schema->children != NULL;
+}
+
+/* Measures a record batch, as most are, of columns of numbers. False for all
+ * others, or as soon as something is not as it should be. */
+static bool layout_walk_quickly(struct layout_walk *walk,
+                                const struct ArrowSchema *schema,
+                                const struct ArrowArray *array)
+{
+    int64_t i;
+
+    if (!layout_is_quick_batch(schema, array))
+        return layout_add_quickly(walk, schema, array);
+    for (i = 0; i < schema->n_children; i++)
+        if (schema->children[i] == NULL || array->children[i] == NULL ||
+            schema->children[i]->release == NULL ||
+            !layout_add_quickly(walk, schema->children[i], array->children[i]))
+            return false;
     return true;
 }
 
@@ -339,13 +375,15 @@ int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)
 {
-    struct layout_walk walk = {.error = error,
-                               .on_host = uva__buffer_on_host(array)};
     const struct layout_at at = {.schema = schema, .array = &array->array};
+    struct layout_walk walk = {.error = error};
     int code = uva__structs_check_schema(schema, error);
 
-    if (code == 0)
+    if (code == 0 && !layout_walk_quickly(&walk, schema, &array->array)) {
+        walk = (struct layout_walk){.error = error,
+                                    .on_host = uva__buffer_on_host(array)};
         code = layout_walk_node(&walk, &at);
+    }
     if (code == 0)
         *size_bytes = walk.size;
     return code;
