@@ -126,7 +126,8 @@ static void outlet_put(struct uva__outlet *o, const struct ArrowAsyncTask *task)
     struct uva__outlet_place *place = &o->ring[tail & o->ring_mask];
 
     assert(tail - uva__word_load(&o->head) <= o->ring_mask);
-    place->task = *task;
+    place->task.extract_data = task->extract_data; /* one by one: it was just */
+    place->task.private_data = task->private_data; /* written so */
     place->bytes = uva__task_bytes(task);
     o->loop.bytes += place->bytes;
     uva__word_store(&o->tail, tail + 1);

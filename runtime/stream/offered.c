@@ -14,6 +14,14 @@ void uva__offered_put(struct uva__producer *p, struct uva__task *task)
     uva__stock_put_task(p->hub, task);
 }
 
+/* Nobody else writes this one, so nothing need be locked for it. */
+static void offered_count(struct uva__producer *p, int change)
+{
+    struct uva__word *held = &p->hub->counts.tasks_held;
+
+    uva__word_store(held, uva__word_peek(held) + (uint64_t)(int64_t)change);
+}
+
 /* The loop learns here why an extraction failed. */
 static void offered_end(struct uva__producer *p, struct uva__task *task)
 {
@@ -25,7 +33,7 @@ static void offered_end(struct uva__producer *p, struct uva__task *task)
     p->loop.out_count--;
     p->loop.dropped_count -= task->dropped;
     task->dropped = false;
-    uva__word_sub(&p->hub->counts.tasks_held, 1);
+    offered_count(p, -1);
     uva__offered_put(p, task);
 }
 
@@ -77,7 +85,7 @@ void uva__offered_keep(struct uva__producer *p, struct uva__task *task)
 {
     uva__list_push(&p->loop.out, &task->link);
     p->loop.out_count++;
-    uva__word_add(&p->hub->counts.tasks_held, 1);
+    offered_count(p, 1);
     if (p->loop.watching)
         offered_watch_one(p, task);
     if (p->loop.head_age++ <= HEAD_AGE_MAX)
