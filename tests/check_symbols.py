@@ -69,9 +69,9 @@ def faults(include, library, names, no_libuv):
             yield f"needs {name}"
     for line in output("nm", "-g", "--defined-only",
                        re.sub(r"\.so.*", ".a", library)).splitlines():
-        name = line.split()[-1]
-        if len(line.split()) == 3 and not name.lower().startswith("uva_"):
-            yield f"has {name} in the static library"
+        words = line.split() # a blank line stands between objects
+        if len(words) == 3 and not words[2].lower().startswith("uva_"):
+            yield f"has {words[2]} in the static library"
     if not soname.endswith(".so." + soname_version(include)):
         yield f"is called {soname}, the version is {soname_version(include)}"
 
