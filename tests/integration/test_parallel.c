@@ -3,10 +3,12 @@
  * a stream is stopped in the midst of it. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
+#include "uv/loop.h"
 #include "uvarrow/uvarrow.h"
 
 /* A source, a map on workers that can be told to wait, a consumer. */
@@ -30,6 +32,7 @@ struct scene {
     int64_t batches, rows, sum, last;
     bool in_order;
     int64_t pass_at; /* frees the batch that is held; negative: never */
+    bool resumed;    /* the test has resumed the stream */
     int64_t stop_at; /* on_batch says ECANCELED there; negative: never */
     bool done;
     struct uva_outcome outcome;
@@ -214,6 +217,52 @@ START_TEST(unordered_batches_come_as_they_finish)
     ck_assert_int_eq(s.batches, 500);
     ck_assert_int_eq(s.sum, 499 * 500 / 2 * 10); /* each of them once */
     ck_assert(!s.in_order);
+    scene_close(&s);
+}
+END_TEST
+
+/* Batch 2 lets batch 0 finish before batch 3 is taken, in the same turn. */
+static int on_batch_between(void *ctx, struct uva_batch *batch)
+{
+    static const int64_t order[] = {1, 2, 3};
+    struct scene *s = ctx;
+
+    if (s->batches == 0 && !s->resumed)
+        return EAGAIN;
+    if (s->batches < 3)
+        ck_assert_int_eq(batch->ordinal, order[s->batches]);
+    (void)on_batch(ctx, batch);
+    if (batch->ordinal != s->pass_at)
+        return 0;
+    while (atomic_load(&s->mapping) > 0)
+        (void)sched_yield();
+    for (int i = 0; i < 100; i++) /* a worker may just be telling that */
+        (void)sched_yield();
+    return 0;
+}
+
+START_TEST(a_batch_that_finishes_while_others_are_taken_waits_for_its_turn)
+{
+    struct uva_consumer consumer = {.on_batch = on_batch_between,
+                                    .on_done = on_done};
+    struct scene s;
+
+    scene_open(&s, 5);
+    consumer.ctx = &s;
+    s.hold_at = 0;
+    s.pass_at = 2;
+    scene_tasks(&s);
+    uva_stream_parallel(s.stream, &(struct uva_parallel){.workers = 2,
+                                                         .window.batches = 5,
+                                                         .unordered = true});
+    ck_assert_int_eq(uva_stream_for_each(s.stream, &consumer, NULL), 0);
+    while (atomic_load(&s.mapped) < 5) /* then 1, 2 and 3 are done */
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    s.resumed = true;
+    uva__loop_hub(s.rig.runtime)->loop.quantum = 1000;
+    uva_stream_resume(s.stream);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.batches, 5);
     scene_close(&s);
 }
 END_TEST
@@ -459,6 +508,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, order_is_kept_whoever_finishes_first);
     tcase_add_test(tc, unordered_batches_come_as_they_finish);
+    tcase_add_test(
+        tc, a_batch_that_finishes_while_others_are_taken_waits_for_its_turn);
     tcase_add_test(tc, one_worker_is_the_default_and_runs_one_map_at_a_time);
     tcase_add_test(tc, a_window_bounds_what_is_begun_ahead);
     tcase_add_test(tc, a_failed_map_ends_the_stream_behind_what_was_before_it);
