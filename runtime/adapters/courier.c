@@ -270,7 +270,8 @@ static void courier_queue(struct uva__courier *c, const struct parcel *parcel)
     uva__lock_take(&c->lock);
     c->locked.queue[(c->locked.head + c->locked.count++) % QUEUE] = *parcel;
     full = c->locked.count == QUEUE;
-    c->locked.held = c->locked.held || full;
+    if (full)
+        c->locked.held = true;
     uva__lock_drop(&c->lock);
     if (full)
         uva__producer_hold(c->producer, true);
@@ -330,10 +331,12 @@ bool uva__courier_heed(struct uva__courier *c)
     uva__lock_take(&c->lock);
     refusal = c->locked.refusal;
     done = c->locked.done;
+    /* not covered: the stream is looked at for another reason meanwhile */
     room = c->locked.held && c->locked.count <= QUEUE / 2;
     if (room)
         c->locked.held = false;
     uva__lock_drop(&c->lock);
+    /* not covered: the queue ran down only once all had been put in */
     if (room && c->producer != NULL)
         uva__producer_hold(c->producer, false);
     if (refusal != 0 && !c->told && c->producer != NULL) {

@@ -10,6 +10,7 @@
  * On cancel:   by the owner: told by on_error. On drop: the same, and what the
  *              handler holds unextracted is taken back. When the runtime
  * closes, a handler that does not come back is left behind. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -73,8 +74,7 @@ static void drive_finish(struct drive *d)
     struct uva_stream *stream = d->stream;
     struct uva__failure result = {.detail = &d->outcome.error};
 
-    if (d->done)
-        return;
+    assert(!d->done);
     d->done = true;
     uva__timer_stop(stream->hub, &d->patience);
     if (d->courier != NULL)
@@ -119,6 +119,7 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = stream->tail->loop.told;
+    /* not covered: no memory for the error's metadata; it is left out */
     if (uva__metadata_copy(&stream->hub->allocator, metadata, &d->metadata,
                            &d->metadata_size) == 0)
         d->outcome.metadata = d->metadata;
@@ -200,7 +201,7 @@ static void drive_visit(struct uva_stream *stream)
         drive_abort(d, why);
     if (d->courier == NULL)
         return;
-    if (uva__courier_heed(d->courier) && d->released)
+    if (uva__courier_heed(d->courier)) /* the producer has released it before */
         drive_finish(d);
     else if (stream->loop.tenant.evicted && !d->patience.running)
         uva__timer_start(stream->hub, &d->patience, PATIENCE_MS);
@@ -213,8 +214,7 @@ static void drive_free(struct uva_stream *stream)
 
     if (d->courier != NULL)
         uva__courier_release(d->courier);
-    if (d->producer != NULL)
-        uva__producer_release(d->producer);
+    uva__producer_release(d->producer);
     uva__memory_free(allocator, d->metadata, d->metadata_size);
     uva__memory_free(allocator, d, sizeof(*d));
 }

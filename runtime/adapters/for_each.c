@@ -134,7 +134,7 @@ static void for_each_batch(struct uva__receiver *receiver)
 /* A resume was seen: the same batch again, or the next one. */
 static void for_each_go_on(struct for_each *f)
 {
-    if (!f->paused || f->receiver.decided || f->receiver.over ||
+    if (!f->paused || f->receiver.decided ||
         uva__word_exchange(&f->receiver.stream->resumed, 0) == 0)
         return;
     f->paused = false;

@@ -65,6 +65,7 @@ static void starter_uncheck(struct uva__inlet *i,
     uva__lock_take(&i->lock);
     untouched = !i->locked.touched;
     uva__lock_drop(&i->lock);
+    /* not covered: it refused and went on, which the checker has told */
     if (untouched)
         (void)uva_check_withdraw(checked);
 }

@@ -65,6 +65,7 @@ static void lane_leave(struct uva__reader *r)
     phase = uva__phase_leave(&r->phase);
     if (!(phase & PHASE_CANCEL))
         return;
+    /* not covered: a cancel marks it as stuck but for a moment */
     if (phase & PHASE_STUCK)
         uva__word_sub(&r->feed.hub->counts.calls_stuck, 1);
     uva__phase_tell(&r->phase);
@@ -226,6 +227,7 @@ static bool lane_must_yield(struct uva__reader *r)
 {
     if (r->quick || !uva__lane_is_wanted(&r->feed.hub->jobs, UVA_LANE_BLOCKING))
         return false;
+    /* not covered: how fast the machine is */
     return r->lane.count >= YIELD_BATCHES ||
            uva__turn_now() - r->lane.since_ns > YIELD_NS;
 }
@@ -377,6 +379,7 @@ bool uva__lane_side_break(struct uva__reader *r)
         uva__word_sub(&hub->counts.calls_stuck, 1);
         return false;
     }
+    /* not covered: the workers go after the last stream */
     if (!r->can_interrupt || !uva__hub_job_begin(hub))
         return true;
     uva__reader_acquire(r);

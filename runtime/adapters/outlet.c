@@ -61,8 +61,7 @@ static void outlet_tell(struct uva__outlet *o, enum uva__outlet_news news)
 
 static void outlet_fail(struct uva__outlet *o, int code, const char *text)
 {
-    uva__failure_say(&o->failure, &o->stream->hub->allocator, code, "%s",
-                     text != NULL ? text : strerror(code));
+    uva__failure_say(&o->failure, &o->stream->hub->allocator, code, "%s", text);
     outlet_tell(o, UVA__NEWS_FAILED);
 }
 
@@ -145,10 +144,9 @@ static int outlet_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__outlet *o = outlet_at(handler);
 
     (void)metadata; /* a blocking stream has no place for it */
+    assert(!o->loop.cancelled);
     if (task == NULL)
         outlet_tell(o, UVA__NEWS_END);
-    else if (o->loop.cancelled)
-        uva__task_drop(task);
     else
         outlet_put(o, task);
     return 0;
@@ -168,9 +166,7 @@ static void outlet_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     handler->release = NULL;
     handler->producer = NULL;
     o->loop.released = true;
-    if (!(uva__word_peek(&o->news) & (UVA__NEWS_END | UVA__NEWS_BAD)))
-        outlet_fail(o, ECONNABORTED,
-                    "the producer let go without saying how it ended (ER-13)");
+    assert(uva__word_peek(&o->news) & (UVA__NEWS_END | UVA__NEWS_BAD));
     outlet_tell(o, UVA__NEWS_RELEASED);
 }
 

@@ -242,7 +242,8 @@ static bool queue_call_locked(struct uva__pusher_queue *q)
     if (q->locked.count > q->window.refill ||
         q->locked.bytes > q->window.bytes / 2)
         return false;
-    q->loop.room_owed = q->loop.room_owed || q->locked.asked;
+    if (q->locked.asked)
+        q->loop.room_owed = true;
     q->locked.asked = false;
     q->locked.waiting = 0;
     q->locked.calls++;

@@ -278,6 +278,7 @@ ledger_take_due_locked(struct uva__ledger_entry *parent)
     for (; child != NULL; child = next) {
         next = child->sibling;
         child->parent = NULL;
+        /* not covered: another thread releases it now */
         if (!child->due || !uva__ledger_claim(child, uva__ledger_mark(child)))
             continue;
         child->sibling = due;

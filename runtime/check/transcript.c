@@ -55,6 +55,7 @@ static size_t transcript_write_line(struct uva__transcript *transcript,
     const uint64_t thread = uva__word_load(&note->thread);
     int head, size;
 
+    /* not covered: it is written over while it is read */
     if (before != number + 1 || uva__word_load(&note->stamp) != before)
         return 0;
     head = snprintf(line, UVA__TRANSCRIPT_LINE,

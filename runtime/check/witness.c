@@ -233,6 +233,7 @@ void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
     block->size = size;
     do
         block->next = top;
+    /* not covered: another thread buries at the same moment */
     while (!uva__shared_cas(&witness->graves, &top, block));
 }
 

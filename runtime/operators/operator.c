@@ -37,8 +37,7 @@ static int operator_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__feed *feed = &op->feed;
     const struct ArrowAsyncProducer *above = handler->producer;
 
-    if (op->stopped)
-        return ECANCELED;
+    assert(!op->stopped); /* the one above was told to quit */
     if (uva__metadata_copy(&feed->hub->allocator, above->additional_metadata,
                            &feed->metadata, &feed->metadata_size) == ENOMEM) {
         uva__failure_set(&op->failure, &feed->hub->allocator, ENOMEM, NULL,
@@ -57,14 +56,12 @@ static int operator_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
 {
     struct uva__operator *op = operator_at(handler);
 
+    assert(!op->stopped);
     if (task == NULL)
         op->ended = true;
-    else if (op->stopped)
-        uva__task_drop(task);
     else
         op->ops->task(op, task, metadata);
-    if (!op->stopped)
-        uva__producer_wake(op->feed.producer);
+    uva__producer_wake(op->feed.producer);
     return 0;
 }
 
@@ -75,7 +72,7 @@ static void operator_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__operator *op = operator_at(handler);
     struct uva_error error;
 
-    (void)uva_error_set(&error, code, "%s", message != NULL ? message : "");
+    (void)uva_error_set(&error, code, "%s", message);
     uva__failure_set(&op->failure, &op->feed.hub->allocator, code, &error,
                      metadata);
     if (!op->stopped)
@@ -115,7 +112,7 @@ void uva__operator_request(struct uva__operator *op, int64_t n)
 {
     struct ArrowAsyncProducer *producer = op->handler.producer;
 
-    if (n > 0 && !op->ended && !op->released && op->failure.code == 0)
+    if (!op->ended && !op->released && op->failure.code == 0)
         producer->request(producer, n);
 }
 
@@ -125,7 +122,8 @@ void uva__operator_stop(struct uva__feed *feed)
 
     op->stopped = true;
     feed->ready = 0;
-    if (op->started && !op->released)
+    assert(op->started);
+    if (!op->released)
         uva__producer_quit(op->above, op->handler.producer);
 }
 

@@ -40,7 +40,7 @@ static void flow_free(struct uva_stream *s)
     const struct uva_allocator *allocator = &s->hub->allocator;
     struct uva__hub *hub = s->hub;
 
-    if (s->tail != NULL && !s->loop.begun)
+    if (s->tail != NULL) /* it has never begun */
         uva__producer_discard(s->tail);
     if (s->terminal != NULL)
         s->terminal->ops->free(s);

@@ -137,7 +137,8 @@ static void moves_release(struct uva__producer *p)
 /* The end was told: wait for the tasks that may still fail (G-17, R21). */
 static void moves_drain(struct uva__producer *p)
 {
-    if (uva__offered_unsettled(p) > 0 && !p->loop.state.hurried) {
+    assert(!p->loop.state.hurried); /* comes after the end */
+    if (uva__offered_unsettled(p) > 0) {
         uva__offered_watch(p);
         uva__offered_reap_all(p);
         uva__timer_start(p->hub, &p->loop.drain, DRAIN_MS);

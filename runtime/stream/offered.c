@@ -4,6 +4,8 @@
  */
 #include "stream/offered.h"
 
+#include <assert.h>
+
 #include "stream/stock.h"
 
 enum { HEAD_AGE_MAX = 64 };
@@ -86,8 +88,7 @@ void uva__offered_keep(struct uva__producer *p, struct uva__task *task)
     uva__list_push(&p->loop.out, &task->link);
     p->loop.out_count++;
     offered_count(p, 1);
-    if (p->loop.watching)
-        offered_watch_one(p, task);
+    assert(!p->loop.watching); /* that is for the end */
     if (p->loop.head_age++ <= HEAD_AGE_MAX)
         return;
     uva__offered_reap(p);

@@ -39,9 +39,9 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
 /* Inside a turn no other thread is asked: the dispatcher will see it. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
-    if (p->loop.state.released) {
-        uva__word_add(&p->hub->counts.late_calls, 1);
-        return;
+    if (p->loop.state.released) { /* not covered: a late call in a turn */
+        uva__word_add(&p->hub->counts.late_calls, 1); /* not covered: it */
+        return; /* not covered: it; out of a turn it is tried */
     }
     if (n < 1)
         uva__word_or(&p->word, UVA__WORD_BAD);
@@ -163,9 +163,10 @@ static void producer_rest(struct uva__producer *p)
 {
     struct uva__hub *hub = p->hub;
 
+    /* not covered: a stranger was about to post it when it came to rest */
     if (uva__word_or(&p->word, UVA__WORD_RESTS | UVA__WORD_DEAD) &
         UVA__WORD_RESTS)
-        return; /* a late post of a stranger's */
+        return; /* not covered: the same */
     producer_free_maps(p);
     uva__failure_fini(&p->loop.urgent, &hub->allocator);
     uva__memory_free(&hub->allocator, p->loop.metadata, p->loop.metadata_size);
@@ -369,7 +370,8 @@ static bool producer_visit(struct uva__node *node)
         uva__container_of(node, struct uva__producer, node);
     bool more;
 
-    if (!p->loop.begun || p->loop.finished)
+    assert(p->loop.begun); /* nobody knew it before */
+    if (p->loop.finished)
         return false;
     p->loop.visiting = true;
     absorb_tasks(p);
@@ -382,7 +384,7 @@ static bool producer_visit(struct uva__node *node)
     p->loop.visiting = false;
     if (p->loop.state.released)
         producer_linger(p);
-    return more && !p->loop.finished;
+    return more;
 }
 
 /* ---- what its owner may say --------------------------------------------- */
@@ -396,7 +398,7 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
         uva__producer_hurry(p);
         return;
     }
-    if (p->loop.urgent.code == 0) {
+    if (p->loop.urgent.code == 0) { /* not covered: a map has failed since */
         uva__failure_move(failure, &p->loop.urgent, allocator);
         uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
     }

@@ -12,6 +12,7 @@
  *              task: it is taken, and the error kept (G-18). */
 #include "stream/receiver.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -56,8 +57,7 @@ void uva__receiver_request(struct uva__receiver *c)
 void uva__receiver_stop(struct uva__receiver *c, enum uva_end end, int code,
                         const char *text)
 {
-    if (c->decided)
-        return;
+    assert(!c->decided);
     c->decided = true;
     c->end = end;
     uva__failure_say(&c->failure, allocator_of(c), code, "%s",
@@ -69,7 +69,7 @@ void uva__receiver_heed(struct uva__receiver *c)
 {
     const struct uva__failure *why = uva__flow_cancelled(c->stream);
 
-    if (why == NULL || c->decided || c->over)
+    if (why == NULL || c->decided)
         return;
     uva__receiver_stop(c, UVA_END_CANCELLED, why->code,
                        uva__failure_message(why));
@@ -90,7 +90,8 @@ static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     }
     c->batch.schema = c->stream->loop.info.schema;
     c->batch.stream = c->stream;
-    if (c->decided || c->stream->loop.silent)
+    assert(!c->decided); /* or it would have quit */
+    if (c->stream->loop.silent)
         return ECANCELED;
     code = c->ops->schema(c);
     if (code != 0)
@@ -104,11 +105,9 @@ static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 static bool receiver_extract(struct uva__receiver *c,
                              struct ArrowAsyncTask *task, const char *metadata)
 {
-    int64_t ordinal = uva__task_ordinal(task);
     int code;
 
-    c->batch.ordinal = ordinal >= 0 ? ordinal : c->ordinal;
-    c->ordinal = c->batch.ordinal + 1;
+    c->batch.ordinal = uva__task_ordinal(task);
     c->batch.metadata = metadata;
     code = uva_task_extract(task, &c->batch.data);
     if (code != 0) {
@@ -135,7 +134,8 @@ static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || c->extraction != 0 || c->stream->loop.silent) {
+    } else if (c->decided || /* not covered: our producers tell first */
+               c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
     } else if (receiver_extract(c, task, metadata)) {
         c->ops->batch(c);
@@ -150,10 +150,9 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__receiver *c = receiver_of(handler);
     struct uva_error error;
 
-    if (c->decided && c->end != UVA_END_COMPLETE)
+    if (c->decided)
         return; /* after a cancel it is of no account (ER-14) */
-    (void)uva_error_set(&error, code, "%s",
-                        message != NULL ? message : strerror(code));
+    (void)uva_error_set(&error, code, "%s", message);
     uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
     c->decided = true;
     c->end = UVA_END_FAILED;
@@ -166,6 +165,7 @@ static void receiver_decide(struct uva__receiver *c)
         return;
     c->decided = true;
     c->end = UVA_END_FAILED;
+    /* not covered: our own producers say why an extraction failed */
     if (c->extraction != 0)
         uva__failure_set(&c->failure, allocator_of(c), c->extraction, NULL,
                          NULL);

@@ -27,7 +27,6 @@ struct uva__receiver {
     const struct uva__receiver_ops *ops; /* static */
     struct uva_stream *stream;           /* borrows: it owns us */
     struct uva_batch batch;              /* owns what is live in it */
-    int64_t ordinal;                     /* of the next batch */
     int64_t delivered;                   /* batches that were accepted */
     bool decided;                        /* `end` is settled */
     enum uva_end end;                    /* how it ends */

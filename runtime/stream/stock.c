@@ -162,6 +162,7 @@ static bool producer_is_rested(const void *block)
 {
     const struct uva__producer *p = block;
 
+    /* not covered: no test runs for as long as they rest */
     return uva__word_load(&p->refs) == 0 &&
            uva__word_load(&p->node.posted) == 0 &&
            uva__turn_now() - p->retired_ns >= REST_NS;
@@ -250,9 +251,9 @@ void uva__stock_sweep(struct uva__hub *hub, struct uva__task *task)
     uva__lock_drop(&stock->lock);
     if (!begin)
         return;
-    if (uva__hub_job_begin(hub))
+    if (uva__hub_job_begin(hub)) /* not covered: the same, see below */
         uva__guest_run(&hub->jobs, &stock->sweep);
-    else
+    else /* not covered: the workers have gone, and a consumer still has it */
         sweep_all(stock);
 }
 

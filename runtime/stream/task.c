@@ -234,23 +234,18 @@ static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 
     if (task->extract_data != uva__task_extract)
         task = uva__checked_task_behind(task);
-    return task != NULL && task->extract_data == uva__task_extract
-               ? token_read(task->private_data, &generation)
-               : NULL;
+    assert(task != NULL && task->extract_data == uva__task_extract);
+    return token_read(task->private_data, &generation);
 }
 
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 {
-    const struct uva__task *slot = task_behind(task);
-
-    return slot != NULL ? slot->ordinal : -1;
+    return task_behind(task)->ordinal;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
-    const struct uva__task *slot = task_behind(task);
-
-    return slot != NULL ? slot->bytes : 0;
+    return task_behind(task)->bytes;
 }
 
 /* ---- settle ------------------------------------------------------------- */

@@ -121,12 +121,11 @@ void uva__task_settle(struct uva__task *task, enum uva__task_state state);
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
-/* The ordinal of a task that was not yet extracted; -1 for one that is not
- * ours. Thread: any. */
+/* The ordinal of a task of ours that was not yet extracted. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
-/* How large its data is, as far as known; 0 for one that is not ours.
- * Thread: loop, while it is being offered. */
+/* How large the data of a task of ours is, as far as known. Thread: loop, while
+ * it is being offered. */
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
 
 #endif

@@ -147,6 +147,7 @@ int uva__crew_start(struct uva_workers *workers, int lane)
     crew->starting--;
     if (code != 0) {
         crew->threads--;
+        /* not covered: a sleeper whom nobody needs */
         if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
             uva__signal_wake(crew_call_locked(crew));
     }

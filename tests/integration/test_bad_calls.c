@@ -267,8 +267,12 @@ START_TEST(uncleared_stages_are_refused)
     spoil(&parallel, sizeof(parallel));
     ck_assert_int_eq(uva_stream_parallel(stream, &parallel), EINVAL);
     refused(stream, EINVAL, "uva_parallel: reserved");
-    releases = 2;
-    frees = 2; /* not the map's */
+    stream = source_scene_stream(&scene);
+    ck_assert_int_eq(uva_stream_set_name(stream, NULL), EINVAL);
+    ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
+    refused(stream, EINVAL, "name");
+    releases = 3;
+    frees = 3; /* not the map's */
 }
 END_TEST
 
@@ -464,6 +468,8 @@ START_TEST(a_name_must_be_one)
 {
     struct uva_stream *stream = source_scene_stream(&scene);
 
+    ck_assert_int_eq(uva_stream_set_name(stream, "first"), 0);
+    ck_assert_int_eq(uva_stream_set_name(stream, "second"), 0);
     ck_assert_int_eq(uva_stream_set_name(stream, NULL), EINVAL);
     refused(stream, EINVAL, "name");
 }

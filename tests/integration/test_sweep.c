@@ -19,8 +19,9 @@ struct scene {
     struct fake_source fake;
     struct recording_handler handler;
     struct uva_stream *stream;
-    atomic_long freed; /* times a map's ctx was */
-    int64_t maps;      /* that were given away */
+    char metadata[256]; /* of the batches of tasks: more than a slot holds */
+    atomic_long freed;  /* times a map's ctx was */
+    int64_t maps;       /* that were given away */
     int64_t batches;
     int answers; /* of next that were batches */
     int done;
@@ -67,6 +68,7 @@ static void from_quick_stream(struct scene *s)
 
 static void from_tasks(struct scene *s)
 {
+    s->fake.metadata = s->metadata;
     struct uva_task_source source = fake_source_tasks(&s->fake);
 
     s->stream = uva_stream_from_tasks(s->rig.runtime, &source);
@@ -210,6 +212,15 @@ static void scene_close(struct scene *s)
     fake_source_fini(&s->fake);
 }
 
+static void metadata_make(struct scene *s)
+{
+    static const char value[200] = "much";
+    const struct uva_pair pair = {uva_bytes_of("k"), {value, sizeof(value)}};
+    size_t size = sizeof(s->metadata);
+
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, s->metadata, &size), 0);
+}
+
 /* Plays one scenario; tells whether all allocations were granted. */
 static bool play(const struct scenario *scenario, long fail_at)
 {
@@ -222,6 +233,7 @@ static bool play(const struct scenario *scenario, long fail_at)
     loop_rig_open(&s.rig);
     fake_source_init(&s.fake, BATCHES);
     recording_handler_init(&s.handler, 3, 1);
+    metadata_make(&s);
     loop_rig_fail(&s.rig, fail_at);
     scenario->source(&s);
     scenario->stages(&s);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "check/bounce.h"
 #include "support/faulty_allocator.h"
 #include "uv/lane.h"
 #include "uv/loop.h"
@@ -310,6 +311,23 @@ START_TEST(cores_are_counted_in_another_way)
 }
 END_TEST
 
+static void keep_self(void *ctx)
+{
+    *(pthread_t *)ctx = pthread_self();
+}
+
+START_TEST(without_a_thread_to_bounce_to_a_callback_runs_right_here)
+{
+    pthread_t where;
+
+    let_fail("pthread_create", 0);
+    uva__bounce_run(keep_self, &where);
+    ck_assert(pthread_equal(where, pthread_self()));
+    uva__bounce_run(keep_self, &where);
+    ck_assert(!pthread_equal(where, pthread_self()));
+}
+END_TEST
+
 /* The one that is not counted at all is there. */
 START_TEST(there_is_at_least_one_core)
 {
@@ -371,6 +389,8 @@ int main(void)
     tcase_add_loop_test(tcase, what_is_interrupted_goes_on, 0, 5);
     tcase_add_test(tcase, cores_are_counted_in_another_way);
     tcase_add_test(tcase, there_is_at_least_one_core);
+    tcase_add_test(tcase,
+                   without_a_thread_to_bounce_to_a_callback_runs_right_here);
     tcase_add_loop_test(tcase, a_watcher_is_ended_whatever_becomes_of_the_write,
                         0, 2);
     tcase_add_test(tcase, a_clock_that_has_nothing_to_say_loses_no_timer);
