@@ -180,9 +180,9 @@ static void patience_over(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, patience);
 
-    if (d->released)
+    if (d->released) /* not covered: the same */
         drive_finish(d);
-    else /* the producer has not had its turn yet */
+    else /* not covered: the producer has not had its turn yet */
         uva__timer_start(d->stream->hub, timer, PATIENCE_MS);
 }
 

@@ -209,10 +209,11 @@ static struct uva__task *async_take(struct uva__feed *feed)
 
     if (task == NULL)
         return NULL;
+    /* not covered: no memory for large metadata; the loop tries again */
     if (uva__task_fill_lazy(task, &feed->hub->allocator, &lazy,
                             parcel->metadata) != 0) {
-        uva__stock_put_task(feed->hub, task);
-        return NULL;
+        uva__stock_put_task(feed->hub, task); /* not covered: the same */
+        return NULL;                          /* not covered: the same */
     }
     (void)uva__list_pop(&i->loop.ready);
     task->ordinal = i->loop.ordinal++;

@@ -164,7 +164,7 @@ void uva__moves_make(struct uva__producer *p, enum uva__producer_move move)
         }
     }
     uva__producer_begin(state, move);
-    switch (move) {
+    switch (move) { /* not covered: a wait is no move */
     case UVA__MOVE_TELL_SCHEMA:
         code = moves_tell_schema(p);
         break;

@@ -501,6 +501,15 @@ START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
 }
 END_TEST
 
+static void next_never(void *ctx, struct uva_batch *batch,
+                       const struct uva_outcome *told)
+{
+    (void)ctx;
+    (void)batch;
+    (void)told;
+    ck_abort_msg("a call that was refused is not answered");
+}
+
 START_TEST(streams_still_held_outlive_the_runtime)
 {
     struct uva_stream *started = make_stream(0), *built = make_stream(1);
@@ -514,6 +523,7 @@ START_TEST(streams_still_held_outlive_the_runtime)
     ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
     uva_stream_cancel(started, EIO, "too late");
     ck_assert_int_eq(uva_stream_for_each(built, &table, NULL), ESHUTDOWN);
+    ck_assert_int_eq(uva_stream_next(built, next_never, NULL, NULL), ESHUTDOWN);
     uva_stream_resume(built);
     uva_stream_cancel(built, 0, NULL);
     uva_stream_release(started);

@@ -726,8 +726,10 @@ END_TEST
 START_TEST(a_stream_never_started_frees_its_source)
 {
     atomic_long freed = 0;
-    const struct uva_async_source source = {
-        .start = never, .free_ctx = count, .ctx = &freed};
+    const struct uva_async_source source = {.start = never,
+                                            .free_ctx = count,
+                                            .ctx = &freed,
+                                            .device_type = ARROW_DEVICE_CPU};
     struct uva_stream *stream;
     struct loop_rig rig;
 

@@ -263,7 +263,7 @@ END_TEST
 
 START_TEST(what_is_held_at_the_end_is_told_by_how_the_stream_ended)
 {
-    const char *const scripts[] = {"SrTNR", "SrTcR", "SrTER"};
+    const char *const scripts[] = {"SrTNR", "SrTcR", "SrTER", "SrTxNER"};
 
     play(scripts[_i]);
     uva__protocol_conclude(&protocol, true, 2, 7, &found);
@@ -364,7 +364,7 @@ int main(void)
     tcase_add_test(all, codes_of_errno_are_in_order);
     tcase_add_loop_test(all, calls_beside_the_end_are_TH_10, 0, 3);
     tcase_add_loop_test(
-        all, what_is_held_at_the_end_is_told_by_how_the_stream_ended, 0, 3);
+        all, what_is_held_at_the_end_is_told_by_how_the_stream_ended, 0, 4);
     tcase_add_test(all, a_handler_nobody_accepted_may_stay_unreleased);
     tcase_add_test(all, requests_inside_callbacks_alone_are_told_apart);
     tcase_add_test(all, a_call_during_release_is_not_made_and_not_told);
