@@ -257,6 +257,29 @@ static bool array_check_quickly(const struct ArrowSchema *schema,
            uva__format_width(schema->format) != 0;
 }
 
+/* Whether the format has these two letters. */
+static bool array_check_format_is(const struct ArrowSchema *schema, char first,
+                                  char second)
+{
+    const char *format = schema->format;
+
+    return format != NULL && format[0] == first && format[1] == second &&
+           format[2] == '\0';
+}
+
+/* Whether there is nothing to be said of a batch itself: a struct without
+ * nulls. False for all others, likewise. */
+static bool array_check_is_batch(const struct ArrowSchema *schema,
+                                 const struct ArrowArray *array)
+{
+    return schema != NULL && array_check_format_is(schema, '+', 's') &&
+           schema->dictionary == NULL && array->dictionary == NULL &&
+           array->n_buffers == 1 && array->buffers != NULL &&
+           array->buffers[0] == NULL && array->null_count == 0 &&
+           (uint64_t)array->length <= INT32_MAX &&
+           (uint64_t)array->offset <= INT32_MAX;
+}
+
 /* ---- below -------------------------------------------------------------- */
 
 static void array_check_node(struct array_check *check,
@@ -346,7 +369,11 @@ void uva__array_check(struct uva__tree_walk *walk,
 
     uva__tree_walk_begin(walk);
     array_check_device(walk, array);
-    array_check_node(&check, schema, &array->array);
+    if (!array_check_is_batch(schema, &array->array)) {
+        array_check_self(&check, schema, &array->array);
+        array_check_dictionary(&check, schema, &array->array);
+    }
+    array_check_children(&check, schema, &array->array);
 }
 
 /* ---- for everybody ------------------------------------------------------ */

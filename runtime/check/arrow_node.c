@@ -3,6 +3,7 @@
  * number that is another one once somebody has changed what they own. */
 #include "check/arrow_node.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/structs.h"
@@ -54,15 +55,6 @@ static void *arrow_node_child_of_array(const void *node, int64_t i)
     return ((const struct ArrowArray *)node)->children[i];
 }
 
-static void arrow_node_set_array(void *node, uva__arrow_node_fn release,
-                                 void *private_data)
-{
-    struct ArrowArray *array = node;
-
-    array->release = (void (*)(struct ArrowArray *))release;
-    array->private_data = private_data;
-}
-
 static void arrow_node_call_array(void *node, uva__arrow_node_fn release)
 {
     ((void (*)(struct ArrowArray *))release)(node);
@@ -71,7 +63,10 @@ static void arrow_node_call_array(void *node, uva__arrow_node_fn release)
 static uint64_t arrow_node_digest_array(const void *node)
 {
     const struct ArrowArray *array = node;
-    const int64_t n_children = arrow_node_look_array(node).n_children;
+    const int64_t n_children =
+        uva__structs_children_are_sound(array->n_children, array->children)
+            ? array->n_children
+            : 0;
     uint64_t digest = (uint64_t)array->n_buffers;
 
     digest = arrow_node_mix_pointer(digest, array->buffers);
@@ -86,9 +81,10 @@ static uint64_t arrow_node_digest_array(const void *node)
 }
 
 const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY = {
+    .release_at = offsetof(struct ArrowArray, release),
+    .private_data_at = offsetof(struct ArrowArray, private_data),
     .look = arrow_node_look_array,
     .child = arrow_node_child_of_array,
-    .set = arrow_node_set_array,
     .call = arrow_node_call_array,
     .digest = arrow_node_digest_array};
 
@@ -112,15 +108,6 @@ static void *arrow_node_child_of_schema(const void *node, int64_t i)
     return ((const struct ArrowSchema *)node)->children[i];
 }
 
-static void arrow_node_set_schema(void *node, uva__arrow_node_fn release,
-                                  void *private_data)
-{
-    struct ArrowSchema *schema = node;
-
-    schema->release = (void (*)(struct ArrowSchema *))release;
-    schema->private_data = private_data;
-}
-
 static void arrow_node_call_schema(void *node, uva__arrow_node_fn release)
 {
     ((void (*)(struct ArrowSchema *))release)(node);
@@ -129,7 +116,10 @@ static void arrow_node_call_schema(void *node, uva__arrow_node_fn release)
 static uint64_t arrow_node_digest_schema(const void *node)
 {
     const struct ArrowSchema *schema = node;
-    const int64_t n_children = arrow_node_look_schema(node).n_children;
+    const int64_t n_children =
+        uva__structs_children_are_sound(schema->n_children, schema->children)
+            ? schema->n_children
+            : 0;
     uint64_t digest =
         arrow_node_mix_text((uint64_t)schema->flags, schema->format);
     size_t size = 0;
@@ -145,8 +135,9 @@ static uint64_t arrow_node_digest_schema(const void *node)
 }
 
 const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA = {
+    .release_at = offsetof(struct ArrowSchema, release),
+    .private_data_at = offsetof(struct ArrowSchema, private_data),
     .look = arrow_node_look_schema,
     .child = arrow_node_child_of_schema,
-    .set = arrow_node_set_schema,
     .call = arrow_node_call_schema,
     .digest = arrow_node_digest_schema};

@@ -4,6 +4,8 @@
 #ifndef UVA_CHECK_ARROW_NODE_H
 #define UVA_CHECK_ARROW_NODE_H
 
+#include <string.h>
+
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
@@ -21,12 +23,11 @@ struct uva__arrow_node_view {
 /* A kind of struct. `node` is the struct, borrowed. Nothing is checked but what
  * the view says. Thread: any, for all of them. */
 struct uva__arrow_node_ops {
+    size_t release_at, private_data_at; /* where those fields lie */
     /* the fields */
     struct uva__arrow_node_view (*look)(const void *node);
     /* a child; NULL if that is what stands there */
     void *(*child)(const void *node, int64_t i);
-    /* puts something else into the two fields */
-    void (*set)(void *node, uva__arrow_node_fn release, void *private_data);
     /* calls a release with it */
     void (*call)(void *node, uva__arrow_node_fn release);
     /* of what its receiver may not change: strings, buffers, pointers to the
@@ -36,5 +37,34 @@ struct uva__arrow_node_ops {
 
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY;
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA;
+
+/* One of the two fields, and both anew. */
+static inline uva__arrow_node_fn
+uva__arrow_node_release(const struct uva__arrow_node_ops *ops, const void *node)
+{
+    uva__arrow_node_fn release;
+
+    memcpy(&release, (const char *)node + ops->release_at, sizeof(release));
+    return release;
+}
+
+static inline void *
+uva__arrow_node_private_data(const struct uva__arrow_node_ops *ops,
+                             const void *node)
+{
+    void *data;
+
+    memcpy(&data, (const char *)node + ops->private_data_at, sizeof(data));
+    return data;
+}
+
+static inline void uva__arrow_node_set(const struct uva__arrow_node_ops *ops,
+                                       void *node, uva__arrow_node_fn release,
+                                       void *private_data)
+{
+    memcpy((char *)node + ops->release_at, &release, sizeof(release));
+    memcpy((char *)node + ops->private_data_at, &private_data,
+           sizeof(private_data));
+}
 
 #endif

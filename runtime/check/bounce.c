@@ -37,10 +37,10 @@ void uva__bounce_run(void (*fn)(void *arg), void *arg)
     (void)pthread_join(thread, NULL);
 }
 
-int64_t uva__bounce_clock_us(bool fine)
+int64_t uva__bounce_clock_ns(bool fine)
 {
     struct timespec now;
 
     (void)clock_gettime(fine ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }

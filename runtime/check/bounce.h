@@ -15,8 +15,8 @@ uint64_t uva__bounce_self(void);
  * right here. Thread: any. */
 void uva__bounce_run(void (*fn)(void *arg), void *arg);
 
-/* Microseconds of a clock that never goes back: exact with `fine`, otherwise to
+/* Nanoseconds of a clock that never goes back: exact with `fine`, otherwise to
  * some ms and much cheaper. Thread: any. */
-int64_t uva__bounce_clock_us(bool fine);
+int64_t uva__bounce_clock_ns(bool fine);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "check/bounce.h"
 #include "check/checked_producer.h"
-#include "check/token.h"
 
 enum { BOUNCE_ODDS = 2 };
 
@@ -19,16 +18,16 @@ static struct uva__checked *
 stream_of(struct ArrowAsyncDeviceStreamHandler *self,
           struct uva__findings *seen)
 {
-    const struct uva__token token = uva__token_read(self->private_data);
-    struct uva__checked *c = token.object;
+    void *const found = uva__signpost_read(self->private_data);
+    struct uva__checked *c = found;
 
     if (c == NULL)
         c = uva__container_of(self, struct uva__checked, handler);
     if (self != &c->handler) {
         uva__findings_add(seen, UVA__RULE_AH_24, 0);
-    } else if (!token.intact) {
+    } else if (found == NULL) {
         uva__findings_add(seen, UVA__RULE_AH_25, 0);
-        self->private_data = uva__token_make(c, 0);
+        self->private_data = uva__signpost_place(&c->post);
     }
     return c;
 }

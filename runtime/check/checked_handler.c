@@ -360,7 +360,7 @@ void uva__checked_handler_init(struct uva__checked *c,
 {
     c->slots = &handler_slots;
     c->handler = handler_slots;
-    c->handler.private_data = uva__token_make(c, 0);
+    c->handler.private_data = uva__signpost_place(&c->post);
     c->real = real;
     real->producer = &c->producer;
 }

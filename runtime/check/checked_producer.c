@@ -228,6 +228,14 @@ static void producer_pass_on(const struct producer_call *call)
     }
 }
 
+/* A request inside a callback: that counts. */
+static void producer_end_inside(struct producer_call *call, int64_t took_ms)
+{
+    uva__epochs_part(&call->epoch);
+    if (took_ms > call->stream->slow_call_ms)
+        uva__checked_report(call->stream, UVA__RULE_AP_28, took_ms);
+}
+
 static void producer_end(struct producer_call *call, int64_t took_ms)
 {
     struct uva__checked *c = call->stream;
@@ -256,7 +264,10 @@ static void producer_run(struct producer_call *call, enum uva__rule rule)
         took_ms = uva__checked_elapsed_ms(c, begun);
     }
     uva__checked_perturb(c);
-    producer_end(call, took_ms);
+    if (call->epoch.host != NULL)
+        producer_end_inside(call, took_ms);
+    else
+        producer_end(call, took_ms);
 }
 
 /* ---- what the consumer calls -------------------------------------------- */

@@ -18,11 +18,12 @@
 
 #include "check/bounce.h"
 #include "check/checked_task.h"
+#include "check/ledger.h"
 #include "check/token.h"
 #include "core/memory.h"
 #include "uvarrow/arrow.h"
 
-enum { FINE_BELOW_MS = 50, US_PER_MS = 1000, TEXT_SIZE = 160 };
+enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
 
 /* How a breach is told. */
 struct rule_text {
@@ -61,8 +62,8 @@ static enum uva_party rule_party(enum uva__rule rule)
     }
 }
 
-void uva__checked_tell(struct uva__checked *c,
-                       const struct uva__findings *findings)
+void uva__checked_tell_all(struct uva__checked *c,
+                           const struct uva__findings *findings)
 {
     char text[TEXT_SIZE];
 
@@ -102,6 +103,11 @@ struct uva__place uva__checked_enter_locked(struct uva__checked *c,
     epoch->thread = uva__bounce_self();
     place = uva__epochs_place(&c->locked.epochs, epoch->thread);
     epoch->inside = place.callback != UVA__CALL_NONE;
+    if (epoch->call == UVA__CALL_REQUEST && place.within != UVA__CALL_NONE &&
+        uva__call_is_callback(place.within)) {
+        uva__epochs_join(place.innermost, epoch);
+        return place;
+    }
     uva__epochs_enter(&c->locked.epochs, epoch);
     c->locked.refs++;
     return place;
@@ -174,16 +180,6 @@ bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
     return (x ^ x >> 31) % odds == 0;
 }
 
-int64_t uva__checked_clock(const struct uva__checked *c)
-{
-    return uva__bounce_clock_us(c->fine_clock);
-}
-
-int64_t uva__checked_elapsed_ms(const struct uva__checked *c, int64_t begun)
-{
-    return (uva__checked_clock(c) - begun) / US_PER_MS;
-}
-
 int uva__checked_metadata(const char *block, size_t *size,
                           struct uva__findings *seen)
 {
@@ -238,6 +234,8 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
     }
     c->witness = witness;
     uva__witness_once(witness);
+    uva__ledger_hold(uva__witness_ledger(witness));
+    uva__witness_release(witness); /* which the ledger now counts on */
     checked_configure(c);
     *out = c;
     return 0;
@@ -281,7 +279,7 @@ void uva__checked_free(struct uva__checked *c)
     uva__checked_tasks_fini(c);
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
-    uva__witness_release(witness);
+    uva__ledger_unhold(uva__witness_ledger(witness));
     if (yard != NULL)
         uva__yard_release(yard);
 }

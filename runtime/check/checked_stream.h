@@ -8,6 +8,8 @@
 #ifndef UVA_CHECK_CHECKED_STREAM_H
 #define UVA_CHECK_CHECKED_STREAM_H
 
+#include "check/bounce.h"
+#include "check/checked_peer.h"
 #include "check/protocol.h"
 #include "check/signpost.h"
 #include "check/tree_walk.h"
@@ -23,18 +25,6 @@ struct uva__relic {
     size_t size;             /* of the block, this head included */
 };
 
-/* What the producer said of itself when it was first seen. Written by callbacks
- * alone. */
-struct uva__checked_peer {
-    struct uva__shared producer; /* borrows: struct ArrowAsyncProducer; NULL
-                                    until a callback brought it */
-    ArrowDeviceType device_type; /* in on_schema */
-    const char *metadata;        /* borrows: its additional_metadata */
-    size_t size;                 /* of that; 0: none, or not known */
-    uint64_t sum;                /* over that */
-    unsigned looks;              /* at large metadata, since */
-};
-
 struct uva__checked {
     struct ArrowAsyncDeviceStreamHandler handler; /* what the producer has */
     struct ArrowAsyncProducer producer;           /* what the consumer has */
@@ -45,7 +35,7 @@ struct uva__checked {
                                                           functions */
     void *place; /* private_data of `producer`: of a signpost, or the metadata
                     where there is no memory; borrows */
-    struct uva__witness *witness;          /* owns a count */
+    struct uva__witness *witness;          /* owns a hold */
     struct uva_allocator allocator;        /* of all that is here */
     struct uva__yard *yard;                /* owns a count; NULL: none */
     struct uva__link link;                 /* in its yard */
@@ -55,7 +45,7 @@ struct uva__checked {
     struct uva__word chance;       /* of the perturbation; 0: there is none */
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released: none */
-    /* what the producer object leads to without metadata */
+    /* where the handler leads to, and the producer object without metadata */
     _Alignas(UVA__SIGNPOST_SIZE) struct uva__signpost post;
     struct uva__lock lock;
     struct {
@@ -76,7 +66,8 @@ struct uva__checked {
 /* ---- a call that passes ------------------------------------------------- */
 
 /* Notes that a call begins, on this thread, which then counts; gives the place
- * where it does. `epoch` has its call set. Thread: any. */
+ * where it does. `epoch` has its call set. A request directly inside a callback
+ * becomes a part of that, and does not count by itself. Thread: any. */
 struct uva__place uva__checked_enter_locked(struct uva__checked *c,
                                             struct uva__epoch *epoch);
 
@@ -89,8 +80,15 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
 void uva__checked_release_now(struct uva__checked *c);
 
 /* Tells of what was found. Calls the user: no lock is held. Thread: any. */
-void uva__checked_tell(struct uva__checked *c,
-                       const struct uva__findings *findings);
+void uva__checked_tell_all(struct uva__checked *c,
+                           const struct uva__findings *findings);
+
+static inline void uva__checked_tell(struct uva__checked *c,
+                                     const struct uva__findings *findings)
+{
+    if (findings->count > 0)
+        uva__checked_tell_all(c, findings);
+}
 
 /* Finds one broken rule and tells of it. Thread: any, with no lock. */
 void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
@@ -112,8 +110,18 @@ static inline void uva__checked_perturb(struct uva__checked *c)
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds);
 
 /* A time to measure from, and the ms that passed since. Thread: any. */
-int64_t uva__checked_clock(const struct uva__checked *c);
-int64_t uva__checked_elapsed_ms(const struct uva__checked *c, int64_t begun);
+static inline int64_t uva__checked_clock(const struct uva__checked *c)
+{
+    return uva__bounce_clock_ns(c->fine_clock);
+}
+
+static inline int64_t uva__checked_elapsed_ms(const struct uva__checked *c,
+                                              int64_t begun)
+{
+    const int64_t ns = uva__checked_clock(c) - begun;
+
+    return ns < 1000000 ? 0 : ns / 1000000;
+}
 
 /* Judges a metadata block: 0 with its size, 0 for none; or why it is none that
  * can be read. Adds what is wrong. Thread: any. */

@@ -252,20 +252,13 @@ static void extraction_end(struct extraction *e)
 
 /* ---- extract: what comes ------------------------------------------------ */
 
-static bool is_unset(const void *field, size_t size)
-{
-    const unsigned char *bytes = field;
-
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != UNSET)
-            return false;
-    return true;
-}
-
 static bool gives_array(const struct ArrowDeviceArray *array)
 {
+    unsigned char unset[sizeof(array->array.release)];
+
+    memset(unset, UNSET, sizeof(unset));
     return array->array.release != NULL &&
-           !is_unset(&array->array.release, sizeof(array->array.release));
+           memcmp(&array->array.release, unset, sizeof(unset)) != 0;
 }
 
 /* Calls the producer; the time it takes is its own. */

@@ -5,6 +5,8 @@
 #ifndef UVA_CHECK_EPOCHS_H
 #define UVA_CHECK_EPOCHS_H
 
+#include <stddef.h>
+
 #include "core/sync.h"
 
 /* The calls that pass through a checked stream. */
@@ -27,6 +29,10 @@ struct uva__epoch {
     uint64_t thread;         /* that called */
     struct uva__word runner; /* the thread that runs it instead; or 0 */
     bool inside;             /* began inside a callback, on the same thread */
+    struct uva__epoch *host; /* borrows: the callback that a request is a part
+                                of, instead of being under way by itself */
+    enum uva__call part;     /* of a callback: such a call, or none. Its own
+                                thread's */
 };
 
 /* All zeroes is none. */
@@ -40,22 +46,84 @@ static inline bool uva__call_is_callback(enum uva__call call)
     return call <= UVA__CALL_RELEASE;
 }
 
+static inline bool uva__call_is_next_task(enum uva__call call)
+{
+    return call == UVA__CALL_TASK || call == UVA__CALL_END;
+}
+
+/* Whether the call is under way on `thread`. */
+static inline bool uva__epoch_is_on(const struct uva__epoch *epoch,
+                                    uint64_t thread)
+{
+    return epoch->thread == thread || uva__word_load(&epoch->runner) == thread;
+}
+
 /* Where a call would begin. */
 struct uva__place {
-    enum uva__call within;   /* the innermost call on this thread */
-    enum uva__call callback; /* the innermost callback on this thread */
-    enum uva__call beside;   /* a callback on another thread; on_next_task
-                                rather than any other */
+    enum uva__call within;        /* the innermost call on this thread */
+    enum uva__call callback;      /* the innermost callback on this thread */
+    enum uva__call beside;        /* a callback on another thread; on_next_task
+                                     rather than any other */
+    struct uva__epoch *innermost; /* on this thread; borrows, or NULL */
 };
 
 /* Looks around for a call that begins on `thread`. */
-struct uva__place uva__epochs_place(const struct uva__epochs *epochs,
-                                    uint64_t thread);
+static inline struct uva__place
+uva__epochs_place(const struct uva__epochs *epochs, uint64_t thread)
+{
+    struct uva__place place = {.within = UVA__CALL_NONE};
+    struct uva__epoch *e;
+
+    for (e = epochs->newest; e != NULL; e = e->next) {
+        if (!uva__epoch_is_on(e, thread)) {
+            if (uva__call_is_callback(e->call) &&
+                !uva__call_is_next_task(place.beside))
+                place.beside = e->call;
+            continue;
+        }
+        if (place.innermost == NULL) {
+            place.innermost = e;
+            place.within = e->part != UVA__CALL_NONE ? e->part : e->call;
+        }
+        if (place.callback == UVA__CALL_NONE && uva__call_is_callback(e->call))
+            place.callback = e->call;
+    }
+    return place;
+}
 
 /* Begins and ends a call; `epoch` has its call and thread, and stays until it
  * ended. */
-void uva__epochs_enter(struct uva__epochs *epochs, struct uva__epoch *epoch);
-void uva__epochs_leave(struct uva__epochs *epochs, struct uva__epoch *epoch);
+static inline void uva__epochs_enter(struct uva__epochs *epochs,
+                                     struct uva__epoch *epoch)
+{
+    epoch->next = epochs->newest;
+    epochs->newest = epoch;
+}
+
+static inline void uva__epochs_leave(struct uva__epochs *epochs,
+                                     struct uva__epoch *epoch)
+{
+    struct uva__epoch **at = &epochs->newest;
+
+    while (*at != epoch)
+        at = &(*at)->next;
+    *at = epoch->next;
+}
+
+/* Makes a call a part of `host`, the callback that it began directly inside, on
+ * the same thread; and ends that. For one that nobody else needs to know of, as
+ * the callback stands for it. */
+static inline void uva__epochs_join(struct uva__epoch *host,
+                                    struct uva__epoch *epoch)
+{
+    epoch->host = host;
+    host->part = epoch->call;
+}
+
+static inline void uva__epochs_part(const struct uva__epoch *epoch)
+{
+    epoch->host->part = UVA__CALL_NONE;
+}
 
 /* Whether a request or cancel is under way on another thread than those of
  * `epoch`, that did not begin inside a callback. */

@@ -54,6 +54,37 @@ static uint64_t ledger_use(const struct uva__ledger_entry *entry)
     return uva__word_load(&entry->state) / LEDGER_STATES;
 }
 
+/* ---- held --------------------------------------------------------------- */
+
+static void ledger_hold_locked(struct uva__ledger *ledger)
+{
+    if (ledger->shared.holds++ == 0)
+        (void)uva__witness_acquire(ledger->witness);
+}
+
+/* Drops the lock. */
+static void ledger_unhold_unlock(struct uva__ledger *ledger)
+{
+    const bool last = --ledger->shared.holds == 0;
+
+    uva__lock_drop(&ledger->shared.lock);
+    if (last)
+        uva__witness_release(ledger->witness);
+}
+
+void uva__ledger_hold(struct uva__ledger *ledger)
+{
+    uva__lock_take(&ledger->shared.lock);
+    ledger_hold_locked(ledger);
+    uva__lock_drop(&ledger->shared.lock);
+}
+
+void uva__ledger_unhold(struct uva__ledger *ledger)
+{
+    uva__lock_take(&ledger->shared.lock);
+    ledger_unhold_unlock(ledger);
+}
+
 /* ---- out ---------------------------------------------------------------- */
 
 static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
@@ -63,8 +94,10 @@ static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
     struct uva__ledger_entry *entry =
         uva__slab_take(&ledger->shared.slab, NULL);
 
-    if (entry != NULL && counts)
+    if (entry != NULL && counts) {
         ledger->shared.live[kind]++;
+        ledger_hold_locked(ledger);
+    }
     return entry;
 }
 
@@ -107,8 +140,6 @@ struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
     entry->parent = entry->child = entry->sibling = NULL;
     entry->is_child = false;
     uva__word_store(&entry->state, ledger_pack(ledger_use(entry) + 1, state));
-    if (counts)
-        (void)uva__witness_acquire(ledger->witness);
     return entry;
 }
 
@@ -154,8 +185,7 @@ void uva__ledger_close(struct uva__ledger *ledger,
     uva__lock_take(&ledger->shared.lock);
     ledger->shared.live[entry->kind]--;
     uva__slab_put(&ledger->shared.slab, entry);
-    uva__lock_drop(&ledger->shared.lock);
-    uva__witness_release(ledger->witness);
+    ledger_unhold_unlock(ledger);
 }
 
 int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)

@@ -51,6 +51,8 @@ struct uva__ledger {
         struct uva__lock lock;
         struct uva__slab slab;           /* of the entries */
         int64_t live[UVA__LEDGER_KINDS]; /* out, of each kind */
+        int64_t holds; /* of who holds it, and of all that is out: together
+                          they are one count on the witness */
     } shared;
 };
 
@@ -60,6 +62,12 @@ void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
 
 /* Frees all entries. Thread: any. */
 void uva__ledger_fini(struct uva__ledger *ledger);
+
+/* Counts on the witness, as all that is out does: for who opens one entry after
+ * the other, and spares each its count. Unhold may free the witness.
+ * Thread: any. */
+void uva__ledger_hold(struct uva__ledger *ledger);
+void uva__ledger_unhold(struct uva__ledger *ledger);
 
 /* Gives an entry, out, which counts on the witness; NULL if there is no memory.
  * A trap does not count. Thread: any. */

@@ -37,14 +37,6 @@ void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
     uva__findings_add(findings, rule, number);
 }
 
-void uva__protocol_observed(struct uva__protocol *p,
-                            const struct uva__findings *seen,
-                            struct uva__findings *findings)
-{
-    for (int i = 0; i < seen->count; i++)
-        uva__protocol_find(p, findings, seen->all[i].rule, seen->all[i].number);
-}
-
 /* ---- where a callback begins -------------------------------------------- */
 
 /* The rule against a callback inside another call on one thread; COUNT if
@@ -302,19 +294,6 @@ bool uva__protocol_cancel(struct uva__protocol *p,
 void uva__protocol_cancelled(struct uva__protocol *p)
 {
     p->cancel_returned = true;
-}
-
-/* ---- extractions -------------------------------------------------------- */
-
-void uva__protocol_extract(struct uva__protocol *p)
-{
-    p->extracting++;
-}
-
-void uva__protocol_extracted(struct uva__protocol *p, bool failed)
-{
-    p->extracting--;
-    p->failures += failed;
 }
 
 /* ---- the end ------------------------------------------------------------ */

@@ -57,9 +57,13 @@ void uva__findings_add(struct uva__findings *findings, enum uva__rule rule,
 /* The same, unless it was found before; and for all that were `seen`. */
 void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
                         enum uva__rule rule, int64_t number);
-void uva__protocol_observed(struct uva__protocol *p,
-                            const struct uva__findings *seen,
-                            struct uva__findings *findings);
+static inline void uva__protocol_observed(struct uva__protocol *p,
+                                          const struct uva__findings *seen,
+                                          struct uva__findings *findings)
+{
+    for (int i = 0; i < seen->count; i++)
+        uva__protocol_find(p, findings, seen->all[i].rule, seen->all[i].number);
+}
 
 /* A callback begins at `place`. False if it came after release: then nothing
  * may be called. */
@@ -90,8 +94,16 @@ bool uva__protocol_cancel(struct uva__protocol *p,
 void uva__protocol_cancelled(struct uva__protocol *p);
 
 /* An extraction begins, and ends well or not. */
-void uva__protocol_extract(struct uva__protocol *p);
-void uva__protocol_extracted(struct uva__protocol *p, bool failed);
+static inline void uva__protocol_extract(struct uva__protocol *p)
+{
+    p->extracting++;
+}
+
+static inline void uva__protocol_extracted(struct uva__protocol *p, bool failed)
+{
+    p->extracting--;
+    p->failures += failed;
+}
 
 /* Nothing more will come. `accepted`: the producer has had the handler; `held`
  * tasks were not extracted, of which `first` came first. */

@@ -55,17 +55,16 @@ static struct uva__ledger_entry *shim_put(const struct shim_tree *tree,
 {
     struct uva__ledger_entry *entry = uva__ledger_open(
         uva__witness_ledger(tree->witness), tree->ops->kind, UVA__LEDGER_OUT);
-    struct uva__arrow_node_view view;
+    const struct uva__arrow_node_ops *ops = tree->ops->node;
 
     if (entry == NULL)
         return NULL;
-    view = tree->ops->node->look(node);
     entry->ordinal = tree->ordinal;
-    entry->release = view.release;
-    entry->private_data = view.private_data;
-    entry->digest = tree->ops->node->digest(node);
+    entry->release = uva__arrow_node_release(ops, node);
+    entry->private_data = uva__arrow_node_private_data(ops, node);
+    entry->digest = ops->digest(node);
     entry->place = node;
-    tree->ops->node->set(node, tree->ops->shim, uva__ledger_mark(entry));
+    uva__arrow_node_set(ops, node, tree->ops->shim, uva__ledger_mark(entry));
     return entry;
 }
 
@@ -141,15 +140,15 @@ static void shim_put_trap(const struct shim_ops *ops,
     struct uva__ledger_entry *entry;
 
     if (!uva__witness_how(witness)->keep ||
-        ops->node->look(node).release == NULL ||
-        ops->node->look(node).release == ops->shim)
+        uva__arrow_node_release(ops->node, node) == NULL ||
+        uva__arrow_node_release(ops->node, node) == ops->shim)
         return;
     entry = uva__ledger_open(uva__witness_ledger(witness), ops->kind,
                              UVA__LEDGER_TRAP);
     if (entry == NULL)
         return;
     entry->clause = clause;
-    ops->node->set(node, ops->shim, uva__ledger_mark(entry));
+    uva__arrow_node_set(ops->node, node, ops->shim, uva__ledger_mark(entry));
 }
 
 void uva__shim_trap_array(struct uva__witness *witness,
@@ -192,19 +191,18 @@ bool uva__shim_schema_is_trap(const struct ArrowSchema *schema)
 static bool shim_is_due(const struct shim_ops *ops,
                         struct uva__ledger_entry *entry, void *node)
 {
-    const struct uva__arrow_node_view view = ops->node->look(node);
     struct uva__witness *witness = entry->witness;
 
-    if (view.release != ops->shim) {
+    if (uva__arrow_node_release(ops->node, node) != ops->shim) {
         uva__witness_breach(witness, "DA-13", 0,
                             "release of %s %" PRId64 " is called with a struct "
                             "that does not hold it",
                             ops->noun, entry->ordinal);
         return false;
     }
-    if (uva__ledger_claim(entry, view.private_data))
+    if (uva__ledger_claim(entry, uva__arrow_node_private_data(ops->node, node)))
         return true;
-    ops->node->set(node, NULL, NULL);
+    uva__arrow_node_set(ops->node, node, NULL, NULL);
     if (uva__ledger_state_of(entry) == UVA__LEDGER_TRAP)
         uva__witness_breach(witness, entry->clause, UVA_PARTY_CONSUMER,
                             "%s released that a failed call left behind",
@@ -252,10 +250,10 @@ static bool shim_is_in_place(const struct uva__ledger_entry *child)
 {
     const struct shim_ops *ops =
         child->kind == UVA__LEDGER_ARRAY ? &SHIM_ARRAY : &SHIM_SCHEMA;
-    const struct uva__arrow_node_view view = ops->node->look(child->place);
 
-    return view.release == ops->shim &&
-           view.private_data == uva__ledger_mark(child);
+    return uva__arrow_node_release(ops->node, child->place) == ops->shim &&
+           uva__arrow_node_private_data(ops->node, child->place) ==
+               uva__ledger_mark(child);
 }
 
 /* Runs the struct's own release, and looks at what it left behind. */
@@ -268,7 +266,7 @@ static void shim_forward(const struct shim_ops *ops,
 
     if (deep)
         uva__ledger_find_due(ledger, entry, shim_is_in_place);
-    ops->node->set(node, entry->release, entry->private_data);
+    uva__arrow_node_set(ops->node, node, entry->release, entry->private_data);
     ops->node->call(node, entry->release);
     if (deep)
         left = uva__ledger_write_off(ledger, entry);
@@ -277,9 +275,9 @@ static void shim_forward(const struct shim_ops *ops,
                             "the release of %s %" PRId64
                             " left %d live below it",
                             ops->noun, entry->ordinal, left);
-    if (ops->node->look(node).release == NULL)
+    if (uva__arrow_node_release(ops->node, node) == NULL)
         return;
-    ops->node->set(node, NULL, NULL);
+    uva__arrow_node_set(ops->node, node, NULL, NULL);
     uva__witness_breach(entry->witness, "LC-07", 0,
                         "the release of %s %" PRId64 " did not mark it",
                         ops->noun, entry->ordinal);
@@ -288,7 +286,7 @@ static void shim_forward(const struct shim_ops *ops,
 static void shim_release(const struct shim_ops *ops, void *node)
 {
     struct uva__ledger_entry *entry =
-        uva__ledger_find(ops->node->look(node).private_data);
+        uva__ledger_find(uva__arrow_node_private_data(ops->node, node));
 
     if (entry == NULL) /* and nobody to tell of it */
         return;

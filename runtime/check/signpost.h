@@ -38,6 +38,12 @@ static inline uintptr_t uva__signpost_offset(uintptr_t line)
     return head + 1 + 2 * (uintptr_t)((sum >> 40) % places);
 }
 
+/* Where its place is. Thread: any. */
+static inline char *uva__signpost_place(struct uva__signpost *post)
+{
+    return (char *)post + uva__signpost_offset((uintptr_t)post);
+}
+
 /* Has it lead to `object` (borrowed); gives its place. The post is all zeroes
  * before. Thread: any one. */
 static inline char *uva__signpost_raise(struct uva__signpost *post,
@@ -45,7 +51,7 @@ static inline char *uva__signpost_raise(struct uva__signpost *post,
 {
     post->magic = UVA__SIGNPOST_MAGIC;
     post->object = object;
-    return (char *)post + uva__signpost_offset((uintptr_t)post);
+    return uva__signpost_place(post);
 }
 
 /* The object that a place leads to; NULL if it is no place. Thread: any. */

@@ -149,12 +149,6 @@ static void structs_release_schema(struct ArrowSchema *schema)
     uva__memory_free(&allocator, block, block->size);
 }
 
-bool uva__structs_children_are_sound(int64_t n_children, const void *children)
-{
-    return n_children >= 0 && n_children <= UVA__STRUCTS_MAX_NODES &&
-           (n_children == 0 || children != NULL);
-}
-
 static int structs_measure(const struct ArrowSchema *schema,
                            struct structs_need *need)
 {

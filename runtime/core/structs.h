@@ -38,7 +38,12 @@ UVA_MUST_CHECK int uva__structs_check_schema(const struct ArrowSchema *schema,
 
 /* Whether `n_children` and the vector `children` can be true together (DA-25).
  * Thread: any. */
-bool uva__structs_children_are_sound(int64_t n_children, const void *children);
+static inline bool uva__structs_children_are_sound(int64_t n_children,
+                                                   const void *children)
+{
+    return n_children >= 0 && n_children <= UVA__STRUCTS_MAX_NODES &&
+           (n_children == 0 || children != NULL);
+}
 
 /* uva_schema_copy() with memory of `allocator`, which is copied and must serve
  * until the copy, and all children moved out of it, are released. Gives `out`.

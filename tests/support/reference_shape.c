@@ -105,10 +105,35 @@ static void misshape_batch(struct ArrowArray *batch, enum reference_shape shape)
     }
 }
 
+/* The batch's own numbers and buffers. */
+static void misshape_root(struct ArrowArray *batch, enum reference_shape shape)
+{
+    switch (shape) {
+    case REFERENCE_BATCH_MINUS:
+        batch->length = -1;
+        break;
+    case REFERENCE_BATCH_BEHIND:
+        batch->offset = -1;
+        break;
+    case REFERENCE_BATCH_NULLS:
+        batch->null_count = 1;
+        break;
+    case REFERENCE_BATCH_BARE:
+        batch->buffers = NULL;
+        break;
+    case REFERENCE_BATCH_FEW:
+        batch->n_buffers = 0;
+        break;
+    default:
+        break;
+    }
+}
+
 void reference_array_misshape(struct ArrowDeviceArray *out,
                               enum reference_shape shape)
 {
     misshape_device(out, shape);
     misshape_column(out->array.children[0], shape);
     misshape_batch(&out->array, shape);
+    misshape_root(&out->array, shape);
 }

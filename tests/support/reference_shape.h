@@ -29,7 +29,12 @@ enum reference_shape {
     REFERENCE_TYPE_NONE,     /* the device type is 0 */
     REFERENCE_ID_UNSET,      /* device_id is as if it had not been written */
     REFERENCE_OFFSETS_FALL,  /* the words' offsets fall */
-    REFERENCE_WORDS_MANY     /* a plain column has a dictionary */
+    REFERENCE_WORDS_MANY,    /* a plain column has a dictionary */
+    REFERENCE_BATCH_MINUS,   /* the batch's own length is -1 */
+    REFERENCE_BATCH_BEHIND,  /* or its offset */
+    REFERENCE_BATCH_NULLS,   /* it has a null and no bitmap */
+    REFERENCE_BATCH_BARE,    /* its buffers vector is NULL */
+    REFERENCE_BATCH_FEW      /* it has no buffer, not even for a bitmap */
 };
 
 /* Spoils a batch of reference_array(). It can still be released. */

@@ -52,6 +52,26 @@ START_TEST(the_innermost_call_of_a_thread_counts)
 }
 END_TEST
 
+START_TEST(a_call_that_is_a_part_of_a_callback_is_inside_it_until_it_ends)
+{
+    struct uva__epoch request = {.call = UVA__CALL_REQUEST, .thread = 1};
+    struct uva__epoch *host = enter(UVA__CALL_TASK, 1);
+    struct uva__place place;
+
+    ck_assert_ptr_eq(uva__epochs_place(&epochs, 1).innermost, host);
+    ck_assert_ptr_null(uva__epochs_place(&epochs, 2).innermost);
+    uva__epochs_join(host, &request);
+    place = uva__epochs_place(&epochs, 1);
+    ck_assert_int_eq(place.within, UVA__CALL_REQUEST);
+    ck_assert_int_eq(place.callback, UVA__CALL_TASK);
+    (void)enter(UVA__CALL_ERROR, 1);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_ERROR);
+    uva__epochs_part(&request);
+    uva__epochs_leave(&epochs, &calls[1]);
+    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_TASK);
+}
+END_TEST
+
 START_TEST(on_next_task_counts_rather_than_other_callbacks_beside)
 {
     (void)enter(UVA__CALL_ERROR, 4);
@@ -197,6 +217,8 @@ int main(void)
     tcase_add_checked_fixture(all, setup, NULL);
     tcase_add_test(all, nothing_is_nowhere);
     tcase_add_test(all, the_innermost_call_of_a_thread_counts);
+    tcase_add_test(
+        all, a_call_that_is_a_part_of_a_callback_is_inside_it_until_it_ends);
     tcase_add_loop_test(
         all, on_next_task_counts_rather_than_other_callbacks_beside, 0, 2);
     tcase_add_test(all, a_call_is_also_on_the_thread_that_runs_it);

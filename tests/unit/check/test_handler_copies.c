@@ -144,9 +144,9 @@ END_TEST
 /* Until the clock that limits are held against has passed one of 1 ms. */
 static void dawdle(void)
 {
-    const int64_t begun = uva__bounce_clock_us(true);
+    const int64_t begun = uva__bounce_clock_ns(true);
 
-    while (uva__bounce_clock_us(true) - begun < 3000)
+    while (uva__bounce_clock_ns(true) - begun < 3000000)
         ;
 }
 
@@ -189,6 +189,42 @@ START_TEST(an_extraction_beyond_its_limit_is_AT_09)
     play_tasks(1);
     play_end();
     play_told_at_last("AT-09 producer warning");
+}
+END_TEST
+
+static void dawdle_in_request(struct check_scene *s, int64_t n)
+{
+    s->on_request = NULL;
+    (void)n;
+    dawdle();
+}
+
+static int ask_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    s->on_request = dawdle_in_request;
+    play_ask(1);
+    return check_scene_take_task(s, task);
+}
+
+START_TEST(a_request_beyond_its_limit_is_AP_28)
+{
+    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_begin();
+    play.on_request = dawdle_in_request;
+    play_ask(1);
+    play_end();
+    play_told_at_last("AP-28 producer error");
+}
+END_TEST
+
+START_TEST(inside_a_callback_too_which_then_is_late_itself)
+{
+    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_begin();
+    play.on_task = ask_in_task;
+    play_tasks(1);
+    play_end();
+    play_told_at_last("AP-28 producer error\nTH-12 consumer warning");
 }
 END_TEST
 
@@ -269,6 +305,8 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_message_that_is_not_UTF_8_is_ER_07);
     tcase_add_test(all, a_callback_beyond_its_limit_is_TH_12);
     tcase_add_test(all, an_extraction_beyond_its_limit_is_AT_09);
+    tcase_add_test(all, a_request_beyond_its_limit_is_AP_28);
+    tcase_add_test(all, inside_a_callback_too_which_then_is_late_itself);
     tcase_add_test(all, a_cancel_beyond_its_limit_is_AP_28);
     tcase_add_test(all, a_stream_passes_unharmed_whichever_allocation_fails);
 }

@@ -59,6 +59,24 @@ START_TEST(a_task_inside_request_inside_a_callback_is_AP_04)
 }
 END_TEST
 
+static int ask_and_offer(struct check_scene *s, struct ArrowAsyncTask *task)
+{
+    s->on_task = NULL;
+    play_ask(1);
+    play_task();
+    return check_scene_take_task(s, task);
+}
+
+START_TEST(a_task_behind_a_request_inside_a_callback_is_not_inside_it)
+{
+    play_begin();
+    play.on_task = ask_and_offer;
+    play_task();
+    play_end();
+    play_told_at_last("TH-08 producer error");
+}
+END_TEST
+
 static void request_releases(struct check_scene *s, int64_t n)
 {
     (void)s;
@@ -444,6 +462,8 @@ static void add_0(TCase *all)
 {
     tcase_add_test(all, a_task_inside_request_is_AP_04);
     tcase_add_test(all, a_task_inside_request_inside_a_callback_is_AP_04);
+    tcase_add_test(all,
+                   a_task_behind_a_request_inside_a_callback_is_not_inside_it);
     tcase_add_test(all, a_release_inside_request_is_AP_05_and_waits_for_it);
     tcase_add_test(all, a_release_inside_request_after_cancel_is_allowed);
     tcase_add_test(all, a_release_inside_cancel_is_AP_13);

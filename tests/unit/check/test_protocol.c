@@ -21,8 +21,7 @@ static void setup(void)
     memset(&found, 0, sizeof(found));
 }
 
-static const struct uva__place OUTSIDE = {UVA__CALL_NONE, UVA__CALL_NONE,
-                                          UVA__CALL_NONE};
+static const struct uva__place OUTSIDE = {.within = UVA__CALL_NONE};
 
 static void callback(enum uva__call call, int code)
 {
