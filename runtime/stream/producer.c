@@ -36,7 +36,8 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
     return uva__container_of(abi, struct uva__producer, abi);
 }
 
-/* Inside a turn no other thread is asked: the dispatcher will see it. */
+/* Inside a turn the rules are ours to tell, and the dispatcher will ask them.
+ */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (p->loop.state.released) { /* not covered: a late call in a turn */
@@ -45,10 +46,8 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
     }
     if (n < 1)
         uva__word_or(&p->word, UVA__WORD_BAD);
-    else if (n > UVA__UNBOUNDED - p->loop.credit)
-        p->loop.credit = UVA__UNBOUNDED;
     else
-        p->loop.credit += n;
+        uva__producer_note_request(&p->loop.state, n);
     if (!p->loop.visiting)
         uva__hub_post(p->hub, &p->node);
 }
@@ -266,7 +265,7 @@ void uva__producer_extraction_failed(struct uva__task *task, int code,
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Takes in what was asked from other threads, and what is no credit. */
+/* Takes in what other threads have asked for since, and what is no credit. */
 static void absorb_word(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
@@ -284,16 +283,6 @@ static void absorb_word(struct uva__producer *p)
     }
     if (word & UVA__WORD_CANCEL)
         uva__producer_note_cancel(state);
-}
-
-/* Takes in what the handler asked for since. */
-static void absorb_demand(struct uva__producer *p)
-{
-    if (p->loop.credit > 0)
-        uva__producer_note_request(&p->loop.state, p->loop.credit);
-    p->loop.credit = 0;
-    if (uva__word_peek(&p->word) != 0)
-        absorb_word(p);
 }
 
 /* Slots that are over, from the oldest on; all of them where one failed, or
@@ -335,7 +324,8 @@ static void producer_dispatch(struct uva__producer *p)
     if (left > p->hub->loop.quantum)
         left = p->hub->loop.quantum;
     for (;;) {
-        absorb_demand(p);
+        if (uva__word_peek(&p->word) != 0)
+            absorb_word(p);
         move = uva__producer_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_TELL_TASK && left-- <= 0))
@@ -375,7 +365,7 @@ static bool producer_visit(struct uva__node *node)
         return false;
     p->loop.visiting = true;
     absorb_tasks(p);
-    absorb_demand(p);
+    absorb_word(p);
     absorb_feed(p);
     producer_dispatch(p);
     if (!p->loop.stopped)

@@ -55,7 +55,6 @@ struct uva__producer {
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
         struct uva__producer_hooks hooks;              /* likewise */
         struct uva__producer_state state;              /* the rules */
-        int64_t credit;                      /* requested inside a turn */
         struct uva__failure urgent;          /* told before all else */
         char *metadata;                      /* owns: instead of the feed's */
         size_t metadata_size;                /* of that */

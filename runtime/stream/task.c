@@ -101,6 +101,19 @@ void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 
 /* ---- extract ------------------------------------------------------------ */
 
+static inline void task_settle(struct uva__task *task,
+                               enum uva__task_state state)
+{
+    struct uva__producer *producer = task->producer;
+
+    /* Inside a turn nobody can set a watch meanwhile. */
+    if (uva__claim_settle(&task->state, state,
+                          uva__hub_in_turn(producer->hub))) {
+        uva__hub_post(producer->hub, &producer->node);
+        uva__producer_release(producer);
+    }
+}
+
 /* Who spends a task that has lapsed gives back the count of its watch. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
@@ -223,7 +236,7 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
         return task_extract_dear(task, out);
     else
         memcpy(out, &task->array, sizeof(*out));
-    uva__task_settle(task, UVA__TASK_SETTLED);
+    task_settle(task, UVA__TASK_SETTLED);
     return 0;
 }
 
@@ -252,14 +265,7 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 
 void uva__task_settle(struct uva__task *task, enum uva__task_state state)
 {
-    struct uva__producer *producer = task->producer;
-
-    /* Inside a turn nobody can set a watch meanwhile. */
-    if (uva__claim_settle(&task->state, state,
-                          uva__hub_in_turn(producer->hub))) {
-        uva__hub_post(producer->hub, &producer->node);
-        uva__producer_release(producer);
-    }
+    task_settle(task, state);
 }
 
 bool uva__task_watch(struct uva__task *task)
