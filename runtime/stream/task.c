@@ -150,7 +150,7 @@ static int task_map_one(const struct uva__task *task,
     in->metadata = task->metadata;
     in->ordinal = task->ordinal;
     in->stream = NULL;
-    uva_array_clear(out);
+    out->array.release = NULL;
     code = uva__status_positive(m->how.batch(m->how.ctx, in, out, error));
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
