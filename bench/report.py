@@ -4,6 +4,7 @@ import os
 import statistics
 
 NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
+PROFILE_ROWS = 16
 WINDOWS = (1, 8, 64, 512)
 
 HEAD = """# Benchmarks
@@ -202,6 +203,22 @@ def program_rows(results, program):
                f"{counts[name]:,}" if name in counts else ""]
 
 
+def profile_lines(results):
+    """Which functions take the instructions, one case a column."""
+    profiles = results["profiles"]
+    if not profiles:
+        return
+    yield from ("", "## Profiles", "",
+                "Which functions the instructions of one more batch are spent "
+                f"in: the first {PROFILE_ROWS} of each case.", "")
+    columns = [[f"{count} `{name}`" for name, count in rows[:PROFILE_ROWS]]
+               for rows in profiles.values()]
+    longest = max(len(column) for column in columns)
+    rows = ([column[i] if i < len(column) else "" for column in columns]
+            for i in range(longest))
+    yield from table([f"`{case}`" for case in profiles], rows)
+
+
 def missing(results):
     """The titles of targets that no figure speaks for. Where there is no Arrow
     C++, those that need it are not meant."""
@@ -227,6 +244,7 @@ def page(results):
             lines += ["", f"### {title}", "",
                       *table(["Case", "One core", "Two cores",
                               "Instructions"], rows)]
+    lines += profile_lines(results)
     if os.path.exists(NOTES):
         with open(NOTES, encoding="utf-8") as notes:
             lines += ["", notes.read().rstrip()]

@@ -36,7 +36,8 @@ PROGRAMS = {
 ONCE = ("steady",)
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
 # Cases whose instructions are counted: program, case, batches of the short run
-# and of the longer one, and the function outside of which nothing counts.
+# and of the longer one, and the function outside of which nothing counts. Of
+# those in PROFILED it is told which functions they are spent in.
 COUNTED = [
     *(("drive", f"drive/{case}", 4096, 20480, None)
       for case in ("get_next", "64/hand", "1/hand")),
@@ -53,6 +54,10 @@ COUNTED = [
     *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
       for who in ("unchecked", "checked", "checked-children")),
 ]
+
+
+PROFILED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
+            "outlet/64/uvarrow")
 
 
 def run(command):
@@ -87,31 +92,49 @@ def measure(folder, rounds, scale):
     return figures
 
 
+def annotated(out):
+    """{function: instructions}"""
+    text = run(["callgrind_annotate", "--threshold=100", "--auto=no",
+                out]).stdout
+    counts = {}
+    for count, name in re.findall(r"^ *([\d,]+) .*?:([\w.]+) \[", text, re.M):
+        counts[name] = counts.get(name, 0) + int(count.replace(",", ""))
+    return counts
+
+
 def collected(path, case, batches, within):
+    """What one run takes, in all and by function."""
     with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
         done = run(["valgrind", "--tool=callgrind", "--fair-sched=yes",
-                    f"--callgrind-out-file={folder}/out",
+                    f"--callgrind-out-file={out}",
                     *([f"--toggle-collect={within}"] if within else []),
                     path, "--only", case, "--batches", str(batches), "--cold"])
-    return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+        return (int(re.search(r"Collected : (\d+)", done.stderr).group(1)),
+                annotated(out) if case in PROFILED else {})
 
 
 def instructions(folder):
-    """{name: instructions a batch}"""
-    counts = {}
+    """For one more batch: {case: in all} and {case: [[function, share]]}"""
+    counts, profiles = {}, {}
     if not shutil.which("valgrind"):
-        return counts
+        return counts, profiles
     for number, (program, case, short, long, within) in enumerate(COUNTED):
         path = os.path.join(folder, f"bench_{program}")
         if not os.path.exists(path):
             continue
         print(f"\rinstructions {number + 1} of {len(COUNTED)}", end="",
               file=sys.stderr, flush=True)
-        more = (collected(path, case, long, within)
-                - collected(path, case, short, within))
-        counts[case] = round(more / (long - short))
+        less, by_less = collected(path, case, short, within)
+        more, by_more = collected(path, case, long, within)
+        counts[case] = round((more - less) / (long - short))
+        shares = [[name, round((n - by_less.get(name, 0)) / (long - short))]
+                  for name, n in by_more.items()]
+        if shares:
+            profiles[case] = sorted((s for s in shares if s[1] > 0),
+                                    key=lambda s: (-s[1], s[0]))
     print(file=sys.stderr)
-    return counts
+    return counts, profiles
 
 
 def machine():
@@ -126,7 +149,7 @@ def machine():
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--no-instructions", action="store_true")
     parser.add_argument("--results")
@@ -142,11 +165,10 @@ def main():
         with open(how.origin, encoding="utf-8") as file:
             results = json.load(file)
     else:
-        results = {
-            "machine": machine(), "rounds": how.rounds,
-            "instructions": {} if how.no_instructions
-            else instructions(how.folder),
-            "figures": measure(how.folder, how.rounds, how.scale)}
+        results = {"machine": machine(), "rounds": how.rounds}
+        results["instructions"], results["profiles"] = \
+            ({}, {}) if how.no_instructions else instructions(how.folder)
+        results["figures"] = measure(how.folder, how.rounds, how.scale)
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)
