@@ -86,8 +86,15 @@ void Ending::on_done(void *ctx, const uva_outcome *outcome)
 
 /* ---- Arrow sends -------------------------------------------------------- */
 
+std::shared_ptr<arrow::Schema> Feed::schema() const
+{
+    return reader ? reader->schema() : batches[0]->schema();
+}
+
 arrow::Result<Batch> Feed::batch(size_t k) const
 {
+    if (reader)
+        return reader->Next();
     if (endless)
         return batches[k % batches.size()];
     if (k < batches.size())
@@ -121,8 +128,7 @@ struct Sender {
         auto *sender = static_cast<Sender *>(ctx);
 
         arrow::ExportAsyncRecordBatchReader(
-            sender->feed.batches[0]->schema(),
-            [sender] { return sender->ask(); },
+            sender->feed.schema(), [sender] { return sender->ask(); },
             arrow::DeviceAllocationType::kCPU, handler)
             .Wait();
         return 0;
@@ -160,6 +166,33 @@ uva_stream *stream_from_arrays(World &world, const Feed &feed)
                                   arrays.size());
 }
 
+class FeedReader : public arrow::RecordBatchReader
+{
+  public:
+    explicit FeedReader(Feed feed) : feed_(std::move(feed))
+    {
+    }
+
+    std::shared_ptr<arrow::Schema> schema() const override
+    {
+        return feed_.schema();
+    }
+
+    arrow::Status ReadNext(Batch *out) override
+    {
+        return feed_.batch(next_++).Value(out);
+    }
+
+  private:
+    Feed feed_;
+    size_t next_ = 0;
+};
+
+std::shared_ptr<arrow::RecordBatchReader> reader_of(const Feed &feed)
+{
+    return feed.reader ? feed.reader : std::make_shared<FeedReader>(feed);
+}
+
 uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
 {
     uva_blocking_source how{};
@@ -178,34 +211,7 @@ uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
     return uva_stream_from_blocking(world.runtime, &device, &how);
 }
 
-class FeedReader : public arrow::RecordBatchReader
-{
-  public:
-    explicit FeedReader(Feed feed) : feed_(std::move(feed))
-    {
-    }
-
-    std::shared_ptr<arrow::Schema> schema() const override
-    {
-        return feed_.batches[0]->schema();
-    }
-
-    arrow::Status ReadNext(Batch *out) override
-    {
-        return feed_.batch(next_++).Value(out);
-    }
-
-  private:
-    Feed feed_;
-    size_t next_ = 0;
-};
-
 } // namespace
-
-std::shared_ptr<arrow::RecordBatchReader> reader_of(const Feed &feed)
-{
-    return std::make_shared<FeedReader>(feed);
-}
 
 uva_stream *stream_from(World &world, From from, const Feed &feed)
 {
@@ -477,6 +483,15 @@ Delivery carry(World &world, uva_stream *stream, To to, const Plan &plan)
     }
     uva_stream_release(run.stream);
     return std::move(run.to);
+}
+
+std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream)
+{
+    ArrowDeviceArrayStream out;
+
+    ck_assert_int_eq(uva_stream_to_blocking(stream, nullptr, &out, nullptr), 0);
+    uva_stream_release(stream);
+    return value_of(arrow::ImportDeviceRecordBatchReader(&out));
 }
 
 /* ---- the program -------------------------------------------------------- */

@@ -68,15 +68,15 @@ struct Feed {
     int32_t window = 0;   /* in batches; 0: the default */
     bool cheap = false;   /* READY and POOLED: extracted on the loop thread */
     bool endless = false; /* again from the first, for ever */
+    /* what is sent instead; or NULL */
+    std::shared_ptr<arrow::RecordBatchReader> reader{};
 
+    std::shared_ptr<arrow::Schema> schema() const;
     arrow::Result<Batch> batch(size_t k) const;
 };
 
-/* ARRAYS cannot fail, and have an end, if a far one. */
+/* ARRAYS cannot fail, have an end, if a far one, and come from no reader. */
 uva_stream *stream_from(World &world, From from, const Feed &feed);
-
-/* A reader of Arrow on `feed`. */
-std::shared_ptr<arrow::RecordBatchReader> reader_of(const Feed &feed);
 
 /* ---- Arrow receives ----------------------------------------------------- */
 
@@ -118,6 +118,9 @@ struct Delivery {
 
 /* Reads `stream` to the end, or to where it is stopped, and releases it. */
 Delivery carry(World &world, uva_stream *stream, To to, const Plan &plan = {});
+
+/* A reader of Arrow on the end of `stream`, which it takes. */
+std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream);
 
 /* ---- the program -------------------------------------------------------- */
 
