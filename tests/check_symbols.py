@@ -69,7 +69,7 @@ def faults(include, library, names, no_libuv):
             yield f"needs {name}"
     for line in output("nm", "-g", "--defined-only",
                        re.sub(r"\.so.*", ".a", library)).splitlines():
-        words = line.split() # a blank line stands between objects
+        words = line.split()
         if len(words) == 3 and not words[2].lower().startswith("uva_"):
             yield f"has {words[2]} in the static library"
     if not soname.endswith(".so." + soname_version(include)):
