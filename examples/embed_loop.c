@@ -21,9 +21,10 @@
 /* ---- a source that gives three batches and then waits for ever ---------- */
 
 struct source {
-    int wire[2]; /* owns: a socket on which nothing ever arrives */
-    int given;   /* batches */
-    atomic_bool interrupted;
+    int wire[2];             /* owns: a socket on which nothing ever arrives */
+    int given;               /* batches */
+    atomic_bool silent;      /* get_next waits */
+    atomic_bool interrupted; /* it was told to give up */
 };
 
 static void array_release(struct ArrowArray *array)
@@ -56,6 +57,7 @@ static int source_get_next(struct ArrowArrayStream *self,
     if (source->given++ < 3)
         return 0;
     out->release = NULL;
+    atomic_store(&source->silent, true);
     (void)!read(source->wire[0], &byte, 1); /* waits */
     return ECANCELED;
 }
@@ -121,6 +123,9 @@ static void on_quit(uv_timer_t *timer)
 {
     struct app *app = timer->data;
 
+    if (app->batches < 3 || !atomic_load(&app->source.silent))
+        return; /* not yet */
+    uv_timer_stop(timer);
     printf("%d batches came, and the source is silent: quit\n", app->batches);
     uva_runtime_close(app->rt, 0, on_closed, app); /* cancels what runs */
 }
@@ -130,8 +135,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     struct app *app = ctx;
 
     (void)batch;
-    if (++app->batches == 3)
-        uv_timer_start(&app->quit, on_quit, 0, 0);
+    app->batches++;
     return 0;
 }
 
@@ -175,6 +179,7 @@ int main(void)
     uv_timer_init(&app.loop, &app.quit);
     app.quit.data = &app;
     uv_timer_start(&app.heart, on_heart, 1, 1);
+    uv_timer_start(&app.quit, on_quit, 1, 1);
 
     if (uva_runtime_open(&app.loop, NULL, &app.rt, NULL) != 0 ||
         start(&app) != 0)
