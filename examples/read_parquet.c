@@ -151,6 +151,8 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
             strcmp(info->schema->children[i]->format, "l") == 0)
             app->column = i;
     }
+    if (app->column < 0)
+        fprintf(stderr, "there is no column %s of int64\n", app->name);
     return app->column < 0 ? ENOENT : 0;
 }
 
