@@ -10,6 +10,7 @@ import re
 import sys
 
 HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* "
+OPAQUE = re.compile(r"^struct (\w+);\s*/\* (.*) \*/")
 RETURNS = re.compile(r"(?<!/\*\*)[ \n](?:\* )?Returns(?= )")
 
 
@@ -27,7 +28,8 @@ def marked(text):
     for line in text.splitlines():
         if re.search(r"^\s*\S*.*\breserved\[\d+\];", line):
             line = ""
-        line = re.sub(r"(\S\s*)/\*(?!\*)(?! ----)", r"\1/**<", line)
+        line = OPAQUE.sub(r"/** \2 */\nstruct \1;", line)
+        line = re.sub(r"(\S[ \t]*)/\*(?!\*)(?! ----)", r"\1/**<", line)
         if depth > 0:
             line = re.sub(r"^(\s+)/\*(?!\*)", r"\1/**", line)
         code = re.sub(r"/\*.*", "", line)
