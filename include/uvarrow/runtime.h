@@ -89,7 +89,7 @@ struct uva_runtime_options {
                              0 as the environment says (UVA_CHECK=1) */
     bool no_thread;       /* without a loop: start no thread, see turn */
     int32_t turn_batches; /* deliveries before the loop's other work gets
-                             its turn; 0: 64 */
+                             its turn; 0: 256 */
     int32_t turn_us;      /* likewise in time; 0: 500 */
     unsigned uv_version;  /* set to uv_version() to have a second copy of
                              libuv in the process noticed; 0: unchecked */

@@ -52,6 +52,8 @@ static int for_each_schema(struct uva__receiver *receiver)
 
 static void metadata_drop(struct for_each *f)
 {
+    if (f->metadata == NULL)
+        return;
     uva__memory_free(&f->receiver.stream->hub->allocator, f->metadata,
                      f->metadata_size);
     f->metadata = NULL;

@@ -308,6 +308,8 @@ static bool layout_walk_quickly(struct layout_walk *walk,
 {
     int64_t i;
 
+    if (schema == NULL || schema->release == NULL || schema->format == NULL)
+        return false;
     if (!layout_is_quick_batch(schema, array))
         return layout_add_quickly(walk, schema, array);
     for (i = 0; i < schema->n_children; i++)
@@ -371,22 +373,32 @@ static int layout_walk_node(struct layout_walk *walk,
     return code;
 }
 
+static int layout_measure_in_full(const struct ArrowSchema *schema,
+                                  const struct ArrowDeviceArray *array,
+                                  int64_t *size_bytes, struct uva_error *error)
+{
+    struct layout_walk walk = {.error = error,
+                               .on_host = uva__buffer_on_host(array)};
+    const struct layout_at at = {.schema = schema, .array = &array->array};
+    int code = uva__structs_check_schema(schema, error);
+
+    if (code == 0)
+        code = layout_walk_node(&walk, &at);
+    if (code == 0)
+        *size_bytes = walk.size;
+    return code;
+}
+
 int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)
 {
-    const struct layout_at at = {.schema = schema, .array = &array->array};
-    struct layout_walk walk = {.error = error};
-    int code = uva__structs_check_schema(schema, error);
+    struct layout_walk walk = {0};
 
-    if (code == 0 && !layout_walk_quickly(&walk, schema, &array->array)) {
-        walk = (struct layout_walk){.error = error,
-                                    .on_host = uva__buffer_on_host(array)};
-        code = layout_walk_node(&walk, &at);
-    }
-    if (code == 0)
-        *size_bytes = walk.size;
-    return code;
+    if (!layout_walk_quickly(&walk, schema, &array->array))
+        return layout_measure_in_full(schema, array, size_bytes, error);
+    *size_bytes = walk.size;
+    return 0;
 }
 
 int uva_array_size(const struct ArrowSchema *schema,

@@ -109,7 +109,7 @@ static bool receiver_extract(struct uva__receiver *c,
 
     c->batch.ordinal = uva__task_ordinal(task);
     c->batch.metadata = metadata;
-    code = uva_task_extract(task, &c->batch.data);
+    code = uva__task_extract_first(task, &c->batch.data);
     if (code != 0) {
         c->extraction = code;
         return false;

@@ -213,6 +213,19 @@ static void task_drop_data(struct uva__task *task)
         uva_array_release(&task->array);
 }
 
+/* What is claimed, to `out`, or to nowhere. */
+static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
+{
+    if (out == NULL)
+        task_drop_data(task);
+    else if (task->is_lazy || task->producer->maps != NULL)
+        return task_extract_dear(task, out);
+    else
+        memcpy(out, &task->array, sizeof(*out));
+    task_settle(task, UVA__TASK_SETTLED);
+    return 0;
+}
+
 int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
 {
     struct uva__task *task;
@@ -230,14 +243,21 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
             out->array.release = NULL; /* a second one may hold the first's */
         return code;
     }
-    if (out == NULL)
-        task_drop_data(task);
-    else if (task->is_lazy || task->producer->maps != NULL)
-        return task_extract_dear(task, out);
-    else
-        memcpy(out, &task->array, sizeof(*out));
-    task_settle(task, UVA__TASK_SETTLED);
-    return 0;
+    return task_give(task, out);
+}
+
+int uva__task_extract_first(struct ArrowAsyncTask *self,
+                            struct ArrowDeviceArray *out)
+{
+    struct uva__task *task;
+    uint64_t generation;
+
+    if (self->extract_data != uva__task_extract)
+        return uva_task_extract(self, out);
+    task = token_read(self->private_data, &generation);
+    uva__word_store(&task->state, uva__word_peek(&task->state) -
+                                      UVA__TASK_HELD + UVA__TASK_EXTRACTING);
+    return task_give(task, out);
 }
 
 /* The slot of a task of ours, also of one that is under the checker's eyes. */

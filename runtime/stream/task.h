@@ -121,6 +121,11 @@ void uva__task_settle(struct uva__task *task, enum uva__task_state state);
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
+/* The same in the callback that brings a task, for who has shown it to nobody:
+ * no claim can be in the way. Another's is extracted as it is. Thread: loop. */
+int uva__task_extract_first(struct ArrowAsyncTask *self,
+                            struct ArrowDeviceArray *out);
+
 /* The ordinal of a task of ours that was not yet extracted. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 

@@ -22,7 +22,7 @@
 #include "uv/shell.h"
 #include "uv/turn.h"
 
-enum { TURN_BATCHES = 64, TURN_US = 500 };
+enum { TURN_BATCHES = 256, TURN_US = 500 };
 
 /* ---- turned by the user ------------------------------------------------- */
 
