@@ -40,7 +40,6 @@ static void outlet_wake(struct uva__outlet *o)
 {
     o->loop.rung = false;
     o->loop.waits = 0;
-    o->loop.woken = uva__word_peek(&o->tail);
     uva__sleeper_wake(&o->sleeper);
 }
 
@@ -233,10 +232,7 @@ static void outlet_request(struct uva__outlet *o)
  * for all of it. Not for long: others may be slow in between. */
 static bool outlet_can_wait(const struct uva__outlet *o)
 {
-    const uint64_t fresh = uva__word_peek(&o->tail) - o->loop.woken;
-
     return o->loop.waits < WAITS_MAX && !o->loop.cancelled &&
-           fresh < (uint64_t)(o->window.batches - o->window.refill) &&
            o->handler.producer != NULL && o->stream->tail->node.queued;
 }
 

@@ -47,7 +47,6 @@ struct uva__outlet {
         int64_t bytes;                  /* put in, in all */
         int64_t taken;                  /* bytes taken, when last looked at */
         uint64_t requested;             /* batches, in all */
-        uint64_t woken;                 /* tasks put in, at the last wake-up */
         int waits;                      /* visits that put it off since */
         bool rung;                      /* the reader is to be woken */
         bool holding;                   /* the producer offers no task */
