@@ -42,7 +42,7 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (p->loop.state.released) { /* not covered: a late call in a turn */
         uva__word_add(&p->hub->counts.late_calls, 1); /* not covered: it */
-        return; /* not covered: it; out of a turn it is tried */
+        return;                                       /* not covered: it */
     }
     if (n < 1)
         uva__word_or(&p->word, UVA__WORD_BAD);
@@ -165,7 +165,7 @@ static void producer_rest(struct uva__producer *p)
     /* not covered: a stranger was about to post it when it came to rest */
     if (uva__word_or(&p->word, UVA__WORD_RESTS | UVA__WORD_DEAD) &
         UVA__WORD_RESTS)
-        return; /* not covered: the same */
+        return;
     producer_free_maps(p);
     uva__failure_fini(&p->loop.urgent, &hub->allocator);
     uva__memory_free(&hub->allocator, p->loop.metadata, p->loop.metadata_size);
@@ -189,7 +189,6 @@ void uva__producer_release(struct uva__producer *p)
 
 void uva__producer_discard(struct uva__producer *p)
 {
-    assert(!p->loop.begun);
     uva__producer_release(p);
 }
 
@@ -360,7 +359,6 @@ static bool producer_visit(struct uva__node *node)
         uva__container_of(node, struct uva__producer, node);
     bool more;
 
-    assert(p->loop.begun); /* nobody knew it before */
     if (p->loop.finished)
         return false;
     p->loop.visiting = true;
