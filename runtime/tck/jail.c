@@ -37,6 +37,7 @@ int uva__jail_open(struct uva__jail *jail, void (*fn)(void *ctx), void *ctx,
                    int64_t limit_ms)
 {
     int ends[2];
+    int code;
 
     *jail = (struct uva__jail){.output = tmpfile()};
     if (jail->output == NULL)
@@ -60,12 +61,15 @@ int uva__jail_open(struct uva__jail *jail, void (*fn)(void *ctx), void *ctx,
     jail->alive = ends[0];
     return 0;
 fail_pipe:
+    code = errno;
     (void)close(ends[0]);
     (void)close(ends[1]);
+    errno = code;
 fail_output:
+    code = errno;
     (void)fclose(jail->output);
     *jail = (struct uva__jail){0};
-    return errno;
+    return code;
 }
 
 /* The process has gone, or is made to. Its children go with it. */

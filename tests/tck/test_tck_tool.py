@@ -3,6 +3,7 @@
 subjects, for subjects that crash, hang or break a rule, and what it writes.
 """
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,14 @@ class Tck(unittest.TestCase):
         self.assertEqual((code, out), (2, ""))
         self.assertIn(text, err)
         self.assertEqual(err.count("\n"), 1, err)
+
+    def test_a_system_that_refuses_is_told(self):
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
+        done = subprocess.run([TOOL, "tck", EXAMPLE], text=True, check=False,
+                              capture_output=True, preexec_fn=few_files)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "uvarrow: no process to be had\n")
 
     # ---- without adbc.h --------------------------------------------------
 
