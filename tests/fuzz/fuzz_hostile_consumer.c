@@ -101,16 +101,24 @@ static int scene_map(void *ctx, struct uva_batch *in,
 {
     struct scene *s = ctx;
 
+    ground_see();
     if (in->ordinal == 3)
         return uva_error_set(error, EDOM, "no more than three");
     fake_source_batch(&s->source, in->ordinal, out);
     return 0;
 }
 
+static int scene_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
+                         struct uva_error *error)
+{
+    ground_see();
+    return fake_source_tasks(ctx).extract(ctx, item, out, error);
+}
+
 static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
 {
     static const char tag[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
-    const struct uva_task_source tasks = fake_source_tasks(&s->source);
+    struct uva_task_source tasks = fake_source_tasks(&s->source);
     const struct uva_blocking_source how = fake_source_how(&s->source);
     const int way = fuzz_byte(in);
     struct ArrowArrayStream plain;
@@ -124,6 +132,7 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
     s->source.schema_code = way % 16 == 13 ? ENODEV : 0;
     s->source.metadata = way % 8 == 4 ? tag : NULL;
     ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);
+    tasks.extract = scene_extract;
     if (way & 64)
         return uva_stream_from_tasks(s->ground.runtime, &tasks);
     fake_source_plain(&s->source, &plain);

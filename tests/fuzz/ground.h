@@ -37,8 +37,8 @@ bool ground_enter(void *ground);
 void ground_leave(void *ground);
 void ground_wait(void *ground, bool begins);
 
-/* Inside any callback of the library's: all that it did before is seen by who
- * sees what the callback does. */
+/* At the beginning of any callback of the library's: all that it did before is
+ * seen by who sees what the callback does; and others may go on first. */
 void ground_see(void);
 
 /* Calls `fn` on the loop's thread, perhaps later, while the peer is not at

@@ -36,13 +36,15 @@ static struct host {
     bool gone;      /* the fiber is done with it */
 } hosts[HOSTS];
 static int hosts_used;
+static bool may_check;
 static bool is_checked;      /* on every hop of some runtime */
 static bool is_check_wished; /* by the environment */
 static void (*say_gone)(void *ctx);
 static void *say_gone_ctx;
 
-void hosts_begin(void)
+void hosts_begin(bool checks)
 {
+    may_check = checks;
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
     say_gone = NULL;
@@ -191,7 +193,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .turn_batches = (int32_t)sim_choose(5)};
     if (peers_chance(1, 2))
         host->options.log = overseer_log();
-    if (peers_chance(1, 8))
+    if (may_check && peers_chance(1, 8))
         host_check(host);
     if (host->how == BY_POSTS) {
         host->options.post = host_posted;

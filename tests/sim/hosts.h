@@ -4,12 +4,14 @@
 #ifndef SIM_HOSTS_H
 #define SIM_HOSTS_H
 
+#include <stdbool.h>
+
 #include "uvarrow/runtime.h"
 
 enum { HOSTS = 3 };
 
-/* Begins anew. */
-void hosts_begin(void);
+/* Begins anew. `checks`: some runtimes have a check on every hop. */
+void hosts_begin(bool checks);
 
 /* Has `fn` called on the loop's fiber when a runtime has gone. */
 void hosts_say_gone(void (*fn)(void *ctx), void *ctx);

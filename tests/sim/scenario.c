@@ -53,7 +53,7 @@ static void draw_mishaps(void)
 
     arena_begin();
     fake_files_begin();
-    hosts_begin();
+    hosts_begin(true);
     memset(&scenario, 0, sizeof(scenario));
     scenario.slow = peers_chance(1, 3);
     scenario.closes = peers_chance(1, 8);
