@@ -223,8 +223,8 @@ static void play_body(void *arg)
     arena_begin();
     fake_files_begin();
     fake_threads_begin(0);
-    hosts_begin(false); /* what a check gave is gone before its runtime is */
-    executor_begin(true);
+    hosts_begin(false);    /* what a check gave is gone before its runtime is */
+    executor_begin(false); /* who is refused needs a thread, and memory */
     overseer_begin(true);
     peers_begin(false, false);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);

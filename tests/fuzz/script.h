@@ -102,6 +102,7 @@ struct script_handler {
         *producer; /* borrows: till the runtime has gone */
     struct ArrowAsyncTask tasks[SCRIPT_TASKS]; /* that came */
     bool spent[SCRIPT_TASKS];     /* of these, extracted or refused */
+    int declined;                 /* of these, the one refused, or -1 */
     struct ArrowDeviceArray kept; /* the last one extracted */
     int task_count;               /* of those */
     int calls;                    /* callbacks that run now; at most 1 */

@@ -45,11 +45,12 @@ static void step_cancel(struct script_handler *h)
 }
 
 /* The oldest that is not spent; or one that is, which must do no harm (AT-03).
+ * A refused one may yet be extracted by another thread, till it has gone back.
  */
 static int handler_choose(struct script_handler *h, bool spent)
 {
     for (int i = 0; i < h->task_count; i++)
-        if (h->spent[i] == spent)
+        if (h->spent[i] == spent && (h->prompt || h->declined != i))
             return i;
     return -1;
 }
@@ -198,6 +199,7 @@ static int handler_on_task(struct script_handler *h,
     if (answer == 0)
         return 0;
     h->spent[i] = true; /* it goes back to the producer (LC-18) */
+    h->declined = i;
     h->refused = true;
     return answer;
 }
@@ -251,6 +253,7 @@ void script_handler_init(struct script_handler *h, struct fuzz_input in,
     memset(h, 0, sizeof(*h));
     h->in = in;
     h->host = *host;
+    h->declined = -1;
     h->handler = (struct ArrowAsyncDeviceStreamHandler){
         .on_schema = handler_on_schema,
         .on_next_task = handler_on_next,

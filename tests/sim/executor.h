@@ -9,7 +9,7 @@
 #include "uvarrow/runtime.h"
 
 /* Begins anew. `refuses`: some jobs, which the library then runs on a thread of
- * its own; without one they may wait for ever. */
+ * its own; without one, or memory for it, they may wait for ever. */
 void executor_begin(bool refuses);
 
 /* The executor; once its fibers are there, they stay until the end. */

@@ -50,6 +50,7 @@ static struct scenario {
 static void draw_mishaps(void)
 {
     int64_t fail_at = 0;
+    bool scarce;
 
     arena_begin();
     fake_files_begin();
@@ -65,9 +66,10 @@ static void draw_mishaps(void)
     arena_fail_at(fail_at);
     if (fail_at != 0)
         story_note("allocation %lld fails", (long long)fail_at);
+    scarce = fail_at != 0;
     fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
     fake_threads_begin(fail_at);
-    executor_begin(fail_at == 0);
+    executor_begin(!scarce && fail_at == 0);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10);
     overseer_begin(scenario.hostile);
     hostile_producers_begin();
