@@ -139,6 +139,7 @@ static void inlet_push_locked(struct uva__inlet *i, struct uva__parcel *parcel)
     uva__consumer_note_settled(&i->locked.state, 0);
     uva__lock_drop(&i->lock);
     uva__depot_discard(&i->depot, parcel);
+    uva__inlet_extracted(i);
     uva__lock_take(&i->lock);
 }
 
