@@ -16,7 +16,7 @@
 #include "uv/shell.h"
 #include "uv/turn.h"
 
-enum { QUANTUM_MAX = 16, PATIENCE_MS = 1000 };
+enum { QUANTUM_MAX = 64, PATIENCE_MS = 1000 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
