@@ -81,7 +81,6 @@ static int moves_tell_task(struct uva__producer *p)
     }
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->metadata);
-    p->hub->loop.spent++;
     p->loop.told++;
     if (code != 0)
         uva__task_reclaim(task); /* LC-18, LC-19, G-18 */

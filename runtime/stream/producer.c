@@ -317,6 +317,7 @@ static void absorb_feed(struct uva__producer *p)
 /* Goes on until there is nothing to do, or a quantum is spent. */
 static void producer_dispatch(struct uva__producer *p)
 {
+    const int64_t before = p->loop.told;
     int32_t left = p->hub->loop.budget - p->hub->loop.spent;
     enum uva__producer_move move;
 
@@ -328,9 +329,10 @@ static void producer_dispatch(struct uva__producer *p)
         move = uva__producer_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_TELL_TASK && left-- <= 0))
-            return;
+            break;
         uva__moves_make(p, move);
     }
+    p->hub->loop.spent += (int32_t)(p->loop.told - before);
 }
 
 /* The handler is gone; what it holds may be extracted yet. */
