@@ -94,6 +94,7 @@ static int lane_copy_schema(struct uva__reader *r, struct uva_error *error)
     int code = uva__structs_copy_schema(&r->feed.hub->allocator, &r->lane.told,
                                         &r->lane.schema);
 
+    uva__shape_read(&r->lane.shape, &r->lane.schema);
     if (code == ENOMEM || code == 0)
         return code;
     return uva_error_set(error, code,
@@ -138,10 +139,11 @@ static int lane_measure(struct uva__reader *r, struct uva__task *task,
                         struct uva_error *error)
 {
     struct uva_error detail;
-    int code = uva__layout_measure(&r->lane.schema, &task->array, &task->bytes,
-                                   &detail);
 
-    if (code != EINVAL)
+    if (uva__shape_measure(&r->lane.shape, &task->array.array, &task->bytes))
+        return 0;
+    if (uva__layout_measure(&r->lane.schema, &task->array, &task->bytes,
+                            &detail) != EINVAL)
         return 0; /* of a format unknown here the size is not known */
     return uva_error_set(
         error, EPROTO, "batch %llu does not fit the schema: %s",

@@ -10,6 +10,7 @@
 
 #include "adapters/lane_word.h"
 #include "adapters/phase_word.h"
+#include "core/shape.h"
 #include "stream/feed.h"
 #include "stream/producer.h"
 
@@ -76,6 +77,7 @@ struct uva__reader {
 
     struct {                         /* whoever has RUNNING */
         struct ArrowSchema schema;   /* owns: to check batches with */
+        struct uva__shape shape;     /* of batches of that */
         struct ArrowSchema told;     /* gives to the loop, with SCHEMA */
         struct uva__failure failure; /* gives to the loop, with END */
         ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "core/shape.h"
 #include "core/status.h"
 #include "core/structs.h"
 #include "uvarrow/arrow.h"
@@ -239,28 +240,7 @@ static int layout_check_self(struct layout_walk *walk,
     return code;
 }
 
-/* ---- the quick way ------------------------------------------------------ */
-
-/* Whether a column has two buffers and nothing else to be looked at. */
-static bool layout_is_quick(const struct ArrowSchema *schema,
-                            const struct ArrowArray *array)
-{
-    return array->release != NULL && schema->dictionary == NULL &&
-           array->dictionary == NULL &&
-           (schema->n_children | array->n_children | (array->n_buffers ^ 2)) ==
-               0 &&
-           (uint64_t)array->length - 1 < INT32_MAX &&
-           (uint64_t)array->offset <= INT32_MAX;
-}
-
-/* Whether its two buffers are there, or rightly not. */
-static bool layout_has_both(const struct ArrowArray *array)
-{
-    const void *const *buffers = array->buffers;
-
-    return buffers != NULL && buffers[1] != NULL && array->null_count >= -1 &&
-           array->null_count <= (buffers[0] == NULL ? 0 : array->length);
-}
+/* ---- the walk ----------------------------------------------------------- */
 
 /* Adds a column of numbers that is as most are. False for all others, sound or
  * not: those are looked at in full. */
@@ -269,58 +249,13 @@ static bool layout_add_quickly(struct layout_walk *walk,
                                const struct ArrowArray *array)
 {
     const int32_t width = uva__format_width(schema->format);
-    int64_t items;
 
-    if (width == 0 || !layout_is_quick(schema, array) ||
-        !layout_has_both(array))
+    if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
+        walk->size > INT64_MAX / 2 || /* no quick column is that large */
+        !uva__shape_add(array, width, &walk->size))
         return false;
-    if (walk->size > INT64_MAX / 2 || /* no quick column is that large */
-        ++walk->nodes > UVA__STRUCTS_MAX_NODES)
-        return false;
-    items = array->offset + array->length;
-    walk->size += items * width;
-    if (array->buffers[0] != NULL)
-        walk->size += (items + 7) / 8;
-    return true;
+    return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
 }
-
-/* Whether a record batch is sound as far as its columns, and has no size of its
- * own. */
-static bool layout_is_quick_batch(const struct ArrowSchema *schema,
-                                  const struct ArrowArray *array)
-{
-    return strcmp(schema->format, "+s") == 0 && array->release != NULL &&
-           schema->dictionary == NULL && array->dictionary == NULL &&
-           array->n_buffers == 1 && array->buffers != NULL &&
-           array->buffers[0] == NULL && (uint64_t)array->null_count + 1 <= 1 &&
-           (uint64_t)array->length <= INT32_MAX &&
-           (uint64_t)array->offset <= INT32_MAX &&
-           (uint64_t)schema->n_children <= UVA__STRUCTS_MAX_NODES &&
-           array->n_children == schema->n_children && array->children != NULL &&
-           schema->children != NULL;
-}
-
-/* Measures a record batch, as most are, of columns of numbers. False for all
- * others, or as soon as something is not as it should be. */
-static bool layout_walk_quickly(struct layout_walk *walk,
-                                const struct ArrowSchema *schema,
-                                const struct ArrowArray *array)
-{
-    int64_t i;
-
-    if (schema == NULL || schema->release == NULL || schema->format == NULL)
-        return false;
-    if (!layout_is_quick_batch(schema, array))
-        return layout_add_quickly(walk, schema, array);
-    for (i = 0; i < schema->n_children; i++)
-        if (schema->children[i] == NULL || array->children[i] == NULL ||
-            schema->children[i]->release == NULL ||
-            !layout_add_quickly(walk, schema->children[i], array->children[i]))
-            return false;
-    return true;
-}
-
-/* ---- the walk ----------------------------------------------------------- */
 
 static int layout_walk_node(struct layout_walk *walk,
                             const struct layout_at *at);
@@ -393,12 +328,12 @@ int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)
 {
-    struct layout_walk walk = {0};
+    struct uva__shape shape;
 
-    if (!layout_walk_quickly(&walk, schema, &array->array))
-        return layout_measure_in_full(schema, array, size_bytes, error);
-    *size_bytes = walk.size;
-    return 0;
+    uva__shape_read(&shape, schema);
+    if (uva__shape_measure(&shape, &array->array, size_bytes))
+        return 0;
+    return layout_measure_in_full(schema, array, size_bytes, error);
 }
 
 int uva_array_size(const struct ArrowSchema *schema,

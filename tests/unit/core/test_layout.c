@@ -432,9 +432,8 @@ END_TEST
 
 START_TEST(da22_the_buffers_vector_may_not_be_missing)
 {
-    for (int i = 0; i < 3; i++) {
-        struct bench *bench =
-            i == 2 ? nested("+s", 1, 2) : column(i == 0 ? "i" : "u", 3, 2 + i);
+    for (int i = 0; i < 2; i++) {
+        struct bench *bench = column(i == 0 ? "i" : "u", 3, 2 + i);
         const void **buffers = bench->array.array.buffers;
         bench->array.array.buffers = NULL;
         ck_assert_int_eq(look(bench), EINVAL);
@@ -503,8 +502,6 @@ START_TEST(da25_every_child_is_there_and_live)
     bench->array.array.children = children;
     fields = bench->schema.children;
     bench->schema.children = NULL;
-    ck_assert_int_eq(look(bench), EINVAL);
-    bench->schema.children = (struct ArrowSchema *[]){fields[0], NULL};
     ck_assert_int_eq(look(bench), EINVAL);
     bench->schema.children = fields;
     children[1]->release(children[1]);
@@ -796,23 +793,24 @@ static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
         plain_array(plain_array_dictionary(array), 0, 0, 0);
 }
 
-/* As the dictionary of an index it is looked at in full: to the same end. */
-static void agree(struct bench *bench)
+/* As the dictionary of an index a node is looked at in full: to the same end.
+ */
+static void agree(struct bench *bench, struct ArrowSchema *below_schema,
+                  struct ArrowArray *below)
 {
-    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU};
-    struct ArrowSchema schema;
+    const struct ArrowSchema schema = {.format = "i",
+                                       .dictionary = below_schema,
+                                       .release = bench->schema.release};
+    const void *buffers[] = {NULL, NULL};
+    const struct ArrowDeviceArray array = {
+        .array = {.n_buffers = 2,
+                  .buffers = buffers,
+                  .dictionary = below,
+                  .release = bench->array.array.release}};
     int64_t size = -1;
 
-    plain_schema(&schema, "i", "x", 0);
-    plain_array(&array.array, 0, 2, 0);
-    schema.dictionary = &bench->schema;
-    array.array.dictionary = &bench->array.array;
     ck_assert_int_eq(look(bench), uva_array_size(&schema, &array, &size));
     ck_assert_int_eq(bench->size, size);
-    schema.dictionary = NULL;
-    array.array.dictionary = NULL;
-    uva_schema_release(&schema);
-    uva_array_release(&array);
     clear(bench);
 }
 
@@ -821,14 +819,17 @@ START_TEST(what_is_looked_at_quickly_is_held_to_the_same_rules)
     const char *const formats[] = {"i", "tsu:", "c", "g", "w:3", "i", "b"};
 
     for (int i = 0; i < 64 * 2 * 7; i++) {
-        const bool batch = i % 7 > 4;
-        struct bench *bench =
-            batch ? nested("+s", 1, 2) : column(formats[i % 7], 10, 2);
-        if (batch)
-            bench->schema.children[1]->format = formats[i % 7];
-        if (!batch || i / 14 != 61) /* it has one buffer */
-            bend(&bench->schema, &bench->array.array, i / 14, i / 7 % 2);
-        agree(bench);
+        const int last = i % 7 > 4; /* then the batch is spoilt */
+        struct bench *bench = nested("+s", 1, 1 + last);
+        struct ArrowArray *array = &bench->array.array;
+        struct ArrowSchema *schema = &bench->schema;
+        schema->children[last]->format = formats[i % 7];
+        array->children[0]->length = 10;
+        array = last ? array : array->children[0];
+        schema = last ? schema : schema->children[0];
+        if (!last || i / 14 != 61) /* it has one buffer */
+            bend(schema, array, i / 14, i / 7 % 2);
+        agree(bench, schema, array);
     }
 }
 END_TEST
