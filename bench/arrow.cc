@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow C++ at the same work: its exporter of asynchronous readers in front of
- * the handler by hand, its importer behind a producer by hand, and one behind
- * the other. `window` is how many requests are open, or how long Arrow's queue
- * is. */
+ * the handler by hand and in front of uvarrow, its importer behind a producer
+ * by hand and behind uvarrow, and one behind the other. `window` is how many
+ * requests are open, or how long Arrow's queue is. */
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/util/async_generator.h>
@@ -10,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "suite.h"
+#include "host.h"
 #include "taker.h"
 
 namespace
@@ -75,7 +76,8 @@ void produce(ArrowAsyncDeviceStreamHandler *handler, int64_t count)
               .status());
 }
 
-/* Starts `producer` on a thread in front of Arrow's handler and reads all. */
+/* Starts `producer` on a thread in front of Arrow's handler and reads all; the
+ * producer is told when that is done. */
 template <typename Producer>
 void consume(Producer producer, int64_t window, int64_t count)
 {
@@ -83,7 +85,8 @@ void consume(Producer producer, int64_t window, int64_t count)
     auto *pool = arrow::internal::GetCpuThreadPool();
     auto future = arrow::CreateAsyncDeviceStreamHandler(
         &handler, pool, static_cast<uint64_t>(window));
-    std::thread thread([&] { producer(&handler); });
+    std::promise<void> all_read;
+    std::thread thread([&] { producer(&handler, all_read.get_future()); });
     auto reader = future.result().ValueOrDie();
     int64_t seen = 0;
 
@@ -96,6 +99,7 @@ void consume(Producer producer, int64_t window, int64_t count)
         bench_check(next->batch->num_rows() == BATCH_ROWS, "rows");
     }
     bench_check(seen == count, "number of batches");
+    all_read.set_value();
     thread.join();
     reader.generator = nullptr;
     pool->WaitForIdle();
@@ -185,7 +189,7 @@ double run_consumer(const bench_case *self, const bench_how *how)
     const double begun = bench_now_ns(how);
     Plain plain; /* outlasts the handler, which calls it after its release */
 
-    consume([&](auto *handler) { plain.run(handler, how->batches); },
+    consume([&](auto *handler, auto) { plain.run(handler, how->batches); },
             self->window, how->batches);
     return bench_now_ns(how) - begun;
 }
@@ -194,7 +198,67 @@ double run_both(const bench_case *self, const bench_how *how)
 {
     const double begun = bench_now_ns(how);
 
-    consume([&](auto *handler) { produce(handler, how->batches); },
+    consume([&](auto *handler, auto) { produce(handler, how->batches); },
+            self->window, how->batches);
+    return bench_now_ns(how) - begun;
+}
+
+double run_into_uvarrow(const bench_case *self, const bench_how *how)
+{
+    int64_t count = how->batches;
+    uva_async_source source{};
+    tally tally{};
+    host host;
+    double begun;
+
+    source.start = [](void *ctx, ArrowAsyncDeviceStreamHandler *handler,
+                      uva_error *) {
+        produce(handler, *static_cast<int64_t *>(ctx));
+        return 0;
+    };
+    source.ctx = &count;
+    source.cheap = true;
+    source.window.batches = self->window;
+    host_open(&host, how, 0);
+    begun = bench_now_ns(how);
+    host_for_each(&host, uva_stream_from_async(host.runtime, &source), &tally);
+    begun = host_run(&host) - begun;
+    host_close(&host);
+    tally_check(&tally, how->batches);
+    return begun;
+}
+
+/* On the calling thread. Arrow still holds tasks when it has been released, and
+ * they can be extracted as long as the runtime is open. */
+void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
+           std::future<void> all_read)
+{
+    uva_blocking_source source{};
+    uva_drive drive{};
+    feed feed;
+    host host;
+
+    source.quick = true;
+    host_open(&host, how, 0);
+    feed_init(&feed, how->batches);
+    auto *stream = uva_stream_from_blocking(host.runtime, &feed.abi, &source);
+    drive.on_done = host_on_done;
+    drive.ctx = &host;
+    host.open = 1;
+    bench_check(uva_stream_drive(stream, handler, &drive, nullptr) == 0,
+                "drive");
+    uva_stream_release(stream);
+    (void)host_run(&host);
+    all_read.wait();
+    host_close(&host);
+}
+
+double run_from_uvarrow(const bench_case *self, const bench_how *how)
+{
+    const double begun = bench_now_ns(how);
+
+    consume([&](auto *handler,
+                auto all_read) { drive(handler, how, std::move(all_read)); },
             self->window, how->batches);
     return bench_now_ns(how) - begun;
 }
@@ -204,6 +268,8 @@ const bench_case cases[] = {
     {"arrow/1/producer", 50000, run_producer, 1, 0, 0},
     {"arrow/64/consumer", 25000, run_consumer, 64, 0, 0},
     {"arrow/64/both", 25000, run_both, 64, 0, 0},
+    {"arrow/64/producer-to-uvarrow", 25000, run_into_uvarrow, 64, 0, 0},
+    {"arrow/64/uvarrow-to-consumer", 25000, run_from_uvarrow, 64, 0, 0},
 };
 
 } // namespace

@@ -50,7 +50,8 @@ COUNTED = [
     *(("lane", f"lane/{window}/queue_work", 1000, 5000, None)
       for window in (1, 8, 64)),
     *(("arrow", f"arrow/64/{who}", 1000, 5000, None)
-      for who in ("producer", "consumer", "both")),
+      for who in ("producer", "consumer", "both", "producer-to-uvarrow",
+                  "uvarrow-to-consumer")),
     *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
       for who in ("unchecked", "checked", "checked-children")),
 ]
@@ -127,6 +128,8 @@ def instructions(folder):
               file=sys.stderr, flush=True)
         less, by_less = collected(path, case, short, within)
         more, by_more = collected(path, case, long, within)
+        if more == less:
+            sys.exit(f"{case}: nothing counted, {within} is never called")
         counts[case] = round((more - less) / (long - short))
         shares = [[name, round((n - by_less.get(name, 0)) / (long - short))]
                   for name, n in by_more.items()]
