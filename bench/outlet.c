@@ -7,7 +7,7 @@
 
 enum {
     SPIN_NS = 30000,
-    TURN_BATCHES = 64, /* then the loop may do something else; as uvarrow */
+    TURN_BATCHES = 256, /* then the loop may do something else; as uvarrow */
 };
 
 /* ---- by hand ------------------------------------------------------------ */

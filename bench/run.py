@@ -99,6 +99,7 @@ def annotated(out):
                 out]).stdout
     counts = {}
     for count, name in re.findall(r"^ *([\d,]+) .*?:([\w.]+) \[", text, re.M):
+        name = name.split(".")[0]  # what compilers add to static functions
         counts[name] = counts.get(name, 0) + int(count.replace(",", ""))
     return counts
 
