@@ -127,6 +127,8 @@ struct Sender {
     {
         auto *sender = static_cast<Sender *>(ctx);
 
+        if (sender->feed.tap)
+            handler = sender->feed.tap(handler);
         arrow::ExportAsyncRecordBatchReader(
             sender->feed.schema(), [sender] { return sender->ask(); },
             arrow::DeviceAllocationType::kCPU, handler)
@@ -383,6 +385,8 @@ void run_drive(Run &run, bool on_worker)
         arrow::CreateAsyncDeviceStreamHandler(
             handler, arrow::internal::GetCpuThreadPool(), queue));
 
+    if (run.plan.tap)
+        handler = run.plan.tap(handler);
     how.on_done = Ending::on_done;
     how.ctx = &run.to.ending;
     how.on_worker = on_worker;

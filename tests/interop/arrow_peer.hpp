@@ -61,6 +61,11 @@ enum class From {
     END
 };
 
+/* Puts something before a handler, and returns what is to be called in its
+ * stead. */
+using Tap = std::function<ArrowAsyncDeviceStreamHandler *(
+    ArrowAsyncDeviceStreamHandler *)>;
+
 /* What is sent: these, and then an error, if it is one. */
 struct Feed {
     Batches batches;
@@ -70,6 +75,7 @@ struct Feed {
     bool endless = false; /* again from the first, for ever */
     /* what is sent instead; or NULL */
     std::shared_ptr<arrow::RecordBatchReader> reader{};
+    Tap tap{}; /* READY and POOLED: between Arrow and uvarrow; or none */
 
     std::shared_ptr<arrow::Schema> schema() const;
     arrow::Result<Batch> batch(size_t k) const;
@@ -105,6 +111,7 @@ struct Plan {
     Stop stop = Stop::NEVER;
     size_t at = 0;
     int32_t window = 0; /* in batches: of to_blocking, of Arrow's queue */
+    Tap tap{};          /* DRIVE..: between uvarrow and Arrow; or none */
 };
 
 /* What arrived, and how it ended, as Arrow says and as uvarrow says. */
