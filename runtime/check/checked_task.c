@@ -333,6 +333,7 @@ static int extraction_run(struct extraction *e, struct ArrowDeviceArray *out)
         return code;
     }
     extraction_judge(e, &array);
+    memset(array.reserved, 0, sizeof(array.reserved)); /* DA-08: ours, maybe */
     memcpy(out, &array, sizeof(*out));
     if (uva__shim_array(e->stream->witness, &out->array, e->task->ordinal) != 0)
         uva__witness_note(e->stream->witness, "no memory: it passes unwatched",

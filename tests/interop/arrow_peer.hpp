@@ -27,7 +27,7 @@ struct World {
     /* of Arrow: of a stream dropped, nothing tells when it is released */
     std::list<ArrowAsyncDeviceStreamHandler> handlers;
 
-    World();
+    explicit World(bool checked = false); /* with the checker on every hop */
     World(const World &) = delete;
     ~World(); /* closes, and waits until all is closed */
 
