@@ -46,8 +46,9 @@ arrow::ArrayVector all_columns();
 /* With metadata of its own and of its fields, NULs in it. */
 Batch batch_of(const arrow::ArrayVector &columns);
 
-/* All columns: whole, in slices, without a row, and with nothing but nulls. */
-Batches every_type();
+/* All columns: whole, in slices, without a row, and with nothing but nulls.
+ * Made by the first call. */
+const Batches &every_type();
 
 /* The same number of batches, in which a number tells the rows apart: for what
  * is about the stream and not about its data. */
