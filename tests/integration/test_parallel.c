@@ -68,18 +68,23 @@ static void map_wait(struct scene *s, int64_t ordinal)
         s->passed = true;
     s->held = s->held || ordinal == s->hold_at;
     pthread_cond_broadcast(&s->changed);
+    if (ordinal == s->hold_at)
+        loop_rig_nudge(&s->rig);
     while (ordinal == s->hold_at && !s->passed)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Until the batch that is to wait does. */
-static void scene_await_hold(struct scene *s)
+/* The batch that is to wait does, behind five that were delivered. */
+static bool is_held(void *ctx)
 {
+    struct scene *s = ctx;
+    bool held;
+
     pthread_mutex_lock(&s->lock);
-    while (!s->held)
-        pthread_cond_wait(&s->changed, &s->lock);
+    held = s->held;
     pthread_mutex_unlock(&s->lock);
+    return held && s->batches >= 5;
 }
 
 static void scene_pass(struct scene *s)
@@ -374,9 +379,7 @@ START_TEST(a_cancel_does_not_wait_for_a_map_that_is_stuck)
     scene_tasks(&s);
     uva_stream_parallel(s.stream, &(struct uva_parallel){.workers = 2});
     scene_start(&s);
-    while (s.batches < 5)
-        (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
-    scene_await_hold(&s);
+    loop_rig_until(&s.rig, is_held, &s);
     uva_stream_cancel(s.stream, EINTR, "enough");
     loop_rig_until(&s.rig, is_done, &s);
     ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
