@@ -183,7 +183,8 @@ int faulty_next(void *ctx, void **item, const char **, uva_error *error)
 
     if (f->place == NEXT && f->next == f->at)
         return f->say(error);
-    *item = &f->batches[f->next++];
+    if (f->next < f->batches.size())
+        *item = &f->batches[f->next++];
     return 0;
 }
 
