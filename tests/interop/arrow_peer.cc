@@ -278,18 +278,21 @@ struct Run {
             cancel();
         reached = true;
         world.wake();
+        while (plan.stop == Stop::DROP && reached) /* not past the place */
+            sched_yield();
         return !leaves();
     }
 
     /* What the loop does once the thread is there. */
     void react()
     {
-        if (!reached.exchange(false))
+        if (!reached)
             return;
         if (plan.stop == Stop::RESCUE)
             cancel();
         if (plan.stop == Stop::DROP)
             drop();
+        reached = false;
     }
 
     void end()
