@@ -328,9 +328,10 @@ int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)
 {
-    struct uva__shape shape;
+    struct uva__shape shape = {.columns = -1};
 
-    uva__shape_read(&shape, schema);
+    if (schema != NULL && schema->n_children == array->array.n_children)
+        uva__shape_read(&shape, schema);
     if (uva__shape_measure(&shape, &array->array, size_bytes))
         return 0;
     return layout_measure_in_full(schema, array, size_bytes, error);

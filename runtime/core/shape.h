@@ -15,8 +15,8 @@ struct uva__shape {
     uint8_t widths[UVA__SHAPE_COLUMNS]; /* bytes of an item of each */
 };
 
-/* Gives the shape of batches of `schema`, which may be NULL or wrong.
- * Thread: any. */
+/* Gives the shape of batches of `schema`, which may be NULL or wrong, but has
+ * as many children as it says. Thread: any. */
 void uva__shape_read(struct uva__shape *shape,
                      const struct ArrowSchema *schema);
 
