@@ -190,8 +190,8 @@ static double run_idle(const struct bench_case *self,
 }
 
 static const struct bench_case cases[] = {
-    {"many/1/uvarrow", 1000000, run_crowd, 1, 0, 0},
-    {"many/10000/uvarrow", 1000000, run_crowd, 10000, 0, 0},
+    {"many/1/uvarrow", 5000000, run_crowd, 1, 0, 0},
+    {"many/10000/uvarrow", 5000000, run_crowd, 10000, 0, 0},
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
 };

@@ -16,9 +16,10 @@ A batch is one `int64` column of 1024 rows, prebuilt: what is measured is the
 way, not the data. `cmake --workflow --preset bench` builds the programs, runs
 them and prints this page; they are in [bench/](../bench).
 
-Every figure is the median of {rounds} rounds. A round runs each program once,
-one after the other, so that both sides of a ratio were measured within
-seconds; ratios are formed in each round, and their median is taken. On one core
+Every figure is the median of {times} measurements, or of {rounds} where one
+takes long. A round runs the programs one after the other, and each goes through
+its cases {passes} times, so that both sides of a ratio were measured within a
+second; each time ratios are formed, and their median is taken. On one core
 (`taskset -c 0`) figures are the time that the process had the core; on two, the
 loop has one and the other thread the other, and the time is the clock's.
 
@@ -230,13 +231,15 @@ def missing(results):
 
 def page(results):
     figures = results["figures"]
-    lines = [HEAD.format(rounds=results["rounds"], **results["machine"]),
+    lines = [HEAD.format(rounds=results["rounds"], passes=results["passes"],
+                         times=results["rounds"] * results["passes"],
+                         **results["machine"]),
              "## Targets", ""]
     rows = [t.row(figures) for t in targets(figures)]
-    lines += table(["What", "Measured", "Rounds", "Target", ""],
+    lines += table(["What", "Measured", "Least to most", "Target", ""],
                    [row for row in rows if row])
     lines += ["", "## Figures", "",
-              "Least and most of all rounds in brackets. Instructions are those"
+              "Least and most in brackets. Instructions are those"
               " of all threads for one more batch, as callgrind counts them."]
     for program, title in PROGRAMS.items():
         rows = list(program_rows(results, program))

@@ -5,8 +5,9 @@ Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
               [--results FILE] [--page FILE]
        run.py --from FILE [--page FILE | --check FILE]
 
-FOLDER is where the programs are. Each round runs all of them once, so that
-what is compared was measured within seconds. FILE gets all figures as JSON;
+FOLDER is where the programs are. Each round runs all of them, and each goes
+through its cases three times, so that what is compared was measured within a
+second. FILE gets all figures as JSON;
 --from reads them from there instead of running anything. The page is what
 docs/benchmarks.md is; --check fails if it is another one. A run fails if a
 program does, or if a target has nothing to be judged by.
@@ -27,13 +28,14 @@ import tempfile
 
 import report
 
-# program: modes, whether once is enough
+# program: modes
 PROGRAMS = {
     "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
 }
-ONCE = ("steady",)
+PASSES = 3
+SCALE = 0.2  # of a round; what runs but once is run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
 # Cases whose instructions are counted: program, case, batches of the short run
 # and of the longer one, and the function outside of which nothing counts. Of
@@ -81,11 +83,13 @@ def measure(folder, rounds, scale):
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for program, modes in PROGRAMS.items():
             path = os.path.join(folder, f"bench_{program}")
-            if not os.path.exists(path) or (number and program in ONCE):
+            once = program == "steady"
+            if not os.path.exists(path) or (number and once):
                 continue
             for mode in modes:
                 before, after = MODES[mode]
-                done = run([*before, path, "--scale", str(scale), *after])
+                done = run([*before, path, "--passes", str(PASSES), "--scale",
+                            str(scale / SCALE if once else scale), *after])
                 for name, value, unit in figures_of(done.stdout):
                     figures[mode].setdefault(
                         name, {"unit": unit, "rounds": []}
@@ -154,7 +158,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--scale", type=float, default=SCALE)
     parser.add_argument("--no-instructions", action="store_true")
     parser.add_argument("--results")
     parser.add_argument("--page")
@@ -169,7 +173,8 @@ def main():
         with open(how.origin, encoding="utf-8") as file:
             results = json.load(file)
     else:
-        results = {"machine": machine(), "rounds": how.rounds}
+        results = {"machine": machine(), "rounds": how.rounds,
+                   "passes": PASSES}
         results["instructions"], results["profiles"] = \
             ({}, {}) if how.no_instructions else instructions(how.folder)
         results["figures"] = measure(how.folder, how.rounds, how.scale)

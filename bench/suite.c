@@ -16,6 +16,7 @@ struct wishes {
     double scale;
     const char *only; /* or "" */
     int64_t batches;  /* or 0 */
+    int64_t passes;
     bool cold;
 };
 
@@ -33,7 +34,7 @@ static bool wishes_note(struct wishes *wishes, const char *option)
 
 static void wishes_read(struct wishes *wishes, int argc, char **argv)
 {
-    *wishes = (struct wishes){.scale = 1, .only = ""};
+    *wishes = (struct wishes){.scale = 1, .only = "", .passes = 1};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
@@ -46,6 +47,8 @@ static void wishes_read(struct wishes *wishes, int argc, char **argv)
             wishes->only = value;
         else if (strcmp(argv[i], "--batches") == 0)
             wishes->batches = strtoll(value, NULL, 10);
+        else if (strcmp(argv[i], "--passes") == 0)
+            wishes->passes = strtoll(value, NULL, 10);
         else
             bench_check(false, argv[i]);
         i++;
@@ -86,16 +89,26 @@ static bool is_under(const char *name, const char *path)
                            (name[length] == '\0' || name[length] == '/'));
 }
 
+static bool is_wanted(const struct bench_case *what,
+                      const struct wishes *wishes, int64_t pass)
+{
+    if ((what->flags & BENCH_APART) != 0 && !wishes->how.apart)
+        return false;
+    if ((what->flags & BENCH_PRINTS) != 0 && pass > 0)
+        return false;
+    return is_under(what->name, wishes->only);
+}
+
 int bench_main(int argc, char **argv, const struct bench_case *cases,
                size_t count)
 {
     struct wishes wishes;
 
     wishes_read(&wishes, argc, argv);
-    for (size_t i = 0; i < count; i++)
-        if (is_under(cases[i].name, wishes.only) &&
-            (wishes.how.apart || (cases[i].flags & BENCH_APART) == 0))
-            case_measure(&cases[i], &wishes);
+    for (int64_t pass = 0; pass < wishes.passes; pass++)
+        for (size_t i = 0; i < count; i++)
+            if (is_wanted(&cases[i], &wishes, pass))
+                case_measure(&cases[i], &wishes);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every program of the bench does with its cases: run each once to warm up
- * and once for the record, and print one line for each figure,
+/* What every program of the bench does with its cases: run each to warm up and
+ * then for the record, and print one line for each figure,
  * `NAME <tab> VALUE <tab> UNIT`. Medians and ratios are formed by bench/run.py,
  * which starts the programs over and over. */
 #ifndef BENCH_SUITE_H
@@ -45,6 +45,8 @@ struct bench_case {
  *   --scale F     F times as many batches
  *   --only PATH   only the case of that name, or those below it
  *   --batches N   so many, whatever the case says
+ *   --passes N    all cases one after the other, N times; those that print by
+ *                 themselves once
  *   --cold        no run to warm up
  *   --apart       threads on cores of their own
  *   --cpu         the time that the process had a core, not the clock's
