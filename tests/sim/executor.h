@@ -15,7 +15,8 @@ void executor_begin(bool refuses);
 /* The executor; once its fibers are there, they stay until the end. */
 struct uva_executor executor_table(void);
 
-/* Lets the fibers go, once they have run what they were given. */
+/* Lets the fibers go, once they have run what they were given. For what still
+ * comes, as who was left behind goes home, there are new ones. */
 void executor_end(void);
 
 #endif

@@ -361,9 +361,9 @@ static void scenario_body(void *arg)
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
     uva_workers_free(scenario.workers);
-    executor_end();
     hostile_producers_conclude();
     hostile_handlers_conclude();
+    executor_end();
     peers_open_gate();
 }
 
