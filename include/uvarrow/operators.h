@@ -23,12 +23,12 @@ extern "C" {
 
 /** A function over batches. */
 struct uva_map {
-    /* makes `out` from `in`: fills in all of it, as it comes released but not
-     * cleared. What is left in in->data is released; to pass data on, move it.
-     * 0 gives `out`; otherwise an errno, and the stream ends FAILED. Called
-     * where extraction happens: on a worker, or wherever a foreign consumer
-     * extracts, several at once unless there is one worker; batches may come
-     * in any order. Mandatory. */
+    /* makes `out` from `in`: fills in all of its array, as that comes released
+     * but not cleared, and what is not 0 of the rest. What is left in in->data
+     * is released; to pass data on, move it. 0 gives `out`; otherwise an errno,
+     * and the stream ends FAILED. Called where extraction happens: on a worker,
+     * or wherever a foreign consumer extracts, several at once unless there is
+     * one worker; batches may come in any order. Mandatory. */
     int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                  struct uva_error *error);
     /* gives the schema of what comes out; before the first batch, on the loop

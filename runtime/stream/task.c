@@ -139,6 +139,15 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     return code;
 }
 
+/* What a map may forget to set is 0; the array itself it cannot. */
+static void task_blank(struct ArrowDeviceArray *out)
+{
+    const size_t behind = offsetof(struct ArrowDeviceArray, device_id);
+
+    out->array.release = NULL;
+    memset((char *)out + behind, 0, sizeof(*out) - behind);
+}
+
 /* Runs one map, which takes the data of `in`. */
 static int task_map_one(const struct uva__task *task,
                         const struct uva__mapping *m, struct uva_batch *in,
@@ -150,7 +159,7 @@ static int task_map_one(const struct uva__task *task,
     in->metadata = task->metadata;
     in->ordinal = task->ordinal;
     in->stream = NULL;
-    out->array.release = NULL;
+    task_blank(out);
     code = uva__status_positive(m->how.batch(m->how.ctx, in, out, error));
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
