@@ -58,12 +58,12 @@ static inline char *uva__signpost_raise(struct uva__signpost *post,
 static inline void *uva__signpost_read(const void *place)
 {
     const uintptr_t low = (uintptr_t)place % UVA__SIGNPOST_SIZE;
-    const char *line = (const char *)place - low;
+    const uintptr_t line = (uintptr_t)place - low;
     struct uva__signpost post;
 
-    if (low != uva__signpost_offset((uintptr_t)line))
+    if (place == NULL || low != uva__signpost_offset(line))
         return NULL;
-    memcpy(&post, line, offsetof(struct uva__signpost, room));
+    memcpy(&post, (const void *)line, offsetof(struct uva__signpost, room));
     return post.magic == UVA__SIGNPOST_MAGIC ? post.object : NULL;
 }
 

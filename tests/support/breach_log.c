@@ -21,10 +21,12 @@ static void breach_log_copy(const char *from, char *to, size_t room)
 static void breach_log_add(struct breach_log *log,
                            const struct uva_breach *breach)
 {
-    struct breach_log_entry *entry = &log->entries[log->count];
+    const int at = log->count++;
+    struct breach_log_entry *entry;
 
-    if (log->count++ >= BREACH_LOG_MOST)
+    if (at >= BREACH_LOG_MOST)
         return;
+    entry = &log->entries[at];
     entry->severity = breach->severity;
     entry->party = breach->party;
     breach_log_copy(breach->clause, entry->clause, sizeof(entry->clause));
