@@ -40,15 +40,22 @@ enum {
     FACTS_OVER = FACT_CLOSING | FACT_GONE
 };
 
+/* What is kept of a struct uva_push_source. */
+struct pusher_user {
+    void (*on_room)(void *ctx, struct uva_pusher *pusher);
+    void (*on_gone)(void *ctx, struct uva_pusher *pusher);
+    void (*free_ctx)(void *ctx);
+    void *ctx; /* owns, through free_ctx */
+};
+
 struct uva_pusher {
-    struct uva__feed feed;          /* first */
-    struct uva_push_source how;     /* owns its ctx */
+    struct uva__feed feed;   /* first; its schema is there with DESCRIBED */
+    struct pusher_user user; /* whom to tell */
     struct uva__pusher_queue queue; /* what was pushed */
     struct uva__node node;          /* posted when there is news */
     struct uva__word refs;          /* the feed, the writer, posts */
     struct uva__word facts;         /* see above */
     struct ArrowSchema schema;      /* owns: to check with, once DESCRIBED */
-    struct ArrowSchema told;        /* gives to the loop, with DESCRIBED */
     struct uva__failure failure;    /* gives to the loop, with CLOSED */
 
     struct {             /* the loop thread's alone */
@@ -68,17 +75,16 @@ static struct uva_pusher *pusher_at(struct uva__feed *feed)
 static void pusher_free(struct uva_pusher *p)
 {
     struct uva__hub *hub = uva__hub_acquire(p->feed.hub);
-    const struct uva_push_source how = p->how;
+    const struct pusher_user user = p->user;
 
     uva_schema_release(&p->schema);
-    uva_schema_release(&p->told);
     uva__failure_fini(&p->failure, &hub->allocator);
     uva__pusher_queue_fini(&p->queue);
     uva__feed_fini(&p->feed);
     uva__memory_free(&hub->allocator, p, sizeof(*p));
     uva__hub_release(hub);
-    if (how.free_ctx != NULL)
-        how.free_ctx(how.ctx);
+    if (user.free_ctx != NULL)
+        user.free_ctx(user.ctx);
 }
 
 static void pusher_release(struct uva_pusher *p)
@@ -130,7 +136,7 @@ int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
         return EBUSY;
     }
     uva_schema_move(&copy, &pusher->schema);
-    uva_schema_move(schema, &pusher->told);
+    uva_schema_move(schema, &pusher->feed.schema);
     uva__word_or(&pusher->facts, FACT_DESCRIBED);
     uva__hub_post(pusher->feed.hub, &pusher->node);
     return 0;
@@ -221,10 +227,7 @@ static void pusher_pull(struct uva__feed *feed, int64_t demand)
 
     (void)demand; /* the window alone says how much may wait here */
     feed->ready = uva__pusher_queue_absorb(&p->queue);
-    if ((facts & FACT_DESCRIBED) && !feed->schema_known) {
-        uva_schema_move(&p->told, &feed->schema);
-        feed->schema_known = true;
-    }
+    feed->schema_known = (facts & FACT_DESCRIBED) != 0;
     if ((facts & FACT_CLOSED) && !feed->ended && feed->failure.code == 0)
         pusher_conclude(p, (facts & FACT_DESCRIBED) != 0);
 }
@@ -284,10 +287,10 @@ static bool pusher_visit(struct uva__node *node)
         return false;
     if (facts & FACT_GONE) {
         p->loop.gone_told = true;
-        if (p->how.on_gone != NULL)
-            p->how.on_gone(p->how.ctx, p);
-    } else if (room && p->how.on_room != NULL) {
-        p->how.on_room(p->how.ctx, p);
+        if (p->user.on_gone != NULL)
+            p->user.on_gone(p->user.ctx, p);
+    } else if (room && p->user.on_room != NULL) {
+        p->user.on_room(p->user.ctx, p);
     }
     return false;
 }
@@ -337,7 +340,8 @@ static int pusher_new(struct uva__hub *hub, const struct uva_push_source *how,
     uva__feed_init(&p->feed, &pusher_feed_ops, hub);
     if (how->device_type != 0)
         p->feed.device_type = how->device_type;
-    p->how = *how;
+    p->user = (struct pusher_user){how->on_room, how->on_gone, how->free_ctx,
+                                   how->ctx};
     p->node.ops = &pusher_node_ops;
     uva__word_store(&p->refs, 2);
     uva__word_store(&p->facts, FACT_CLOSING);

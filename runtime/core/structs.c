@@ -115,13 +115,14 @@ int uva__structs_check_schema(const struct ArrowSchema *schema,
 struct structs_block {
     struct uva_allocator allocator; /* gave this block; takes it back */
     size_t size;                    /* of it all, with what follows: the
-         children's structs, the dictionary's struct, the pointers to the
-         children, the metadata, the format, the name */
+         children's structs, the dictionary's if there is one, the pointers to
+         the children, the metadata, the format, the name */
 };
 
 /* How much one schema node needs. */
 struct structs_need {
     size_t children; /* how many */
+    size_t nodes;    /* those, and the dictionary */
     size_t metadata; /* bytes; 0 for none */
     size_t format;   /* bytes with the NUL */
     size_t name;     /* bytes with the NUL; 0 for none */
@@ -163,11 +164,12 @@ static int structs_measure(const struct ArrowSchema *schema,
     if (need->metadata <= sizeof(int32_t))
         need->metadata = 0; /* a block without pairs is none (MD-02) */
     need->children = (size_t)schema->n_children;
+    need->nodes = need->children + (schema->dictionary != NULL);
     need->format = strlen(schema->format) + 1;
     need->name = schema->name == NULL ? 0 : strlen(schema->name) + 1;
     need->size = sizeof(struct structs_block) + need->metadata + need->format +
-                 need->name + sizeof(struct ArrowSchema) +
-                 need->children * (sizeof(void *) + sizeof(struct ArrowSchema));
+                 need->name + need->children * sizeof(void *) +
+                 need->nodes * sizeof(struct ArrowSchema);
     return 0;
 }
 
@@ -190,7 +192,7 @@ static void structs_lay_out(struct structs_block *block,
                             struct ArrowSchema *out)
 {
     struct ArrowSchema *nodes = (struct ArrowSchema *)(void *)(block + 1);
-    struct ArrowSchema **children = (void *)(nodes + need->children + 1);
+    struct ArrowSchema **children = (void *)(nodes + need->nodes);
     char *text = (char *)(children + need->children);
 
     *out = (struct ArrowSchema){.flags = schema->flags,
