@@ -20,14 +20,17 @@ static const struct {
     uint64_t tasks;         /* that the producer has */
     bool lets_go;           /* the reader, after the first batch */
     bool cancels;           /* somebody else, as the loop comes to see */
+    bool dribbles;          /* the producer tells one task at each visit */
 } cases[] = {
-    {"outlet", 2, 100, 4, false, false},
-    {"outlet, full of bytes", 3, 1, 2, false, false},
-    {"outlet, let go of", 2, 100, 2, true, false},
-    {"outlet, a cancel", 1, 100, 1, false, true},
+    {"outlet", 2, 100, 4, false, false, false},
+    {"outlet, full of bytes", 3, 1, 2, false, false, false},
+    {"outlet, let go of", 2, 100, 2, true, false, false},
+    {"outlet, a cancel", 1, 100, 1, false, true, false},
+    {"outlet, told one by one", 4, 100, 3, false, false, true},
+    {"outlet, told one by one, a cancel", 2, 100, 2, false, true, true},
 };
 
-enum { PLAIN, BYTES, LETS_GO, CANCEL, CASES };
+enum { PLAIN, BYTES, LETS_GO, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
 
 static struct {
     struct uva__hub hub;
@@ -233,7 +236,10 @@ static void producer_visit(struct ArrowAsyncDeviceStreamHandler *handler)
     while (producer_has_some()) {
         task.private_data = &world.spent[world.told++];
         (void)handler->on_next_task(handler, &task, NULL);
+        if (cases[now].dribbles)
+            break;
     }
+    world.producer.node.queued = producer_has_some();
     if (world.ended || (world.told < cases[now].tasks && world.cancels == 0))
         return;
     world.ended = true;
@@ -258,12 +264,11 @@ static void loop_run(void *arg)
         if (cases[now].cancels && sim_choose(2) == 1)
             uva_stream_cancel(&world.stream, ECANCELED, "no more of it");
         producer_visit(handler);
-        world.stream.terminal->ops->visit(&world.stream);
-        if (world.done > 0 || producer_has_some() ||
-            (world.cancels > 0 && !world.ended))
-            continue;
-        sim_wait(loop_is_posted, arg);
-        uva__word_exchange(&world.posted, 0);
+        if (uva__word_exchange(&world.posted, 0) != 0)
+            world.stream.terminal->ops->visit(&world.stream);
+        if (world.done == 0 && !producer_has_some() &&
+            (world.cancels == 0 || world.ended))
+            sim_wait(loop_is_posted, arg);
     }
 }
 
