@@ -109,6 +109,7 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed)
     p->abi.device_type = feed->device_type;
     p->abi.request = producer_request;
     p->abi.cancel = producer_cancel;
+    p->loop.asleep = true;
     p->node.ops = &producer_node_ops;
     uva__word_store(&p->word, 0);
     uva__word_store(&p->refs, 1);
@@ -204,14 +205,15 @@ void uva__producer_begin_driving(struct uva__producer *p,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks)
 {
-    assert(!p->loop.begun);
+    assert(p->loop.asleep);
     uva__producer_init(&p->loop.state, p->limit);
     if (!hooks->relayed)
         handler = uva__checked_hop(p->hub, p->feed->ops->name, handler);
     p->loop.handler = handler;
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
-    p->loop.begun = true;
+    p->loop.asleep = false;
+    uva__word_store(&p->word, 0); /* nobody could mean this stream so far */
     handler->producer = &p->abi;
     p->feed->ops->start(p->feed);
     uva__producer_wake(p);
@@ -351,7 +353,7 @@ static void producer_linger(struct uva__producer *p)
     if (p->loop.lingering)
         uva__stock_unlinger(p->hub, p);
     p->loop.lingering = false;
-    p->loop.finished = true;
+    p->loop.asleep = true;
     uva__producer_release(p); /* the maker's count */
 }
 
@@ -361,7 +363,7 @@ static bool producer_visit(struct uva__node *node)
         uva__container_of(node, struct uva__producer, node);
     bool more;
 
-    if (p->loop.finished)
+    if (p->loop.asleep)
         return false;
     p->loop.visiting = true;
     absorb_tasks(p);
@@ -437,6 +439,6 @@ void uva__producer_let_go(struct uva__producer *p)
 {
     uva__offered_watch(p);
     uva__offered_lapse(p); /* extracting is told ECANCELED from now on */
-    p->loop.finished = true;
+    p->loop.asleep = true;
     uva__producer_release(p);
 }

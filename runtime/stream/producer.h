@@ -68,11 +68,11 @@ struct uva__producer {
         struct uva__timer drain;             /* limits the wait at the end */
         struct uva__producer *next, *before; /* among those that linger */
         bool visiting;                       /* visit is on the stack */
-        bool begun;                          /* the handler has its pointer */
         bool stopped;                        /* the feed has been told */
         bool watching;                       /* every task out is watched */
         bool lingering;                      /* in the list of those */
-        bool finished;                       /* no visit has any effect */
+        bool asleep;                         /* not begun, or all is over: no
+                                                visit has any effect */
     } loop;
 };
 

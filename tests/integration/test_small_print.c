@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stream/flow.h"
 #include "stream/window.h"
 #include "support/recording_handler.h"
 #include "support/source_scene.h"
@@ -75,6 +76,36 @@ START_TEST(the_least_of_several_limits_counts)
     source_scene_run(&scene, stream);
     source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(scene.outcome.delivered, 2);
+    source_scene_close(&scene, 1, 1);
+}
+END_TEST
+
+/* ---- calls of producers ------------------------------------------------- */
+
+static void call_late(void *ctx)
+{
+    struct ArrowAsyncProducer *producer = ctx;
+
+    producer->request(producer, 1);
+    producer->request(producer, 0);
+    producer->cancel(producer);
+}
+
+/* As they come from who has kept a producer in whose place this one is now. */
+START_TEST(late_calls_are_nothing_to_a_stream_that_has_not_begun)
+{
+    struct uva_stream *stream = source_scene_stream(&scene);
+    struct ArrowAsyncProducer *producer = &stream->tail->abi;
+
+    if (_i == 0)
+        call_late(producer);
+    else
+        ck_assert_int_eq(
+            uva_runtime_post(scene.rig.runtime, call_late, producer), 0);
+    loop_rig_settle(&scene.rig);
+    source_scene_run(&scene, stream);
+    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(scene.outcome.delivered, 4);
     source_scene_close(&scene, 1, 1);
 }
 END_TEST
@@ -367,6 +398,8 @@ static TCase *streams(void)
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_loop_test(tcase, a_map_without_a_function_fails_the_stream, 0, 2);
     tcase_add_test(tcase, the_least_of_several_limits_counts);
+    tcase_add_loop_test(
+        tcase, late_calls_are_nothing_to_a_stream_that_has_not_begun, 0, 2);
     tcase_add_test(tcase, a_source_of_tasks_that_waits_is_interrupted);
     tcase_add_test(tcase,
                    a_source_of_tasks_may_say_its_device_and_keep_its_ctx);
