@@ -25,8 +25,9 @@ struct uva_blocking_source {
                        struct uva_error *error);
     /* makes an open or get_next that waits return soon, because of a cancel: a
      * driver's own cancel call. NULL: it is left to return by itself, on its
-     * worker. Begins on another worker while that call runs, so what both use
-     * must be shared safely; nothing else is called before both are back. */
+     * worker. Begins on another worker while that call runs, or just before or
+     * after it, so what both use must be shared safely, and again while it does
+     * not return; nothing else is called before both are back. */
     void (*interrupt)(void *ctx);
     /* the last call, after the stream was released. NULL: none. Frees what
      * must outlive the stream: a statement, a connection. */

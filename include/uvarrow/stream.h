@@ -112,7 +112,8 @@ struct uva_task_source {
     int (*extract)(void *ctx, void *item, struct ArrowDeviceArray *out,
                    struct uva_error *error);
     /* makes a next that waits return soon, because of a cancel; NULL: cannot.
-     * On a worker, while next runs. */
+     * On a worker, while next runs, or just before or after it; again while it
+     * does not return. */
     void (*interrupt)(void *ctx);
     /* the last call; any thread. NULL: nothing to free. */
     void (*free_ctx)(void *ctx);
