@@ -305,6 +305,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
         return ENOMEM;
     r->ring_mask = size - 1;
     uva__feed_init(&r->feed, &reader_feed_ops, hub);
+    r->feed.prompt = quick;
     r->ops = ops;
     r->quick = quick;
     r->can_interrupt = can_interrupt;

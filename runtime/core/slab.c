@@ -68,6 +68,18 @@ void uva__slab_put(struct uva__slab *slab, void *block)
     slab->resting++;
 }
 
+void uva__slab_trim(struct uva__slab *slab, size_t most)
+{
+    struct uva__list oldest = {0};
+
+    for (; slab->resting > most; slab->resting--) {
+        uva__list_push(&oldest, uva__list_pop(&slab->used));
+        uva__list_append(&oldest, &slab->fresh);
+        slab->fresh = oldest;
+        oldest.head = NULL;
+    }
+}
+
 void uva__slab_each(const struct uva__slab *slab,
                     void (*fn)(void *block, void *ctx), void *ctx)
 {

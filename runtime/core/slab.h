@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type-stable memory: blocks of one size that are reused in turn and go back to
- * the allocator only all together. A pointer that came too late still finds a
- * block of the same kind. For one thread at a time. */
+/* Type-stable memory: blocks of one size that are reused once they have rested
+ * and go back to the allocator only all together. A pointer that came too late
+ * still finds a block of the same kind. For one thread at a time. */
 #ifndef UVA_CORE_SLAB_H
 #define UVA_CORE_SLAB_H
 
@@ -19,7 +19,7 @@ struct uva__slab {
     size_t step;            /* blocks that are fetched at once */
     size_t resting;         /* used blocks that rest now */
     struct uva__list used;  /* those, the oldest first */
-    struct uva__list fresh; /* blocks never used */
+    struct uva__list fresh; /* blocks never used, or trimmed */
     struct slab_chunk *chunks; /* owns */
 };
 
@@ -35,6 +35,11 @@ void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
 
 /* Takes a block back, to rest behind all others. */
 void uva__slab_put(struct uva__slab *slab, void *block);
+
+/* Lets `most` blocks rest, no fewer than `rest`; older ones are as good as
+ * never used, the youngest of them first. So those that go round are few, and
+ * warm, also where many are there. */
+void uva__slab_trim(struct uva__slab *slab, size_t most);
 
 /* Calls `fn` with every block there is, in use or not. */
 void uva__slab_each(const struct uva__slab *slab,

@@ -132,7 +132,7 @@ void uva__operator_leave(struct uva__feed *feed)
     struct uva__operator *op = uva__operator_of(feed);
 
     if (!op->started)
-        uva__producer_discard(op->above);
+        uva__producer_release(op->above);
     uva__operator_release(op);
 }
 

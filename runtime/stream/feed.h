@@ -37,8 +37,9 @@ struct uva__feed {
     struct uva__hub *hub;            /* counts, until leave */
     struct uva__producer *producer;  /* borrows, until stop */
     ArrowDeviceType device_type;     /* of what comes; known at the schema */
-    bool dear; /* extraction may take long: not for the loop thread */
-    bool lazy; /* extraction may fail: data is made only then (G-17) */
+    bool dear;   /* extraction may take long: not for the loop thread */
+    bool lazy;   /* extraction may fail: data is made only then (G-17) */
+    bool prompt; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;   /* owns, until the producer moves it out */
     bool schema_known;           /* it has come */

@@ -41,7 +41,7 @@ static void flow_free(struct uva_stream *s)
     struct uva__hub *hub = s->hub;
 
     if (s->tail != NULL) /* it has never begun */
-        uva__producer_discard(s->tail);
+        uva__producer_release(s->tail);
     if (s->terminal != NULL)
         s->terminal->ops->free(s);
     uva_schema_release(&s->loop.schema);

@@ -188,11 +188,6 @@ void uva__producer_release(struct uva__producer *p)
         producer_rest(p);
 }
 
-void uva__producer_discard(struct uva__producer *p)
-{
-    uva__producer_release(p);
-}
-
 /* ---- begin -------------------------------------------------------------- */
 
 static void drain_over(struct uva__timer *timer)
@@ -316,8 +311,9 @@ static void absorb_feed(struct uva__producer *p)
     state->source_error = feed->failure.code;
 }
 
-/* Goes on until there is nothing to do, or a quantum is spent. */
-static void producer_dispatch(struct uva__producer *p)
+/* Goes on until there is nothing to do, or a quantum is spent. Returns how many
+ * batches were told. */
+static int64_t producer_dispatch(struct uva__producer *p)
 {
     const int64_t before = p->loop.told;
     int32_t left = p->hub->loop.budget - p->hub->loop.spent;
@@ -335,6 +331,7 @@ static void producer_dispatch(struct uva__producer *p)
         uva__moves_make(p, move);
     }
     p->hub->loop.spent += (int32_t)(p->loop.told - before);
+    return p->loop.told - before;
 }
 
 /* The handler is gone; what it holds may be extracted yet. */
@@ -357,6 +354,20 @@ static void producer_linger(struct uva__producer *p)
     uva__producer_release(p); /* the maker's count */
 }
 
+/* What was told may be fetched anew. But a feed that is prompt waits for its
+ * next turn: what it made now would go cold while others have theirs. */
+static bool producer_fetch(struct uva__producer *p, int64_t told)
+{
+    const struct uva__producer_state *state = &p->loop.state;
+
+    if (told > 1)
+        uva__stock_trim_tasks(p->hub);
+    if (told > 0 && p->feed->prompt && state->demand > 0 && state->ready == 0)
+        return true;
+    absorb_feed(p);
+    return uva__producer_next(state) != UVA__MOVE_WAIT;
+}
+
 static bool producer_visit(struct uva__node *node)
 {
     struct uva__producer *p =
@@ -369,10 +380,7 @@ static bool producer_visit(struct uva__node *node)
     absorb_tasks(p);
     absorb_word(p);
     absorb_feed(p);
-    producer_dispatch(p);
-    if (!p->loop.stopped)
-        absorb_feed(p); /* what was told may be fetched anew */
-    more = uva__producer_next(&p->loop.state) != UVA__MOVE_WAIT;
+    more = producer_fetch(p, producer_dispatch(p));
     p->loop.visiting = false;
     if (p->loop.state.released)
         producer_linger(p);

@@ -85,13 +85,10 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed);
 UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
                                      const struct uva_map *how);
 
-/* Counts. The maker's count is given back by uva__producer_discard() or, once
- * begun, by the producer itself when all is over. Thread: any. */
+/* Counts. The maker gives back his count of one that has not begun; of one that
+ * has, the producer itself does so when all is over. Thread: any. */
 void uva__producer_acquire(struct uva__producer *producer);
 void uva__producer_release(struct uva__producer *producer);
-
-/* Ends a producer that has not begun. Thread: any. */
-void uva__producer_discard(struct uva__producer *producer);
 
 /* Begins to drive `handler` (borrows, until its release returns).
  * Thread: loop. */

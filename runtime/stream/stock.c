@@ -13,6 +13,7 @@
 
 enum {
     TASKS_REST = 256, /* R05: a stale token must not hit its slot soon */
+    TASKS_MOST = 512, /* what goes round stays in a near cache */
     TASKS_STEP = 64,
     PRODUCERS_REST = 4096, /* R19: nor a late request somebody else's stream */
     PRODUCERS_STEP = 8,
@@ -155,6 +156,11 @@ struct uva__task *uva__stock_take_task(struct uva__hub *hub)
 void uva__stock_put_task(struct uva__hub *hub, struct uva__task *task)
 {
     uva__slab_put(&stock_there(hub)->tasks, task);
+}
+
+void uva__stock_trim_tasks(struct uva__hub *hub)
+{
+    uva__slab_trim(&stock_there(hub)->tasks, TASKS_MOST);
 }
 
 /* Whether nobody can mean the stream that it was before. */

@@ -24,6 +24,10 @@ struct uva__task *uva__stock_take_task(struct uva__hub *hub);
 /* Takes a cleared slot back. Thread: loop. */
 void uva__stock_put_task(struct uva__hub *hub, struct uva__task *task);
 
+/* Of many slots that were put back, has few go round; now and then, after a few
+ * puts. Thread: loop. */
+void uva__stock_trim_tasks(struct uva__hub *hub);
+
 /* Gives memory for a producer, that of an old one or cleared; NULL without
  * memory. Thread: any. */
 void *uva__stock_take_producer(struct uva__hub *hub);

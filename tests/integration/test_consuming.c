@@ -460,6 +460,38 @@ START_TEST(a_quick_source_runs_on_the_loop_and_ends)
 }
 END_TEST
 
+static void other_is_not_ahead(struct scene *s)
+{
+    ck_assert_int_gt(s->other->batches, 0);
+    ck_assert_int_eq(atomic_load(&s->other->fake.given), s->other->batches);
+}
+
+START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
+{
+    struct scene first, second;
+
+    scene_init(&first, 200);
+    scene_init(&second, 200);
+    loop_rig_open(&first.rig);
+    first.quick = second.quick = true;
+    second.at = _i;
+    second.hook = other_is_not_ahead;
+    second.other = &first;
+    scene_source(&first, first.rig.runtime);
+    scene_source(&second, first.rig.runtime);
+    scene_start(&first);
+    scene_start(&second);
+    loop_rig_until(&first.rig, is_done, &first);
+    loop_rig_until(&first.rig, is_done, &second);
+    ck_assert_int_eq(first.batches, 200);
+    ck_assert_int_eq(second.batches, 200);
+    uva_stream_release(second.stream);
+    scene_end(&second);
+    fake_source_fini(&second.fake);
+    scene_close(&first);
+}
+END_TEST
+
 /* ---- next --------------------------------------------------------------- */
 
 static void answered(void *ctx, struct uva_batch *batch,
@@ -615,6 +647,9 @@ int main(void)
     tcase_add_loop_test(
         tc, a_window_of_bytes_pauses_the_reader_and_lets_it_go_on, 0, 2);
     tcase_add_loop_test(tc, a_quick_source_runs_on_the_loop_and_ends, 0, 40);
+    tcase_add_loop_test(
+        tc, a_quick_source_is_not_read_ahead_while_others_have_their_turn, 1,
+        40);
     tcase_add_test(tc, next_answers_once_a_call_and_repeats_the_end);
     tcase_add_test(tc, next_repeats_a_failure_with_its_text);
     tcase_add_loop_test(tc, next_is_told_of_a_cancel_and_a_close, 0, 2);

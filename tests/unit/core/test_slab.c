@@ -84,6 +84,54 @@ START_TEST(so_many_blocks_rest_before_one_is_used_again)
 }
 END_TEST
 
+START_TEST(of_many_blocks_few_go_round)
+{
+    struct thing *things[6], *last;
+
+    slab.rest = 1;
+    for (int i = 0; i < 6; i++)
+        things[i] = take(NULL);
+    for (int i = 0; i < 6; i++)
+        uva__slab_put(&slab, things[i]);
+    for (int i = 0; i < 20; i++) {
+        uva__slab_trim(&slab, 2);
+        ck_assert_uint_eq(slab.resting, 2);
+        last = take(NULL);
+        ck_assert(last == things[4] || last == things[5]);
+        uva__slab_put(&slab, last);
+    }
+}
+END_TEST
+
+START_TEST(what_rests_no_more_is_used_last_the_youngest_first)
+{
+    struct thing *things[4];
+
+    slab.rest = 1;
+    for (int i = 0; i < 4; i++)
+        things[i] = take(NULL);
+    for (int i = 0; i < 4; i++)
+        uva__slab_put(&slab, things[i]);
+    uva__slab_trim(&slab, 2);
+    ck_assert_ptr_eq(take(NULL), things[2]);
+    ck_assert_ptr_eq(take(NULL), things[1]);
+    ck_assert_ptr_eq(take(NULL), things[0]);
+    ck_assert_ptr_null(uva__slab_take(&slab, NULL));
+}
+END_TEST
+
+START_TEST(a_slab_with_few_at_rest_is_left_as_it_is)
+{
+    struct thing *first = take(NULL), *second = take(NULL);
+
+    uva__slab_put(&slab, first);
+    uva__slab_put(&slab, second);
+    uva__slab_trim(&slab, 2);
+    ck_assert_uint_eq(slab.resting, 2);
+    ck_assert_ptr_eq(take(NULL), first);
+}
+END_TEST
+
 START_TEST(a_block_that_is_still_looked_at_is_not_used_again)
 {
     struct thing *thing = take(is_calm);
@@ -134,6 +182,9 @@ int main(void)
     tcase_add_test(tcase, a_block_is_cleared_once_and_keeps_what_it_holds);
     tcase_add_test(tcase, who_has_rested_longest_goes_first);
     tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
+    tcase_add_test(tcase, of_many_blocks_few_go_round);
+    tcase_add_test(tcase, what_rests_no_more_is_used_last_the_youngest_first);
+    tcase_add_test(tcase, a_slab_with_few_at_rest_is_left_as_it_is);
     tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
     tcase_add_test(tcase, without_memory_there_is_no_block);
     tcase_add_test(tcase, each_block_is_seen_in_use_or_not);
