@@ -468,11 +468,13 @@ static void other_is_not_ahead(struct scene *s)
 
 START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
 {
+    /* however slow, no visit is followed by a shorter one */
+    const struct uva_runtime_options slow = {.turn_us = 100000000};
     struct scene first, second;
 
     scene_init(&first, 200);
     scene_init(&second, 200);
-    loop_rig_open(&first.rig);
+    loop_rig_open_with(&first.rig, &slow);
     first.quick = second.quick = true;
     second.at = _i;
     second.hook = other_is_not_ahead;
