@@ -203,7 +203,8 @@ static void errand_run(struct uva__courier *c, struct errand *errand)
         break;
     case NEXT_ERROR:
         c->to->on_error(c->to, c->failure.code,
-                        uva__failure_message(&c->failure), c->failure.metadata);
+                        uva__failure_message(&c->failure),
+                        uva__failure_metadata(&c->failure));
         break;
     default:
         carry_release(c);

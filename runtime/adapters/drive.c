@@ -72,17 +72,15 @@ static void drive_dismiss(struct drive *d)
 static void drive_finish(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
-    struct uva__failure result = {.detail = &d->outcome.error};
 
     assert(!d->done);
     d->done = true;
     uva__timer_stop(stream->hub, &d->patience);
     if (d->courier != NULL)
         drive_dismiss(d);
-    result.code = d->outcome.error.code;
     if (d->how.on_done != NULL && !stream->loop.silent)
         d->how.on_done(d->how.ctx, &d->outcome);
-    uva__flow_done(stream, &result);
+    uva__flow_done(stream, d->outcome.error.code, &d->outcome.error);
 }
 
 static enum uva_end end_of(const struct uva__producer *p,
@@ -102,7 +100,7 @@ static enum uva_end end_of(const struct uva__producer *p,
     if (failure->code == 0)
         failure = &p->feed->failure;
     (void)uva__failure_get(failure, error);
-    *metadata = failure->metadata;
+    *metadata = uva__failure_metadata(failure);
     return UVA_END_FAILED;
 }
 
@@ -171,7 +169,8 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
     struct uva__failure copy = {0};
 
     d->aborted = true;
-    uva__failure_set(&copy, allocator, why->code, why->detail, NULL);
+    uva__failure_set(&copy, allocator, why->code, uva__failure_error(why),
+                     NULL);
     uva__producer_abort(d->stream->tail, &copy);
 }
 

@@ -253,7 +253,7 @@ static void outlet_settle(struct uva__outlet *o)
     if (!o->loop.cancelled && uva__word_load(&o->finished) == 0)
         return;
     o->loop.done = true;
-    uva__flow_done(o->stream, &o->failure);
+    uva__flow_done(o->stream, o->failure.code, uva__failure_error(&o->failure));
 }
 
 static void outlet_visit(struct uva_stream *stream)

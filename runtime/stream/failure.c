@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text is as large as an error can be, so it is allocated only when there
- * is one: streams that are well carry three words. */
+ * is one: streams that are well carry two words. */
 #include "stream/failure.h"
 
 #include <errno.h>
@@ -15,18 +15,23 @@ void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const struct uva_error *error, const char *metadata)
 {
+    struct uva__failure_detail *detail;
+
     if (failure->code != 0)
         return;
     failure->code = code != 0 ? code : EIO; /* ER-01, ER-06 */
-    if (error != NULL && error->message[0] != '\0')
-        failure->detail = uva__memory_new(allocator, sizeof(*error));
-    if (failure->detail != NULL) {
-        *failure->detail = *error;
-        failure->detail->code = failure->code;
-    }
-    if (uva__metadata_copy(allocator, metadata, &failure->metadata,
-                           &failure->metadata_size) != 0)
-        failure->metadata = NULL;
+    if ((error == NULL || error->message[0] == '\0') && metadata == NULL)
+        return;
+    detail = uva__memory_new(allocator, sizeof(*detail));
+    if (detail == NULL)
+        return;
+    if (error != NULL)
+        detail->error = *error;
+    detail->error.code = failure->code;
+    if (uva__metadata_copy(allocator, metadata, &detail->metadata,
+                           &detail->metadata_size) != 0)
+        detail->metadata = NULL;
+    failure->detail = detail;
 }
 
 void uva__failure_say(struct uva__failure *failure,
@@ -50,29 +55,47 @@ void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
     *from = (struct uva__failure){0};
 }
 
+const struct uva_error *uva__failure_error(const struct uva__failure *failure)
+{
+    const struct uva__failure_detail *detail = failure->detail;
+
+    return detail != NULL && detail->error.message[0] != '\0' ? &detail->error
+                                                              : NULL;
+}
+
+const char *uva__failure_metadata(const struct uva__failure *failure)
+{
+    return failure->detail != NULL ? failure->detail->metadata : NULL;
+}
+
 const char *uva__failure_message(const struct uva__failure *failure)
 {
-    return failure->detail != NULL ? failure->detail->message
-                                   : strerror(failure->code);
+    const struct uva_error *error = uva__failure_error(failure);
+
+    return error != NULL ? error->message : strerror(failure->code);
 }
 
 int uva__failure_get(const struct uva__failure *failure,
                      struct uva_error *error)
 {
+    const struct uva_error *known = uva__failure_error(failure);
+
     if (error == NULL || failure->code == 0)
         return failure->code;
-    if (failure->detail != NULL)
-        *error = *failure->detail;
-    else
-        (void)uva_error_set(error, failure->code, "%s",
-                            strerror(failure->code));
+    if (known == NULL)
+        return uva_error_set(error, failure->code, "%s",
+                             strerror(failure->code));
+    *error = *known;
     return failure->code;
 }
 
 void uva__failure_fini(struct uva__failure *failure,
                        const struct uva_allocator *allocator)
 {
-    uva__memory_free(allocator, failure->detail, sizeof(*failure->detail));
-    uva__memory_free(allocator, failure->metadata, failure->metadata_size);
+    struct uva__failure_detail *detail = failure->detail;
+
+    if (detail != NULL)
+        uva__memory_free(allocator, detail->metadata, detail->metadata_size);
+    uva__memory_free(allocator, detail, sizeof(*detail));
     *failure = (struct uva__failure){0};
 }

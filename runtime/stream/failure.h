@@ -9,10 +9,15 @@
 #include "uvarrow/base.h"
 
 struct uva__failure {
-    int code;                 /* a positive errno, or 0 for none */
-    struct uva_error *detail; /* owns; NULL: nothing is known but the code */
-    char *metadata;           /* owns; NULL: none (ER-08) */
-    size_t metadata_size;     /* of that, in bytes */
+    int code;                           /* a positive errno, or 0 for none */
+    struct uva__failure_detail *detail; /* owns; NULL: nothing is known but the
+                                           code */
+};
+
+struct uva__failure_detail {
+    struct uva_error error; /* with an empty text if none is known */
+    char *metadata;         /* owns; NULL: none (ER-08) */
+    size_t metadata_size;   /* of that, in bytes */
 };
 
 /* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`
@@ -33,6 +38,13 @@ void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
 
 /* The text, never NULL. Borrows. */
 const char *uva__failure_message(const struct uva__failure *failure);
+
+/* The error, as uva__failure_set() wants it; NULL: only the code is known.
+ * Borrows. */
+const struct uva_error *uva__failure_error(const struct uva__failure *failure);
+
+/* The metadata, or NULL. Borrows. */
+const char *uva__failure_metadata(const struct uva__failure *failure);
 
 /* Gives a whole error; no effect if `error` is NULL. Returns the code. */
 int uva__failure_get(const struct uva__failure *failure,

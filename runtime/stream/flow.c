@@ -301,13 +301,13 @@ void uva__flow_unhold(struct uva_stream *s)
     s->loop.held = false;
 }
 
-void uva__flow_done(struct uva_stream *s, const struct uva__failure *result)
+void uva__flow_done(struct uva_stream *s, int code,
+                    const struct uva_error *error)
 {
     struct uva__hub *hub = s->hub;
 
-    if (result->code != 0)
-        uva__failure_set(&s->result, &hub->allocator, result->code,
-                         result->detail, result->metadata);
+    if (code != 0)
+        uva__failure_set(&s->result, &hub->allocator, code, error, NULL);
     uva__word_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
     uva__word_exchange(&s->stage, UVA__FLOW_DONE);
     s->tail = NULL;

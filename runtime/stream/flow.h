@@ -109,10 +109,11 @@ UVA_MUST_CHECK int uva__flow_take_schema(struct uva_stream *stream,
 const struct uva__failure *uva__flow_cancelled(const struct uva_stream *stream);
 
 /* The consumer has been told all: the stream runs no more and holds nothing
- * open. `result` is copied. Gives up its count on itself, so that `stream` may
- * be gone. Thread: loop. */
-void uva__flow_done(struct uva_stream *stream,
-                    const struct uva__failure *result);
+ * open. It went well if `code` is 0; `error` is copied (NULL: only the code is
+ * known). Gives up its count on itself, so that `stream` may be gone.
+ * Thread: loop. */
+void uva__flow_done(struct uva_stream *stream, int code,
+                    const struct uva_error *error);
 
 /* Lets the program end although the stream is not done (12.8, P7).
  * Thread: loop. */

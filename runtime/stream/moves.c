@@ -104,7 +104,7 @@ static void moves_tell_error(struct uva__producer *p)
     if (!p->loop.state.schema_told) /* it never changes after that (AP-20) */
         moves_describe(p);
     handler->on_error(handler, failure->code, uva__failure_message(failure),
-                      failure->metadata);
+                      uva__failure_metadata(failure));
 }
 
 /* The feed is stopped first: nothing of it is told any more. */

@@ -188,7 +188,7 @@ static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     receiver_decide(c);
     uva__receiver_outcome(c, &outcome);
     c->ops->done(c, &outcome);
-    uva__flow_done(stream, &c->failure);
+    uva__flow_done(stream, c->failure.code, uva__failure_error(&c->failure));
 }
 
 void uva__receiver_outcome(const struct uva__receiver *c,
@@ -197,7 +197,7 @@ void uva__receiver_outcome(const struct uva__receiver *c,
     memset(out, 0, sizeof(*out));
     out->stream = c->stream;
     out->end = c->end;
-    out->metadata = c->failure.metadata;
+    out->metadata = uva__failure_metadata(&c->failure);
     out->batches = c->delivered;
     (void)uva__failure_get(&c->failure, &out->error);
 }

@@ -114,11 +114,12 @@ const struct uva__failure *uva__flow_cancelled(const struct uva_stream *stream)
     return uva__word_load(&stream->latch) != 0 ? &stream->why : NULL;
 }
 
-void uva__flow_done(struct uva_stream *stream,
-                    const struct uva__failure *result)
+void uva__flow_done(struct uva_stream *stream, int code,
+                    const struct uva_error *error)
 {
     (void)stream;
-    (void)result;
+    (void)code;
+    (void)error;
     world.done++;
 }
 
