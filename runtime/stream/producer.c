@@ -311,8 +311,8 @@ static void absorb_feed(struct uva__producer *p)
     state->source_error = feed->failure.code;
 }
 
-/* Goes on until there is nothing to do, or a quantum is spent. Returns how many
- * batches were told. */
+/* Until there is nothing to do, or a quantum is spent. Gives the batches told.
+ */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
     const int64_t before = p->loop.told;
@@ -354,18 +354,16 @@ static void producer_linger(struct uva__producer *p)
     uva__producer_release(p); /* the maker's count */
 }
 
-/* What was told may be fetched anew. But a feed that is prompt waits for its
- * next turn: what it made now would go cold while others have theirs. */
+/* Fetches anew; a prompt feed on its next turn, so that nothing goes cold. */
 static bool producer_fetch(struct uva__producer *p, int64_t told)
 {
-    const struct uva__producer_state *state = &p->loop.state;
-
     if (told > 1)
         uva__stock_trim_tasks(p->hub);
-    if (told > 0 && p->feed->prompt && state->demand > 0 && state->ready == 0)
+    if (told > 0 && p->feed->prompt && p->loop.state.demand > 0 &&
+        p->loop.state.ready == 0)
         return true;
     absorb_feed(p);
-    return uva__producer_next(state) != UVA__MOVE_WAIT;
+    return uva__producer_next(&p->loop.state) != UVA__MOVE_WAIT;
 }
 
 static bool producer_visit(struct uva__node *node)
