@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How late a timer of 1 ms is, on a loop that has nothing else to do and on one
  * that receives from a source which blocks for 10 ms a batch: the ticks' 99th
- * percentile. A case is as long as its batches take. */
+ * percentile. Beside them, a loop that a thread wakes every 10 ms, and nothing
+ * else: what any wake-up costs a timer of libuv. A case is as long as its
+ * batches take. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -90,6 +93,58 @@ static double run_empty(const struct bench_case *self,
     return 0;
 }
 
+/* ---- a wake-up by hand -------------------------------------------------- */
+
+/* A thread that wakes a loop so many times. */
+struct waker {
+    uv_async_t async;
+    int64_t left; /* wake-ups */
+    pthread_t thread;
+};
+
+static void *waker_main(void *arg)
+{
+    const struct timespec pause = {.tv_nsec = BLOCKS_NS};
+    struct waker *waker = arg;
+
+    for (; waker->left > 0; waker->left--) {
+        (void)nanosleep(&pause, NULL);
+        (void)uv_async_send(&waker->async);
+    }
+    return NULL;
+}
+
+static void waker_on_wake(uv_async_t *async)
+{
+    (void)async;
+}
+
+static double run_woken(const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    struct waker waker = {.left = how->batches};
+    struct pulse pulse;
+    uv_loop_t loop;
+
+    bench_stay_on(how, 0);
+    bench_check(uv_loop_init(&loop) == 0, "loop");
+    bench_check(uv_async_init(&loop, &waker.async, waker_on_wake) == 0,
+                "async");
+    uv_unref((uv_handle_t *)&waker.async);
+    pulse_start(&pulse, &loop, how->batches * TICKS_A_BATCH);
+    bench_check(pthread_create(&waker.thread, NULL, waker_main, &waker) == 0,
+                "thread");
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)pthread_join(waker.thread, NULL);
+    uv_close((uv_handle_t *)&waker.async, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    bench_check(uv_loop_close(&loop) == 0, "loop not empty");
+    bench_say(self->name, pulse_fini(&pulse), "us");
+    return 0;
+}
+
+/* ---- uvarrow ------------------------------------------------------------ */
+
 static double run_blocked(const struct bench_case *self,
                           const struct bench_how *how)
 {
@@ -113,6 +168,7 @@ static double run_blocked(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"heartbeat/empty", 100, run_empty, 0, 0, BENCH_PRINTS},
+    {"heartbeat/uv_async_send", 100, run_woken, 0, 0, BENCH_PRINTS},
     {"heartbeat/uvarrow", 100, run_blocked, 0, 0, BENCH_PRINTS},
 };
 
