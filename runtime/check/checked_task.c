@@ -12,6 +12,7 @@
  * what it is. */
 #include "check/checked_task.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -131,7 +132,8 @@ static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
 const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task)
 {
-    return task->extract_data == task_extract ? &task_of(task)->real : NULL;
+    assert(task->extract_data == task_extract);
+    return &task_of(task)->real;
 }
 
 /* Called through the struct of a callback that is over. */

@@ -42,8 +42,8 @@ void uva__checked_task_fill(struct uva__checked_task *task,
                             const struct ArrowAsyncTask *real,
                             const char *metadata, size_t size, int64_t ordinal);
 
-/* Gives the producer's own task behind one of ours, or behind a copy of it;
- * NULL for any other. Borrowed, until it is extracted. Thread: its holder. */
+/* Gives the producer's own task behind one of ours, or behind a copy of it.
+ * Borrowed, until it is extracted. Thread: its holder. */
 const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task);
 

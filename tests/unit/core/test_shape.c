@@ -136,6 +136,22 @@ START_TEST(every_column_is_there_and_live)
 }
 END_TEST
 
+START_TEST(a_schema_without_its_column_has_none)
+{
+    struct ArrowSchema schema, *column;
+    struct ArrowArray array;
+    struct uva__shape shape;
+
+    make(&schema, &array, 2);
+    column = schema.children[1];
+    schema.children[1] = NULL;
+    uva__shape_read(&shape, &schema);
+    ck_assert_int_eq(shape.columns, -1);
+    schema.children[1] = column;
+    unmake(&schema, &array);
+}
+END_TEST
+
 START_TEST(a_batch_of_another_schema_is_not_measured)
 {
     struct ArrowSchema schema, other;
@@ -167,6 +183,7 @@ int main(void)
     tcase_add_test(tcase, a_few_columns_of_numbers_have_a_shape);
     tcase_add_test(tcase, nothing_else_has_one);
     tcase_add_test(tcase, every_column_is_there_and_live);
+    tcase_add_test(tcase, a_schema_without_its_column_has_none);
     tcase_add_test(tcase, a_batch_of_another_schema_is_not_measured);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
