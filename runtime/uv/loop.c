@@ -271,10 +271,11 @@ void uva__timer_stop(struct uva__hub *hub, struct uva__timer *timer)
 
 static void tenant_evict(struct uva__tenant *tenant)
 {
-    if (tenant->evicted)
-        return;
+    const bool before = tenant->evicted;
+
     tenant->evicted = true;
-    tenant->evict(tenant);
+    if (!before)
+        tenant->evict(tenant);
 }
 
 void uva__loop_move_in(struct uva__hub *hub, struct uva__tenant *tenant)

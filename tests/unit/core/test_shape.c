@@ -138,9 +138,11 @@ END_TEST
 
 START_TEST(a_schema_without_its_column_has_none)
 {
+    struct ArrowDeviceArray nothing = {.device_type = ARROW_DEVICE_CPU};
     struct ArrowSchema schema, *column;
     struct ArrowArray array;
     struct uva__shape shape;
+    int64_t size;
 
     make(&schema, &array, 2);
     column = schema.children[1];
@@ -149,6 +151,7 @@ START_TEST(a_schema_without_its_column_has_none)
     ck_assert_int_eq(shape.columns, -1);
     schema.children[1] = column;
     unmake(&schema, &array);
+    ck_assert_int_eq(uva_array_size(NULL, &nothing, &size), EINVAL);
 }
 END_TEST
 
