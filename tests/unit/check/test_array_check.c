@@ -621,34 +621,11 @@ START_TEST(da20_formats_can_be_read)
     field(&scene, LIST)->format = "+r";
     ck_assert_int_eq(check(&scene), EPROTO); /* for the buffers, too */
     breach_log_expect(&scene.log, "DA-20 DA-20");
-    scene_close(&scene);
-}
-END_TEST
-
-START_TEST(what_is_almost_a_batch_is_looked_at_in_full)
-{
-    struct scene scene;
-    struct ArrowArray *dictionary;
-
-    scene_open(&scene);
+    field(&scene, LIST)->format = "+l";
     scene.schema.format = NULL;
     expect_error(&scene, "DA-20");
     scene.schema.format = "+sx";
     expect_mild(&scene, "DA-20", UVA_SEVERITY_NOTE);
-    scene.schema.format = "+s";
-    scene.batch.array.buffers[0] = DATA; /* a bitmap, with room for its bits */
-    expect_nothing(&scene);
-    scene.batch.array.buffers[0] = NULL;
-    dictionary = column(&scene, WORDS)->dictionary;
-    scene.batch.array.dictionary = dictionary;
-    expect_error(&scene, "DA-26");
-    scene.batch.array.dictionary = NULL;
-    scene.batch.array.offset = -1;
-    expect_error(&scene, "DA-21");
-    scene.batch.array.offset = 0;
-    scene.batch.array.length = -1;
-    expect_error(&scene, "DA-21");
-    scene.batch.array.length = 3;
     scene_close(&scene);
 }
 END_TEST
@@ -900,7 +877,6 @@ int main(void)
     tcase_add_test(tcase, da25_a_tree_that_leads_in_a_circle_is_told_once);
     tcase_add_test(tcase, da25_a_tree_that_is_too_large_is_told_once);
     tcase_add_test(tcase, da20_formats_can_be_read);
-    tcase_add_test(tcase, what_is_almost_a_batch_is_looked_at_in_full);
     tcase_add_test(tcase, da25_and_da26_a_schema_has_what_it_says);
     tcase_add_test(tcase, md_rules_hold_for_the_metadata_of_each_field);
     tcase_add_test(tcase, all_breaches_are_told_and_the_first_is_the_error);
