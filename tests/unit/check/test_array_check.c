@@ -622,6 +622,9 @@ START_TEST(da20_formats_can_be_read)
     ck_assert_int_eq(check(&scene), EPROTO); /* for the buffers, too */
     breach_log_expect(&scene.log, "DA-20 DA-20");
     field(&scene, LIST)->format = "+l";
+    scene.batch.array.dictionary = column(&scene, WORDS)->dictionary;
+    expect_error(&scene, "DA-26");
+    scene.batch.array.dictionary = NULL;
     scene.schema.format = NULL;
     expect_error(&scene, "DA-20");
     scene.schema.format = "+sx";
