@@ -4,19 +4,9 @@
  * uva_stream_for_each(). `window` is how many batches may be under way. */
 #include <stdlib.h>
 
-#include "host.h"
-#include "ring.h"
+#include "hand.h"
 
 /* ---- by hand ------------------------------------------------------------ */
-
-struct hand {
-    struct ring ring; /* first */
-    struct feed feed;
-    struct tally tally;
-    const struct bench_how *how; /* borrows */
-    uint64_t at;                 /* of the loop */
-    double ended_ns;
-};
 
 static void hand_thread(void *ctx)
 {
@@ -76,25 +66,7 @@ static void hand_on_wake(uv_async_t *async)
 static double run_hand(const struct bench_case *self,
                        const struct bench_how *how)
 {
-    static struct hand hand;
-    uv_thread_t thread;
-    uv_loop_t loop;
-    double begun;
-
-    bench_stay_on(how, 0);
-    hand = (struct hand){.how = how};
-    bench_check(uv_loop_init(&loop) == 0, "loop");
-    ring_init(&hand.ring, self->window, (uint64_t)self->more, &loop,
-              hand_on_wake);
-    feed_init(&hand.feed, how->batches);
-    begun = bench_now_ns(how);
-    bench_check(uv_thread_create(&thread, hand_thread, &hand) == 0, "thread");
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    (void)uv_thread_join(&thread);
-    bench_check(uv_loop_close(&loop) == 0, "loop not empty");
-    ring_fini(&hand.ring);
-    tally_check(&hand.tally, how->batches);
-    return hand.ended_ns - begun;
+    return hand_play(self, how, hand_on_wake, hand_thread);
 }
 
 /* ---- uv_queue_work() ---------------------------------------------------- */
