@@ -6,9 +6,9 @@
 #include "adapters/lane_side.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "core/layout.h"
+#include "core/status.h"
 #include "core/structs.h"
 #include "uv/turn.h"
 #include "uvarrow/arrow.h"
@@ -195,7 +195,7 @@ static bool lane_read(struct uva__reader *r)
 
     if (!lane_enter(r))
         return false;
-    memset(&error, 0, offsetof(struct uva_error, message) + 1);
+    uva__error_begin(&error);
     uva_array_clear(&task->array); /* */
     code = r->ops->next(r, &read, &error);
     if (!lane_is_welcome(r)) {

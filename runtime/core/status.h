@@ -6,8 +6,16 @@
 #define UVA_CORE_STATUS_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "uvarrow/base.h"
+
+/* Readies an error for a callback that may fill it in: clears all but the rest
+ * of the text, as this is done for every batch. Thread: any. */
+static inline void uva__error_begin(struct uva_error *error)
+{
+    memset(error, 0, offsetof(struct uva_error, message) + 1);
+}
 
 /* The positive twin of a code that may be negative, as libuv's are; 0 stays.
  * Thread: any. */

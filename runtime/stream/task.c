@@ -186,8 +186,7 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
     return code != 0 ? code : task_map_one(task, m, from, out, error);
 }
 
-/* The way of a task that may fail: the loop is told why. Of the error only the
- * head is cleared, as this runs for every batch. */
+/* The way of a task that may fail: the loop is told why. */
 static int task_extract_dear(struct uva__task *task,
                              struct ArrowDeviceArray *out)
 {
@@ -196,7 +195,7 @@ static int task_extract_dear(struct uva__task *task,
     struct uva_batch in;
     int code = 0;
 
-    memset(&error, 0, offsetof(struct uva_error, message) + 1);
+    uva__error_begin(&error);
     if (task->is_lazy)
         code = task_make(task, mapped ? &in.data : out, &error);
     else
