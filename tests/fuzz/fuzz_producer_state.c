@@ -8,7 +8,7 @@
 
 /* What the handler has seen, and what was done to the stream. */
 struct seen {
-    int64_t asked;    /* requested while that counted; unbounded sticks */
+    int64_t open;     /* asked for and not yet told; unbounded sticks */
     int64_t given;    /* batches that became ready */
     int64_t tasks;    /* told */
     int64_t limit;    /* batches allowed; negative: any number */
@@ -27,7 +27,7 @@ static void check_task(const struct uva__producer_state *s,
                        const struct seen *seen)
 {
     FUZZ_RULE(seen->schemas == 1 && seen->ends == 0 && !s->held);
-    FUZZ_RULE(seen->asked == UVA__UNBOUNDED || seen->tasks < seen->asked);
+    FUZZ_RULE(seen->open > 0);
     FUZZ_RULE(seen->tasks < seen->given);
     FUZZ_RULE(seen->limit < 0 || seen->tasks < seen->limit);
     FUZZ_RULE(seen->first_urgent == 0);
@@ -74,8 +74,7 @@ static void check_state(const struct uva__producer_state *s,
     FUZZ_RULE(s->demand >= 0 && s->ready >= 0);
     FUZZ_RULE(s->ready == seen->given - seen->tasks);
     FUZZ_RULE(s->left == (seen->limit < 0 ? -1 : seen->limit - seen->tasks));
-    FUZZ_RULE(s->demand == UVA__UNBOUNDED ||
-              s->demand == seen->asked - seen->tasks);
+    FUZZ_RULE(s->demand == seen->open);
     FUZZ_RULE(seen->errors > 0 || s->urgent_error == seen->first_urgent);
 }
 
@@ -85,6 +84,7 @@ static void note_seen(struct seen *seen, enum uva__producer_move move, int code)
 {
     seen->schemas += move == UVA__MOVE_TELL_SCHEMA;
     seen->tasks += move == UVA__MOVE_TELL_TASK;
+    seen->open -= move == UVA__MOVE_TELL_TASK && seen->open != UVA__UNBOUNDED;
     seen->ends += move == UVA__MOVE_TELL_END;
     seen->errors += move == UVA__MOVE_TELL_ERROR;
     seen->releases += move == UVA__MOVE_RELEASE;
@@ -104,10 +104,10 @@ static void note_request(struct uva__producer_state *s, struct seen *seen,
         return;
     if (n < 1 && seen->first_urgent == 0)
         seen->first_urgent = EINVAL;
-    else if (n >= 1 && s->demand == UVA__UNBOUNDED)
-        seen->asked = UVA__UNBOUNDED;
+    else if (n >= 1 && n >= UVA__UNBOUNDED - seen->open)
+        seen->open = UVA__UNBOUNDED;
     else if (n >= 1)
-        seen->asked += n;
+        seen->open += n;
 }
 
 /* A fact, from the consumer or from whom extracts. */
