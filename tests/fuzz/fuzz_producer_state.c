@@ -84,7 +84,6 @@ static void note_seen(struct seen *seen, enum uva__producer_move move, int code)
 {
     seen->schemas += move == UVA__MOVE_TELL_SCHEMA;
     seen->tasks += move == UVA__MOVE_TELL_TASK;
-    seen->open -= move == UVA__MOVE_TELL_TASK && seen->open != UVA__UNBOUNDED;
     seen->ends += move == UVA__MOVE_TELL_END;
     seen->errors += move == UVA__MOVE_TELL_ERROR;
     seen->releases += move == UVA__MOVE_RELEASE;
@@ -189,6 +188,7 @@ static enum uva__producer_move carry_out(struct uva__producer_state *s,
     uva__producer_begin(s, move);
     FUZZ_RULE(uva__producer_next(s) == UVA__MOVE_WAIT);
     s->unsettled += move == UVA__MOVE_TELL_TASK;
+    seen->open -= move == UVA__MOVE_TELL_TASK && seen->open != UVA__UNBOUNDED;
     code = fuzz_byte(in) > 240 ? EDOM : 0;
     for (int i = fuzz_below(in, 3); i > 0; i--)
         meddle(s, seen, in);
