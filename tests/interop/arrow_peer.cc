@@ -511,10 +511,16 @@ std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream)
 namespace
 {
 
+/* Threads of Arrow, on any machine. Its reader keeps one of them while it waits
+ * for a task, and a source that makes batches on them needs another: with one,
+ * which is what Arrow takes on one processor, neither goes on. */
+constexpr int THREADS = 4;
+
 int64_t bytes_before;
 
-void note_bytes()
+void set_out()
 {
+    ck_assert_arrow(arrow::SetCpuThreadPoolCapacity(THREADS));
     bytes_before = arrow::default_memory_pool()->bytes_allocated();
 }
 
@@ -533,7 +539,7 @@ TCase *new_case(Suite *suite, const char *name)
 {
     TCase *tcase = tcase_create(name);
 
-    tcase_add_checked_fixture(tcase, note_bytes, await_bytes);
+    tcase_add_checked_fixture(tcase, set_out, await_bytes);
     suite_add_tcase(suite, tcase);
     return tcase;
 }
