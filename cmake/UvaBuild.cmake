@@ -22,7 +22,7 @@ if(UVA_SANITIZE)
     target_link_options(uva_flags INTERFACE ${sanitize})
     set(UVA_TIMEOUT 600)
 else()
-    set(UVA_TIMEOUT 120)
+    set(UVA_TIMEOUT 300)
 endif()
 
 if(UVA_FUZZ) # the compiler says where a run has been

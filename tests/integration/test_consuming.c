@@ -627,7 +627,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_set_timeout(tc, 30);
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_pause_at_any_batch_loses_nothing, 0, 5);
     tcase_add_loop_test(tc, a_pause_that_took_its_batch_goes_on_with_the_next,
                         0, 5);

@@ -637,7 +637,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_set_timeout(tc, 20);
+    tcase_set_timeout(tc, 60);
 #define TELL(name) tcase_add_loop_test(tc, name, 0, 2)
     TELL(AH11_a_whole_stream_ends_in_null_then_release);
     TELL(AH23_an_empty_stream_needs_no_request);

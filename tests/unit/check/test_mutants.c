@@ -139,7 +139,7 @@ int main(void)
     TCase *tcase = tcase_create("handler");
     const struct reference_mutant *mutant;
 
-    tcase_set_timeout(tcase, 20);
+    tcase_set_timeout(tcase, 60);
     for (int i = 0; (mutant = subject_at(i).mutant) != NULL; i++)
         case_list_add(tcase, mutant->clause, mutant->variant, case_run, i);
     return case_list_run("mutants", tcase);
