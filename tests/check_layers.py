@@ -27,7 +27,7 @@ POSIX = {
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
 SYSTEM = ("runtime/core/sync.c", "runtime/check/", "runtime/tck/",
-          "runtime/uv/", "tools/", "tests/",
+          "runtime/uv/", "runtime/devices/", "tools/", "tests/",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
@@ -43,13 +43,16 @@ MAY = {
     "runtime/uv/": ["<uv.h>", "uvarrow/base.h", "uvarrow/runtime.h", "core/",
                     "uv/"],
     "runtime/devices/": ["uvarrow/base.h", "uvarrow/arrow_abi.h",
-                         "uvarrow/device.h", "core/", "devices/"],
+                         "uvarrow/arrow.h", "uvarrow/device.h", "core/",
+                         "devices/"],
     "runtime/stream/": ["uvarrow/", "core/", "uv/", "stream/",
+                        "devices/watch.h",
                         "check/checked_task.h", "check/yard.h",
                         "check/breach_line.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "devices/copy.h",
-                           "devices/registry.h", "stream/", "operators/"],
+                           "devices/registry.h", "devices/watch.h", "stream/",
+                           "operators/"],
     "runtime/adapters/": ["uvarrow/", "core/", *UV, "stream/", "adapters/"],
     "runtime/tck/": ["uvarrow/", "core/", "check/", "tck/"],
     "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>",

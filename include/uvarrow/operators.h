@@ -69,6 +69,33 @@ struct uva_parallel {
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
                                 const struct uva_parallel *how);
 
+/* ---- on devices --------------------------------------------------------- */
+
+/** Who waits for an event. */
+enum uva_wait {
+    UVA_WAIT_HOST = 0, /* pass a batch on when its data is complete */
+    UVA_WAIT_STREAM,   /* make `device_stream` wait, pass it on at once */
+    UVA_WAIT_NONE      /* pass it on with its event, unwaited */
+};
+
+/** How to wait for events. */
+struct uva_ready {
+    enum uva_wait wait;  /* who waits */
+    void *device_stream; /* for UVA_WAIT_STREAM: a cudaStream_t, hipStream_t or
+                            cl_command_queue of the batches' device; borrows,
+                            until the stream is done */
+    int64_t timeout_ms;  /* for one event; 0: none. ETIMEDOUT */
+    struct uva_window window; /* waited for at once */
+    void *reserved[4];
+};
+
+/** Waits for each batch's sync_event, in order, without holding up the loop or
+ * any thread. Tells for_each and next that device data is welcome. A failed
+ * event ends the stream with EIO and the vendor's code. `how` may be NULL.
+ * Rests on EV-01 to EV-22. Thread: builder. */
+UVA_API int uva_stream_ready(struct uva_stream *stream,
+                             const struct uva_ready *how);
+
 #ifdef __cplusplus
 }
 #endif

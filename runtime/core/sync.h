@@ -115,6 +115,10 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
                       int64_t timeout_ms);
 
+/* The same, in nanoseconds. */
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
+                         int64_t timeout_ns);
+
 /* Changes the value; wakes all who wait, by the address alone, as the signal
  * may be gone as soon as they see the change; does both. */
 void uva__signal_change(struct uva__signal *signal);

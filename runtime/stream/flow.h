@@ -44,10 +44,12 @@ struct uva_stream {
     struct uva__word verdict; /* once done: 0 or the code of `result` */
     struct uva__node node;    /* posted by all of the above */
 
-    struct uva__failure sticky;     /* the first error of building */
-    struct uva__failure why;        /* of the cancel; behind the latch */
-    struct uva__failure result;     /* of the run; behind the verdict */
-    char *name;                     /* owns; or NULL */
+    struct uva__failure sticky; /* the first error of building */
+    struct uva__failure why;    /* of the cancel; behind the latch */
+    struct uva__failure result; /* of the run; behind the verdict */
+    char *name;                 /* owns; or NULL */
+    bool device_data; /* batches that the host cannot read are welcome; builder
+                       */
     struct uva__producer *tail;     /* owns until begun; until released */
     struct uva__terminal *terminal; /* owns, once started */
 

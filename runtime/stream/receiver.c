@@ -114,12 +114,13 @@ static bool receiver_extract(struct uva__receiver *c,
         c->extraction = code;
         return false;
     }
-    if (uva__buffer_is_readable(&c->batch.data))
+    if (c->stream->device_data || uva__buffer_is_readable(&c->batch.data))
         return true;
     uva__receiver_stop(c, UVA_END_FAILED, ENOTSUP,
-                       "a batch is on a device, or behind an event of one: the "
-                       "host cannot read it; consume the stream with "
-                       "uva_stream_drive() or uva_stream_to_blocking()");
+                       "a batch is on a device, or behind an event of one, "
+                       "and the host cannot read it: add uva_stream_transfer() "
+                       "to copy it to the host, or uva_stream_ready() to take "
+                       "it as it is once its event is complete");
     uva_array_release(&c->batch.data);
     return false;
 }
@@ -153,6 +154,7 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     if (c->decided)
         return; /* after a cancel it is of no account (ER-14) */
     (void)uva_error_set(&error, code, "%s", message);
+    uva__feed_tell_vendor(c->stream->tail->feed, &error);
     uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
     c->decided = true;
     c->end = UVA_END_FAILED;

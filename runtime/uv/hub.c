@@ -282,6 +282,12 @@ int uva__hub_ensure_lane(struct uva__hub *hub, enum uva_lane lane)
     return code;
 }
 
+struct uva__fixture *uva__hub_fixture(struct uva__hub *hub,
+                                      struct uva__fixture *(*make)(void))
+{
+    return uva__workers_fixture(hub->jobs.workers, make);
+}
+
 int uva__hub_ensure_guest(struct uva__hub *hub)
 {
     int code;

@@ -73,6 +73,12 @@ static inline bool uva__hub_is_alive(const struct uva__hub *hub)
     return uva__word_peek(hub->alive) != 0;
 }
 
+/* Gives the one thing that a higher floor keeps with the workers of this hub,
+ * made by `make` at first need; NULL without memory. Thread: any, between
+ * uva__hub_job_begin() and end. */
+struct uva__fixture *uva__hub_fixture(struct uva__hub *hub,
+                                      struct uva__fixture *(*make)(void));
+
 /* A number for the calling thread that no other living one has; never 0.
  * Thread: any. */
 uint64_t uva__thread_self(void);

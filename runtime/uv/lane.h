@@ -29,6 +29,11 @@ struct uva_job {
     int lane;                         /* where it was submitted */
 };
 
+/* What a higher floor keeps with the workers; the first member of more. */
+struct uva__fixture {
+    void (*end)(struct uva__fixture *fixture); /* frees it; any thread */
+};
+
 /* The jobs of one runtime; runtimes that share workers are served in fair
  * turns. Embedded in what outlives its jobs. */
 struct uva__jobs {
@@ -108,5 +113,11 @@ bool uva__lane_is_compute(void);
  * executor not at all. Thread: any. */
 void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking);
+
+/* Gives the one thing that a higher floor keeps with the workers, made by
+ * `make` at first need; NULL without memory. It is ended when nobody owns the
+ * workers any more. Thread: any who owns them. */
+struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
+                                          struct uva__fixture *(*make)(void));
 
 #endif

@@ -128,6 +128,32 @@ int uva__workers_acquire(struct uva_workers *workers)
     return 0;
 }
 
+/* ---- what is kept with them --------------------------------------------- */
+
+/* Of two who make one at once, the later one gives his up. */
+struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
+                                          struct uva__fixture *(*make)(void))
+{
+    struct uva__fixture *fresh, *fixture = uva__shared_load(&workers->fixture);
+    void *none = NULL;
+
+    if (fixture != NULL)
+        return fixture;
+    fresh = make();
+    if (fresh == NULL || uva__shared_cas(&workers->fixture, &none, fresh))
+        return fresh;
+    fresh->end(fresh);
+    return none;
+}
+
+static void fixture_end(struct uva_workers *workers)
+{
+    struct uva__fixture *fixture = uva__shared_load(&workers->fixture);
+
+    if (fixture != NULL)
+        fixture->end(fixture);
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 /* How many threads there are, and calls that will touch `workers` again. */
@@ -199,6 +225,7 @@ static void workers_finish(struct uva_workers *workers)
     bool joins, over;
 
     workers_await_others(workers);
+    fixture_end(workers);
     uva__lock_take(&workers->locked.lock);
     workers->locked.abandoned = true;
     joins = workers->locked.has_last;

@@ -51,6 +51,8 @@ struct uva_workers {
     char name[16];                        /* cut to what a thread name holds */
     struct uva__word waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__word born[UVA__LANES];    /* threads ever begun, for names */
+    struct uva__shared fixture;           /* owns: struct uva__fixture, what a
+                                             higher floor keeps here; or NULL */
     struct uva__signal changed;           /* raised when a start or a leave is
                                              over; raised locked */
     struct {

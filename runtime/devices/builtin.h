@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables that come with the library, by device type. */
+#ifndef UVA_DEVICES_BUILTIN_H
+#define UVA_DEVICES_BUILTIN_H
+
+#include "devices/registry.h"
+
+/* One row. */
+struct uva__builtin {
+    const char *name;    /* of the type, as in the document */
+    const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
+                            or NULL */
+    const struct uva_device_ops *ops; /* NULL: none is built in */
+};
+
+extern const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES];
+
+#endif

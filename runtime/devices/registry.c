@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  made with the tables that are built in -> some replaced by the
+ *              user -> each loaded by the service when a stream first meets its
+ *              type -> all unloaded as the service's last act.
+ *
+ * What can fail: a load, which is remembered and told to each who needs it. */
+#include "devices/registry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "devices/builtin.h"
+
+static void service_begin(struct uva__service *service);
+static void service_end(struct uva__service *service);
+
+/* ---- life --------------------------------------------------------------- */
+
+struct uva__devices *uva__devices_new(void)
+{
+    struct uva__devices *devices = calloc(1, sizeof(*devices));
+
+    if (devices == NULL)
+        return NULL;
+    uva__word_store(&devices->refs, 1);
+    devices->service.begin = service_begin;
+    devices->service.end = service_end;
+    for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
+        struct uva__backend *backend = &devices->backends[type];
+        backend->device_type = type;
+        backend->ops = uva__builtins[type].ops;
+        backend->library = uva__builtins[type].library;
+        backend->ctx = &devices->attached;
+    }
+    return devices;
+}
+
+struct uva__devices *uva__devices_acquire(struct uva__devices *devices)
+{
+    uva__word_add(&devices->refs, 1);
+    return devices;
+}
+
+void uva__devices_release(struct uva__devices *devices)
+{
+    if (uva__word_sub(&devices->refs, 1) != 1)
+        return;
+    uva__attachments_fini(&devices->attached);
+    free(devices);
+}
+
+void uva__devices_end(struct uva__devices *devices)
+{
+    uva__service_end(&devices->service);
+    uva__devices_release(devices);
+}
+
+static struct uva__devices *devices_of(struct uva__service *service)
+{
+    return uva__container_of(service, struct uva__devices, service);
+}
+
+static void service_begin(struct uva__service *service)
+{
+    uva__devices_acquire(devices_of(service));
+}
+
+static void service_end(struct uva__service *service)
+{
+    struct uva__devices *devices = devices_of(service);
+
+    for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
+        struct uva__backend *backend = &devices->backends[type];
+        if (uva__word_load(&backend->loaded) == UVA__LOADED_OK &&
+            backend->ops->unload != NULL)
+            backend->ops->unload(backend->state);
+    }
+    uva__devices_release(devices);
+}
+
+/* ---- tables ------------------------------------------------------------- */
+
+struct uva__backend *uva__devices_backend(struct uva__devices *devices,
+                                          ArrowDeviceType device_type)
+{
+    if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES)
+        return NULL;
+    return &devices->backends[device_type];
+}
+
+static int ops_check(const struct uva_device_ops *ops, struct uva_error *error)
+{
+    if (ops == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `ops` is NULL");
+    if (ops->version != UVA_DEVICE_OPS_VERSION)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `version` is %u, but this "
+                             "library knows UVA_DEVICE_OPS_VERSION %d",
+                             (unsigned)ops->version, UVA_DEVICE_OPS_VERSION);
+    if (ops->load == NULL || ops->query == NULL || ops->name == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `load`, `query` and `name` "
+                             "are mandatory");
+    if (!uva__memory_is_clear(ops->reserved, 6))
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `reserved` must be NULL; "
+                             "was the struct cleared?");
+    return 0;
+}
+
+int uva__devices_register(struct uva__devices *devices,
+                          ArrowDeviceType device_type,
+                          const struct uva_device_ops *ops, void *ctx,
+                          struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+    int code = ops_check(ops, error);
+    bool met;
+
+    if (code != 0)
+        return code;
+    if (backend == NULL || device_type == ARROW_DEVICE_CPU)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: device type %d is unknown "
+                             "here, or the host itself",
+                             (int)device_type);
+    uva__lock_take(&devices->lock);
+    met = uva__word_load(&backend->met) != 0;
+    if (!met) {
+        backend->ops = ops;
+        backend->ctx = ctx;
+        backend->library = NULL;
+    }
+    uva__lock_drop(&devices->lock);
+    if (met)
+        return uva_error_set(error, EBUSY,
+                             "uva_device_register: a stream has met device "
+                             "type %d already; register before it starts",
+                             (int)device_type);
+    return 0;
+}
+
+/* From now on the table stays as it is. */
+static bool backend_meet(struct uva__devices *devices,
+                         struct uva__backend *backend)
+{
+    bool known;
+
+    if (uva__word_load(&backend->met) != 0)
+        return backend->ops != NULL;
+    uva__lock_take(&devices->lock);
+    uva__word_store(&backend->met, 1);
+    known = backend->ops != NULL;
+    uva__lock_drop(&devices->lock);
+    return known;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+/* The path that the environment has for a library, or NULL. */
+static const char *library_path(const char *library)
+{
+    char name[64];
+    const char *path;
+
+    if (library == NULL)
+        return NULL;
+    (void)snprintf(name, sizeof(name), "UVA_%s_LIBRARY", library);
+    path = getenv(name);
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+static void load_failed(struct uva__backend *backend, int code)
+{
+    if (backend->why.code == 0)
+        (void)uva_error_set(&backend->why, code, "%s cannot be used here",
+                            backend->ops->name);
+    uva__word_store(&backend->loaded, UVA__LOADED_FAILED);
+}
+
+int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
+{
+    int code;
+
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_NOT) {
+        code = backend->ops->load(backend->ctx, library_path(backend->library),
+                                  &backend->state, &backend->why);
+        if (code == 0)
+            uva__word_store(&backend->loaded, UVA__LOADED_OK);
+        else
+            load_failed(backend, code);
+    }
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        return 0;
+    *error = backend->why;
+    return error->code;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static int event_alien(ArrowDeviceType device_type, const char *why,
+                       struct uva_error *error)
+{
+    return uva_error_set(error, ENOTSUP,
+                         "nobody here can wait for an event of device type %d: "
+                         "%s",
+                         (int)device_type, why);
+}
+
+/* The types for which the document knows no event (EV-09). */
+static bool type_is_eventless(ArrowDeviceType device_type)
+{
+    return device_type == ARROW_DEVICE_VPI ||
+           device_type == ARROW_DEVICE_WEBGPU ||
+           device_type == ARROW_DEVICE_HEXAGON;
+}
+
+enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
+                                        ArrowDeviceType device_type,
+                                        const void *sync_event,
+                                        struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+
+    if (sync_event == NULL || device_type == ARROW_DEVICE_CPU)
+        return UVA__EVENT_NONE; /* EV-01, EV-04 */
+    if (backend != NULL && backend_meet(devices, backend))
+        return UVA__EVENT_WAIT;
+    if (backend == NULL)
+        (void)event_alien(device_type, "the type is unknown", error);
+    else if (type_is_eventless(device_type))
+        (void)event_alien(device_type, "it must be NULL for this type (EV-09)",
+                          error);
+    else
+        (void)event_alien(device_type,
+                          "uva_device_register() makes such a device known",
+                          error);
+    return UVA__EVENT_ALIEN;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of each device type, and the one service that all runtimes on
+ * the same workers share. Counted: by the workers, by streams and by watches,
+ * the last of which may end long after the workers. */
+#ifndef UVA_DEVICES_REGISTRY_H
+#define UVA_DEVICES_REGISTRY_H
+
+#include "devices/attachments.h"
+#include "devices/service.h"
+#include "uvarrow/device.h"
+
+struct uva__devices;
+
+enum { UVA__DEVICE_TYPES = 17 }; /* the highest of the document, and one more */
+
+/* How far the table of a type has come. */
+enum uva__loaded {
+    UVA__LOADED_NOT, /* nobody has needed it */
+    UVA__LOADED_OK,
+    UVA__LOADED_FAILED /* `why` says why */
+};
+
+/* One device type. */
+struct uva__backend {
+    ArrowDeviceType device_type;
+    const struct uva_device_ops *ops; /* borrows; NULL: nobody can wait */
+    void *ctx;                        /* borrows: of the table */
+    const char *library;  /* static: names its environment variable, or NULL */
+    struct uva__word met; /* 1: a stream has met the type */
+    struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
+    void *state;             /* owns, through ops->unload */
+    struct uva_error why;    /* of a load that failed */
+};
+
+/* See the top. */
+struct uva__devices {
+    struct uva__word refs;
+    struct uva__service service;
+    struct uva__attachments attached; /* native handles */
+    struct uva__lock lock;            /* over `ops` and `ctx` of the types */
+    struct uva__backend backends[UVA__DEVICE_TYPES];
+};
+
+/* Makes one, with the count of the workers; NULL without memory. Its memory is
+ * the C library's, since a vendor may call after all else is gone.
+ * Thread: any. */
+struct uva__devices *uva__devices_new(void);
+
+/* Counts; the last release frees. Thread: any. */
+struct uva__devices *uva__devices_acquire(struct uva__devices *devices);
+void uva__devices_release(struct uva__devices *devices);
+
+/* Ends the service and gives up the workers' count. Thread: any. */
+void uva__devices_end(struct uva__devices *devices);
+
+/* What an array's event asks for, by its device type. */
+enum uva__event_kind {
+    UVA__EVENT_NONE, /* nothing: the data is ready */
+    UVA__EVENT_WAIT, /* a watch */
+    UVA__EVENT_ALIEN /* nobody here can wait for it: ENOTSUP */
+};
+
+/* Looks at the event of an array. Thread: any. */
+enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
+                                        ArrowDeviceType device_type,
+                                        const void *sync_event,
+                                        struct uva_error *error);
+
+/* The row of a type; NULL for one unknown here. Thread: any. */
+struct uva__backend *uva__devices_backend(struct uva__devices *devices,
+                                          ArrowDeviceType device_type);
+
+/* Opens what the type needs, unless that was tried. 0, or why it failed.
+ * Thread: service. */
+UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
+                                     struct uva_error *error);
+
+/* Puts a table in the place of what is built in: uva_device_register().
+ * Thread: any. */
+UVA_MUST_CHECK int uva__devices_register(struct uva__devices *devices,
+                                         ArrowDeviceType device_type,
+                                         const struct uva_device_ops *ops,
+                                         void *ctx, struct uva_error *error);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  started at first need -> (errands, then chores that are due,
+ *              then sleep until the next is)* -> ended and joined.
+ *
+ * What can fail: the thread; nothing else takes memory or waits. */
+#define _GNU_SOURCE
+#include "devices/service.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+    GAP_LEAST_NS = 30000,  /* the first question; also how early one may be */
+    GAP_MOST_NS = 5000000, /* the last ones */
+    GAP_SHARE = 8,         /* of its age; so late at most it is noticed */
+    GAP_BACKED_NS = 20000000, /* where a callback ought to come */
+    HOME_MS = 1000            /* who is not stuck is back within this time */
+};
+
+/* ---- time --------------------------------------------------------------- */
+
+static uint64_t service_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
+{
+    const uint64_t gap = (now - chore->begun_ns) / GAP_SHARE;
+
+    if (chore->backed)
+        return GAP_BACKED_NS;
+    if (gap < GAP_LEAST_NS)
+        return GAP_LEAST_NS;
+    return gap < GAP_MOST_NS ? gap : GAP_MOST_NS;
+}
+
+/* ---- errands ------------------------------------------------------------ */
+
+static void errand_put(struct uva__service *service, struct uva__errand *errand)
+{
+    void *newest = uva__shared_load(&service->newest);
+
+    do
+        errand->next = newest;
+    while (!uva__shared_cas(&service->newest, &newest, errand));
+}
+
+/* Who goes out last once the door is shut wakes the thread to end. */
+static void door_leave(struct uva__service *service)
+{
+    if (uva__gate_leave(&service->door) == UVA__GATE_OVER)
+        uva__sleeper_wake(&service->sleeper);
+}
+
+bool uva__service_send(struct uva__service *service, struct uva__errand *errand)
+{
+    if (!uva__gate_enter(&service->door))
+        return false;
+    errand_put(service, errand);
+    uva__sleeper_wake(&service->sleeper);
+    door_leave(service);
+    return true;
+}
+
+bool uva__service_leave(struct uva__service *service,
+                        struct uva__errand *errand)
+{
+    if (!uva__gate_enter(&service->door))
+        return false;
+    errand_put(service, errand);
+    door_leave(service);
+    return true;
+}
+
+/* Runs those that wait, the oldest first. */
+static void errands_run(struct uva__service *service)
+{
+    struct uva__errand *errand = uva__shared_exchange(&service->newest, NULL);
+    struct uva__errand *oldest = NULL, *next;
+
+    for (; errand != NULL; errand = next) {
+        next = errand->next;
+        errand->next = oldest;
+        oldest = errand;
+    }
+    for (errand = oldest; errand != NULL; errand = next) {
+        next = errand->next;
+        errand->run(errand);
+    }
+}
+
+/* ---- chores ------------------------------------------------------------- */
+
+void uva__service_ask(struct uva__service *service, struct uva__chore *chore)
+{
+    const uint64_t now = service_now();
+
+    chore->due_ns = 0;
+    if (chore->listed)
+        return;
+    chore->listed = true;
+    chore->begun_ns = now;
+    chore->due_ns = now + chore_gap(chore, now);
+    uva__list_push(&service->chores, &chore->link);
+}
+
+/* True: it is over. */
+static bool chore_look(struct uva__chore *chore, uint64_t *now)
+{
+    chore->listed = false;
+    if (chore->look(chore, *now - chore->begun_ns))
+        return true;
+    chore->listed = true;
+    *now = service_now();
+    chore->due_ns = *now + chore_gap(chore, *now);
+    return false;
+}
+
+/* Asks after all that are due, or nearly, or all there are. Gives the time
+ * until the next is due, or -1 if there is none. */
+static int64_t chores_look(struct uva__service *service, bool all)
+{
+    struct uva__list left = service->chores;
+    uint64_t now = service_now(), next = UINT64_MAX;
+    struct uva__link *link;
+    struct uva__chore *chore;
+
+    service->chores = (struct uva__list){0};
+    while ((link = uva__list_pop(&left)) != NULL) {
+        chore = uva__container_of(link, struct uva__chore, link);
+        if ((all || chore->due_ns <= now + GAP_LEAST_NS / 2) &&
+            chore_look(chore, &now))
+            continue;
+        next = chore->due_ns < next ? chore->due_ns : next;
+        uva__list_push(&service->chores, link);
+    }
+    if (next == UINT64_MAX)
+        return -1;
+    return next > now ? (int64_t)(next - now) : 0;
+}
+
+/* ---- the thread --------------------------------------------------------- */
+
+bool uva__service_is_ending(struct uva__service *service)
+{
+    return uva__gate_is_over(&service->door);
+}
+
+/* Until something was sent, or `gap_ns` has passed. */
+static void service_sleep(struct uva__service *service, int64_t gap_ns)
+{
+    struct uva__sleeper *sleeper = &service->sleeper;
+    const uint32_t seen = uva__sleeper_begin(sleeper);
+
+    if (uva__shared_load(&service->newest) == NULL &&
+        !uva__service_is_ending(service))
+        (void)uva__signal_wait_ns(&sleeper->wake, seen, gap_ns);
+    uva__sleeper_end(sleeper);
+}
+
+static void service_settle_in(void)
+{
+    (void)prctl(PR_SET_TIMERSLACK, 1);
+    (void)pthread_setname_np(pthread_self(), "uva-devices");
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+}
+
+static void *service_main(void *arg)
+{
+    struct uva__service *service = arg;
+    int64_t gap;
+
+    service_settle_in();
+    while (!uva__service_is_ending(service)) {
+        errands_run(service);
+        gap = chores_look(service, false);
+        if (gap != 0)
+            service_sleep(service, gap);
+    }
+    errands_run(service);
+    (void)chores_look(service, true);
+    assert(uva__list_is_empty(&service->chores));
+    uva__word_exchange(&service->over, 1);
+    uva__signal_raise(&service->gone);
+    service->end(service);
+    return NULL;
+}
+
+/* All but those that report a fault of the thread itself. */
+static void signals_block(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGTRAP, SIGSYS};
+    sigset_t set;
+
+    (void)sigfillset(&set);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        (void)sigdelset(&set, faults[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
+static int service_create(pthread_t *thread, struct uva__service *service)
+{
+    sigset_t before;
+    int code;
+
+    service->begin(service);
+    signals_block(&before);
+    code = pthread_create(thread, NULL, service_main, service);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        service->end(service);
+    return code;
+}
+
+int uva__service_start(struct uva__service *service)
+{
+    int code = 0;
+
+    uva__lock_take(&service->locked.lock);
+    if (!service->locked.started)
+        code = service_create(&service->locked.thread, service);
+    service->locked.started |= code == 0;
+    uva__lock_drop(&service->locked.lock);
+    return code == 0 ? 0 : EAGAIN;
+}
+
+static bool service_is_home(struct uva__service *service)
+{
+    uint32_t seen = uva__signal_now(&service->gone);
+    bool in_time = true;
+
+    while (in_time && uva__word_load(&service->over) == 0) {
+        in_time = uva__signal_wait(&service->gone, seen, HOME_MS);
+        seen = uva__signal_now(&service->gone);
+    }
+    return uva__word_load(&service->over) != 0;
+}
+
+void uva__service_end(struct uva__service *service)
+{
+    pthread_t thread;
+    bool started;
+
+    uva__lock_take(&service->locked.lock);
+    started = service->locked.started;
+    thread = service->locked.thread;
+    uva__lock_drop(&service->locked.lock);
+    if (!started)
+        return;
+    if (uva__gate_shut(&service->door) == UVA__GATE_OVER)
+        uva__sleeper_wake(&service->sleeper);
+    if (!pthread_equal(thread, pthread_self()) && service_is_home(service))
+        (void)pthread_join(thread, NULL);
+    else
+        (void)pthread_detach(thread);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One wait for one event: begun, asked after and tidied up by the service, told
+ * to a client that lives on some loop. Its client, the service and the vendor
+ * count it; nobody can make a vendor let go, so it may outlive all else. */
+#ifndef UVA_DEVICES_WATCH_H
+#define UVA_DEVICES_WATCH_H
+
+#include "devices/registry.h"
+
+/* Who has an interest in the outcome. */
+enum uva__watch_side {
+    UVA__WATCH_PENDING, /* the client waits for it */
+    UVA__WATCH_OVER,    /* it was told, or is being told */
+    UVA__WATCH_LEFT     /* nobody: the client has gone */
+};
+
+/* What is above `refs` never changes. */
+struct uva_watch {
+    struct uva__devices *devices;          /* counts */
+    struct uva__backend *backend;          /* borrows: its row there */
+    struct uva_device_event event;         /* as in the array */
+    void (*over)(struct uva_watch *watch); /* tells the client, once: any
+                                              thread, a vendor's too; may only
+                                              post */
+    void *client; /* borrows: lasts until `over` has returned, or until
+                     uva__watch_abandon() */
+    struct uva__word refs;
+    struct uva__word fired; /* 1: somebody has the outcome */
+    struct uva__word side;  /* enum uva__watch_side */
+    struct uva__word said;  /* 1: the vendor has notified, and so let go */
+    struct uva_error error; /* the outcome, code 0: complete; behind `side` */
+    bool unsure;            /* the vendor's word alone says that it is complete;
+                               behind `side` */
+    struct uva__errand begin; /* sent once */
+    struct uva__errand end;   /* sent once, by cancel or abandon */
+    struct uva__errand tidy;  /* sent once, by a notify */
+    struct uva__chore chore;  /* once begun, until it is over */
+    void *device_stream; /* borrows: instead of waiting, makes this wait; NULL:
+                            no. Set before the begin */
+    struct ArrowDeviceArray left; /* owns: what an abandoned one releases */
+    void *slots[4];               /* the back end's */
+    struct {                      /* the service's alone */
+        bool armed;               /* the vendor will notify */
+        bool settled;             /* what arm retained is freed */
+        bool asked;               /* arm was called a second time */
+    } own;
+};
+
+/* Makes a watch with one count, the client's; the service runs. 0 or ENOMEM.
+ * Thread: any. */
+UVA_MUST_CHECK int uva__watch_new(struct uva__devices *devices,
+                                  const struct uva_device_event *event,
+                                  void (*over)(struct uva_watch *watch),
+                                  void *client, struct uva_watch **out);
+
+/* Counts. Thread: any. */
+void uva__watch_release(struct uva_watch *watch);
+
+/* Asks at once, without a watch, where that is quick and the table is loaded:
+ * 0, EAGAIN, or how it failed. Thread: any. */
+int uva__watch_peek(struct uva__devices *devices,
+                    const struct uva_device_event *event,
+                    struct uva_error *error);
+
+/* Begins to wait, once. Thread: any. */
+void uva__watch_begin(struct uva_watch *watch);
+
+/* Has it end soon, with ECANCELED unless it is over before: the event is not
+ * looked at any more once the client is told. Thread: any, once. */
+void uva__watch_cancel(struct uva_watch *watch);
+
+/* The client goes: it is not told any more, and `array` is taken, to be
+ * released when nobody looks at its event. Takes the client's count too. False:
+ * it is over, nothing was taken, and `over` was called or is being called.
+ * Thread: any, once, without uva__watch_cancel(). */
+UVA_MUST_CHECK bool uva__watch_abandon(struct uva_watch *watch,
+                                       struct ArrowDeviceArray *array);
+
+/* Whether it is over. Thread: any. */
+static inline bool uva__watch_is_over(const struct uva_watch *watch)
+{
+    return uva__word_load(&watch->side) == UVA__WATCH_OVER;
+}
+
+/* The outcome of one that is over: 0 or an errno, with `watch->error`. Asks
+ * once more where only the vendor's callback has said that all is well: it says
+ * so of failed events too. Thread: the client's. */
+int uva__watch_outcome(struct uva_watch *watch);
+
+#endif

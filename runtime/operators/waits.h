@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches of a stage in the order in which they came, each of which may wait
+ * for an event: the part that ready and transfer have in common. Loop thread,
+ * unless it says otherwise. */
+#ifndef UVA_OPERATORS_WAITS_H
+#define UVA_OPERATORS_WAITS_H
+
+#include "operators/operator.h"
+#include "stream/fence.h"
+
+/* One batch. */
+struct uva__wait {
+    struct ArrowDeviceArray array; /* owns, while code is 0 */
+    struct uva_watch *watch;       /* counts, while it is pending; or NULL */
+    void *work;                    /* the stage's: owns, until it is seen */
+    char *metadata;                /* owns; or NULL */
+    size_t metadata_size;          /* of that */
+    int64_t ordinal;               /* of the batch; -1: not known */
+    int64_t bytes;                 /* as far as known */
+    uint64_t due_ns;               /* when the patience with it is over */
+    int code;                      /* why there is no data; 0: there is */
+};
+
+struct uva__waits;
+
+/* What the stage does to its batches. */
+struct uva__waits_ops {
+    /* begins what there is to wait for, if anything: uva__wait_watch() or
+     * uva__wait_fail() */
+    void (*begin)(struct uva__waits *waits, struct uva__wait *wait);
+    /* the wait is over; `error` has code 0 if all is well. May fail it. */
+    void (*seen)(struct uva__waits *waits, struct uva__wait *wait,
+                 const struct uva_error *error);
+};
+
+struct uva__waits {
+    struct uva__operator op;          /* first: the stage is around this */
+    const struct uva__waits_ops *ops; /* static */
+    struct uva__devices *devices;     /* counts */
+    struct uva_window window;         /* with its defaults filled in */
+    int64_t timeout_ms;               /* for one wait; 0: none */
+    struct uva__node node;            /* posted when watches are over */
+
+    struct {                       /* the loop thread's alone */
+        struct uva__wait *ring;    /* owns; NULL before the schema */
+        uint64_t size;             /* of the ring, a power of two */
+        uint64_t first, last;      /* those in use: [first, last) */
+        int64_t asked;             /* batches requested above, not here yet */
+        int64_t bytes;             /* in the batches here */
+        struct uva__timer timer;   /* for the oldest that is pending */
+        uint64_t timed;            /* which one that is, while it runs */
+        struct uva__failure fault; /* of the first wait that failed */
+        bool begun;                /* somebody has asked for a batch */
+    } loop;
+};
+
+/* Sets up the frame and this in cleared memory; takes `above`. `window` is
+ * complete; the devices are counted. Thread: builder. */
+void uva__waits_init(struct uva__waits *waits,
+                     const struct uva__operator_ops *operator_ops,
+                     const struct uva__waits_ops *ops,
+                     struct uva__producer *above, struct uva__devices *devices);
+
+/* For uva__operator_ops. */
+void uva__waits_task(struct uva__operator *op, struct ArrowAsyncTask *task,
+                     const char *metadata);
+void uva__waits_pull(struct uva__feed *feed, int64_t demand);
+struct uva__task *uva__waits_take(struct uva__feed *feed);
+void uva__waits_stop(struct uva__feed *feed);
+
+/* Frees what is in here; the stage frees itself. Thread: any. */
+void uva__waits_fini(struct uva__waits *waits,
+                     const struct uva_allocator *allocator);
+
+/* Begins to wait for `event` on behalf of a batch; or, with `device_stream`,
+ * makes that one wait. */
+void uva__wait_watch(struct uva__waits *waits, struct uva__wait *wait,
+                     const struct uva_device_event *event, void *device_stream);
+
+/* The batch is lost, and its stream with it once those before it have been
+ * passed on. `error` may be NULL. */
+void uva__wait_fail(struct uva__waits *waits, struct uva__wait *wait, int code,
+                    const struct uva_error *error);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The devices hang on the workers, who know nothing of them. */
+#include "stream/fence.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What the workers keep. */
+struct fence {
+    struct uva__fixture fixture;  /* first */
+    struct uva__devices *devices; /* counts */
+};
+
+static void fence_end(struct uva__fixture *fixture)
+{
+    struct fence *fence = uva__container_of(fixture, struct fence, fixture);
+
+    uva__devices_end(fence->devices);
+    free(fence);
+}
+
+static struct uva__fixture *fence_make(void)
+{
+    struct fence *fence = calloc(1, sizeof(*fence));
+
+    if (fence == NULL)
+        return NULL;
+    fence->fixture.end = fence_end;
+    fence->devices = uva__devices_new();
+    if (fence->devices != NULL)
+        return &fence->fixture;
+    free(fence);
+    return NULL;
+}
+
+int uva__fence_devices(struct uva__hub *hub, struct uva__devices **out)
+{
+    struct uva__fixture *fixture;
+
+    if (!uva__hub_is_alive(hub))
+        return EPERM;
+    if (!uva__hub_job_begin(hub)) /* holds the workers meanwhile */
+        return ESHUTDOWN;
+    fixture = uva__hub_fixture(hub, fence_make);
+    if (fixture != NULL)
+        *out = uva__devices_acquire(
+            uva__container_of(fixture, struct fence, fixture)->devices);
+    uva__hub_job_end(hub);
+    return fixture != NULL ? 0 : ENOMEM;
+}
+
+int uva__fence_service(struct uva__hub *hub, struct uva__devices **out)
+{
+    int code = uva__fence_devices(hub, out);
+
+    if (code != 0)
+        return code;
+    code = uva__service_start(&(*out)->service);
+    if (code != 0)
+        uva__devices_release(*out);
+    return code;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/soft_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void soft_device_init(struct soft_device *device, enum soft_mode mode)
+{
+    memset(device, 0, sizeof(*device));
+    device->mode = mode;
+    pthread_mutex_init(&device->lock, NULL);
+    for (int i = 0; i < SOFT_EVENTS; i++) {
+        device->events[i].device = device;
+        atomic_store(&device->events[i].state, -1);
+    }
+}
+
+void soft_device_fini(struct soft_device *device)
+{
+    pthread_mutex_destroy(&device->lock);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static int soft_load(void *ctx, const char *path, void **state,
+                     struct uva_error *error)
+{
+    struct soft_device *device = ctx;
+
+    (void)path;
+    atomic_fetch_add(&device->loads, 1);
+    device->service = pthread_self();
+    *state = device;
+    return device->load_code == 0
+               ? 0
+               : uva_error_set(error, device->load_code, "no soft device");
+}
+
+static void soft_unload(void *state)
+{
+    struct soft_device *device = state;
+
+    atomic_fetch_add(&device->unloads, 1);
+    if (!pthread_equal(device->service, pthread_self()))
+        atomic_store(&device->wrong_thread, true);
+}
+
+static int soft_query(void *state, const struct uva_device_event *event,
+                      struct uva_error *error)
+{
+    struct soft_device *device = state;
+    struct soft_event *soft = event->sync_event;
+    const int is = atomic_load(&soft->state);
+    const bool quick =
+        device->mode == SOFT_POLLS_QUICK || device->mode == SOFT_CALLS_QUICK;
+
+    atomic_fetch_add(&device->queries, 1);
+    if (!quick && !pthread_equal(device->service, pthread_self()))
+        atomic_store(&device->wrong_thread, true);
+    if (is <= 0)
+        return is < 0 ? EAGAIN : 0;
+    (void)uva_error_set(error, is, "soft event %d has failed",
+                        (int)(soft - device->events));
+    error->vendor = "soft";
+    error->vendor_code = 700;
+    return is;
+}
+
+static int soft_arm(void *state, const struct uva_device_event *event,
+                    struct uva_watch *watch, struct uva_error *error)
+{
+    struct soft_device *device = state;
+    struct soft_event *soft = event->sync_event;
+    bool over;
+
+    if (device->arm_code != 0)
+        return uva_error_set(error, device->arm_code, "cannot arm");
+    *uva_watch_slots(watch) = soft;
+    pthread_mutex_lock(&device->lock);
+    over = atomic_load(&soft->state) >= 0;
+    if (!over)
+        soft->watch = watch;
+    atomic_fetch_add(&device->arms, 1);
+    pthread_mutex_unlock(&device->lock);
+    if (device->armed != NULL)
+        device->armed(device->ctx);
+    if (over) /* as OpenCL does: inside arm */
+        uva_watch_notify(watch, 0, 0, "soft");
+    return EINPROGRESS;
+}
+
+static void soft_settle(void *state, struct uva_watch *watch)
+{
+    struct soft_device *device = state;
+
+    if (!pthread_equal(device->service, pthread_self()) ||
+        *uva_watch_slots(watch) == NULL)
+        atomic_store(&device->wrong_thread, true);
+    atomic_fetch_add(&device->settles, 1);
+}
+
+static int soft_stream_wait(void *state, const struct uva_device_event *event,
+                            void *device_stream, struct uva_error *error)
+{
+    struct soft_device *device = state;
+
+    (void)event;
+    (void)error;
+    atomic_fetch_add((atomic_long *)device_stream, 1);
+    atomic_fetch_add(&device->chained, 1);
+    return 0;
+}
+
+const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
+{
+    static const struct uva_device_ops polls = {
+        .version = UVA_DEVICE_OPS_VERSION,
+        .host_readable = true,
+        .name = "soft",
+        .load = soft_load,
+        .unload = soft_unload,
+        .query = soft_query,
+        .stream_wait = soft_stream_wait,
+    };
+    static const struct uva_device_ops polls_quick = {
+        .version = UVA_DEVICE_OPS_VERSION,
+        .query_quick = true,
+        .host_readable = true,
+        .name = "soft",
+        .load = soft_load,
+        .unload = soft_unload,
+        .query = soft_query,
+    };
+    static const struct uva_device_ops calls = {
+        .version = UVA_DEVICE_OPS_VERSION,
+        .host_readable = true,
+        .name = "soft",
+        .load = soft_load,
+        .unload = soft_unload,
+        .query = soft_query,
+        .arm = soft_arm,
+        .settle = soft_settle,
+    };
+    static const struct uva_device_ops calls_quick = {
+        .version = UVA_DEVICE_OPS_VERSION,
+        .query_quick = true,
+        .host_readable = true,
+        .name = "soft",
+        .load = soft_load,
+        .unload = soft_unload,
+        .query = soft_query,
+        .arm = soft_arm,
+        .settle = soft_settle,
+    };
+    const struct uva_device_ops *const tables[] = {&polls, &polls_quick, &calls,
+                                                   &calls_quick, &calls};
+
+    return tables[device->mode];
+}
+
+/* ---- what the test does ------------------------------------------------- */
+
+void soft_event_end(struct soft_device *device, int index, int code)
+{
+    struct soft_event *soft = &device->events[index];
+    struct uva_watch *watch;
+
+    pthread_mutex_lock(&device->lock);
+    atomic_store(&soft->state, code);
+    watch = soft->watch;
+    soft->watch = NULL;
+    pthread_mutex_unlock(&device->lock);
+    if (watch != NULL && (code == 0 || device->mode != SOFT_FORGETS))
+        uva_watch_notify(watch, code, code == 0 ? 0 : 700, "soft");
+}
+
+/* ---- batches with events ------------------------------------------------ */
+
+/* A stream around the fake's. */
+struct soft_stream {
+    struct ArrowDeviceArrayStream inner; /* owns */
+    struct soft_device *device;          /* borrows */
+    int next;                            /* event */
+};
+
+static int soft_get_schema(struct ArrowDeviceArrayStream *self,
+                           struct ArrowSchema *out)
+{
+    struct soft_stream *soft = self->private_data;
+
+    return soft->inner.get_schema(&soft->inner, out);
+}
+
+static int soft_get_next(struct ArrowDeviceArrayStream *self,
+                         struct ArrowDeviceArray *out)
+{
+    struct soft_stream *soft = self->private_data;
+    const int code = soft->inner.get_next(&soft->inner, out);
+
+    if (code == 0 && out->array.release != NULL)
+        out->sync_event = &soft->device->events[soft->next++];
+    return code;
+}
+
+static const char *soft_get_last_error(struct ArrowDeviceArrayStream *self)
+{
+    struct soft_stream *soft = self->private_data;
+
+    return soft->inner.get_last_error(&soft->inner);
+}
+
+static void soft_release(struct ArrowDeviceArrayStream *self)
+{
+    struct soft_stream *soft = self->private_data;
+
+    soft->inner.release(&soft->inner);
+    free(soft);
+    self->release = NULL;
+}
+
+void soft_device_stream(struct soft_device *device, struct fake_source *fake,
+                        struct ArrowDeviceArrayStream *out)
+{
+    struct soft_stream *soft = calloc(1, sizeof(*soft));
+
+    fake_source_device(fake, ARROW_DEVICE_EXT_DEV, &soft->inner);
+    soft->device = device;
+    *out = (struct ArrowDeviceArrayStream){
+        .device_type = ARROW_DEVICE_EXT_DEV,
+        .get_schema = soft_get_schema,
+        .get_next = soft_get_next,
+        .get_last_error = soft_get_last_error,
+        .release = soft_release,
+        .private_data = soft,
+    };
+}
+
+void soft_device_batch(struct soft_device *device, struct fake_source *fake,
+                       int k, struct ArrowDeviceArray *out)
+{
+    fake_source_batch(fake, k, out);
+    out->device_type = ARROW_DEVICE_EXT_DEV;
+    out->device_id = 0;
+    out->sync_event = &device->events[k];
+}
