@@ -13,6 +13,8 @@ struct uva__builtin {
     const struct uva_device_ops *ops; /* NULL: none is built in */
 };
 
+extern const struct uva_device_ops uva__opencl_ops;
+
 extern const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES];
 
 #endif

@@ -27,6 +27,7 @@ struct uva__devices *uva__devices_new(void)
     if (devices == NULL)
         return NULL;
     uva__word_store(&devices->refs, 1);
+    uva__word_store(&devices->users, 1);
     devices->service.begin = service_begin;
     devices->service.end = service_end;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
@@ -53,9 +54,16 @@ void uva__devices_release(struct uva__devices *devices)
     free(devices);
 }
 
-void uva__devices_end(struct uva__devices *devices)
+void uva__devices_use(struct uva__devices *devices)
 {
-    uva__service_end(&devices->service);
+    uva__devices_acquire(devices);
+    uva__word_add(&devices->users, 1);
+}
+
+void uva__devices_quit(struct uva__devices *devices)
+{
+    if (uva__word_sub(&devices->users, 1) == 1)
+        uva__service_end(&devices->service);
     uva__devices_release(devices);
 }
 
@@ -69,10 +77,29 @@ static void service_begin(struct uva__service *service)
     uva__devices_acquire(devices_of(service));
 }
 
+void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept)
+{
+    kept->next = devices->kept;
+    devices->kept = kept;
+}
+
+static void kept_release(struct uva__devices *devices)
+{
+    struct uva__kept *kept = devices->kept, *next;
+
+    for (; kept != NULL; kept = next) {
+        next = kept->next;
+        kept->array.array.release(&kept->array.array);
+        free(kept);
+    }
+    devices->kept = NULL;
+}
+
 static void service_end(struct uva__service *service)
 {
     struct uva__devices *devices = devices_of(service);
 
+    kept_release(devices);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         if (uva__word_load(&backend->loaded) == UVA__LOADED_OK &&
@@ -160,6 +187,14 @@ static bool backend_meet(struct uva__devices *devices,
     return known;
 }
 
+struct uva__backend *uva__devices_meet(struct uva__devices *devices,
+                                       ArrowDeviceType device_type)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+
+    return backend != NULL && backend_meet(devices, backend) ? backend : NULL;
+}
+
 /* ---- loading ------------------------------------------------------------ */
 
 /* The path that the environment has for a library, or NULL. */
@@ -199,6 +234,103 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
         return 0;
     *error = backend->why;
     return error->code;
+}
+
+/* A load that somebody waits for. */
+struct load {
+    struct uva__errand errand;
+    struct uva__backend *backend; /* borrows */
+    struct uva_error *error;      /* borrows: where to say why not */
+    int code;                     /* the outcome, once done */
+    struct uva__signal done;      /* raised then */
+};
+
+/* Whoever waits may be gone as soon as the signal has changed. */
+static void load_run(struct uva__errand *errand)
+{
+    struct load *load = uva__container_of(errand, struct load, errand);
+
+    load->code = uva__backend_load(load->backend, load->error);
+    uva__signal_raise(&load->done);
+}
+
+static int load_await(struct uva__devices *devices,
+                      struct uva__backend *backend, struct uva_error *error)
+{
+    struct load load = {
+        .errand.run = load_run, .backend = backend, .error = error};
+    const uint32_t seen = uva__signal_now(&load.done);
+
+    if (!uva__service_send(&devices->service, &load.errand))
+        return uva_error_set(error, ESHUTDOWN, "the workers are gone");
+    while (uva__signal_now(&load.done) == seen)
+        (void)uva__signal_wait(&load.done, seen, -1);
+    return load.code;
+}
+
+int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
+                      struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_meet(devices, device_type);
+    int code;
+
+    if (backend == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "nothing is known here of device type %d: "
+                             "uva_device_register() makes it known",
+                             (int)device_type);
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        return 0;
+    code = uva__service_start(&devices->service);
+    if (code != 0)
+        return uva_error_set(error, code, "the system gives no thread");
+    return load_await(devices, backend, error);
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+static void text_copy(char *out, size_t size, const char *text)
+{
+    (void)snprintf(out, size, "%.*s", (int)size - 1, text);
+}
+
+static void describe_table(const struct uva__backend *backend,
+                           struct uva_device_info *out)
+{
+    out->host_readable = backend->ops->host_readable;
+    out->mechanism = backend->ops->arm != NULL ? "callback" : "polling";
+    out->can_copy = out->available && backend->ops->copy != NULL;
+    if (backend->library == NULL)
+        out->name = backend->ops->name;
+    text_copy(out->library, sizeof(out->library), backend->why.message);
+}
+
+int uva__devices_describe(struct uva__devices *devices,
+                          ArrowDeviceType device_type,
+                          struct uva_device_info *out)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+    struct uva_error error;
+    int code;
+
+    memset(out, 0, sizeof(*out));
+    out->device_type = device_type;
+    if (backend == NULL || uva__builtins[device_type].name == NULL)
+        return ENOENT;
+    out->name = uva__builtins[device_type].name;
+    out->mechanism = "none";
+    if (device_type == ARROW_DEVICE_CPU) {
+        out->available = out->host_readable = true;
+        out->mechanism = "none needed";
+        return 0;
+    }
+    code = uva__devices_load(devices, device_type, &error);
+    out->available = code == 0;
+    if (backend->ops != NULL)
+        describe_table(backend, out);
+    if (code != 0)
+        text_copy(out->library, sizeof(out->library), error.message);
+    return 0;
 }
 
 /* ---- events ------------------------------------------------------------- */

@@ -32,16 +32,26 @@ struct uva__backend {
     struct uva_error why;    /* of a load that failed */
 };
 
+/* An array that is released when the service ends. From malloc(). */
+struct uva__kept {
+    struct uva__kept *next;        /* owns */
+    struct ArrowDeviceArray array; /* owns */
+};
+
 /* See the top. */
 struct uva__devices {
     struct uva__word refs;
+    struct uva__word users; /* the workers, and what needs the service after
+                               them */
     struct uva__service service;
+    struct uva__kept *kept; /* owns: what nobody knows a better time for; the
+                               service's alone */
     struct uva__attachments attached; /* native handles */
     struct uva__lock lock;            /* over `ops` and `ctx` of the types */
     struct uva__backend backends[UVA__DEVICE_TYPES];
 };
 
-/* Makes one, with the count of the workers; NULL without memory. Its memory is
+/* Makes one, with a use by the workers; NULL without memory. Its memory is
  * the C library's, since a vendor may call after all else is gone.
  * Thread: any. */
 struct uva__devices *uva__devices_new(void);
@@ -50,8 +60,10 @@ struct uva__devices *uva__devices_new(void);
 struct uva__devices *uva__devices_acquire(struct uva__devices *devices);
 void uva__devices_release(struct uva__devices *devices);
 
-/* Ends the service and gives up the workers' count. Thread: any. */
-void uva__devices_end(struct uva__devices *devices);
+/* Uses the service, which lasts as long; whoever is done last ends it: for the
+ * workers at once, or it would outlive its runtime. Thread: any. */
+void uva__devices_use(struct uva__devices *devices);
+void uva__devices_quit(struct uva__devices *devices);
 
 /* What an array's event asks for, by its device type. */
 enum uva__event_kind {
@@ -70,10 +82,30 @@ enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
 struct uva__backend *uva__devices_backend(struct uva__devices *devices,
                                           ArrowDeviceType device_type);
 
+/* Takes `kept`. Thread: service. */
+void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept);
+
+/* The row of a type for which there is a table, which from now on stays; NULL
+ * if there is none. Thread: any. */
+struct uva__backend *uva__devices_meet(struct uva__devices *devices,
+                                       ArrowDeviceType device_type);
+
 /* Opens what the type needs, unless that was tried. 0, or why it failed.
  * Thread: service. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
                                      struct uva_error *error);
+
+/* The same from any thread, which waits for the service to do it: tens of
+ * milliseconds, the first time. Starts the service. Also ENOTSUP where nobody
+ * knows the type, EAGAIN. Thread: any, but the service. */
+UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
+                                     ArrowDeviceType device_type,
+                                     struct uva_error *error);
+
+/* Answers uva_device_get_info(). Thread: any, but the service. */
+UVA_MUST_CHECK int uva__devices_describe(struct uva__devices *devices,
+                                         ArrowDeviceType device_type,
+                                         struct uva_device_info *out);
 
 /* Puts a table in the place of what is built in: uva_device_register().
  * Thread: any. */

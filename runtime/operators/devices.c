@@ -37,3 +37,71 @@ int uva_device_register(struct uva_runtime *runtime,
     uva__devices_release(devices);
     return code;
 }
+
+int uva_device_get_info(struct uva_runtime *runtime,
+                        ArrowDeviceType device_type,
+                        struct uva_device_info *out)
+{
+    struct uva__devices *devices;
+    int code = devices_get(runtime, &devices, NULL);
+
+    if (code != 0)
+        return code;
+    code = uva__devices_describe(devices, device_type, out);
+    uva__devices_release(devices);
+    return code;
+}
+
+/* How large the struct of native handles of a type is; 0: it needs none. */
+static size_t native_size(ArrowDeviceType device_type)
+{
+    if (device_type == ARROW_DEVICE_VULKAN)
+        return sizeof(struct uva_vulkan_device);
+    return device_type == ARROW_DEVICE_OPENCL ? sizeof(struct uva_opencl_device)
+                                              : 0;
+}
+
+int uva_device_attach(struct uva_runtime *runtime, ArrowDeviceType device_type,
+                      int64_t device_id, const void *native,
+                      struct uva_error *error)
+{
+    const size_t size = native_size(device_type);
+    struct uva__devices *devices;
+    int code;
+
+    if (native == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_attach: `native` is NULL");
+    if (size == 0)
+        return uva_error_set(error, ENOTSUP,
+                             "uva_device_attach: device type %d needs no "
+                             "handles of yours",
+                             (int)device_type);
+    code = devices_get(runtime, &devices, error);
+    if (code != 0)
+        return code;
+    code = uva__attachments_add(&devices->attached, device_type, device_id,
+                                native, size);
+    uva__devices_release(devices);
+    return code == 0 ? 0
+                     : uva_error_set(error, code,
+                                     code == EBUSY
+                                         ? "uva_device_attach: the device has "
+                                           "handles; detach it first"
+                                         : "no memory for handles");
+}
+
+int uva_device_detach(struct uva_runtime *runtime, ArrowDeviceType device_type,
+                      int64_t device_id)
+{
+    struct uva__devices *devices;
+    int code = devices_get(runtime, &devices, NULL);
+
+    if (code != 0)
+        return code;
+    code = uva__attachments_remove(&devices->attached, device_type, device_id)
+               ? 0
+               : ENOENT;
+    uva__devices_release(devices);
+    return code;
+}

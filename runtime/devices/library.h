@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A vendor's library, opened at run time and never closed: its threads may be
+ * anywhere in it. */
+#ifndef UVA_DEVICES_LIBRARY_H
+#define UVA_DEVICES_LIBRARY_H
+
+#include <stddef.h>
+
+#include "uvarrow/base.h"
+
+/* Where it is looked for. */
+struct uva__library {
+    const char *vendor; /* static: for texts */
+    const char *prefix; /* of the file name of a copy that is loaded already:
+                           handles belong to one copy. NULL: any will do */
+    const char *const *names; /* tried in turn; NULL ends them */
+};
+
+/* One function, and where its pointer goes in a table. */
+struct uva__symbol {
+    const char *name;
+    size_t offset;
+    bool optional; /* the pointer may be NULL */
+};
+
+/* Opens `path`, or a copy that is loaded, or the first of the names that can
+ * be. 0 gives a handle for good, and in error->message what was opened; ENOTSUP
+ * says what was tried. Thread: service. */
+UVA_MUST_CHECK int uva__library_open(const struct uva__library *library,
+                                     const char *path, void **out,
+                                     struct uva_error *error);
+
+/* Fills `table`. 0; ENOSYS names a function that is missing, the library is too
+ * old. Thread: service. */
+UVA_MUST_CHECK int uva__library_resolve(const struct uva__library *library,
+                                        void *handle,
+                                        const struct uva__symbol *symbols,
+                                        size_t count, void *table,
+                                        struct uva_error *error);
+
+/* Fills `error` with a vendor's code for one of its calls, and gives `code`.
+ * Thread: any. */
+int uva__library_failed(struct uva_error *error, int code, const char *vendor,
+                        const char *call, int vendor_code);
+
+#endif

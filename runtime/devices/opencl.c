@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenCL. An event calls back when it is complete, but on some platforms never
+ * when it has failed, or with a status of success: so its status is asked after
+ * the callback, and without one. sync_event is a cl_event * (EV-06). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "devices/builtin.h"
+#include "devices/library.h"
+#include "devices/opencl_abi.h"
+
+static const char VENDOR[] = "opencl";
+
+static const struct uva__library opencl_library = {
+    .vendor = "OpenCL",
+    .names = (const char *const[]){"libOpenCL.so.1", "libOpenCL.so", NULL},
+};
+
+#define SYMBOL(name)                                                           \
+    {                                                                          \
+#name, offsetof(struct uva__cl, name), false                           \
+    }
+
+static const struct uva__symbol opencl_symbols[] = {
+    SYMBOL(clGetEventInfo),
+    SYMBOL(clRetainEvent),
+    SYMBOL(clReleaseEvent),
+    SYMBOL(clSetEventCallback),
+    SYMBOL(clFlush),
+    SYMBOL(clEnqueueMarkerWithWaitList),
+    SYMBOL(clEnqueueBarrierWithWaitList),
+};
+
+/* ---- the library -------------------------------------------------------- */
+
+static int opencl_load(void *ctx, const char *path, void **state,
+                       struct uva_error *error)
+{
+    struct uva__cl *cl;
+    void *handle;
+    int code = uva__library_open(&opencl_library, path, &handle, error);
+
+    (void)ctx;
+    if (code != 0)
+        return code;
+    cl = calloc(1, sizeof(*cl));
+    if (cl == NULL)
+        return ENOMEM;
+    code = uva__library_resolve(
+        &opencl_library, handle, opencl_symbols,
+        sizeof(opencl_symbols) / sizeof(opencl_symbols[0]), cl, error);
+    *state = cl;
+    if (code != 0)
+        free(cl);
+    return code;
+}
+
+static void opencl_unload(void *state)
+{
+    free(state);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static uva__cl_event event_of(const struct uva_device_event *event)
+{
+    return *(uva__cl_event *)event->sync_event;
+}
+
+static int opencl_query(void *state, const struct uva_device_event *event,
+                        struct uva_error *error)
+{
+    struct uva__cl *cl = state;
+    uva__cl_int status = 0;
+    const uva__cl_int code = cl->clGetEventInfo(
+        event_of(event), UVA__CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+        &status, NULL);
+
+    if (code != 0)
+        return uva__library_failed(error, EIO, VENDOR, "clGetEventInfo", code);
+    if (status > UVA__CL_COMPLETE)
+        return EAGAIN;
+    if (status == UVA__CL_COMPLETE)
+        return 0;
+    return uva__library_failed(error, EIO, VENDOR,
+                               "the command of an OpenCL event", status);
+}
+
+/* Any thread; nothing of OpenCL may be called from here. */
+static void opencl_called(uva__cl_event event, uva__cl_int status,
+                          void *user_data)
+{
+    (void)event;
+    uva_watch_notify(user_data, status < 0 ? EIO : 0, status < 0 ? status : 0,
+                     VENDOR);
+}
+
+/* Drivers may hold commands back until somebody flushes. */
+static void event_flush(struct uva__cl *cl, uva__cl_event event)
+{
+    uva__cl_queue queue = NULL; /* a user event has none */
+
+    if (cl->clGetEventInfo(event, UVA__CL_EVENT_COMMAND_QUEUE, sizeof(queue),
+                           &queue, NULL) == 0 &&
+        queue != NULL)
+        (void)cl->clFlush(queue);
+}
+
+/* The event is held until it is settled: the array's owner may let go of it
+ * before some platforms call back. */
+static int opencl_arm(void *state, const struct uva_device_event *event,
+                      struct uva_watch *watch, struct uva_error *error)
+{
+    struct uva__cl *cl = state;
+    const uva__cl_event handle = event_of(event);
+    const int code = opencl_query(state, event, error);
+    uva__cl_int status;
+
+    if (code != EAGAIN)
+        return code;
+    status = cl->clRetainEvent(handle);
+    if (status != 0)
+        return uva__library_failed(error, EIO, VENDOR, "clRetainEvent", status);
+    *uva_watch_slots(watch) = handle;
+    status =
+        cl->clSetEventCallback(handle, UVA__CL_COMPLETE, opencl_called, watch);
+    if (status != 0) {
+        (void)cl->clReleaseEvent(handle);
+        return EAGAIN;
+    }
+    event_flush(cl, handle);
+    return EINPROGRESS;
+}
+
+static void opencl_settle(void *state, struct uva_watch *watch)
+{
+    struct uva__cl *cl = state;
+
+    (void)cl->clReleaseEvent(*uva_watch_slots(watch));
+}
+
+/* ---- queues ------------------------------------------------------------- */
+
+/* The event is given as arrays carry it: its handle stands in memory. */
+static int opencl_record(void *state, const struct uva_device_event *device,
+                         void *device_stream, void **event_out,
+                         struct uva_error *error)
+{
+    struct uva__cl *cl = state;
+    uva__cl_event *box = malloc(sizeof(*box));
+    uva__cl_int status;
+
+    (void)device;
+    if (box == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for an event");
+    status = cl->clEnqueueMarkerWithWaitList(device_stream, 0, NULL, box);
+    if (status != 0) {
+        free(box);
+        return uva__library_failed(error, EIO, VENDOR,
+                                   "clEnqueueMarkerWithWaitList", status);
+    }
+    (void)cl->clFlush(device_stream);
+    *event_out = box;
+    return 0;
+}
+
+static int opencl_stream_wait(void *state, const struct uva_device_event *event,
+                              void *device_stream, struct uva_error *error)
+{
+    struct uva__cl *cl = state;
+    const uva__cl_int status = cl->clEnqueueBarrierWithWaitList(
+        device_stream, 1, event->sync_event, NULL);
+
+    if (status != 0)
+        return uva__library_failed(error, EIO, VENDOR,
+                                   "clEnqueueBarrierWithWaitList", status);
+    return 0;
+}
+
+static void opencl_event_free(void *state, void *event)
+{
+    struct uva__cl *cl = state;
+
+    (void)cl->clReleaseEvent(*(uva__cl_event *)event);
+    free(event);
+}
+
+const struct uva_device_ops uva__opencl_ops = {
+    .version = UVA_DEVICE_OPS_VERSION,
+    .query_quick = true,
+    .name = "OPENCL",
+    .load = opencl_load,
+    .unload = opencl_unload,
+    .query = opencl_query,
+    .arm = opencl_arm,
+    .settle = opencl_settle,
+    .record = opencl_record,
+    .stream_wait = opencl_stream_wait,
+    .event_free = opencl_event_free,
+};

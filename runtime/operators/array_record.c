@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An event of ours that goes with an array of the user's.
+ *
+ * Happy path:  recorded on the user's stream, put into the array -> the array's
+ *              release runs the user's, then has the service free the event.
+ *
+ * What can fail: the recording; then the array is as it was. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stream/fence.h"
+#include "uv/loop.h"
+#include "uvarrow/device.h"
+
+/* What the array's private_data leads to. From malloc(): it may outlive every
+ * runtime. */
+struct record {
+    struct uva__devices *devices; /* counts, and uses */
+    struct uva__backend *backend; /* borrows: its row there */
+    void *event;                  /* owns, through ops->event_free */
+    void (*release)(struct ArrowArray *array); /* the user's */
+    void *private_data;                        /* the user's */
+    struct uva__errand errand;
+};
+
+static void record_free(struct record *record)
+{
+    struct uva__devices *devices = record->devices;
+
+    free(record);
+    uva__devices_quit(devices);
+}
+
+/* Vendors take locks for it, so it is the service's. */
+static void record_dispose(struct uva__errand *errand)
+{
+    struct record *record = uva__container_of(errand, struct record, errand);
+
+    if (record->backend->ops->event_free != NULL)
+        record->backend->ops->event_free(record->backend->state, record->event);
+    record_free(record);
+}
+
+/* Any thread. The struct may have been moved since. */
+static void record_release(struct ArrowArray *array)
+{
+    struct record *record = array->private_data;
+
+    array->release = record->release;
+    array->private_data = record->private_data;
+    array->release(array);
+    if (!uva__service_send(&record->devices->service, &record->errand))
+        record_free(record);
+}
+
+static int record_make(struct record *record, struct ArrowDeviceArray *array,
+                       void *device_stream, struct uva_error *error)
+{
+    const struct uva_device_event device = {array->device_type,
+                                            array->device_id, NULL};
+    int code = uva__devices_load(record->devices, array->device_type, error);
+
+    if (code != 0)
+        return code;
+    record->backend = uva__devices_backend(record->devices, array->device_type);
+    if (record->backend->ops->record == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "%s: events cannot be recorded; finish the work, "
+                             "and leave sync_event NULL",
+                             record->backend->ops->name);
+    return record->backend->ops->record(record->backend->state, &device,
+                                        device_stream, &record->event, error);
+}
+
+static void record_wrap(struct record *record, struct ArrowDeviceArray *array)
+{
+    record->errand.run = record_dispose;
+    record->release = array->array.release;
+    record->private_data = array->array.private_data;
+    array->array.release = record_release;
+    array->array.private_data = record;
+    array->sync_event = record->event;
+}
+
+int uva_array_record(struct uva_runtime *runtime,
+                     struct ArrowDeviceArray *array, void *device_stream,
+                     struct uva_error *error)
+{
+    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct record *record;
+    int code;
+
+    if (hub == NULL || array == NULL || array->array.release == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_array_record: no runtime, or no live array");
+    if (array->sync_event != NULL)
+        return uva_error_set(error, EBUSY,
+                             "uva_array_record: the array has an event");
+    record = calloc(1, sizeof(*record));
+    if (record == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for an event");
+    code = uva__fence_devices(hub, &record->devices);
+    if (code != 0) {
+        free(record);
+        return uva_error_set(error, code, "the runtime cannot be used");
+    }
+    uva__devices_use(record->devices);
+    code = record_make(record, array, device_stream, error);
+    uva__devices_release(record->devices);
+    if (code == 0)
+        record_wrap(record, array);
+    else
+        record_free(record);
+    return code;
+}
