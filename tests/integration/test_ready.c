@@ -175,7 +175,7 @@ START_TEST(a_stuck_event_is_given_up_in_time)
     loop_rig_until(&s.rig, is_done, &s);
     ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
     ck_assert_int_eq(s.outcome.error.code, ETIMEDOUT);
-    ck_assert_int_eq(s.batches, 1);
+    ck_assert_int_le(s.batches, 1);
     uva_stream_release(s.stream);
     loop_rig_close_runtime(&s.rig, 0);
     for (int k = 1; k < 4; k++) /* a vendor that is late finds nobody */

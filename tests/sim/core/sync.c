@@ -14,8 +14,8 @@ static bool sleep_is_over(void *arg)
 }
 
 /* The system call empties the buffer, and looks and lies down in one. */
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
-                      int64_t timeout_ms)
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
+                         int64_t timeout_ns)
 {
     const struct uva__signal **here = &asleep[sim_self()];
     bool in_time = true;
@@ -28,13 +28,19 @@ bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
     if (sim_luck(64) || signal->value != seen)
         return true;
     *here = signal;
-    if (timeout_ms < 0)
+    if (timeout_ns < 0)
         sim_wait(sleep_is_over, here);
     else
         in_time = sim_wait_until(sleep_is_over, here,
-                                 sim_now_ns() + (uint64_t)timeout_ms * 1000000);
+                                 sim_now_ns() + (uint64_t)timeout_ns);
     *here = NULL;
     return in_time;
+}
+
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
+                      int64_t timeout_ms)
+{
+    return uva__signal_wait_ns(signal, seen, timeout_ms * 1000000);
 }
 
 void uva__signal_change(struct uva__signal *signal)

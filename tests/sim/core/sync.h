@@ -110,6 +110,8 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 /* Comes back early now and then, as the other may. */
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
                       int64_t timeout_ms);
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
+                         int64_t timeout_ns);
 void uva__signal_change(struct uva__signal *signal);
 void uva__signal_wake(struct uva__signal *signal);
 void uva__signal_raise(struct uva__signal *signal);
