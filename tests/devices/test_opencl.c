@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of a real OpenCL platform (PoCL, or what is installed): user events
+ * that the test completes, markers behind them, failures, kernels. Without a
+ * platform it is skipped. */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_source.h"
+#include "support/loop_rig.h"
+#include "uvarrow/uvarrow.h"
+
+enum { MOST = 64 };
+
+struct scene {
+    struct loop_rig rig;
+    struct fake_source fake;
+    cl_context context;
+    cl_command_queue queue;
+    cl_event gates[MOST];  /* user events */
+    cl_event events[MOST]; /* what batches carry */
+    struct ArrowDeviceArray arrays[MOST];
+    int64_t batches;
+    bool early; /* one came before its event was complete */
+    bool done;
+    struct uva_outcome outcome;
+    int answers; /* of uva_array_wait() */
+    struct uva_error answer;
+};
+
+/* ---- the platform ------------------------------------------------------- */
+
+static bool device_find(cl_device_id *out)
+{
+    cl_platform_id platforms[8];
+    cl_uint count = 0, devices;
+
+    if (clGetPlatformIDs(8, platforms, &count) != CL_SUCCESS)
+        return false;
+    for (cl_uint i = 0; i < count && i < 8; i++)
+        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, out,
+                           &devices) == CL_SUCCESS)
+            return true;
+    return false;
+}
+
+static void scene_open(struct scene *s, int64_t batches)
+{
+    cl_device_id device;
+    cl_int code;
+
+    memset(s, 0, sizeof(*s));
+    ck_assert(device_find(&device));
+    s->context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    s->queue =
+        clCreateCommandQueueWithProperties(s->context, device, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    loop_rig_open(&s->rig);
+    fake_source_init(&s->fake, batches);
+}
+
+static void scene_close(struct scene *s)
+{
+    loop_rig_close(&s->rig);
+    ck_assert(!s->early);
+    ck_assert_int_eq(atomic_load(&s->fake.live), 0);
+    fake_source_fini(&s->fake);
+    for (int k = 0; k < MOST; k++) {
+        if (s->events[k] != NULL)
+            clReleaseEvent(s->events[k]);
+        if (s->gates[k] != NULL)
+            clReleaseEvent(s->gates[k]);
+    }
+    clReleaseCommandQueue(s->queue);
+    clReleaseContext(s->context);
+}
+
+/* Batch k carries a user event, or a marker behind one. */
+static void scene_arrays(struct scene *s, int count, bool markers)
+{
+    cl_int code;
+
+    for (int k = 0; k < count; k++) {
+        s->gates[k] = clCreateUserEvent(s->context, &code);
+        ck_assert_int_eq(code, CL_SUCCESS);
+        if (markers)
+            code = clEnqueueMarkerWithWaitList(s->queue, 1, &s->gates[k],
+                                               &s->events[k]);
+        else
+            code = clRetainEvent(s->events[k] = s->gates[k]);
+        ck_assert_int_eq(code, CL_SUCCESS);
+        fake_source_batch(&s->fake, k, &s->arrays[k]);
+        s->arrays[k].device_type = ARROW_DEVICE_OPENCL;
+        s->arrays[k].sync_event = &s->events[k];
+    }
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct scene *s = ctx;
+    cl_int status = 1;
+
+    (void)batch;
+    clGetEventInfo(s->events[s->batches++], CL_EVENT_COMMAND_EXECUTION_STATUS,
+                   sizeof(status), &status, NULL);
+    s->early = s->early || status != CL_COMPLETE;
+    return 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct scene *s = ctx;
+
+    s->done = true;
+    s->outcome = *outcome;
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct scene *)ctx)->done;
+}
+
+static struct uva_stream *scene_start(struct scene *s, int count)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_done, .ctx = s};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&s->fake, &schema);
+    stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
+                                    (size_t)count);
+    ck_assert_int_eq(uva_stream_ready(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    return stream;
+}
+
+START_TEST(batches_come_when_their_events_are_complete)
+{
+    const bool markers = _i == 1;
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s, MOST);
+    scene_arrays(&s, MOST, markers);
+    stream = scene_start(&s, MOST);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    for (int k = MOST - 1; k >= 0; k--)
+        ck_assert_int_eq(clSetUserEventStatus(s.gates[k], CL_COMPLETE), 0);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, MOST);
+    uva_stream_release(stream);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_failed_event_is_told_with_the_code_of_the_platform)
+{
+    const bool markers = _i == 1;
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s, 4);
+    scene_arrays(&s, 4, markers);
+    for (int k = 0; k < 2; k++)
+        clSetUserEventStatus(s.gates[k], CL_COMPLETE);
+    stream = scene_start(&s, 4);
+    loop_rig_settle(&s.rig);
+    clSetUserEventStatus(s.gates[2], -5);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
+    ck_assert_int_eq(s.outcome.error.code, EIO);
+    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
+    ck_assert_int_lt(s.outcome.error.vendor_code, 0);
+    ck_assert_int_eq(s.batches, 2);
+    clSetUserEventStatus(s.gates[3], CL_COMPLETE);
+    uva_stream_release(stream);
+    scene_close(&s);
+}
+END_TEST
+
+/* ---- one array ---------------------------------------------------------- */
+
+static void on_answer(void *ctx, struct ArrowDeviceArray *array,
+                      const struct uva_error *error)
+{
+    struct scene *s = ctx;
+
+    s->answers++;
+    s->answer = *error;
+    uva_array_release(array);
+    s->done = true;
+}
+
+START_TEST(one_array_is_waited_for)
+{
+    struct scene s;
+
+    scene_open(&s, 1);
+    scene_arrays(&s, 1, false);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &s.arrays[0], UVA_FOREVER, on_answer, &s),
+        0);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.answers, 0);
+    clSetUserEventStatus(s.gates[0], CL_COMPLETE);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.answers, 1);
+    ck_assert_int_eq(s.answer.code, 0);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(patience_with_one_array_ends)
+{
+    struct scene s;
+
+    scene_open(&s, 1);
+    scene_arrays(&s, 1, false);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &s.arrays[0], 1, on_answer, &s), 0);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
+    clSetUserEventStatus(s.gates[0], CL_COMPLETE);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_producer_records_an_event_behind_its_work)
+{
+    struct ArrowDeviceArray array;
+    struct uva_error error;
+    cl_event barrier;
+    struct scene s;
+
+    scene_open(&s, 1);
+    scene_arrays(&s, 1, false);
+    uva_array_release(&s.arrays[0]);
+    ck_assert_int_eq(
+        clEnqueueBarrierWithWaitList(s.queue, 1, &s.gates[0], &barrier), 0);
+    fake_source_batch(&s.fake, 0, &array);
+    array.device_type = ARROW_DEVICE_OPENCL;
+    ck_assert_int_eq(uva_array_record(s.rig.runtime, &array, s.queue, &error),
+                     0);
+    ck_assert_ptr_nonnull(array.sync_event);
+    ck_assert_int_eq(uva_array_record(s.rig.runtime, &array, s.queue, &error),
+                     EBUSY);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &array, UVA_FOREVER, on_answer, &s), 0);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.answers, 0);
+    clSetUserEventStatus(s.gates[0], CL_COMPLETE);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.answer.code, 0);
+    clReleaseEvent(barrier);
+    scene_close(&s);
+}
+END_TEST
+
+static bool is_released(void *ctx)
+{
+    return atomic_load(&((struct scene *)ctx)->fake.live) == 0;
+}
+
+START_TEST(an_array_is_released_behind_the_work_that_reads_it)
+{
+    struct ArrowDeviceArray array;
+    cl_event barrier;
+    struct scene s;
+
+    scene_open(&s, 1);
+    scene_arrays(&s, 1, false);
+    uva_array_release(&s.arrays[0]);
+    clEnqueueBarrierWithWaitList(s.queue, 1, &s.gates[0], &barrier);
+    fake_source_batch(&s.fake, 0, &array);
+    array.device_type = ARROW_DEVICE_OPENCL;
+    uva_array_release_after(s.rig.runtime, &array, s.queue);
+    ck_assert(!uva_array_is_live(&array));
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+    clSetUserEventStatus(s.gates[0], CL_COMPLETE);
+    while (!is_released(&s))
+        sched_yield();
+    clReleaseEvent(barrier);
+    scene_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl");
+    TCase *tc = tcase_create("platform");
+    cl_device_id device;
+    SRunner *runner;
+    int failed;
+
+    if (!device_find(&device))
+        return 77;
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, batches_come_when_their_events_are_complete, 0, 2);
+    tcase_add_loop_test(
+        tc, a_failed_event_is_told_with_the_code_of_the_platform, 0, 2);
+    tcase_add_test(tc, one_array_is_waited_for);
+    tcase_add_test(tc, patience_with_one_array_ends);
+    tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
+    tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
