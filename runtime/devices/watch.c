@@ -59,6 +59,8 @@ void uva__watch_release(struct uva_watch *watch)
 
     if (uva__word_sub(&watch->refs, 1) != 1)
         return;
+    if (watch->work != NULL)
+        watch->work->free(watch->work);
     free(watch);
     uva__devices_release(devices);
 }
@@ -167,6 +169,30 @@ static int watch_chain(struct uva_watch *watch, struct uva_error *error)
     return code;
 }
 
+/* The next step of its work; while one is under way the service is in use. */
+static int watch_step(struct uva_watch *watch, struct uva_error *error)
+{
+    const bool before = watch->own.working;
+    int code;
+
+    *error = (struct uva_error){0};
+    code = watch->work->step(watch->work, &watch->event, error);
+    watch->own.working = code == EINPROGRESS;
+    if (watch->own.working && !before)
+        uva__devices_use(watch->devices);
+    if (before && !watch->own.working)
+        uva__devices_quit(watch->devices);
+    return code;
+}
+
+static int watch_start(struct uva_watch *watch, struct uva_error *error)
+{
+    if (watch->work != NULL)
+        return watch_step(watch, error);
+    return watch->device_stream != NULL ? watch_chain(watch, error)
+                                        : watch_arm(watch, error);
+}
+
 static void watch_begin_run(struct uva__errand *errand)
 {
     struct uva_watch *watch =
@@ -175,8 +201,7 @@ static void watch_begin_run(struct uva__errand *errand)
     int code = uva__backend_load(watch->backend, &error);
 
     if (code == 0 && uva__word_load(&watch->fired) == 0)
-        code = watch->device_stream != NULL ? watch_chain(watch, &error)
-                                            : watch_arm(watch, &error);
+        code = watch_start(watch, &error);
     if (code == EAGAIN)
         code = watch_query(watch, &error);
     if (code == EAGAIN || code == EINPROGRESS) {
@@ -200,6 +225,11 @@ void uva__watch_begin(struct uva_watch *watch)
     uva__watch_release(watch);
 }
 
+static int error_of_cancel(struct uva_error *error)
+{
+    return uva_error_set(error, ECANCELED, "the wait was cancelled");
+}
+
 /* ---- while it lasts ----------------------------------------------------- */
 
 static void watch_settle(struct uva_watch *watch)
@@ -215,10 +245,18 @@ static void watch_settle(struct uva_watch *watch)
 static bool watch_ask(struct uva_watch *watch)
 {
     struct uva_error error;
-    const int code = watch_query(watch, &error);
+    int code = watch_query(watch, &error);
 
-    if (code == EAGAIN)
+    if (code == 0 && watch->own.working && !watch->own.cut)
+        code = watch_step(watch, &error);
+    if (code == EAGAIN || code == EINPROGRESS)
         return false;
+    if (watch->own.working) { /* cut short, or the event has failed */
+        watch->own.working = false;
+        uva__devices_quit(watch->devices);
+    }
+    if (code == 0 && watch->own.cut)
+        code = error_of_cancel(&error);
     watch_fire(watch, code, &error, false);
     return true;
 }
@@ -230,7 +268,8 @@ static void watch_arm_again(struct uva_watch *watch, uint64_t age_ns)
     struct uva_error error;
     int code;
 
-    if (watch->own.armed || watch->own.asked || age_ns < ARM_AGAIN_NS)
+    if (watch->own.armed || watch->own.asked || watch->work != NULL ||
+        age_ns < ARM_AGAIN_NS)
         return;
     watch->own.asked = true;
     code = watch_arm(watch, &error);
@@ -324,8 +363,9 @@ static void watch_end_run(struct uva__errand *errand)
     struct uva_watch *watch = uva__container_of(errand, struct uva_watch, end);
     struct uva_error error;
 
-    (void)uva_error_set(&error, ECANCELED, "the wait was cancelled");
-    watch_fire(watch, ECANCELED, &error, false);
+    watch->own.cut = true;
+    if (!watch->own.working)
+        watch_fire(watch, error_of_cancel(&error), &error, false);
     if (watch->chore.listed)
         uva__service_ask(&watch->devices->service, &watch->chore);
     if (watch->left.array.release != NULL)

@@ -14,6 +14,18 @@ enum uva__watch_side {
     UVA__WATCH_LEFT     /* nobody: the client has gone */
 };
 
+/* Work of several steps, each of which ends with an event: what a watch then
+ * waits for, one after the other. */
+struct uva__work {
+    /* goes on, at first and when the event of the step before is complete: 0
+     * all is done; EINPROGRESS: `event` is that of the next step; otherwise it
+     * has failed, and nothing is under way. Service. */
+    int (*step)(struct uva__work *work, struct uva_device_event *event,
+                struct uva_error *error);
+    /* frees it; nothing is under way. Any thread. */
+    void (*free)(struct uva__work *work);
+};
+
 /* What is above `refs` never changes. */
 struct uva_watch {
     struct uva__devices *devices;          /* counts */
@@ -35,6 +47,8 @@ struct uva_watch {
     struct uva__errand end;   /* sent once, by cancel or abandon */
     struct uva__errand tidy;  /* sent once, by a notify */
     struct uva__chore chore;  /* once begun, until it is over */
+    struct uva__work *work;   /* owns, until the last release; NULL: none. Set
+                                 before the begin */
     void *device_stream; /* borrows: instead of waiting, makes this wait; NULL:
                             no. Set before the begin */
     struct ArrowDeviceArray left; /* owns: what an abandoned one releases */
@@ -43,6 +57,8 @@ struct uva_watch {
         bool armed;               /* the vendor will notify */
         bool settled;             /* what arm retained is freed */
         bool asked;               /* arm was called a second time */
+        bool working; /* a step is under way: nobody may let go of anything */
+        bool cut;     /* and is the last one */
     } own;
 };
 
@@ -66,7 +82,8 @@ int uva__watch_peek(struct uva__devices *devices,
 void uva__watch_begin(struct uva_watch *watch);
 
 /* Has it end soon, with ECANCELED unless it is over before: the event is not
- * looked at any more once the client is told. Thread: any, once. */
+ * looked at any more once the client is told. A step that is under way comes to
+ * its end first. Thread: any, once. */
 void uva__watch_cancel(struct uva_watch *watch);
 
 /* The client goes: it is not told any more, and `array` is taken, to be
