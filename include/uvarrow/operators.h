@@ -96,6 +96,24 @@ struct uva_ready {
 UVA_API int uva_stream_ready(struct uva_stream *stream,
                              const struct uva_ready *how);
 
+/** Where to copy to. */
+struct uva_transfer {
+    ArrowDeviceType device_type; /* to there; 0: CPU. CUDA_HOST and ROCM_HOST
+                                    are pinned host memory */
+    int64_t device_id;           /* to that one; not looked at for CPU */
+    struct uva_window window;    /* under way at once */
+    void *reserved[4];
+};
+
+/** Copies each batch to another device, or to the host (`how` NULL). The copy
+ * is queued on the device behind the batch's event; put no ready stage before
+ * it. A batch is passed on when all of it has arrived, without an event. Batches
+ * that are there already pass through, with theirs. ENOTSUP ends the stream
+ * where there is no way. Returns 0; EINVAL for a negative member; EAGAIN, ENOMEM.
+ * Rests on EV-02, DA-11. Thread: builder. */
+UVA_API int uva_stream_transfer(struct uva_stream *stream,
+                                const struct uva_transfer *how);
+
 #ifdef __cplusplus
 }
 #endif

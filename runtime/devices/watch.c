@@ -253,6 +253,7 @@ static bool watch_ask(struct uva_watch *watch)
         return false;
     if (watch->own.working) { /* cut short, or the event has failed */
         watch->own.working = false;
+        watch->work->stop(watch->work);
         uva__devices_quit(watch->devices);
     }
     if (code == 0 && watch->own.cut)

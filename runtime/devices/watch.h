@@ -22,6 +22,9 @@ struct uva__work {
      * has failed, and nothing is under way. Service. */
     int (*step)(struct uva__work *work, struct uva_device_event *event,
                 struct uva_error *error);
+    /* the step under way is over, and no other follows: its event has failed,
+     * or nobody wants more. Service. */
+    void (*stop)(struct uva__work *work);
     /* frees it; nothing is under way. Any thread. */
     void (*free)(struct uva__work *work);
 };

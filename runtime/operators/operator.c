@@ -45,7 +45,7 @@ static int operator_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         return ENOMEM;
     }
     uva_schema_move(schema, &feed->schema);
-    feed->device_type = above->device_type;
+    feed->device_type = op->becomes != 0 ? op->becomes : above->device_type;
     feed->schema_known = true;
     uva__producer_wake(feed->producer);
     return 0;
@@ -150,7 +150,8 @@ void uva__operator_init(struct uva__operator *op,
     op->handler.on_next_task = operator_on_task;
     op->handler.on_error = operator_on_error;
     op->handler.release = operator_on_release;
-    op->feed.device_type = above->feed->device_type;
+    op->feed.device_type =
+        op->becomes != 0 ? op->becomes : above->feed->device_type;
     uva__word_store(&op->refs, 1);
 }
 

@@ -28,6 +28,7 @@ struct uva__operator {
     const struct uva__operator_ops *ops;          /* static */
     struct uva__producer *above; /* owns until started; then until released */
     struct uva__word refs;       /* feed, handler, workers, posts */
+    ArrowDeviceType becomes;     /* of what the stage gives; 0: it stays */
     bool started;                /* the one above drives us */
     bool stopped;                /* nothing more is wanted */
     bool ended;                  /* the one above has no more */

@@ -89,7 +89,8 @@ struct recipe {
 static struct uva__feed *ready_make(struct uva__producer *above,
                                     const void *given)
 {
-    static const struct uva__waits_ops waits_ops = {ready_begin, ready_seen};
+    static const struct uva__waits_ops waits_ops = {ready_begin, ready_seen,
+                                                    NULL};
     static const struct uva__operator_ops ops = {
         .feed = {.name = "ready",
                  .start = uva__operator_start,

@@ -61,20 +61,49 @@ static void wait_over(struct uva_watch *watch)
     uva__operator_release(&w->op);
 }
 
-void uva__wait_watch(struct uva__waits *w, struct uva__wait *wait,
-                     const struct uva_device_event *event, void *device_stream)
+/* False: there was no memory, and the batch is lost. */
+static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
+                         const struct uva_device_event *event)
 {
     const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
 
     if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
         uva__wait_fail(w, wait, ENOMEM, NULL);
-        return;
+        return false;
     }
-    wait->watch->device_stream = device_stream;
     if (patience_ns > 0)
         wait->due_ns = uva__turn_now() + patience_ns;
     uva__operator_acquire(&w->op);
+    return true;
+}
+
+void uva__wait_watch(struct uva__waits *w, struct uva__wait *wait,
+                     const struct uva_device_event *event, void *device_stream)
+{
+    if (!wait_prepare(w, wait, event))
+        return;
+    wait->watch->device_stream = device_stream;
     uva__watch_begin(wait->watch);
+}
+
+void uva__wait_work(struct uva__waits *w, struct uva__wait *wait,
+                    const struct uva_device_event *event,
+                    struct uva__work *work)
+{
+    if (!wait_prepare(w, wait, event)) {
+        work->free(work);
+        return;
+    }
+    wait->watch->work = work;
+    uva__watch_begin(wait->watch);
+}
+
+void uva__wait_retype(struct uva__wait *wait, ArrowDeviceType device_type,
+                      int64_t device_id)
+{
+    wait->array.device_type = device_type;
+    wait->array.device_id = device_id;
+    wait->array.sync_event = NULL; /* EV-01 */
 }
 
 void uva__waits_task(struct uva__operator *op, struct ArrowAsyncTask *task,
@@ -105,8 +134,8 @@ static void wait_see(struct uva__waits *w, struct uva__wait *wait)
     struct uva_watch *watch = wait->watch;
 
     (void)uva__watch_outcome(watch);
-    wait->watch = NULL;
     w->ops->seen(w, wait, &watch->error);
+    wait->watch = NULL;
     uva__watch_release(watch);
 }
 
@@ -174,7 +203,8 @@ static bool waits_prepare(struct uva__waits *w)
     w->loop.size = uva__window_ring(w->window.batches);
     w->loop.ring = uva__memory_new(&w->op.feed.hub->allocator,
                                    sizeof(*w->loop.ring) * w->loop.size);
-    return w->loop.ring != NULL;
+    return w->loop.ring != NULL &&
+           (w->ops->prepare == NULL || w->ops->prepare(w));
 }
 
 /* Has the timer fire when the patience with the oldest one is over. */

@@ -12,7 +12,6 @@
 struct uva__wait {
     struct ArrowDeviceArray array; /* owns, while code is 0 */
     struct uva_watch *watch;       /* counts, while it is pending; or NULL */
-    void *work;                    /* the stage's: owns, until it is seen */
     char *metadata;                /* owns; or NULL */
     size_t metadata_size;          /* of that */
     int64_t ordinal;               /* of the batch; -1: not known */
@@ -28,9 +27,13 @@ struct uva__waits_ops {
     /* begins what there is to wait for, if anything: uva__wait_watch() or
      * uva__wait_fail() */
     void (*begin)(struct uva__waits *waits, struct uva__wait *wait);
-    /* the wait is over; `error` has code 0 if all is well. May fail it. */
+    /* the wait is over; `error` has code 0 if all is well. May fail it.
+     * wait->watch is there still. */
     void (*seen)(struct uva__waits *waits, struct uva__wait *wait,
                  const struct uva_error *error);
+    /* the schema is in the feed, for the last time; false: no memory. NULL:
+     * nothing to do. */
+    bool (*prepare)(struct uva__waits *waits);
 };
 
 struct uva__waits {
@@ -76,6 +79,16 @@ void uva__waits_fini(struct uva__waits *waits,
  * makes that one wait. */
 void uva__wait_watch(struct uva__waits *waits, struct uva__wait *wait,
                      const struct uva_device_event *event, void *device_stream);
+
+/* The same for work of several steps, which it takes; the event is that of the
+ * first. */
+void uva__wait_work(struct uva__waits *waits, struct uva__wait *wait,
+                    const struct uva_device_event *event,
+                    struct uva__work *work);
+
+/* The batch is elsewhere now, and ready. */
+void uva__wait_retype(struct uva__wait *wait, ArrowDeviceType device_type,
+                      int64_t device_id);
 
 /* The batch is lost, and its stream with it once those before it have been
  * passed on. `error` may be NULL. */

@@ -296,6 +296,58 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 }
 END_TEST
 
+/* ---- copies ------------------------------------------------------------- */
+
+static int on_copied(void *ctx, struct uva_batch *batch)
+{
+    struct scene *s = ctx;
+    const struct ArrowArray *column = batch->data.array.children[0];
+    const int64_t *values = column->buffers[1];
+
+    ck_assert_int_eq(batch->data.device_type, ARROW_DEVICE_CPU);
+    ck_assert_ptr_null(batch->data.sync_event);
+    for (int64_t i = 0; i < column->length; i++)
+        ck_assert_int_eq(values[i], s->batches * 10 + i);
+    s->batches++;
+    return 0;
+}
+
+START_TEST(batches_go_to_the_device_and_come_back)
+{
+    struct uva_opencl_device native = {.svm = _i == 1};
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = 3};
+    struct uva_consumer consumer = {.on_batch = on_copied, .on_done = on_done};
+    struct ArrowDeviceArrayStream source;
+    struct uva_stream *stream;
+    struct uva_error error;
+    struct scene s;
+
+    scene_open(&s, 40);
+    consumer.ctx = &s;
+    native.context = s.context;
+    native.queue = s.queue;
+    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_OPENCL, 3,
+                                       &native, &error),
+                     0);
+    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_OPENCL, 3,
+                                       &native, &error),
+                     EBUSY);
+    fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
+    stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), 0);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, 40);
+    uva_stream_release(stream);
+    loop_rig_close_runtime(&s.rig, 0);
+    scene_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("opencl");
@@ -314,6 +366,7 @@ int main(void)
     tcase_add_test(tc, patience_with_one_array_ends);
     tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
     tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
+    tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

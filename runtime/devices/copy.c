@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  every buffer of a known size is copied, behind the array's event
+ *              -> of the others, the sizes are known now: they follow -> the
+ *              source is released, the result can be given.
+ *
+ * What can fail: memory, a call, an event. What was begun comes to its end
+ *              before the failure is told. */
+#include "devices/copy.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/buffer.h"
+#include "devices/replica.h"
+#include "uvarrow/arrow.h"
+
+enum round { FIXED, VARIABLE, DONE };
+
+struct uva__copy {
+    struct uva__work work;          /* first */
+    struct uva__backend *backend;   /* borrows: the device's row */
+    struct uva_device_event device; /* of the array, with its event */
+    struct ArrowDeviceArray source; /* owns, until it is copied */
+    struct uva__replica *replica;   /* owns, until given */
+    bool to_device;
+    enum round round;       /* the next one */
+    bool behind;            /* something was begun behind the array's event */
+    void *event;            /* owns: of the last copy begun; or NULL */
+    struct uva_error error; /* of a round that came to its end, code 0: none */
+};
+
+static struct uva__copy *copy_of(struct uva__work *work)
+{
+    return uva__container_of(work, struct uva__copy, work);
+}
+
+/* ---- one buffer --------------------------------------------------------- */
+
+static void event_drop(struct uva__copy *copy)
+{
+    const struct uva_device_ops *ops = copy->backend->ops;
+
+    if (copy->event != NULL && ops->event_free != NULL)
+        ops->event_free(copy->backend->state, copy->event);
+    copy->event = NULL;
+}
+
+static int buffer_begin(struct uva__copy *copy,
+                        const struct uva__replica_node *node, int64_t i,
+                        int64_t size, struct uva_error *error)
+{
+    const struct uva_device_ops *ops = copy->backend->ops;
+    struct uva_device_copy one = {
+        .after = copy->device,
+        .target = (void *)(uintptr_t)node->buffers[i],
+        .source = node->from->buffers[i],
+        .size_bytes = (size_t)size,
+        .to_device = copy->to_device,
+    };
+    void *event = NULL;
+    int code;
+
+    if (copy->behind)
+        one.after.sync_event = NULL;
+    code = ops->copy(copy->backend->state, &one, &event, error);
+    if (code != 0)
+        return code;
+    copy->behind = true;
+    event_drop(copy); /* the copies before it are complete when this one is */
+    copy->event = event;
+    return 0;
+}
+
+static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
+                       int64_t i, int64_t size, struct uva_error *error)
+{
+    int code;
+
+    if (node->from->buffers[i] == NULL || size == 0)
+        return 0;
+    code = uva__replica_buffer(copy->replica, node, i, size);
+    if (code != 0)
+        return uva_error_set(error, code, "no memory for a copy");
+    return buffer_begin(copy, node, i, size, error);
+}
+
+/* ---- rounds ------------------------------------------------------------- */
+
+/* Its size is in another buffer. */
+static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
+{
+    if (i < node->layout.n_buffers)
+        return node->layout.buffers[i].kind == UVA__BUFFER_DATA;
+    return i < node->n_buffers - 1;
+}
+
+/* Sizes are read from what is on the host by now: the source, or the copy. */
+static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
+                     struct uva_error *error)
+{
+    const struct ArrowArray *host = copy->to_device ? node->from : node->to;
+    const bool known = copy->to_device || copy->round == VARIABLE;
+    int64_t size;
+    int code = 0;
+
+    for (int64_t i = 0; i < node->n_buffers && code == 0; i++) {
+        if (!copy->to_device &&
+            buffer_is_variable(node, i) != (copy->round == VARIABLE))
+            continue;
+        code = uva__buffer_needed(&node->layout, host, i, known, &size);
+        if (code != 0)
+            return uva_error_set(error, code,
+                                 "the offsets of an array make no sense");
+        code = buffer_copy(copy, node, i, size, error);
+    }
+    return code;
+}
+
+static int round_begin(struct uva__copy *copy, struct uva_error *error)
+{
+    size_t count;
+    struct uva__replica_node *nodes = uva__replica_nodes(copy->replica, &count);
+    int code = 0;
+
+    for (size_t n = 0; n < count && code == 0; n++)
+        code = node_copy(copy, &nodes[n], error);
+    copy->round = copy->to_device ? DONE : copy->round + 1;
+    return code;
+}
+
+/* A failure waits for what was begun before it. */
+static int copy_step(struct uva__work *work, struct uva_device_event *event,
+                     struct uva_error *error)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    event_drop(copy);
+    while (copy->error.code == 0 && copy->round != DONE &&
+           copy->event == NULL) {
+        struct uva_error why = {0};
+        if (round_begin(copy, &why) != 0)
+            copy->error = why;
+    }
+    if (copy->event != NULL) {
+        event->sync_event = copy->event;
+        return EINPROGRESS;
+    }
+    *error = copy->error;
+    uva_array_release(&copy->source);
+    return copy->error.code;
+}
+
+static void copy_stop(struct uva__work *work)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    event_drop(copy);
+    uva_array_release(&copy->source);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void copy_free(struct uva__work *work)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    assert(copy->event == NULL);
+    uva_array_release(&copy->source);
+    if (copy->replica != NULL)
+        uva__replica_free(copy->replica);
+    free(copy);
+}
+
+static bool type_is_host(ArrowDeviceType type)
+{
+    return type == ARROW_DEVICE_CPU || type == ARROW_DEVICE_CUDA_HOST ||
+           type == ARROW_DEVICE_ROCM_HOST;
+}
+
+/* The type whose table has to do it: the one that is not the host's. */
+static ArrowDeviceType copy_type(const struct uva__copy_target *target,
+                                 const struct ArrowDeviceArray *array)
+{
+    return type_is_host(array->device_type) ? target->device_type
+                                            : array->device_type;
+}
+
+enum uva__copy_way uva__copy_find(struct uva__devices *devices,
+                                  const struct uva__copy_target *target,
+                                  const struct ArrowDeviceArray *array,
+                                  struct uva_error *error)
+{
+    const bool from_host = type_is_host(array->device_type);
+    const bool to_host = type_is_host(target->device_type);
+    const struct uva__backend *backend;
+
+    if (array->device_type == target->device_type &&
+        (to_host || array->device_id == target->device_id))
+        return UVA__COPY_NONE;
+    if (from_host && to_host)
+        return UVA__COPY_WAIT;
+    backend = uva__devices_meet(devices, copy_type(target, array));
+    if (from_host != to_host && backend != NULL && backend->ops->copy != NULL)
+        return UVA__COPY_MOVE;
+    (void)uva_error_set(error, ENOTSUP,
+                        "uva_stream_transfer: there is no way from device "
+                        "type %d to %d: a table that can copy is registered "
+                        "with uva_device_register()",
+                        (int)array->device_type, (int)target->device_type);
+    return UVA__COPY_LOST;
+}
+
+int uva__copy_new(struct uva__devices *devices,
+                  const struct uva__copy_target *target,
+                  const struct ArrowSchema *schema,
+                  struct ArrowDeviceArray *array, struct uva__copy **out,
+                  struct uva_error *error)
+{
+    struct uva__backend *backend =
+        uva__devices_meet(devices, copy_type(target, array));
+    struct uva__copy *copy = calloc(1, sizeof(*copy));
+    int code;
+
+    if (copy == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a copy");
+    copy->work.step = copy_step;
+    copy->work.stop = copy_stop;
+    copy->work.free = copy_free;
+    copy->backend = backend;
+    copy->to_device = type_is_host(array->device_type);
+    copy->device = (struct uva_device_event){backend->device_type,
+                                             copy->to_device ? target->device_id
+                                                             : array->device_id,
+                                             array->sync_event};
+    code = uva__replica_new(devices, copy->to_device ? backend : NULL,
+                            target->device_type, target->device_id, schema,
+                            array, &copy->replica, error);
+    if (code != 0) {
+        free(copy);
+        return code;
+    }
+    uva_array_move(array, &copy->source);
+    *out = copy;
+    return 0;
+}
+
+struct uva__work *uva__copy_work(struct uva__copy *copy)
+{
+    return &copy->work;
+}
+
+struct uva_device_event uva__copy_event(const struct uva__copy *copy)
+{
+    return copy->device;
+}
+
+void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    assert(copy->round == DONE && copy->error.code == 0);
+    uva__replica_give(copy->replica, out);
+    copy->replica = NULL;
+}

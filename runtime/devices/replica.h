@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An array of the same shape as another, with buffers of its own in some
+ * memory: what a copy fills. Every node of it may be moved out and outlive the
+ * rest (LC-10), so all of them count it. */
+#ifndef UVA_DEVICES_REPLICA_H
+#define UVA_DEVICES_REPLICA_H
+
+#include "core/format.h"
+#include "devices/registry.h"
+
+/* One node of both trees. */
+struct uva__replica_node {
+    const struct ArrowArray *from; /* borrows: of the array it was made from */
+    struct ArrowArray *to;         /* borrows: of the replica */
+    struct uva__layout layout;     /* of its format */
+    const void **buffers;          /* borrows: of `to` */
+    int64_t *sizes;                /* borrows: of those that have memory */
+    int64_t n_buffers;             /* of both */
+};
+
+struct uva__replica;
+
+/* Makes the shape of `from`, whose format `schema` says, without buffers. 0;
+ * ENOMEM; EINVAL, ENOTSUP if they do not fit, with the place. Its memory is the
+ * C library's. `device_type` says of what kind its buffers will be; `backend`,
+ * whose they are: NULL is plain host memory. Thread: any. */
+UVA_MUST_CHECK int
+uva__replica_new(struct uva__devices *devices, struct uva__backend *backend,
+                 ArrowDeviceType device_type, int64_t device_id,
+                 const struct ArrowSchema *schema,
+                 const struct ArrowDeviceArray *from, struct uva__replica **out,
+                 struct uva_error *error);
+
+/* Its nodes, parents before children. Thread: any one at a time. */
+struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,
+                                             size_t *count);
+
+/* Gives memory to buffer `i` of a node. 0 or ENOMEM. Thread: service. */
+UVA_MUST_CHECK int uva__replica_buffer(struct uva__replica *replica,
+                                       struct uva__replica_node *node,
+                                       int64_t i, int64_t size_bytes);
+
+/* Gives the array, once; it owns the replica from now on. Thread: any. */
+void uva__replica_give(struct uva__replica *replica,
+                       struct ArrowDeviceArray *out);
+
+/* Frees one that was not given. Thread: any. */
+void uva__replica_free(struct uva__replica *replica);
+
+#endif
