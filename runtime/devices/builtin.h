@@ -14,6 +14,7 @@ struct uva__builtin {
 };
 
 extern const struct uva_device_ops uva__opencl_ops;
+extern const struct uva_device_ops uva__vulkan_ops;
 
 extern const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES];
 

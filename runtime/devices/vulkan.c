@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vulkan. The host can only ask an event for its status, with the device that
+ * it belongs to, which the program brings in by uva_device_attach() (G-57). An
+ * event for the device alone reads as pending for ever. sync_event is a VkEvent
+ * * (EV-07). No library is opened: the program's own functions are used. */
+#include <errno.h>
+#include <string.h>
+
+#include "devices/attachments.h"
+#include "devices/builtin.h"
+#include "devices/library.h"
+
+/* The part of Vulkan's binary interface that we use. */
+typedef void (*vulkan_fn)(void);
+typedef vulkan_fn vulkan_get_fn(void *device, const char *name);
+typedef int32_t vulkan_status_fn(void *device, uint64_t event);
+
+enum { VULKAN_EVENT_SET = 3, VULKAN_EVENT_RESET = 4 };
+
+static const char VENDOR[] = "vulkan";
+
+static int vulkan_load(void *ctx, const char *path, void **state,
+                       struct uva_error *error)
+{
+    (void)path;
+    *state = ctx;
+    (void)uva_error_set(error, 0, "what uva_device_attach() brings in");
+    return 0;
+}
+
+/* Asks with the program's function. Looking it up is a walk through a table. */
+static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
+                      struct uva_error *error)
+{
+    vulkan_get_fn *get;
+    vulkan_status_fn *ask;
+    vulkan_fn found;
+    uint64_t event;
+    int32_t status;
+
+    memcpy(&get, &native->get_device_proc_addr, sizeof(get));
+    found = get(native->device, "vkGetEventStatus");
+    if (found == NULL)
+        return uva_error_set(error, ENOSYS,
+                             "Vulkan: the device has no vkGetEventStatus");
+    memcpy(&ask, &found, sizeof(ask));
+    memcpy(&event, sync_event, sizeof(event));
+    status = ask(native->device, event);
+    if (status == VULKAN_EVENT_SET)
+        return 0;
+    if (status == VULKAN_EVENT_RESET)
+        return EAGAIN;
+    return uva__library_failed(error, EIO, VENDOR, "vkGetEventStatus", status);
+}
+
+static int vulkan_query(void *state, const struct uva_device_event *event,
+                        struct uva_error *error)
+{
+    struct uva__attachments *attached = state;
+    struct uva__attachment *attachment =
+        uva__attachments_use(attached, ARROW_DEVICE_VULKAN, event->device_id);
+    int code;
+
+    if (attachment == NULL)
+        return uva_error_set(error, ENODEV,
+                             "Vulkan: the VkDevice of device id %lld is not "
+                             "known; bring it in with uva_device_attach()",
+                             (long long)event->device_id);
+    code = vulkan_ask(uva__attachment_native(attachment), event->sync_event,
+                      error);
+    uva__attachments_drop(attached, attachment);
+    return code;
+}
+
+const struct uva_device_ops uva__vulkan_ops = {
+    .version = UVA_DEVICE_OPS_VERSION,
+    .query_quick = true,
+    .name = "VULKAN",
+    .load = vulkan_load,
+    .query = vulkan_query,
+};
