@@ -17,7 +17,7 @@ ISO = {
     "time.h", "wchar.h",
 }
 POSIX = {
-    "dirent.h", "dlfcn.h", "fcntl.h", "poll.h", "pthread.h", "sched.h",
+    "dirent.h", "dlfcn.h", "fcntl.h", "link.h", "poll.h", "pthread.h", "sched.h",
     "semaphore.h",
     "strings.h", "unistd.h", "arpa/inet.h", "netinet/in.h", "sys/mman.h",
     "sys/resource.h", "sys/select.h", "sys/socket.h", "sys/stat.h",
@@ -61,7 +61,8 @@ MAY = {
                "arrow-adbc/adbc.h"],
     "bench/": ["uvarrow/", "<uv.h>"],
     "tests/": ["uvarrow/", *FLOORS, "support/", "<uv.h>", "<check.h>",
-               "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h"],
+               "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
+               "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
                    "<arrow/c/dlpack_abi.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>", "<uv.h>"],

@@ -25,26 +25,24 @@ static void sync_wake(_Atomic uint32_t *at, int count)
     (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
-                         int64_t timeout_ns)
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen, int64_t ns)
 {
-    struct timespec limit = {.tv_sec = (time_t)(timeout_ns / 1000000000),
-                             .tv_nsec = (long)(timeout_ns % 1000000000)};
+    struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000),
+                             .tv_nsec = (long)(ns % 1000000000)};
 
     if (uva__signal_now(signal) != seen)
         return true;
-    return sync_sleep(&signal->value, seen, timeout_ns < 0 ? NULL : &limit) !=
+    return sync_sleep(&signal->value, seen, ns < 0 ? NULL : &limit) !=
            ETIMEDOUT;
 }
 
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
-                      int64_t timeout_ms)
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen, int64_t ms)
 {
-    const int64_t ns = 1000000;
-    const int64_t most = INT64_MAX / ns;
+    const int64_t ns_in_ms = 1000000;
+    const int64_t most = INT64_MAX / ns_in_ms;
 
     return uva__signal_wait_ns(signal, seen,
-                               timeout_ms < most ? timeout_ms * ns : INT64_MAX);
+                               ms < most ? ms * ns_in_ms : INT64_MAX);
 }
 
 void uva__signal_change(struct uva__signal *signal)

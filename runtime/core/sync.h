@@ -110,14 +110,10 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
     return atomic_load_explicit(&signal->value, memory_order_acquire);
 }
 
-/* Sleeps while the value is `seen`, at most `timeout_ms` (negative: for ever).
- * May return early. False if the time has passed. Not a cancellation point. */
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
-                      int64_t timeout_ms);
-
-/* The same, in nanoseconds. */
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
-                         int64_t timeout_ns);
+/* Sleeps while the value is `seen`, at most so long (negative: for ever). May
+ * return early. False if the time has passed. Not a cancellation point. */
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen, int64_t ms);
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen, int64_t ns);
 
 /* Changes the value; wakes all who wait, by the address alone, as the signal
  * may be gone as soon as they see the change; does both. */

@@ -8,6 +8,7 @@
  *
  * On close:    what waits is cancelled once the grace is over, and answered. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "core/memory.h"
 #include "stream/fence.h"
@@ -56,8 +57,11 @@ static void wait_over(struct uva_watch *watch)
 {
     struct array_wait *wait = watch->client;
 
-    uva__hub_post(wait->hub, &wait->node);
+    struct uva__hub *hub = wait->hub;
+
+    uva__hub_post(hub, &wait->node);
     wait_release(wait);
+    uva__hub_job_end(hub); /* a close waits for this */
 }
 
 static void wait_answer(struct array_wait *wait)
@@ -168,13 +172,10 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__word_add(&wait->refs, 1);
-    if (wait->watch != NULL) {
-        uva__word_add(&wait->refs, 1); /* until it says that it is over */
-        uva__watch_begin(wait->watch);
-    }
-    uva__hub_post(wait->hub, &wait->node);
-    wait_release(wait);
+    uva__word_add(&wait->refs, 1); /* until it says that it is over */
+    if (!uva__hub_job_begin(wait->hub))
+        abort(); /* who has entered is waited for */
+    uva__watch_begin(wait->watch);
 }
 
 int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
@@ -204,8 +205,10 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
     code = wait_prepare(wait);
     if (code == 0 && !uva__hub_enter(hub))
         code = ESHUTDOWN;
-    if (code == 0)
+    if (code == 0 && wait->watch != NULL)
         wait_begin(wait);
+    if (code == 0)
+        uva__hub_post(hub, &wait->node);
     wait_release(wait);
     return code;
 }

@@ -17,7 +17,6 @@
 
 struct after {
     struct uva__kept kept;        /* first: the array */
-    struct uva__hub *hub;         /* counts */
     struct uva__devices *devices; /* counts, and uses */
     struct uva__backend *backend; /* borrows: its row there */
     void *device_stream;          /* borrows, until recorded */
@@ -35,7 +34,6 @@ static void after_forget(struct after *after, bool kept)
 {
     struct uva__devices *devices = after->devices;
 
-    uva__hub_release(after->hub);
     if (after->waited)
         uva__signal_raise(&after->done);
     else if (!kept)
@@ -73,12 +71,8 @@ static void after_over(struct uva_watch *watch)
 }
 
 /* Nobody can tell when the work is complete. */
-static void after_keep(struct after *after, const char *why)
+static void after_keep(struct after *after)
 {
-    uva__hub_log(after->hub, UVA_LOG_WARN, NULL, "EV-17",
-                 "uva_array_release_after: %s; the array is kept until the "
-                 "workers end",
-                 why);
     if (after->waited) {
         uva_array_release(&after->kept.array);
         after_forget(after, false);
@@ -101,8 +95,7 @@ static int after_record(struct after *after, struct uva_error *error)
     if (code != 0)
         return code;
     if (ops->record == NULL)
-        return uva_error_set(error, ENOTSUP, "%s cannot record events",
-                             ops->name);
+        return ENOTSUP;
     code = ops->record(after->backend->state, &event, after->device_stream,
                        &after->event, error);
     if (code != 0)
@@ -123,7 +116,7 @@ static void after_run(struct uva__errand *errand)
     if (after_record(after, &error) == 0)
         uva__watch_begin(after->watch);
     else
-        after_keep(after, error.message);
+        after_keep(after);
 }
 
 /* Whether there is work to wait for, and somebody to ask. */
@@ -142,7 +135,10 @@ static bool after_prepare(struct after *after, struct uva__hub *hub,
     }
     uva__devices_use(after->devices);
     uva__devices_release(after->devices);
-    after->hub = uva__hub_acquire(hub);
+    if (after->backend->ops->record == NULL)
+        uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
+                     "uva_array_release_after: this device type cannot record "
+                     "events; the array is kept until the workers end");
     after->device_stream = device_stream;
     uva_array_move(array, &after->kept.array);
     return true;

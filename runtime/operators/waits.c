@@ -52,13 +52,22 @@ void uva__wait_fail(struct uva__waits *w, struct uva__wait *wait, int code,
                          error, NULL);
 }
 
+/* It will not be told any more. A close waits for this, as it does for jobs. */
+static void wait_forget(struct uva__waits *w)
+{
+    struct uva__hub *hub = w->op.feed.hub;
+
+    uva__operator_release(&w->op);
+    uva__hub_job_end(hub);
+}
+
 /* Any thread, a vendor's too. */
 static void wait_over(struct uva_watch *watch)
 {
     struct uva__waits *w = watch->client;
 
     uva__hub_post(w->op.feed.hub, &w->node);
-    uva__operator_release(&w->op);
+    wait_forget(w);
 }
 
 /* False: there was no memory, and the batch is lost. */
@@ -67,7 +76,12 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
 {
     const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
 
+    if (!uva__hub_job_begin(w->op.feed.hub)) {
+        uva__wait_fail(w, wait, ESHUTDOWN, NULL);
+        return false;
+    }
     if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
+        uva__hub_job_end(w->op.feed.hub);
         uva__wait_fail(w, wait, ENOMEM, NULL);
         return false;
     }
@@ -291,7 +305,7 @@ static void wait_abandon(struct uva__waits *w, struct uva__wait *wait)
         return;
     wait->watch = NULL;
     if (uva__watch_abandon(watch, &wait->array)) {
-        uva__operator_release(&w->op); /* it will not say that it is over */
+        wait_forget(w);
         return;
     }
     uva_array_release(&wait->array);

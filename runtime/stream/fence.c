@@ -41,7 +41,7 @@ int uva__fence_devices(struct uva__hub *hub, struct uva__devices **out)
         return EPERM;
     if (!uva__hub_job_begin(hub)) /* holds the workers meanwhile */
         return ESHUTDOWN;
-    fixture = uva__hub_fixture(hub, fence_make);
+    fixture = uva__workers_fixture(hub->jobs.workers, fence_make);
     if (fixture != NULL)
         *out = uva__devices_acquire(
             uva__container_of(fixture, struct fence, fixture)->devices);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,12 +283,6 @@ int uva__hub_ensure_lane(struct uva__hub *hub, enum uva_lane lane)
     return code;
 }
 
-struct uva__fixture *uva__hub_fixture(struct uva__hub *hub,
-                                      struct uva__fixture *(*make)(void))
-{
-    return uva__workers_fixture(hub->jobs.workers, make);
-}
-
 int uva__hub_ensure_guest(struct uva__hub *hub)
 {
     int code;
@@ -308,23 +303,44 @@ void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
     uva__hub_job_end(hub);
 }
 
+/* Who has left and is on his last lines is waited for. */
 void uva__hub_retire(struct uva__hub *hub)
 {
     if (uva__gate_shut(&hub->abroad) == UVA__GATE_OVER)
         uva__jobs_fini(&hub->jobs);
+    while (uva__word_load(&hub->leaving) != 0)
+        (void)sched_yield();
+}
+
+/* Says that the caller's last lines are to be waited for. False: the hub was
+ * retired, and is the caller's as long as he counts it. */
+static bool leaving_begin(struct uva__hub *hub)
+{
+    uva__word_add(&hub->leaving, 1);
+    if (!uva__gate_is_shut(&hub->abroad))
+        return true;
+    uva__word_sub(&hub->leaving, 1);
+    return false;
 }
 
 /* A close waits a while for the last one; who comes home later still lets the
  * workers go. */
 void uva__hub_job_end(struct uva__hub *hub)
 {
+    bool awaited = leaving_begin(hub);
     const enum uva__gate_left left = uva__gate_leave(&hub->abroad);
 
-    if (left == UVA__GATE_OVER)
-        uva__jobs_fini(&hub->jobs);
-    else if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
+    if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
         uva__hub_post(hub, &hub->closer);
+    if (left == UVA__GATE_OVER) {
+        if (awaited) /* not that long */
+            uva__word_sub(&hub->leaving, 1);
+        awaited = false;
+        uva__jobs_fini(&hub->jobs);
+    }
     uva__hub_release(hub);
+    if (awaited)
+        uva__word_sub(&hub->leaving, 1);
 }
 
 /* ---- log ---------------------------------------------------------------- */

@@ -29,9 +29,10 @@ struct uva__hub {
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* the checker is on every hop */
 
-    struct uva__word refs;   /* the runtime, streams, and who may be late */
-    struct uva__gate owed;   /* what is to the user; shut: closing */
-    struct uva__gate abroad; /* jobs not home; shut: no more */
+    struct uva__word refs;    /* the runtime, streams, and who may be late */
+    struct uva__gate owed;    /* what is to the user; shut: closing */
+    struct uva__gate abroad;  /* jobs not home; shut: no more */
+    struct uva__word leaving; /* of these, on their last lines */
     struct uva__counts counts;
     struct uva__jobs jobs;    /* the workers' side of this runtime */
     struct uva__shared annex; /* owns: made by uva__hub_annex() */
@@ -72,12 +73,6 @@ static inline bool uva__hub_is_alive(const struct uva__hub *hub)
 {
     return uva__word_peek(hub->alive) != 0;
 }
-
-/* Gives the one thing that a higher floor keeps with the workers of this hub,
- * made by `make` at first need; NULL without memory. Thread: any, between
- * uva__hub_job_begin() and end. */
-struct uva__fixture *uva__hub_fixture(struct uva__hub *hub,
-                                      struct uva__fixture *(*make)(void));
 
 /* A number for the calling thread that no other living one has; never 0.
  * Thread: any. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Events are words that the test sets; armed ones are told at once. */
 #include "support/soft_device.h"
 
 #include <errno.h>
