@@ -5,6 +5,7 @@
 
 /* Each reads the arguments behind its name, which end in NULL, and returns the
  * exit code of the program. Thread: loop. */
+int uva__devices_main(char **args);
 int uva__query_main(char **args);
 int uva__stall_main(char **args);
 int uva__tck_main(char **args);

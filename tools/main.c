@@ -18,6 +18,8 @@ struct command {
 };
 
 static const struct command COMMANDS[] = {
+    {"devices", "list device types, and how their events are waited for",
+     uva__devices_main},
     {"query", "run a query through an ADBC driver, write CSV", uva__query_main},
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
     {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
