@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  every buffer of a known size is copied, behind the array's event
  *              -> of the others, the sizes are known now: they follow -> the
- *              source is released, the result can be given.
+ *              source is released, the result can be given. From the host, all
+ *              sizes are known once the array's event, if any, is complete.
  *
  * What can fail: memory, a call, an event. What was begun comes to its end
  *              before the failure is told. */
@@ -65,7 +66,8 @@ static int buffer_begin(struct uva__copy *copy,
         one.after.sync_event = NULL;
     code = ops->copy(copy->backend->state, &one, &event, error);
     if (code != 0)
-        return code;
+        return uva__backend_failed(copy->backend, code,
+                                   "a copy could not be begun", error);
     copy->behind = true;
     event_drop(copy); /* the copies before it are complete when this one is */
     copy->event = event;
@@ -129,12 +131,25 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
     return code;
 }
 
+/* The sizes stand in memory of the host that a device still fills: `event` is
+ * that of its end, at first. */
+static bool copy_is_early(struct uva__copy *copy)
+{
+    const bool early =
+        copy->to_device && !copy->behind && copy->device.sync_event != NULL;
+
+    copy->behind = copy->behind || early;
+    return early;
+}
+
 /* A failure waits for what was begun before it. */
 static int copy_step(struct uva__work *work, struct uva_device_event *event,
                      struct uva_error *error)
 {
     struct uva__copy *copy = copy_of(work);
 
+    if (copy_is_early(copy))
+        return EINPROGRESS;
     event_drop(copy);
     while (copy->error.code == 0 && copy->round != DONE &&
            copy->event == NULL) {
@@ -178,6 +193,37 @@ static bool type_is_host(ArrowDeviceType type)
            type == ARROW_DEVICE_ROCM_HOST;
 }
 
+/* The event that says when the data is ready; on the host there is none
+ * (EV-04). */
+static void *event_of(const struct ArrowDeviceArray *array)
+{
+    return array->device_type == ARROW_DEVICE_CPU ? NULL : array->sync_event;
+}
+
+/* Whether a table of `type` knows the event of an array of the host. */
+static bool event_is_known(const struct ArrowDeviceArray *array,
+                           ArrowDeviceType type)
+{
+    if (event_of(array) == NULL)
+        return true;
+    if (array->device_type == ARROW_DEVICE_ROCM_HOST)
+        return type == ARROW_DEVICE_ROCM;
+    return type == ARROW_DEVICE_CUDA || type == ARROW_DEVICE_CUDA_MANAGED;
+}
+
+/* Whether a table can do it. */
+static bool backend_can_copy(const struct uva__backend *backend,
+                             const struct ArrowDeviceArray *array,
+                             bool from_host)
+{
+    const struct uva_device_ops *ops = backend->ops;
+
+    if (ops->copy == NULL || !from_host)
+        return ops->copy != NULL;
+    return ops->alloc != NULL && ops->dealloc != NULL &&
+           event_is_known(array, backend->device_type);
+}
+
 /* The type whose table has to do it: the one that is not the host's. */
 static ArrowDeviceType copy_type(const struct uva__copy_target *target,
                                  const struct ArrowDeviceArray *array)
@@ -201,8 +247,11 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     if (from_host && to_host)
         return UVA__COPY_WAIT;
     backend = uva__devices_meet(devices, copy_type(target, array));
-    if (from_host != to_host && backend != NULL && backend->ops->copy != NULL)
+    if (from_host != to_host && backend != NULL &&
+        backend_can_copy(backend, array, from_host))
         return UVA__COPY_MOVE;
+    if (to_host && backend != NULL && backend->ops->host_readable)
+        return UVA__COPY_WAIT;
     (void)uva_error_set(error, ENOTSUP,
                         "uva_stream_transfer: there is no way from device "
                         "type %d to %d: a table that can copy is registered "
@@ -232,7 +281,7 @@ int uva__copy_new(struct uva__devices *devices,
     copy->device = (struct uva_device_event){backend->device_type,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
-                                             array->sync_event};
+                                             event_of(array)};
     code = uva__replica_new(devices, copy->to_device ? backend : NULL,
                             target->device_type, target->device_id, schema,
                             array, &copy->replica, error);

@@ -4,6 +4,7 @@
  *              type -> all unloaded as the service's last act.
  *
  * What can fail: a load, which is remembered and told to each who needs it. */
+#define _GNU_SOURCE
 #include "devices/registry.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
+static void service_clear(struct uva__service *service);
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -30,6 +32,7 @@ struct uva__devices *uva__devices_new(void)
     uva__word_store(&devices->users, 1);
     devices->service.begin = service_begin;
     devices->service.end = service_end;
+    devices->service.clear = service_clear;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         backend->device_type = type;
@@ -95,7 +98,7 @@ static void kept_release(struct uva__devices *devices)
     devices->kept = NULL;
 }
 
-static void service_end(struct uva__service *service)
+static void service_clear(struct uva__service *service)
 {
     struct uva__devices *devices = devices_of(service);
 
@@ -106,7 +109,11 @@ static void service_end(struct uva__service *service)
             backend->ops->unload != NULL)
             backend->ops->unload(backend->state);
     }
-    uva__devices_release(devices);
+}
+
+static void service_end(struct uva__service *service)
+{
+    uva__devices_release(devices_of(service));
 }
 
 /* ---- tables ------------------------------------------------------------- */
@@ -172,17 +179,18 @@ int uva__devices_register(struct uva__devices *devices,
     return 0;
 }
 
-/* From now on the table stays as it is. */
+/* From now on the table, if there is one, stays as it is. */
 static bool backend_meet(struct uva__devices *devices,
                          struct uva__backend *backend)
 {
     bool known;
 
     if (uva__word_load(&backend->met) != 0)
-        return backend->ops != NULL;
+        return true;
     uva__lock_take(&devices->lock);
-    uva__word_store(&backend->met, 1);
     known = backend->ops != NULL;
+    if (known)
+        uva__word_store(&backend->met, 1);
     uva__lock_drop(&devices->lock);
     return known;
 }
@@ -197,7 +205,8 @@ struct uva__backend *uva__devices_meet(struct uva__devices *devices,
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* The path that the environment has for a library, or NULL. */
+/* The path that the environment has for a library, or NULL; NULL also where the
+ * environment is not to be trusted. */
 static const char *library_path(const char *library)
 {
     char name[64];
@@ -206,15 +215,25 @@ static const char *library_path(const char *library)
     if (library == NULL)
         return NULL;
     (void)snprintf(name, sizeof(name), "UVA_%s_LIBRARY", library);
-    path = getenv(name);
+    path = secure_getenv(name);
     return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+int uva__backend_failed(const struct uva__backend *backend, int code,
+                        const char *what, struct uva_error *error)
+{
+    if (code == EAGAIN || code == EINPROGRESS || code < 0)
+        code = EIO;
+    if (error->code == 0)
+        return uva_error_set(error, code, "%s: %s", backend->ops->name, what);
+    error->code = code;
+    return code;
 }
 
 static void load_failed(struct uva__backend *backend, int code)
 {
-    if (backend->why.code == 0)
-        (void)uva_error_set(&backend->why, code, "%s cannot be used here",
-                            backend->ops->name);
+    (void)uva__backend_failed(backend, code, "it cannot be used here",
+                              &backend->why);
     uva__word_store(&backend->loaded, UVA__LOADED_FAILED);
 }
 
@@ -283,7 +302,9 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
         return 0;
     code = uva__service_start(&devices->service);
     if (code != 0)
-        return uva_error_set(error, code, "the system gives no thread");
+        return uva_error_set(error, code,
+                             code == EAGAIN ? "the system gives no thread"
+                                            : "the workers are gone");
     return load_await(devices, backend, error);
 }
 
@@ -297,12 +318,13 @@ static void text_copy(char *out, size_t size, const char *text)
 static void describe_table(const struct uva__backend *backend,
                            struct uva_device_info *out)
 {
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        text_copy(out->library, sizeof(out->library), backend->why.message);
     out->host_readable = backend->ops->host_readable;
     out->mechanism = backend->ops->arm != NULL ? "callback" : "polling";
     out->can_copy = out->available && backend->ops->copy != NULL;
     if (backend->library == NULL)
         out->name = backend->ops->name;
-    text_copy(out->library, sizeof(out->library), backend->why.message);
 }
 
 int uva__devices_describe(struct uva__devices *devices,
@@ -324,9 +346,10 @@ int uva__devices_describe(struct uva__devices *devices,
         out->mechanism = "none needed";
         return 0;
     }
+    backend = uva__devices_meet(devices, device_type);
     code = uva__devices_load(devices, device_type, &error);
     out->available = code == 0;
-    if (backend->ops != NULL)
+    if (backend != NULL)
         describe_table(backend, out);
     if (code != 0)
         text_copy(out->library, sizeof(out->library), error.message);

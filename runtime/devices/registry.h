@@ -26,7 +26,7 @@ struct uva__backend {
     const struct uva_device_ops *ops; /* borrows; NULL: nobody can wait */
     void *ctx;                        /* borrows: of the table */
     const char *library;  /* static: names its environment variable, or NULL */
-    struct uva__word met; /* 1: a stream has met the type */
+    struct uva__word met; /* 1: the table is in use, and stays */
     struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
     void *state;             /* owns, through ops->unload */
     struct uva_error why;    /* of a load that failed */
@@ -90,6 +90,11 @@ void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept);
 struct uva__backend *uva__devices_meet(struct uva__devices *devices,
                                        ArrowDeviceType device_type);
 
+/* How a call of the table has failed: with a text if it gave none, and never
+ * with a code that would mean "not yet". Gives the code. Thread: any. */
+int uva__backend_failed(const struct uva__backend *backend, int code,
+                        const char *what, struct uva_error *error);
+
 /* Opens what the type needs, unless that was tried. 0, or why it failed.
  * Thread: service. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
@@ -97,7 +102,7 @@ UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
 
 /* The same from any thread, which waits for the service to do it: tens of
  * milliseconds, the first time. Starts the service. Also ENOTSUP where nobody
- * knows the type, EAGAIN. Thread: any, but the service. */
+ * knows the type, EAGAIN, ESHUTDOWN. Thread: any, but the service. */
 UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
                                      ArrowDeviceType device_type,
                                      struct uva_error *error);

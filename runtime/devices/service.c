@@ -187,6 +187,7 @@ static void *service_main(void *arg)
     errands_run(service);
     (void)chores_look(service, true);
     assert(uva__list_is_empty(&service->chores));
+    service->clear(service);
     uva__word_exchange(&service->over, 1);
     uva__signal_raise(&service->gone);
     service->end(service);
@@ -225,11 +226,14 @@ int uva__service_start(struct uva__service *service)
     int code = 0;
 
     uva__lock_take(&service->locked.lock);
-    if (!service->locked.started)
-        code = service_create(&service->locked.thread, service);
+    if (service->locked.ended)
+        code = ESHUTDOWN;
+    else if (!service->locked.started &&
+             service_create(&service->locked.thread, service) != 0)
+        code = EAGAIN;
     service->locked.started |= code == 0;
     uva__lock_drop(&service->locked.lock);
-    return code == 0 ? 0 : EAGAIN;
+    return code;
 }
 
 static bool service_is_home(struct uva__service *service)
@@ -250,6 +254,8 @@ void uva__service_end(struct uva__service *service)
     bool started;
 
     uva__lock_take(&service->locked.lock);
+    assert(!service->locked.ended);
+    service->locked.ended = true;
     started = service->locked.started;
     thread = service->locked.thread;
     uva__lock_drop(&service->locked.lock);

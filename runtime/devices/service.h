@@ -31,27 +31,31 @@ struct uva__chore {
     bool (*look)(struct uva__chore *chore, uint64_t age_ns);
 };
 
-/* All zeroes, but for `begin` and `end`, is one without a thread. */
+/* All zeroes, but for its functions, is one without a thread. */
 struct uva__service {
     /* called before there is a thread, and as its last act: counts the struct
      * around this */
     void (*begin)(struct uva__service *service);
     void (*end)(struct uva__service *service);
+    /* called by the thread when all was run: lets go of what only it touches.
+     * May get stuck */
+    void (*clear)(struct uva__service *service);
     struct uva__shared newest;   /* errands; each leads to the one before */
     struct uva__sleeper sleeper; /* the thread */
     struct uva__gate door;   /* who is sending; shut: nobody does any more */
-    struct uva__word over;   /* 1: all was run */
+    struct uva__word over;   /* 1: all was run and cleared */
     struct uva__signal gone; /* raised then */
     struct {
         struct uva__lock lock;
         pthread_t thread; /* if started */
         bool started;     /* there is one */
+        bool ended;       /* none is started any more */
     } locked;
     struct uva__list chores; /* the thread's alone */
 };
 
-/* Makes sure that there is a thread. 0; EAGAIN if the system gives none.
- * Thread: any. */
+/* Makes sure that there is a thread. 0; EAGAIN if the system gives none;
+ * ESHUTDOWN once it was ended. Thread: any. */
 UVA_MUST_CHECK int uva__service_start(struct uva__service *service);
 
 /* Has `errand` run, later; there is a thread. False: it ends, and the errand is
@@ -59,8 +63,8 @@ UVA_MUST_CHECK int uva__service_start(struct uva__service *service);
 UVA_MUST_CHECK bool uva__service_send(struct uva__service *service,
                                       struct uva__errand *errand);
 
-/* The same, but does not wake the thread: for tidying up behind a chore.
- * Thread: any. */
+/* The same, but does not wake the thread: for tidying up behind a chore that it
+ * asks after. Thread: any. */
 UVA_MUST_CHECK bool uva__service_leave(struct uva__service *service,
                                        struct uva__errand *errand);
 

@@ -36,6 +36,7 @@ int uva__watch_new(struct uva__devices *devices,
         return ENOMEM;
     watch->devices = uva__devices_acquire(devices);
     watch->backend = uva__devices_backend(devices, event->device_type);
+    watch->quick = watch->backend->ops->query_quick;
     watch->event = *event;
     watch->over = over;
     watch->client = client;
@@ -72,12 +73,20 @@ void **uva_watch_slots(struct uva_watch *watch)
 
 /* ---- the outcome -------------------------------------------------------- */
 
-/* Who comes first has the say. `error` may be NULL, where code is 0. */
+/* Takes an event that is nobody's. False: the outcome is known, or will be. */
+static bool watch_take(struct uva_watch *watch, enum uva__watch_turn turn)
+{
+    uint64_t open = UVA__WATCH_OPEN;
+
+    return uva__word_cas(&watch->turn, &open, turn);
+}
+
+/* Tells the client. `error` may be NULL, where code is 0. Whoever has taken the
+ * event. */
 static void watch_fire(struct uva_watch *watch, int code,
                        const struct uva_error *error, bool unsure)
 {
-    if (uva__word_exchange(&watch->fired, 1) != 0)
-        return;
+    uva__word_store(&watch->turn, UVA__WATCH_FIRED);
     if (code != 0)
         watch->error = *error;
     watch->unsure = unsure;
@@ -85,18 +94,23 @@ static void watch_fire(struct uva_watch *watch, int code,
         watch->over(watch);
 }
 
-/* Calls the table's query, with a text for a failure that has none. */
-static int watch_query(struct uva_watch *watch, struct uva_error *error)
+static bool code_is_pending(int code)
 {
-    const struct uva_device_ops *ops = watch->backend->ops;
+    return code == EAGAIN || code == EINPROGRESS;
+}
+
+static int backend_query(const struct uva__backend *backend,
+                         const struct uva_device_event *event,
+                         struct uva_error *error)
+{
     int code;
 
     *error = (struct uva_error){0};
-    code = ops->query(watch->backend->state, &watch->event, error);
-    if (code != 0 && code != EAGAIN && error->code == 0)
-        (void)uva_error_set(error, code, "%s: the event of a batch has failed",
-                            ops->name);
-    return code;
+    code = backend->ops->query(backend->state, event, error);
+    if (code == 0 || code == EAGAIN)
+        return code;
+    return uva__backend_failed(backend, code, "the event of a batch has failed",
+                               error);
 }
 
 int uva__watch_outcome(struct uva_watch *watch)
@@ -108,7 +122,7 @@ int uva__watch_outcome(struct uva_watch *watch)
     if (!watch->unsure)
         return watch->error.code;
     watch->unsure = false;
-    code = watch_query(watch, &error);
+    code = backend_query(watch->backend, &watch->event, &error);
     if (code != 0 && code != EAGAIN)
         watch->error = error;
     return watch->error.code;
@@ -124,7 +138,7 @@ int uva__watch_peek(struct uva__devices *devices,
     if (uva__word_load(&backend->loaded) != UVA__LOADED_OK ||
         !backend->ops->query_quick)
         return EAGAIN;
-    return backend->ops->query(backend->state, event, error);
+    return backend_query(backend, event, error);
 }
 
 /* ---- beginning ---------------------------------------------------------- */
@@ -144,10 +158,10 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
     watch->chore.backed = watch->own.armed;
     if (!watch->own.armed)
         uva__watch_release(watch);
-    if (code != 0 && code != EINPROGRESS && code != EAGAIN && error->code == 0)
-        (void)uva_error_set(error, code, "%s: cannot wait for the event",
-                            ops->name);
-    return code;
+    if (code == 0 || code_is_pending(code))
+        return code;
+    return uva__backend_failed(watch->backend, code,
+                               "cannot wait for the event", error);
 }
 
 /* Makes a stream of the consumer's wait, on the device. */
@@ -163,25 +177,19 @@ static int watch_chain(struct uva_watch *watch, struct uva_error *error)
                              ops->name);
     code = ops->stream_wait(watch->backend->state, &watch->event,
                             watch->device_stream, error);
-    if (code != 0 && error->code == 0)
-        (void)uva_error_set(error, code, "%s: cannot make the stream wait",
-                            ops->name);
-    return code;
+    return code == 0
+               ? 0
+               : uva__backend_failed(watch->backend, code,
+                                     "cannot make the stream wait", error);
 }
 
-/* The next step of its work; while one is under way the service is in use. */
 static int watch_step(struct uva_watch *watch, struct uva_error *error)
 {
-    const bool before = watch->own.working;
     int code;
 
     *error = (struct uva_error){0};
     code = watch->work->step(watch->work, &watch->event, error);
     watch->own.working = code == EINPROGRESS;
-    if (watch->own.working && !before)
-        uva__devices_use(watch->devices);
-    if (before && !watch->own.working)
-        uva__devices_quit(watch->devices);
     return code;
 }
 
@@ -193,36 +201,51 @@ static int watch_start(struct uva_watch *watch, struct uva_error *error)
                                         : watch_arm(watch, error);
 }
 
+/* The service has no more to do with it, but for a vendor's notify. */
+static void watch_leave(struct uva_watch *watch)
+{
+    if (watch->work != NULL)
+        uva__devices_quit(watch->devices);
+    uva__watch_release(watch);
+}
+
+/* Nobody else knows of the event yet. */
 static void watch_begin_run(struct uva__errand *errand)
 {
     struct uva_watch *watch =
         uva__container_of(errand, struct uva_watch, begin);
     struct uva_error error = {0};
-    int code = uva__backend_load(watch->backend, &error);
+    int code;
 
-    if (code == 0 && uva__word_load(&watch->fired) == 0)
+    uva__word_store(&watch->turn, UVA__WATCH_LOOKED);
+    code = uva__backend_load(watch->backend, &error);
+    if (code == 0)
         code = watch_start(watch, &error);
     if (code == EAGAIN)
-        code = watch_query(watch, &error);
-    if (code == EAGAIN || code == EINPROGRESS) {
+        code = backend_query(watch->backend, &watch->event, &error);
+    if (code_is_pending(code)) {
+        uva__word_store(&watch->turn, UVA__WATCH_OPEN);
         uva__service_ask(&watch->devices->service, &watch->chore);
         return;
     }
     watch_fire(watch, code, &error, false);
-    uva__watch_release(watch);
+    watch_leave(watch);
 }
 
-/* The service's count is given up when the chore is over. */
+/* The service's count is given up when the chore is over; work, once begun,
+ * keeps the service until then. */
 void uva__watch_begin(struct uva_watch *watch)
 {
     struct uva_error error;
 
     watch_acquire(watch);
+    if (watch->work != NULL)
+        uva__devices_use(watch->devices);
     if (uva__service_send(&watch->devices->service, &watch->begin))
         return;
     (void)uva_error_set(&error, ESHUTDOWN, "the workers are gone");
     watch_fire(watch, ESHUTDOWN, &error, false);
-    uva__watch_release(watch);
+    watch_leave(watch);
 }
 
 static int error_of_cancel(struct uva_error *error)
@@ -241,74 +264,83 @@ static void watch_settle(struct uva_watch *watch)
     watch->own.settled = true;
 }
 
-/* True: it is complete or has failed, and the client knows. */
-static bool watch_ask(struct uva_watch *watch)
+static int error_of_vendor(struct uva_error *error,
+                           const struct uva_watch *watch)
 {
-    struct uva_error error;
-    int code = watch_query(watch, &error);
+    const char *vendor = watch->told.vendor;
+
+    (void)uva_error_set(
+        error, watch->told.code, "%s: the event of a batch has failed with %d",
+        vendor != NULL ? vendor : "device", watch->told.vendor_code);
+    error->vendor = vendor;
+    error->vendor_code = watch->told.vendor_code;
+    return watch->told.code;
+}
+
+/* What the event, and then the step behind it, has come to. */
+static int watch_ask(struct uva_watch *watch, struct uva_error *error)
+{
+    int code = backend_query(watch->backend, &watch->event, error);
 
     if (code == 0 && watch->own.working && !watch->own.cut)
-        code = watch_step(watch, &error);
-    if (code == EAGAIN || code == EINPROGRESS)
-        return false;
+        code = watch_step(watch, error);
+    if (code_is_pending(code))
+        return code;
     if (watch->own.working) { /* cut short, or the event has failed */
         watch->own.working = false;
         watch->work->stop(watch->work);
-        uva__devices_quit(watch->devices);
     }
-    if (code == 0 && watch->own.cut)
-        code = error_of_cancel(&error);
-    watch_fire(watch, code, &error, false);
-    return true;
+    return code == 0 && watch->own.cut ? error_of_cancel(error) : code;
 }
 
-/* A callback has come, or none is expected: then what is polled may be worth a
- * callback by now. */
-static void watch_arm_again(struct uva_watch *watch, uint64_t age_ns)
+/* What is polled so far may be worth a callback by now. */
+static int watch_arm_again(struct uva_watch *watch, uint64_t age_ns,
+                           struct uva_error *error)
 {
-    struct uva_error error;
+    if (watch->own.armed || watch->own.asked || watch->work != NULL ||
+        watch->device_stream != NULL || age_ns < ARM_AGAIN_NS)
+        return EAGAIN;
+    watch->own.asked = true;
+    return watch_arm(watch, error);
+}
+
+/* Who has nothing to wait for any more is not called back. */
+static int watch_judge(struct uva_watch *watch, bool said, uint64_t age_ns,
+                       struct uva_error *error)
+{
     int code;
 
-    if (watch->own.armed || watch->own.asked || watch->work != NULL ||
-        age_ns < ARM_AGAIN_NS)
-        return;
-    watch->own.asked = true;
-    code = watch_arm(watch, &error);
-    if (code != EAGAIN && code != EINPROGRESS)
-        watch_fire(watch, code, &error, false);
-}
-
-/* The service has no more to do with it, but for a vendor's notify. */
-static bool watch_leave(struct uva_watch *watch)
-{
-    uva__watch_release(watch);
-    return true;
+    if (said && watch->told.code != 0)
+        return error_of_vendor(error, watch);
+    code = watch_ask(watch, error);
+    return code_is_pending(code) ? watch_arm_again(watch, age_ns, error) : code;
 }
 
 static bool watch_look(struct uva__chore *chore, uint64_t age_ns)
 {
     struct uva_watch *watch = uva__container_of(chore, struct uva_watch, chore);
     const bool said = uva__word_load(&watch->said) != 0;
+    bool known = said; /* that the vendor will look at it no more */
     struct uva_error error;
+    int code;
 
-    if (uva__word_load(&watch->fired) == 0 && watch_ask(watch)) {
+    if (watch_take(watch, UVA__WATCH_LOOKED)) {
+        code = watch_judge(watch, said, age_ns, &error);
+        known = known || !code_is_pending(code);
+        if (code_is_pending(code) &&
+            uva__service_is_ending(&watch->devices->service))
+            code = uva_error_set(&error, ECANCELED, "the workers are gone");
+        if (code_is_pending(code)) {
+            chore->backed = watch->own.armed && !said;
+            uva__word_store(&watch->turn, UVA__WATCH_OPEN);
+            return false;
+        }
+        watch_fire(watch, code, &error, false);
+    }
+    if (known)
         watch_settle(watch);
-        return watch_leave(watch);
-    }
-    if (uva__word_load(&watch->fired) == 0)
-        watch_arm_again(watch, age_ns);
-    if (uva__word_load(&watch->fired) == 0 &&
-        uva__service_is_ending(&watch->devices->service)) {
-        (void)uva_error_set(&error, ECANCELED, "the workers are gone");
-        watch_fire(watch, ECANCELED, &error, false);
-    }
-    if (uva__word_load(&watch->fired) == 0) {
-        chore->backed = watch->own.armed && !said;
-        return false;
-    }
-    if (said)
-        watch_settle(watch);
-    return watch_leave(watch);
+    watch_leave(watch);
+    return true;
 }
 
 /* ---- what vendors say --------------------------------------------------- */
@@ -325,33 +357,27 @@ static void watch_tidy_run(struct uva__errand *errand)
     uva__watch_release(watch);
 }
 
-static void error_of_vendor(struct uva_error *error, int code, int vendor_code,
-                            const char *vendor)
-{
-    (void)uva_error_set(error, code,
-                        "%s: the event of a batch has failed with %d",
-                        vendor != NULL ? vendor : "device", vendor_code);
-    error->vendor = vendor;
-    error->vendor_code = vendor_code;
-}
-
 /* Complete, by a callback, is believed only as far as a quick query by the
- * client, or one by the service, agrees. */
+ * client, or one by the service, agrees. While the service looks at the event
+ * the client is not told from here. */
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
     struct uva__service *service = &watch->devices->service;
-    const bool quick = watch->backend->ops->query_quick;
     struct uva_error error;
-    bool sent;
+    bool fires, sent;
 
-    if (code != 0)
-        error_of_vendor(&error, code, vendor_code, vendor);
+    watch->told.code = code_is_pending(code) || code < 0 ? EIO : code;
+    watch->told.vendor_code = vendor_code;
+    watch->told.vendor = vendor;
     uva__word_exchange(&watch->said, 1);
-    if (code != 0 || quick)
-        watch_fire(watch, code, &error, code == 0);
-    sent = code != 0 || quick ? uva__service_leave(service, &watch->tidy)
-                              : uva__service_send(service, &watch->tidy);
+    fires = (code != 0 || watch->quick) && watch_take(watch, UVA__WATCH_FIRED);
+    if (fires && code != 0)
+        (void)error_of_vendor(&error, watch);
+    if (fires)
+        watch_fire(watch, watch->told.code, &error, code == 0);
+    sent = fires ? uva__service_leave(service, &watch->tidy)
+                 : uva__service_send(service, &watch->tidy);
     if (!sent)
         uva__watch_release(watch);
 }
@@ -365,7 +391,7 @@ static void watch_end_run(struct uva__errand *errand)
     struct uva_error error;
 
     watch->own.cut = true;
-    if (!watch->own.working)
+    if (!watch->own.working && watch_take(watch, UVA__WATCH_FIRED))
         watch_fire(watch, error_of_cancel(&error), &error, false);
     if (watch->chore.listed)
         uva__service_ask(&watch->devices->service, &watch->chore);

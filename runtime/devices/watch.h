@@ -14,6 +14,14 @@ enum uva__watch_side {
     UVA__WATCH_LEFT     /* nobody: the client has gone */
 };
 
+/* Whose the event is. */
+enum uva__watch_turn {
+    UVA__WATCH_OPEN,   /* nobody's: a vendor may tell the client */
+    UVA__WATCH_LOOKED, /* the service's, in the table: nobody else may tell the
+                          client, who would release the array */
+    UVA__WATCH_FIRED   /* the client's: somebody has the outcome */
+};
+
 /* Work of several steps, each of which ends with an event: what a watch then
  * waits for, one after the other. */
 struct uva__work {
@@ -39,10 +47,15 @@ struct uva_watch {
                                               post */
     void *client; /* borrows: lasts until `over` has returned, or until
                      uva__watch_abandon() */
+    bool quick;   /* as in its table, which a late vendor may find gone */
     struct uva__word refs;
-    struct uva__word fired; /* 1: somebody has the outcome */
-    struct uva__word side;  /* enum uva__watch_side */
-    struct uva__word said;  /* 1: the vendor has notified, and so let go */
+    struct uva__word turn; /* enum uva__watch_turn */
+    struct uva__word side; /* enum uva__watch_side */
+    struct uva__word said; /* 1: the vendor has notified, and so let go */
+    struct {
+        int code, vendor_code;
+        const char *vendor; /* static */
+    } told;                 /* what it has notified; behind `said` */
     struct uva_error error; /* the outcome, code 0: complete; behind `side` */
     bool unsure;            /* the vendor's word alone says that it is complete;
                                behind `side` */
@@ -61,7 +74,7 @@ struct uva_watch {
         bool settled;             /* what arm retained is freed */
         bool asked;               /* arm was called a second time */
         bool working; /* a step is under way: nobody may let go of anything */
-        bool cut;     /* and is the last one */
+        bool cut;     /* it is the last one */
     } own;
 };
 

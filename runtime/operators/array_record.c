@@ -15,7 +15,7 @@
 /* What the array's private_data leads to. From malloc(): it may outlive every
  * runtime. */
 struct record {
-    struct uva__devices *devices; /* counts, and uses */
+    struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there */
     void *event;                  /* owns, through ops->event_free */
     void (*release)(struct ArrowArray *array); /* the user's */
@@ -50,7 +50,7 @@ static void record_release(struct ArrowArray *array)
     array->private_data = record->private_data;
     array->release(array);
     if (!uva__service_send(&record->devices->service, &record->errand))
-        record_free(record);
+        abort(); /* nobody may end what is in use */
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,
@@ -68,8 +68,12 @@ static int record_make(struct record *record, struct ArrowDeviceArray *array,
                              "%s: events cannot be recorded; finish the work, "
                              "and leave sync_event NULL",
                              record->backend->ops->name);
-    return record->backend->ops->record(record->backend->state, &device,
+    code = record->backend->ops->record(record->backend->state, &device,
                                         device_stream, &record->event, error);
+    return code == 0
+               ? 0
+               : uva__backend_failed(record->backend, code,
+                                     "an event could not be recorded", error);
 }
 
 static void record_wrap(struct record *record, struct ArrowDeviceArray *array)
@@ -82,11 +86,13 @@ static void record_wrap(struct record *record, struct ArrowDeviceArray *array)
     array->sync_event = record->event;
 }
 
+/* Tables, and loads, are always given somewhere to say why. */
 int uva_array_record(struct uva_runtime *runtime,
                      struct ArrowDeviceArray *array, void *device_stream,
                      struct uva_error *error)
 {
     struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva_error why = {0};
     struct record *record;
     int code;
 
@@ -99,17 +105,17 @@ int uva_array_record(struct uva_runtime *runtime,
     record = calloc(1, sizeof(*record));
     if (record == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
-    code = uva__fence_devices(hub, &record->devices);
+    code = uva__fence_use(hub, &record->devices);
     if (code != 0) {
         free(record);
         return uva_error_set(error, code, "the runtime cannot be used");
     }
-    uva__devices_use(record->devices);
-    code = record_make(record, array, device_stream, error);
-    uva__devices_release(record->devices);
+    code = record_make(record, array, device_stream, &why);
     if (code == 0)
         record_wrap(record, array);
     else
         record_free(record);
+    if (code != 0 && error != NULL)
+        *error = why;
     return code;
 }

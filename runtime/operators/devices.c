@@ -19,6 +19,7 @@ static int devices_get(struct uva_runtime *runtime, struct uva__devices **out,
     if (code != 0)
         return uva_error_set(error, code,
                              code == ESHUTDOWN ? "the runtime is closing"
+                             : code == EPERM   ? "a forked child has no devices"
                                                : "no memory for devices");
     return 0;
 }
@@ -43,8 +44,11 @@ int uva_device_get_info(struct uva_runtime *runtime,
                         struct uva_device_info *out)
 {
     struct uva__devices *devices;
-    int code = devices_get(runtime, &devices, NULL);
+    int code;
 
+    if (out == NULL)
+        return EINVAL;
+    code = devices_get(runtime, &devices, NULL);
     if (code != 0)
         return code;
     code = uva__devices_describe(devices, device_type, out);

@@ -3,10 +3,11 @@
  *
  * Happy path:  the service records an event on the user's stream, and begins a
  *              watch of it -> over: the service releases the array and frees
- * the event.
+ *              the event.
  *
  * What can fail: the recording: then the array is kept until the service ends,
- *              and the log says so. Without memory the caller waits. */
+ *              and the log says so. Without memory or a service nobody can tell
+ *              when that is, and it is lost: a device may read it still. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,40 +18,35 @@
 
 struct after {
     struct uva__kept kept;        /* first: the array */
-    struct uva__devices *devices; /* counts, and uses */
-    struct uva__backend *backend; /* borrows: its row there */
+    struct uva__hub *hub;         /* counts, for the log, until recorded */
+    struct uva__devices *devices; /* uses */
+    struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
     void *event;                  /* owns, through ops->event_free */
     struct uva_watch *watch;      /* counts */
     struct uva__errand errand;    /* records; when over, releases */
-    bool waited;                  /* not from malloc(): somebody waits */
-    struct uva__signal done;      /* raised for who waits; the last touch */
 };
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* The service ends before this returns, if nobody else uses it. */
-static void after_forget(struct after *after, bool kept)
+static void event_drop(struct after *after)
 {
-    struct uva__devices *devices = after->devices;
+    const struct uva_device_ops *ops = after->backend->ops;
 
-    if (after->waited)
-        uva__signal_raise(&after->done);
-    else if (!kept)
-        free(after);
-    uva__devices_quit(devices);
+    if (ops->event_free != NULL)
+        ops->event_free(after->backend->state, after->event);
 }
 
 static void after_release(struct uva__errand *errand)
 {
     struct after *after = uva__container_of(errand, struct after, errand);
-    const struct uva_device_ops *ops = after->backend->ops;
+    struct uva__devices *devices = after->devices;
 
     uva__watch_release(after->watch);
     uva_array_release(&after->kept.array);
-    if (ops->event_free != NULL)
-        ops->event_free(after->backend->state, after->event);
-    after_forget(after, false);
+    event_drop(after);
+    free(after);
+    uva__devices_quit(devices);
 }
 
 /* The service is in use, so it takes errands. */
@@ -70,42 +66,68 @@ static void after_over(struct uva_watch *watch)
     after_send(after, after_release);
 }
 
-/* Nobody can tell when the work is complete. */
-static void after_keep(struct after *after)
+/* A close waits for who is at its log. */
+static void after_log(struct uva__hub *hub, const char *what,
+                      const struct uva_error *error)
 {
-    if (after->waited) {
-        uva_array_release(&after->kept.array);
-        after_forget(after, false);
+    if (!uva__hub_job_begin(hub))
         return;
-    }
-    uva__devices_keep(after->devices, &after->kept);
-    after_forget(after, true);
+    uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
+                 "uva_array_release_after: %s; the array is %s", error->message,
+                 what);
+    uva__hub_job_end(hub);
+}
+
+/* Nobody can tell when the work is complete. */
+static void after_keep(struct after *after, const struct uva_error *error)
+{
+    struct uva__devices *devices = after->devices;
+
+    after_log(after->hub, "kept until the workers end", error);
+    uva__hub_release(after->hub);
+    uva__devices_keep(devices, &after->kept);
+    uva__devices_quit(devices);
 }
 
 /* ---- the beginning ------------------------------------------------------ */
 
+static int after_watch(struct after *after, struct uva_error *error)
+{
+    const struct ArrowDeviceArray *array = &after->kept.array;
+    const struct uva_device_event event = {array->device_type, array->device_id,
+                                           after->event};
+
+    if (uva__watch_new(after->devices, &event, after_over, after,
+                       &after->watch) == 0)
+        return 0;
+    event_drop(after);
+    return uva_error_set(error, ENOMEM, "no memory to wait with");
+}
+
 static int after_record(struct after *after, struct uva_error *error)
 {
     const struct ArrowDeviceArray *array = &after->kept.array;
-    struct uva_device_event event = {array->device_type, array->device_id,
-                                     NULL};
-    const struct uva_device_ops *ops = after->backend->ops;
-    int code = uva__backend_load(after->backend, error);
+    const struct uva_device_event device = {array->device_type,
+                                            array->device_id, NULL};
+    struct uva__backend *backend = after->backend;
+    int code;
 
+    if (backend == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "nothing is known here of device type %d",
+                             (int)array->device_type);
+    code = uva__backend_load(backend, error);
     if (code != 0)
         return code;
-    if (ops->record == NULL)
-        return ENOTSUP;
-    code = ops->record(after->backend->state, &event, after->device_stream,
-                       &after->event, error);
+    if (backend->ops->record == NULL)
+        return uva_error_set(error, ENOTSUP, "%s: events cannot be recorded",
+                             backend->ops->name);
+    code = backend->ops->record(backend->state, &device, after->device_stream,
+                                &after->event, error);
     if (code != 0)
-        return code;
-    event.sync_event = after->event;
-    code = uva__watch_new(after->devices, &event, after_over, after,
-                          &after->watch);
-    if (code != 0 && ops->event_free != NULL)
-        ops->event_free(after->backend->state, after->event);
-    return code;
+        return uva__backend_failed(backend, code,
+                                   "an event could not be recorded", error);
+    return after_watch(after, error);
 }
 
 static void after_run(struct uva__errand *errand)
@@ -113,50 +135,47 @@ static void after_run(struct uva__errand *errand)
     struct after *after = uva__container_of(errand, struct after, errand);
     struct uva_error error = {0};
 
-    if (after_record(after, &error) == 0)
-        uva__watch_begin(after->watch);
-    else
-        after_keep(after);
-}
-
-/* Whether there is work to wait for, and somebody to ask. */
-static bool after_prepare(struct after *after, struct uva__hub *hub,
-                          struct ArrowDeviceArray *array, void *device_stream)
-{
-    const ArrowDeviceType type = array->device_type;
-
-    if (hub == NULL || type == ARROW_DEVICE_CPU ||
-        uva__fence_service(hub, &after->devices) != 0)
-        return false;
-    after->backend = uva__devices_meet(after->devices, type);
-    if (after->backend == NULL) {
-        uva__devices_release(after->devices);
-        return false;
-    }
-    uva__devices_use(after->devices);
-    uva__devices_release(after->devices);
-    if (after->backend->ops->record == NULL)
-        uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
-                     "uva_array_release_after: this device type cannot record "
-                     "events; the array is kept until the workers end");
-    after->device_stream = device_stream;
-    uva_array_move(array, &after->kept.array);
-    return true;
-}
-
-static void after_wait(struct uva__hub *hub, struct ArrowDeviceArray *array,
-                       void *device_stream)
-{
-    struct after here = {.waited = true};
-    const uint32_t seen = uva__signal_now(&here.done);
-
-    if (!after_prepare(&here, hub, array, device_stream)) {
-        uva_array_release(array);
+    if (after_record(after, &error) != 0) {
+        after_keep(after, &error);
         return;
     }
-    after_send(&here, after_run);
-    while (uva__signal_now(&here.done) == seen)
-        (void)uva__signal_wait(&here.done, seen, -1);
+    uva__hub_release(after->hub);
+    uva__watch_begin(after->watch);
+}
+
+/* What a use is had of starts the service. */
+static int after_prepare(struct after *after, struct uva__hub *hub)
+{
+    int code = uva__fence_use(hub, &after->devices);
+
+    if (code != 0)
+        return code;
+    code = uva__service_start(&after->devices->service);
+    if (code != 0)
+        uva__devices_quit(after->devices);
+    return code;
+}
+
+static struct after *after_new(struct uva__hub *hub)
+{
+    struct after *after = hub != NULL ? calloc(1, sizeof(*after)) : NULL;
+
+    if (after != NULL && after_prepare(after, hub) == 0)
+        return after;
+    free(after);
+    return NULL;
+}
+
+/* Takes it for good. */
+static void array_lose(struct uva__hub *hub, struct ArrowDeviceArray *array)
+{
+    struct ArrowDeviceArray lost;
+    struct uva_error error;
+
+    (void)uva_error_set(&error, ENOMEM, "no memory or thread to wait with");
+    uva_array_move(array, &lost);
+    if (hub != NULL)
+        after_log(hub, "never released", &error);
 }
 
 void uva_array_release_after(struct uva_runtime *runtime,
@@ -168,13 +187,18 @@ void uva_array_release_after(struct uva_runtime *runtime,
 
     if (array == NULL || array->array.release == NULL)
         return;
-    after = calloc(1, sizeof(*after));
-    if (after == NULL) {
-        after_wait(hub, array, device_stream);
-    } else if (after_prepare(after, hub, array, device_stream)) {
-        after_send(after, after_run);
-    } else {
+    if (array->device_type == ARROW_DEVICE_CPU) {
         uva_array_release(array);
-        free(after);
+        return;
     }
+    after = after_new(hub);
+    if (after == NULL) {
+        array_lose(hub, array);
+        return;
+    }
+    after->hub = uva__hub_acquire(hub);
+    after->backend = uva__devices_meet(after->devices, array->device_type);
+    after->device_stream = device_stream;
+    uva_array_move(array, &after->kept.array);
+    after_send(after, after_run);
 }

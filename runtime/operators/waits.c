@@ -153,15 +153,16 @@ static void wait_see(struct uva__waits *w, struct uva__wait *wait)
     uva__watch_release(watch);
 }
 
-/* Counts how many can be passed on. True: behind them stands one that failed.
+/* Counts how many more can be passed on. True: behind them stands one that
+ * failed.
  */
 static bool waits_look(struct uva__waits *w)
 {
-    int64_t ready = 0;
+    int64_t ready = w->op.feed.ready;
     bool failed = false;
     struct uva__wait *wait;
 
-    for (uint64_t i = w->loop.first; i != w->loop.last && !failed; i++) {
+    for (uint64_t i = waits_head(w); i != w->loop.last && !failed; i++) {
         wait = wait_at(w, i);
         if (wait->watch != NULL && uva__watch_is_over(wait->watch))
             wait_see(w, wait);

@@ -33,20 +33,35 @@ static struct uva__fixture *fence_make(void)
     return NULL;
 }
 
-int uva__fence_devices(struct uva__hub *hub, struct uva__devices **out)
+/* The workers are held meanwhile, and so is the service. */
+static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
 {
     struct uva__fixture *fixture;
 
     if (!uva__hub_is_alive(hub))
         return EPERM;
-    if (!uva__hub_job_begin(hub)) /* holds the workers meanwhile */
+    if (!uva__hub_job_begin(hub))
         return ESHUTDOWN;
     fixture = uva__workers_fixture(hub->jobs.workers, fence_make);
-    if (fixture != NULL)
-        *out = uva__devices_acquire(
-            uva__container_of(fixture, struct fence, fixture)->devices);
+    if (fixture != NULL) {
+        *out = uva__container_of(fixture, struct fence, fixture)->devices;
+        if (use)
+            uva__devices_use(*out);
+        else
+            uva__devices_acquire(*out);
+    }
     uva__hub_job_end(hub);
     return fixture != NULL ? 0 : ENOMEM;
+}
+
+int uva__fence_devices(struct uva__hub *hub, struct uva__devices **out)
+{
+    return fence_get(hub, false, out);
+}
+
+int uva__fence_use(struct uva__hub *hub, struct uva__devices **out)
+{
+    return fence_get(hub, true, out);
 }
 
 int uva__fence_service(struct uva__hub *hub, struct uva__devices **out)

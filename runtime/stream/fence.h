@@ -13,8 +13,13 @@
 UVA_MUST_CHECK int uva__fence_devices(struct uva__hub *hub,
                                       struct uva__devices **out);
 
-/* The same, and makes sure that the service runs: also EAGAIN, where the system
- * gives no thread. Thread: any. */
+/* The same, but the count is a use of the service: it goes with
+ * uva__devices_quit(). Thread: any. */
+UVA_MUST_CHECK int uva__fence_use(struct uva__hub *hub,
+                                  struct uva__devices **out);
+
+/* The same as the first, and makes sure that the service runs: also EAGAIN,
+ * where the system gives no thread. Thread: any. */
 UVA_MUST_CHECK int uva__fence_service(struct uva__hub *hub,
                                       struct uva__devices **out);
 
