@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/soft_copies.h"
+
 void soft_device_init(struct soft_device *device, enum soft_mode mode)
 {
     memset(device, 0, sizeof(*device));
@@ -52,13 +54,17 @@ static int soft_query(void *state, const struct uva_device_event *event,
 {
     struct soft_device *device = state;
     struct soft_event *soft = event->sync_event;
-    const int is = atomic_load(&soft->state);
     const bool quick =
         device->mode == SOFT_POLLS_QUICK || device->mode == SOFT_CALLS_QUICK;
+    int is;
 
     atomic_fetch_add(&device->queries, 1);
+    if (device->asked != NULL)
+        device->asked(device->ctx);
     if (!quick && !pthread_equal(device->service, pthread_self()))
         atomic_store(&device->wrong_thread, true);
+    soft_copies_advance(device);
+    is = atomic_load(&soft->state);
     if (is <= 0)
         return is < 0 ? EAGAIN : 0;
     (void)uva_error_set(error, is, "soft event %d has failed",
@@ -99,6 +105,8 @@ static void soft_settle(void *state, struct uva_watch *watch)
         *uva_watch_slots(watch) == NULL)
         atomic_store(&device->wrong_thread, true);
     atomic_fetch_add(&device->settles, 1);
+    if (device->settled != NULL)
+        device->settled(device->ctx);
 }
 
 static int soft_stream_wait(void *state, const struct uva_device_event *event,
@@ -154,8 +162,21 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
         .arm = soft_arm,
         .settle = soft_settle,
     };
-    const struct uva_device_ops *const tables[] = {&polls, &polls_quick, &calls,
-                                                   &calls_quick, &calls};
+    static const struct uva_device_ops copies = {
+        .version = UVA_DEVICE_OPS_VERSION,
+        .name = "soft",
+        .load = soft_load,
+        .unload = soft_unload,
+        .query = soft_query,
+        .copy = soft_copy,
+        .record = soft_record,
+        .stream_wait = soft_stream_wait,
+        .event_free = soft_event_free,
+        .alloc = soft_alloc,
+        .dealloc = soft_dealloc,
+    };
+    const struct uva_device_ops *const tables[] = {
+        &polls, &polls_quick, &calls, &calls_quick, &calls, &copies};
 
     return tables[device->mode];
 }

@@ -19,8 +19,11 @@ enum soft_mode {
     SOFT_POLLS_QUICK, /* likewise, and the loop may ask */
     SOFT_CALLS,       /* by callback, then asked by the service */
     SOFT_CALLS_QUICK, /* by callback, then asked by the loop */
-    SOFT_FORGETS      /* arms, but never calls back for a failed event */
+    SOFT_FORGETS,     /* arms, but never calls back for a failed event */
+    SOFT_COPIES       /* it polls, copies, records; the host cannot read it */
 };
+
+struct soft_step;
 
 struct soft_event {
     struct soft_device *device;
@@ -30,12 +33,23 @@ struct soft_event {
 
 struct soft_device {
     enum soft_mode mode;
-    void (*armed)(void *ctx); /* told of each arm, on the service; or NULL */
-    void *ctx;                /* borrows, for that */
+    void (*armed)(void *ctx);   /* told of each arm, on the service; or NULL */
+    void (*asked)(void *ctx);   /* told of each query, before it; or NULL */
+    void (*settled)(void *ctx); /* told of each settle; or NULL */
+    void *ctx;                  /* borrows, for those */
     pthread_mutex_t lock;
     struct soft_event events[SOFT_EVENTS];
-    int load_code; /* load fails with that; 0: not */
-    int arm_code;  /* arm fails with that; 0: not */
+    int load_code;           /* load fails with that; 0: not */
+    int arm_code;            /* arm fails with that; 0: not */
+    long copy_fails_at;      /* this call does, from 1; 0: none */
+    int copy_code;           /* with that, and no text; 0: EIO */
+    long step_fails_at;      /* the event of that one does */
+    long alloc_fails_at;     /* no memory for that one */
+    int record_code;         /* record fails with that; 0: not */
+    int recorded_code;       /* recorded events end with that */
+    atomic_bool held;        /* what was begun does not go on */
+    struct soft_step *steps; /* begun, the oldest first; locked */
+    atomic_long copies, allocs, events_live;
     atomic_long loads, unloads, queries, arms, settles, chained;
     atomic_bool wrong_thread; /* something ran where it must not */
     pthread_t service;        /* of the first load */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One queue for the whole device. A copy touches its memory only when it is its
+ * turn, so that memory that was freed before is noticed. */
+#include "support/soft_copies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/soft_memory.h"
+
+/* An event that was made, not one of the test's. */
+struct soft_made {
+    struct soft_event event; /* first */
+};
+
+struct soft_step {
+    struct soft_step *next;      /* begun after it */
+    struct uva_device_copy copy; /* size 0: nothing is to be copied */
+    struct soft_event *event;    /* of its end; NULL once freed */
+    int code;                    /* what it is to end with */
+};
+
+static struct soft_event *made_new(struct soft_device *device)
+{
+    struct soft_made *made = calloc(1, sizeof(*made));
+
+    made->event.device = device;
+    atomic_store(&made->event.state, -1);
+    atomic_fetch_add(&device->events_live, 1);
+    return &made->event;
+}
+
+static struct soft_event *step_put(struct soft_device *device,
+                                   struct soft_step *step)
+{
+    struct soft_step **last = &device->steps;
+
+    step->event = made_new(device);
+    pthread_mutex_lock(&device->lock);
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = step;
+    pthread_mutex_unlock(&device->lock);
+    return step->event;
+}
+
+/* -1: it has to wait; otherwise what it ends with. */
+static int step_run(const struct soft_step *step)
+{
+    const struct uva_device_copy *copy = &step->copy;
+    const struct soft_event *after = copy->after.sync_event;
+    const int before = after == NULL ? 0 : atomic_load(&after->state);
+
+    if (before != 0)
+        return before;
+    if (step->code == 0 && copy->size_bytes > 0)
+        memcpy(soft_memory_at(copy->target, copy->size_bytes),
+               soft_memory_at(copy->source, copy->size_bytes),
+               copy->size_bytes);
+    return step->code;
+}
+
+void soft_copies_advance(struct soft_device *device)
+{
+    struct soft_step *step;
+    int code;
+
+    pthread_mutex_lock(&device->lock);
+    while ((step = device->steps) != NULL && !atomic_load(&device->held)) {
+        code = step_run(step);
+        if (code < 0)
+            break;
+        if (step->event != NULL)
+            atomic_store(&step->event->state, code);
+        device->steps = step->next;
+        free(step);
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+/* ---- for the table ------------------------------------------------------ */
+
+static void watch_thread(struct soft_device *device)
+{
+    if (!pthread_equal(device->service, pthread_self()))
+        atomic_store(&device->wrong_thread, true);
+}
+
+int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
+              struct uva_error *error)
+{
+    struct soft_device *device = state;
+    const long n = atomic_fetch_add(&device->copies, 1) + 1;
+    struct soft_step *step;
+
+    watch_thread(device);
+    if (n == device->copy_fails_at)
+        return device->copy_code != 0
+                   ? device->copy_code
+                   : uva_error_set(error, EIO, "soft copy %ld has failed", n);
+    step = calloc(1, sizeof(*step));
+    step->copy = *copy;
+    step->code = n == device->step_fails_at ? EIO : 0;
+    *event_out = step_put(device, step);
+    return 0;
+}
+
+int soft_record(void *state, const struct uva_device_event *device_event,
+                void *device_stream, void **event_out, struct uva_error *error)
+{
+    struct soft_device *device = state;
+    struct soft_step *step;
+
+    (void)device_event;
+    (void)device_stream;
+    if (device->record_code != 0)
+        return uva_error_set(error, device->record_code, "cannot record");
+    step = calloc(1, sizeof(*step));
+    step->code = device->recorded_code;
+    *event_out = step_put(device, step);
+    return 0;
+}
+
+void soft_event_free(void *state, void *event)
+{
+    struct soft_device *device = state;
+
+    pthread_mutex_lock(&device->lock);
+    for (struct soft_step *step = device->steps; step != NULL;
+         step = step->next)
+        if (step->event == event)
+            step->event = NULL;
+    pthread_mutex_unlock(&device->lock);
+    atomic_fetch_sub(&device->events_live, 1);
+    free(event);
+}
+
+void *soft_alloc(void *state, ArrowDeviceType device_type, int64_t device_id,
+                 size_t size_bytes)
+{
+    struct soft_device *device = state;
+
+    (void)device_type;
+    (void)device_id;
+    watch_thread(device);
+    if (atomic_fetch_add(&device->allocs, 1) + 1 == device->alloc_fails_at)
+        return NULL;
+    return soft_memory_new(size_bytes);
+}
+
+void soft_dealloc(void *state, ArrowDeviceType device_type, int64_t device_id,
+                  void *memory)
+{
+    (void)device_type;
+    (void)device_id;
+    watch_thread(state);
+    soft_memory_free(memory);
+}

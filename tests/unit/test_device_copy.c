@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies to a device and back: every type arrives as it was; every call and
+ * every event may fail, and then all comes to its end before anything is let go
+ * of, and the array is released once. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/every_type.h"
+#include "support/plain_tree.h"
+#include "support/soft_copies.h"
+#include "support/soft_memory.h"
+#include "support/watch_scene.h"
+#include "uvarrow/arrow.h"
+
+enum { ROUND = 27, VIEW = 30 }; /* types with many buffers */
+
+static const struct every_variant variants[] = {
+    {5, 0, false}, {5, 0, true}, {4, 3, true}, {0, 0, false}, {0, 2, true}};
+
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+
+static struct watch_scene s; /* large */
+
+static void scene_end(struct ArrowSchema *schema)
+{
+    schema->release(schema);
+    watch_scene_close(&s);
+    every_type_forget();
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(soft_memory_live(), 0);
+}
+
+START_TEST(every_type_goes_to_a_device_and_comes_back)
+{
+    struct ArrowDeviceArray array, there, back;
+    const struct ArrowArray *kept;
+    struct ArrowSchema schema, second;
+    struct ArrowDeviceArray original;
+    struct uva_error error;
+    int buffers;
+
+    for (int v = 0; v < VARIANTS; v++) {
+        watch_scene_open(&s, SOFT_COPIES);
+        every_type(_i, &variants[v], &schema, &array);
+        every_type(_i, &variants[v], &second, &original);
+        kept = &original.array;
+        buffers = every_type_buffers(&schema, kept);
+        ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
+                                          &array, &there, &error),
+                         0);
+        ck_assert_int_eq(s.device.copies, buffers);
+        ck_assert_int_eq(soft_memory_live(), buffers);
+        ck_assert_int_eq(there.device_type, ARROW_DEVICE_EXT_DEV);
+        ck_assert_ptr_null(there.sync_event);
+        ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
+                                          &back, &error),
+                         0);
+        ck_assert_int_eq(s.device.copies, 2 * buffers);
+        ck_assert_int_eq(back.device_type, ARROW_DEVICE_CPU);
+        ck_assert(every_type_equal(&schema, kept, &back.array));
+        uva_array_release(&back);
+        uva_array_release(&original);
+        second.release(&second);
+        scene_end(&schema);
+    }
+}
+END_TEST
+
+/* One round trip of type `k`; gives its outcome. */
+static int round_trip(int k, struct ArrowSchema *schema,
+                      struct uva_error *error)
+{
+    const struct every_variant variant = {6, 1, true};
+    struct ArrowDeviceArray array, there, back;
+    int code;
+
+    every_type(k, &variant, schema, &array);
+    code = watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array, &there,
+                            error);
+    if (code == 0)
+        code = watch_scene_copy(&s, ARROW_DEVICE_CPU, schema, &there, &back,
+                                error);
+    if (code == 0)
+        uva_array_release(&back);
+    return code;
+}
+
+START_TEST(any_call_of_a_copy_may_fail)
+{
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int code;
+
+    for (long k = 1; k == s.device.copy_fails_at + 1 || k == 1; k++) {
+        watch_scene_open(&s, SOFT_COPIES);
+        s.device.copy_fails_at = k;
+        s.device.copy_code = _i == 1 ? EAGAIN : 0;
+        code = round_trip(ROUND, &schema, &error);
+        if (code != 0) {
+            ck_assert_int_eq(code, EIO);
+            ck_assert_ptr_nonnull(
+                strstr(error.message,
+                       _i == 1 ? "a copy could not be begun" : "has failed"));
+        }
+        scene_end(&schema);
+        if (code == 0)
+            break;
+    }
+    ck_assert_int_gt(s.device.copy_fails_at, 10);
+}
+END_TEST
+
+START_TEST(the_event_of_any_step_may_fail)
+{
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int code, failures = 0;
+
+    for (long k = 1; k <= 40; k++) {
+        watch_scene_open(&s, SOFT_COPIES);
+        s.device.step_fails_at = k;
+        code = round_trip(VIEW, &schema, &error);
+        failures += code != 0;
+        ck_assert(code == 0 || code == EIO);
+        scene_end(&schema);
+    }
+    ck_assert_int_ge(failures, 3); /* those at the end of a round */
+}
+END_TEST
+
+START_TEST(a_device_may_be_out_of_memory)
+{
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int code = ENOMEM;
+    long k = 1;
+
+    for (; code != 0; k++) {
+        watch_scene_open(&s, SOFT_COPIES);
+        s.device.alloc_fails_at = k;
+        code = round_trip(ROUND, &schema, &error);
+        ck_assert(code == 0 || code == ENOMEM);
+        scene_end(&schema);
+    }
+    ck_assert_int_gt(k, 5);
+}
+END_TEST
+
+START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
+{
+    const struct every_variant variant = {6, 1, true};
+    struct ArrowDeviceArray array, nothing = {0};
+    struct uva_watch *watch;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int nodes;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    atomic_store(&s.device.held, true);
+    every_type(ROUND, &variant, &schema, &array);
+    nodes = plain_live();
+    ck_assert_int_eq(watch_scene_begin_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
+                                            &array, &watch, &error),
+                     0);
+    if (_i != 1) /* else the end may come before the service has begun */
+        watch_scene_flush(&s);
+    if (_i == 2)
+        uva__watch_cancel(watch);
+    else
+        ck_assert(uva__watch_abandon(watch, &nothing));
+    watch_scene_end(&s); /* the workers go; the service stays */
+    ck_assert_int_eq(plain_live(), nodes);
+    ck_assert_int_eq(s.device.unloads, 0);
+    atomic_store(&s.device.held, false);
+    if (_i == 2) {
+        ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
+        uva__watch_release(watch);
+    }
+    scene_end(&schema);
+}
+END_TEST
+
+/* ---- ways --------------------------------------------------------------- */
+
+static enum uva__copy_way way(ArrowDeviceType from, int64_t from_id,
+                              ArrowDeviceType to, int64_t to_id, void *event)
+{
+    const struct uva__copy_target target = {to, to_id};
+    const struct ArrowDeviceArray array = {
+        .device_type = from, .device_id = from_id, .sync_event = event};
+    struct uva_error error = {0};
+    const enum uva__copy_way found =
+        uva__copy_find(s.devices, &target, &array, &error);
+
+    ck_assert_int_eq(error.code, found == UVA__COPY_LOST ? ENOTSUP : 0);
+    return found;
+}
+
+START_TEST(the_way_follows_from_the_types)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+    int event;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    ops = *soft_device_ops(&s.device);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_CUDA, &ops,
+                                           &s.device, &error),
+                     0);
+    ck_assert_int_eq(way(1, -1, 1, 7, NULL), UVA__COPY_NONE);
+    ck_assert_int_eq(way(12, 3, 12, 3, &event), UVA__COPY_NONE);
+    ck_assert_int_eq(way(12, 3, 12, 4, NULL), UVA__COPY_LOST);
+    ck_assert_int_eq(way(12, 3, 2, 3, NULL), UVA__COPY_LOST);
+    ck_assert_int_eq(way(3, 0, 1, -1, &event), UVA__COPY_WAIT);
+    ck_assert_int_eq(way(1, 0, 12, 0, &event), UVA__COPY_MOVE);
+    ck_assert_int_eq(way(3, 0, 12, 0, NULL), UVA__COPY_MOVE);
+    ck_assert_int_eq(way(3, 0, 12, 0, &event), UVA__COPY_LOST);
+    ck_assert_int_eq(way(3, 0, 2, 0, &event), UVA__COPY_MOVE);
+    ck_assert_int_eq(way(11, 0, 2, 0, &event), UVA__COPY_LOST);
+    ck_assert_int_eq(way(1, 0, 8, 0, NULL), UVA__COPY_LOST);
+    ck_assert_int_eq(way(99, 0, 1, 0, NULL), UVA__COPY_LOST);
+    ops.alloc = NULL; /* then nothing can get there */
+    ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
+    ops.copy = NULL;
+    ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_LOST);
+    ops.host_readable = true; /* but can be read where it is */
+    ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_WAIT);
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(sizes_on_the_host_are_read_when_a_device_has_filled_them_in)
+{
+    const struct every_variant variant = {5, 0, true};
+    struct ArrowDeviceArray array, there = {0};
+    struct uva_watch *watch;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int32_t *offsets, last;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_CUDA,
+                                           soft_device_ops(&s.device),
+                                           &s.device, &error),
+                     0);
+    every_type(15, &variant, &schema, &array);
+    offsets = (void *)(uintptr_t)array.array.buffers[1];
+    last = offsets[5];
+    offsets[5] = -1; /* the device is at it */
+    array.device_type = ARROW_DEVICE_CUDA_HOST;
+    array.sync_event = &s.device.events[0];
+    ck_assert_int_eq(watch_scene_begin_copy(&s, ARROW_DEVICE_CUDA, &schema,
+                                            &array, &watch, &error),
+                     0);
+    watch_scene_flush(&s);
+    ck_assert_int_eq(s.device.copies, 0);
+    offsets[5] = last;
+    soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
+    ck_assert_int_eq(watch_scene_await(&s, watch), _i == 0 ? 0 : EIO);
+    ck_assert_int_eq(s.device.copies, _i == 0 ? 3 : 0);
+    if (_i == 0)
+        uva__copy_give(watch->work, &there);
+    uva__watch_release(watch);
+    uva_array_release(&there);
+    scene_end(&schema);
+}
+END_TEST
+
+START_TEST(an_event_on_the_host_means_nothing)
+{
+    const struct every_variant variant = {5, 0, true};
+    struct ArrowDeviceArray array, there;
+    struct ArrowSchema schema;
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    every_type(5, &variant, &schema, &array);
+    array.sync_event = (void *)1; /* EV-04 */
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     0);
+    uva_array_release(&there);
+    scene_end(&schema);
+}
+END_TEST
+
+START_TEST(an_array_that_does_not_fit_its_schema_is_not_copied)
+{
+    const struct every_variant variant = {5, 0, true};
+    struct ArrowDeviceArray array, there;
+    struct ArrowSchema schema;
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    every_type(5, &variant, &schema, &array);
+    schema.format = _i == 0 ? "u" : "?";
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     _i == 0 ? EINVAL : ENOTSUP);
+    ck_assert_int_eq(s.device.copies, 0);
+    scene_end(&schema);
+}
+END_TEST
+
+START_TEST(offsets_that_fall_end_the_copy_behind_what_was_begun)
+{
+    const struct every_variant variant = {5, 0, true};
+    struct ArrowDeviceArray array, there, back;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int32_t *offsets;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    every_type(15, &variant, &schema, &array);
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     0);
+    offsets = soft_memory_at(there.array.buffers[1], 6 * sizeof(*offsets));
+    offsets[5] = -1;
+    ck_assert_int_eq(
+        watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back, &error),
+        EINVAL);
+    ck_assert_str_eq(error.message, "the offsets of an array make no sense");
+    ck_assert_int_eq(s.device.copies, 3 + 2);
+    scene_end(&schema);
+}
+END_TEST
+
+START_TEST(parts_of_a_copy_may_be_moved_out_and_outlive_the_rest)
+{
+    const struct every_variant variant = {5, 0, true};
+    struct ArrowDeviceArray array, there;
+    struct ArrowArray child;
+    struct ArrowSchema schema;
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    every_type(ROUND, &variant, &schema, &array);
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     0);
+    child = *there.array.children[0];
+    there.array.children[0]->release = NULL;
+    uva_array_release(&there);
+    watch_scene_flush(&s);
+    ck_assert_int_gt(soft_memory_live(), 0);
+    watch_scene_end(&s); /* the device stays as long as its memory */
+    ck_assert_int_eq(s.device.unloads, 0);
+    child.release(&child);
+    scene_end(&schema);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, every_type_goes_to_a_device_and_comes_back, 0,
+                        EVERY_TYPES);
+    tcase_add_loop_test(tc, any_call_of_a_copy_may_fail, 0, 2);
+    tcase_add_test(tc, the_event_of_any_step_may_fail);
+    tcase_add_test(tc, a_device_may_be_out_of_memory);
+    tcase_add_loop_test(
+        tc, a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended, 0, 3);
+    tcase_add_test(tc, the_way_follows_from_the_types);
+    tcase_add_test(tc,
+                   sizes_on_the_host_are_read_when_a_device_has_filled_them_in);
+    tcase_add_test(tc, an_event_on_the_host_means_nothing);
+    tcase_add_loop_test(tc, an_array_that_does_not_fit_its_schema_is_not_copied,
+                        0, 2);
+    tcase_add_test(tc, offsets_that_fall_end_the_copy_behind_what_was_begun);
+    tcase_add_test(tc, parts_of_a_copy_may_be_moved_out_and_outlive_the_rest);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("device copy");
+    TCase *tc = tcase_create("copies");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    add_tests(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches: who tells the client, when, and of what; that nobody looks at an
+ * event once the client knows; that vendors may be late, or never come. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/watch_scene.h"
+#include "uvarrow/arrow.h"
+
+static const enum soft_mode all_modes[] = {
+    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+
+enum { MODES = sizeof(all_modes) / sizeof(all_modes[0]) };
+
+static bool mode_calls(enum soft_mode mode)
+{
+    return mode >= SOFT_CALLS && mode <= SOFT_FORGETS;
+}
+
+/* ---- outcomes ----------------------------------------------------------- */
+
+START_TEST(an_event_that_is_complete_is_told_so)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, all_modes[_i]);
+    watch = watch_scene_watch(&s, 0);
+    soft_event_end(&s.device, 0, 0);
+    uva__watch_begin(watch);
+    ck_assert_int_eq(watch_scene_await(&s, watch), 0);
+    uva__watch_release(watch);
+    watch_scene_close(&s);
+    ck_assert_int_eq(s.device.settles, s.device.arms);
+}
+END_TEST
+
+START_TEST(an_event_that_fails_is_told_with_what_the_vendor_said)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, all_modes[_i]);
+    watch = watch_scene_watch(&s, 3);
+    uva__watch_begin(watch);
+    watch_scene_flush(&s);
+    soft_event_end(&s.device, 3, ENODEV);
+    ck_assert_int_eq(watch_scene_await(&s, watch), ENODEV);
+    ck_assert_int_eq(watch->error.code, ENODEV);
+    ck_assert_int_eq(watch->error.vendor_code, 700);
+    ck_assert_str_eq(watch->error.vendor, "soft");
+    uva__watch_release(watch);
+    watch_scene_close(&s);
+    ck_assert_int_eq(s.device.settles, s.device.arms);
+}
+END_TEST
+
+/* ---- who may look ------------------------------------------------------- */
+
+struct intruder {
+    struct watch_scene s;
+    struct uva_watch *watch;
+    int code;   /* that the event ends with */
+    bool done;  /* it did */
+    bool early; /* and the client was told at once */
+};
+
+/* The vendor's callback comes while the service has the event in its hands. */
+static void intrude(void *ctx)
+{
+    struct intruder *in = ctx;
+
+    if (in->done || in->s.device.events[0].watch == NULL)
+        return;
+    in->done = true;
+    soft_event_end(&in->s.device, 0, in->code);
+    in->early = uva__watch_is_over(in->watch);
+}
+
+START_TEST(the_client_is_not_told_while_the_service_looks_at_the_event)
+{
+    static const int codes[] = {0, ENXIO};
+    struct intruder in = {.code = codes[_i % 2]};
+
+    watch_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    in.s.device.asked = intrude; /* by the net under the callback */
+    in.s.device.ctx = &in;
+    in.watch = watch_scene_watch(&in.s, 0);
+    uva__watch_begin(in.watch);
+    ck_assert_int_eq(watch_scene_await(&in.s, in.watch), in.code);
+    ck_assert(in.done);
+    ck_assert(!in.early);
+    uva__watch_release(in.watch);
+    watch_scene_close(&in.s);
+    ck_assert_int_eq(in.s.device.settles, 1);
+}
+END_TEST
+
+START_TEST(the_client_is_not_told_while_the_service_arms_the_event)
+{
+    static const int codes[] = {0, ENXIO};
+    struct intruder in = {.code = codes[_i % 2]};
+
+    watch_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    in.s.device.armed = intrude;
+    in.s.device.ctx = &in;
+    in.watch = watch_scene_watch(&in.s, 0);
+    uva__watch_begin(in.watch);
+    ck_assert_int_eq(watch_scene_await(&in.s, in.watch), in.code);
+    ck_assert_int_eq(in.watch->error.vendor_code, in.code == 0 ? 0 : 700);
+    ck_assert(in.done);
+    ck_assert(!in.early);
+    uva__watch_release(in.watch);
+    watch_scene_close(&in.s);
+    ck_assert_int_eq(in.s.device.settles, 1);
+}
+END_TEST
+
+/* ---- early ends --------------------------------------------------------- */
+
+START_TEST(a_cancelled_watch_is_told_so_and_a_late_vendor_is_harmless)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, all_modes[_i]);
+    watch = watch_scene_watch(&s, 0);
+    uva__watch_begin(watch);
+    uva__watch_cancel(watch);
+    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
+    uva__watch_release(watch);
+    watch_scene_flush(&s);
+    ck_assert_int_eq(s.device.settles, 0);
+    soft_event_end(&s.device, 0, 0);
+    watch_scene_flush(&s);
+    ck_assert_int_eq(s.device.settles, mode_calls(all_modes[_i]));
+    watch_scene_close(&s);
+}
+END_TEST
+
+static void post_settled(void *ctx)
+{
+    (void)sem_post(ctx);
+}
+
+START_TEST(a_late_vendor_wakes_a_service_that_has_nothing_to_do)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+    sem_t woken;
+
+    ck_assert_int_eq(sem_init(&woken, 0, 0), 0);
+    watch_scene_open(&s, SOFT_CALLS_QUICK);
+    s.device.settled = post_settled;
+    s.device.ctx = &woken;
+    watch = watch_scene_watch(&s, 0);
+    uva__watch_begin(watch);
+    uva__watch_cancel(watch);
+    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
+    uva__watch_release(watch);
+    watch_scene_flush(&s);
+    soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
+    while (sem_wait(&woken) != 0)
+        continue;
+    watch_scene_close(&s);
+    (void)sem_destroy(&woken);
+}
+END_TEST
+
+START_TEST(cancel_and_a_vendor_race_and_one_of_them_is_told)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+    int code;
+
+    watch_scene_open(&s, all_modes[_i]);
+    for (int k = 0; k < 500; k++) {
+        watch = watch_scene_watch(&s, k);
+        uva__watch_begin(watch);
+        if (k % 2 == 0)
+            watch_scene_flush(&s);
+        uva__watch_cancel(watch);
+        soft_event_end(&s.device, k, 0);
+        code = watch_scene_await(&s, watch);
+        ck_assert(code == 0 || code == ECANCELED);
+        uva__watch_release(watch);
+    }
+    ck_assert_int_ne(sem_trywait(&s.over), 0);
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
+{
+    struct watch_scene s;
+    struct fake_source fake;
+    struct uva_watch *watch;
+    struct ArrowDeviceArray array;
+
+    fake_source_init(&fake, 500);
+    watch_scene_open(&s, all_modes[_i]);
+    for (int k = 0; k < 500; k++) {
+        soft_device_batch(&s.device, &fake, k, &array);
+        watch = watch_scene_watch(&s, k);
+        uva__watch_begin(watch);
+        if (k % 3 == 0)
+            soft_event_end(&s.device, k, 0);
+        if (k % 7 == 0)
+            watch_scene_flush(&s);
+        if (uva__watch_abandon(watch, &array)) {
+            ck_assert(array.array.release == NULL);
+        } else {
+            ck_assert_int_eq(watch_scene_await(&s, watch), 0);
+            uva_array_release(&array);
+            uva__watch_release(watch);
+        }
+        if (k % 3 == 1)
+            soft_event_end(&s.device, k, EIO);
+    }
+    watch_scene_flush(&s);
+    ck_assert_int_ne(sem_trywait(&s.over), 0);
+    ck_assert_int_eq(atomic_load(&fake.live), 0);
+    watch_scene_close(&s);
+    for (int k = 2; k < 500; k += 3) /* and some later than all else */
+        soft_event_end(&s.device, k, EIO);
+    fake_source_fini(&fake);
+}
+END_TEST
+
+START_TEST(when_the_service_ends_what_waits_is_told)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, all_modes[_i]);
+    watch = watch_scene_watch(&s, 0);
+    uva__watch_begin(watch);
+    if (mode_calls(all_modes[_i]))
+        watch_scene_flush(&s);
+    watch_scene_end(&s);
+    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
+    uva__watch_release(watch);
+    soft_event_end(&s.device, 0, all_modes[_i] == SOFT_FORGETS ? 0 : EIO);
+    watch_scene_close(&s);
+    ck_assert_int_eq(s.device.settles, 0);
+}
+END_TEST
+
+START_TEST(a_watch_begun_after_the_end_is_told_at_once)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    watch = watch_scene_watch(&s, 0);
+    watch_scene_end(&s);
+    uva__watch_begin(watch);
+    ck_assert_int_eq(watch_scene_await(&s, watch), ESHUTDOWN);
+    uva__watch_cancel(watch);
+    uva__watch_release(watch);
+    ck_assert_int_eq(uva__service_start(&s.devices->service), ESHUTDOWN);
+    watch_scene_close(&s);
+}
+END_TEST
+
+/* ---- tables that say odd things ----------------------------------------- */
+
+struct script {
+    int load, arm, query, chain;
+    int queries, arms, settles;
+    bool quiet;  /* no text with a failure */
+    int pending; /* so many queries say EAGAIN before */
+    struct uva_watch *armed;
+};
+
+static int script_load(void *ctx, const char *path, void **state,
+                       struct uva_error *error)
+{
+    const struct script *script = ctx;
+
+    (void)path, (void)error;
+    *state = ctx;
+    return script->load;
+}
+
+static int script_query(void *state, const struct uva_device_event *event,
+                        struct uva_error *error)
+{
+    struct script *script = state;
+
+    (void)event;
+    if (script->queries++ < script->pending)
+        return EAGAIN;
+    if (script->query != 0 && !script->quiet)
+        (void)uva_error_set(error, script->query, "as the script says");
+    return script->query;
+}
+
+static int script_arm(void *state, const struct uva_device_event *event,
+                      struct uva_watch *watch, struct uva_error *error)
+{
+    struct script *script = state;
+
+    (void)event, (void)error;
+    if (script->arms++ == 0 && script->pending > 0)
+        return EAGAIN;
+    script->armed = watch;
+    if (script->arm == EINPROGRESS)
+        uva_watch_notify(watch, EAGAIN, 5, NULL);
+    return script->arm;
+}
+
+static void script_settle(void *state, struct uva_watch *watch)
+{
+    struct script *script = state;
+
+    ck_assert_ptr_eq(watch, script->armed);
+    script->settles++;
+}
+
+static int script_chain(void *state, const struct uva_device_event *event,
+                        void *device_stream, struct uva_error *error)
+{
+    (void)event, (void)device_stream, (void)error;
+    return ((struct script *)state)->chain;
+}
+
+static struct uva_device_ops script_ops(void)
+{
+    return (struct uva_device_ops){
+        .version = UVA_DEVICE_OPS_VERSION,
+        .name = "script",
+        .load = script_load,
+        .query = script_query,
+        .arm = script_arm,
+        .settle = script_settle,
+        .stream_wait = script_chain,
+    };
+}
+
+/* Gives the outcome of a watch of a scripted table. */
+static int script_run(const struct uva_device_ops *ops, struct script *script,
+                      void *device_stream, struct uva_error *error)
+{
+    static struct watch_scene s;
+    struct uva_watch *watch;
+    int code;
+
+    soft_device_init(&s.device, SOFT_POLLS);
+    watch_scene_open_with(&s, ops, script);
+    watch = watch_scene_watch(&s, 0);
+    watch->device_stream = device_stream;
+    uva__watch_begin(watch);
+    code = watch_scene_await(&s, watch);
+    *error = watch->error;
+    ck_assert_int_eq(code, error->code);
+    uva__watch_release(watch);
+    watch_scene_close(&s);
+    return code;
+}
+
+static const int not_yet[] = {EAGAIN, EINPROGRESS, -ENODEV};
+
+START_TEST(a_load_that_says_not_yet_has_failed)
+{
+    const struct uva_device_ops ops = script_ops();
+    struct script script = {.load = not_yet[_i]};
+    struct uva_error error;
+
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EIO);
+    ck_assert_str_eq(error.message, "script: it cannot be used here");
+    ck_assert_int_eq(script.queries, 0);
+}
+END_TEST
+
+START_TEST(a_query_that_fails_without_a_text_or_a_sane_code_gets_them)
+{
+    const struct uva_device_ops ops = script_ops();
+    struct script script = {
+        .arm = EAGAIN, .quiet = _i == 0, .query = EINPROGRESS};
+    struct uva_error error;
+
+    if (_i == 2)
+        script.query = -EIO;
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EIO);
+    ck_assert_str_eq(error.message,
+                     _i == 0 ? "script: the event of a batch has failed"
+                             : "as the script says");
+}
+END_TEST
+
+START_TEST(an_arm_that_fails_is_the_outcome)
+{
+    const struct uva_device_ops ops = script_ops();
+    struct script script = {.arm = _i == 0 ? EMFILE : -EMFILE};
+    struct uva_error error;
+
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error),
+                     _i == 0 ? EMFILE : EIO);
+    ck_assert_str_eq(error.message, "script: cannot wait for the event");
+    ck_assert_int_eq(script.settles, 0);
+}
+END_TEST
+
+START_TEST(a_callback_with_a_code_that_means_not_yet_is_a_failure)
+{
+    const struct uva_device_ops ops = script_ops();
+    struct script script = {.arm = EINPROGRESS, .query = EAGAIN};
+    struct uva_error error;
+
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EIO);
+    ck_assert_int_eq(error.vendor_code, 5);
+    ck_assert_ptr_null(error.vendor);
+    ck_assert_int_eq(script.settles, 1);
+}
+END_TEST
+
+START_TEST(what_is_polled_for_long_is_offered_a_callback_once_more)
+{
+    const struct uva_device_ops ops = script_ops();
+    struct script script = {.arm = _i == 0 ? EMFILE : 0, .pending = 1000000};
+    struct uva_error error;
+
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error), script.arm);
+    ck_assert_int_eq(script.arms, 2);
+}
+END_TEST
+
+START_TEST(a_stream_that_cannot_be_made_to_wait_says_so)
+{
+    struct uva_device_ops ops = script_ops();
+    struct script script = {.chain = _i == 1 ? EAGAIN : EPERM};
+    struct uva_error error;
+    int device_stream;
+
+    if (_i == 0)
+        ops.stream_wait = NULL;
+    ck_assert_int_eq(script_run(&ops, &script, &device_stream, &error),
+                     _i == 0   ? ENOTSUP
+                     : _i == 1 ? EIO
+                               : EPERM);
+    ck_assert_ptr_nonnull(strstr(error.message, "script: "));
+    ck_assert_int_eq(script.queries, 0);
+}
+END_TEST
+
+START_TEST(a_quick_look_gives_texts_and_codes_too)
+{
+    struct uva_device_ops ops = script_ops();
+    struct script script = {.quiet = true, .query = EINPROGRESS};
+    struct uva_device_event event = {ARROW_DEVICE_EXT_DEV, 0, &script};
+    struct uva_error error = {0};
+    struct watch_scene s;
+
+    ops.query_quick = true;
+    soft_device_init(&s.device, SOFT_POLLS);
+    watch_scene_open_with(&s, &ops, &script);
+    ck_assert_int_eq(uva__watch_peek(s.devices, &event, &error), EAGAIN);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
+                     0);
+    ck_assert_int_eq(uva__watch_peek(s.devices, &event, &error), EIO);
+    ck_assert_str_eq(error.message, "script: the event of a batch has failed");
+    watch_scene_close(&s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, an_event_that_is_complete_is_told_so, 0, MODES);
+    tcase_add_loop_test(
+        tc, an_event_that_fails_is_told_with_what_the_vendor_said, 0, MODES);
+    tcase_add_loop_test(
+        tc, the_client_is_not_told_while_the_service_looks_at_the_event, 0, 4);
+    tcase_add_loop_test(
+        tc, the_client_is_not_told_while_the_service_arms_the_event, 0, 4);
+    tcase_add_loop_test(
+        tc, a_cancelled_watch_is_told_so_and_a_late_vendor_is_harmless, 0,
+        MODES);
+    tcase_add_loop_test(
+        tc, a_late_vendor_wakes_a_service_that_has_nothing_to_do, 0, 2);
+    tcase_add_loop_test(tc, cancel_and_a_vendor_race_and_one_of_them_is_told, 0,
+                        MODES);
+    tcase_add_loop_test(
+        tc, an_abandoned_watch_releases_its_array_and_tells_nobody, 0, MODES);
+    tcase_add_loop_test(tc, when_the_service_ends_what_waits_is_told, 0, MODES);
+    tcase_add_test(tc, a_watch_begun_after_the_end_is_told_at_once);
+    tcase_add_loop_test(tc, a_load_that_says_not_yet_has_failed, 0, 3);
+    tcase_add_loop_test(
+        tc, a_query_that_fails_without_a_text_or_a_sane_code_gets_them, 0, 3);
+    tcase_add_loop_test(tc, an_arm_that_fails_is_the_outcome, 0, 2);
+    tcase_add_test(tc, a_callback_with_a_code_that_means_not_yet_is_a_failure);
+    tcase_add_loop_test(
+        tc, what_is_polled_for_long_is_offered_a_callback_once_more, 0, 2);
+    tcase_add_loop_test(tc, a_stream_that_cannot_be_made_to_wait_says_so, 0, 3);
+    tcase_add_test(tc, a_quick_look_gives_texts_and_codes_too);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("device watch");
+    TCase *tc = tcase_create("watches");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    add_tests(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
