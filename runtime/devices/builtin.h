@@ -15,6 +15,11 @@ struct uva__builtin {
 
 extern const struct uva_device_ops uva__opencl_ops;
 extern const struct uva_device_ops uva__vulkan_ops;
+extern const struct uva_device_ops uva__cuda_ops;
+extern const struct uva_device_ops uva__cuda_host_ops;
+extern const struct uva_device_ops uva__cuda_managed_ops;
+extern const struct uva_device_ops uva__hip_ops;
+extern const struct uva_device_ops uva__hip_host_ops;
 
 extern const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES];
 

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  an event is asked after for some milliseconds; one that is then
+ *              still pending is waited for by a stream of ours, which calls
+ *              back behind it.
+ *
+ * What can fail: every call. Where a callback cannot be had, the event is asked
+ *              after for as long as it takes; a failure of a device stays with
+ *              all calls to come, so nothing is expected of those that free. */
+#include "devices/gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "devices/gpu_lane.h"
+
+enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of a watch */
+
+#define CALL(name) offsetof(struct uva__gpu_calls, name)
+
+/* ---- the library -------------------------------------------------------- */
+
+int uva__gpu_open(struct uva__gpu *gpu, const struct uva__gpu_vendor *vendor,
+                  const char *path, void *own, struct uva_error *error)
+{
+    void *handle;
+    int code = uva__library_open(&vendor->library, path, &handle, error);
+
+    gpu->vendor = vendor;
+    if (code == 0)
+        code = uva__library_resolve(&vendor->library, handle, vendor->calls,
+                                    vendor->n_calls, &gpu->calls, error);
+    if (code == 0)
+        code = uva__library_resolve(&vendor->library, handle, vendor->own,
+                                    vendor->n_own, own, error);
+    return code;
+}
+
+void uva__gpu_close(struct uva__gpu *gpu)
+{
+    uva__gpu_lanes_free(gpu);
+}
+
+/* ---- what calls say ----------------------------------------------------- */
+
+static int errno_of(int code)
+{
+    switch (code) {
+    case UVA__GPU_OUT_OF_MEMORY:
+        return ENOMEM;
+    case UVA__GPU_STUB_LIBRARY:
+        return ENOTSUP;
+    case UVA__GPU_NOT_INITIALIZED:
+    case UVA__GPU_NO_DEVICE:
+    case UVA__GPU_INVALID_DEVICE:
+        return ENODEV;
+    default:
+        return EIO;
+    }
+}
+
+int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
+                    struct uva_error *error)
+{
+    if (gpu->vendor->forget != NULL)
+        gpu->vendor->forget(gpu);
+    return uva__library_failed(error, errno_of(code), gpu->vendor->name, call,
+                               code);
+}
+
+int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
+                  struct uva_error *error)
+{
+    const struct uva__symbol *symbol = gpu->vendor->calls;
+
+    if (code == 0)
+        return 0;
+    while (symbol->offset != call)
+        symbol++;
+    return uva__gpu_failed(gpu, symbol->name, code, error);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static uva__gpu_event event_of(const struct uva_device_event *event)
+{
+    return *(uva__gpu_event *)event->sync_event;
+}
+
+/* Otherwise a call of ours could spoil what another thread is capturing. Once a
+ * thread, but not before the program has initialised the driver. */
+static void gpu_relax(struct uva__gpu *gpu)
+{
+    uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
+
+    if (gpu->relaxed || gpu->calls.capture_exchange == NULL)
+        return;
+    gpu->relaxed = gpu->calls.capture_exchange(&mode) == 0;
+}
+
+/* Needs no context. */
+int uva__gpu_query(void *state, const struct uva_device_event *event,
+                   struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    int code;
+
+    gpu_relax(gpu);
+    code = gpu->calls.event_query(event_of(event));
+    if (code != UVA__GPU_NOT_READY)
+        return uva__gpu_said(gpu, CALL(event_query), code, error);
+    if (gpu->vendor->forget != NULL)
+        gpu->vendor->forget(gpu);
+    return EAGAIN;
+}
+
+/* ---- arming ------------------------------------------------------------- */
+
+/* A vendor's thread; nothing of the vendor's may be called from here. */
+static void watch_called(struct uva_watch *watch, int code)
+{
+    void **slots = uva_watch_slots(watch);
+
+    uva__gpu_post_drop(slots[SLOT_POST]);
+    uva_watch_notify(watch, code != 0 ? EIO : 0, code, slots[SLOT_VENDOR]);
+}
+
+static void stream_called(uva__gpu_stream stream, uva__gpu_code code,
+                          void *user_data)
+{
+    (void)stream;
+    watch_called(user_data, code);
+}
+
+static void host_called(void *user_data)
+{
+    watch_called(user_data, 0);
+}
+
+/* Callbacks with a status come for failures too; the others do not. */
+static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
+                     struct uva_watch *watch)
+{
+    const struct uva__gpu_calls *calls = &gpu->calls;
+
+    if (calls->stream_callback != NULL)
+        return calls->stream_callback(post->stream, stream_called, watch, 0);
+    return calls->stream_host(post->stream, host_called, watch);
+}
+
+static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                     const struct uva_device_event *event,
+                     struct uva_watch *watch)
+{
+    struct uva__gpu_post *post = uva__gpu_lane_post(gpu, lane);
+    void **slots = uva_watch_slots(watch);
+    int code;
+
+    if (post == NULL)
+        return false;
+    slots[SLOT_POST] = post;
+    slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->name;
+    code = gpu->calls.stream_wait(post->stream, event_of(event), 0);
+    if (code == 0)
+        code = post_call(gpu, post, watch);
+    if (code == 0)
+        return true;
+    uva__gpu_post_drop(post);
+    if (gpu->vendor->forget != NULL)
+        gpu->vendor->forget(gpu);
+    return false;
+}
+
+/* The first time it declines: most events are complete before a callback pays.
+ */
+int uva__gpu_arm(void *state, const struct uva_device_event *event,
+                 struct uva_watch *watch, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    void **slots = uva_watch_slots(watch);
+    struct uva__gpu_lane *lane;
+    bool armed;
+
+    if (slots[SLOT_SEEN] == NULL) {
+        slots[SLOT_SEEN] = gpu;
+        return EAGAIN;
+    }
+    if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
+        return EAGAIN;
+    if (uva__gpu_lane_find(gpu, event->device_id, &lane, error) != 0 ||
+        gpu->vendor->enter(gpu, &lane->place, error) != 0)
+        return EAGAIN;
+    armed = post_arm(gpu, lane, event, watch);
+    gpu->vendor->leave(gpu, &lane->place);
+    return armed ? EINPROGRESS : EAGAIN;
+}
+
+/* ---- streams of others -------------------------------------------------- */
+
+/* One of ours; inside. */
+static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
+                     struct uva_error *error)
+{
+    uva__gpu_event *box = malloc(sizeof(*box));
+    int code;
+
+    if (box == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for an event");
+    code = uva__gpu_said(
+        gpu, CALL(event_create),
+        gpu->calls.event_create(box, UVA__GPU_EVENT_DISABLE_TIMING), error);
+    if (code != 0) {
+        free(box);
+        return code;
+    }
+    *out = box;
+    return 0;
+}
+
+void uva__gpu_event_free(void *state, void *event)
+{
+    struct uva__gpu *gpu = state;
+
+    (void)gpu->calls.event_destroy(*(uva__gpu_event *)event);
+    free(event);
+}
+
+static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
+                         void **event_out, struct uva_error *error)
+{
+    uva__gpu_event *box;
+    int code = event_new(gpu, &box, error);
+
+    if (code != 0)
+        return code;
+    code = uva__gpu_said(gpu, CALL(event_record),
+                         gpu->calls.event_record(*box, stream), error);
+    if (code != 0)
+        uva__gpu_event_free(gpu, box);
+    else
+        *event_out = box;
+    return code;
+}
+
+int uva__gpu_record(void *state, const struct uva_device_event *device,
+                    void *device_stream, void **event_out,
+                    struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_place place = {0};
+    int code = gpu->vendor->place_find(gpu, device->device_id, device_stream,
+                                       &place, error);
+
+    if (code != 0)
+        return code;
+    code = gpu->vendor->enter(gpu, &place, error);
+    if (code == 0) {
+        code = stream_record(gpu, device_stream, event_out, error);
+        gpu->vendor->leave(gpu, &place);
+    }
+    gpu->vendor->place_drop(gpu, &place);
+    return code;
+}
+
+int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
+                         void *device_stream, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_place place = {0};
+    int code = gpu->vendor->place_find(gpu, event->device_id, device_stream,
+                                       &place, error);
+
+    if (code != 0)
+        return code;
+    code = gpu->vendor->enter(gpu, &place, error);
+    if (code == 0) {
+        code = uva__gpu_said(
+            gpu, CALL(stream_wait),
+            gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
+        gpu->vendor->leave(gpu, &place);
+    }
+    gpu->vendor->place_drop(gpu, &place);
+    return code;
+}
+
+/* ---- copies ------------------------------------------------------------- */
+
+/* What was queued must not outlive its buffers. */
+static int copy_end(struct uva__gpu *gpu, uva__gpu_stream stream,
+                    void **event_out, struct uva_error *error)
+{
+    int code = stream_record(gpu, stream, event_out, error);
+
+    if (code != 0)
+        (void)gpu->calls.stream_synchronize(stream);
+    return code;
+}
+
+static int copy_queue(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                      const struct uva_device_copy *copy, void **event_out,
+                      struct uva_error *error)
+{
+    int code = uva__gpu_lane_stream(gpu, lane, error);
+
+    if (code == 0 && copy->after.sync_event != NULL)
+        code = uva__gpu_said(
+            gpu, CALL(stream_wait),
+            gpu->calls.stream_wait(lane->stream, event_of(&copy->after), 0),
+            error);
+    if (code == 0)
+        code = gpu->vendor->copy(gpu, copy, lane->stream, error);
+    if (code == 0 && event_out != NULL)
+        code = copy_end(gpu, lane->stream, event_out, error);
+    return code;
+}
+
+int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
+                  void **event_out, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_lane *lane;
+    int code = uva__gpu_lane_find(gpu, copy->after.device_id, &lane, error);
+
+    gpu_relax(gpu);
+    if (code == 0)
+        code = gpu->vendor->enter(gpu, &lane->place, error);
+    if (code != 0)
+        return code;
+    code = copy_queue(gpu, lane, copy, event_out, error);
+    gpu->vendor->leave(gpu, &lane->place);
+    return code;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static bool type_is_pinned(ArrowDeviceType device_type)
+{
+    return device_type == ARROW_DEVICE_CUDA_HOST ||
+           device_type == ARROW_DEVICE_ROCM_HOST;
+}
+
+static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes)
+{
+    void *memory = NULL;
+    struct uva_error error;
+
+    return uva__gpu_said(gpu, CALL(host_alloc),
+                         gpu->calls.host_alloc(&memory, size_bytes,
+                                               UVA__GPU_HOST_PORTABLE),
+                         &error) == 0
+               ? memory
+               : NULL;
+}
+
+void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
+                     int64_t device_id, size_t size_bytes)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_lane *lane;
+    struct uva_error error;
+    void *memory;
+
+    gpu_relax(gpu);
+    if (uva__gpu_lane_find(gpu, device_id, &lane, &error) != 0 ||
+        gpu->vendor->enter(gpu, &lane->place, &error) != 0)
+        return NULL;
+    memory = type_is_pinned(device_type)
+                 ? pinned_alloc(gpu, size_bytes)
+                 : gpu->vendor->alloc(gpu, device_type, size_bytes);
+    gpu->vendor->leave(gpu, &lane->place);
+    return memory;
+}
+
+void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
+                      int64_t device_id, void *memory)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_lane *lane;
+    struct uva_error error;
+    const bool inside =
+        uva__gpu_lane_find(gpu, device_id, &lane, &error) == 0 &&
+        gpu->vendor->enter(gpu, &lane->place, &error) == 0;
+
+    if (type_is_pinned(device_type))
+        (void)gpu->calls.host_free(memory);
+    else
+        gpu->vendor->dealloc(gpu, memory);
+    if (inside)
+        gpu->vendor->leave(gpu, &lane->place);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the binary interface that CUDA's driver and HIP have in common:
+ * the one was made after the other. Where their headers are there, tests/abi
+ * compares. */
+#ifndef UVA_DEVICES_GPU_ABI_H
+#define UVA_DEVICES_GPU_ABI_H
+
+#include <stddef.h>
+
+/* Handles are pointers; codes and modes are integers. */
+#ifndef UVA_GPU_TYPES /* tests/abi has the vendor's own */
+typedef int uva__gpu_code;
+typedef void *uva__gpu_event;
+typedef void *uva__gpu_stream;
+typedef int uva__gpu_capture_mode;
+#endif
+
+typedef void uva__gpu_callback_fn(uva__gpu_stream stream, uva__gpu_code code,
+                                  void *user_data);
+typedef void uva__gpu_host_fn(void *user_data);
+
+/* cuda.h has them as CUDA_ERROR_..., CU_...; HIP as hipError..., hip... */
+enum {
+    UVA__GPU_OUT_OF_MEMORY = 2,
+    UVA__GPU_NOT_INITIALIZED = 3,
+    UVA__GPU_STUB_LIBRARY = 34, /* CUDA's alone */
+    UVA__GPU_NO_DEVICE = 100,
+    UVA__GPU_INVALID_DEVICE = 101,
+    UVA__GPU_NOT_READY = 600,
+
+    UVA__GPU_EVENT_DISABLE_TIMING = 2,
+    UVA__GPU_STREAM_NON_BLOCKING = 1,
+    UVA__GPU_HOST_PORTABLE = 1,
+    UVA__GPU_CAPTURE_RELAXED = 2
+};
+
+/* Functions, by what they are about. */
+struct uva__gpu_calls {
+    uva__gpu_code (*event_create)(uva__gpu_event *event, unsigned flags);
+    uva__gpu_code (*event_destroy)(uva__gpu_event event);
+    uva__gpu_code (*event_record)(uva__gpu_event event, uva__gpu_stream stream);
+    uva__gpu_code (*event_query)(uva__gpu_event event);
+    uva__gpu_code (*stream_create)(uva__gpu_stream *stream, unsigned flags);
+    uva__gpu_code (*stream_destroy)(uva__gpu_stream stream);
+    uva__gpu_code (*stream_wait)(uva__gpu_stream stream, uva__gpu_event event,
+                                 unsigned flags);
+    uva__gpu_code (*stream_synchronize)(uva__gpu_stream stream);
+    uva__gpu_code (*host_alloc)(void **memory, size_t size, unsigned flags);
+    uva__gpu_code (*host_free)(void *memory);
+
+    /* each may be NULL */
+    uva__gpu_code (*stream_callback)(uva__gpu_stream stream,
+                                     uva__gpu_callback_fn *fn, void *user_data,
+                                     unsigned flags);
+    uva__gpu_code (*stream_host)(uva__gpu_stream stream, uva__gpu_host_fn *fn,
+                                 void *user_data);
+    uva__gpu_code (*capture_exchange)(uva__gpu_capture_mode *mode);
+};
+
+#endif

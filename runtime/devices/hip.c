@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HIP, on AMD's devices. Its events are asked after: its callbacks were slower
+ * than that, and some of its versions have none. A call that fails leaves its
+ * code with the thread, from where it is taken again. Handles belong to one
+ * copy of the library, so one that is loaded comes first. sync_event is a
+ * hipEvent_t * (EV-05). */
+#include <stdlib.h>
+
+#include "devices/builtin.h"
+#include "devices/gpu.h"
+#include "devices/hip_abi.h"
+
+struct hip {
+    struct uva__gpu gpu; /* first */
+    struct uva__hip table;
+};
+
+static const struct uva__symbol hip_calls[] = {
+    {"hipEventCreateWithFlags", offsetof(struct uva__gpu_calls, event_create),
+     false},
+    {"hipEventDestroy", offsetof(struct uva__gpu_calls, event_destroy), false},
+    {"hipEventRecord", offsetof(struct uva__gpu_calls, event_record), false},
+    {"hipEventQuery", offsetof(struct uva__gpu_calls, event_query), false},
+    {"hipStreamCreateWithFlags", offsetof(struct uva__gpu_calls, stream_create),
+     false},
+    {"hipStreamDestroy", offsetof(struct uva__gpu_calls, stream_destroy),
+     false},
+    {"hipStreamWaitEvent", offsetof(struct uva__gpu_calls, stream_wait), false},
+    {"hipStreamSynchronize",
+     offsetof(struct uva__gpu_calls, stream_synchronize), false},
+    {"hipHostMalloc", offsetof(struct uva__gpu_calls, host_alloc), false},
+    {"hipHostFree", offsetof(struct uva__gpu_calls, host_free), false},
+    {"hipThreadExchangeStreamCaptureMode",
+     offsetof(struct uva__gpu_calls, capture_exchange), true},
+};
+
+#define OWN(name)                                                              \
+    {                                                                          \
+#name, offsetof(struct uva__hip, name), false                          \
+    }
+
+static const struct uva__symbol hip_own[] = {
+    OWN(hipGetDevice), OWN(hipSetDevice), OWN(hipGetLastError),
+    OWN(hipMalloc),    OWN(hipFree),      OWN(hipMemcpyAsync),
+};
+
+static struct uva__hip *hip_of(struct uva__gpu *gpu)
+{
+    return &((struct hip *)(void *)gpu)->table;
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+/* Memory of the host may say no device. */
+static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
+                          uva__gpu_stream stream, struct uva__gpu_place *out,
+                          struct uva_error *error)
+{
+    (void)gpu;
+    (void)stream;
+    (void)error;
+    out->device = device_id < 0 ? 0 : (int)device_id;
+    return 0;
+}
+
+static void hip_place_drop(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    (void)gpu;
+    (void)place;
+}
+
+static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
+                     struct uva_error *error)
+{
+    struct uva__hip *hip = hip_of(gpu);
+    int code = hip->hipGetDevice(&place->before);
+
+    if (code != 0)
+        return uva__gpu_failed(gpu, "hipGetDevice", code, error);
+    if (place->before == place->device)
+        return 0;
+    code = hip->hipSetDevice(place->device);
+    return code == 0 ? 0 : uva__gpu_failed(gpu, "hipSetDevice", code, error);
+}
+
+static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    if (place->before != place->device)
+        (void)hip_of(gpu)->hipSetDevice(place->before);
+}
+
+static void hip_forget(struct uva__gpu *gpu)
+{
+    (void)hip_of(gpu)->hipGetLastError();
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static int hip_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
+                    uva__gpu_stream stream, struct uva_error *error)
+{
+    const int code = hip_of(gpu)->hipMemcpyAsync(
+        copy->target, copy->source, copy->size_bytes,
+        copy->to_device ? UVA__HIP_HOST_TO_DEVICE : UVA__HIP_DEVICE_TO_HOST,
+        stream);
+
+    return code == 0 ? 0 : uva__gpu_failed(gpu, "hipMemcpyAsync", code, error);
+}
+
+static void *hip_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                       size_t size_bytes)
+{
+    void *memory = NULL;
+
+    (void)device_type;
+    if (hip_of(gpu)->hipMalloc(&memory, size_bytes) == 0)
+        return memory;
+    hip_forget(gpu);
+    return NULL;
+}
+
+static void hip_dealloc(struct uva__gpu *gpu, void *memory)
+{
+    (void)hip_of(gpu)->hipFree(memory);
+}
+
+/* ---- the library -------------------------------------------------------- */
+
+static const struct uva__gpu_vendor hip_vendor = {
+    .name = "hip",
+    .library = {.vendor = "HIP",
+                .prefix = "libamdhip64",
+                .names = (const char *const[]){"libamdhip64.so.7",
+                                               "libamdhip64.so.6",
+                                               "libamdhip64.so.5",
+                                               "libamdhip64.so", NULL}},
+    .calls = hip_calls,
+    .n_calls = sizeof(hip_calls) / sizeof(hip_calls[0]),
+    .own = hip_own,
+    .n_own = sizeof(hip_own) / sizeof(hip_own[0]),
+    .place_find = hip_place_find,
+    .place_drop = hip_place_drop,
+    .enter = hip_enter,
+    .leave = hip_leave,
+    .forget = hip_forget,
+    .copy = hip_copy,
+    .alloc = hip_alloc,
+    .dealloc = hip_dealloc,
+};
+
+static int hip_load(void *ctx, const char *path, void **state,
+                    struct uva_error *error)
+{
+    struct hip *hip = calloc(1, sizeof(*hip));
+    int code;
+
+    (void)ctx;
+    if (hip == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for HIP");
+    code = uva__gpu_open(&hip->gpu, &hip_vendor, path, &hip->table, error);
+    if (code == 0)
+        *state = hip;
+    else
+        free(hip);
+    return code;
+}
+
+static void hip_unload(void *state)
+{
+    uva__gpu_close(state);
+    free(state);
+}
+
+const struct uva_device_ops uva__hip_ops = {
+    .version = UVA_DEVICE_OPS_VERSION,
+    .name = "ROCM",
+    .load = hip_load,
+    .unload = hip_unload,
+    .query = uva__gpu_query,
+    .copy = uva__gpu_copy,
+    .record = uva__gpu_record,
+    .stream_wait = uva__gpu_stream_wait,
+    .event_free = uva__gpu_event_free,
+    .alloc = uva__gpu_alloc,
+    .dealloc = uva__gpu_dealloc,
+};
+
+/* Nothing has to be copied from pinned memory. */
+const struct uva_device_ops uva__hip_host_ops = {
+    .version = UVA_DEVICE_OPS_VERSION,
+    .host_readable = true,
+    .name = "ROCM_HOST",
+    .load = hip_load,
+    .unload = hip_unload,
+    .query = uva__gpu_query,
+    .record = uva__gpu_record,
+    .stream_wait = uva__gpu_stream_wait,
+    .event_free = uva__gpu_event_free,
+    .alloc = uva__gpu_alloc,
+    .dealloc = uva__gpu_dealloc,
+};
