@@ -3,7 +3,7 @@
  * than that, and some of its versions have none. A call that fails leaves its
  * code with the thread, from where it is taken again. Handles belong to one
  * copy of the library, so one that is loaded comes first. sync_event is a
- * hipEvent_t * (EV-05). */
+ * hipEvent_t * (EV-10). */
 #include <stdlib.h>
 
 #include "devices/builtin.h"

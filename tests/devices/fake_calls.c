@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands before every call of the fake libraries: whether it may go on,
+ * what is current on its thread, what the test wants. */
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "devices/fake_control.h"
+#include "devices/fake_gpu.h"
+
+enum { STACK = 8 };
+
+static atomic_int sticky, capturing, spoiled;
+static atomic_bool started;
+static atomic_long counts[FAKE_WHATS], fail_at;
+static atomic_int fail_code;
+static struct fake_context primaries[FAKE_DEVICES] = {{0, 0}, {1, 0}};
+
+static _Thread_local struct fake_context *contexts[STACK];
+static _Thread_local int depth, capture_mode;
+static _Thread_local bool calling_back, excused;
+
+/* ---- the control -------------------------------------------------------- */
+
+FAKE_API long fakegpu_count(int what);
+FAKE_API void fakegpu_excuse(int on);
+FAKE_API void fakegpu_fail(long n, int code);
+FAKE_API void fakegpu_poison(int code);
+
+void fake_count(int what, int step)
+{
+    atomic_fetch_add(&counts[what], step);
+}
+
+long fakegpu_count(int what)
+{
+    return atomic_load(&counts[what]);
+}
+
+void fakegpu_excuse(int on)
+{
+    excused = on != 0;
+}
+
+void fakegpu_fail(long n, int code)
+{
+    atomic_store(&fail_code, code);
+    atomic_store(&fail_at, n);
+}
+
+void fakegpu_poison(int code)
+{
+    atomic_store(&sticky, code);
+    fake_wake();
+}
+
+int fake_sticky(void)
+{
+    return atomic_load(&sticky);
+}
+
+void fake_calls_back(bool on)
+{
+    calling_back = on;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+/* Whether the test wants this one to fail. */
+static bool call_fails(void)
+{
+    if (excused)
+        return false;
+    fake_count(FAKE_CALLS, 1);
+    return atomic_load(&fail_at) > 0 && atomic_fetch_sub(&fail_at, 1) == 1;
+}
+
+int fake_begin(unsigned needs)
+{
+    if (calling_back) {
+        fake_count(FAKE_BREACHES, 1);
+        return FAKE_NOT_PERMITTED;
+    }
+    if (call_fails())
+        return atomic_load(&fail_code);
+    if (!atomic_load(&started))
+        return FAKE_NOT_INITIALIZED;
+    if ((needs & FAKE_UNSAFE) && atomic_load(&capturing) && capture_mode == 0) {
+        atomic_store(&spoiled, 1);
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    if ((needs & FAKE_INSIDE) && fake_current() == NULL)
+        return FAKE_INVALID_CONTEXT;
+    return atomic_load(&sticky);
+}
+
+int fake_init(void)
+{
+    if (getenv("UVA_FAKE_NO_DEVICE") != NULL)
+        return FAKE_NO_DEVICE;
+    atomic_store(&started, true);
+    return 0;
+}
+
+/* ---- contexts ----------------------------------------------------------- */
+
+struct fake_context *fake_primary(int device)
+{
+    return device >= 0 && device < FAKE_DEVICES ? &primaries[device] : NULL;
+}
+
+struct fake_context *fake_current(void)
+{
+    return contexts[depth];
+}
+
+void fake_current_set(struct fake_context *context)
+{
+    contexts[depth] = context;
+}
+
+int fake_push(struct fake_context *context)
+{
+    if (context == NULL || depth + 1 == STACK)
+        return FAKE_INVALID_CONTEXT;
+    contexts[++depth] = context;
+    return 0;
+}
+
+struct fake_context *fake_pop(void)
+{
+    assert(depth > 0);
+    return contexts[depth--];
+}
+
+int fake_context_keep(struct fake_context *context, int step)
+{
+    const int kept = atomic_fetch_add(&context->kept, step) + step;
+
+    fake_count(FAKE_KEPT, step);
+    assert(kept >= 0);
+    return kept;
+}
+
+/* ---- captures ----------------------------------------------------------- */
+
+int fake_capture_mode(int mode)
+{
+    const int before = capture_mode;
+
+    capture_mode = mode;
+    return before;
+}
+
+int fake_capture_begin(void)
+{
+    atomic_store(&spoiled, 0);
+    atomic_store(&capturing, 1);
+    return 0;
+}
+
+int fake_capture_end(void)
+{
+    atomic_store(&capturing, 0);
+    return atomic_load(&spoiled) ? FAKE_CAPTURE_INVALIDATED : 0;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  operations are queued on streams -> the thread of each runs them
+ *              in turn -> a stream that was destroyed drains, and its thread
+ *              frees it.
+ *
+ * What can fail: a poisoned device: nothing is copied any more, nobody waits,
+ *              events are never complete, callbacks get the code, host
+ *              functions are not called. */
+#define _GNU_SOURCE
+#include "devices/fake_gpu.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "devices/fake_control.h"
+
+enum { PAUSE_NS = 50000 };
+
+enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY };
+
+struct event {
+    int refs; /* its owner, and operations */
+    uint64_t recorded, done;
+    struct fake_context *context;
+};
+
+struct op {
+    struct op *next;
+    enum kind kind;
+    struct event *event; /* counts */
+    uint64_t turn;       /* of the event's records; or the value */
+    fake_callback_fn *callback;
+    fake_host_fn *host;
+    void *target; /* or the word, or the user data */
+    const void *source;
+    size_t size;
+};
+
+struct stream {
+    struct op *first, **last;
+    uint64_t queued, done;
+    bool quitting;
+    struct fake_context *context;
+};
+
+/* Over all streams and events. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct stream *default_stream;
+
+void fake_wake(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- running an operation, the lock held -------------------------------- */
+
+static void event_drop_locked(struct event *event)
+{
+    if (--event->refs == 0)
+        free(event);
+}
+
+static void run_value_locked(const struct op *op)
+{
+    const struct timespec pause = {0, PAUSE_NS};
+    _Atomic uint32_t *word = op->target;
+
+    while (fake_sticky() == 0 && atomic_load(word) < op->turn) {
+        pthread_mutex_unlock(&lock);
+        (void)nanosleep(&pause, NULL);
+        pthread_mutex_lock(&lock);
+    }
+}
+
+/* Calls the program back; not for a host function of a poisoned device. */
+static void run_call_locked(struct stream *stream, const struct op *op)
+{
+    const int code = fake_sticky();
+
+    if (op->kind == HOST && code != 0)
+        return;
+    pthread_mutex_unlock(&lock);
+    fake_calls_back(true);
+    fake_count(FAKE_CALLBACKS, 1);
+    if (op->kind == HOST)
+        op->host(op->target);
+    else
+        op->callback(stream, code, op->target);
+    fake_calls_back(false);
+    pthread_mutex_lock(&lock);
+}
+
+static void run_locked(struct stream *stream, const struct op *op)
+{
+    switch (op->kind) {
+    case RECORD:
+        if (fake_sticky() == 0 && op->event->done < op->turn)
+            op->event->done = op->turn;
+        break;
+    case WAIT:
+        while (fake_sticky() == 0 && op->event->done < op->turn)
+            pthread_cond_wait(&changed, &lock);
+        break;
+    case VALUE:
+        run_value_locked(op);
+        break;
+    case CALLBACK:
+    case HOST:
+        run_call_locked(stream, op);
+        break;
+    case COPY:
+        if (fake_sticky() == 0)
+            memcpy(fake_memory_bytes(op->target), fake_memory_bytes(op->source),
+                   op->size);
+        break;
+    }
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static void *stream_main(void *arg)
+{
+    struct stream *stream = arg;
+    struct op *op;
+
+    pthread_mutex_lock(&lock);
+    while (stream->first != NULL || !stream->quitting) {
+        op = stream->first;
+        if (op == NULL) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        run_locked(stream, op);
+        stream->first = op->next;
+        if (stream->first == NULL)
+            stream->last = &stream->first;
+        stream->done++;
+        if (op->event != NULL)
+            event_drop_locked(op->event);
+        free(op);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    free(stream);
+    return NULL;
+}
+
+static struct stream *stream_new(void)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+    pthread_t thread;
+
+    assert(stream != NULL);
+    stream->last = &stream->first;
+    stream->context = fake_current();
+    if (pthread_create(&thread, NULL, stream_main, stream) != 0)
+        abort();
+    pthread_detach(thread);
+    return stream;
+}
+
+int fake_stream_create(void **out)
+{
+    *out = stream_new();
+    fake_count(FAKE_STREAMS, 1);
+    return 0;
+}
+
+int fake_stream_destroy(void *handle)
+{
+    struct stream *stream = handle;
+
+    fake_count(FAKE_STREAMS, -1);
+    pthread_mutex_lock(&lock);
+    stream->quitting = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return fake_sticky();
+}
+
+/* NULL, 1 and 2 are default streams: here, all the same one. */
+static struct stream *stream_of_locked(void *handle)
+{
+    if ((uintptr_t)handle > 2)
+        return handle;
+    if (default_stream == NULL)
+        default_stream = stream_new();
+    return default_stream;
+}
+
+static int stream_queue(void *handle, const struct op *what)
+{
+    struct op *op = malloc(sizeof(*op));
+    struct stream *stream;
+
+    assert(op != NULL);
+    *op = *what;
+    pthread_mutex_lock(&lock);
+    stream = stream_of_locked(handle);
+    if (op->kind == RECORD)
+        op->turn = ++op->event->recorded;
+    if (op->kind == WAIT)
+        op->turn = op->event->recorded;
+    if (op->event != NULL)
+        op->event->refs++;
+    *stream->last = op;
+    stream->last = &op->next;
+    stream->queued++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int fake_stream_synchronize(void *handle)
+{
+    struct stream *stream;
+    uint64_t turn;
+
+    pthread_mutex_lock(&lock);
+    stream = stream_of_locked(handle);
+    turn = stream->queued;
+    while (stream->done < turn)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return fake_sticky();
+}
+
+int fake_stream_wait(void *stream, void *event)
+{
+    if (event == NULL)
+        return FAKE_INVALID_HANDLE;
+    return stream_queue(stream, &(struct op){.kind = WAIT, .event = event});
+}
+
+int fake_stream_wait_value(void *stream, void *word, uint32_t value)
+{
+    return stream_queue(
+        stream, &(struct op){.kind = VALUE, .turn = value, .target = word});
+}
+
+int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data)
+{
+    return stream_queue(
+        stream,
+        &(struct op){.kind = CALLBACK, .callback = fn, .target = user_data});
+}
+
+int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data)
+{
+    return stream_queue(
+        stream, &(struct op){.kind = HOST, .host = fn, .target = user_data});
+}
+
+int fake_stream_copy(void *stream, void *target, const void *source,
+                     size_t size)
+{
+    return stream_queue(stream, &(struct op){.kind = COPY,
+                                             .target = target,
+                                             .source = source,
+                                             .size = size});
+}
+
+int fake_stream_context(void *stream, void **out)
+{
+    *out = ((struct stream *)stream)->context;
+    return 0;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+int fake_event_create(void **out)
+{
+    struct event *event = calloc(1, sizeof(*event));
+
+    assert(event != NULL);
+    event->refs = 1;
+    event->context = fake_current();
+    fake_count(FAKE_EVENTS, 1);
+    *out = event;
+    return 0;
+}
+
+int fake_event_destroy(void *event)
+{
+    fake_count(FAKE_EVENTS, -1);
+    pthread_mutex_lock(&lock);
+    event_drop_locked(event);
+    pthread_mutex_unlock(&lock);
+    return fake_sticky();
+}
+
+/* Of the same context as the stream. */
+int fake_event_record(void *handle, void *stream)
+{
+    struct event *event = handle;
+
+    if (event == NULL || ((uintptr_t)stream > 2 &&
+                          ((struct stream *)stream)->context != event->context))
+        return FAKE_INVALID_HANDLE;
+    return stream_queue(stream, &(struct op){.kind = RECORD, .event = event});
+}
+
+int fake_event_query(void *handle)
+{
+    struct event *event = handle;
+    bool done;
+
+    if (event == NULL)
+        return FAKE_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    done = event->done >= event->recorded;
+    pthread_mutex_unlock(&lock);
+    return done ? 0 : FAKE_NOT_READY;
+}

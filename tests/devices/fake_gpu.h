@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A double of what CUDA's driver and HIP have in common: streams with a thread
+ * each, events with the rules of record and wait, failures that stay, memory of
+ * the device that faults when the host touches it. From what their documents
+ * say; strict where those are silent. fake_cuda.c and fake_hip.c give it the
+ * vendors' names; tests drive it by fake_control.h. */
+#ifndef UVA_TESTS_FAKE_GPU_H
+#define UVA_TESTS_FAKE_GPU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_API __attribute__((visibility("default")))
+
+enum {
+    FAKE_OK = 0,
+    FAKE_INVALID_VALUE = 1,
+    FAKE_OUT_OF_MEMORY = 2,
+    FAKE_NOT_INITIALIZED = 3,
+    FAKE_NO_DEVICE = 100,
+    FAKE_INVALID_DEVICE = 101,
+    FAKE_INVALID_CONTEXT = 201,
+    FAKE_INVALID_HANDLE = 400,
+    FAKE_NOT_READY = 600,
+    FAKE_NOT_PERMITTED = 800,
+    FAKE_CAPTURE_UNSUPPORTED = 900,
+    FAKE_CAPTURE_INVALIDATED = 901
+};
+
+enum { FAKE_DEVICES = 2 };
+
+/* What a call asks for. */
+enum {
+    FAKE_INSIDE = 1, /* a current context */
+    FAKE_UNSAFE = 2  /* may spoil what another thread captures */
+};
+
+struct fake_context {
+    int device;
+    atomic_int kept; /* a primary one is active while it is kept */
+};
+
+typedef void fake_callback_fn(void *stream, int code, void *user_data);
+typedef void fake_host_fn(void *user_data);
+
+/* Every entry of a vendor begins with it: a code, or 0 to go on. Calls that
+ * free go on whatever it says. */
+int fake_begin(unsigned needs);
+
+/* The driver is initialised from now on; FAKE_NO_DEVICE if it has none. */
+int fake_init(void);
+
+/* Contexts: those of devices, and what is current on this thread. */
+struct fake_context *fake_primary(int device);
+struct fake_context *fake_current(void);
+void fake_current_set(struct fake_context *context);
+int fake_push(struct fake_context *context);
+struct fake_context *fake_pop(void);
+int fake_context_keep(struct fake_context *context, int step);
+
+/* How this thread treats captures of others; gives the mode before. */
+int fake_capture_mode(int mode);
+int fake_capture_begin(void);
+int fake_capture_end(void);
+
+/* Events and streams. */
+int fake_event_create(void **out);
+int fake_event_destroy(void *event);
+int fake_event_record(void *event, void *stream);
+int fake_event_query(void *event);
+int fake_stream_create(void **out);
+int fake_stream_destroy(void *stream);
+int fake_stream_synchronize(void *stream);
+int fake_stream_wait(void *stream, void *event);
+int fake_stream_wait_value(void *stream, void *word, uint32_t value);
+int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data);
+int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data);
+int fake_stream_copy(void *stream, void *target, const void *source,
+                     size_t size);
+int fake_stream_context(void *stream, void **out);
+
+/* Memory. */
+int fake_memory_new(void **out, size_t size, bool of_host);
+int fake_memory_free(void *memory);
+/* Where the bytes of an address are: beside it, for the device's. */
+void *fake_memory_bytes(const void *address);
+
+/* All work has failed, with that. */
+int fake_sticky(void);
+
+/* Who waits looks again. */
+void fake_wake(void);
+
+/* This thread is inside a callback. */
+void fake_calls_back(bool on);
+
+/* Counted by fake_control.h. */
+void fake_count(int what, int step);
+
+#endif

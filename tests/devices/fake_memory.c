@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the fake device: addresses that nobody may touch, with the bytes
+ * elsewhere. Memory of the host is just that. */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "devices/fake_control.h"
+#include "devices/fake_gpu.h"
+
+struct block {
+    struct block *next;
+    char *address, *bytes; /* the same for memory of the host */
+    size_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block *blocks;
+
+static char *pages_new(size_t size, int protection)
+{
+    void *pages =
+        mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert(pages != MAP_FAILED);
+    return pages;
+}
+
+int fake_memory_new(void **out, size_t size, bool of_host)
+{
+    struct block *block = calloc(1, sizeof(*block));
+
+    if (size == 0 || size > (size_t)1 << 40) {
+        free(block);
+        return size == 0 ? FAKE_INVALID_VALUE : FAKE_OUT_OF_MEMORY;
+    }
+    assert(block != NULL);
+    block->size = size;
+    block->bytes = pages_new(size, PROT_READ | PROT_WRITE);
+    block->address = of_host ? block->bytes : pages_new(size, PROT_NONE);
+    pthread_mutex_lock(&lock);
+    block->next = blocks;
+    blocks = block;
+    pthread_mutex_unlock(&lock);
+    fake_count(FAKE_BLOCKS, 1);
+    *out = block->address;
+    return 0;
+}
+
+int fake_memory_free(void *memory)
+{
+    struct block *block, **link = &blocks;
+
+    pthread_mutex_lock(&lock);
+    while (*link != NULL && (*link)->address != memory)
+        link = &(*link)->next;
+    block = *link;
+    if (block != NULL)
+        *link = block->next;
+    pthread_mutex_unlock(&lock);
+    if (block == NULL)
+        return FAKE_INVALID_VALUE;
+    (void)munmap(block->bytes, block->size);
+    if (block->address != block->bytes)
+        (void)munmap(block->address, block->size);
+    free(block);
+    fake_count(FAKE_BLOCKS, -1);
+    return 0;
+}
+
+void *fake_memory_bytes(const void *address)
+{
+    char *bytes = (char *)(uintptr_t)address;
+
+    pthread_mutex_lock(&lock);
+    for (const struct block *block = blocks; block != NULL; block = block->next)
+        if (bytes >= block->address && bytes < block->address + block->size) {
+            bytes = block->bytes + (bytes - block->address);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events that are pending, complete, cancelled, many; closing in between; work
+ * of the program's streams; copies. With a fake driver: failures of the device
+ * and of each call. */
+#include "devices/gpu_cases.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/gpu_scene.h"
+
+static const struct gpu_driver *gpu;
+static const struct fake_control *control;
+
+/* ---- events ------------------------------------------------------------- */
+
+START_TEST(batches_come_when_their_events_are_complete)
+{
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 64);
+    gpu_scene_arrays(&s, 64);
+    stream = gpu_scene_ready(&s, 64, NULL);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    for (int k = 0; k < 64; k++)
+        gpu_scene_pass(&s, k);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, 64);
+    uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(an_event_that_was_never_recorded_is_complete)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    s.events[0] = gpu->event_new();
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    s.arrays[0].sync_event = &s.events[0];
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* Until it is waited for in the way of events that last. A real driver does not
+ * say so; there the patience with one array measures the time. */
+static void event_lasts(struct gpu_scene *s, int k)
+{
+    if (gpu->calls_back && control->fakegpu_count != NULL) {
+        gpu_scene_ask(s, k, UVA_FOREVER);
+        while (control->fakegpu_count(FAKE_STREAMS) == GPU_STREAMS)
+            (void)sched_yield();
+        return;
+    }
+    gpu_scene_ask(s, k, 30);
+    gpu_scene_until_done(s);
+    ck_assert_int_eq(s->answer.code, ETIMEDOUT);
+    gpu_scene_ask(s, k, UVA_FOREVER);
+}
+
+START_TEST(an_event_that_lasts_is_waited_for)
+{
+    struct gpu_scene s;
+    long before = 0;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    if (control->fakegpu_count != NULL)
+        before = control->fakegpu_count(FAKE_CALLBACKS);
+    event_lasts(&s, 0);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    ck_assert(gpu->event_is_over(s.events[0]));
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+    if (gpu->calls_back && control->fakegpu_count != NULL)
+        while (control->fakegpu_count(FAKE_CALLBACKS) == before)
+            (void)sched_yield();
+}
+END_TEST
+
+START_TEST(patience_with_one_array_ends)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    gpu_scene_ask(&s, 0, 1);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(many_events_may_be_outstanding)
+{
+    struct uva_ready how = {.window.batches = GPU_BATCHES};
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, GPU_BATCHES);
+    gpu_scene_arrays(&s, GPU_BATCHES);
+    stream = gpu_scene_ready(&s, GPU_BATCHES, &how);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    gpu_scene_pass_all(&s);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, GPU_BATCHES);
+    uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(one_that_is_late_does_not_hold_up_the_others)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 4);
+    gpu_scene_arrays(&s, 4);
+    for (int k = 0; k < 4; k++)
+        gpu_scene_ask(&s, k, UVA_FOREVER);
+    for (int k = 3; k > 0; k--) {
+        gpu_scene_pass(&s, k);
+        gpu_scene_until_done(&s);
+        ck_assert_int_eq(s.answers, 4 - k);
+    }
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    for (int k = 0; k < 4; k++)
+        uva_array_release(&s.arrays[k]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* ---- ends --------------------------------------------------------------- */
+
+START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
+{
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 64);
+    gpu_scene_arrays(&s, 64);
+    stream = gpu_scene_ready(&s, 64, NULL);
+    gpu_scene_pass(&s, 0);
+    loop_rig_settle(&s.rig);
+    uva_stream_cancel(stream, ECANCELED, "enough");
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
+    uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* As many turns of the loop come before the close as the case has number. */
+START_TEST(a_close_comes_while_events_are_armed)
+{
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 64);
+    gpu_scene_arrays(&s, 64);
+    stream = gpu_scene_ready(&s, 64, NULL);
+    for (int i = 0; i < _i; i++)
+        loop_rig_settle(&s.rig);
+    uva_stream_release(stream);
+    loop_rig_close_runtime(&s.rig, 0);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_close_comes_while_a_callback_is_armed)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    event_lasts(&s, 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_ne(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(two_runtimes_wait_for_the_same_event)
+{
+    struct loop_rig other;
+    struct gpu_scene s;
+    struct uva_runtime *first;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    loop_rig_open(&other);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    first = s.rig.runtime;
+    s.rig.runtime = other.runtime;
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    s.rig.runtime = first;
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    while (s.answers < 2)
+        (void)uv_run(&other.loop, UV_RUN_ONCE);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    loop_rig_close(&other);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* ---- the program's streams ---------------------------------------------- */
+
+START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
+{
+    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    struct uva_stream *stream;
+    struct gpu_scene s;
+    void *mine, *event;
+
+    gpu_scene_open(&s, gpu, control, 4);
+    gpu_scene_arrays(&s, 1);
+    mine = gpu->stream_new();
+    event = gpu->event_new();
+    how.device_stream = mine;
+    s.unwatched = true;
+    stream = gpu_scene_ready(&s, 1, &how);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, 1);
+    gpu->event_record(event, mine);
+    ck_assert(!gpu->event_is_over(event));
+    gpu_scene_pass(&s, 0);
+    gpu->stream_drain(mine);
+    ck_assert(gpu->event_is_over(event));
+    uva_stream_release(stream);
+    gpu->event_free(event);
+    gpu->stream_free(mine);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_producer_records_an_event_behind_its_work)
+{
+    struct uva_error error;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu->stream_gate(s.streams[0], &s.words[0], 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error), 0);
+    ck_assert_ptr_nonnull(s.arrays[0].sync_event);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.answers, 0);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(an_array_is_released_behind_the_work_that_reads_it)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu->stream_gate(s.streams[0], &s.words[0], 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+    gpu_scene_pass(&s, 0);
+    while (atomic_load(&s.fake.live) != 0)
+        (void)sched_yield();
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* Nothing of ours may spoil it. */
+START_TEST(another_thread_may_capture_meanwhile)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    gpu->capture_begin(s.streams[1]);
+    event_lasts(&s, 0);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    ck_assert_int_eq(gpu->capture_end(s.streams[1]), 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* ---- copies ------------------------------------------------------------- */
+
+static int on_copied(void *ctx, struct uva_batch *batch)
+{
+    struct gpu_scene *s = ctx;
+    const struct ArrowArray *column = batch->data.array.children[0];
+    const int64_t *values = column->buffers[1];
+
+    ck_assert_int_eq(batch->data.device_type, ARROW_DEVICE_CPU);
+    ck_assert_ptr_null(batch->data.sync_event);
+    for (int64_t i = 0; i < column->length; i++)
+        ck_assert_int_eq(values[i], s->batches * 10 + i);
+    s->batches++;
+    return 0;
+}
+
+static void on_end(void *ctx, const struct uva_outcome *outcome)
+{
+    struct gpu_scene *s = ctx;
+
+    s->done = true;
+    s->outcome = *outcome;
+}
+
+/* From the host to the device and back. */
+static struct uva_stream *copies_begin(struct gpu_scene *s,
+                                       ArrowDeviceType device_type)
+{
+    const struct uva_transfer there = {.device_type = device_type};
+    const struct uva_consumer consumer = {
+        .on_batch = on_copied, .on_done = on_end, .ctx = s};
+    struct ArrowDeviceArrayStream source;
+    struct uva_stream *stream;
+
+    fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
+    stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    return stream;
+}
+
+START_TEST(batches_go_to_the_device_and_come_back)
+{
+    const ArrowDeviceType types[] = {gpu->device_type, gpu->managed_type};
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    if (types[_i] == 0)
+        return;
+    gpu_scene_open(&s, gpu, control, 40);
+    stream = copies_begin(&s, types[_i]);
+    gpu_scene_until_done(&s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, 40);
+    uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* What a batch has instead of its values, while it is alive. */
+static struct {
+    const void *values;
+    void (*release)(struct ArrowArray *array);
+} swapped;
+
+static void swapped_release(struct ArrowArray *array)
+{
+    array->children[0]->buffers[1] = swapped.values;
+    swapped.release(array);
+}
+
+static void values_swap(struct ArrowArray *array, void *memory)
+{
+    swapped.values = array->children[0]->buffers[1];
+    swapped.release = array->release;
+    array->children[0]->buffers[1] = memory;
+    array->release = swapped_release;
+}
+
+/* The buffer of batch 0 is filled behind the gate, before its event. */
+START_TEST(a_copy_is_behind_the_event)
+{
+    struct uva_consumer mine = {.on_batch = on_copied, .on_done = on_end};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+    struct gpu_scene s;
+    void *memory;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    mine.ctx = &s;
+    gpu_scene_arrays(&s, 1);
+    memory = gpu->device_alloc(3 * sizeof(int64_t));
+    values_swap(&s.arrays[0].array, memory);
+    gpu->stream_upload(s.streams[0], memory, swapped.values,
+                       3 * sizeof(int64_t));
+    gpu->event_record(s.events[0], s.streams[0]);
+    fake_source_schema(&s.fake, &schema);
+    stream = uva_stream_from_arrays(s.rig.runtime, &schema, s.arrays, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, 1);
+    uva_stream_release(stream);
+    gpu->device_free(memory);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* ---- failures, of a fake one -------------------------------------------- */
+
+START_TEST(a_failure_of_the_device_is_told_with_its_code)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 2);
+    gpu_scene_arrays(&s, 2);
+    if (_i == 1)
+        event_lasts(&s, 0);
+    else
+        gpu_scene_ask(&s, 0, UVA_FOREVER);
+    control->fakegpu_poison(719);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, EIO);
+    ck_assert_str_eq(s.answer.vendor, gpu->vendor);
+    ck_assert_int_eq(s.answer.vendor_code, 719);
+    gpu_scene_ask(&s, 1, UVA_FOREVER);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.vendor_code, 719);
+    ck_assert_ptr_nonnull(strstr(s.answer.message, gpu->query));
+    for (int k = 0; k < 2; k++)
+        uva_array_release(&s.arrays[k]);
+    loop_rig_close_runtime(&s.rig, 0);
+    control->fakegpu_poison(0);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* Two runtimes' worth of work, with one call that fails in it. False: it was
+ * over before that. */
+static bool play(long k)
+{
+    struct uva_stream *stream;
+    struct uva_error error;
+    struct gpu_scene s;
+    long calls;
+
+    gpu_scene_open(&s, gpu, control, 3);
+    gpu_scene_arrays(&s, 1);
+    calls = control->fakegpu_count(FAKE_CALLS);
+    control->fakegpu_fail(k, 999);
+    gpu_scene_ask(&s, 0, 10);
+    gpu_scene_until_done(&s);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_scene_pass_all(&s);
+    gpu_scene_until_done(&s);
+    ck_assert(s.answer.code == 0 || s.answer.code == EIO);
+    if (s.answer.code != 0)
+        ck_assert_int_eq(s.answer.vendor_code, 999);
+    stream = copies_begin(&s, gpu->device_type);
+    gpu_scene_until_done(&s);
+    ck_assert(s.outcome.end == UVA_END_COMPLETE ||
+              s.outcome.end == UVA_END_FAILED);
+    uva_stream_release(stream);
+    uva_array_release(&s.arrays[0]);
+    control->fakegpu_excuse(0);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    if (uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error) !=
+        0)
+        ck_assert_ptr_null(s.arrays[0].sync_event);
+    control->fakegpu_excuse(1);
+    uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
+    loop_rig_close_runtime(&s.rig, 0);
+    calls = control->fakegpu_count(FAKE_CALLS) - calls;
+    control->fakegpu_fail(0, 0);
+    gpu_scene_close(&s);
+    return calls >= k;
+}
+
+START_TEST(any_call_may_fail)
+{
+    long k = 1;
+
+    while (play(k))
+        k++;
+    ck_assert_int_gt(k, 20);
+}
+END_TEST
+
+/* ---- the suite ---------------------------------------------------------- */
+
+static void add_faults(Suite *suite)
+{
+    TCase *tc = tcase_create("faults");
+
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
+                        2);
+    tcase_add_test(tc, any_call_may_fail);
+    suite_add_tcase(suite, tc);
+}
+
+void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
+                   const struct fake_control *fake)
+{
+    TCase *tc = tcase_create("device");
+
+    gpu = driver;
+    control = fake;
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, batches_come_when_their_events_are_complete);
+    tcase_add_test(tc, an_event_that_was_never_recorded_is_complete);
+    tcase_add_test(tc, an_event_that_lasts_is_waited_for);
+    tcase_add_test(tc, patience_with_one_array_ends);
+    tcase_add_test(tc, many_events_may_be_outstanding);
+    tcase_add_test(tc, one_that_is_late_does_not_hold_up_the_others);
+    tcase_add_test(tc, a_cancelled_stream_lets_go_of_what_it_waits_for);
+    tcase_add_loop_test(tc, a_close_comes_while_events_are_armed, 0, 4);
+    tcase_add_test(tc, a_close_comes_while_a_callback_is_armed);
+    tcase_add_test(tc, two_runtimes_wait_for_the_same_event);
+    tcase_add_test(tc, a_stream_of_the_device_waits_instead_of_the_host);
+    tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
+    tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
+    tcase_add_test(tc, another_thread_may_capture_meanwhile);
+    tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
+    tcase_add_test(tc, a_copy_is_behind_the_event);
+    suite_add_tcase(suite, tc);
+    if (fake->fakegpu_count != NULL)
+        add_faults(suite);
+}
+
+int gpu_cases_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

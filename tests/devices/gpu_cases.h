@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What holds of CUDA and HIP alike, with a real driver or a fake one. */
+#ifndef UVA_TESTS_GPU_CASES_H
+#define UVA_TESTS_GPU_CASES_H
+
+#include <check.h>
+
+#include "devices/gpu_driver.h"
+
+/* Adds the cases, those that need a fake driver only with one. */
+void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
+                   const struct fake_control *control);
+
+/* Runs the suite; the exit code of the program. */
+int gpu_cases_run(Suite *suite);
+
+#endif

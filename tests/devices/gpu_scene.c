@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gates are words that streams wait for, so that nothing depends on time.
+ */
+#include "devices/gpu_scene.h"
+
+#include <check.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gpu_scene_open(struct gpu_scene *s, const struct gpu_driver *gpu,
+                    const struct fake_control *control, int64_t batches)
+{
+    memset(s, 0, sizeof(*s));
+    s->gpu = gpu;
+    s->control = control;
+    gpu->enter();
+    s->words = gpu->host_alloc(GPU_STREAMS * sizeof(*s->words));
+    for (int i = 0; i < GPU_STREAMS; i++) {
+        s->streams[i] = gpu->stream_new();
+        atomic_store(&s->words[i], 0);
+    }
+    loop_rig_open(&s->rig);
+    fake_source_init(&s->fake, batches);
+}
+
+/* The service may end after the runtime; what is left for good ends in the time
+ * limit of the program. */
+static void nothing_is_left(const struct gpu_scene *s)
+{
+    static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS,
+                                FAKE_KEPT};
+
+    for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+        while (s->control->fakegpu_count(whats[i]) != 0)
+            (void)sched_yield();
+    ck_assert_int_eq(s->control->fakegpu_count(FAKE_BREACHES), 0);
+}
+
+void gpu_scene_close(struct gpu_scene *s)
+{
+    gpu_scene_pass_all(s);
+    loop_rig_close(&s->rig);
+    ck_assert(!s->early);
+    while (atomic_load(&s->fake.live) != 0)
+        (void)sched_yield();
+    fake_source_fini(&s->fake);
+    for (int i = 0; i < GPU_STREAMS; i++)
+        s->gpu->stream_drain(s->streams[i]);
+    for (int k = 0; k < GPU_BATCHES; k++)
+        if (s->events[k] != NULL)
+            s->gpu->event_free(s->events[k]);
+    for (int i = 0; i < GPU_STREAMS; i++)
+        s->gpu->stream_free(s->streams[i]);
+    s->gpu->host_free((void *)s->words);
+    s->gpu->leave();
+    if (s->control->fakegpu_count != NULL)
+        nothing_is_left(s);
+}
+
+void gpu_scene_array(struct gpu_scene *s, int k, struct ArrowDeviceArray *out)
+{
+    fake_source_batch(&s->fake, k, out);
+    out->device_type = s->gpu->device_type;
+    out->device_id = 0;
+}
+
+void gpu_scene_arrays(struct gpu_scene *s, int count)
+{
+    for (int k = 0; k < count; k++) {
+        void *stream = s->streams[k % GPU_STREAMS];
+        s->gpu->stream_gate(stream, &s->words[k % GPU_STREAMS],
+                            (uint32_t)(k / GPU_STREAMS) + 1);
+        s->events[k] = s->gpu->event_new();
+        s->gpu->event_record(s->events[k], stream);
+        gpu_scene_array(s, k, &s->arrays[k]);
+        s->arrays[k].sync_event = &s->events[k];
+    }
+}
+
+void gpu_scene_pass(struct gpu_scene *s, int k)
+{
+    atomic_store(&s->words[k % GPU_STREAMS], (uint32_t)(k / GPU_STREAMS) + 1);
+}
+
+void gpu_scene_pass_all(struct gpu_scene *s)
+{
+    for (int i = 0; i < GPU_STREAMS; i++)
+        atomic_store(&s->words[i], GPU_BATCHES);
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct gpu_scene *s = ctx;
+    const int64_t k = s->batches++;
+
+    (void)batch;
+    if (!s->unwatched)
+        s->early |= !s->gpu->event_is_over(s->events[k]);
+    return 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct gpu_scene *s = ctx;
+
+    s->done = true;
+    s->outcome = *outcome;
+}
+
+struct uva_stream *gpu_scene_ready(struct gpu_scene *s, int count,
+                                   const struct uva_ready *how)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_done, .ctx = s};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&s->fake, &schema);
+    stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
+                                    (size_t)count);
+    ck_assert_int_eq(uva_stream_ready(stream, how), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    return stream;
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct gpu_scene *)ctx)->done;
+}
+
+void gpu_scene_until_done(struct gpu_scene *s)
+{
+    loop_rig_until(&s->rig, is_done, s);
+    s->done = false;
+}
+
+/* ---- one array ---------------------------------------------------------- */
+
+static void on_answer(void *ctx, struct ArrowDeviceArray *array,
+                      const struct uva_error *error)
+{
+    struct gpu_scene *s = ctx;
+
+    (void)array;
+    s->answers++;
+    s->answer = *error;
+    s->done = true;
+}
+
+void gpu_scene_ask(struct gpu_scene *s, int k, int64_t timeout_ms)
+{
+    ck_assert_int_eq(
+        uva_array_wait(s->rig.runtime, &s->arrays[k], timeout_ms, on_answer, s),
+        0);
+}

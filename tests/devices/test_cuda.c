@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA, with the driver that is here, or the fake one in
+ * UVA_CUDA_LIBRARY. Without a device it is skipped. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/cuda_abi.h"
+#include "devices/gpu_cases.h"
+#include "devices/gpu_scene.h"
+
+/* What programs call beside what the library does. */
+static struct {
+    struct uva__cu cu;
+    struct uva__gpu_calls calls;
+    int (*cuInit)(unsigned flags);
+    int (*cuCtxSetCurrent)(void *context);
+    int (*cuCtxCreate)(void **context, unsigned flags, int device);
+    int (*cuCtxDestroy)(void *context);
+    int (*cuStreamWaitValue32)(void *stream, uva__cu_pointer word,
+                               uint32_t value, unsigned flags);
+    int (*cuStreamBeginCapture)(void *stream, int mode);
+    int (*cuStreamEndCapture)(void *stream, void **graph);
+    int (*cuGraphDestroy)(void *graph);
+} lib;
+
+static struct fake_control control;
+
+static void resolve_events(void *library)
+{
+    gpu_driver_resolve(library, "cuEventCreate", &lib.calls.event_create);
+    gpu_driver_resolve(library, "cuEventDestroy_v2", &lib.calls.event_destroy);
+    gpu_driver_resolve(library, "cuEventRecord", &lib.calls.event_record);
+    gpu_driver_resolve(library, "cuEventQuery", &lib.calls.event_query);
+    gpu_driver_resolve(library, "cuStreamCreate", &lib.calls.stream_create);
+    gpu_driver_resolve(library, "cuStreamDestroy_v2",
+                       &lib.calls.stream_destroy);
+    gpu_driver_resolve(library, "cuStreamSynchronize",
+                       &lib.calls.stream_synchronize);
+    gpu_driver_resolve(library, "cuMemHostAlloc", &lib.calls.host_alloc);
+    gpu_driver_resolve(library, "cuMemFreeHost", &lib.calls.host_free);
+    gpu_driver_resolve(library, "cuStreamWaitValue32_v2",
+                       &lib.cuStreamWaitValue32);
+    gpu_driver_resolve(library, "cuStreamBeginCapture_v2",
+                       &lib.cuStreamBeginCapture);
+    gpu_driver_resolve(library, "cuStreamEndCapture", &lib.cuStreamEndCapture);
+    gpu_driver_resolve(library, "cuGraphDestroy", &lib.cuGraphDestroy);
+}
+
+static bool cuda_open(void *library)
+{
+    int device;
+
+    resolve_events(library);
+    gpu_driver_resolve(library, "cuInit", &lib.cuInit);
+    gpu_driver_resolve(library, "cuCtxSetCurrent", &lib.cuCtxSetCurrent);
+    gpu_driver_resolve(library, "cuCtxCreate_v2", &lib.cuCtxCreate);
+    gpu_driver_resolve(library, "cuCtxDestroy_v2", &lib.cuCtxDestroy);
+    gpu_driver_resolve(library, "cuDeviceGet", &lib.cu.cuDeviceGet);
+    gpu_driver_resolve(library, "cuDevicePrimaryCtxGetState",
+                       &lib.cu.cuDevicePrimaryCtxGetState);
+    gpu_driver_resolve(library, "cuDevicePrimaryCtxRetain",
+                       &lib.cu.cuDevicePrimaryCtxRetain);
+    gpu_driver_resolve(library, "cuDevicePrimaryCtxRelease_v2",
+                       &lib.cu.cuDevicePrimaryCtxRelease);
+    gpu_driver_resolve(library, "cuMemAlloc_v2", &lib.cu.cuMemAlloc);
+    gpu_driver_resolve(library, "cuMemFree_v2", &lib.cu.cuMemFree);
+    gpu_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
+                       &lib.cu.cuMemcpyHtoDAsync);
+    return lib.cuInit(0) == 0 && lib.cu.cuDeviceGet(&device, 0) == 0;
+}
+
+static void must(int code)
+{
+    ck_assert_int_eq(code, 0);
+}
+
+static void cuda_enter(void)
+{
+    void *context;
+
+    must(lib.cu.cuDevicePrimaryCtxRetain(&context, 0));
+    must(lib.cuCtxSetCurrent(context));
+}
+
+static void cuda_leave(void)
+{
+    must(lib.cuCtxSetCurrent(NULL));
+    must(lib.cu.cuDevicePrimaryCtxRelease(0));
+}
+
+static void *stream_new(void)
+{
+    void *stream;
+
+    must(lib.calls.stream_create(&stream, UVA__GPU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+static void stream_free(void *stream)
+{
+    must(lib.calls.stream_destroy(stream));
+}
+
+static void stream_drain(void *stream)
+{
+    must(lib.calls.stream_synchronize(stream));
+}
+
+static void stream_gate(void *stream, _Atomic uint32_t *word, uint32_t value)
+{
+    must(lib.cuStreamWaitValue32(stream, (uintptr_t)word, value, 0));
+}
+
+static void stream_upload(void *stream, void *target, const void *source,
+                          size_t size)
+{
+    must(lib.cu.cuMemcpyHtoDAsync((uintptr_t)target, source, size, stream));
+}
+
+static void *event_new(void)
+{
+    void *event;
+
+    must(lib.calls.event_create(&event, UVA__GPU_EVENT_DISABLE_TIMING));
+    return event;
+}
+
+static void event_free(void *event)
+{
+    must(lib.calls.event_destroy(event));
+}
+
+static void event_record(void *event, void *stream)
+{
+    must(lib.calls.event_record(event, stream));
+}
+
+static bool event_is_over(void *event)
+{
+    return lib.calls.event_query(event) == 0;
+}
+
+static void *device_alloc(size_t size)
+{
+    uva__cu_pointer memory;
+
+    must(lib.cu.cuMemAlloc(&memory, size));
+    return (void *)(uintptr_t)memory;
+}
+
+static void device_free(void *memory)
+{
+    must(lib.cu.cuMemFree((uintptr_t)memory));
+}
+
+static void *host_alloc(size_t size)
+{
+    void *memory;
+
+    must(lib.calls.host_alloc(&memory, size, UVA__GPU_HOST_PORTABLE));
+    return memory;
+}
+
+static void host_free(void *memory)
+{
+    must(lib.calls.host_free(memory));
+}
+
+static void capture_begin(void *stream)
+{
+    must(lib.cuStreamBeginCapture(stream, 0));
+}
+
+static int capture_end(void *stream)
+{
+    void *graph = NULL;
+    const int code = lib.cuStreamEndCapture(stream, &graph);
+
+    if (graph != NULL)
+        must(lib.cuGraphDestroy(graph));
+    return code;
+}
+
+static const struct gpu_driver cuda = {
+    .vendor = "cuda",
+    .query = "cuEventQuery",
+    .device_type = ARROW_DEVICE_CUDA,
+    .host_type = ARROW_DEVICE_CUDA_HOST,
+    .managed_type = ARROW_DEVICE_CUDA_MANAGED,
+    .variable = "UVA_CUDA_LIBRARY",
+    .names = (const char *const[]){"libcuda.so.1", NULL},
+    .calls_back = true,
+    .open = cuda_open,
+    .enter = cuda_enter,
+    .leave = cuda_leave,
+    .stream_new = stream_new,
+    .stream_free = stream_free,
+    .stream_drain = stream_drain,
+    .stream_gate = stream_gate,
+    .stream_upload = stream_upload,
+    .event_new = event_new,
+    .event_free = event_free,
+    .event_record = event_record,
+    .event_is_over = event_is_over,
+    .device_alloc = device_alloc,
+    .device_free = device_free,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+};
+
+/* ---- contexts ----------------------------------------------------------- */
+
+static void *own;
+
+static void own_enter(void)
+{
+    must(lib.cuCtxCreate(&own, 0, 0));
+}
+
+static void own_leave(void)
+{
+    must(lib.cuCtxDestroy(own));
+}
+
+static void primary_is_not_there(void)
+{
+    unsigned flags;
+    int active;
+
+    must(lib.cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
+    ck_assert_int_eq(active, 0);
+}
+
+/* The event is of a context that the library does not know, and it lasts. */
+START_TEST(no_context_is_made_where_the_program_has_none)
+{
+    struct gpu_driver driver = cuda;
+    struct gpu_scene s;
+
+    driver.enter = own_enter;
+    driver.leave = own_leave;
+    gpu_scene_open(&s, &driver, &control, 1);
+    gpu_scene_arrays(&s, 1);
+    gpu_scene_ask(&s, 0, 30);
+    gpu_scene_until_done(&s);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    primary_is_not_there();
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* Streams say which context they are in; memory does not. */
+START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
+{
+    struct gpu_driver driver = cuda;
+    struct uva_error error;
+    struct gpu_scene s;
+
+    driver.enter = own_enter;
+    driver.leave = own_leave;
+    gpu_scene_open(&s, &driver, &control, 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], NULL, &error), ENODEV);
+    ck_assert_ptr_nonnull(strstr(error.message, "primary context"));
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error), 0);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    primary_is_not_there();
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda");
+    TCase *tc = tcase_create("contexts");
+
+    if (!gpu_driver_open(&cuda, &control))
+        return 77;
+    gpu_cases_add(suite, &cuda, &control);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, no_context_is_made_where_the_program_has_none);
+    tcase_add_test(tc,
+                   a_context_of_the_programs_own_records_but_copies_nothing);
+    suite_add_tcase(suite, tc);
+    return gpu_cases_run(suite);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HIP, with the library that is here, or the fake one in UVA_HIP_LIBRARY.
+ * Without a device it is skipped. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "devices/gpu_cases.h"
+#include "devices/gpu_scene.h"
+#include "devices/hip_abi.h"
+
+/* What programs call beside what the library does. */
+static struct {
+    struct uva__hip hip;
+    struct uva__gpu_calls calls;
+    int (*hipInit)(unsigned flags);
+    int (*hipPeekAtLastError)(void);
+    int (*hipStreamWaitValue32)(void *stream, void *word, uint32_t value,
+                                unsigned flags, uint32_t mask);
+    int (*hipStreamBeginCapture)(void *stream, int mode);
+    int (*hipStreamEndCapture)(void *stream, void **graph);
+} lib;
+
+static struct fake_control control;
+
+static bool hip_open(void *library)
+{
+    gpu_driver_resolve(library, "hipEventCreateWithFlags",
+                       &lib.calls.event_create);
+    gpu_driver_resolve(library, "hipEventDestroy", &lib.calls.event_destroy);
+    gpu_driver_resolve(library, "hipEventRecord", &lib.calls.event_record);
+    gpu_driver_resolve(library, "hipEventQuery", &lib.calls.event_query);
+    gpu_driver_resolve(library, "hipStreamCreateWithFlags",
+                       &lib.calls.stream_create);
+    gpu_driver_resolve(library, "hipStreamDestroy", &lib.calls.stream_destroy);
+    gpu_driver_resolve(library, "hipStreamSynchronize",
+                       &lib.calls.stream_synchronize);
+    gpu_driver_resolve(library, "hipHostMalloc", &lib.calls.host_alloc);
+    gpu_driver_resolve(library, "hipHostFree", &lib.calls.host_free);
+    gpu_driver_resolve(library, "hipStreamWaitValue32",
+                       &lib.hipStreamWaitValue32);
+    gpu_driver_resolve(library, "hipStreamBeginCapture",
+                       &lib.hipStreamBeginCapture);
+    gpu_driver_resolve(library, "hipStreamEndCapture",
+                       &lib.hipStreamEndCapture);
+    gpu_driver_resolve(library, "hipInit", &lib.hipInit);
+    gpu_driver_resolve(library, "hipPeekAtLastError", &lib.hipPeekAtLastError);
+    gpu_driver_resolve(library, "hipSetDevice", &lib.hip.hipSetDevice);
+    gpu_driver_resolve(library, "hipGetLastError", &lib.hip.hipGetLastError);
+    gpu_driver_resolve(library, "hipMalloc", &lib.hip.hipMalloc);
+    gpu_driver_resolve(library, "hipFree", &lib.hip.hipFree);
+    gpu_driver_resolve(library, "hipMemcpyAsync", &lib.hip.hipMemcpyAsync);
+    return lib.hipInit(0) == 0 && lib.hip.hipSetDevice(0) == 0;
+}
+
+static void must(int code)
+{
+    ck_assert_int_eq(code, 0);
+}
+
+/* A device is always current. */
+static void hip_enter(void)
+{
+    must(lib.hip.hipSetDevice(0));
+}
+
+static void hip_leave(void)
+{
+}
+
+static void *stream_new(void)
+{
+    void *stream;
+
+    must(lib.calls.stream_create(&stream, UVA__GPU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+static void stream_free(void *stream)
+{
+    must(lib.calls.stream_destroy(stream));
+}
+
+static void stream_drain(void *stream)
+{
+    must(lib.calls.stream_synchronize(stream));
+}
+
+static void stream_gate(void *stream, _Atomic uint32_t *word, uint32_t value)
+{
+    must(lib.hipStreamWaitValue32(stream, (void *)word, value, 0, UINT32_MAX));
+}
+
+static void stream_upload(void *stream, void *target, const void *source,
+                          size_t size)
+{
+    must(lib.hip.hipMemcpyAsync(target, source, size, UVA__HIP_HOST_TO_DEVICE,
+                                stream));
+}
+
+static void *event_new(void)
+{
+    void *event;
+
+    must(lib.calls.event_create(&event, UVA__GPU_EVENT_DISABLE_TIMING));
+    return event;
+}
+
+static void event_free(void *event)
+{
+    must(lib.calls.event_destroy(event));
+}
+
+static void event_record(void *event, void *stream)
+{
+    must(lib.calls.event_record(event, stream));
+}
+
+static bool event_is_over(void *event)
+{
+    const int code = lib.calls.event_query(event);
+
+    (void)lib.hip.hipGetLastError();
+    return code == 0;
+}
+
+static void *device_alloc(size_t size)
+{
+    void *memory;
+
+    must(lib.hip.hipMalloc(&memory, size));
+    return memory;
+}
+
+static void device_free(void *memory)
+{
+    must(lib.hip.hipFree(memory));
+}
+
+static void *host_alloc(size_t size)
+{
+    void *memory;
+
+    must(lib.calls.host_alloc(&memory, size, UVA__GPU_HOST_PORTABLE));
+    return memory;
+}
+
+static void host_free(void *memory)
+{
+    must(lib.calls.host_free(memory));
+}
+
+static void capture_begin(void *stream)
+{
+    must(lib.hipStreamBeginCapture(stream, 0));
+}
+
+static int capture_end(void *stream)
+{
+    void *graph = NULL; /* of one stream in one process: left behind */
+
+    return lib.hipStreamEndCapture(stream, &graph);
+}
+
+static const struct gpu_driver hip = {
+    .vendor = "hip",
+    .query = "hipEventQuery",
+    .device_type = ARROW_DEVICE_ROCM,
+    .host_type = ARROW_DEVICE_ROCM_HOST,
+    .variable = "UVA_HIP_LIBRARY",
+    .names = (const char *const[]){"libamdhip64.so.7", "libamdhip64.so.6",
+                                   "libamdhip64.so.5", NULL},
+    .open = hip_open,
+    .enter = hip_enter,
+    .leave = hip_leave,
+    .stream_new = stream_new,
+    .stream_free = stream_free,
+    .stream_drain = stream_drain,
+    .stream_gate = stream_gate,
+    .stream_upload = stream_upload,
+    .event_new = event_new,
+    .event_free = event_free,
+    .event_record = event_record,
+    .event_is_over = event_is_over,
+    .device_alloc = device_alloc,
+    .device_free = device_free,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+};
+
+/* ---- what calls leave behind -------------------------------------------- */
+
+/* Calls on the thread of the program leave nothing there, nor another device.
+ */
+START_TEST(the_programs_thread_is_left_as_it_was)
+{
+    struct uva_error error;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, &hip, &control, 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    s.arrays[0].device_id = 77;
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error),
+        ENODEV);
+    ck_assert_str_eq(error.vendor, "hip");
+    ck_assert_int_eq(error.vendor_code, UVA__GPU_INVALID_DEVICE);
+    ck_assert_int_eq(lib.hipPeekAtLastError(), 0);
+    s.arrays[0].device_id = 0;
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error), 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hip");
+    TCase *tc = tcase_create("thread");
+
+    if (!gpu_driver_open(&hip, &control))
+        return 77;
+    gpu_cases_add(suite, &hip, &control);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, the_programs_thread_is_left_as_it_was);
+    suite_add_tcase(suite, tc);
+    return gpu_cases_run(suite);
+}
