@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 IDEAS = ("ownership", "threads", "back-pressure", "cancellation", "hosting",
-         "reading-the-document", "windows-and-lanes")
+         "reading-the-document", "windows-and-lanes", "devices")
 BLOCK = re.compile(r"(?:<!-- with: (.*?) -->\n)?^```c\n(.*?)^```$",
                    re.M | re.S)
 PLAIN = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
