@@ -92,7 +92,8 @@ struct uva_ready {
 /** Waits for each batch's sync_event, in order, without holding up the loop or
  * any thread. Tells for_each and next that device data is welcome. A failed
  * event ends the stream with EIO and the vendor's code. `how` may be NULL.
- * Rests on EV-01 to EV-22. Thread: builder. */
+ * Returns 0; EINVAL for what makes no sense in `how`; EAGAIN, ENOMEM. Rests on
+ * EV-01 to EV-22. Thread: builder. */
 UVA_API int uva_stream_ready(struct uva_stream *stream,
                              const struct uva_ready *how);
 

@@ -354,7 +354,7 @@ START_TEST(data_on_a_device_is_refused_with_advice)
 
     device_stream(&stream);
     source_scene_run(&scene, stream);
-    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_drive()");
+    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_transfer()");
     ck_assert_int_eq(outcome->batches, 0);
 }
 END_TEST
@@ -377,7 +377,7 @@ START_TEST(data_on_a_device_is_refused_by_next_too)
     device_stream(&stream);
     ck_assert_int_eq(uva_stream_next(stream, keep_outcome, outcome, NULL), 0);
     source_scene_finish(&scene);
-    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_drive()");
+    ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_transfer()");
     uva_stream_release(stream);
 }
 END_TEST
