@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One array of a device, without a stream: waited for, given an event, released
+ * behind the work that reads it; and what a program says and asks of devices.
+ */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/loop_rig.h"
+#include "support/soft_copies.h"
+#include "uvarrow/uvarrow.h"
+
+struct scene {
+    struct loop_rig rig;
+    struct fake_source fake;
+    struct soft_device device;
+    struct ArrowDeviceArray array;
+    struct uva_error error; /* the answer */
+    int answers;
+    int wanted; /* of those, for the loop to go on */
+    bool on_loop;
+    atomic_int warnings; /* logged, of EV-17 */
+    char warning[200];
+};
+
+static struct scene s;
+
+static void log_write(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    if (record->clause == NULL || strcmp(record->clause, "EV-17") != 0)
+        return;
+    (void)snprintf(s.warning, sizeof(s.warning), "%s", record->message);
+    atomic_fetch_add(&s.warnings, 1);
+}
+
+static void nudge(void *ctx)
+{
+    loop_rig_nudge(ctx);
+}
+
+static void scene_open(enum soft_mode mode)
+{
+    const struct uva_runtime_options how = {
+        .log = {.level = UVA_LOG_WARN, .write = log_write}};
+    struct uva_error error;
+
+    memset(&s, 0, sizeof(s));
+    s.wanted = 1;
+    loop_rig_open_with(&s.rig, &how);
+    fake_source_init(&s.fake, 8);
+    soft_device_init(&s.device, mode);
+    s.device.armed = nudge;
+    s.device.ctx = &s.rig;
+    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
+                                         soft_device_ops(&s.device), &s.device,
+                                         &error),
+                     0);
+    soft_device_batch(&s.device, &s.fake, 0, &s.array);
+}
+
+static void scene_close(void)
+{
+    uva_array_release(&s.array);
+    loop_rig_close(&s.rig);
+    ck_assert(!atomic_load(&s.device.wrong_thread));
+    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    ck_assert_int_eq(atomic_load(&s.device.events_live), 0);
+    ck_assert_int_eq(atomic_load(&s.device.loads),
+                     atomic_load(&s.device.unloads));
+    fake_source_fini(&s.fake);
+    soft_device_fini(&s.device);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static void on_answer(void *ctx, struct ArrowDeviceArray *array,
+                      const struct uva_error *error)
+{
+    ck_assert_ptr_eq(array, ctx);
+    s.error = *error;
+    s.answers++;
+    s.on_loop = uva_runtime_on_loop(s.rig.runtime);
+}
+
+static bool is_answered(void *ctx)
+{
+    (void)ctx;
+    return s.answers >= s.wanted;
+}
+
+static bool is_armed(void *ctx)
+{
+    (void)ctx;
+    return s.device.mode < SOFT_CALLS || s.device.mode == SOFT_COPIES ||
+           atomic_load(&s.device.arms) > 0;
+}
+
+static int wait_for(int64_t timeout_ms)
+{
+    return uva_array_wait(s.rig.runtime, &s.array, timeout_ms, on_answer,
+                          &s.array);
+}
+
+static int outcome(void)
+{
+    loop_rig_until(&s.rig, is_answered, NULL);
+    ck_assert_int_eq(s.answers, s.wanted);
+    ck_assert(s.on_loop);
+    return s.error.code;
+}
+
+static const enum soft_mode all_modes[] = {
+    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+
+enum { MODES = sizeof(all_modes) / sizeof(all_modes[0]) };
+
+START_TEST(the_answer_comes_when_the_event_is_complete_or_has_failed)
+{
+    const int code = _i % 2 == 0 ? 0 : EIO;
+
+    scene_open(all_modes[_i / 2]);
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    loop_rig_until(&s.rig, is_armed, NULL);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.answers, 0);
+    soft_event_end(&s.device, 0, code);
+    ck_assert_int_eq(outcome(), code);
+    ck_assert_int_eq(s.error.vendor_code, code == 0 ? 0 : 700);
+    scene_close();
+}
+END_TEST
+
+START_TEST(without_an_event_or_a_way_to_wait_the_answer_comes_too)
+{
+    static const struct {
+        ArrowDeviceType type;
+        bool event;
+        int code;
+    } cases[] = {{ARROW_DEVICE_EXT_DEV, false, 0},
+                 {ARROW_DEVICE_CPU, true, 0}, /* EV-04 */
+                 {ARROW_DEVICE_HEXAGON, true, ENOTSUP},
+                 {ARROW_DEVICE_METAL, true, ENOTSUP},
+                 {77, true, ENOTSUP},
+                 {77, false, 0}};
+
+    scene_open(SOFT_POLLS);
+    s.array.device_type = cases[_i].type;
+    if (!cases[_i].event)
+        s.array.sync_event = NULL;
+    ck_assert_int_eq(wait_for(1000), 0);
+    ck_assert_int_eq(s.answers, 0); /* never from inside */
+    ck_assert_int_eq(outcome(), cases[_i].code);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_device_that_is_not_there_is_the_answer)
+{
+    scene_open(SOFT_CALLS);
+    s.device.load_code = ENODEV;
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    ck_assert_int_eq(outcome(), ENODEV);
+    s.device.loads = 0;
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_stuck_event_is_answered_in_time)
+{
+    scene_open(all_modes[_i]);
+    ck_assert_int_eq(wait_for(_i % 2 * 5), 0);
+    ck_assert_int_eq(outcome(), ETIMEDOUT);
+    uva_array_release(&s.array);
+    loop_rig_close_runtime(&s.rig, 0);
+    soft_event_end(&s.device, 0, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_close_answers_what_waits)
+{
+    scene_open(all_modes[_i]);
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    loop_rig_until(&s.rig, is_armed, NULL);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(s.answers, 1);
+    ck_assert_int_eq(s.error.code, ECANCELED);
+    soft_event_end(&s.device, 0, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(what_cannot_be_waited_for_is_said_at_once)
+{
+    struct ArrowDeviceArray released = {0};
+
+    scene_open(SOFT_POLLS);
+    ck_assert_int_eq(uva_array_wait(NULL, &s.array, 0, on_answer, NULL),
+                     EINVAL);
+    ck_assert_int_eq(uva_array_wait(s.rig.runtime, NULL, 0, on_answer, NULL),
+                     EINVAL);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &released, 0, on_answer, NULL), EINVAL);
+    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, 0, NULL, NULL),
+                     EINVAL);
+    ck_assert_int_eq(wait_for(-2), EINVAL);
+    ck_assert_int_eq(wait_for(UVA_FOREVER - 1), EINVAL);
+    ck_assert_int_eq(s.answers, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_wait_takes_its_memory_before_it_begins)
+{
+    int code = ENOMEM;
+    long n = 1;
+
+    for (; code != 0; n++) {
+        scene_open(SOFT_CALLS);
+        loop_rig_fail(&s.rig, n);
+        code = wait_for(UVA_FOREVER);
+        loop_rig_fail(&s.rig, 0);
+        ck_assert(code == 0 || code == ENOMEM);
+        soft_event_end(&s.device, 0, 0);
+        if (code == 0)
+            ck_assert_int_eq(outcome(), 0);
+        scene_close();
+    }
+    ck_assert_int_gt(n, 2);
+}
+END_TEST
+
+/* Callers that are not the loop thread. */
+struct caller {
+    pthread_t thread;
+    struct ArrowDeviceArray array;
+    int code;
+};
+
+static void on_caller_answer(void *ctx, struct ArrowDeviceArray *array,
+                             const struct uva_error *error)
+{
+    struct caller *caller = ctx;
+
+    ck_assert_ptr_eq(array, &caller->array);
+    s.error = *error;
+    s.on_loop = uva_runtime_on_loop(s.rig.runtime);
+    uva_array_release(array);
+    s.answers++;
+}
+
+static void *caller_main(void *arg)
+{
+    struct caller *caller = arg;
+
+    caller->code = uva_array_wait(s.rig.runtime, &caller->array, UVA_FOREVER,
+                                  on_caller_answer, caller);
+    loop_rig_nudge(&s.rig);
+    return NULL;
+}
+
+START_TEST(many_threads_may_wait_at_once)
+{
+    enum { CALLERS = 7 };
+    struct caller callers[CALLERS] = {0};
+
+    scene_open(all_modes[_i]);
+    s.wanted = CALLERS;
+    for (int k = 0; k < CALLERS; k++) {
+        soft_device_batch(&s.device, &s.fake, k + 1, &callers[k].array);
+        ck_assert_int_eq(
+            pthread_create(&callers[k].thread, NULL, caller_main, &callers[k]),
+            0);
+    }
+    for (int k = CALLERS; k > 0; k--)
+        soft_event_end(&s.device, k, 0);
+    ck_assert_int_eq(outcome(), 0);
+    for (int k = 0; k < CALLERS; k++) {
+        ck_assert_int_eq(pthread_join(callers[k].thread, NULL), 0);
+        ck_assert_int_eq(callers[k].code, 0);
+    }
+    scene_close();
+}
+END_TEST
+
+/* ---- recording ---------------------------------------------------------- */
+
+START_TEST(a_recorded_event_goes_with_its_array)
+{
+    struct ArrowDeviceArray moved;
+    struct uva_error error;
+    int device_stream;
+
+    scene_open(SOFT_COPIES);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.array, &device_stream, &error),
+        EBUSY);
+    s.array.sync_event = NULL;
+    atomic_store(&s.device.held, true);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.array, &device_stream, NULL), 0);
+    ck_assert_ptr_nonnull(s.array.sync_event);
+    ck_assert_int_eq(s.device.events_live, 1);
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.answers, 0);
+    atomic_store(&s.device.held, false);
+    ck_assert_int_eq(outcome(), 0);
+    uva_array_move(&s.array, &moved);
+    if (_i == 0)
+        uva_array_release(&moved);
+    loop_rig_close_runtime(&s.rig, 0);
+    if (_i == 1) /* it may outlive every runtime */
+        uva_array_release(&moved);
+    while (atomic_load(&s.device.unloads) == 0)
+        sched_yield();
+    scene_close();
+}
+END_TEST
+
+START_TEST(an_event_that_cannot_be_recorded_leaves_the_array_as_it_was)
+{
+    static const int codes[] = {ENOTSUP, ENODEV, EIO, ENOTSUP, EINVAL, EIO};
+    void (*release)(struct ArrowArray * array);
+    struct uva_error error = {0};
+
+    scene_open(_i == 0 ? SOFT_POLLS : SOFT_COPIES);
+    s.array.sync_event = NULL;
+    release = s.array.array.release;
+    s.device.load_code = _i == 1 ? ENODEV : 0;
+    s.device.record_code = _i == 2 ? EIO : _i == 5 ? EAGAIN : 0;
+    s.array.device_type = _i == 3 ? ARROW_DEVICE_CPU : ARROW_DEVICE_EXT_DEV;
+    ck_assert_int_eq(uva_array_record(_i == 4 ? NULL : s.rig.runtime, &s.array,
+                                      NULL, &error),
+                     codes[_i]);
+    ck_assert_int_eq(error.code, codes[_i]);
+    ck_assert_int_ne(error.message[0], '\0');
+    ck_assert_int_ne(
+        uva_array_record(_i == 4 ? NULL : s.rig.runtime, &s.array, NULL, NULL),
+        0);
+    ck_assert(s.array.array.release == release);
+    ck_assert_ptr_null(s.array.sync_event);
+    atomic_store(&s.device.loads, atomic_load(&s.device.loads) - (_i == 1));
+    scene_close();
+}
+END_TEST
+
+/* ---- releasing ---------------------------------------------------------- */
+
+static bool is_released(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&s.fake.live) == 0;
+}
+
+static void turn_until_released(void)
+{
+    while (!is_released(NULL)) {
+        loop_rig_settle(&s.rig);
+        sched_yield();
+    }
+}
+
+START_TEST(an_array_is_released_when_the_work_that_reads_it_is_over)
+{
+    scene_open(SOFT_COPIES);
+    atomic_store(&s.device.held, true);
+    s.device.recorded_code = _i == 0 ? 0 : EIO; /* or has failed */
+    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    ck_assert(s.array.array.release == NULL);
+    while (atomic_load(&s.device.queries) < 3)
+        sched_yield();
+    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
+    if (_i == 2) { /* whatever becomes of the runtime */
+        loop_rig_close_runtime(&s.rig, 0);
+        ck_assert_int_ne(atomic_load(&s.fake.live), 0);
+        atomic_store(&s.device.held, false);
+        while (atomic_load(&s.device.unloads) == 0)
+            sched_yield();
+    } else {
+        atomic_store(&s.device.held, false);
+        turn_until_released();
+    }
+    ck_assert_int_eq(s.warnings, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(an_array_nobody_can_tell_of_is_kept_until_the_workers_end)
+{
+    static const char *const why[] = {"cannot be recorded", "no soft device",
+                                      "cannot record", "nothing is known"};
+
+    scene_open(_i == 0 ? SOFT_POLLS : SOFT_COPIES);
+    s.device.load_code = _i == 1 ? ENODEV : 0;
+    s.device.record_code = _i == 2 ? EIO : 0;
+    s.array.device_type = _i == 3 ? ARROW_DEVICE_METAL : ARROW_DEVICE_EXT_DEV;
+    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    while (atomic_load(&s.warnings) == 0)
+        sched_yield();
+    ck_assert_ptr_nonnull(strstr(s.warning, why[_i]));
+    ck_assert_ptr_nonnull(strstr(s.warning, "kept until the workers end"));
+    loop_rig_settle(&s.rig);
+    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    if (_i == 1)
+        s.device.loads = 0;
+    scene_close();
+}
+END_TEST
+
+START_TEST(an_array_of_the_host_is_released_at_once)
+{
+    scene_open(SOFT_COPIES);
+    s.array.device_type = ARROW_DEVICE_CPU;
+    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    uva_array_release_after(s.rig.runtime, &s.array, NULL); /* of none: none */
+    uva_array_release_after(s.rig.runtime, NULL, NULL);
+    scene_close();
+}
+END_TEST
+
+/* ---- what a program says and asks --------------------------------------- */
+
+START_TEST(a_program_asks_what_there_is)
+{
+    struct uva_device_info info;
+
+    scene_open(SOFT_CALLS);
+    ck_assert_int_eq(
+        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+    ck_assert(info.available && info.host_readable && !info.can_copy);
+    ck_assert_str_eq(info.name, "soft");
+    ck_assert_str_eq(info.mechanism, "callback");
+    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 5, &info), ENOENT);
+    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 1, NULL), EINVAL);
+    ck_assert_int_eq(uva_device_get_info(NULL, 1, &info), EINVAL);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_program_brings_in_handles_and_takes_them_away)
+{
+    const struct uva_vulkan_device native = {&s, &s};
+    struct uva_error error;
+
+    scene_open(SOFT_CALLS);
+    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
+                                       &native, &error),
+                     0);
+    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
+                                       &native, &error),
+                     EBUSY);
+    ck_assert_int_eq(
+        uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4, NULL, &error),
+        EINVAL);
+    ck_assert_int_eq(
+        uva_device_attach(s.rig.runtime, ARROW_DEVICE_CUDA, 4, &native, &error),
+        ENOTSUP);
+    ck_assert_int_eq(
+        uva_device_attach(NULL, ARROW_DEVICE_VULKAN, 4, &native, &error),
+        EINVAL);
+    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4),
+                     ENOENT);
+    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
+                     0);
+    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
+                     ENOENT);
+    ck_assert_int_eq(uva_device_detach(NULL, ARROW_DEVICE_VULKAN, 3), EINVAL);
+    ck_assert_int_eq(
+        uva_device_register(NULL, ARROW_DEVICE_EXT_DEV, NULL, NULL, &error),
+        EINVAL);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
+{
+    int event = 0;
+
+    scene_open(SOFT_CALLS);
+    s.array.device_type = ARROW_DEVICE_VULKAN; /* and nothing was attached */
+    s.array.sync_event = &event;
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    ck_assert_int_eq(outcome(), ENODEV);
+    ck_assert_ptr_nonnull(strstr(s.error.message, "uva_device_attach()"));
+    scene_close();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(
+        tc, the_answer_comes_when_the_event_is_complete_or_has_failed, 0,
+        2 * MODES);
+    tcase_add_loop_test(
+        tc, without_an_event_or_a_way_to_wait_the_answer_comes_too, 0, 6);
+    tcase_add_test(tc, a_device_that_is_not_there_is_the_answer);
+    tcase_add_loop_test(tc, a_stuck_event_is_answered_in_time, 0, MODES);
+    tcase_add_loop_test(tc, a_close_answers_what_waits, 0, MODES);
+    tcase_add_test(tc, what_cannot_be_waited_for_is_said_at_once);
+    tcase_add_test(tc, a_wait_takes_its_memory_before_it_begins);
+    tcase_add_loop_test(tc, many_threads_may_wait_at_once, 0, MODES);
+    tcase_add_loop_test(tc, a_recorded_event_goes_with_its_array, 0, 2);
+    tcase_add_loop_test(
+        tc, an_event_that_cannot_be_recorded_leaves_the_array_as_it_was, 0, 6);
+    tcase_add_loop_test(
+        tc, an_array_is_released_when_the_work_that_reads_it_is_over, 0, 3);
+    tcase_add_loop_test(
+        tc, an_array_nobody_can_tell_of_is_kept_until_the_workers_end, 0, 4);
+    tcase_add_test(tc, an_array_of_the_host_is_released_at_once);
+    tcase_add_test(tc, a_program_asks_what_there_is);
+    tcase_add_test(tc, a_program_brings_in_handles_and_takes_them_away);
+    tcase_add_test(tc, a_device_that_is_taken_away_ends_the_waits_for_it);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("device arrays");
+    TCase *tc = tcase_create("arrays");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    add_tests(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
