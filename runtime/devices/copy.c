@@ -282,14 +282,15 @@ int uva__copy_new(struct uva__devices *devices,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
                                              event_of(array)};
+    uva_array_move(array, &copy->source); /* the replica knows where it is */
     code = uva__replica_new(devices, copy->to_device ? backend : NULL,
                             target->device_type, target->device_id, schema,
-                            array, &copy->replica, error);
+                            &copy->source, &copy->replica, error);
     if (code != 0) {
+        uva_array_move(&copy->source, array);
         free(copy);
         return code;
     }
-    uva_array_move(array, &copy->source);
     *out = copy;
     return 0;
 }

@@ -10,7 +10,7 @@
 
 /* One node of both trees. */
 struct uva__replica_node {
-    const struct ArrowArray *from; /* borrows: of the array it was made from */
+    const struct ArrowArray *from; /* borrows: in the array it was made from */
     struct ArrowArray *to;         /* borrows: of the replica */
     struct uva__layout layout;     /* of its format */
     const void **buffers;          /* borrows: of `to` */

@@ -12,6 +12,7 @@ void soft_device_init(struct soft_device *device, enum soft_mode mode)
 {
     memset(device, 0, sizeof(*device));
     device->mode = mode;
+    device->device_type = ARROW_DEVICE_EXT_DEV;
     pthread_mutex_init(&device->lock, NULL);
     for (int i = 0; i < SOFT_EVENTS; i++) {
         device->events[i].device = device;
@@ -19,8 +20,12 @@ void soft_device_init(struct soft_device *device, enum soft_mode mode)
     }
 }
 
+/* Vendors may be as late as that. */
 void soft_device_fini(struct soft_device *device)
 {
+    for (int i = 0; i < SOFT_EVENTS; i++)
+        if (device->events[i].watch != NULL)
+            uva_watch_notify(device->events[i].watch, EIO, 999, "soft");
     pthread_mutex_destroy(&device->lock);
 }
 
@@ -190,10 +195,11 @@ void soft_event_end(struct soft_device *device, int index, int code)
 
     pthread_mutex_lock(&device->lock);
     atomic_store(&soft->state, code);
-    watch = soft->watch;
-    soft->watch = NULL;
+    watch = code == 0 || device->mode != SOFT_FORGETS ? soft->watch : NULL;
+    if (watch != NULL)
+        soft->watch = NULL;
     pthread_mutex_unlock(&device->lock);
-    if (watch != NULL && (code == 0 || device->mode != SOFT_FORGETS))
+    if (watch != NULL)
         uva_watch_notify(watch, code, code == 0 ? 0 : 700, "soft");
 }
 
@@ -246,10 +252,10 @@ void soft_device_stream(struct soft_device *device, struct fake_source *fake,
 {
     struct soft_stream *soft = calloc(1, sizeof(*soft));
 
-    fake_source_device(fake, ARROW_DEVICE_EXT_DEV, &soft->inner);
+    fake_source_device(fake, device->device_type, &soft->inner);
     soft->device = device;
     *out = (struct ArrowDeviceArrayStream){
-        .device_type = ARROW_DEVICE_EXT_DEV,
+        .device_type = device->device_type,
         .get_schema = soft_get_schema,
         .get_next = soft_get_next,
         .get_last_error = soft_get_last_error,
@@ -262,7 +268,7 @@ void soft_device_batch(struct soft_device *device, struct fake_source *fake,
                        int k, struct ArrowDeviceArray *out)
 {
     fake_source_batch(fake, k, out);
-    out->device_type = ARROW_DEVICE_EXT_DEV;
+    out->device_type = device->device_type;
     out->device_id = 0;
     out->sync_event = &device->events[k];
 }

@@ -33,10 +33,11 @@ struct soft_event {
 
 struct soft_device {
     enum soft_mode mode;
-    void (*armed)(void *ctx);   /* told of each arm, on the service; or NULL */
-    void (*asked)(void *ctx);   /* told of each query, before it; or NULL */
-    void (*settled)(void *ctx); /* told of each settle; or NULL */
-    void *ctx;                  /* borrows, for those */
+    ArrowDeviceType device_type; /* of its batches: EXT_DEV */
+    void (*armed)(void *ctx);    /* told of each arm, on the service; or NULL */
+    void (*asked)(void *ctx);    /* told of each query, before it; or NULL */
+    void (*settled)(void *ctx);  /* told of each settle; or NULL */
+    void *ctx;                   /* borrows, for those */
     pthread_mutex_t lock;
     struct soft_event events[SOFT_EVENTS];
     int load_code;           /* load fails with that; 0: not */
@@ -64,7 +65,7 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device);
 /* An event comes to its end, with a code: 0 is complete. Thread: any. */
 void soft_event_end(struct soft_device *device, int index, int code);
 
-/* Gives the fake source as a stream of type EXT_DEV, whose batch k carries
+/* Gives the fake source as a stream of the device's type, whose batch k carries
  * event k. */
 void soft_device_stream(struct soft_device *device, struct fake_source *fake,
                         struct ArrowDeviceArrayStream *out);
