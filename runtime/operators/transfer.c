@@ -59,7 +59,7 @@ static void transfer_wait(struct transfer *t, struct uva__wait *wait)
     case UVA__EVENT_WAIT:
         uva__wait_watch(&t->waits, wait, &event, NULL);
         break;
-    case UVA__EVENT_ALIEN:
+    case UVA__EVENT_ALIEN: /* not covered: what the host reads has a table */
         uva__wait_fail(&t->waits, wait, error.code, &error);
         break;
     }

@@ -90,19 +90,6 @@ START_TEST(memory_that_the_host_can_read_is_waited_for_and_not_copied)
 }
 END_TEST
 
-START_TEST(an_event_of_pinned_memory_that_nobody_knows_ends_the_stream)
-{
-    device_scene_open(&s, SOFT_CALLS, 3);
-    s.device.device_type =
-        _i == 0 ? ARROW_DEVICE_ROCM_HOST : ARROW_DEVICE_METAL;
-    device_scene_source(&s);
-    ck_assert_int_eq(uva_stream_transfer(s.stream, NULL), 0);
-    ck_assert_int_eq(device_scene_run(&s), ENOTSUP);
-    ck_assert_int_eq(s.batches, 0);
-    device_scene_close(&s);
-}
-END_TEST
-
 START_TEST(where_there_is_no_way_the_stream_ends)
 {
     const struct uva_transfer nowhere = {.device_type = ARROW_DEVICE_WEBGPU};
@@ -231,8 +218,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, batches_that_are_there_pass_through);
     tcase_add_loop_test(
         tc, memory_that_the_host_can_read_is_waited_for_and_not_copied, 0, 4);
-    tcase_add_loop_test(
-        tc, an_event_of_pinned_memory_that_nobody_knows_ends_the_stream, 0, 2);
     tcase_add_test(tc, where_there_is_no_way_the_stream_ends);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 5);
     tcase_add_loop_test(

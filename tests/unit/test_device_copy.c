@@ -165,10 +165,12 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
                      0);
     if (_i != 1) /* else the end may come before the service has begun */
         watch_scene_flush(&s);
-    if (_i == 2)
+    if (_i == 2) {
         uva__watch_cancel(watch);
-    else
+        watch_scene_flush(&s);
+    } else {
         ck_assert(uva__watch_abandon(watch, &nothing));
+    }
     watch_scene_end(&s); /* the workers go; the service stays */
     ck_assert_int_eq(plain_live(), nodes);
     ck_assert_int_eq(s.device.unloads, 0);
