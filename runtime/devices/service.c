@@ -52,16 +52,26 @@ static void errand_put(struct uva__service *service, struct uva__errand *errand)
     while (!uva__shared_cas(&service->newest, &newest, errand));
 }
 
+/* The errand may let go of all that keeps the service. */
+static bool door_enter(struct uva__service *service)
+{
+    if (!uva__gate_enter(&service->door))
+        return false;
+    service->begin(service);
+    return true;
+}
+
 /* Who goes out last once the door is shut wakes the thread to end. */
 static void door_leave(struct uva__service *service)
 {
     if (uva__gate_leave(&service->door) == UVA__GATE_OVER)
         uva__sleeper_wake(&service->sleeper);
+    service->end(service);
 }
 
 bool uva__service_send(struct uva__service *service, struct uva__errand *errand)
 {
-    if (!uva__gate_enter(&service->door))
+    if (!door_enter(service))
         return false;
     errand_put(service, errand);
     uva__sleeper_wake(&service->sleeper);
@@ -72,7 +82,7 @@ bool uva__service_send(struct uva__service *service, struct uva__errand *errand)
 bool uva__service_leave(struct uva__service *service,
                         struct uva__errand *errand)
 {
-    if (!uva__gate_enter(&service->door))
+    if (!door_enter(service))
         return false;
     errand_put(service, errand);
     door_leave(service);

@@ -33,8 +33,8 @@ struct uva__chore {
 
 /* All zeroes, but for its functions, is one without a thread. */
 struct uva__service {
-    /* called before there is a thread, and as its last act: counts the struct
-     * around this */
+    /* called before there is a thread, and as its last act; likewise by who
+     * sends: counts the struct around this. Any thread */
     void (*begin)(struct uva__service *service);
     void (*end)(struct uva__service *service);
     /* called by the thread when all was run: lets go of what only it touches.
