@@ -50,6 +50,8 @@ void fakegpu_fail(long n, int code)
 
 void fakegpu_poison(int code)
 {
+    if (code == 0) /* what has failed must not be done after all */
+        fake_drain();
     atomic_store(&sticky, code);
     fake_wake();
 }
@@ -81,8 +83,11 @@ int fake_begin(unsigned needs)
         fake_count(FAKE_BREACHES, 1);
         return FAKE_NOT_PERMITTED;
     }
-    if (call_fails())
+    if (call_fails()) {
+        if (needs & FAKE_TELLS)
+            fakegpu_poison(atomic_load(&fail_code));
         return atomic_load(&fail_code);
+    }
     if (!atomic_load(&started))
         return FAKE_NOT_INITIALIZED;
     if ((needs & FAKE_UNSAFE) && atomic_load(&capturing) && capture_mode == 0) {

@@ -206,7 +206,7 @@ int cuEventRecord(void *event, void *stream)
 
 int cuEventQuery(void *event)
 {
-    IF_MAY(FAKE_UNSAFE, fake_event_query(event));
+    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_event_query(event));
 }
 
 /* ---- streams ------------------------------------------------------------ */
@@ -224,7 +224,8 @@ int cuStreamDestroy_v2(void *stream)
 
 int cuStreamSynchronize(void *stream)
 {
-    IF_MAY(FAKE_INSIDE | FAKE_UNSAFE, fake_stream_synchronize(stream));
+    IF_MAY(FAKE_INSIDE | FAKE_UNSAFE | FAKE_TELLS,
+           fake_stream_synchronize(stream));
 }
 
 #ifndef UVA_FAKE_OLD

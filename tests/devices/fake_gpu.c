@@ -51,11 +51,20 @@ struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
+static long waiting; /* operations, of all streams */
 
 void fake_wake(void)
 {
     pthread_mutex_lock(&lock);
     pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_drain(void)
+{
+    pthread_mutex_lock(&lock);
+    while (waiting > 0)
+        pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -142,6 +151,7 @@ static void *stream_main(void *arg)
         if (stream->first == NULL)
             stream->last = &stream->first;
         stream->done++;
+        waiting--;
         if (op->event != NULL)
             event_drop_locked(op->event);
         free(op);
@@ -213,6 +223,7 @@ static int stream_queue(void *handle, const struct op *what)
     *stream->last = op;
     stream->last = &op->next;
     stream->queued++;
+    waiting++;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return 0;

@@ -34,7 +34,8 @@ enum { FAKE_DEVICES = 2 };
 /* What a call asks for. */
 enum {
     FAKE_INSIDE = 1, /* a current context */
-    FAKE_UNSAFE = 2  /* may spoil what another thread captures */
+    FAKE_UNSAFE = 2, /* may spoil what another thread captures */
+    FAKE_TELLS = 4   /* and if it fails, then because all work has */
 };
 
 struct fake_context {
@@ -92,6 +93,9 @@ int fake_sticky(void);
 
 /* Who waits looks again. */
 void fake_wake(void);
+
+/* Waits until nothing is queued. */
+void fake_drain(void);
 
 /* This thread is inside a callback. */
 void fake_calls_back(bool on);

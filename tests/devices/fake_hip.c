@@ -152,7 +152,7 @@ int hipEventRecord(void *event, void *stream)
 
 int hipEventQuery(void *event)
 {
-    IF_MAY(FAKE_UNSAFE, fake_event_query(event));
+    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_event_query(event));
 }
 
 /* ---- streams ------------------------------------------------------------ */
@@ -170,7 +170,7 @@ int hipStreamDestroy(void *stream)
 
 int hipStreamSynchronize(void *stream)
 {
-    IF_MAY(FAKE_UNSAFE, fake_stream_synchronize(stream));
+    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_stream_synchronize(stream));
 }
 
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags)

@@ -486,10 +486,13 @@ static bool play(long k)
         0)
         ck_assert_ptr_null(s.arrays[0].sync_event);
     control->fakegpu_excuse(1);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
     loop_rig_close_runtime(&s.rig, 0);
     calls = control->fakegpu_count(FAKE_CALLS) - calls;
     control->fakegpu_fail(0, 0);
+    control->fakegpu_poison(0);
     gpu_scene_close(&s);
     return calls >= k;
 }
