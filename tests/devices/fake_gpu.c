@@ -18,7 +18,7 @@
 
 #include "devices/fake_control.h"
 
-enum { PAUSE_NS = 50000 };
+enum { PAUSE_NS = 50000, UNCALLED = 4096 };
 
 enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY };
 
@@ -51,6 +51,8 @@ struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
+static void *uncalled[UNCALLED]; /* what a driver holds on to for good */
+static unsigned n_uncalled;
 static long waiting; /* operations, of all streams */
 
 void fake_wake(void)
@@ -93,8 +95,10 @@ static void run_call_locked(struct stream *stream, const struct op *op)
 {
     const int code = fake_sticky();
 
-    if (op->kind == HOST && code != 0)
+    if (op->kind == HOST && code != 0) {
+        uncalled[n_uncalled++ % UNCALLED] = op->target;
         return;
+    }
     pthread_mutex_unlock(&lock);
     fake_calls_back(true);
     fake_count(FAKE_CALLBACKS, 1);

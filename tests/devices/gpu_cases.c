@@ -453,8 +453,18 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
-/* Two runtimes' worth of work, with one call that fails in it. False: it was
- * over before that. */
+/* The service has done what it was sent so far, for it does so in turn. */
+static void errands_end(struct gpu_scene *s)
+{
+    gpu_scene_array(s, 1, &s->arrays[1]);
+    s->arrays[1].sync_event = &s->events[0];
+    gpu_scene_ask(s, 1, UVA_FOREVER);
+    gpu_scene_until_done(s);
+    uva_array_release(&s->arrays[1]);
+}
+
+/* Every kind of work, with one call that fails in it. False: it was over before
+ * that. */
 static bool play(long k)
 {
     struct uva_stream *stream;
@@ -489,6 +499,7 @@ static bool play(long k)
     uva_array_release(&s.arrays[0]);
     gpu_scene_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
+    errands_end(&s);
     loop_rig_close_runtime(&s.rig, 0);
     calls = control->fakegpu_count(FAKE_CALLS) - calls;
     control->fakegpu_fail(0, 0);
