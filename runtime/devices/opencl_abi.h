@@ -52,6 +52,8 @@ struct uva__cl {
                                       size_t *size_out);
     uva__cl_int (*clGetContextInfo)(uva__cl_context context, uva__cl_uint what,
                                     size_t size, void *value, size_t *size_out);
+    uva__cl_int (*clRetainContext)(uva__cl_context context);
+    uva__cl_int (*clReleaseContext)(uva__cl_context context);
     uva__cl_queue (*clCreateCommandQueue)(uva__cl_context context,
                                           uva__cl_device device,
                                           uint64_t properties,

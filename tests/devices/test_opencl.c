@@ -369,6 +369,7 @@ int main(void)
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -575,6 +575,7 @@ int main(void)
     tcase_add_test(tc, a_stream_dropped_while_waiting_lets_go_of_its_events);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

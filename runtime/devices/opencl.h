@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two files of OpenCL share. */
+#ifndef UVA_DEVICES_OPENCL_H
+#define UVA_DEVICES_OPENCL_H
+
+#include "devices/attachments.h"
+#include "devices/opencl_abi.h"
+
+#define UVA__OPENCL_VENDOR "opencl"
+
+/* A queue of ours for copies in one context, which it keeps alive. */
+struct uva__opencl_lane {
+    struct uva__opencl_lane *before; /* owns */
+    uva__cl_context context;         /* borrows: of the queue */
+    uva__cl_queue queue;             /* owns */
+};
+
+/* A buffer of ours in shared virtual memory, which is freed with its context,
+ * whatever was detached meanwhile. */
+struct uva__opencl_block {
+    struct uva__opencl_block *before; /* owns: in the same bucket */
+    void *memory;                     /* owns */
+    uva__cl_context context;          /* counts */
+};
+
+enum { UVA__OPENCL_BUCKETS = 64 };
+
+/* The state of the table. */
+struct uva__opencl {
+    struct uva__cl cl;
+    struct uva__attachments *attached;  /* borrows */
+    struct {                            /* the service's alone */
+        struct uva__opencl_lane *lanes; /* owns */
+        struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: by
+                                                                  address */
+    } own;
+};
+
+/* These go into the table, where they are described. Thread: service. */
+int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error);
+void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, size_t size_bytes);
+void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
+                         int64_t device_id, void *memory);
+
+/* Lets go of the queues. Thread: service. */
+void uva__opencl_forget(struct uva__opencl *opencl);
+
+#endif

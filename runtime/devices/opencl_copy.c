@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenCL: memory, and copies on queues that are in order: the program's, or one
+ * of ours for each context. A buffer is a cl_mem, which knows its context, or
+ * shared virtual memory, of which a pointer says nothing. */
+#include "devices/opencl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/library.h"
+
+enum { DEVICES_MOST = 64 }; /* of one context */
+
+/* ---- queues ------------------------------------------------------------- */
+
+static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
+                     uva__cl_queue *out, struct uva_error *error)
+{
+    struct uva__opencl_lane *lane = calloc(1, sizeof(*lane));
+    uva__cl_device devices[DEVICES_MOST] = {NULL};
+    uva__cl_int status;
+
+    if (lane == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a queue");
+    status = opencl->cl.clGetContextInfo(context, UVA__CL_CONTEXT_DEVICES,
+                                         sizeof(devices), devices, NULL);
+    if (status != 0) {
+        free(lane);
+        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
+                                   "clGetContextInfo", status);
+    }
+    lane->queue =
+        opencl->cl.clCreateCommandQueue(context, devices[0], 0, &status);
+    if (status != 0) {
+        free(lane);
+        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
+                                   "clCreateCommandQueue", status);
+    }
+    lane->context = context;
+    lane->before = opencl->own.lanes;
+    opencl->own.lanes = lane;
+    *out = lane->queue;
+    return 0;
+}
+
+/* The queue of ours for a context, made at first need. */
+static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
+                     uva__cl_queue *out, struct uva_error *error)
+{
+    const struct uva__opencl_lane *lane = opencl->own.lanes;
+
+    while (lane != NULL && lane->context != context)
+        lane = lane->before;
+    if (lane == NULL)
+        return lane_make(opencl, context, out, error);
+    *out = lane->queue;
+    return 0;
+}
+
+void uva__opencl_forget(struct uva__opencl *opencl)
+{
+    struct uva__opencl_lane *lane = opencl->own.lanes, *before;
+
+    for (; lane != NULL; lane = before) {
+        before = lane->before;
+        (void)opencl->cl.clReleaseCommandQueue(lane->queue);
+        free(lane);
+    }
+}
+
+/* The program's handles for a device, copied; all NULL if it has brought none.
+ */
+static struct uva_opencl_device native_of(struct uva__opencl *opencl,
+                                          int64_t device_id)
+{
+    struct uva__attachment *attachment =
+        uva__attachments_use(opencl->attached, ARROW_DEVICE_OPENCL, device_id);
+    struct uva_opencl_device native = {0};
+
+    if (attachment == NULL)
+        return native;
+    memcpy(&native, uva__attachment_native(attachment), sizeof(native));
+    uva__attachments_drop(opencl->attached, attachment);
+    return native;
+}
+
+/* The context of a buffer says which queue; pointers say nothing. */
+static int queue_find(struct uva__opencl *opencl,
+                      const struct uva_opencl_device *native,
+                      uva__cl_mem memory, uva__cl_queue *out,
+                      struct uva_error *error)
+{
+    uva__cl_context context = native->context;
+    uva__cl_int status;
+
+    *out = native->queue;
+    if (*out != NULL)
+        return 0;
+    if (native->svm && context == NULL)
+        return uva_error_set(error, ENODEV,
+                             "OpenCL: the context of shared virtual memory is "
+                             "brought in with uva_device_attach()");
+    if (!native->svm) {
+        status = opencl->cl.clGetMemObjectInfo(memory, UVA__CL_MEM_CONTEXT,
+                                               sizeof(context), &context, NULL);
+        if (status != 0)
+            return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
+                                       "clGetMemObjectInfo", status);
+    }
+    return lane_find(opencl, context, out, error);
+}
+
+/* ---- copies ------------------------------------------------------------- */
+
+static uva__cl_int copy_enqueue(struct uva__opencl *opencl, uva__cl_queue queue,
+                                const struct uva_device_copy *copy, bool svm,
+                                uva__cl_event *event)
+{
+    const uva__cl_event *after = copy->after.sync_event;
+    const uva__cl_uint count = after != NULL;
+    struct uva__cl *cl = &opencl->cl;
+
+    if (svm)
+        return cl->clEnqueueSVMMemcpy(queue, 0, copy->target, copy->source,
+                                      copy->size_bytes, count, after, event);
+    if (copy->to_device)
+        return cl->clEnqueueWriteBuffer(queue, copy->target, 0, 0,
+                                        copy->size_bytes, copy->source, count,
+                                        after, event);
+    return cl->clEnqueueReadBuffer(queue, (void *)(uintptr_t)copy->source, 0, 0,
+                                   copy->size_bytes, copy->target, count, after,
+                                   event);
+}
+
+/* With an event as arrays carry it: its handle stands in memory. */
+static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
+                      const struct uva_device_copy *copy, bool svm,
+                      void **event_out, struct uva_error *error)
+{
+    uva__cl_event *box = NULL;
+    uva__cl_int status;
+
+    if (event_out != NULL) {
+        box = malloc(sizeof(*box));
+        if (box == NULL)
+            return uva_error_set(error, ENOMEM, "no memory for an event");
+    }
+    status = copy_enqueue(opencl, queue, copy, svm, box);
+    if (status != 0) {
+        free(box);
+        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
+                                   "a copy of OpenCL", status);
+    }
+    (void)opencl->cl.clFlush(queue);
+    if (event_out != NULL)
+        *event_out = box;
+    return 0;
+}
+
+int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error)
+{
+    struct uva__opencl *opencl = state;
+    const struct uva_opencl_device native =
+        native_of(opencl, copy->after.device_id);
+    void *const memory =
+        copy->to_device ? copy->target : (void *)(uintptr_t)copy->source;
+    uva__cl_queue queue;
+    int code = queue_find(opencl, &native, memory, &queue, error);
+
+    if (code != 0)
+        return code;
+    if (native.svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "OpenCL: the library has no clEnqueueSVMMemcpy");
+    return copy_begin(opencl, queue, copy, native.svm, event_out, error);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static struct uva__opencl_block **bucket_of(struct uva__opencl *opencl,
+                                            const void *memory)
+{
+    return &opencl->own.blocks[(uintptr_t)memory / 4096 % UVA__OPENCL_BUCKETS];
+}
+
+static void *block_new(struct uva__opencl *opencl, uva__cl_context context,
+                       size_t size)
+{
+    struct uva__opencl_block *block, **bucket;
+    struct uva__cl *cl = &opencl->cl;
+
+    if (cl->clSVMAlloc == NULL || cl->clSVMFree == NULL)
+        return NULL;
+    block = calloc(1, sizeof(*block));
+    if (block == NULL)
+        return NULL;
+    block->memory = cl->clSVMAlloc(context, UVA__CL_MEM_READ_WRITE, size, 0);
+    if (block->memory == NULL) {
+        free(block);
+        return NULL;
+    }
+    (void)cl->clRetainContext(context);
+    block->context = context;
+    bucket = bucket_of(opencl, block->memory);
+    block->before = *bucket;
+    *bucket = block;
+    return block->memory;
+}
+
+/* False: it is none of these. */
+static bool block_free(struct uva__opencl *opencl, void *memory)
+{
+    struct uva__opencl_block **at = bucket_of(opencl, memory), *found;
+
+    while (*at != NULL && (*at)->memory != memory)
+        at = &(*at)->before;
+    found = *at;
+    if (found == NULL)
+        return false;
+    *at = found->before;
+    opencl->cl.clSVMFree(found->context, memory);
+    (void)opencl->cl.clReleaseContext(found->context);
+    free(found);
+    return true;
+}
+
+void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, size_t size_bytes)
+{
+    struct uva__opencl *opencl = state;
+    const struct uva_opencl_device native = native_of(opencl, device_id);
+    uva__cl_int status;
+    void *memory;
+
+    (void)device_type;
+    if (native.context == NULL)
+        return NULL;
+    if (native.svm)
+        return block_new(opencl, native.context, size_bytes);
+    memory = opencl->cl.clCreateBuffer(native.context, UVA__CL_MEM_READ_WRITE,
+                                       size_bytes, NULL, &status);
+    return status == 0 ? memory : NULL;
+}
+
+void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
+                         int64_t device_id, void *memory)
+{
+    struct uva__opencl *opencl = state;
+
+    (void)device_type;
+    (void)device_id;
+    if (!block_free(opencl, memory))
+        (void)opencl->cl.clReleaseMemObject(memory);
+}
