@@ -13,7 +13,7 @@
 #include "support/loop_rig.h"
 #include "uvarrow/uvarrow.h"
 
-enum { MOST = 64 };
+enum { SOME = 64, MOST = 2048 };
 
 struct scene {
     struct loop_rig rig;
@@ -47,7 +47,8 @@ static bool device_find(cl_device_id *out)
     return false;
 }
 
-static void scene_open(struct scene *s, int64_t batches)
+static void scene_open_on(struct scene *s, int64_t batches,
+                          struct uva_workers *workers)
 {
     cl_device_id device;
     cl_int code;
@@ -59,8 +60,14 @@ static void scene_open(struct scene *s, int64_t batches)
     s->queue =
         clCreateCommandQueueWithProperties(s->context, device, NULL, &code);
     ck_assert_int_eq(code, CL_SUCCESS);
-    loop_rig_open(&s->rig);
+    loop_rig_open_with(&s->rig,
+                       &(struct uva_runtime_options){.workers = workers});
     fake_source_init(&s->fake, batches);
+}
+
+static void scene_open(struct scene *s, int64_t batches)
+{
+    scene_open_on(s, batches, NULL);
 }
 
 static void scene_close(struct scene *s)
@@ -126,7 +133,8 @@ static bool is_done(void *ctx)
     return ((struct scene *)ctx)->done;
 }
 
-static struct uva_stream *scene_start(struct scene *s, int count)
+static struct uva_stream *scene_start_with(struct scene *s, int count,
+                                           const struct uva_ready *how)
 {
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = s};
@@ -136,9 +144,14 @@ static struct uva_stream *scene_start(struct scene *s, int count)
     fake_source_schema(&s->fake, &schema);
     stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
                                     (size_t)count);
-    ck_assert_int_eq(uva_stream_ready(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_ready(stream, how), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     return stream;
+}
+
+static struct uva_stream *scene_start(struct scene *s, int count)
+{
+    return scene_start_with(s, count, NULL);
 }
 
 START_TEST(batches_come_when_their_events_are_complete)
@@ -147,13 +160,35 @@ START_TEST(batches_come_when_their_events_are_complete)
     struct uva_stream *stream;
     struct scene s;
 
-    scene_open(&s, MOST);
-    scene_arrays(&s, MOST, markers);
-    stream = scene_start(&s, MOST);
+    scene_open(&s, SOME);
+    scene_arrays(&s, SOME, markers);
+    stream = scene_start(&s, SOME);
     loop_rig_settle(&s.rig);
     ck_assert_int_eq(s.batches, 0);
-    for (int k = MOST - 1; k >= 0; k--)
+    for (int k = SOME - 1; k >= 0; k--)
         ck_assert_int_eq(clSetUserEventStatus(s.gates[k], CL_COMPLETE), 0);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, SOME);
+    uva_stream_release(stream);
+    scene_close(&s);
+}
+END_TEST
+
+/* All of them wait at once, and are complete in an order of no meaning. */
+START_TEST(thousands_of_events_are_waited_for_at_once)
+{
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s, MOST);
+    scene_arrays(&s, MOST, _i == 1);
+    stream = scene_start_with(&s, MOST,
+                              &(struct uva_ready){.window = {.batches = MOST}});
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    for (int k = 0; k < MOST; k++)
+        clSetUserEventStatus(s.gates[k * 1031 % MOST], CL_COMPLETE);
     loop_rig_until(&s.rig, is_done, &s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, MOST);
@@ -216,6 +251,79 @@ START_TEST(one_array_is_waited_for)
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.answer.code, 0);
     scene_close(&s);
+}
+END_TEST
+
+static cl_uint event_uses(cl_event event)
+{
+    cl_uint uses = 0;
+
+    clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(uses), &uses, NULL);
+    return uses;
+}
+
+/* PoCL calls nobody back then. */
+START_TEST(a_failed_event_is_found_out_and_let_go_of_without_a_callback)
+{
+    const bool marker = _i == 1;
+    struct scene s;
+    cl_uint before;
+
+    scene_open(&s, 1);
+    scene_arrays(&s, 1, marker);
+    before = event_uses(s.events[0]);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &s.arrays[0], UVA_FOREVER, on_answer, &s),
+        0);
+    while (event_uses(s.events[0]) == before) /* until it is armed */
+        sched_yield();
+    clSetUserEventStatus(s.gates[0], -7);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.answers, 1);
+    ck_assert_int_eq(s.answer.code, EIO);
+    ck_assert_str_eq(s.answer.vendor, "opencl");
+    ck_assert_int_lt(s.answer.vendor_code, 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    while (event_uses(s.events[0]) > before)
+        sched_yield();
+    scene_close(&s);
+}
+END_TEST
+
+/* The event of an array may be waited for any number of times (EV-22): by one
+ * service, if they share the workers, or by two. */
+START_TEST(two_runtimes_wait_for_the_same_events)
+{
+    struct uva_workers *workers = NULL;
+    struct uva_stream *streams[2];
+    struct scene s, other;
+
+    if (_i >= 2)
+        ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    scene_open_on(&s, SOME, workers);
+    scene_open_on(&other, SOME, workers);
+    scene_arrays(&s, SOME, _i % 2 == 1);
+    for (int k = 0; k < SOME; k++) {
+        clRetainEvent(other.events[k] = s.events[k]);
+        fake_source_batch(&other.fake, k, &other.arrays[k]);
+        other.arrays[k].device_type = ARROW_DEVICE_OPENCL;
+        other.arrays[k].sync_event = &other.events[k];
+    }
+    streams[0] = scene_start(&s, SOME);
+    streams[1] = scene_start(&other, SOME);
+    loop_rig_settle(&s.rig);
+    loop_rig_settle(&other.rig);
+    for (int k = 0; k < SOME; k++)
+        clSetUserEventStatus(s.gates[k], CL_COMPLETE);
+    loop_rig_until(&other.rig, is_done, &other);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.batches + other.batches, 2 * SOME);
+    uva_stream_release(streams[0]);
+    uva_stream_release(streams[1]);
+    scene_close(&other);
+    scene_close(&s);
+    if (workers != NULL)
+        uva_workers_free(workers);
 }
 END_TEST
 
@@ -362,7 +470,11 @@ int main(void)
     tcase_add_loop_test(tc, batches_come_when_their_events_are_complete, 0, 2);
     tcase_add_loop_test(
         tc, a_failed_event_is_told_with_the_code_of_the_platform, 0, 2);
+    tcase_add_loop_test(tc, thousands_of_events_are_waited_for_at_once, 0, 2);
     tcase_add_test(tc, one_array_is_waited_for);
+    tcase_add_loop_test(
+        tc, a_failed_event_is_found_out_and_let_go_of_without_a_callback, 0, 2);
+    tcase_add_loop_test(tc, two_runtimes_wait_for_the_same_events, 0, 4);
     tcase_add_test(tc, patience_with_one_array_ends);
     tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
     tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
