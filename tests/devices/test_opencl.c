@@ -2,13 +2,12 @@
 /* Events of a real OpenCL platform (PoCL, or what is installed): user events
  * that the test completes, markers behind them, failures, kernels. Without a
  * platform it is skipped. */
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices/opencl_device.h"
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
 #include "uvarrow/uvarrow.h"
@@ -18,8 +17,7 @@ enum { SOME = 64, MOST = 2048 };
 struct scene {
     struct loop_rig rig;
     struct fake_source fake;
-    cl_context context;
-    cl_command_queue queue;
+    struct opencl_device cl;
     cl_event gates[MOST];  /* user events */
     cl_event events[MOST]; /* what batches carry */
     struct ArrowDeviceArray arrays[MOST];
@@ -31,35 +29,13 @@ struct scene {
     struct uva_error answer;
 };
 
-/* ---- the platform ------------------------------------------------------- */
-
-static bool device_find(cl_device_id *out)
-{
-    cl_platform_id platforms[8];
-    cl_uint count = 0, devices;
-
-    if (clGetPlatformIDs(8, platforms, &count) != CL_SUCCESS)
-        return false;
-    for (cl_uint i = 0; i < count && i < 8; i++)
-        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, out,
-                           &devices) == CL_SUCCESS)
-            return true;
-    return false;
-}
+/* ---- the scene ---------------------------------------------------------- */
 
 static void scene_open_on(struct scene *s, int64_t batches,
                           struct uva_workers *workers)
 {
-    cl_device_id device;
-    cl_int code;
-
     memset(s, 0, sizeof(*s));
-    ck_assert(device_find(&device));
-    s->context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
-    ck_assert_int_eq(code, CL_SUCCESS);
-    s->queue =
-        clCreateCommandQueueWithProperties(s->context, device, NULL, &code);
-    ck_assert_int_eq(code, CL_SUCCESS);
+    opencl_device_open(&s->cl);
     loop_rig_open_with(&s->rig,
                        &(struct uva_runtime_options){.workers = workers});
     fake_source_init(&s->fake, batches);
@@ -82,8 +58,7 @@ static void scene_close(struct scene *s)
         if (s->gates[k] != NULL)
             clReleaseEvent(s->gates[k]);
     }
-    clReleaseCommandQueue(s->queue);
-    clReleaseContext(s->context);
+    opencl_device_close(&s->cl);
 }
 
 /* Batch k carries a user event, or a marker behind one. */
@@ -92,10 +67,9 @@ static void scene_arrays(struct scene *s, int count, bool markers)
     cl_int code;
 
     for (int k = 0; k < count; k++) {
-        s->gates[k] = clCreateUserEvent(s->context, &code);
-        ck_assert_int_eq(code, CL_SUCCESS);
+        s->gates[k] = opencl_device_gate(&s->cl);
         if (markers)
-            code = clEnqueueMarkerWithWaitList(s->queue, 1, &s->gates[k],
+            code = clEnqueueMarkerWithWaitList(s->cl.queue, 1, &s->gates[k],
                                                &s->events[k]);
         else
             code = clRetainEvent(s->events[k] = s->gates[k]);
@@ -353,14 +327,14 @@ START_TEST(a_producer_records_an_event_behind_its_work)
     scene_arrays(&s, 1, false);
     uva_array_release(&s.arrays[0]);
     ck_assert_int_eq(
-        clEnqueueBarrierWithWaitList(s.queue, 1, &s.gates[0], &barrier), 0);
+        clEnqueueBarrierWithWaitList(s.cl.queue, 1, &s.gates[0], &barrier), 0);
     fake_source_batch(&s.fake, 0, &array);
     array.device_type = ARROW_DEVICE_OPENCL;
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, &array, s.queue, &error),
-                     0);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &array, s.cl.queue, &error), 0);
     ck_assert_ptr_nonnull(array.sync_event);
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, &array, s.queue, &error),
-                     EBUSY);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &array, s.cl.queue, &error), EBUSY);
     ck_assert_int_eq(
         uva_array_wait(s.rig.runtime, &array, UVA_FOREVER, on_answer, &s), 0);
     loop_rig_settle(&s.rig);
@@ -387,10 +361,10 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
     scene_open(&s, 1);
     scene_arrays(&s, 1, false);
     uva_array_release(&s.arrays[0]);
-    clEnqueueBarrierWithWaitList(s.queue, 1, &s.gates[0], &barrier);
+    clEnqueueBarrierWithWaitList(s.cl.queue, 1, &s.gates[0], &barrier);
     fake_source_batch(&s.fake, 0, &array);
     array.device_type = ARROW_DEVICE_OPENCL;
-    uva_array_release_after(s.rig.runtime, &array, s.queue);
+    uva_array_release_after(s.rig.runtime, &array, s.cl.queue);
     ck_assert(!uva_array_is_live(&array));
     loop_rig_settle(&s.rig);
     ck_assert_int_eq(atomic_load(&s.fake.live), 1);
@@ -433,8 +407,8 @@ START_TEST(batches_go_to_the_device_and_come_back)
 
     scene_open(&s, 40);
     consumer.ctx = &s;
-    native.context = s.context;
-    native.queue = s.queue;
+    native.context = s.cl.context;
+    native.queue = s.cl.queue;
     ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_OPENCL, 3,
                                        &native, &error),
                      0);
@@ -464,7 +438,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    if (!device_find(&device))
+    if (!opencl_device_find(&device))
         return 77;
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, batches_come_when_their_events_are_complete, 0, 2);

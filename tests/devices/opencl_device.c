@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "devices/opencl_device.h"
+
+#include <check.h>
+
+bool opencl_device_find(cl_device_id *out)
+{
+    cl_platform_id platforms[8];
+    cl_uint count = 0, devices;
+
+    if (clGetPlatformIDs(8, platforms, &count) != CL_SUCCESS)
+        return false;
+    for (cl_uint i = 0; i < count && i < 8; i++)
+        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, out,
+                           &devices) == CL_SUCCESS)
+            return true;
+    return false;
+}
+
+void opencl_device_open(struct opencl_device *device)
+{
+    cl_int code;
+
+    ck_assert(opencl_device_find(&device->device));
+    device->context =
+        clCreateContext(NULL, 1, &device->device, NULL, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    device->queue = clCreateCommandQueueWithProperties(
+        device->context, device->device, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+}
+
+void opencl_device_close(struct opencl_device *device)
+{
+    clReleaseCommandQueue(device->queue);
+    clReleaseContext(device->context);
+}
+
+cl_event opencl_device_gate(struct opencl_device *device)
+{
+    cl_int code;
+    cl_event gate = clCreateUserEvent(device->context, &code);
+
+    ck_assert_int_eq(code, CL_SUCCESS);
+    return gate;
+}

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of many types in buffers of a real OpenCL device, one filled by a
+ * kernel: transferred to the host they are what they were. And what cannot be
+ * copied. Without a platform it is skipped. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/opencl_device.h"
+#include "support/fake_source.h"
+#include "support/loop_rig.h"
+#include "support/plain_tree.h"
+#include "uvarrow/uvarrow.h"
+
+enum { ROWS = 6, BATCHES = 8, SLOTS = 48, DEVICE_ID = 3 };
+
+/* ---- columns ------------------------------------------------------------ */
+
+/* What stands in a buffer of the array on the host. */
+struct slot {
+    const struct ArrowArray *array; /* borrows */
+    int index;
+    size_t size;
+};
+
+/* A batch: on the host, where its values are literals; or on the device. */
+struct columns {
+    struct opencl_device *cl; /* borrows; NULL: on the host */
+    struct ArrowDeviceArray array;
+    struct slot slots[SLOTS];
+    cl_mem memory[SLOTS]; /* owns */
+    int used;             /* of these */
+};
+
+static void slot_fill(struct columns *c, struct ArrowArray *array, int index,
+                      const void *data, size_t size)
+{
+    cl_int code = CL_SUCCESS;
+
+    ck_assert_int_lt(c->used, SLOTS);
+    c->slots[c->used] = (struct slot){array, index, size};
+    array->buffers[index] = data;
+    if (c->cl != NULL) {
+        c->memory[c->used] = clCreateBuffer(
+            c->cl->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, size,
+            (void *)(uintptr_t)data, &code);
+        array->buffers[index] = c->memory[c->used];
+    }
+    ck_assert_int_eq(code, CL_SUCCESS);
+    c->used++;
+}
+
+#define FILL(c, array, index, data)                                            \
+    slot_fill(c, array, index, data, sizeof(data))
+
+/* Its values are the kernel's; `values` is what they will be. */
+static void column_numbers(struct columns *c, struct ArrowArray *out,
+                           const int64_t *values)
+{
+    plain_array(out, ROWS, 2, 0);
+    slot_fill(c, out, 1, values, ROWS * sizeof(int64_t));
+}
+
+/* Begins at an offset; two are null. */
+static void column_nulls(struct columns *c, struct ArrowArray *out)
+{
+    static const uint8_t valid[] = {0xD7, 0x01};
+    static const int32_t values[] = {0, 0, 0, 1, -2, 3, -4, 5, INT32_MIN};
+
+    plain_array(out, ROWS, 2, 0);
+    out->offset = 3;
+    out->null_count = 2;
+    FILL(c, out, 0, valid);
+    FILL(c, out, 1, values);
+}
+
+static void column_text(struct columns *c, struct ArrowArray *out)
+{
+    static const int32_t offsets[] = {0, 3, 3, 8, 9, 9, 20};
+    static const char text[20] = "one"
+                                 "fiver"
+                                 "x"
+                                 "and so on..";
+
+    plain_array(out, ROWS, 3, 0);
+    FILL(c, out, 1, offsets);
+    FILL(c, out, 2, text);
+}
+
+static void column_large_bytes(struct columns *c, struct ArrowArray *out)
+{
+    static const int64_t offsets[] = {0, 0, 1, 2, 4, 4, 4};
+    static const uint8_t bytes[] = {0, 0xFF, 1, 2};
+
+    plain_array(out, ROWS, 3, 0);
+    FILL(c, out, 1, offsets);
+    FILL(c, out, 2, bytes);
+}
+
+/* Two levels of lists, whose lengths are known one behind the other. */
+static void column_lists(struct columns *c, struct ArrowArray *out)
+{
+    static const int32_t outer[] = {0, 1, 1, 3, 3, 4, 4};
+    static const int32_t inner[] = {0, 2, 2, 5, 6};
+    static const int16_t values[] = {1, 2, 3, 4, 5, -6};
+    struct ArrowArray *list;
+
+    plain_array(out, ROWS, 2, 1);
+    FILL(c, out, 1, outer);
+    list = out->children[0];
+    plain_array(list, 4, 2, 1);
+    FILL(c, list, 1, inner);
+    plain_array(list->children[0], 6, 2, 0);
+    FILL(c, list->children[0], 1, values);
+}
+
+static void column_dictionary(struct columns *c, struct ArrowArray *out)
+{
+    static const int8_t keys[] = {0, 1, 0, 2, 1, 0};
+    static const int32_t offsets[] = {0, 3, 8, 8};
+    static const char text[8] = {'r', 'e', 'd', 'g', 'r', 'e', 'e', 'n'};
+    struct ArrowArray *words;
+
+    plain_array(out, ROWS, 2, 0);
+    FILL(c, out, 1, keys);
+    words = plain_array_dictionary(out);
+    plain_array(words, 3, 3, 0);
+    FILL(c, words, 1, offsets);
+    FILL(c, words, 2, text);
+}
+
+/* One is too long for its view, and stands in a buffer. */
+static void column_views(struct columns *c, struct ArrowArray *out)
+{
+    static const struct {
+        int32_t size;
+        char text[12];
+    } views[ROWS] = {{3, "abc"}, {0, ""}, {13, "thir\0\0\0\0\2\0\0"},
+                     {1, "z"},   {0, ""}, {12, "twelve chars"}};
+    static const char text[15] = "..thirteen, yes";
+    static const int64_t lengths[] = {sizeof(text)};
+
+    plain_array(out, ROWS, 4, 0);
+    FILL(c, out, 1, views);
+    FILL(c, out, 2, text);
+    FILL(c, out, 3, lengths);
+}
+
+static void column_pairs(struct columns *c, struct ArrowArray *out)
+{
+    static const float values[2 * ROWS] = {0, 1, 2, 3, 4,  5,
+                                           6, 7, 8, 9, 10, 11};
+    static const uint8_t bits[] = {0x2A, 0x0F};
+
+    plain_array(out, ROWS, 1, 1);
+    plain_array(out->children[0], 2 * ROWS, 2, 0);
+    out->children[0]->null_count = -1;
+    FILL(c, out->children[0], 0, bits);
+    FILL(c, out->children[0], 1, values);
+}
+
+static void column_flags(struct columns *c, struct ArrowArray *out)
+{
+    static const uint8_t bits[] = {0x2D};
+
+    plain_array(out, ROWS, 2, 0);
+    FILL(c, out, 1, bits);
+}
+
+enum { COLUMNS = 9 };
+
+static void columns_make(struct columns *c, struct opencl_device *cl,
+                         const int64_t *values)
+{
+    struct ArrowArray *root = &c->array.array;
+
+    memset(c, 0, sizeof(*c));
+    c->cl = cl;
+    plain_array(root, ROWS, 1, COLUMNS);
+    column_numbers(c, root->children[0], values);
+    column_nulls(c, root->children[1]);
+    column_text(c, root->children[2]);
+    column_large_bytes(c, root->children[3]);
+    column_lists(c, root->children[4]);
+    column_dictionary(c, root->children[5]);
+    column_views(c, root->children[6]);
+    column_pairs(c, root->children[7]);
+    column_flags(c, root->children[8]);
+    c->array.device_type = cl != NULL ? ARROW_DEVICE_OPENCL : ARROW_DEVICE_CPU;
+    c->array.device_id = cl != NULL ? DEVICE_ID : -1;
+}
+
+static void columns_free(struct columns *c)
+{
+    uva_array_release(&c->array);
+    for (int i = 0; i < c->used && c->cl != NULL; i++)
+        clReleaseMemObject(c->memory[i]);
+}
+
+static void columns_schema(struct ArrowSchema *out)
+{
+    static const char *const formats[COLUMNS] = {"l", "i",  "u",    "Z", "+l",
+                                                 "c", "vu", "+w:2", "b"};
+
+    plain_schema(out, "+s", "", COLUMNS);
+    for (int i = 0; i < COLUMNS; i++)
+        plain_schema(out->children[i], formats[i], formats[i],
+                     formats[i][0] == '+');
+    plain_schema(out->children[4]->children[0], "+l", "item", 1);
+    plain_schema(out->children[4]->children[0]->children[0], "s", "item", 0);
+    plain_schema(plain_schema_dictionary(out->children[5]), "u", "", 0);
+    plain_schema(out->children[7]->children[0], "f", "item", 0);
+}
+
+/* ---- comparing ---------------------------------------------------------- */
+
+static size_t slot_size(const struct columns *c, const struct ArrowArray *array,
+                        int index)
+{
+    for (int i = 0; i < c->used; i++)
+        if (c->slots[i].array == array && c->slots[i].index == index)
+            return c->slots[i].size;
+    return 0;
+}
+
+static void expect_same(const struct columns *wanted,
+                        const struct ArrowArray *left,
+                        const struct ArrowArray *right)
+{
+    ck_assert_int_eq(left->length, right->length);
+    ck_assert_int_eq(left->offset, right->offset);
+    ck_assert_int_eq(left->null_count, right->null_count);
+    ck_assert_int_eq(left->n_buffers, right->n_buffers);
+    ck_assert_int_eq(left->n_children, right->n_children);
+    for (int i = 0; i < left->n_buffers; i++) {
+        ck_assert((left->buffers[i] == NULL) == (right->buffers[i] == NULL));
+        if (left->buffers[i] != NULL)
+            ck_assert_mem_eq(left->buffers[i], right->buffers[i],
+                             slot_size(wanted, left, i));
+    }
+    for (int i = 0; i < left->n_children; i++)
+        expect_same(wanted, left->children[i], right->children[i]);
+    ck_assert((left->dictionary == NULL) == (right->dictionary == NULL));
+    if (left->dictionary != NULL)
+        expect_same(wanted, left->dictionary, right->dictionary);
+}
+
+/* ---- the scene ---------------------------------------------------------- */
+
+struct scene {
+    struct loop_rig rig;
+    struct opencl_device cl;
+    struct columns given[BATCHES];
+    int64_t values[BATCHES][ROWS]; /* of the column of numbers */
+    struct ArrowDeviceArray arrays[BATCHES];
+    struct ArrowDeviceArray kept; /* if `keeps`, the last one delivered */
+    bool keeps;
+    int64_t batches;
+    bool done;
+    struct uva_outcome outcome;
+};
+
+static void scene_open(struct scene *s)
+{
+    memset(s, 0, sizeof(*s));
+    opencl_device_open(&s->cl);
+    loop_rig_open(&s->rig);
+    for (int k = 0; k < BATCHES; k++)
+        for (int i = 0; i < ROWS; i++)
+            s->values[k][i] = 1000 * k + i * i;
+}
+
+static void scene_close(struct scene *s)
+{
+    loop_rig_close(&s->rig);
+    for (int k = 0; k < BATCHES; k++)
+        columns_free(&s->given[k]);
+    ck_assert_int_eq(plain_live(), 0);
+    opencl_device_close(&s->cl);
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct scene *s = ctx;
+    struct columns wanted;
+
+    if (s->keeps) {
+        uva_array_release(&s->kept);
+        uva_array_move(&batch->data, &s->kept);
+        s->batches++;
+        return 0;
+    }
+    ck_assert_int_eq(batch->data.device_type, ARROW_DEVICE_CPU);
+    ck_assert_ptr_null(batch->data.sync_event);
+    columns_make(&wanted, NULL, s->values[s->batches++]);
+    expect_same(&wanted, &wanted.array.array, &batch->data.array);
+    columns_free(&wanted);
+    return 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct scene *s = ctx;
+
+    s->done = true;
+    s->outcome = *outcome;
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct scene *)ctx)->done;
+}
+
+/* Consumes what the given columns become, moved into a stream. */
+static struct uva_stream *scene_stream(struct scene *s, int count)
+{
+    struct ArrowSchema schema;
+
+    columns_schema(&schema);
+    for (int k = 0; k < count; k++)
+        uva_array_move(&s->given[k].array, &s->arrays[k]);
+    return uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
+                                  (size_t)count);
+}
+
+static void scene_start(struct scene *s, struct uva_stream *stream)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_done, .ctx = s};
+
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    uva_stream_release(stream);
+}
+
+static void scene_attach(struct scene *s, const struct uva_opencl_device *how)
+{
+    struct uva_error error;
+
+    ck_assert_int_eq(uva_device_attach(s->rig.runtime, ARROW_DEVICE_OPENCL,
+                                       DEVICE_ID, how, &error),
+                     0);
+}
+
+/* ---- a kernel ----------------------------------------------------------- */
+
+static const char SOURCE[] = "kernel void fill(global long *out, long base)\n"
+                             "{\n"
+                             "    const long i = (long)get_global_id(0);\n"
+                             "\n"
+                             "    out[i] = base + i * i;\n"
+                             "}\n";
+
+static cl_kernel kernel_make(struct opencl_device *cl, cl_program *program)
+{
+    const char *source = SOURCE;
+    cl_kernel kernel;
+    cl_int code;
+
+    *program = clCreateProgramWithSource(cl->context, 1, &source, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    code = clBuildProgram(*program, 1, &cl->device, "", NULL, NULL);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    kernel = clCreateKernel(*program, "fill", &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    return kernel;
+}
+
+/* Queues the kernel that fills the numbers of a batch, and its event. */
+static void kernel_fill(struct scene *s, cl_kernel kernel, int k)
+{
+    const size_t rows = ROWS;
+    const cl_long base = 1000 * k;
+    struct uva_error error;
+
+    ck_assert_int_eq(
+        clSetKernelArg(kernel, 0, sizeof(cl_mem), &s->given[k].memory[0]), 0);
+    ck_assert_int_eq(clSetKernelArg(kernel, 1, sizeof(base), &base), 0);
+    ck_assert_int_eq(clEnqueueNDRangeKernel(s->cl.queue, kernel, 1, NULL, &rows,
+                                            NULL, 0, NULL, NULL),
+                     0);
+    ck_assert_int_eq(uva_array_record(s->rig.runtime, &s->given[k].array,
+                                      s->cl.queue, &error),
+                     0);
+}
+
+START_TEST(columns_that_a_kernel_fills_arrive_on_the_host)
+{
+    static const int64_t nothing[ROWS] = {0};
+    struct uva_stream *stream;
+    cl_program program;
+    struct scene s;
+    cl_kernel kernel;
+    cl_event gate;
+
+    scene_open(&s);
+    kernel = kernel_make(&s.cl, &program);
+    gate = opencl_device_gate(&s.cl);
+    ck_assert_int_eq(clEnqueueBarrierWithWaitList(s.cl.queue, 1, &gate, NULL),
+                     0);
+    for (int k = 0; k < BATCHES; k++) {
+        columns_make(&s.given[k], &s.cl, nothing);
+        kernel_fill(&s, kernel, k);
+    }
+    stream = scene_stream(&s, BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    loop_rig_settle(&s.rig);
+    ck_assert_int_eq(s.batches, 0);
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, BATCHES);
+    clReleaseEvent(gate);
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    scene_close(&s);
+}
+END_TEST
+
+/* ---- there and back ----------------------------------------------------- */
+
+START_TEST(columns_go_to_the_device_and_come_back)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = DEVICE_ID};
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s);
+    scene_attach(&s, &(struct uva_opencl_device){
+                         .context = s.cl.context,
+                         .queue = _i / 2 == 1 ? s.cl.queue : NULL,
+                         .svm = _i % 2 == 1});
+    for (int k = 0; k < BATCHES; k++)
+        columns_make(&s.given[k], NULL, s.values[k]);
+    stream = scene_stream(&s, BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, BATCHES);
+    loop_rig_close_runtime(&s.rig, 0);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(what_was_copied_to_a_device_outlives_its_detaching)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = DEVICE_ID};
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s);
+    scene_attach(&s, &(struct uva_opencl_device){.context = s.cl.context,
+                                                 .svm = _i == 1});
+    columns_make(&s.given[0], NULL, s.values[0]);
+    stream = scene_stream(&s, 1);
+    s.keeps = true;
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    scene_start(&s, stream);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.batches, 1);
+    ck_assert_int_eq(s.kept.device_type, ARROW_DEVICE_OPENCL);
+    ck_assert_int_eq(
+        uva_device_detach(s.rig.runtime, ARROW_DEVICE_OPENCL, DEVICE_ID), 0);
+    uva_array_release(&s.kept);
+    loop_rig_close_runtime(&s.rig, 0);
+    scene_close(&s);
+}
+END_TEST
+
+/* ---- what goes wrong ---------------------------------------------------- */
+
+static void scene_expect(struct scene *s, int code)
+{
+    loop_rig_until(&s->rig, is_done, s);
+    ck_assert_int_eq(s->outcome.end, UVA_END_FAILED);
+    ck_assert_msg(s->outcome.error.code == code, "%d: %s",
+                  s->outcome.error.code, s->outcome.error.message);
+    ck_assert_int_eq(s->batches, 0);
+    loop_rig_close_runtime(&s->rig, 0);
+}
+
+START_TEST(shared_virtual_memory_needs_a_context)
+{
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s);
+    scene_attach(&s, &(struct uva_opencl_device){.svm = true});
+    columns_make(&s.given[0], NULL, s.values[0]);
+    s.given[0].array.device_type = ARROW_DEVICE_OPENCL;
+    s.given[0].array.device_id = DEVICE_ID;
+    stream = scene_stream(&s, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    scene_expect(&s, ENODEV);
+    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "uva_device_attach"));
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_device_that_nobody_attached_gives_no_memory)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = DEVICE_ID};
+    struct uva_stream *stream;
+    struct scene s;
+
+    scene_open(&s);
+    columns_make(&s.given[0], NULL, s.values[0]);
+    stream = scene_stream(&s, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    scene_start(&s, stream);
+    scene_expect(&s, ENOMEM);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(an_event_of_another_context_is_refused_by_the_platform)
+{
+    struct opencl_device other;
+    struct uva_stream *stream;
+    struct scene s;
+    cl_event event;
+
+    scene_open(&s);
+    opencl_device_open(&other);
+    event = opencl_device_gate(&other);
+    columns_make(&s.given[0], &s.cl, s.values[0]);
+    s.given[0].array.sync_event = &event;
+    stream = scene_stream(&s, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    scene_expect(&s, EIO);
+    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
+    ck_assert_int_eq(s.outcome.error.vendor_code, CL_INVALID_CONTEXT);
+    clSetUserEventStatus(event, CL_COMPLETE);
+    clReleaseEvent(event);
+    opencl_device_close(&other);
+    scene_close(&s);
+}
+END_TEST
+
+/* The copy behind it fails too, and is waited for. */
+START_TEST(a_failed_kernel_fails_the_copy_behind_it)
+{
+    struct uva_stream *stream;
+    struct scene s;
+    cl_event gate;
+
+    scene_open(&s);
+    gate = opencl_device_gate(&s.cl);
+    columns_make(&s.given[0], &s.cl, s.values[0]);
+    s.given[0].array.sync_event = &gate;
+    stream = scene_stream(&s, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    loop_rig_settle(&s.rig);
+    clSetUserEventStatus(gate, -5);
+    scene_expect(&s, EIO);
+    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
+    ck_assert_int_lt(s.outcome.error.vendor_code, 0);
+    clReleaseEvent(gate);
+    scene_close(&s);
+}
+END_TEST
+
+static void add_cases(TCase *tc)
+{
+    tcase_add_test(tc, columns_that_a_kernel_fills_arrive_on_the_host);
+    tcase_add_loop_test(tc, columns_go_to_the_device_and_come_back, 0, 4);
+    tcase_add_loop_test(tc, what_was_copied_to_a_device_outlives_its_detaching,
+                        0, 2);
+    tcase_add_test(tc, shared_virtual_memory_needs_a_context);
+    tcase_add_test(tc, a_device_that_nobody_attached_gives_no_memory);
+    tcase_add_test(tc, an_event_of_another_context_is_refused_by_the_platform);
+    tcase_add_test(tc, a_failed_kernel_fails_the_copy_behind_it);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl columns");
+    TCase *tc = tcase_create("platform");
+    cl_device_id device;
+    SRunner *runner;
+    int failed;
+
+    if (!opencl_device_find(&device))
+        return 77;
+    tcase_set_timeout(tc, 60);
+    add_cases(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
