@@ -82,8 +82,8 @@ static uva__cl_event event_of(const struct uva_device_event *event)
     return *(uva__cl_event *)event->sync_event;
 }
 
-static int opencl_query(void *state, const struct uva_device_event *event,
-                        struct uva_error *error)
+int uva__opencl_query(void *state, const struct uva_device_event *event,
+                      struct uva_error *error)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
     uva__cl_int status = 0;
@@ -129,7 +129,7 @@ static int opencl_arm(void *state, const struct uva_device_event *event,
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
     const uva__cl_event handle = event_of(event);
-    const int code = opencl_query(state, event, error);
+    const int code = uva__opencl_query(state, event, error);
     uva__cl_int status;
 
     if (code != EAGAIN)
@@ -194,7 +194,7 @@ static int opencl_stream_wait(void *state, const struct uva_device_event *event,
     return 0;
 }
 
-static void opencl_event_free(void *state, void *event)
+void uva__opencl_event_free(void *state, void *event)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
 
@@ -210,13 +210,13 @@ const struct uva_device_ops uva__opencl_ops = {
     .name = "OPENCL",
     .load = opencl_load,
     .unload = opencl_unload,
-    .query = opencl_query,
+    .query = uva__opencl_query,
     .arm = opencl_arm,
     .settle = opencl_settle,
     .copy = uva__opencl_copy,
     .record = opencl_record,
     .stream_wait = opencl_stream_wait,
-    .event_free = opencl_event_free,
+    .event_free = uva__opencl_event_free,
     .alloc = uva__opencl_alloc,
     .dealloc = uva__opencl_dealloc,
 };

@@ -36,7 +36,12 @@ struct uva__opencl {
     } own;
 };
 
-/* These go into the table, where they are described. Thread: service. */
+/* These go into the table, where they are described. Thread: any. */
+int uva__opencl_query(void *state, const struct uva_device_event *event,
+                      struct uva_error *error);
+void uva__opencl_event_free(void *state, void *event);
+
+/* Likewise. Thread: service. */
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
                      void **event_out, struct uva_error *error);
 void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,

@@ -133,6 +133,19 @@ static uva__cl_int copy_enqueue(struct uva__opencl *opencl, uva__cl_queue queue,
                                    event);
 }
 
+/* Whether the event that a copy waits for has failed. Some platforms leave a
+ * command waiting for ever that is queued behind one which has. */
+static int copy_check(struct uva__opencl *opencl,
+                      const struct uva_device_copy *copy,
+                      struct uva_error *error)
+{
+    int code = 0;
+
+    if (copy->after.sync_event != NULL)
+        code = uva__opencl_query(opencl, &copy->after, error);
+    return code == EAGAIN ? 0 : code;
+}
+
 /* With an event as arrays carry it: its handle stands in memory. */
 static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
                       const struct uva_device_copy *copy, bool svm,
@@ -158,6 +171,24 @@ static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
     return 0;
 }
 
+/* Asked once more behind it: an event that fails later takes the command with
+ * it. */
+static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
+                       const struct uva_device_copy *copy, bool svm,
+                       void **event_out, struct uva_error *error)
+{
+    int code = copy_check(opencl, copy, error);
+
+    if (code == 0)
+        code = copy_begin(opencl, queue, copy, svm, event_out, error);
+    if (code != 0)
+        return code;
+    code = copy_check(opencl, copy, error);
+    if (code != 0 && event_out != NULL)
+        uva__opencl_event_free(opencl, *event_out);
+    return code;
+}
+
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
                      void **event_out, struct uva_error *error)
 {
@@ -174,7 +205,7 @@ int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
     if (native.svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
         return uva_error_set(error, ENOTSUP,
                              "OpenCL: the library has no clEnqueueSVMMemcpy");
-    return copy_begin(opencl, queue, copy, native.svm, event_out, error);
+    return copy_behind(opencl, queue, copy, native.svm, event_out, error);
 }
 
 /* ---- memory ------------------------------------------------------------- */

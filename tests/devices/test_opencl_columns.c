@@ -474,6 +474,41 @@ START_TEST(what_was_copied_to_a_device_outlives_its_detaching)
 }
 END_TEST
 
+/* The queue of a context is made for one of its devices; PoCL has two here. */
+START_TEST(a_context_may_have_several_devices)
+{
+    struct opencl_device *one;
+    struct uva_stream *stream;
+    cl_platform_id platform;
+    cl_device_id devices[8];
+    cl_uint count = 0;
+    struct scene s;
+    cl_int code;
+
+    scene_open(&s);
+    one = &s.cl;
+    clGetDeviceInfo(one->device, CL_DEVICE_PLATFORM, sizeof(platform),
+                    &platform, NULL);
+    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 8, devices, &count);
+    opencl_device_close(one);
+    one->context = clCreateContext(NULL, count, devices, NULL, NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    one->queue = clCreateCommandQueueWithProperties(one->context, devices[0],
+                                                    NULL, &code);
+    ck_assert_int_eq(code, CL_SUCCESS);
+    for (int k = 0; k < BATCHES; k++)
+        columns_make(&s.given[k], one, s.values[k]);
+    stream = scene_stream(&s, BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    scene_start(&s, stream);
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                  s.outcome.error.message);
+    ck_assert_int_eq(s.batches, BATCHES);
+    scene_close(&s);
+}
+END_TEST
+
 /* ---- what goes wrong ---------------------------------------------------- */
 
 static void scene_expect(struct scene *s, int code)
@@ -547,7 +582,9 @@ START_TEST(an_event_of_another_context_is_refused_by_the_platform)
 }
 END_TEST
 
-/* The copy behind it fails too, and is waited for. */
+/* Whether it has failed when the copy is queued, or fails then: the service and
+ * this thread run a race. PoCL leaves a command waiting for ever behind an
+ * event that has failed before. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
     struct uva_stream *stream;
@@ -560,9 +597,12 @@ START_TEST(a_failed_kernel_fails_the_copy_behind_it)
     s.given[0].array.sync_event = &gate;
     stream = scene_stream(&s, 1);
     ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    if (_i == 0)
+        clSetUserEventStatus(gate, -5);
     scene_start(&s, stream);
     loop_rig_settle(&s.rig);
-    clSetUserEventStatus(gate, -5);
+    if (_i != 0)
+        clSetUserEventStatus(gate, -5);
     scene_expect(&s, EIO);
     ck_assert_str_eq(s.outcome.error.vendor, "opencl");
     ck_assert_int_lt(s.outcome.error.vendor_code, 0);
@@ -577,10 +617,11 @@ static void add_cases(TCase *tc)
     tcase_add_loop_test(tc, columns_go_to_the_device_and_come_back, 0, 4);
     tcase_add_loop_test(tc, what_was_copied_to_a_device_outlives_its_detaching,
                         0, 2);
+    tcase_add_test(tc, a_context_may_have_several_devices);
     tcase_add_test(tc, shared_virtual_memory_needs_a_context);
     tcase_add_test(tc, a_device_that_nobody_attached_gives_no_memory);
     tcase_add_test(tc, an_event_of_another_context_is_refused_by_the_platform);
-    tcase_add_test(tc, a_failed_kernel_fails_the_copy_behind_it);
+    tcase_add_loop_test(tc, a_failed_kernel_fails_the_copy_behind_it, 0, 30);
 }
 
 int main(void)
@@ -591,6 +632,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    setenv("POCL_DEVICES", "pthread pthread", 0);
     if (!opencl_device_find(&device))
         return 77;
     tcase_set_timeout(tc, 60);
