@@ -37,16 +37,20 @@ PROGRAMS = {
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "What a process grows by over 10 million batches",
+    "events": "Events of a device that costs nothing",
+    "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
     "check_hop": "One hop without the protocol checker and with it",
 }
 
 
 class Target:
-    """What is to hold: value(round) at most, or at least, `limit`."""
+    """What is to hold: value(round) at most, or at least, `limit`. Not every
+    machine has the programs whose figures begin with `needs`."""
 
-    def __init__(self, title, mode, value, limit, unit, least=False):
+    def __init__(self, title, mode, value, limit, unit, least=False, needs=""):
         self.title, self.mode, self.value = title, mode, value
         self.limit, self.unit, self.least = limit, unit, least
+        self.needs = "arrow/" if least else needs
 
     def row(self, figures):
         values = per_round(figures[self.mode], self.value)
@@ -166,11 +170,48 @@ def other_targets():
                  " us")
 
 
+def event_targets():
+    yield Target("`ready`, an event that is complete already: loop time", "one",
+                 difference("events/complete/event",
+                            "events/complete/no-stage"), 200, " ns")
+    for way in ("callback", "polling"):
+        title = f"4,096 events outstanding, by {way}: "
+        name = f"events/4096/{way}"
+        yield Target(title + "loop time of one, batch and all", "one",
+                     lambda get, name=name: get(f"{name}/loop"), 1000, " ns")
+        for mode, where in (("one", "one core"), ("two", "two cores")):
+            yield Target("... wake-ups when they complete together, " + where,
+                         mode, lambda get, name=name: get(f"{name}/wakes"), 64,
+                         "")
+        yield Target("... threads, against one event", "one",
+                     difference(f"{name}/threads", f"events/1/{way}/threads"),
+                     0, "")
+    yield Target("64 streams with 64 events each: threads, against one", "one",
+                 difference("events/64x64/callback/threads",
+                            "events/1/callback/threads"), 0, "")
+    yield Target("A wait of 100 ms, by polling: of a core", "one",
+                 lambda get: get("events/waiting/polling"), 3, " %")
+
+
+def opencl_targets():
+    for mode, where in (("one", "one core"), ("two", "two cores")):
+        for way, title in (("ready", "`ready`"), ("array", "`uva_array_wait`")):
+            yield Target(
+                f"OpenCL event to loop, {title}, {where}: p50 against "
+                "`clSetEventCallback` and `uv_async_send` by hand", mode,
+                ratio(f"opencl/latency/{way}/p50", "opencl/latency/hand/p50"),
+                1.3, " x", needs="opencl/")
+    yield Target("A wait of 100 ms, by OpenCL's callback: of a core", "one",
+                 lambda get: get("opencl/waiting"), 3, " %", needs="opencl/")
+
+
 def targets(figures):
     yield from drive_targets()
     yield from lane_targets()
     yield from outlet_targets(figures)
     yield from other_targets()
+    yield from event_targets()
+    yield from opencl_targets()
 
 
 # ---- the page ---------------------------------------------------------------
@@ -221,12 +262,13 @@ def profile_lines(results):
 
 
 def missing(results):
-    """The titles of targets that no figure speaks for. Where there is no Arrow
-    C++, those that need it are not meant."""
+    """The titles of targets that no figure speaks for, of those that are meant
+    here: there may be no Arrow C++, and no device."""
     figures = results["figures"]
-    has_arrow = any(name.startswith("arrow/") for name in figures["one"])
+    names = [name for mode in figures.values() for name in mode]
     return [t.title for t in targets(figures)
-            if t.row(figures) is None and (has_arrow or not t.least)]
+            if t.row(figures) is None
+            and any(name.startswith(t.needs) for name in names)]
 
 
 def page(results):

@@ -59,7 +59,7 @@ MAY = {
                   "<arrow-adbc/adbc.h>"],
     "tools/": ["uvarrow/", "<uv.h>", "<arrow-adbc/adbc.h>",
                "arrow-adbc/adbc.h"],
-    "bench/": ["uvarrow/", "<uv.h>"],
+    "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>"],
     "tests/": ["uvarrow/", *FLOORS, "support/", "<uv.h>", "<check.h>",
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],

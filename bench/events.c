@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of a device that costs nothing: what `ready` takes of the loop for a
+ * batch whose event is complete already; what 4,096 events that are outstanding
+ * take of it, how often they wake it when they complete together, and whether
+ * they take threads; and what it takes to wait 100 ms for one.
+ *
+ * `window` is how many events a stream has, `more` how many streams there are;
+ * events are told by callback unless BY_POLLING. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "event.h"
+#include "host.h"
+
+enum { BY_POLLING = 1 << 8, WAITS_MS = 100 };
+
+/* ---- complete already --------------------------------------------------- */
+
+/* `window`: 0 no stage; 1 a stage, but no events; 2 a stage and events. */
+static double run_complete(const struct bench_case *self,
+                           const struct bench_how *how)
+{
+    const struct uva_blocking_source quick = {.quick = true};
+    struct event_counts counts = {0};
+    struct uva_stream *stream;
+    struct event_feed feed;
+    struct tally tally = {0};
+    struct event event = {0};
+    struct host host;
+    double begun;
+
+    event_end(&event);
+    host_open(&host, how, 0);
+    event_register(host.runtime, true, &counts);
+    if (self->window == 2)
+        event_feed_init(&feed, how->batches, &event, 0);
+    else
+        feed_init(&feed.feed, how->batches);
+    stream = uva_stream_from_blocking(host.runtime, &feed.feed.abi, &quick);
+    if (self->window > 0)
+        bench_check(uva_stream_ready(stream, NULL) == 0, "ready");
+    begun = bench_now_ns(how);
+    host_for_each(&host, stream, &tally);
+    begun = host_run(&host) - begun;
+    host_close(&host);
+    tally_check(&tally, how->batches);
+    bench_check(atomic_load(&counts.queries) == 0, "an event was pending");
+    return begun;
+}
+
+/* ---- outstanding -------------------------------------------------------- */
+
+struct crowd {
+    struct host host;
+    struct event_counts counts;
+    int64_t each;    /* events of a stream */
+    int64_t streams; /* so many */
+    struct member {
+        struct event_feed feed;
+        struct tally tally;
+    } * members;          /* owns */
+    struct event *events; /* owns: of all */
+    bool by_callback;
+    int pause_ms;       /* between the last arming and the first end */
+    int threads;        /* of the process while all were outstanding */
+    double waited_ns;   /* of the processor, in the pause */
+    atomic_bool ending; /* the first one is about to be complete */
+    int64_t wakes;      /* of the loop, from then on */
+    pthread_t ender;    /* the thread that completes them all */
+    uv_check_t check;
+};
+
+static double cpu_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    (void)clock_gettime(clock, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int threads_now(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int count = -2; /* . and .. */
+
+    bench_check(folder != NULL, "/proc");
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+static void pause_ms(int ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000,
+                                   .tv_nsec = ms % 1000 * 1000000L};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+static bool crowd_is_waited_for(struct crowd *crowd)
+{
+    const long all = (long)(crowd->each * crowd->streams);
+
+    return crowd->by_callback ? atomic_load(&crowd->counts.arms) == all
+                              : atomic_load(&crowd->counts.queries) >= 2 * all;
+}
+
+static void *crowd_end(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    while (!crowd_is_waited_for(crowd))
+        pause_ms(1);
+    crowd->threads = threads_now();
+    crowd->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    pause_ms(crowd->pause_ms);
+    crowd->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - crowd->waited_ns;
+    atomic_store(&crowd->ending, true);
+    for (int64_t i = 0; i < crowd->each * crowd->streams; i++)
+        event_end(&crowd->events[i]);
+    return NULL;
+}
+
+static void crowd_on_wake(uv_check_t *check)
+{
+    struct crowd *crowd = check->data;
+
+    crowd->wakes += atomic_load(&crowd->ending);
+}
+
+static void crowd_open(struct crowd *crowd, const struct bench_case *self,
+                       const struct bench_how *how)
+{
+    *crowd = (struct crowd){.each = self->window,
+                            .streams = self->more,
+                            .by_callback = (self->flags & BY_POLLING) == 0,
+                            .pause_ms = crowd->pause_ms};
+    crowd->members = calloc((size_t)crowd->streams, sizeof(*crowd->members));
+    crowd->events =
+        calloc((size_t)(crowd->streams * crowd->each), sizeof(*crowd->events));
+    bench_check(crowd->members != NULL && crowd->events != NULL, "memory");
+    host_open(&crowd->host, how, 0);
+    event_register(crowd->host.runtime, crowd->by_callback, &crowd->counts);
+    bench_check(uv_check_init(&crowd->host.loop, &crowd->check) == 0, "check");
+    crowd->check.data = crowd;
+    (void)uv_check_start(&crowd->check, crowd_on_wake);
+    uv_unref((uv_handle_t *)&crowd->check);
+}
+
+static void crowd_start(struct crowd *crowd)
+{
+    const struct uva_blocking_source quick = {.quick = true};
+    const struct uva_ready how = {
+        .window = {.batches = (int32_t)crowd->each, .bytes = INT64_MAX}};
+
+    for (int64_t i = 0; i < crowd->streams; i++) {
+        struct member *member = &crowd->members[i];
+        struct uva_stream *stream;
+
+        event_feed_init(&member->feed, crowd->each,
+                        &crowd->events[i * crowd->each], -1);
+        stream = uva_stream_from_blocking(crowd->host.runtime,
+                                          &member->feed.feed.abi, &quick);
+        bench_check(uva_stream_ready(stream, &how) == 0, "ready");
+        host_for_each(&crowd->host, stream, &member->tally);
+    }
+}
+
+static void crowd_close(struct crowd *crowd)
+{
+    uv_close((uv_handle_t *)&crowd->check, NULL);
+    host_close(&crowd->host);
+    for (int64_t i = 0; i < crowd->streams; i++)
+        tally_check(&crowd->members[i].tally, crowd->each);
+    free(crowd->members);
+    free(crowd->events);
+}
+
+/* Gives the nanoseconds that the loop's thread had a core. */
+static double crowd_run(struct crowd *crowd, const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    double begun;
+
+    crowd_open(crowd, self, how);
+    bench_check(pthread_create(&crowd->ender, NULL, crowd_end, crowd) == 0,
+                "thread");
+    begun = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    crowd_start(crowd);
+    (void)host_run(&crowd->host);
+    begun = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
+    (void)pthread_join(crowd->ender, NULL);
+    crowd_close(crowd);
+    return begun;
+}
+
+static void say_below(const char *name, const char *what, double value,
+                      const char *unit)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", name, what);
+    bench_say(path, value, unit);
+}
+
+/* Loop time is the mean of some runs, wake-ups are the most of any. */
+static double run_outstanding(const struct bench_case *self,
+                              const struct bench_how *how)
+{
+    const int64_t all = (int64_t)self->window * self->more;
+    const int64_t runs = how->batches / all + 1;
+    struct crowd crowd = {.pause_ms = 1};
+    double loop_ns = 0;
+    int64_t wakes = 0;
+
+    for (int64_t i = 0; i < runs; i++) {
+        loop_ns += crowd_run(&crowd, self, how) / (double)(runs * all);
+        wakes = crowd.wakes > wakes ? crowd.wakes : wakes;
+    }
+    say_below(self->name, "loop", loop_ns, "ns");
+    say_below(self->name, "wakes", (double)wakes, "wakes");
+    say_below(self->name, "threads", crowd.threads, "threads");
+    return 0;
+}
+
+/* How much of a core the process takes while nothing happens. */
+static double run_waiting(const struct bench_case *self,
+                          const struct bench_how *how)
+{
+    struct crowd crowd = {.pause_ms = WAITS_MS};
+
+    (void)crowd_run(&crowd, self, how);
+    bench_say(self->name, crowd.waited_ns / (WAITS_MS * 1e4), "%");
+    return 0;
+}
+
+static const struct bench_case cases[] = {
+    {"events/complete/no-stage", 1000000, run_complete, 0, 0, 0},
+    {"events/complete/no-event", 1000000, run_complete, 1, 0, 0},
+    {"events/complete/event", 1000000, run_complete, 2, 0, 0},
+    {"events/1/callback", 1, run_outstanding, 1, 1, BENCH_PRINTS},
+    {"events/1/polling", 1, run_outstanding, 1, 1, BENCH_PRINTS | BY_POLLING},
+    {"events/4096/callback", 40960, run_outstanding, 4096, 1, BENCH_PRINTS},
+    {"events/4096/polling", 40960, run_outstanding, 4096, 1,
+     BENCH_PRINTS | BY_POLLING},
+    {"events/64x64/callback", 40960, run_outstanding, 64, 64, BENCH_PRINTS},
+    {"events/waiting/callback", 1, run_waiting, 1, 1, BENCH_PRINTS},
+    {"events/waiting/polling", 1, run_waiting, 1, 1, BENCH_PRINTS | BY_POLLING},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

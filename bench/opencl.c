@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of an OpenCL platform (PoCL, or what is installed): how late the loop
+ * knows of them, by hand and through uvarrow, and what a wait of 100 ms takes.
+ * Without a platform nothing is measured. */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <stdio.h>
+
+#include "latency.h"
+
+struct platform {
+    cl_context context;
+    cl_event event;
+};
+
+static bool platform_find(cl_device_id *out)
+{
+    cl_platform_id platforms[8];
+    cl_uint count = 0, devices;
+
+    if (clGetPlatformIDs(8, platforms, &count) != CL_SUCCESS)
+        return false;
+    for (cl_uint i = 0; i < count && i < 8; i++)
+        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, out,
+                           &devices) == CL_SUCCESS)
+            return true;
+    return false;
+}
+
+/* False: there is none, and that was said. */
+static bool platform_open(struct platform *platform)
+{
+    cl_device_id device;
+    cl_int status = CL_SUCCESS;
+
+    if (platform_find(&device))
+        platform->context =
+            clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    bench_check(status == CL_SUCCESS, "clCreateContext");
+    if (platform->context == NULL)
+        (void)fprintf(stderr, "skipped: no OpenCL device\n");
+    return platform->context != NULL;
+}
+
+/* ---- user events -------------------------------------------------------- */
+
+static void *event_make(void *ctx)
+{
+    struct platform *platform = ctx;
+    cl_int status;
+
+    platform->event = clCreateUserEvent(platform->context, &status);
+    bench_check(status == CL_SUCCESS, "clCreateUserEvent");
+    bench_check(clRetainEvent(platform->event) == CL_SUCCESS, "clRetainEvent");
+    return &platform->event;
+}
+
+static void event_end(void *ctx)
+{
+    const cl_event event = ((struct platform *)ctx)->event;
+
+    bench_check(clSetUserEventStatus(event, CL_COMPLETE) == CL_SUCCESS,
+                "clSetUserEventStatus");
+    (void)clReleaseEvent(event);
+}
+
+static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *arg)
+{
+    (void)event;
+    (void)status;
+    latency_hand_over(arg);
+}
+
+static void event_wait(void *ctx, int way, struct latency *latency)
+{
+    struct platform *platform = ctx;
+
+    (void)way;
+    bench_check(clSetEventCallback(platform->event, CL_COMPLETE, on_complete,
+                                   latency) == CL_SUCCESS,
+                "clSetEventCallback");
+}
+
+static void event_free(void *ctx)
+{
+    (void)clReleaseEvent(((struct platform *)ctx)->event);
+}
+
+static const struct latency_device user_events = {
+    .device_type = ARROW_DEVICE_OPENCL,
+    .by_hand = {"hand"},
+    .make = event_make,
+    .end = event_end,
+    .wait = event_wait,
+    .free = event_free,
+};
+
+/* ---- cases -------------------------------------------------------------- */
+
+static double run_latency(const struct bench_case *self,
+                          const struct bench_how *how)
+{
+    struct platform platform = {0};
+
+    if (!platform_open(&platform))
+        return 0;
+    latency_run(self->name, how, &user_events, &platform);
+    (void)clReleaseContext(platform.context);
+    return 0;
+}
+
+static double run_waiting(const struct bench_case *self,
+                          const struct bench_how *how)
+{
+    struct platform platform = {0};
+
+    if (!platform_open(&platform))
+        return 0;
+    latency_idle(self->name, how, &user_events, &platform);
+    (void)clReleaseContext(platform.context);
+    return 0;
+}
+
+static const struct bench_case cases[] = {
+    {"opencl/latency", 1000, run_latency, 0, 0, BENCH_PRINTS},
+    {"opencl/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
