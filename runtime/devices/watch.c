@@ -62,6 +62,7 @@ void uva__watch_release(struct uva_watch *watch)
         return;
     if (watch->work != NULL)
         watch->work->free(watch->work);
+    free(watch->text);
     free(watch);
     uva__devices_release(devices);
 }
@@ -81,14 +82,23 @@ static bool watch_take(struct uva_watch *watch, enum uva__watch_turn turn)
     return uva__word_cas(&watch->turn, &open, turn);
 }
 
+static void watch_conclude(struct uva_watch *watch, int code,
+                           const struct uva_error *error)
+{
+    watch->code = code;
+    if (code != 0)
+        watch->text = malloc(sizeof(*watch->text));
+    if (watch->text != NULL)
+        *watch->text = *error;
+}
+
 /* Tells the client. `error` may be NULL, where code is 0. Whoever has taken the
  * event. */
 static void watch_fire(struct uva_watch *watch, int code,
                        const struct uva_error *error, bool unsure)
 {
     uva__word_store(&watch->turn, UVA__WATCH_FIRED);
-    if (code != 0)
-        watch->error = *error;
+    watch_conclude(watch, code, error);
     watch->unsure = unsure;
     if (uva__word_exchange(&watch->side, UVA__WATCH_OVER) != UVA__WATCH_LEFT)
         watch->over(watch);
@@ -105,7 +115,7 @@ static int backend_query(const struct uva__backend *backend,
 {
     int code;
 
-    *error = (struct uva_error){0};
+    uva__error_clear(error);
     code = backend->ops->query(backend->state, event, error);
     if (code == 0 || code == EAGAIN)
         return code;
@@ -113,19 +123,21 @@ static int backend_query(const struct uva__backend *backend,
                                error);
 }
 
-int uva__watch_outcome(struct uva_watch *watch)
+int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error)
 {
-    struct uva_error error;
     int code;
 
     assert(uva__watch_is_over(watch));
-    if (!watch->unsure)
-        return watch->error.code;
-    watch->unsure = false;
-    code = backend_query(watch->backend, &watch->event, &error);
-    if (code != 0 && code != EAGAIN)
-        watch->error = error;
-    return watch->error.code;
+    if (watch->unsure) {
+        watch->unsure = false;
+        code = backend_query(watch->backend, &watch->event, error);
+        if (code != 0 && code != EAGAIN)
+            watch_conclude(watch, code, error);
+    }
+    uva__error_clear(error);
+    if (watch->text != NULL)
+        *error = *watch->text;
+    return error->code = watch->code;
 }
 
 int uva__watch_peek(struct uva__devices *devices,
@@ -152,7 +164,7 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
     if (ops->arm == NULL)
         return EAGAIN;
     watch_acquire(watch);
-    *error = (struct uva_error){0};
+    uva__error_clear(error);
     code = ops->arm(watch->backend->state, &watch->event, watch, error);
     watch->own.armed = code == EINPROGRESS;
     watch->chore.backed = watch->own.armed;
@@ -175,6 +187,7 @@ static int watch_chain(struct uva_watch *watch, struct uva_error *error)
                              "%s: streams of this device cannot be made to "
                              "wait; use UVA_WAIT_HOST",
                              ops->name);
+    uva__error_clear(error);
     code = ops->stream_wait(watch->backend->state, &watch->event,
                             watch->device_stream, error);
     return code == 0
@@ -187,7 +200,7 @@ static int watch_step(struct uva_watch *watch, struct uva_error *error)
 {
     int code;
 
-    *error = (struct uva_error){0};
+    uva__error_clear(error);
     code = watch->work->step(watch->work, &watch->event, error);
     watch->own.working = code == EINPROGRESS;
     return code;
@@ -214,7 +227,7 @@ static void watch_begin_run(struct uva__errand *errand)
 {
     struct uva_watch *watch =
         uva__container_of(errand, struct uva_watch, begin);
-    struct uva_error error = {0};
+    struct uva_error error;
     int code;
 
     uva__word_store(&watch->turn, UVA__WATCH_LOOKED);

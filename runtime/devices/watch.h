@@ -56,7 +56,9 @@ struct uva_watch {
         int code, vendor_code;
         const char *vendor; /* static */
     } told;                 /* what it has notified; behind `said` */
-    struct uva_error error; /* the outcome, code 0: complete; behind `side` */
+    int code;               /* the outcome, 0: complete; behind `side` */
+    struct uva_error *text; /* owns: what is to be said of a failure, or NULL;
+                               behind `side` */
     bool unsure;            /* the vendor's word alone says that it is complete;
                                behind `side` */
     struct uva__errand begin; /* sent once */
@@ -115,9 +117,19 @@ static inline bool uva__watch_is_over(const struct uva_watch *watch)
     return uva__word_load(&watch->side) == UVA__WATCH_OVER;
 }
 
-/* The outcome of one that is over: 0 or an errno, with `watch->error`. Asks
+/* The outcome of one that is over: 0 or an errno, and `error` with it. Asks
  * once more where only the vendor's callback has said that all is well: it says
  * so of failed events too. Thread: the client's. */
-int uva__watch_outcome(struct uva_watch *watch);
+int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error);
+
+/* Makes `error` one that says nothing: clearing all its text would take longer
+ * than all else that is done for a quick event. Thread: any. */
+static inline void uva__error_clear(struct uva_error *error)
+{
+    error->code = 0;
+    error->vendor_code = 0;
+    error->vendor = NULL;
+    error->message[0] = '\0';
+}
 
 #endif

@@ -66,14 +66,10 @@ static void wait_over(struct uva_watch *watch)
 
 static void wait_answer(struct array_wait *wait)
 {
-    const struct uva_error *error = &wait->error;
-
-    if (wait->watch != NULL && wait->error.code == 0) {
-        (void)uva__watch_outcome(wait->watch);
-        error = &wait->watch->error;
-    }
+    if (wait->watch != NULL && wait->error.code == 0)
+        (void)uva__watch_outcome(wait->watch, &wait->error);
     wait->loop.answered = true;
-    wait->fn(wait->ctx, wait->array, error);
+    wait->fn(wait->ctx, wait->array, &wait->error);
 }
 
 static void wait_leave(struct array_wait *wait)

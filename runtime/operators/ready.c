@@ -25,7 +25,7 @@ static struct ready *ready_of(struct uva__waits *waits)
 static void ready_wait(struct ready *r, struct uva__wait *wait,
                        const struct uva_device_event *event)
 {
-    struct uva_error error = {0};
+    struct uva_error error;
     int code = EAGAIN;
 
     if (r->how.wait == UVA_WAIT_HOST)

@@ -146,9 +146,10 @@ void uva__waits_task(struct uva__operator *op, struct ArrowAsyncTask *task,
 static void wait_see(struct uva__waits *w, struct uva__wait *wait)
 {
     struct uva_watch *watch = wait->watch;
+    struct uva_error error;
 
-    (void)uva__watch_outcome(watch);
-    w->ops->seen(w, wait, &watch->error);
+    (void)uva__watch_outcome(watch, &error);
+    w->ops->seen(w, wait, &error);
     wait->watch = NULL;
     uva__watch_release(watch);
 }

@@ -85,7 +85,7 @@ int watch_scene_await(struct watch_scene *s, struct uva_watch *watch)
     while (sem_wait(&s->over) != 0)
         continue;
     ck_assert(uva__watch_is_over(watch));
-    return uva__watch_outcome(watch);
+    return uva__watch_outcome(watch, &s->outcome);
 }
 
 /* An errand of the test's. */
@@ -152,7 +152,7 @@ int watch_scene_copy(struct watch_scene *s, ArrowDeviceType target,
     code = watch_scene_await(s, watch);
     if (code == 0)
         uva__copy_give(watch->work, out);
-    *error = watch->error;
+    *error = s->outcome;
     uva__watch_release(watch);
     return code;
 }

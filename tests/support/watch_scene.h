@@ -14,6 +14,7 @@ struct watch_scene {
     struct uva__devices *devices; /* counts */
     bool ended;                   /* the workers' use of them is over */
     sem_t over;                   /* posted for each watch that is over */
+    struct uva_error outcome;     /* of the last one that was awaited */
 };
 
 void watch_scene_open(struct watch_scene *s, enum soft_mode mode);

@@ -47,9 +47,9 @@ START_TEST(an_event_that_fails_is_told_with_what_the_vendor_said)
     watch_scene_flush(&s);
     soft_event_end(&s.device, 3, ENODEV);
     ck_assert_int_eq(watch_scene_await(&s, watch), ENODEV);
-    ck_assert_int_eq(watch->error.code, ENODEV);
-    ck_assert_int_eq(watch->error.vendor_code, 700);
-    ck_assert_str_eq(watch->error.vendor, "soft");
+    ck_assert_int_eq(s.outcome.code, ENODEV);
+    ck_assert_int_eq(s.outcome.vendor_code, 700);
+    ck_assert_str_eq(s.outcome.vendor, "soft");
     uva__watch_release(watch);
     watch_scene_close(&s);
     ck_assert_int_eq(s.device.settles, s.device.arms);
@@ -108,7 +108,7 @@ START_TEST(the_client_is_not_told_while_the_service_arms_the_event)
     in.watch = watch_scene_watch(&in.s, 0);
     uva__watch_begin(in.watch);
     ck_assert_int_eq(watch_scene_await(&in.s, in.watch), in.code);
-    ck_assert_int_eq(in.watch->error.vendor_code, in.code == 0 ? 0 : 700);
+    ck_assert_int_eq(in.s.outcome.vendor_code, in.code == 0 ? 0 : 700);
     ck_assert(in.done);
     ck_assert(!in.early);
     uva__watch_release(in.watch);
@@ -351,7 +351,7 @@ static int script_run(const struct uva_device_ops *ops, struct script *script,
     watch->device_stream = device_stream;
     uva__watch_begin(watch);
     code = watch_scene_await(&s, watch);
-    *error = watch->error;
+    *error = s.outcome;
     ck_assert_int_eq(code, error->code);
     uva__watch_release(watch);
     watch_scene_close(&s);
