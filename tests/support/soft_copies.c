@@ -25,24 +25,36 @@ static struct soft_event *made_new(struct soft_device *device)
 {
     struct soft_made *made = calloc(1, sizeof(*made));
 
+    if (made == NULL)
+        return NULL;
     made->event.device = device;
     atomic_store(&made->event.state, -1);
     atomic_fetch_add(&device->events_live, 1);
     return &made->event;
 }
 
-static struct soft_event *step_put(struct soft_device *device,
-                                   struct soft_step *step)
+/* Begins `step`; ENOMEM without memory, as vendors have it too. */
+static int step_put(struct soft_device *device, const struct soft_step *given,
+                    void **event_out)
 {
     struct soft_step **last = &device->steps;
+    struct soft_step *step = malloc(sizeof(*step));
 
+    if (step == NULL)
+        return ENOMEM;
+    *step = *given;
     step->event = made_new(device);
+    if (step->event == NULL) {
+        free(step);
+        return ENOMEM;
+    }
+    *event_out = step->event;
     pthread_mutex_lock(&device->lock);
     while (*last != NULL)
         last = &(*last)->next;
     *last = step;
     pthread_mutex_unlock(&device->lock);
-    return step->event;
+    return 0;
 }
 
 /* -1: it has to wait; otherwise what it ends with. */
@@ -92,34 +104,28 @@ int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
 {
     struct soft_device *device = state;
     const long n = atomic_fetch_add(&device->copies, 1) + 1;
-    struct soft_step *step;
+    const struct soft_step step = {
+        .copy = *copy, .code = n == device->step_fails_at ? EIO : 0};
 
     watch_thread(device);
     if (n == device->copy_fails_at)
         return device->copy_code != 0
                    ? device->copy_code
                    : uva_error_set(error, EIO, "soft copy %ld has failed", n);
-    step = calloc(1, sizeof(*step));
-    step->copy = *copy;
-    step->code = n == device->step_fails_at ? EIO : 0;
-    *event_out = step_put(device, step);
-    return 0;
+    return step_put(device, &step, event_out);
 }
 
 int soft_record(void *state, const struct uva_device_event *device_event,
                 void *device_stream, void **event_out, struct uva_error *error)
 {
     struct soft_device *device = state;
-    struct soft_step *step;
+    const struct soft_step step = {.code = device->recorded_code};
 
     (void)device_event;
     (void)device_stream;
     if (device->record_code != 0)
         return uva_error_set(error, device->record_code, "cannot record");
-    step = calloc(1, sizeof(*step));
-    step->code = device->recorded_code;
-    *event_out = step_put(device, step);
-    return 0;
+    return step_put(device, &step, event_out);
 }
 
 void soft_event_free(void *state, void *event)

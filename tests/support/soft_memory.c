@@ -31,9 +31,12 @@ static void *block_map(int fd, size_t size, int rights)
 void *soft_memory_new(size_t size)
 {
     struct block *block = malloc(sizeof(*block));
-    const int fd = memfd_create("soft", 0);
+    int fd;
 
-    if (block == NULL || fd < 0)
+    if (block == NULL)
+        return NULL;
+    fd = memfd_create("soft", 0);
+    if (fd < 0)
         abort();
     block->size = size;
     block->mapped = (size + 4095) / 4096 * 4096;

@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* Gives `size` bytes behind a pointer that nobody may follow. */
+/* Gives `size` bytes behind a pointer that nobody may follow; NULL without
+ * memory. */
 void *soft_memory_new(size_t size);
 
 /* Takes them back. */

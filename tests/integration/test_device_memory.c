@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices need lives longer than runtimes and so comes from the C library:
+ * here that has no more, at each place in turn (the calls are wrapped at the
+ * link: CMakeLists.txt). Whatever fails says so; nothing is lost but what the
+ * header says is. */
+#include <check.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/device_scene.h"
+#include "support/every_type.h"
+#include "support/plain_tree.h"
+#include "support/soft_copies.h"
+#include "support/soft_memory.h"
+#include "support/watch_scene.h"
+
+/* ---- the C library ------------------------------------------------------ */
+
+static atomic_long left;   /* allocations until one fails; 0: none does */
+static atomic_size_t only; /* of that size; 0: of any */
+static atomic_bool failed;
+
+static bool fails(size_t size)
+{
+    if (atomic_load(&only) != 0 && size != atomic_load(&only))
+        return false;
+    if (atomic_load(&left) == 0 || atomic_fetch_sub(&left, 1) != 1)
+        return false;
+    atomic_store(&failed, true);
+    return true;
+}
+
+static void fail_at(long n)
+{
+    atomic_store(&failed, false);
+    atomic_store(&left, n);
+}
+
+/* Whether one has failed since; none does any more. */
+static bool has_failed(void)
+{
+    atomic_store(&left, 0);
+    return atomic_load(&failed);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails(size) ? NULL : __real_calloc(count, size);
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+    return fails(size) ? NULL : __real_malloc(size);
+}
+
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    return fails(size) ? NULL : __real_aligned_alloc(align, size);
+}
+
+/* That of the tests' own framework. */
+void *__wrap_emalloc(size_t size);
+void *__wrap_emalloc(size_t size)
+{
+    return __real_malloc(size);
+}
+
+/* ---- sweeps ------------------------------------------------------------- */
+
+START_TEST(a_copy_without_memory_says_so_and_frees_all)
+{
+    static struct watch_scene s;
+    const struct every_variant variant = {6, 1, true};
+    struct ArrowDeviceArray array, there, back;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    bool again = true;
+    int code;
+    long n;
+
+    for (n = 1; again; n++) {
+        watch_scene_open(&s, SOFT_COPIES);
+        every_type(_i == 0 ? 27 : 30, &variant, &schema, &array);
+        fail_at(n);
+        code = watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                &there, &error);
+        if (code == 0)
+            code = watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
+                                    &back, &error);
+        again = has_failed();
+        ck_assert_int_eq(code, again ? ENOMEM : 0);
+        ck_assert(code == 0 || error.message[0] != '\0');
+        if (code == 0)
+            uva_array_release(&back);
+        schema.release(&schema);
+        watch_scene_close(&s);
+        every_type_forget();
+        ck_assert_int_eq(plain_live(), 0);
+        ck_assert_int_eq(soft_memory_live(), 0);
+    }
+    ck_assert_int_gt(n, 40);
+}
+END_TEST
+
+static struct device_scene d; /* large */
+
+START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
+    bool again = true;
+    int code;
+    long n;
+
+    for (n = 1; again; n++) {
+        device_scene_open(&d, _i == 0 ? SOFT_CALLS : SOFT_COPIES, 3);
+        if (_i == 0)
+            device_scene_source(&d);
+        else
+            device_scene_host_source(&d);
+        for (int k = 0; k < 3; k++)
+            soft_event_end(&d.device, k, 0);
+        ck_assert_int_eq(_i == 0 ? uva_stream_ready(d.stream, NULL)
+                                 : uva_stream_transfer(d.stream, &there),
+                         0);
+        atomic_store(&only, sizeof(struct uva_watch));
+        fail_at(n);
+        code = device_scene_run(&d);
+        again = has_failed();
+        atomic_store(&only, 0);
+        ck_assert_int_eq(code, again ? ENOMEM : 0);
+        ck_assert_int_le(d.batches, again ? n - 1 : 3);
+        device_scene_close(&d);
+    }
+    ck_assert_int_eq(n, 5); /* one for each batch */
+}
+END_TEST
+
+/* Whether the call fails for want of memory, at each place in turn. */
+static void sweep(int (*call)(struct uva_error *error), int least)
+{
+    struct uva_error error = {0};
+    bool again = true;
+    int code, n;
+
+    for (n = 0; again; n++) {
+        device_scene_open(&d, SOFT_COPIES, 3);
+        fail_at(n + 1);
+        code = call(&error);
+        again = has_failed();
+        ck_assert_int_eq(code, again ? ENOMEM : 0);
+        ck_assert(code == 0 || error.message[0] != '\0');
+        device_scene_close(&d);
+    }
+    ck_assert_int_gt(n, least);
+}
+
+static int call_attach(struct uva_error *error)
+{
+    const struct uva_vulkan_device native = {&d, &d};
+
+    return uva_device_attach(d.rig.runtime, ARROW_DEVICE_VULKAN, 1, &native,
+                             error);
+}
+
+START_TEST(an_attach_without_memory_says_so)
+{
+    sweep(call_attach, 1);
+}
+END_TEST
+
+static int call_record(struct uva_error *error)
+{
+    struct ArrowDeviceArray array;
+    const long before = atomic_load(&left);
+    int code;
+
+    atomic_store(&left, 0);
+    soft_device_batch(&d.device, &d.fake, 0, &array);
+    atomic_store(&left, before);
+    array.sync_event = NULL;
+    code = uva_array_record(d.rig.runtime, &array, NULL, error);
+    uva_array_release(&array);
+    return code;
+}
+
+START_TEST(a_recording_without_memory_says_so)
+{
+    sweep(call_record, 2);
+}
+END_TEST
+
+/* The runtime's first word about devices. */
+START_TEST(devices_without_memory_are_made_later)
+{
+    struct loop_rig rig;
+    struct soft_device *device = calloc(1, sizeof(*device));
+    struct uva_error error;
+    struct ArrowDeviceArray array;
+    int code = ENOMEM;
+    long n = 1;
+
+    soft_device_init(device, SOFT_POLLS);
+    loop_rig_open(&rig);
+    memset(&array, 0, sizeof(array));
+    for (; code != 0; n++) {
+        fail_at(n);
+        code = uva_device_register(rig.runtime, ARROW_DEVICE_EXT_DEV,
+                                   soft_device_ops(device), device, &error);
+        ck_assert_int_eq(code, has_failed() ? ENOMEM : 0);
+        ck_assert(code == 0 ||
+                  strcmp(error.message, "no memory for devices") == 0);
+    }
+    ck_assert_int_eq(n, 4); /* two things, then none */
+    loop_rig_close(&rig);
+    soft_device_fini(device);
+    free(device);
+}
+END_TEST
+
+static void lose_release(struct ArrowArray *array)
+{
+    ck_abort_msg("a device may read it still");
+    array->release = NULL;
+}
+
+START_TEST(an_array_nobody_can_wait_for_is_never_released)
+{
+    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_EXT_DEV};
+
+    device_scene_open(&d, SOFT_COPIES, 1);
+    array.array.release = lose_release;
+    fail_at(1);
+    uva_array_release_after(d.rig.runtime, &array, NULL);
+    ck_assert(has_failed());
+    ck_assert(array.array.release == NULL);
+    array.array.release = lose_release;
+    uva_array_release_after(NULL, &array, NULL); /* nor without a runtime */
+    ck_assert(array.array.release == NULL);
+    device_scene_close(&d);
+}
+END_TEST
+
+/* Later failures: kept until the workers end. */
+START_TEST(an_array_whose_event_has_no_memory_is_kept)
+{
+    struct ArrowDeviceArray array;
+
+    for (long n = 2; n <= 4; n++) {
+        device_scene_open(&d, SOFT_COPIES, 1);
+        soft_device_batch(&d.device, &d.fake, 0, &array);
+        fail_at(n);
+        uva_array_release_after(d.rig.runtime, &array, NULL);
+        ck_assert(array.array.release == NULL);
+        while (!atomic_load(&failed))
+            sched_yield();
+        ck_assert(has_failed());
+        ck_assert_int_gt(atomic_load(&d.fake.live), 0);
+        device_scene_close(&d);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, a_copy_without_memory_says_so_and_frees_all, 0, 2);
+    tcase_add_loop_test(tc, a_stage_without_memory_for_a_watch_ends_its_stream,
+                        0, 2);
+    tcase_add_test(tc, an_attach_without_memory_says_so);
+    tcase_add_test(tc, a_recording_without_memory_says_so);
+    tcase_add_test(tc, devices_without_memory_are_made_later);
+    tcase_add_test(tc, an_array_nobody_can_wait_for_is_never_released);
+    tcase_add_test(tc, an_array_whose_event_has_no_memory_is_kept);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("device memory");
+    TCase *tc = tcase_create("memory");
+    SRunner *runner;
+    int code;
+
+    tcase_set_timeout(tc, 60);
+    add_tests(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    code = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return code != 0;
+}
