@@ -311,7 +311,7 @@ static int watch_arm_again(struct uva_watch *watch, uint64_t age_ns,
                            struct uva_error *error)
 {
     if (watch->own.armed || watch->own.asked || watch->work != NULL ||
-        watch->device_stream != NULL || age_ns < ARM_AGAIN_NS)
+        age_ns < ARM_AGAIN_NS)
         return EAGAIN;
     watch->own.asked = true;
     return watch_arm(watch, error);

@@ -50,7 +50,7 @@ static void record_release(struct ArrowArray *array)
     array->private_data = record->private_data;
     array->release(array);
     if (!uva__service_send(&record->devices->service, &record->errand))
-        abort(); /* nobody may end what is in use */
+        abort(); /* not covered: nobody may end what is in use */
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,

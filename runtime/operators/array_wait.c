@@ -170,7 +170,7 @@ static void wait_begin(struct array_wait *wait)
 {
     uva__word_add(&wait->refs, 1); /* until it says that it is over */
     if (!uva__hub_job_begin(wait->hub))
-        abort(); /* who has entered is waited for */
+        abort(); /* not covered: who has entered is waited for */
     uva__watch_begin(wait->watch);
 }
 

@@ -55,7 +55,7 @@ static void after_send(struct after *after,
 {
     after->errand.run = run;
     if (!uva__service_send(&after->devices->service, &after->errand))
-        abort();
+        abort(); /* not covered: nobody may end what is in use */
 }
 
 /* Any thread, a vendor's too. */

@@ -77,6 +77,7 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
     const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
 
     if (!uva__hub_job_begin(w->op.feed.hub)) {
+        /* not covered: the workers stay while there are streams */
         uva__wait_fail(w, wait, ESHUTDOWN, NULL);
         return false;
     }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/forked_child.h"
 #include "support/loop_rig.h"
 #include "support/soft_copies.h"
 #include "uvarrow/uvarrow.h"
@@ -189,6 +190,61 @@ START_TEST(a_close_answers_what_waits)
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.error.code, ECANCELED);
     soft_event_end(&s.device, 0, 0);
+    scene_close();
+}
+END_TEST
+
+/* Called while the runtime closes. */
+static void on_answer_try_more(void *ctx, struct ArrowDeviceArray *array,
+                               const struct uva_error *error)
+{
+    struct ArrowDeviceArray other;
+
+    soft_device_batch(&s.device, &s.fake, 1, &other);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &other, UVA_FOREVER, on_answer, &other),
+        ESHUTDOWN);
+    uva_array_release(&other);
+    on_answer(ctx, array, error);
+}
+
+START_TEST(nothing_is_waited_for_that_comes_while_the_runtime_closes)
+{
+    scene_open(SOFT_CALLS);
+    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER,
+                                    on_answer_try_more, &s.array),
+                     0);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(s.answers, 1);
+    scene_close();
+}
+END_TEST
+
+static int child_main(void *ctx)
+{
+    struct uva_device_info info;
+    struct uva_error error;
+    struct ArrowDeviceArray array;
+
+    (void)ctx;
+    soft_device_batch(&s.device, &s.fake, 1, &array);
+    array.sync_event = NULL;
+    return wait_for(0) != EPERM ||
+           uva_array_record(s.rig.runtime, &array, NULL, &error) != EPERM ||
+           uva_device_get_info(s.rig.runtime, 1, &info) != EPERM ||
+           uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 1, &s,
+                             &error) != EPERM ||
+           strcmp(error.message, "a forked child has no devices") != 0;
+}
+
+START_TEST(a_forked_child_has_no_devices)
+{
+    struct uva_device_info info;
+
+    scene_open(SOFT_CALLS);
+    ck_assert_int_eq(
+        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+    forked_child_run(child_main, NULL);
     scene_close();
 }
 END_TEST
@@ -503,6 +559,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_device_that_is_not_there_is_the_answer);
     tcase_add_loop_test(tc, a_stuck_event_is_answered_in_time, 0, MODES);
     tcase_add_loop_test(tc, a_close_answers_what_waits, 0, MODES);
+    tcase_add_test(tc,
+                   nothing_is_waited_for_that_comes_while_the_runtime_closes);
+    tcase_add_test(tc, a_forked_child_has_no_devices);
     tcase_add_test(tc, what_cannot_be_waited_for_is_said_at_once);
     tcase_add_test(tc, a_wait_takes_its_memory_before_it_begins);
     tcase_add_loop_test(tc, many_threads_may_wait_at_once, 0, MODES);

@@ -73,6 +73,20 @@ void *__wrap_emalloc(size_t size)
     return __real_malloc(size);
 }
 
+static atomic_bool no_threads; /* either */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                          void *(*run)(void *arg), void *arg)
+{
+    return atomic_load(&no_threads)
+               ? EPERM
+               : __real_pthread_create(thread, how, run, arg);
+}
+
 /* ---- sweeps ------------------------------------------------------------- */
 
 START_TEST(a_copy_without_memory_says_so_and_frees_all)
@@ -231,6 +245,50 @@ static void lose_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
+static void not_called(void *ctx, struct ArrowDeviceArray *array,
+                       const struct uva_error *error)
+{
+    (void)ctx, (void)array, (void)error;
+    ck_abort_msg("nothing was begun");
+}
+
+START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
+    struct uva_device_info info;
+    struct ArrowDeviceArray array;
+    struct uva_error error;
+
+    device_scene_open(&d, SOFT_COPIES, 3);
+    device_scene_host_source(&d);
+    soft_device_batch(&d.device, &d.fake, 0, &array);
+    atomic_store(&no_threads, true);
+    ck_assert_int_eq(uva_array_wait(d.rig.runtime, &array, 0, not_called, NULL),
+                     EAGAIN);
+    array.sync_event = NULL;
+    ck_assert_int_eq(uva_array_record(d.rig.runtime, &array, NULL, &error),
+                     EAGAIN);
+    ck_assert_str_eq(error.message, "the system gives no thread");
+    ck_assert_int_eq(
+        uva_device_get_info(d.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+    ck_assert(!info.available);
+    ck_assert_str_eq(info.library, "the system gives no thread");
+    ck_assert_int_eq(_i == 0 ? uva_stream_ready(d.stream, NULL)
+                             : uva_stream_transfer(d.stream, &there),
+                     EAGAIN);
+    uva_array_release(&array);
+    array.device_type = ARROW_DEVICE_EXT_DEV;
+    array.array.release = lose_release;
+    uva_array_release_after(d.rig.runtime, &array, NULL);
+    ck_assert(array.array.release == NULL);
+    atomic_store(&no_threads, false);
+    ck_assert_int_eq(
+        uva_device_get_info(d.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+    ck_assert(info.available);
+    device_scene_close(&d);
+}
+END_TEST
+
 START_TEST(an_array_nobody_can_wait_for_is_never_released)
 {
     struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_EXT_DEV};
@@ -276,6 +334,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_attach_without_memory_says_so);
     tcase_add_test(tc, a_recording_without_memory_says_so);
     tcase_add_test(tc, devices_without_memory_are_made_later);
+    tcase_add_loop_test(
+        tc, a_system_without_threads_is_told_of_and_can_be_asked_again, 0, 2);
     tcase_add_test(tc, an_array_nobody_can_wait_for_is_never_released);
     tcase_add_test(tc, an_array_whose_event_has_no_memory_is_kept);
 }

@@ -203,6 +203,20 @@ void soft_event_end(struct soft_device *device, int index, int code)
         uva_watch_notify(watch, code, code == 0 ? 0 : 700, "soft");
 }
 
+void soft_event_lie(struct soft_device *device, int index, int code)
+{
+    struct soft_event *soft = &device->events[index];
+    struct uva_watch *watch;
+
+    pthread_mutex_lock(&device->lock);
+    atomic_store(&soft->state, code);
+    watch = soft->watch;
+    soft->watch = NULL;
+    pthread_mutex_unlock(&device->lock);
+    if (watch != NULL)
+        uva_watch_notify(watch, 0, 0, "soft");
+}
+
 /* ---- batches with events ------------------------------------------------ */
 
 /* A stream around the fake's. */

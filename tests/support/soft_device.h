@@ -65,6 +65,10 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device);
 /* An event comes to its end, with a code: 0 is complete. Thread: any. */
 void soft_event_end(struct soft_device *device, int index, int code);
 
+/* The same, but whoever is called back is told that all is well, as some
+ * vendors do. */
+void soft_event_lie(struct soft_device *device, int index, int code);
+
 /* Gives the fake source as a stream of the device's type, whose batch k carries
  * event k. */
 void soft_device_stream(struct soft_device *device, struct fake_source *fake,

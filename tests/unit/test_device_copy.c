@@ -13,7 +13,7 @@
 #include "support/watch_scene.h"
 #include "uvarrow/arrow.h"
 
-enum { ROUND = 27, VIEW = 30 }; /* types with many buffers */
+enum { ROUND = 27, VIEW = 30, WORDS = 32 }; /* types with many buffers */
 
 static const struct every_variant variants[] = {
     {5, 0, false}, {5, 0, true}, {4, 3, true}, {0, 0, false}, {0, 2, true}};
@@ -220,9 +220,12 @@ START_TEST(the_way_follows_from_the_types)
     ck_assert_int_eq(way(3, 0, 12, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(3, 0, 2, 0, &event), UVA__COPY_MOVE);
     ck_assert_int_eq(way(11, 0, 2, 0, &event), UVA__COPY_LOST);
+    ck_assert_int_eq(way(3, 0, 10, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(1, 0, 8, 0, NULL), UVA__COPY_LOST);
     ck_assert_int_eq(way(99, 0, 1, 0, NULL), UVA__COPY_LOST);
-    ops.alloc = NULL; /* then nothing can get there */
+    ops.dealloc = NULL; /* then nothing can get there */
+    ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
+    ops.alloc = NULL;
     ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
     ops.copy = NULL;
     ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_LOST);
@@ -338,12 +341,17 @@ START_TEST(parts_of_a_copy_may_be_moved_out_and_outlive_the_rest)
     struct uva_error error;
 
     watch_scene_open(&s, SOFT_COPIES);
-    every_type(ROUND, &variant, &schema, &array);
+    every_type(_i == 0 ? ROUND : WORDS, &variant, &schema, &array);
     ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
                                       &there, &error),
                      0);
-    child = *there.array.children[0];
-    there.array.children[0]->release = NULL;
+    if (_i == 0) {
+        child = *there.array.children[0];
+        there.array.children[0]->release = NULL;
+    } else {
+        child = *there.array.dictionary;
+        there.array.dictionary->release = NULL;
+    }
     uva_array_release(&there);
     watch_scene_flush(&s);
     ck_assert_int_gt(soft_memory_live(), 0);
@@ -370,7 +378,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, an_array_that_does_not_fit_its_schema_is_not_copied,
                         0, 2);
     tcase_add_test(tc, offsets_that_fall_end_the_copy_behind_what_was_begun);
-    tcase_add_test(tc, parts_of_a_copy_may_be_moved_out_and_outlive_the_rest);
+    tcase_add_loop_test(
+        tc, parts_of_a_copy_may_be_moved_out_and_outlive_the_rest, 0, 2);
 }
 
 int main(void)

@@ -304,6 +304,8 @@ START_TEST(a_detach_waits_for_those_who_use_the_handles)
         uva__attachments_drop(&removal.attached, use);
         sched_yield();
     }
+    for (int i = 0; i < 1000; i++) /* and waits, most likely */
+        sched_yield();
     uva__attachments_drop(&removal.attached, uses[0]);
     ck_assert(!atomic_load(&removal.over));
     ck_assert_int_eq(*(const int64_t *)uva__attachment_native(uses[1]), 42);

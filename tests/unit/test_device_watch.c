@@ -56,6 +56,25 @@ START_TEST(an_event_that_fails_is_told_with_what_the_vendor_said)
 }
 END_TEST
 
+START_TEST(a_callback_that_says_all_is_well_is_not_believed)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    watch = watch_scene_watch(&s, 3);
+    uva__watch_begin(watch);
+    watch_scene_flush(&s);
+    soft_event_lie(&s.device, 3, EIO);
+    ck_assert_int_eq(watch_scene_await(&s, watch), EIO);
+    ck_assert_int_eq(uva__watch_outcome(watch), EIO);
+    ck_assert_int_eq(watch->error.vendor_code, 700);
+    uva__watch_release(watch);
+    watch_scene_close(&s);
+    ck_assert_int_eq(s.device.settles, 1);
+}
+END_TEST
+
 /* ---- who may look ------------------------------------------------------- */
 
 struct intruder {
@@ -265,9 +284,10 @@ END_TEST
 /* ---- tables that say odd things ----------------------------------------- */
 
 struct script {
-    int load, arm, query, chain;
+    int load, arm, told, query, chain;
     int queries, arms, settles;
     bool quiet;  /* no text with a failure */
+    int late;    /* likewise, and yet armed at once */
     int pending; /* so many queries say EAGAIN before */
     struct uva_watch *armed;
 };
@@ -288,7 +308,7 @@ static int script_query(void *state, const struct uva_device_event *event,
     struct script *script = state;
 
     (void)event;
-    if (script->queries++ < script->pending)
+    if (script->queries++ < script->pending + script->late)
         return EAGAIN;
     if (script->query != 0 && !script->quiet)
         (void)uva_error_set(error, script->query, "as the script says");
@@ -305,7 +325,7 @@ static int script_arm(void *state, const struct uva_device_event *event,
         return EAGAIN;
     script->armed = watch;
     if (script->arm == EINPROGRESS)
-        uva_watch_notify(watch, EAGAIN, 5, NULL);
+        uva_watch_notify(watch, script->told, 5, NULL);
     return script->arm;
 }
 
@@ -404,13 +424,27 @@ END_TEST
 START_TEST(a_callback_with_a_code_that_means_not_yet_is_a_failure)
 {
     const struct uva_device_ops ops = script_ops();
-    struct script script = {.arm = EINPROGRESS, .query = EAGAIN};
+    struct script script = {
+        .arm = EINPROGRESS, .told = not_yet[_i], .query = EAGAIN};
     struct uva_error error;
 
     ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EIO);
     ck_assert_int_eq(error.vendor_code, 5);
     ck_assert_ptr_null(error.vendor);
     ck_assert_int_eq(script.settles, 1);
+}
+END_TEST
+
+START_TEST(a_callback_that_comes_too_early_leaves_it_to_the_queries)
+{
+    struct uva_device_ops ops = script_ops();
+    struct script script = {.arm = EINPROGRESS, .query = EPIPE};
+    struct uva_error error;
+
+    ops.settle = NULL; /* nothing to settle */
+    script.late = 20;
+    ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EPIPE);
+    ck_assert_int_eq(script.queries, 21);
 }
 END_TEST
 
@@ -487,7 +521,12 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(
         tc, a_query_that_fails_without_a_text_or_a_sane_code_gets_them, 0, 3);
     tcase_add_loop_test(tc, an_arm_that_fails_is_the_outcome, 0, 2);
-    tcase_add_test(tc, a_callback_with_a_code_that_means_not_yet_is_a_failure);
+    tcase_add_loop_test(
+        tc, a_callback_with_a_code_that_means_not_yet_is_a_failure, 0, 3);
+    tcase_add_test(tc,
+                   a_callback_that_comes_too_early_leaves_it_to_the_queries);
+    tcase_add_loop_test(tc, a_callback_that_says_all_is_well_is_not_believed, 0,
+                        2);
     tcase_add_loop_test(
         tc, what_is_polled_for_long_is_offered_a_callback_once_more, 0, 2);
     tcase_add_loop_test(tc, a_stream_that_cannot_be_made_to_wait_says_so, 0, 3);
