@@ -132,6 +132,63 @@ START_TEST(a_source_that_fails_is_heard_behind_its_batches)
 }
 END_TEST
 
+static int map_fails(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    if (--*(int *)ctx == 0)
+        return uva_error_set(error, ERANGE, "no more");
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place)
+{
+    int spared = 5;
+    const struct uva_map how = {
+        .batch = map_fails, .ctx = &spared, .cheap = true};
+
+    device_scene_open(&s, SOFT_CALLS, 9);
+    device_scene_source(&s);
+    for (int k = 0; k < 9; k++)
+        soft_event_end(&s.device, k, 0);
+    ck_assert_int_eq(uva_stream_map(s.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    ck_assert_int_eq(device_scene_run(&s), ERANGE);
+    ck_assert_int_eq(s.batches, 4);
+    ck_assert_str_eq(s.text, "no more");
+    device_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_stage_takes_its_memory_from_the_runtime)
+{
+    struct ArrowDeviceArrayStream source;
+    struct uva_error error;
+    bool failed = true;
+    int code;
+
+    for (long n = 1; failed; n++) {
+        device_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_POLLS_QUICK, 3);
+        s.fake.metadata = metadata;
+        for (int k = 0; k < 3; k++)
+            soft_event_end(&s.device, k, _i == 1 && k == 2 ? EIO : 0);
+        soft_device_stream(&s.device, &s.fake, &source);
+        loop_rig_fail(&s.rig, n);
+        s.stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+        code = uva_stream_ready(s.stream, NULL);
+        ck_assert(code == 0 || code == ENOMEM);
+        code = device_scene_start(&s, &error);
+        ck_assert(code == 0 || code == ENOMEM);
+        if (code == 0)
+            code = device_scene_await(&s);
+        failed = faulty_allocator_has_failed(&s.rig.memory);
+        ck_assert(code == ENOMEM || code == _i * EIO);
+        loop_rig_fail(&s.rig, 0);
+        device_scene_close(&s);
+    }
+}
+END_TEST
+
 START_TEST(no_more_than_the_window_is_waited_for)
 {
     const struct uva_ready how = {.window = {.batches = 3}};
@@ -225,6 +282,37 @@ START_TEST(pinned_memory_is_waited_for_by_itself)
     ck_assert_int_eq(device_scene_await(&s), _i < 3 ? 0 : EIO);
     ck_assert_int_eq(s.batches, _i < 3 ? 5 : 3);
     ck_assert_ptr_null(s.sync_event);
+    device_scene_close(&s);
+}
+END_TEST
+
+/* ---- one at a time ------------------------------------------------------ */
+
+static int next_code;
+
+static void on_next(void *ctx, struct uva_batch *batch,
+                    const struct uva_outcome *outcome)
+{
+    (void)ctx;
+    next_code = batch != NULL ? 0 : outcome->error.code;
+    s.done = true;
+    if (outcome != NULL)
+        ck_assert_ptr_nonnull(
+            strstr(outcome->error.message, "uva_stream_transfer()"));
+}
+
+START_TEST(who_asks_for_one_batch_needs_to_consent_too)
+{
+    device_scene_open(&s, SOFT_POLLS_QUICK, 5);
+    device_scene_source(&s);
+    soft_event_end(&s.device, 0, 0);
+    if (_i == 1)
+        ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    next_code = -1;
+    ck_assert_int_eq(uva_stream_next(s.stream, on_next, NULL, NULL), 0);
+    while (!s.done)
+        (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
+    ck_assert_int_eq(next_code, _i == 1 ? 0 : ENOTSUP);
     device_scene_close(&s);
 }
 END_TEST
@@ -323,11 +411,15 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, tasks_that_are_dear_are_extracted_by_workers_first);
     tcase_add_loop_test(tc, a_source_that_fails_is_heard_behind_its_batches, 0,
                         2);
+    tcase_add_test(
+        tc, a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place);
+    tcase_add_loop_test(tc, a_stage_takes_its_memory_from_the_runtime, 0, 2);
     tcase_add_test(tc, no_more_than_the_window_is_waited_for);
     tcase_add_loop_test(tc, an_event_that_nobody_knows_ends_the_stream, 0, 5);
     tcase_add_loop_test(tc, an_event_on_the_host_is_not_looked_at, 0, 2);
     tcase_add_test(tc, data_that_the_host_cannot_read_needs_consent);
     tcase_add_loop_test(tc, pinned_memory_is_waited_for_by_itself, 0, 6);
+    tcase_add_loop_test(tc, who_asks_for_one_batch_needs_to_consent_too, 0, 2);
     tcase_add_test(tc, a_burst_of_events_wakes_the_loop_a_few_times);
     tcase_add_loop_test(tc, two_runtimes_share_one_service, 0, 2);
 }

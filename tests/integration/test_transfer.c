@@ -90,6 +90,37 @@ START_TEST(memory_that_the_host_can_read_is_waited_for_and_not_copied)
 }
 END_TEST
 
+START_TEST(pinned_memory_without_an_event_is_the_hosts_at_once)
+{
+    struct ArrowDeviceArrayStream source;
+
+    device_scene_open(&s, SOFT_COPIES, 3);
+    fake_source_device(&s.fake, ARROW_DEVICE_CUDA_HOST, &source);
+    s.stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+    ck_assert_int_eq(
+        uva_stream_transfer(
+            s.stream, &(struct uva_transfer){.device_type = ARROW_DEVICE_CPU}),
+        0);
+    ck_assert_int_eq(device_scene_run(&s), 0);
+    ck_assert_int_eq(s.batches, 3);
+    ck_assert_int_eq(s.device_type, ARROW_DEVICE_CPU);
+    ck_assert_int_eq(s.device.queries, 0);
+    device_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_batch_that_does_not_fit_its_schema_ends_the_stream)
+{
+    device_scene_open(&s, SOFT_COPIES, 3);
+    s.fake.wrong_shape = true;
+    device_scene_host_source(&s);
+    ck_assert_int_eq(uva_stream_transfer(s.stream, &there), 0);
+    ck_assert_int_eq(device_scene_run(&s), EINVAL);
+    ck_assert_int_eq(s.batches, 0);
+    device_scene_close(&s);
+}
+END_TEST
+
 START_TEST(where_there_is_no_way_the_stream_ends)
 {
     const struct uva_transfer nowhere = {.device_type = ARROW_DEVICE_WEBGPU};
@@ -186,14 +217,16 @@ END_TEST
 
 START_TEST(a_stage_takes_its_memory_from_the_runtime)
 {
+    struct uva_task_source tasks;
     struct uva_error error;
     bool failed = true;
     int code;
 
     for (long n = 1; failed; n++) {
         device_scene_open(&s, SOFT_COPIES, 2);
+        s.fake.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
         loop_rig_fail(&s.rig, n);
-        struct uva_task_source tasks = fake_source_tasks(&s.fake);
+        tasks = fake_source_tasks(&s.fake);
         s.stream = uva_stream_from_tasks(s.rig.runtime, &tasks);
         if (s.stream != NULL) {
             (void)uva_stream_transfer(s.stream, &there);
@@ -218,6 +251,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, batches_that_are_there_pass_through);
     tcase_add_loop_test(
         tc, memory_that_the_host_can_read_is_waited_for_and_not_copied, 0, 4);
+    tcase_add_test(tc, pinned_memory_without_an_event_is_the_hosts_at_once);
+    tcase_add_test(tc, a_batch_that_does_not_fit_its_schema_ends_the_stream);
     tcase_add_test(tc, where_there_is_no_way_the_stream_ends);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 5);
     tcase_add_loop_test(
