@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvarrow devices: lists every device type of the Arrow document, whether its
  * events can be waited for on this machine, how, and if not, why. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +65,19 @@ static int measure(struct uva_runtime *runtime)
     return UVA__EXIT_OK;
 }
 
+/* What was printed has arrived, or not: the disk may be full. */
+static int print_end(void)
+{
+    struct uva_error error;
+    int code;
+
+    if (fflush(stdout) == 0)
+        return UVA__EXIT_OK;
+    code = errno;
+    (void)uva_error_set(&error, code, "cannot write: %s", strerror(code));
+    return uva__report_error(&error, UVA__EXIT_FAILED);
+}
+
 static int devices_run(bool measured)
 {
     struct uva_runtime *runtime;
@@ -81,7 +95,7 @@ static int devices_run(bool measured)
     }
     uva_runtime_close(runtime, 0, NULL, NULL);
     (void)uva_runtime_join(runtime);
-    return code;
+    return code == UVA__EXIT_OK ? print_end() : code;
 }
 
 int uva__devices_main(char **args)

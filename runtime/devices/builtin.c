@@ -2,20 +2,29 @@
 /* Every device type of the document has its row; 5 and 6 are not in it. */
 #include "devices/builtin.h"
 
+/* The document knows no event of these (EV-09). */
+static const char EVENTLESS[] = "events of this type are NULL (EV-09)";
+
+static const char BY_HAND[] = "uva_device_register() makes it known";
+
 const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES] = {
-    [ARROW_DEVICE_CPU] = {"CPU", NULL, NULL},
-    [ARROW_DEVICE_CUDA] = {"CUDA", "CUDA", &uva__cuda_ops},
-    [ARROW_DEVICE_CUDA_HOST] = {"CUDA_HOST", "CUDA", &uva__cuda_host_ops},
-    [ARROW_DEVICE_OPENCL] = {"OPENCL", "OPENCL", &uva__opencl_ops},
-    [ARROW_DEVICE_VULKAN] = {"VULKAN", NULL, &uva__vulkan_ops},
-    [ARROW_DEVICE_METAL] = {"METAL", NULL, NULL},
-    [ARROW_DEVICE_VPI] = {"VPI", NULL, NULL},
-    [ARROW_DEVICE_ROCM] = {"ROCM", "HIP", &uva__hip_ops},
-    [ARROW_DEVICE_ROCM_HOST] = {"ROCM_HOST", "HIP", &uva__hip_host_ops},
-    [ARROW_DEVICE_EXT_DEV] = {"EXT_DEV", NULL, NULL},
+    [ARROW_DEVICE_CPU] = {"CPU", NULL, NULL, NULL},
+    [ARROW_DEVICE_CUDA] = {"CUDA", "CUDA", &uva__cuda_ops, NULL},
+    [ARROW_DEVICE_CUDA_HOST] = {"CUDA_HOST", "CUDA", &uva__cuda_host_ops, NULL},
+    [ARROW_DEVICE_OPENCL] = {"OPENCL", "OPENCL", &uva__opencl_ops, NULL},
+    [ARROW_DEVICE_VULKAN] = {"VULKAN", NULL, &uva__vulkan_ops, NULL},
+    [ARROW_DEVICE_METAL] = {"METAL", NULL, NULL,
+                            "there is no Metal on this system; "
+                            "uva_device_register() makes something else known"},
+    [ARROW_DEVICE_VPI] = {"VPI", NULL, NULL, EVENTLESS},
+    [ARROW_DEVICE_ROCM] = {"ROCM", "HIP", &uva__hip_ops, NULL},
+    [ARROW_DEVICE_ROCM_HOST] = {"ROCM_HOST", "HIP", &uva__hip_host_ops, NULL},
+    [ARROW_DEVICE_EXT_DEV] = {"EXT_DEV", NULL, NULL, BY_HAND},
     [ARROW_DEVICE_CUDA_MANAGED] = {"CUDA_MANAGED", "CUDA",
-                                   &uva__cuda_managed_ops},
-    [ARROW_DEVICE_ONEAPI] = {"ONEAPI", "SYCL", NULL},
-    [ARROW_DEVICE_WEBGPU] = {"WEBGPU", NULL, NULL},
-    [ARROW_DEVICE_HEXAGON] = {"HEXAGON", NULL, NULL},
+                                   &uva__cuda_managed_ops, NULL},
+    [ARROW_DEVICE_ONEAPI] = {"ONEAPI", NULL, NULL,
+                             "a sycl::event is known to C++ alone; "
+                             "uva_device_register() makes it known"},
+    [ARROW_DEVICE_WEBGPU] = {"WEBGPU", NULL, NULL, EVENTLESS},
+    [ARROW_DEVICE_HEXAGON] = {"HEXAGON", NULL, NULL, EVENTLESS},
 };

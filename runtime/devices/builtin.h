@@ -11,6 +11,7 @@ struct uva__builtin {
     const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
                             or NULL */
     const struct uva_device_ops *ops; /* NULL: none is built in */
+    const char *why;                  /* not; else NULL */
 };
 
 extern const struct uva_device_ops uva__opencl_ops;

@@ -3,12 +3,13 @@
  * when it has failed, or with a status of success: so its status is asked after
  * the callback, and without one. sync_event is a cl_event * (EV-06). Copies are
  * in devices/opencl_copy.c. */
+#include "devices/opencl.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "devices/builtin.h"
 #include "devices/library.h"
-#include "devices/opencl.h"
 
 static const struct uva__library opencl_library = {
     .vendor = "OpenCL",

@@ -288,6 +288,15 @@ static int load_await(struct uva__devices *devices,
     return load.code;
 }
 
+/* Why there is no table for a type. */
+static const char *type_why(ArrowDeviceType device_type)
+{
+    if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES ||
+        uva__builtins[device_type].why == NULL)
+        return "the type is unknown";
+    return uva__builtins[device_type].why;
+}
+
 int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
                       struct uva_error *error)
 {
@@ -295,10 +304,8 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     int code;
 
     if (backend == NULL)
-        return uva_error_set(error, ENOTSUP,
-                             "nothing is known here of device type %d: "
-                             "uva_device_register() makes it known",
-                             (int)device_type);
+        return uva_error_set(error, ENOTSUP, "device type %d: %s",
+                             (int)device_type, type_why(device_type));
     if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
     code = uva__service_start(&devices->service);
@@ -368,14 +375,6 @@ static int event_alien(ArrowDeviceType device_type, const char *why,
                          (int)device_type, why);
 }
 
-/* The types for which the document knows no event (EV-09). */
-static bool type_is_eventless(ArrowDeviceType device_type)
-{
-    return device_type == ARROW_DEVICE_VPI ||
-           device_type == ARROW_DEVICE_WEBGPU ||
-           device_type == ARROW_DEVICE_HEXAGON;
-}
-
 enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
                                         ArrowDeviceType device_type,
                                         const void *sync_event,
@@ -387,14 +386,6 @@ enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
         return UVA__EVENT_NONE; /* EV-01, EV-04 */
     if (backend != NULL && backend_meet(devices, backend))
         return UVA__EVENT_WAIT;
-    if (backend == NULL)
-        (void)event_alien(device_type, "the type is unknown", error);
-    else if (type_is_eventless(device_type))
-        (void)event_alien(device_type, "it must be NULL for this type (EV-09)",
-                          error);
-    else
-        (void)event_alien(device_type,
-                          "uva_device_register() makes such a device known",
-                          error);
+    (void)event_alien(device_type, type_why(device_type), error);
     return UVA__EVENT_ALIEN;
 }

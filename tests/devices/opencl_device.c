@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Any platform will do: what the tests need is in OpenCL 1.2. */
 #include "devices/opencl_device.h"
 
 #include <check.h>
