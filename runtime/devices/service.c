@@ -17,6 +17,7 @@ enum {
     GAP_MOST_NS = 5000000, /* the last ones */
     GAP_SHARE = 8,         /* of its age; so late at most it is noticed */
     GAP_BACKED_NS = 20000000, /* where a callback ought to come */
+    BUNCH = 256,              /* looks, for tens of microseconds */
     HOME_MS = 1000            /* who is not stuck is back within this time */
 };
 
@@ -133,12 +134,24 @@ static bool chore_look(struct uva__chore *chore, uint64_t *now)
     return false;
 }
 
-/* Asks after all that are due, or nearly, or all there are. Gives the time
- * until the next is due, or -1 if there is none. */
+static void chores_finish(struct uva__list *over)
+{
+    struct uva__link *link;
+    struct uva__chore *chore;
+
+    while ((link = uva__list_pop(over)) != NULL) {
+        chore = uva__container_of(link, struct uva__chore, link);
+        chore->finish(chore);
+    }
+}
+
+/* Asks after all that are due, or nearly, or all there are. Those that are over
+ * are finished by the bunch: whoever waits for many is woken once for them.
+ * Gives the time until the next is due, or -1 if there is none. */
 static int64_t chores_look(struct uva__service *service, bool all)
 {
-    struct uva__list left = service->chores;
-    uint64_t now = service_now(), next = UINT64_MAX;
+    struct uva__list left = service->chores, over = {0};
+    uint64_t now = service_now(), next = UINT64_MAX, looks = 0;
     struct uva__link *link;
     struct uva__chore *chore;
 
@@ -146,11 +159,16 @@ static int64_t chores_look(struct uva__service *service, bool all)
     while ((link = uva__list_pop(&left)) != NULL) {
         chore = uva__container_of(link, struct uva__chore, link);
         if ((all || chore->due_ns <= now + GAP_LEAST_NS / 2) &&
-            chore_look(chore, &now))
-            continue;
-        next = chore->due_ns < next ? chore->due_ns : next;
-        uva__list_push(&service->chores, link);
+            chore_look(chore, &now)) {
+            uva__list_push(&over, link);
+        } else {
+            next = chore->due_ns < next ? chore->due_ns : next;
+            uva__list_push(&service->chores, link);
+        }
+        if (++looks % BUNCH == 0)
+            chores_finish(&over);
     }
+    chores_finish(&over);
     if (next == UINT64_MAX)
         return -1;
     return next > now ? (int64_t)(next - now) : 0;

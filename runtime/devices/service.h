@@ -20,15 +20,18 @@ struct uva__errand {
     void (*run)(struct uva__errand *errand); /* may free it */
 };
 
-/* Something to be asked after until it is over. All zeroes but `look`. */
+/* Something to be asked after until it is over. All zeroes but the
+ * functions. */
 struct uva__chore {
     struct uva__link link; /* among those that are not over */
     uint64_t begun_ns;     /* when it came here */
     uint64_t due_ns;       /* when it is asked after next */
     bool listed;           /* is among them */
     bool backed; /* somebody else will say when: asked only to be safe */
-    /* True: it is over, and may be freed already. */
+    /* True: it is over; `finish` follows soon, and no look. */
     bool (*look)(struct uva__chore *chore, uint64_t age_ns);
+    /* tells of it, and may free it */
+    void (*finish)(struct uva__chore *chore);
 };
 
 /* All zeroes, but for its functions, is one without a thread. */

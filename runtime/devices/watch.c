@@ -22,6 +22,7 @@ static void watch_begin_run(struct uva__errand *errand);
 static void watch_end_run(struct uva__errand *errand);
 static void watch_tidy_run(struct uva__errand *errand);
 static bool watch_look(struct uva__chore *chore, uint64_t age_ns);
+static void watch_finish(struct uva__chore *chore);
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -44,14 +45,10 @@ int uva__watch_new(struct uva__devices *devices,
     watch->end.run = watch_end_run;
     watch->tidy.run = watch_tidy_run;
     watch->chore.look = watch_look;
+    watch->chore.finish = watch_finish;
     uva__word_store(&watch->refs, 1);
     *out = watch;
     return 0;
-}
-
-static void watch_acquire(struct uva_watch *watch)
-{
-    uva__word_add(&watch->refs, 1);
 }
 
 void uva__watch_release(struct uva_watch *watch)
@@ -92,15 +89,21 @@ static void watch_conclude(struct uva_watch *watch, int code,
         *watch->text = *error;
 }
 
-/* Tells the client. `error` may be NULL, where code is 0. Whoever has taken the
- * event. */
-static void watch_fire(struct uva_watch *watch, int code,
-                       const struct uva_error *error, bool unsure)
+/* True: the client is to be told. `error` may be NULL, where code is 0. Whoever
+ * has taken the event. */
+static bool watch_decide(struct uva_watch *watch, int code,
+                         const struct uva_error *error, bool unsure)
 {
     uva__word_store(&watch->turn, UVA__WATCH_FIRED);
     watch_conclude(watch, code, error);
     watch->unsure = unsure;
-    if (uva__word_exchange(&watch->side, UVA__WATCH_OVER) != UVA__WATCH_LEFT)
+    return uva__word_exchange(&watch->side, UVA__WATCH_OVER) != UVA__WATCH_LEFT;
+}
+
+static void watch_fire(struct uva_watch *watch, int code,
+                       const struct uva_error *error, bool unsure)
+{
+    if (watch_decide(watch, code, error, unsure))
         watch->over(watch);
 }
 
@@ -125,15 +128,14 @@ static int backend_query(const struct uva__backend *backend,
 
 int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error)
 {
-    int code;
+    int code = 0;
 
     assert(uva__watch_is_over(watch));
-    if (watch->unsure) {
-        watch->unsure = false;
+    if (watch->unsure)
         code = backend_query(watch->backend, &watch->event, error);
-        if (code != 0 && code != EAGAIN)
-            watch_conclude(watch, code, error);
-    }
+    if (code != 0 && code != EAGAIN)
+        watch_conclude(watch, code, error);
+    watch->unsure = false;
     uva__error_clear(error);
     if (watch->text != NULL)
         *error = *watch->text;
@@ -163,7 +165,7 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
 
     if (ops->arm == NULL)
         return EAGAIN;
-    watch_acquire(watch);
+    uva__word_add(&watch->refs, 1);
     uva__error_clear(error);
     code = ops->arm(watch->backend->state, &watch->event, watch, error);
     watch->own.armed = code == EINPROGRESS;
@@ -251,7 +253,7 @@ void uva__watch_begin(struct uva_watch *watch)
 {
     struct uva_error error;
 
-    watch_acquire(watch);
+    uva__word_add(&watch->refs, 1);
     if (watch->work != NULL)
         uva__devices_use(watch->devices);
     if (uva__service_send(&watch->devices->service, &watch->begin))
@@ -348,12 +350,20 @@ static bool watch_look(struct uva__chore *chore, uint64_t age_ns)
             uva__word_store(&watch->turn, UVA__WATCH_OPEN);
             return false;
         }
-        watch_fire(watch, code, &error, false);
+        watch->own.untold = watch_decide(watch, code, &error, false);
     }
     if (known)
         watch_settle(watch);
-    watch_leave(watch);
     return true;
+}
+
+static void watch_finish(struct uva__chore *chore)
+{
+    struct uva_watch *watch = uva__container_of(chore, struct uva_watch, chore);
+
+    if (watch->own.untold)
+        watch->over(watch);
+    watch_leave(watch);
 }
 
 /* ---- what vendors say --------------------------------------------------- */
@@ -422,7 +432,7 @@ static void watch_end(struct uva_watch *watch)
 
 void uva__watch_cancel(struct uva_watch *watch)
 {
-    watch_acquire(watch);
+    uva__word_add(&watch->refs, 1);
     watch_end(watch);
 }
 

@@ -75,6 +75,7 @@ struct uva_watch {
         bool armed;               /* the vendor will notify */
         bool settled;             /* what arm retained is freed */
         bool asked;               /* arm was called a second time */
+        bool untold;              /* over, but the client has to be told */
         bool working; /* a step is under way: nobody may let go of anything */
         bool cut;     /* it is the last one */
     } own;

@@ -61,12 +61,14 @@ static void wait_forget(struct uva__waits *w)
     uva__hub_job_end(hub);
 }
 
-/* Any thread, a vendor's too. */
+/* Any thread, a vendor's too. Those behind the oldest are looked at when that
+ * one is over. */
 static void wait_over(struct uva_watch *watch)
 {
     struct uva__waits *w = watch->client;
 
-    uva__hub_post(w->op.feed.hub, &w->node);
+    if (uva__word_or(&w->awaited, 0) == (uintptr_t)watch)
+        uva__hub_post(w->op.feed.hub, &w->node);
     wait_forget(w);
 }
 
@@ -155,6 +157,14 @@ static void wait_see(struct uva__waits *w, struct uva__wait *wait)
     uva__watch_release(watch);
 }
 
+/* False: wait_over() comes behind this, and posts. */
+static bool wait_is_over(struct uva__waits *w, const struct uva__wait *wait)
+{
+    if (!uva__watch_is_over(wait->watch))
+        uva__word_exchange(&w->awaited, (uintptr_t)wait->watch);
+    return uva__watch_is_over(wait->watch);
+}
+
 /* Counts how many more can be passed on. True: behind them stands one that
  * failed.
  */
@@ -166,7 +176,7 @@ static bool waits_look(struct uva__waits *w)
 
     for (uint64_t i = waits_head(w); i != w->loop.last && !failed; i++) {
         wait = wait_at(w, i);
-        if (wait->watch != NULL && uva__watch_is_over(wait->watch))
+        if (wait->watch != NULL && wait_is_over(w, wait))
             wait_see(w, wait);
         if (wait->watch != NULL)
             break;

@@ -42,7 +42,9 @@ struct uva__waits {
     struct uva__devices *devices;     /* counts */
     struct uva_window window;         /* with its defaults filled in */
     int64_t timeout_ms;               /* for one wait; 0: none */
-    struct uva__node node;            /* posted when watches are over */
+    struct uva__node node;            /* posted when `awaited` is over */
+    struct uva__word awaited;         /* the address of the watch that the loop
+                                         has found pending last, or 0 */
 
     struct {                       /* the loop thread's alone */
         struct uva__wait *ring;    /* owns; NULL before the schema */
