@@ -227,7 +227,7 @@ void uva__gpu_event_free(void *state, void *event)
 static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
                          void **event_out, struct uva_error *error)
 {
-    uva__gpu_event *box;
+    uva__gpu_event *box = NULL;
     int code = event_new(gpu, &box, error);
 
     if (code != 0)
