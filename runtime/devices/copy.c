@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "core/buffer.h"
+#include "devices/pinned.h"
 #include "devices/replica.h"
 #include "uvarrow/arrow.h"
 
@@ -260,6 +261,21 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     return UVA__COPY_LOST;
 }
 
+/* What is copied to the host goes into pinned memory, where the vendor has it.
+ */
+static struct uva__replica_memory memory_of(const struct uva__copy *copy)
+{
+    struct uva__replica_memory memory = {.backend = copy->backend,
+                                         .device_id = copy->device.device_id};
+
+    if (copy->to_device)
+        return memory;
+    memory.pinned = uva__pinned_type(copy->backend) != ARROW_DEVICE_CPU;
+    if (!memory.pinned)
+        memory.backend = NULL;
+    return memory;
+}
+
 int uva__copy_new(struct uva__devices *devices,
                   const struct uva__copy_target *target,
                   const struct ArrowSchema *schema,
@@ -269,6 +285,7 @@ int uva__copy_new(struct uva__devices *devices,
     struct uva__backend *backend =
         uva__devices_meet(devices, copy_type(target, array));
     struct uva__copy *copy = calloc(1, sizeof(*copy));
+    struct uva__replica_memory memory;
     int code;
 
     if (copy == NULL)
@@ -283,9 +300,10 @@ int uva__copy_new(struct uva__devices *devices,
                                                              : array->device_id,
                                              event_of(array)};
     uva_array_move(array, &copy->source); /* the replica knows where it is */
-    code = uva__replica_new(devices, copy->to_device ? backend : NULL,
-                            target->device_type, target->device_id, schema,
-                            &copy->source, &copy->replica, error);
+    memory = memory_of(copy);
+    code = uva__replica_new(devices, &memory, target->device_type,
+                            target->device_id, schema, &copy->source,
+                            &copy->replica, error);
     if (code != 0) {
         uva_array_move(&copy->source, array);
         free(copy);

@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "devices/builtin.h"
+#include "devices/pinned.h"
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
@@ -105,8 +106,10 @@ static void service_clear(struct uva__service *service)
     kept_release(devices);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
-        if (uva__word_load(&backend->loaded) == UVA__LOADED_OK &&
-            backend->ops->unload != NULL)
+        if (uva__word_load(&backend->loaded) != UVA__LOADED_OK)
+            continue;
+        uva__pinned_clear(backend);
+        if (backend->ops->unload != NULL)
             backend->ops->unload(backend->state);
     }
 }

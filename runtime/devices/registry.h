@@ -30,6 +30,10 @@ struct uva__backend {
     struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
     void *state;             /* owns, through ops->unload */
     struct uva_error why;    /* of a load that failed */
+    struct {                 /* memory that is kept; the service's alone */
+        struct uva__pinned_block *first; /* owns */
+        size_t size_bytes;               /* of all of them */
+    } pinned;
 };
 
 /* An array that is released when the service ends. From malloc(). */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "core/layout.h"
+#include "devices/pinned.h"
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
 
@@ -18,8 +19,8 @@ enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
  * children, pointers to buffers, their sizes. */
 struct uva__replica {
     struct uva__devices *devices; /* counts; uses, with a backend */
-    struct uva__backend *backend; /* borrows; NULL: plain host memory */
-    ArrowDeviceType device_type;  /* of the buffers */
+    struct uva__replica_memory memory;
+    ArrowDeviceType device_type; /* of the buffers */
     int64_t device_id;
     struct uva__word refs;        /* nodes not yet released */
     struct uva__errand errand;    /* frees the buffers */
@@ -41,56 +42,84 @@ struct picture {
 
 /* ---- memory of buffers -------------------------------------------------- */
 
-static void *memory_new(struct uva__replica *replica, size_t size)
+static void *plain_new(size_t size)
 {
-    const struct uva_device_ops *ops;
     const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 
-    if (replica->backend == NULL)
-        return aligned_alloc(ALIGNMENT, whole); /* half of what there is */
-    ops = replica->backend->ops;
-    return ops->alloc(replica->backend->state, replica->device_type,
-                      replica->device_id, size);
+    return aligned_alloc(ALIGNMENT, whole); /* half of what there is */
 }
 
-static void memory_free(struct uva__replica *replica, void *memory)
+static void *memory_new(struct uva__replica *replica, size_t size)
 {
-    if (replica->backend == NULL)
-        free(memory);
-    else
-        replica->backend->ops->dealloc(replica->backend->state,
-                                       replica->device_type, replica->device_id,
-                                       memory);
+    const struct uva__replica_memory *memory = &replica->memory;
+    struct uva__backend *backend = memory->backend;
+
+    if (memory->pinned)
+        return uva__pinned_take(backend, memory->device_id, size);
+    return backend->ops->alloc(backend->state, replica->device_type,
+                               memory->device_id, size);
 }
 
+static void memory_free(struct uva__replica *replica, void *buffer, size_t size)
+{
+    const struct uva__replica_memory *memory = &replica->memory;
+    struct uva__backend *backend = memory->backend;
+
+    if (memory->pinned)
+        uva__pinned_give(backend, memory->device_id, buffer, size);
+    else
+        backend->ops->dealloc(backend->state, replica->device_type,
+                              memory->device_id, buffer);
+}
+
+/* The size of plain memory is remembered below 0. A vendor may run out of
+ * pinned memory; other memory of the host then does, if more slowly. */
 int uva__replica_buffer(struct uva__replica *replica,
                         struct uva__replica_node *node, int64_t i,
                         int64_t size_bytes)
 {
-    void *memory = memory_new(replica, (size_t)size_bytes);
+    const bool vendors = replica->memory.backend != NULL;
+    void *memory = vendors ? memory_new(replica, (size_t)size_bytes) : NULL;
 
-    if (memory == NULL)
-        return ENOMEM;
-    node->buffers[i] = memory;
     node->sizes[i] = size_bytes;
+    if (memory == NULL &&
+        (!vendors || replica->device_type == ARROW_DEVICE_CPU)) {
+        memory = plain_new((size_t)size_bytes);
+        node->sizes[i] = -size_bytes;
+    }
+    if (memory == NULL) {
+        node->sizes[i] = 0;
+        return ENOMEM;
+    }
+    node->buffers[i] = memory;
     return 0;
 }
 
 /* ---- the end ------------------------------------------------------------ */
+
+static void buffer_free(struct uva__replica *replica,
+                        const struct uva__replica_node *node, int64_t i)
+{
+    void *memory = (void *)(uintptr_t)node->buffers[i];
+
+    if (node->sizes[i] < 0)
+        free(memory);
+    else if (node->sizes[i] > 0)
+        memory_free(replica, memory, (size_t)node->sizes[i]);
+}
 
 static void replica_dispose(struct uva__errand *errand)
 {
     struct uva__replica *replica =
         uva__container_of(errand, struct uva__replica, errand);
     struct uva__devices *devices = replica->devices;
-    const bool used = replica->backend != NULL;
+    const bool used = replica->memory.backend != NULL;
     struct uva__replica_node *node;
 
     for (size_t n = 0; n < replica->count; n++) {
         node = &replica->nodes[n];
         for (int64_t i = 0; i < node->n_buffers; i++)
-            if (node->sizes[i] > 0)
-                memory_free(replica, (void *)(uintptr_t)node->buffers[i]);
+            buffer_free(replica, node, i);
     }
     free(replica);
     if (used)
@@ -102,7 +131,7 @@ static void replica_dispose(struct uva__errand *errand)
 static void replica_end(struct uva__replica *replica)
 {
     replica->errand.run = replica_dispose;
-    if (replica->backend == NULL)
+    if (replica->memory.backend == NULL)
         replica_dispose(&replica->errand);
     else if (!uva__service_send(&replica->devices->service, &replica->errand))
         abort(); /* not covered: nobody may end what is in use */
@@ -209,7 +238,8 @@ static struct uva__replica *shape_block(struct picture *picture)
     return replica;
 }
 
-int uva__replica_new(struct uva__devices *devices, struct uva__backend *backend,
+int uva__replica_new(struct uva__devices *devices,
+                     const struct uva__replica_memory *memory,
                      ArrowDeviceType device_type, int64_t device_id,
                      const struct ArrowSchema *schema,
                      const struct ArrowDeviceArray *from,
@@ -227,8 +257,8 @@ int uva__replica_new(struct uva__devices *devices, struct uva__backend *backend,
     if (replica == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a copy");
     replica->devices = uva__devices_acquire(devices);
-    replica->backend = backend;
-    if (backend != NULL)
+    replica->memory = *memory;
+    if (memory->backend != NULL)
         uva__devices_use(devices);
     replica->device_type = device_type;
     replica->device_id = device_id;

@@ -20,16 +20,23 @@ struct uva__replica_node {
 
 struct uva__replica;
 
+/* What its buffers are made of. */
+struct uva__replica_memory {
+    struct uva__backend *backend; /* borrows: whose; NULL: plain host memory */
+    int64_t device_id;
+    bool pinned; /* memory of the host that goes with the device, if there is
+                    enough of it */
+};
+
 /* Makes the shape of `from`, whose format `schema` says, without buffers. 0;
  * ENOMEM; EINVAL, ENOTSUP if they do not fit, with the place. Its memory is the
- * C library's. `device_type` says of what kind its buffers will be; `backend`,
- * whose they are: NULL is plain host memory. Thread: any. */
-UVA_MUST_CHECK int
-uva__replica_new(struct uva__devices *devices, struct uva__backend *backend,
-                 ArrowDeviceType device_type, int64_t device_id,
-                 const struct ArrowSchema *schema,
-                 const struct ArrowDeviceArray *from, struct uva__replica **out,
-                 struct uva_error *error);
+ * C library's. The result will say `device_type` and `device_id`. Thread: any.
+ */
+UVA_MUST_CHECK int uva__replica_new(
+    struct uva__devices *devices, const struct uva__replica_memory *memory,
+    ArrowDeviceType device_type, int64_t device_id,
+    const struct ArrowSchema *schema, const struct ArrowDeviceArray *from,
+    struct uva__replica **out, struct uva_error *error);
 
 /* Its nodes, parents before children. Thread: any one at a time. */
 struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,

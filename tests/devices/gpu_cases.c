@@ -309,6 +309,16 @@ START_TEST(another_thread_may_capture_meanwhile)
 }
 END_TEST
 
+/* The service has done what it was sent so far, for it does so in turn. */
+static void errands_end(struct gpu_scene *s)
+{
+    gpu_scene_array(s, 1, &s->arrays[1]);
+    s->arrays[1].sync_event = &s->events[0];
+    gpu_scene_ask(s, 1, UVA_FOREVER);
+    gpu_scene_until_done(s);
+    uva_array_release(&s->arrays[1]);
+}
+
 /* ---- copies ------------------------------------------------------------- */
 
 static int on_copied(void *ctx, struct uva_batch *batch)
@@ -317,7 +327,8 @@ static int on_copied(void *ctx, struct uva_batch *batch)
     const struct ArrowArray *column = batch->data.array.children[0];
     const int64_t *values = column->buffers[1];
 
-    ck_assert_int_eq(batch->data.device_type, ARROW_DEVICE_CPU);
+    ck_assert(batch->data.device_type == ARROW_DEVICE_CPU ||
+              batch->data.device_type == gpu->host_type);
     ck_assert_ptr_null(batch->data.sync_event);
     for (int64_t i = 0; i < column->length; i++)
         ck_assert_int_eq(values[i], s->batches * 10 + i);
@@ -335,9 +346,11 @@ static void on_end(void *ctx, const struct uva_outcome *outcome)
 
 /* From the host to the device and back. */
 static struct uva_stream *copies_begin(struct gpu_scene *s,
-                                       ArrowDeviceType device_type)
+                                       ArrowDeviceType device_type,
+                                       ArrowDeviceType host_type)
 {
     const struct uva_transfer there = {.device_type = device_type};
+    const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
         .on_batch = on_copied, .on_done = on_end, .ctx = s};
     struct ArrowDeviceArrayStream source;
@@ -346,7 +359,7 @@ static struct uva_stream *copies_begin(struct gpu_scene *s,
     fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, &back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     return stream;
 }
@@ -360,12 +373,38 @@ START_TEST(batches_go_to_the_device_and_come_back)
     if (types[_i] == 0)
         return;
     gpu_scene_open(&s, gpu, control, 40);
-    stream = copies_begin(&s, types[_i]);
+    stream = copies_begin(&s, types[_i], ARROW_DEVICE_CPU);
     gpu_scene_until_done(&s);
     ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
                   s.outcome.error.message);
     ck_assert_int_eq(s.batches, 40);
     uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(pinned_memory_is_used_again)
+{
+    struct uva_stream *stream;
+    struct gpu_scene s;
+    long blocks[2];
+
+    gpu_scene_open(&s, gpu, control, 40);
+    gpu_scene_arrays(&s, 1);
+    gpu_scene_pass_all(&s);
+    for (int i = 0; i < 2; i++) {
+        s.batches = 0;
+        stream = copies_begin(&s, gpu->device_type, gpu->host_type);
+        gpu_scene_until_done(&s);
+        ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+        uva_stream_release(stream);
+        errands_end(&s);
+        blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
+    }
+    ck_assert_int_gt(blocks[0], 1);
+    ck_assert_int_ge(blocks[1], blocks[0]);
+    ck_assert_int_le(blocks[1], 1 + 40); /* not 80 */
+    uva_array_release(&s.arrays[0]);
     gpu_scene_close(&s);
 }
 END_TEST
@@ -453,16 +492,6 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
-/* The service has done what it was sent so far, for it does so in turn. */
-static void errands_end(struct gpu_scene *s)
-{
-    gpu_scene_array(s, 1, &s->arrays[1]);
-    s->arrays[1].sync_event = &s->events[0];
-    gpu_scene_ask(s, 1, UVA_FOREVER);
-    gpu_scene_until_done(s);
-    uva_array_release(&s->arrays[1]);
-}
-
 /* Every kind of work, with one call that fails in it. False: it was over before
  * that. */
 static bool play(long k)
@@ -484,7 +513,7 @@ static bool play(long k)
     ck_assert(s.answer.code == 0 || s.answer.code == EIO);
     if (s.answer.code != 0)
         ck_assert_int_eq(s.answer.vendor_code, 999);
-    stream = copies_begin(&s, gpu->device_type);
+    stream = copies_begin(&s, gpu->device_type, ARROW_DEVICE_CPU);
     gpu_scene_until_done(&s);
     ck_assert(s.outcome.end == UVA_END_COMPLETE ||
               s.outcome.end == UVA_END_FAILED);
@@ -528,6 +557,7 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
     tcase_add_test(tc, any_call_may_fail);
+    tcase_add_test(tc, pinned_memory_is_used_again);
     suite_add_tcase(suite, tc);
 }
 
