@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 /* Handles and scalars, as void * and integers of their size. */
+#ifndef UVA_OPENCL_TYPES /* tests/abi has the vendor's own */
 typedef void *uva__cl_event;
 typedef void *uva__cl_queue;
 typedef void *uva__cl_context;
@@ -15,6 +16,7 @@ typedef void *uva__cl_device;
 typedef void *uva__cl_mem;
 typedef int32_t uva__cl_int;
 typedef uint32_t uva__cl_uint;
+#endif
 
 typedef void uva__cl_event_fn(uva__cl_event event, uva__cl_int status,
                               void *user_data);

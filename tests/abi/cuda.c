@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our part of CUDA's binary interface beside cuda.h: the functions have the
+ * types that we call them by, with handles of the same size. The types of ours
+ * are CUDA's own here. */
+#include <cuda.h>
+
+#define UVA_GPU_TYPES
+typedef CUresult uva__gpu_code;
+typedef CUevent uva__gpu_event;
+typedef CUstream uva__gpu_stream;
+typedef CUstreamCaptureMode uva__gpu_capture_mode;
+typedef CUdevice uva__cu_device;
+typedef CUcontext uva__cu_context;
+typedef CUdeviceptr uva__cu_pointer;
+
+#include "devices/cuda_abi.h"
+
+#define SAME(ours, theirs)                                                     \
+    _Static_assert((int)(ours) == (int)(theirs), #ours " differs")
+#define AS_LARGE(ours, theirs)                                                 \
+    _Static_assert(sizeof(ours) == sizeof(theirs), #theirs " differs")
+
+SAME(UVA__GPU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(UVA__GPU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(UVA__GPU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY);
+SAME(UVA__GPU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+SAME(UVA__GPU_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE);
+SAME(UVA__GPU_NOT_READY, CUDA_ERROR_NOT_READY);
+SAME(UVA__GPU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
+SAME(UVA__GPU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME(UVA__GPU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
+SAME(UVA__GPU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(UVA__CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_GLOBAL);
+
+AS_LARGE(int, CUresult);
+AS_LARGE(int, CUstreamCaptureMode);
+AS_LARGE(int, CUdevice);
+AS_LARGE(void *, CUevent);
+AS_LARGE(void *, CUstream);
+AS_LARGE(void *, CUcontext);
+AS_LARGE(unsigned long long, CUdeviceptr);
+
+/* Headers may choose a later version than ours of what is not here. */
+extern const struct uva__gpu_calls cuda_calls;
+const struct uva__gpu_calls cuda_calls = {
+    .event_create = cuEventCreate,
+    .event_destroy = cuEventDestroy,
+    .event_record = cuEventRecord,
+    .event_query = cuEventQuery,
+    .stream_create = cuStreamCreate,
+    .stream_destroy = cuStreamDestroy,
+    .stream_wait = cuStreamWaitEvent,
+    .stream_synchronize = cuStreamSynchronize,
+    .host_alloc = cuMemHostAlloc,
+    .host_free = cuMemFreeHost,
+    .stream_callback = cuStreamAddCallback,
+    .stream_host = cuLaunchHostFunc,
+    .capture_exchange = cuThreadExchangeStreamCaptureMode,
+};
+
+extern const struct uva__cu cuda_own;
+const struct uva__cu cuda_own = {
+    .cuDriverGetVersion = cuDriverGetVersion,
+    .cuDeviceGet = cuDeviceGet,
+    .cuDevicePrimaryCtxGetState = cuDevicePrimaryCtxGetState,
+    .cuDevicePrimaryCtxRetain = cuDevicePrimaryCtxRetain,
+    .cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease,
+    .cuCtxPushCurrent = cuCtxPushCurrent,
+    .cuCtxPopCurrent = cuCtxPopCurrent,
+    .cuMemAlloc = cuMemAlloc,
+    .cuMemFree = cuMemFree,
+    .cuMemcpyDtoHAsync = cuMemcpyDtoHAsync,
+    .cuMemcpyHtoDAsync = cuMemcpyHtoDAsync,
+    .cuMemAllocManaged = cuMemAllocManaged,
+    .cuStreamGetCtx = cuStreamGetCtx,
+};
