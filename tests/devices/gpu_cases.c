@@ -309,14 +309,15 @@ START_TEST(another_thread_may_capture_meanwhile)
 }
 END_TEST
 
-/* The service has done what it was sent so far, for it does so in turn. */
-static void errands_end(struct gpu_scene *s)
+/* The service has done what it was sent so far, for it does so in turn.
+ * `complete` is an event that is. */
+static void errands_end(struct gpu_scene *s, int complete)
 {
-    gpu_scene_array(s, 1, &s->arrays[1]);
-    s->arrays[1].sync_event = &s->events[0];
-    gpu_scene_ask(s, 1, UVA_FOREVER);
+    gpu_scene_array(s, 5, &s->arrays[5]);
+    s->arrays[5].sync_event = &s->events[complete];
+    gpu_scene_ask(s, 5, UVA_FOREVER);
     gpu_scene_until_done(s);
-    uva_array_release(&s->arrays[1]);
+    uva_array_release(&s->arrays[5]);
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -398,7 +399,7 @@ START_TEST(pinned_memory_is_used_again)
         gpu_scene_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         uva_stream_release(stream);
-        errands_end(&s);
+        errands_end(&s, 0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
     ck_assert_int_gt(blocks[0], 1);
@@ -438,9 +439,11 @@ START_TEST(a_copy_is_behind_the_event)
     struct gpu_scene s;
     void *memory;
 
-    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_open(&s, gpu, control, 2);
     mine.ctx = &s;
-    gpu_scene_arrays(&s, 1);
+    gpu_scene_arrays(&s, 2);
+    gpu_scene_pass(&s, 1);
+    uva_array_release(&s.arrays[1]);
     memory = gpu->device_alloc(3 * sizeof(int64_t));
     values_swap(&s.arrays[0].array, memory);
     gpu->stream_upload(s.streams[0], memory, swapped.values,
@@ -451,6 +454,8 @@ START_TEST(a_copy_is_behind_the_event)
     ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
     loop_rig_settle(&s.rig);
+    for (int i = 0; i < 20; i++)
+        errands_end(&s, 1);
     ck_assert_int_eq(s.batches, 0);
     gpu_scene_pass(&s, 0);
     gpu_scene_until_done(&s);
@@ -528,7 +533,7 @@ static bool play(long k)
     uva_array_release(&s.arrays[0]);
     gpu_scene_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
-    errands_end(&s);
+    errands_end(&s, 0);
     loop_rig_close_runtime(&s.rig, 0);
     calls = control->fakegpu_count(FAKE_CALLS) - calls;
     control->fakegpu_fail(0, 0);
