@@ -71,7 +71,7 @@ static void after_log(struct uva__hub *hub, const char *what,
                       const struct uva_error *error)
 {
     if (!uva__hub_job_begin(hub))
-        return;
+        return; /* not covered: the workers went meanwhile */
     uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
                  "uva_array_release_after: %s; the array is %s", error->message,
                  what);

@@ -61,7 +61,7 @@ static void transfer_wait(struct transfer *t, struct uva__wait *wait)
         break;
     case UVA__EVENT_ALIEN: /* not covered: what the host reads has a table */
         uva__wait_fail(&t->waits, wait, error.code, &error);
-        break;
+        break; /* not covered: the same */
     }
 }
 

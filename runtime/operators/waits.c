@@ -81,7 +81,7 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
     if (!uva__hub_job_begin(w->op.feed.hub)) {
         /* not covered: the workers stay while there are streams */
         uva__wait_fail(w, wait, ESHUTDOWN, NULL);
-        return false;
+        return false; /* not covered: the same */
     }
     if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
         uva__hub_job_end(w->op.feed.hub);

@@ -252,6 +252,54 @@ static void not_called(void *ctx, struct ArrowDeviceArray *array,
     ck_abort_msg("nothing was begun");
 }
 
+/* What comes first makes them. */
+START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
+    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_EXT_DEV};
+    struct ArrowDeviceArrayStream source;
+    struct fake_source fake;
+    struct uva_stream *stream;
+    struct uva_error error;
+    struct loop_rig rig;
+
+    loop_rig_open(&rig);
+    fake_source_init(&fake, 1);
+    array.array.release = lose_release;
+    atomic_store(&only, _i < 2 ? 0 : sizeof(struct uva__devices));
+    fake_source_device(&fake, ARROW_DEVICE_EXT_DEV, &source);
+    stream = uva_stream_from_blocking(rig.runtime, &source, NULL);
+    fail_at(1);
+    switch (_i) {
+    case 0:
+        ck_assert_int_eq(uva_stream_ready(stream, NULL), ENOMEM);
+        break;
+    case 1:
+        ck_assert_int_eq(uva_stream_transfer(stream, &there), ENOMEM);
+        break;
+    case 2:
+        ck_assert_int_eq(
+            uva_array_wait(rig.runtime, &array, 0, not_called, NULL), ENOMEM);
+        break;
+    case 3:
+        ck_assert_int_eq(uva_array_record(rig.runtime, &array, NULL, &error),
+                         ENOMEM);
+        ck_assert_ptr_null(array.sync_event);
+        break;
+    case 4:
+        uva_array_release_after(rig.runtime, &array, NULL);
+        ck_assert(array.array.release == NULL);
+        break;
+    }
+    ck_assert(has_failed());
+    atomic_store(&only, 0);
+    uva_stream_release(stream);
+    loop_rig_close(&rig);
+    ck_assert_int_eq(atomic_load(&fake.live), 0);
+    fake_source_fini(&fake);
+}
+END_TEST
+
 START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
@@ -260,7 +308,7 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     struct uva_error error;
 
     device_scene_open(&d, SOFT_COPIES, 3);
-    device_scene_host_source(&d);
+    device_scene_source(&d);
     soft_device_batch(&d.device, &d.fake, 0, &array);
     atomic_store(&no_threads, true);
     ck_assert_int_eq(uva_array_wait(d.rig.runtime, &array, 0, not_called, NULL),
@@ -334,6 +382,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_attach_without_memory_says_so);
     tcase_add_test(tc, a_recording_without_memory_says_so);
     tcase_add_test(tc, devices_without_memory_are_made_later);
+    tcase_add_loop_test(
+        tc, devices_without_memory_are_told_of_whoever_asks_first, 0, 5);
     tcase_add_loop_test(
         tc, a_system_without_threads_is_told_of_and_can_be_asked_again, 0, 2);
     tcase_add_test(tc, an_array_nobody_can_wait_for_is_never_released);

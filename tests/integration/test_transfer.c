@@ -215,6 +215,17 @@ START_TEST(what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone)
 }
 END_TEST
 
+/* Does not fit beside a task. */
+static const char *long_metadata(void)
+{
+    static char block[13 + 2000] = "\1\0\0\0\1\0\0\0k";
+    const int32_t size = 2000;
+
+    memcpy(block + 9, &size, sizeof(size));
+    memset(block + 13, 'v', 2000);
+    return block;
+}
+
 START_TEST(a_stage_takes_its_memory_from_the_runtime)
 {
     struct uva_task_source tasks;
@@ -224,7 +235,7 @@ START_TEST(a_stage_takes_its_memory_from_the_runtime)
 
     for (long n = 1; failed; n++) {
         device_scene_open(&s, SOFT_COPIES, 2);
-        s.fake.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+        s.fake.metadata = long_metadata();
         loop_rig_fail(&s.rig, n);
         tasks = fake_source_tasks(&s.fake);
         s.stream = uva_stream_from_tasks(s.rig.runtime, &tasks);
