@@ -63,14 +63,14 @@ static int buffer_begin(struct uva__copy *copy,
     void *event = NULL;
     int code;
 
-    if (copy->behind)
-        one.after.sync_event = NULL;
+    if (copy->behind) /* whose failure is then this one's too */
+        one.after.sync_event = copy->event;
     code = ops->copy(copy->backend->state, &one, &event, error);
     if (code != 0)
         return uva__backend_failed(copy->backend, code,
                                    "a copy could not be begun", error);
     copy->behind = true;
-    event_drop(copy); /* the copies before it are complete when this one is */
+    event_drop(copy); /* what was begun before is in this one's hands */
     copy->event = event;
     return 0;
 }

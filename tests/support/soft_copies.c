@@ -18,6 +18,7 @@ struct soft_step {
     struct soft_step *next;      /* begun after it */
     struct uva_device_copy copy; /* size 0: nothing is to be copied */
     struct soft_event *event;    /* of its end; NULL once freed */
+    bool follows;                /* fails if the one begun before it has */
     int code;                    /* what it is to end with */
 };
 
@@ -58,7 +59,8 @@ static int step_put(struct soft_device *device, const struct soft_step *given,
 }
 
 /* -1: it has to wait; otherwise what it ends with. */
-static int step_run(const struct soft_step *step)
+static int step_run(const struct soft_device *device,
+                    const struct soft_step *step)
 {
     const struct uva_device_copy *copy = &step->copy;
     const struct soft_event *after = copy->after.sync_event;
@@ -66,6 +68,8 @@ static int step_run(const struct soft_step *step)
 
     if (before != 0)
         return before;
+    if (step->follows && device->last_code != 0)
+        return device->last_code;
     if (step->code == 0 && copy->size_bytes > 0)
         memcpy(soft_memory_at(copy->target, copy->size_bytes),
                soft_memory_at(copy->source, copy->size_bytes),
@@ -80,11 +84,12 @@ void soft_copies_advance(struct soft_device *device)
 
     pthread_mutex_lock(&device->lock);
     while ((step = device->steps) != NULL && !atomic_load(&device->held)) {
-        code = step_run(step);
+        code = step_run(device, step);
         if (code < 0)
             break;
         if (step->event != NULL)
             atomic_store(&step->event->state, code);
+        device->last_code = code;
         device->steps = step->next;
         free(step);
     }
@@ -104,10 +109,18 @@ int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
 {
     struct soft_device *device = state;
     const long n = atomic_fetch_add(&device->copies, 1) + 1;
-    const struct soft_step step = {
-        .copy = *copy, .code = n == device->step_fails_at ? EIO : 0};
+    const struct soft_event *after = copy->after.sync_event;
+    const bool ours =
+        after >= device->events && after < device->events + SOFT_EVENTS;
+    struct soft_step step = {.copy = *copy,
+                             .code = n == device->step_fails_at ? EIO : 0};
 
     watch_thread(device);
+    if (after != NULL && ours)
+        atomic_fetch_add(&device->chained, 1);
+    step.follows = after != NULL && !ours;
+    if (step.follows) /* it may be freed before this runs */
+        step.copy.after.sync_event = NULL;
     if (n == device->copy_fails_at)
         return device->copy_code != 0
                    ? device->copy_code

@@ -50,6 +50,7 @@ struct soft_device {
     int recorded_code;       /* recorded events end with that */
     atomic_bool held;        /* what was begun does not go on */
     struct soft_step *steps; /* begun, the oldest first; locked */
+    int last_code;           /* of the step that ran last; locked */
     atomic_long copies, allocs, events_live;
     atomic_long loads, unloads, queries, arms, settles, chained;
     atomic_bool wrong_thread; /* something ran where it must not */
