@@ -116,9 +116,10 @@ void device_scene_close(struct device_scene *s)
         uva_stream_release(s->stream);
     loop_rig_close(&s->rig);
     ck_assert(!atomic_load(&s->device.wrong_thread));
+    while (atomic_load(&s->fake.live) != 0)
+        sched_yield(); /* the service may be at a copy, or not yet at it */
     while (atomic_load(&s->device.loads) != atomic_load(&s->device.unloads))
         sched_yield(); /* a shared service may end later, or be at a copy */
-    ck_assert_int_eq(atomic_load(&s->fake.live), 0);
     ck_assert_int_eq(atomic_load(&s->device.events_live), 0);
     ck_assert_int_eq(soft_memory_live(), 0);
     fake_source_fini(&s->fake);

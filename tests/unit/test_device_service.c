@@ -217,8 +217,13 @@ static bool job_look(struct uva__chore *chore, uint64_t age_ns)
     if (job->until_end ? !uva__service_is_ending(&s.service)
                        : job->looked < job->looks)
         return false;
-    (void)sem_post(&s.passed);
     return true;
+}
+
+static void job_finish(struct uva__chore *chore)
+{
+    (void)chore;
+    (void)sem_post(&s.passed);
 }
 
 struct asking {
@@ -243,7 +248,8 @@ START_TEST(a_chore_is_asked_after_until_it_is_over)
 
     scene_open();
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = (struct job){.chore.look = job_look, .looks = i + 1};
+        jobs[i] = (struct job){
+            .chore.look = job_look, .chore.finish = job_finish, .looks = i + 1};
         jobs[i].chore.backed = _i == 1 && i % 10 == 9;
         if (jobs[i].chore.backed)
             jobs[i].looks = 2;
@@ -262,8 +268,9 @@ END_TEST
 
 START_TEST(the_end_asks_after_every_chore_once_more)
 {
-    struct job job = {.chore = {.look = job_look, .backed = true},
-                      .until_end = true};
+    struct job job = {
+        .chore = {.look = job_look, .finish = job_finish, .backed = true},
+        .until_end = true};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
@@ -275,7 +282,8 @@ END_TEST
 
 START_TEST(gaps_grow_with_age_but_not_for_ever)
 {
-    struct job job = {.chore.look = job_look, .looks = 150};
+    struct job job = {
+        .chore.look = job_look, .chore.finish = job_finish, .looks = 150};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();

@@ -60,6 +60,7 @@ START_TEST(a_callback_that_says_all_is_well_is_not_believed)
 {
     struct watch_scene s;
     struct uva_watch *watch;
+    struct uva_error error;
 
     watch_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
     watch = watch_scene_watch(&s, 3);
@@ -67,8 +68,8 @@ START_TEST(a_callback_that_says_all_is_well_is_not_believed)
     watch_scene_flush(&s);
     soft_event_lie(&s.device, 3, EIO);
     ck_assert_int_eq(watch_scene_await(&s, watch), EIO);
-    ck_assert_int_eq(uva__watch_outcome(watch), EIO);
-    ck_assert_int_eq(watch->error.vendor_code, 700);
+    ck_assert_int_eq(uva__watch_outcome(watch, &error), EIO);
+    ck_assert_int_eq(error.vendor_code, 700);
     uva__watch_release(watch);
     watch_scene_close(&s);
     ck_assert_int_eq(s.device.settles, 1);
