@@ -55,7 +55,7 @@ MAY = {
                            "operators/"],
     "runtime/adapters/": ["uvarrow/", "core/", *UV, "stream/", "adapters/"],
     "runtime/tck/": ["uvarrow/", "core/", "check/", "tck/"],
-    "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>",
+    "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>", "<CL/cl.h>",
                   "<cuda_runtime_api.h>", "<arrow-adbc/adbc.h>"],
     "tools/": ["uvarrow/", "<uv.h>", "<arrow-adbc/adbc.h>",
                "arrow-adbc/adbc.h"],
