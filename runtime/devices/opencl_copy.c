@@ -58,6 +58,22 @@ static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
     return 0;
 }
 
+/* A command that waits for ever may be in it: the next copy takes another. The
+ * program's own queue is left as it is. */
+static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
+{
+    struct uva__opencl_lane **at = &opencl->own.lanes, *found;
+
+    while (*at != NULL && (*at)->queue != queue)
+        at = &(*at)->before;
+    found = *at;
+    if (found == NULL)
+        return;
+    *at = found->before;
+    (void)opencl->cl.clReleaseCommandQueue(queue);
+    free(found);
+}
+
 void uva__opencl_forget(struct uva__opencl *opencl)
 {
     struct uva__opencl_lane *lane = opencl->own.lanes, *before;
@@ -184,8 +200,11 @@ static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
     if (code != 0)
         return code;
     code = copy_check(opencl, copy, error);
-    if (code != 0 && event_out != NULL)
+    if (code == 0)
+        return 0;
+    if (event_out != NULL)
         uva__opencl_event_free(opencl, *event_out);
+    lane_leave(opencl, queue);
     return code;
 }
 

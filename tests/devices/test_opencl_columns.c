@@ -4,6 +4,7 @@
  * copied. Without a platform it is skipped. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -582,9 +583,22 @@ START_TEST(an_event_of_another_context_is_refused_by_the_platform)
 }
 END_TEST
 
-/* Whether it has failed when the copy is queued, or fails then: the service and
- * this thread run a race. PoCL leaves a command waiting for ever behind an
- * event that has failed before. */
+/* Errands of the service run in order, so what was sent before is done when
+ * this array has gone. */
+static void service_await(struct scene *s)
+{
+    struct ArrowDeviceArray last = {.device_type = ARROW_DEVICE_OPENCL};
+    const int before = plain_live();
+
+    plain_array(&last.array, 0, 0, 0);
+    uva_array_release_after(s->rig.runtime, &last, s->cl.queue);
+    while (plain_live() > before)
+        sched_yield();
+}
+
+/* Whether it has failed when the copy is queued, or fails behind that. PoCL
+ * leaves a command waiting for ever that comes behind a failed event; and where
+ * an event fails at that very time, it is at odds with itself. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
     struct uva_stream *stream;
@@ -601,8 +615,10 @@ START_TEST(a_failed_kernel_fails_the_copy_behind_it)
         clSetUserEventStatus(gate, -5);
     scene_start(&s, stream);
     loop_rig_settle(&s.rig);
-    if (_i != 0)
+    if (_i == 1) {
+        service_await(&s);
         clSetUserEventStatus(gate, -5);
+    }
     scene_expect(&s, EIO);
     ck_assert_str_eq(s.outcome.error.vendor, "opencl");
     ck_assert_int_lt(s.outcome.error.vendor_code, 0);
@@ -621,7 +637,7 @@ static void add_cases(TCase *tc)
     tcase_add_test(tc, shared_virtual_memory_needs_a_context);
     tcase_add_test(tc, a_device_that_nobody_attached_gives_no_memory);
     tcase_add_test(tc, an_event_of_another_context_is_refused_by_the_platform);
-    tcase_add_loop_test(tc, a_failed_kernel_fails_the_copy_behind_it, 0, 30);
+    tcase_add_loop_test(tc, a_failed_kernel_fails_the_copy_behind_it, 0, 2);
 }
 
 int main(void)
