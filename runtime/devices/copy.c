@@ -143,6 +143,25 @@ static bool copy_is_early(struct uva__copy *copy)
     return early;
 }
 
+/* The last copy of a round may have succeeded though the array's event has
+ * failed, which the first one alone waits for. */
+static void copy_confirm(struct uva__copy *copy)
+{
+    const struct uva__backend *backend = copy->backend;
+    struct uva_error why = {0};
+    int code;
+
+    if (copy->event == NULL || copy->device.sync_event == NULL ||
+        copy->error.code != 0)
+        return;
+    code = backend->ops->query(backend->state, &copy->device, &why);
+    if (code == 0 || code == EAGAIN)
+        return;
+    (void)uva__backend_failed(backend, code, "the event of a batch has failed",
+                              &why);
+    copy->error = why;
+}
+
 /* A failure waits for what was begun before it. */
 static int copy_step(struct uva__work *work, struct uva_device_event *event,
                      struct uva_error *error)
@@ -151,6 +170,7 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
 
     if (copy_is_early(copy))
         return EINPROGRESS;
+    copy_confirm(copy);
     event_drop(copy);
     while (copy->error.code == 0 && copy->round != DONE &&
            copy->event == NULL) {
