@@ -245,10 +245,10 @@ static const struct bench_case cases[] = {
     {"events/complete/event", 1000000, run_complete, 2, 0, 0},
     {"events/1/callback", 1, run_outstanding, 1, 1, BENCH_PRINTS},
     {"events/1/polling", 1, run_outstanding, 1, 1, BENCH_PRINTS | BY_POLLING},
-    {"events/4096/callback", 40960, run_outstanding, 4096, 1, BENCH_PRINTS},
-    {"events/4096/polling", 40960, run_outstanding, 4096, 1,
+    {"events/4096/callback", 100000, run_outstanding, 4096, 1, BENCH_PRINTS},
+    {"events/4096/polling", 100000, run_outstanding, 4096, 1,
      BENCH_PRINTS | BY_POLLING},
-    {"events/64x64/callback", 40960, run_outstanding, 64, 64, BENCH_PRINTS},
+    {"events/64x64/callback", 100000, run_outstanding, 64, 64, BENCH_PRINTS},
     {"events/waiting/callback", 1, run_waiting, 1, 1, BENCH_PRINTS},
     {"events/waiting/polling", 1, run_waiting, 1, 1, BENCH_PRINTS | BY_POLLING},
 };

@@ -122,7 +122,7 @@ static double run_waiting(const struct bench_case *self,
 }
 
 static const struct bench_case cases[] = {
-    {"opencl/latency", 1000, run_latency, 0, 0, BENCH_PRINTS},
+    {"opencl/latency", 5000, run_latency, 0, 0, BENCH_PRINTS},
     {"opencl/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},
 };
 
