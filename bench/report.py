@@ -39,6 +39,7 @@ PROGRAMS = {
     "steady": "What a process grows by over 10 million batches",
     "events": "Events of a device that costs nothing",
     "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
+    "cuda": "Events of a CUDA device, and what a wait of 100 ms takes",
     "check_hop": "One hop without the protocol checker and with it",
 }
 
@@ -205,6 +206,18 @@ def opencl_targets():
                  lambda get: get("opencl/waiting"), 3, " %", needs="opencl/")
 
 
+def cuda_targets():
+    for way, title in (("ready", "`ready`"), ("array", "`uva_array_wait`")):
+        yield Target(
+            f"CUDA event to loop, {title}: p50 against the best by hand", "two",
+            lambda get, way=way: get(f"cuda/latency/{way}/p50")
+            / min(get("cuda/latency/hand-callback/p50"),
+                  get("cuda/latency/hand-polling/p50")), 1.1, " x",
+            needs="cuda/")
+    yield Target("A wait of 100 ms for an event of CUDA: of a core", "two",
+                 lambda get: get("cuda/waiting"), 3, " %", needs="cuda/")
+
+
 def targets(figures):
     yield from drive_targets()
     yield from lane_targets()
@@ -212,6 +225,7 @@ def targets(figures):
     yield from other_targets()
     yield from event_targets()
     yield from opencl_targets()
+    yield from cuda_targets()
 
 
 # ---- the page ---------------------------------------------------------------

@@ -34,6 +34,7 @@ PROGRAMS = {
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"),
+    "cuda": ("two",),
 }
 PASSES = 3
 SCALE = 0.2  # of a round; what runs but once is run at full length

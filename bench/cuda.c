@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of CUDA, by its driver, which is looked for as the library does it:
+ * how late the loop knows of them, by hand and through uvarrow, and what a wait
+ * of 100 ms takes. Without a driver, or a device, nothing is measured.
+ *
+ * By hand is a host function that is queued behind the event, and a thread that
+ * asks after the event all the time. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "latency.h"
+
+enum { PINNED_FOR_ALL = 1 | 2, NO_TIMING = 2, UNORDERED = 1, WAIT_UNTIL = 0 };
+
+static struct {
+    int (*cuInit)(unsigned flags);
+    int (*cuDeviceGet)(int *device, int ordinal);
+    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
+    int (*cuCtxSetCurrent)(void *context);
+    int (*cuStreamCreate)(void **stream, unsigned flags);
+    int (*cuStreamSynchronize)(void *stream);
+    int (*cuStreamWaitEvent)(void *stream, void *event, unsigned flags);
+    int (*cuStreamWaitValue32_v2)(void *stream, uintptr_t word, uint32_t value,
+                                  unsigned flags);
+    int (*cuEventCreate)(void **event, unsigned flags);
+    int (*cuEventRecord)(void *event, void *stream);
+    int (*cuEventQuery)(void *event);
+    int (*cuEventDestroy_v2)(void *event);
+    int (*cuMemHostAlloc)(void **memory, size_t size, unsigned flags);
+    int (*cuLaunchHostFunc)(void *stream, void (*fn)(void *data), void *data);
+} cu;
+
+struct gpu {
+    void *context;
+    void *stream; /* where events are recorded */
+    void *other;  /* that waits for them, by hand */
+    void *event;
+    _Atomic uint32_t *gate; /* events are behind it, one value each */
+    uint32_t passed;
+    pthread_t asker; /* by hand */
+    bool asks;       /* there is one */
+    struct latency *latency;
+};
+
+static void must(int code, const char *what)
+{
+    bench_check(code == 0, what);
+}
+
+#define MUST(name, ...) must(cu.name(__VA_ARGS__), #name)
+
+static bool driver_resolve(void *library)
+{
+    static const char *const names[] = {"cuInit",
+                                        "cuDeviceGet",
+                                        "cuDevicePrimaryCtxRetain",
+                                        "cuCtxSetCurrent",
+                                        "cuStreamCreate",
+                                        "cuStreamSynchronize",
+                                        "cuStreamWaitEvent",
+                                        "cuStreamWaitValue32_v2",
+                                        "cuEventCreate",
+                                        "cuEventRecord",
+                                        "cuEventQuery",
+                                        "cuEventDestroy_v2",
+                                        "cuMemHostAlloc",
+                                        "cuLaunchHostFunc"};
+    void *found[sizeof(names) / sizeof(names[0])];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        found[i] = dlsym(library, names[i]);
+        if (found[i] == NULL)
+            return false;
+    }
+    memcpy(&cu, found, sizeof(cu));
+    return true;
+}
+
+/* False: there is none, and that was said. */
+static bool gpu_open(struct gpu *gpu)
+{
+    const char *path = getenv("UVA_CUDA_LIBRARY");
+    void *library =
+        dlopen(path != NULL ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    int device;
+
+    *gpu = (struct gpu){0};
+    if (library == NULL || !driver_resolve(library) || cu.cuInit(0) != 0 ||
+        cu.cuDeviceGet(&device, 0) != 0) {
+        (void)fprintf(stderr, "skipped: no CUDA device\n");
+        return false;
+    }
+    MUST(cuDevicePrimaryCtxRetain, &gpu->context, device);
+    MUST(cuCtxSetCurrent, gpu->context);
+    MUST(cuStreamCreate, &gpu->stream, UNORDERED);
+    MUST(cuStreamCreate, &gpu->other, UNORDERED);
+    MUST(cuMemHostAlloc, (void **)&gpu->gate, sizeof(*gpu->gate),
+         PINNED_FOR_ALL);
+    atomic_store(gpu->gate, 0);
+    return true;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static void *event_make(void *ctx)
+{
+    struct gpu *gpu = ctx;
+
+    MUST(cuStreamWaitValue32_v2, gpu->stream, (uintptr_t)gpu->gate,
+         ++gpu->passed, WAIT_UNTIL);
+    MUST(cuEventCreate, &gpu->event, NO_TIMING);
+    MUST(cuEventRecord, gpu->event, gpu->stream);
+    return &gpu->event;
+}
+
+static void event_end(void *ctx)
+{
+    struct gpu *gpu = ctx;
+
+    atomic_fetch_add(gpu->gate, 1);
+}
+
+static void on_complete(void *arg)
+{
+    latency_hand_over(arg);
+}
+
+static void *event_ask(void *arg)
+{
+    struct gpu *gpu = arg;
+
+    MUST(cuCtxSetCurrent, gpu->context);
+    while (cu.cuEventQuery(gpu->event) != 0)
+        continue;
+    latency_hand_over(gpu->latency);
+    return NULL;
+}
+
+static void event_wait(void *ctx, int way, struct latency *latency)
+{
+    struct gpu *gpu = ctx;
+
+    if (way == 0) {
+        MUST(cuStreamWaitEvent, gpu->other, gpu->event, 0);
+        MUST(cuLaunchHostFunc, gpu->other, on_complete, latency);
+        return;
+    }
+    gpu->latency = latency;
+    gpu->asks = true;
+    must(pthread_create(&gpu->asker, NULL, event_ask, gpu), "thread");
+}
+
+static void event_free(void *ctx)
+{
+    struct gpu *gpu = ctx;
+
+    if (gpu->asks)
+        (void)pthread_join(gpu->asker, NULL);
+    gpu->asks = false;
+    MUST(cuStreamSynchronize, gpu->stream);
+    MUST(cuStreamSynchronize, gpu->other);
+    MUST(cuEventDestroy_v2, gpu->event);
+}
+
+static const struct latency_device gated_events = {
+    .device_type = ARROW_DEVICE_CUDA,
+    .by_hand = {"hand-callback", "hand-polling"},
+    .make = event_make,
+    .end = event_end,
+    .wait = event_wait,
+    .free = event_free,
+};
+
+/* ---- cases -------------------------------------------------------------- */
+
+static double run_latency(const struct bench_case *self,
+                          const struct bench_how *how)
+{
+    struct gpu gpu;
+
+    if (gpu_open(&gpu))
+        latency_run(self->name, how, &gated_events, &gpu);
+    return 0;
+}
+
+static double run_waiting(const struct bench_case *self,
+                          const struct bench_how *how)
+{
+    struct gpu gpu;
+
+    if (gpu_open(&gpu))
+        latency_idle(self->name, how, &gated_events, &gpu);
+    return 0;
+}
+
+static const struct bench_case cases[] = {
+    {"cuda/latency", 5000, run_latency, 0, 0, BENCH_PRINTS},
+    {"cuda/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
