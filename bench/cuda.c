@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of CUDA, by its driver, which is looked for as the library does it:
  * how late the loop knows of them, by hand and through uvarrow, and what a wait
- * of 100 ms takes. Without a driver, or a device, nothing is measured.
+ * of 100 ms takes; and how fast batches come to the host. Without a driver, or
+ * a device, nothing is measured.
  *
  * By hand is a host function that is queued behind the event, and a thread that
  * asks after the event all the time. */
@@ -28,6 +29,11 @@ static struct {
     int (*cuEventQuery)(void *event);
     int (*cuEventDestroy_v2)(void *event);
     int (*cuMemHostAlloc)(void **memory, size_t size, unsigned flags);
+    int (*cuMemFreeHost)(void *memory);
+    int (*cuMemAlloc_v2)(uintptr_t *memory, size_t size);
+    int (*cuMemFree_v2)(uintptr_t memory);
+    int (*cuMemcpyDtoHAsync_v2)(void *target, uintptr_t source, size_t size,
+                                void *stream);
     int (*cuLaunchHostFunc)(void *stream, void (*fn)(void *data), void *data);
 } cu;
 
@@ -65,6 +71,10 @@ static bool driver_resolve(void *library)
                                         "cuEventQuery",
                                         "cuEventDestroy_v2",
                                         "cuMemHostAlloc",
+                                        "cuMemFreeHost",
+                                        "cuMemAlloc_v2",
+                                        "cuMemFree_v2",
+                                        "cuMemcpyDtoHAsync_v2",
                                         "cuLaunchHostFunc"};
     void *found[sizeof(names) / sizeof(names[0])];
 
@@ -172,6 +182,138 @@ static const struct latency_device gated_events = {
     .free = event_free,
 };
 
+/* ---- copies ------------------------------------------------------------- */
+
+enum { ROWS = 8 << 20, COPY_BYTES = ROWS * 8, UNDER_WAY = 4 };
+
+/* A stream of batches of one column, which is the same for all. */
+struct copies {
+    struct ArrowDeviceArrayStream abi; /* first */
+    struct ArrowArray column;
+    struct ArrowArray *columns[1];
+    const void *buffers[2];
+    const void *none[1];
+    int64_t left; /* batches */
+};
+
+static void copy_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static void column_release(struct ArrowArray *array)
+{
+    (void)array;
+}
+
+static int copy_next(struct ArrowDeviceArrayStream *self,
+                     struct ArrowDeviceArray *out)
+{
+    struct copies *copies = self->private_data;
+
+    memset(out, 0, sizeof(*out));
+    if (copies->left-- == 0)
+        return 0;
+    out->device_type = ARROW_DEVICE_CUDA;
+    out->array = (struct ArrowArray){.length = ROWS,
+                                     .n_buffers = 1,
+                                     .buffers = copies->none,
+                                     .n_children = 1,
+                                     .children = copies->columns,
+                                     .release = copy_release};
+    return 0;
+}
+
+static void copies_init(struct copies *copies, uintptr_t memory, int64_t count)
+{
+    struct feed feed;
+
+    feed_init(&feed, 0);
+    *copies = (struct copies){.abi = feed.abi, .left = count};
+    copies->abi.device_type = ARROW_DEVICE_CUDA;
+    copies->abi.get_next = copy_next;
+    copies->abi.private_data = copies;
+    copies->buffers[1] = (const void *)memory;
+    copies->columns[0] = &copies->column;
+    copies->column = (struct ArrowArray){.length = ROWS,
+                                         .n_buffers = 2,
+                                         .buffers = copies->buffers,
+                                         .release = column_release};
+}
+
+static int copy_on_batch(void *ctx, struct uva_batch *batch)
+{
+    (void)ctx;
+    bench_check(batch->data.array.length == ROWS, "rows");
+    return 0;
+}
+
+static double copies_by_uvarrow(const struct bench_how *how, uintptr_t memory)
+{
+    const struct uva_blocking_source quick = {.quick = true};
+    const struct uva_transfer ahead = {
+        .window = {.batches = UNDER_WAY, .bytes = INT64_MAX}};
+    struct uva_stream *stream;
+    struct copies copies;
+    struct host host;
+    double begun;
+
+    host_open(&host, how, 0);
+    copies_init(&copies, memory, how->batches);
+    stream = uva_stream_from_blocking(host.runtime, &copies.abi, &quick);
+    bench_check(uva_stream_transfer(stream, &ahead) == 0, "transfer");
+    begun = bench_now_ns(how);
+    bench_check(
+        uva_stream_for_each(stream,
+                            &(struct uva_consumer){.on_batch = copy_on_batch,
+                                                   .on_done = host_on_done,
+                                                   .ctx = &host},
+                            NULL) == 0,
+        "for_each");
+    host.open++;
+    uva_stream_release(stream);
+    begun = host_run(&host) - begun;
+    host_close(&host);
+    return begun;
+}
+
+static double copies_by_hand(const struct bench_how *how, struct gpu *gpu,
+                             uintptr_t memory)
+{
+    void *target[UNDER_WAY];
+    double begun;
+
+    for (int i = 0; i < UNDER_WAY; i++)
+        MUST(cuMemHostAlloc, &target[i], COPY_BYTES, PINNED_FOR_ALL);
+    begun = bench_now_ns(how);
+    for (int64_t i = 0; i < how->batches; i++)
+        MUST(cuMemcpyDtoHAsync_v2, target[i % UNDER_WAY], memory, COPY_BYTES,
+             gpu->stream);
+    MUST(cuStreamSynchronize, gpu->stream);
+    begun = bench_now_ns(how) - begun;
+    for (int i = 0; i < UNDER_WAY; i++)
+        MUST(cuMemFreeHost, target[i]);
+    return begun;
+}
+
+/* Bytes a nanosecond are gigabytes a second. `window` 1: through uvarrow. */
+static double run_copies(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct gpu gpu;
+    uintptr_t memory;
+    double took;
+
+    if (!gpu_open(&gpu))
+        return 0;
+    MUST(cuMemAlloc_v2, &memory, COPY_BYTES);
+    took = self->window == 1 ? copies_by_uvarrow(how, memory)
+                             : copies_by_hand(how, &gpu, memory);
+    MUST(cuMemFree_v2, memory);
+    bench_say(self->name, (double)how->batches * COPY_BYTES / took, "GB/s");
+    return 0;
+}
+
 /* ---- cases -------------------------------------------------------------- */
 
 static double run_latency(const struct bench_case *self,
@@ -196,6 +338,8 @@ static double run_waiting(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"cuda/latency", 5000, run_latency, 0, 0, BENCH_PRINTS},
+    {"cuda/to-host/hand", 200, run_copies, 0, 0, BENCH_PRINTS},
+    {"cuda/to-host/uvarrow", 200, run_copies, 1, 0, BENCH_PRINTS},
     {"cuda/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},
 };
 

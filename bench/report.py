@@ -51,7 +51,7 @@ class Target:
     def __init__(self, title, mode, value, limit, unit, least=False, needs=""):
         self.title, self.mode, self.value = title, mode, value
         self.limit, self.unit, self.least = limit, unit, least
-        self.needs = "arrow/" if least else needs
+        self.needs = needs or ("arrow/" if least else "")
 
     def row(self, figures):
         values = per_round(figures[self.mode], self.value)
@@ -214,6 +214,10 @@ def cuda_targets():
             / min(get("cuda/latency/hand-callback/p50"),
                   get("cuda/latency/hand-polling/p50")), 1.1, " x",
             needs="cuda/")
+    yield Target("CUDA to the host, 64 MiB a batch: against a bare loop into "
+                 "pinned memory", "two",
+                 ratio("cuda/to-host/uvarrow", "cuda/to-host/hand"), 0.9, " x",
+                 least=True, needs="cuda/")
     yield Target("A wait of 100 ms for an event of CUDA: of a core", "two",
                  lambda get: get("cuda/waiting"), 3, " %", needs="cuda/")
 
