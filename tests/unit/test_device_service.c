@@ -205,6 +205,8 @@ struct job {
     int looked;
     uint64_t age_ns; /* at the last */
     bool until_end;
+    int finished;
+    const struct job *beside; /* looked at before this is finished; or NULL */
 };
 
 static bool job_look(struct uva__chore *chore, uint64_t age_ns)
@@ -214,15 +216,16 @@ static bool job_look(struct uva__chore *chore, uint64_t age_ns)
     ck_assert_int_ge(age_ns, job->age_ns);
     job->age_ns = age_ns;
     job->looked++;
-    if (job->until_end ? !uva__service_is_ending(&s.service)
-                       : job->looked < job->looks)
-        return false;
-    return true;
+    return job->until_end ? uva__service_is_ending(&s.service)
+                          : job->looked >= job->looks;
 }
 
 static void job_finish(struct uva__chore *chore)
 {
-    (void)chore;
+    struct job *job = (struct job *)chore;
+
+    ck_assert(job->beside == NULL || job->beside->looked > 0);
+    job->finished++;
     (void)sem_post(&s.passed);
 }
 
@@ -249,7 +252,7 @@ START_TEST(a_chore_is_asked_after_until_it_is_over)
     scene_open();
     for (int i = 0; i < JOBS; i++) {
         jobs[i] = (struct job){
-            .chore.look = job_look, .chore.finish = job_finish, .looks = i + 1};
+            .chore = {.look = job_look, .finish = job_finish}, .looks = i + 1};
         jobs[i].chore.backed = _i == 1 && i % 10 == 9;
         if (jobs[i].chore.backed)
             jobs[i].looks = 2;
@@ -261,8 +264,35 @@ START_TEST(a_chore_is_asked_after_until_it_is_over)
     for (int i = 0; i < JOBS; i++) {
         ck_assert_int_eq(jobs[i].looked, jobs[i].looks);
         ck_assert(!jobs[i].chore.listed);
+        ck_assert_int_eq(jobs[i].finished, 1);
     }
     ck_assert(_i == 0 || jobs[9].age_ns >= 20000000);
+}
+END_TEST
+
+/* Asked after twice, a chore is due at once. */
+static void both_ask(struct uva__errand *errand)
+{
+    struct asking *asking = (struct asking *)errand;
+
+    for (int i = 0; i < 2 * asking->times; i++)
+        uva__service_ask(&s.service, &asking->job[i % 2].chore);
+}
+
+START_TEST(chores_over_together_are_finished_when_all_were_looked_at)
+{
+    struct job jobs[2];
+    struct asking asking = {{.run = both_ask}, jobs, 2};
+
+    for (int i = 0; i < 2; i++)
+        jobs[i] =
+            (struct job){.chore = {.look = job_look, .finish = job_finish},
+                         .looks = 1,
+                         .beside = &jobs[1 - i]};
+    scene_open();
+    ck_assert(uva__service_send(&s.service, &asking.errand));
+    await(2);
+    scene_close();
 }
 END_TEST
 
@@ -282,8 +312,8 @@ END_TEST
 
 START_TEST(gaps_grow_with_age_but_not_for_ever)
 {
-    struct job job = {
-        .chore.look = job_look, .chore.finish = job_finish, .looks = 150};
+    struct job job = {.chore = {.look = job_look, .finish = job_finish},
+                      .looks = 150};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
@@ -304,6 +334,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nobody_is_forgotten_who_sends_while_it_ends);
     tcase_add_loop_test(tc, a_chore_is_asked_after_until_it_is_over, 0, 2);
     tcase_add_test(tc, the_end_asks_after_every_chore_once_more);
+    tcase_add_test(tc,
+                   chores_over_together_are_finished_when_all_were_looked_at);
     tcase_add_test(tc, gaps_grow_with_age_but_not_for_ever);
 }
 
