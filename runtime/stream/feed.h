@@ -59,7 +59,7 @@ void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,
 static inline void uva__feed_tell_vendor(const struct uva__feed *feed,
                                          struct uva_error *error)
 {
-    const struct uva_error *detail = feed->failure.detail;
+    const struct uva_error *detail = uva__failure_error(&feed->failure);
 
     if (detail == NULL || detail->code != error->code)
         return;
