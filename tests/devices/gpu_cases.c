@@ -357,6 +357,7 @@ static struct uva_stream *copies_begin(struct gpu_scene *s,
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
+    atomic_store(&s->fake.given, 0);
     fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
@@ -398,6 +399,7 @@ START_TEST(pinned_memory_is_used_again)
         stream = copies_begin(&s, gpu->device_type, gpu->host_type);
         gpu_scene_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+        ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
         errands_end(&s, 0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);

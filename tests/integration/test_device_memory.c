@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What devices need lives longer than runtimes and so comes from the C library:
- * here that has no more, at each place in turn (the calls are wrapped at the
- * link: CMakeLists.txt). Whatever fails says so; nothing is lost but what the
- * header says is. */
+ * here that has no more, at each place in turn. Whatever fails says so; nothing
+ * is lost but what the header says is. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -11,81 +10,11 @@
 
 #include "support/device_scene.h"
 #include "support/every_type.h"
+#include "support/faulty_libc.h"
 #include "support/plain_tree.h"
 #include "support/soft_copies.h"
 #include "support/soft_memory.h"
 #include "support/watch_scene.h"
-
-/* ---- the C library ------------------------------------------------------ */
-
-static atomic_long left;   /* allocations until one fails; 0: none does */
-static atomic_size_t only; /* of that size; 0: of any */
-static atomic_bool failed;
-
-static bool fails(size_t size)
-{
-    if (atomic_load(&only) != 0 && size != atomic_load(&only))
-        return false;
-    if (atomic_load(&left) == 0 || atomic_fetch_sub(&left, 1) != 1)
-        return false;
-    atomic_store(&failed, true);
-    return true;
-}
-
-static void fail_at(long n)
-{
-    atomic_store(&failed, false);
-    atomic_store(&left, n);
-}
-
-/* Whether one has failed since; none does any more. */
-static bool has_failed(void)
-{
-    atomic_store(&left, 0);
-    return atomic_load(&failed);
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails(size) ? NULL : __real_calloc(count, size);
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size)
-{
-    return fails(size) ? NULL : __real_malloc(size);
-}
-
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-    return fails(size) ? NULL : __real_aligned_alloc(align, size);
-}
-
-/* That of the tests' own framework. */
-void *__wrap_emalloc(size_t size);
-void *__wrap_emalloc(size_t size)
-{
-    return __real_malloc(size);
-}
-
-static atomic_bool no_threads; /* either */
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how,
-                          void *(*run)(void *arg), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
-                          void *(*run)(void *arg), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
-                          void *(*run)(void *arg), void *arg)
-{
-    return atomic_load(&no_threads)
-               ? EPERM
-               : __real_pthread_create(thread, how, run, arg);
-}
 
 /* ---- sweeps ------------------------------------------------------------- */
 
@@ -103,13 +32,13 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
     for (n = 1; again; n++) {
         watch_scene_open(&s, SOFT_COPIES);
         every_type(_i == 0 ? 27 : 30, &variant, &schema, &array);
-        fail_at(n);
+        faulty_libc_fail(n);
         code = watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
                                 &there, &error);
         if (code == 0)
             code = watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
                                     &back, &error);
-        again = has_failed();
+        again = faulty_libc_stop();
         ck_assert_int_eq(code, again ? ENOMEM : 0);
         ck_assert(code == 0 || error.message[0] != '\0');
         if (code == 0)
@@ -144,11 +73,11 @@ START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
         ck_assert_int_eq(_i == 0 ? uva_stream_ready(d.stream, NULL)
                                  : uva_stream_transfer(d.stream, &there),
                          0);
-        atomic_store(&only, sizeof(struct uva_watch));
-        fail_at(n);
+        faulty_libc_only(sizeof(struct uva_watch));
+        faulty_libc_fail(n);
         code = device_scene_run(&d);
-        again = has_failed();
-        atomic_store(&only, 0);
+        again = faulty_libc_stop();
+        faulty_libc_only(0);
         ck_assert_int_eq(code, again ? ENOMEM : 0);
         ck_assert_int_le(d.batches, again ? n - 1 : 3);
         device_scene_close(&d);
@@ -166,9 +95,9 @@ static void sweep(int (*call)(struct uva_error *error), int least)
 
     for (n = 0; again; n++) {
         device_scene_open(&d, SOFT_COPIES, 3);
-        fail_at(n + 1);
+        faulty_libc_fail(n + 1);
         code = call(&error);
-        again = has_failed();
+        again = faulty_libc_stop();
         ck_assert_int_eq(code, again ? ENOMEM : 0);
         ck_assert(code == 0 || error.message[0] != '\0');
         device_scene_close(&d);
@@ -193,12 +122,12 @@ END_TEST
 static int call_record(struct uva_error *error)
 {
     struct ArrowDeviceArray array;
-    const long before = atomic_load(&left);
+    const long before = faulty_libc_left();
     int code;
 
-    atomic_store(&left, 0);
+    faulty_libc_resume(0);
     soft_device_batch(&d.device, &d.fake, 0, &array);
-    atomic_store(&left, before);
+    faulty_libc_resume(before);
     array.sync_event = NULL;
     code = uva_array_record(d.rig.runtime, &array, NULL, error);
     uva_array_release(&array);
@@ -225,10 +154,10 @@ START_TEST(devices_without_memory_are_made_later)
     loop_rig_open(&rig);
     memset(&array, 0, sizeof(array));
     for (; code != 0; n++) {
-        fail_at(n);
+        faulty_libc_fail(n);
         code = uva_device_register(rig.runtime, ARROW_DEVICE_EXT_DEV,
                                    soft_device_ops(device), device, &error);
-        ck_assert_int_eq(code, has_failed() ? ENOMEM : 0);
+        ck_assert_int_eq(code, faulty_libc_stop() ? ENOMEM : 0);
         ck_assert(code == 0 ||
                   strcmp(error.message, "no memory for devices") == 0);
     }
@@ -266,10 +195,10 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
     loop_rig_open(&rig);
     fake_source_init(&fake, 1);
     array.array.release = lose_release;
-    atomic_store(&only, _i < 2 ? 0 : sizeof(struct uva__devices));
+    faulty_libc_only(_i < 2 ? 0 : sizeof(struct uva__devices));
     fake_source_device(&fake, ARROW_DEVICE_EXT_DEV, &source);
     stream = uva_stream_from_blocking(rig.runtime, &source, NULL);
-    fail_at(1);
+    faulty_libc_fail(1);
     switch (_i) {
     case 0:
         ck_assert_int_eq(uva_stream_ready(stream, NULL), ENOMEM);
@@ -291,8 +220,8 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
         ck_assert(array.array.release == NULL);
         break;
     }
-    ck_assert(has_failed());
-    atomic_store(&only, 0);
+    ck_assert(faulty_libc_stop());
+    faulty_libc_only(0);
     uva_stream_release(stream);
     loop_rig_close(&rig);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
@@ -310,7 +239,7 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     device_scene_open(&d, SOFT_COPIES, 3);
     device_scene_source(&d);
     soft_device_batch(&d.device, &d.fake, 0, &array);
-    atomic_store(&no_threads, true);
+    faulty_libc_threads(false);
     ck_assert_int_eq(uva_array_wait(d.rig.runtime, &array, 0, not_called, NULL),
                      EAGAIN);
     array.sync_event = NULL;
@@ -329,7 +258,7 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     array.array.release = lose_release;
     uva_array_release_after(d.rig.runtime, &array, NULL);
     ck_assert(array.array.release == NULL);
-    atomic_store(&no_threads, false);
+    faulty_libc_threads(true);
     ck_assert_int_eq(
         uva_device_get_info(d.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     ck_assert(info.available);
@@ -343,9 +272,9 @@ START_TEST(an_array_nobody_can_wait_for_is_never_released)
 
     device_scene_open(&d, SOFT_COPIES, 1);
     array.array.release = lose_release;
-    fail_at(1);
+    faulty_libc_fail(1);
     uva_array_release_after(d.rig.runtime, &array, NULL);
-    ck_assert(has_failed());
+    ck_assert(faulty_libc_stop());
     ck_assert(array.array.release == NULL);
     array.array.release = lose_release;
     uva_array_release_after(NULL, &array, NULL); /* nor without a runtime */
@@ -362,12 +291,12 @@ START_TEST(an_array_whose_event_has_no_memory_is_kept)
     for (long n = 2; n <= 4; n++) {
         device_scene_open(&d, SOFT_COPIES, 1);
         soft_device_batch(&d.device, &d.fake, 0, &array);
-        fail_at(n);
+        faulty_libc_fail(n);
         uva_array_release_after(d.rig.runtime, &array, NULL);
         ck_assert(array.array.release == NULL);
-        while (!atomic_load(&failed))
+        while (!faulty_libc_has_failed())
             sched_yield();
-        ck_assert(has_failed());
+        ck_assert(faulty_libc_stop());
         ck_assert_int_gt(atomic_load(&d.fake.live), 0);
         device_scene_close(&d);
     }

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of events and copies where calls of OpenCL fail, each in turn,
+ * or where there is no memory; where events fail while a copy is queued behind
+ * them; where the library is older than shared virtual memory. All else is done
+ * by the platform that is here: between it and us stands faulty_opencl.c.
+ * Without a platform it is skipped. */
+#include <assert.h>
+#include <check.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/faulty_opencl.h"
+#include "devices/opencl_device.h"
+#include "support/fake_source.h"
+#include "support/faulty_libc.h"
+#include "support/loop_rig.h"
+#include "uvarrow/uvarrow.h"
+
+enum { BATCHES = 2, DEVICES = 2, CODE = -9876 };
+
+static struct faulty_opencl cl;
+
+/* ---- the scene ---------------------------------------------------------- */
+
+static struct scene {
+    struct loop_rig rig;
+    struct fake_source fake;
+    struct opencl_device devices[DEVICES];
+    cl_event gate; /* a user event */
+    struct ArrowDeviceArray array;
+    int64_t batches;
+    bool done;
+    struct uva_outcome outcome;
+    struct uva_error answer;
+} s;
+
+static void scene_open(int64_t batches)
+{
+    memset(&s, 0, sizeof(s));
+    for (int i = 0; i < DEVICES; i++)
+        opencl_device_open(&s.devices[i]);
+    loop_rig_open(&s.rig);
+    fake_source_init(&s.fake, batches);
+    s.gate = opencl_device_gate(&s.devices[0]);
+}
+
+/* The service may be at a copy yet, or be the one that lets go of an array. */
+static void scene_close(void)
+{
+    loop_rig_close(&s.rig);
+    while (atomic_load(&s.fake.live) != 0)
+        sched_yield();
+    fake_source_fini(&s.fake);
+    clReleaseEvent(s.gate);
+    for (int i = 0; i < DEVICES; i++)
+        opencl_device_close(&s.devices[i]);
+}
+
+/* Each device has a context of its own. */
+static void scene_attach(bool queue, bool svm)
+{
+    struct uva_error error;
+
+    for (int i = 0; i < DEVICES; i++) {
+        const struct uva_opencl_device native = {
+            .context = s.devices[i].context,
+            .queue = queue ? s.devices[i].queue : NULL,
+            .svm = svm};
+        ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_OPENCL,
+                                           i, &native, &error),
+                         0);
+    }
+}
+
+static void scene_array(void)
+{
+    fake_source_batch(&s.fake, 0, &s.array);
+    s.array.device_type = ARROW_DEVICE_OPENCL;
+    s.array.device_id = 0;
+}
+
+static void on_answer(void *ctx, struct ArrowDeviceArray *array,
+                      const struct uva_error *error)
+{
+    (void)ctx;
+    (void)array;
+    s.answer = *error;
+    s.done = true;
+}
+
+static bool is_done(void *ctx)
+{
+    (void)ctx;
+    return s.done;
+}
+
+static void until_done(void)
+{
+    loop_rig_until(&s.rig, is_done, NULL);
+    s.done = false;
+}
+
+static void scene_ask(void)
+{
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER, on_answer, NULL),
+        0);
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    const struct ArrowArray *column = batch->data.array.children[0];
+    const int64_t *values = column->buffers[1];
+
+    (void)ctx;
+    if (batch->data.device_type == ARROW_DEVICE_CPU)
+        for (int64_t i = 0; i < column->length; i++)
+            ck_assert_int_eq(values[i], s.batches * 10 + i);
+    s.batches++;
+    return 0;
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    (void)ctx;
+    s.outcome = *outcome;
+    s.done = true;
+}
+
+static const struct uva_consumer consumer = {.on_batch = on_batch,
+                                             .on_done = on_done};
+
+/* To a device and back; gives the code of the outcome. */
+static int scene_copy(int device)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = device};
+    struct ArrowDeviceArrayStream source;
+    struct uva_stream *stream;
+
+    s.batches = 0;
+    atomic_store(&s.fake.given, 0);
+    fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
+    stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    until_done();
+    uva_stream_release(stream);
+    return s.outcome.error.code;
+}
+
+/* Waits for the array by `how`, which takes it; likewise. */
+static int scene_ready(const struct uva_ready *how)
+{
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&s.fake, &schema);
+    stream = uva_stream_from_arrays(s.rig.runtime, &schema, &s.array, 1);
+    ck_assert_int_eq(uva_stream_ready(stream, how), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    until_done();
+    uva_stream_release(stream);
+    return s.outcome.error.code;
+}
+
+/* ---- each call in turn -------------------------------------------------- */
+
+/* What is told of a call that has failed: by it, or for want of what it gives.
+ */
+static void expect_told(const struct uva_error *error, int wanted)
+{
+    ck_assert_msg(error->code == 0 || error->code == wanted ||
+                      error->code == ENOMEM,
+                  "%d: %s", error->code, error->message);
+    if (error->code != EIO)
+        return;
+    ck_assert_str_eq(error->vendor, "opencl");
+    ck_assert_int_eq(error->vendor_code, CODE);
+    ck_assert_ptr_nonnull(strstr(error->message, "failed with -9876"));
+}
+
+/* Waits for an event that is complete later; asks for one of ours. */
+static void play_events(int wanted)
+{
+    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
+                                  .device_stream = s.devices[0].queue};
+    struct uva_error error = {0};
+    int code;
+
+    scene_array();
+    s.array.sync_event = &s.gate;
+    scene_ask();
+    loop_rig_settle(&s.rig);
+    clSetUserEventStatus(s.gate, CL_COMPLETE);
+    until_done();
+    expect_told(&s.answer, wanted);
+    s.array.sync_event = NULL;
+    code =
+        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error);
+    ck_assert_int_eq(code, error.code);
+    ck_assert((code == 0) == (s.array.sync_event != NULL));
+    expect_told(&error, wanted);
+    (void)scene_ready(&how);
+    expect_told(&s.outcome.error, wanted);
+}
+
+static void play_copies(int wanted)
+{
+    for (int i = 0; i < 2 * DEVICES; i++) {
+        const int code = scene_copy(i % DEVICES);
+        ck_assert_int_eq(code, s.outcome.error.code);
+        expect_told(&s.outcome.error, wanted);
+        ck_assert((code == 0) == (s.batches == BATCHES));
+    }
+}
+
+/* By shared virtual memory, or not; on queues of the program, or of ours. */
+START_TEST(any_call_may_fail)
+{
+    bool again = true;
+    long k;
+
+    for (k = 1; again; k++) {
+        scene_open(BATCHES);
+        scene_attach(_i / 2 == 1, _i % 2 == 1);
+        cl.faultycl_fail(k, CODE);
+        play_events(EIO);
+        play_copies(EIO);
+        loop_rig_close_runtime(&s.rig, 0);
+        again = cl.faultycl_left() <= 0;
+        cl.faultycl_fail(0, 0);
+        scene_close();
+    }
+    ck_assert_int_gt(k, 40);
+}
+END_TEST
+
+/* That of the service, which asks the C library for it. */
+START_TEST(there_may_be_no_memory)
+{
+    bool again = true;
+    long k;
+
+    faulty_libc_only_thread("uva-devices");
+    for (k = 1; again; k++) {
+        scene_open(BATCHES);
+        scene_attach(_i / 2 == 1, _i % 2 == 1);
+        faulty_libc_fail(k);
+        play_events(ENOMEM);
+        play_copies(ENOMEM);
+        loop_rig_close_runtime(&s.rig, 0);
+        again = faulty_libc_stop();
+        scene_close();
+    }
+    faulty_libc_only_thread(NULL);
+    ck_assert_int_gt(k, 10);
+}
+END_TEST
+
+START_TEST(a_recording_without_memory_leaves_the_array_as_it_was)
+{
+    struct uva_error error;
+
+    scene_open(1);
+    scene_array();
+    faulty_libc_only(sizeof(cl_event));
+    faulty_libc_fail(1);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error),
+        ENOMEM);
+    ck_assert(faulty_libc_stop());
+    faulty_libc_only(0);
+    ck_assert_ptr_null(s.array.sync_event);
+    ck_assert_str_eq(error.message, "no memory for an event");
+    uva_array_release(&s.array);
+    scene_close();
+}
+END_TEST
+
+/* ---- events ------------------------------------------------------------- */
+
+/* As platforms do other than PoCL. */
+START_TEST(a_callback_may_tell_of_a_failure)
+{
+    scene_open(1);
+    scene_array();
+    s.array.sync_event = &s.gate;
+    cl.faultycl_keep_callback(true);
+    scene_ask();
+    while (!cl.faultycl_call_back(-5)) /* until it is armed */
+        sched_yield();
+    cl.faultycl_keep_callback(false);
+    until_done();
+    ck_assert_int_eq(s.answer.code, EIO);
+    ck_assert_str_eq(s.answer.vendor, "opencl");
+    ck_assert_int_eq(s.answer.vendor_code, -5);
+    clSetUserEventStatus(s.gate, CL_COMPLETE);
+    uva_array_release(&s.array);
+    scene_close();
+}
+END_TEST
+
+START_TEST(a_queue_of_the_program_waits_instead_of_the_host)
+{
+    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    cl_int status = -1;
+    cl_event marker;
+
+    scene_open(1);
+    how.device_stream = s.devices[0].queue;
+    scene_array();
+    s.array.sync_event = &s.gate;
+    ck_assert_int_eq(scene_ready(&how), 0);
+    ck_assert_int_eq(s.batches, 1);
+    clEnqueueMarkerWithWaitList(s.devices[0].queue, 0, NULL, &marker);
+    clFlush(s.devices[0].queue);
+    clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                   &status, NULL);
+    ck_assert_int_gt(status, CL_COMPLETE);
+    clSetUserEventStatus(s.gate, CL_COMPLETE);
+    ck_assert_int_eq(clWaitForEvents(1, &marker), CL_SUCCESS);
+    clReleaseEvent(marker);
+    scene_close();
+}
+END_TEST
+
+/* ---- copies ------------------------------------------------------------- */
+
+/* Brings the array to the host. */
+static void scene_fetch(void)
+{
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&s.fake, &schema);
+    stream = uva_stream_from_arrays(s.rig.runtime, &schema, &s.array, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    until_done();
+    uva_stream_release(stream);
+}
+
+static void gate_fail(void *ctx)
+{
+    (void)ctx;
+    clSetUserEventStatus(s.gate, -5);
+}
+
+/* The queue of ours is left, and another one made. */
+START_TEST(an_event_that_fails_while_a_copy_is_queued_fails_the_copy)
+{
+    cl_mem memory;
+    cl_int code;
+
+    scene_open(1);
+    scene_attach(_i == 1, false);
+    if (_i == 2) /* there is one of another context */
+        for (int i = 0; i < DEVICES; i++)
+            ck_assert_int_eq(scene_copy(i), 0);
+    s.batches = 0;
+    scene_array();
+    memory = clCreateBuffer(s.devices[0].context, CL_MEM_READ_WRITE, 64, NULL,
+                            &code);
+    s.array.array.children[0]->buffers[1] = memory;
+    s.array.sync_event = &s.gate;
+    cl.faultycl_behind_copy(gate_fail, NULL);
+    scene_fetch();
+    ck_assert_int_eq(s.outcome.error.code, EIO);
+    ck_assert_int_eq(s.outcome.error.vendor_code, -5);
+    ck_assert_int_eq(s.batches, 0);
+    if (_i != 1)
+        ck_assert_int_eq(scene_copy(0), 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    clReleaseMemObject(memory);
+    scene_close();
+}
+END_TEST
+
+START_TEST(an_old_library_has_no_shared_virtual_memory)
+{
+    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
+    scene_open(1);
+    scene_attach(true, true);
+    ck_assert_int_eq(scene_copy(0), ENOMEM); /* none to be had there */
+    scene_close();
+    scene_open(1);
+    scene_attach(true, false);
+    ck_assert_int_eq(scene_copy(0), 0);
+    scene_close();
+    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
+}
+END_TEST
+
+/* Nor can it copy what is said to be in some. */
+START_TEST(an_old_library_copies_no_shared_virtual_memory)
+{
+    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
+    scene_open(1);
+    scene_attach(true, true);
+    scene_array();
+    scene_fetch();
+    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
+    ck_assert_ptr_nonnull(
+        strstr(s.outcome.error.message, "clEnqueueSVMMemcpy"));
+    scene_close();
+    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
+}
+END_TEST
+
+/* ---- the suite ---------------------------------------------------------- */
+
+static void find(void *library, const char *name, void *out)
+{
+    void *address = dlsym(library, name);
+
+    memcpy(out, &address, sizeof(address));
+}
+
+static void control_open(void)
+{
+    void *library = dlopen(UVA_TEST_FAULTY_OPENCL, RTLD_NOW | RTLD_LOCAL);
+
+    assert(library != NULL);
+    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
+    find(library, "faultycl_fail", &cl.faultycl_fail);
+    find(library, "faultycl_left", &cl.faultycl_left);
+    find(library, "faultycl_behind_copy", &cl.faultycl_behind_copy);
+    find(library, "faultycl_keep_callback", &cl.faultycl_keep_callback);
+    find(library, "faultycl_call_back", &cl.faultycl_call_back);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl faults");
+    TCase *tc = tcase_create("platform");
+    cl_device_id device;
+    SRunner *runner;
+    int failed;
+
+    if (!opencl_device_find(&device))
+        return 77;
+    control_open();
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, any_call_may_fail, 0, 4);
+    tcase_add_loop_test(tc, there_may_be_no_memory, 0, 4);
+    tcase_add_test(tc, a_recording_without_memory_leaves_the_array_as_it_was);
+    tcase_add_test(tc, a_callback_may_tell_of_a_failure);
+    tcase_add_test(tc, a_queue_of_the_program_waits_instead_of_the_host);
+    tcase_add_loop_test(
+        tc, an_event_that_fails_while_a_copy_is_queued_fails_the_copy, 0, 3);
+    tcase_add_test(tc, an_old_library_has_no_shared_virtual_memory);
+    tcase_add_test(tc, an_old_library_copies_no_shared_virtual_memory);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
