@@ -165,13 +165,11 @@ static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
     if (code == 0)
         return true;
     uva__gpu_post_drop(post);
-    if (gpu->vendor->forget != NULL)
-        gpu->vendor->forget(gpu);
     return false;
 }
 
 /* The first time it declines: most events are complete before a callback pays.
- */
+ * For vendors that remember no failures. */
 int uva__gpu_arm(void *state, const struct uva_device_event *event,
                  struct uva_watch *watch, struct uva_error *error)
 {

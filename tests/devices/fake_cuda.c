@@ -40,7 +40,9 @@ FAKE_API int cuCtxDestroy_v2(void *context);
 FAKE_API int cuCtxSetCurrent(void *context);
 FAKE_API int cuCtxPushCurrent_v2(void *context);
 FAKE_API int cuCtxPopCurrent_v2(void **context);
+#ifndef UVA_FAKE_OLDEST
 FAKE_API int cuThreadExchangeStreamCaptureMode(int *mode);
+#endif
 FAKE_API int cuStreamBeginCapture_v2(void *stream, int mode);
 FAKE_API int cuStreamEndCapture(void *stream, void **graph);
 FAKE_API int cuGraphDestroy(void *graph);
@@ -61,10 +63,14 @@ FAKE_API int cuStreamWaitValue32_v2(void *stream, uva__cu_pointer word,
 FAKE_API int cuStreamAddCallback(void *stream, fake_callback_fn *fn, void *data,
                                  unsigned flags);
 #endif
+#ifndef UVA_FAKE_OLDEST
 FAKE_API int cuLaunchHostFunc(void *stream, fake_host_fn *fn, void *data);
+#endif
 FAKE_API int cuMemAlloc_v2(uva__cu_pointer *memory, size_t size);
+#ifndef UVA_FAKE_OLDEST
 FAKE_API int cuMemAllocManaged(uva__cu_pointer *memory, size_t size,
                                unsigned flags);
+#endif
 FAKE_API int cuMemFree_v2(uva__cu_pointer memory);
 FAKE_API int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
 FAKE_API int cuMemFreeHost(void *memory);
@@ -157,6 +163,7 @@ int cuCtxPopCurrent_v2(void **context)
 
 /* ---- captures ----------------------------------------------------------- */
 
+#ifndef UVA_FAKE_OLDEST
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
     const int code = fake_begin(0);
@@ -165,6 +172,7 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
         *mode = fake_capture_mode(*mode);
     return code;
 }
+#endif
 
 int cuStreamBeginCapture_v2(void *stream, int mode)
 {
@@ -257,10 +265,12 @@ int cuStreamAddCallback(void *stream, fake_callback_fn *fn, void *data,
 }
 #endif
 
+#ifndef UVA_FAKE_OLDEST
 int cuLaunchHostFunc(void *stream, fake_host_fn *fn, void *data)
 {
     IF_MAY(FAKE_INSIDE, fake_stream_host(stream, fn, data));
 }
+#endif
 
 /* ---- memory ------------------------------------------------------------- */
 
@@ -275,11 +285,13 @@ int cuMemAlloc_v2(uva__cu_pointer *memory, size_t size)
     return code;
 }
 
+#ifndef UVA_FAKE_OLDEST
 int cuMemAllocManaged(uva__cu_pointer *memory, size_t size, unsigned flags)
 {
     (void)flags;
     return cuMemAlloc_v2(memory, size);
 }
+#endif
 
 int cuMemFree_v2(uva__cu_pointer memory)
 {

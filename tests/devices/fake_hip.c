@@ -42,6 +42,7 @@ static int remember(int code)
 /* ---- declared, for the compiler ----------------------------------------- */
 
 FAKE_API int hipInit(unsigned flags);
+FAKE_API int hipGetDeviceCount(int *count);
 FAKE_API int hipGetDevice(int *device);
 FAKE_API int hipSetDevice(int device);
 FAKE_API int hipGetLastError(void);
@@ -71,6 +72,12 @@ FAKE_API int hipMemcpyAsync(void *target, const void *source, size_t size,
 int hipInit(unsigned flags)
 {
     (void)flags;
+    IF_MAY(0, 0);
+}
+
+int hipGetDeviceCount(int *count)
+{
+    *count = FAKE_DEVICES;
     IF_MAY(0, 0);
 }
 

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices/gpu_lane.h"
 #include "devices/gpu_scene.h"
+#include "support/faulty_libc.h"
 
 static const struct gpu_driver *gpu;
 static const struct fake_control *control;
@@ -274,6 +276,28 @@ START_TEST(a_producer_records_an_event_behind_its_work)
 }
 END_TEST
 
+START_TEST(memory_of_the_host_may_say_no_device)
+{
+    struct uva_error error;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    for (int i = 0; i < 2; i++) { /* a stream that says which, or does not */
+        gpu_scene_array(&s, 0, &s.arrays[0]);
+        s.arrays[0].device_type = gpu->host_type;
+        s.arrays[0].device_id = -1;
+        ck_assert_int_eq(uva_array_record(s.rig.runtime, &s.arrays[0],
+                                          i == 0 ? s.streams[0] : NULL, &error),
+                         0);
+        gpu_scene_ask(&s, 0, UVA_FOREVER);
+        gpu_scene_until_done(&s);
+        ck_assert_int_eq(s.answer.code, 0);
+        uva_array_release(&s.arrays[0]);
+    }
+    gpu_scene_close(&s);
+}
+END_TEST
+
 START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 {
     struct gpu_scene s;
@@ -296,6 +320,8 @@ START_TEST(another_thread_may_capture_meanwhile)
 {
     struct gpu_scene s;
 
+    if (!gpu->spares_captures)
+        return;
     gpu_scene_open(&s, gpu, control, 1);
     gpu_scene_arrays(&s, 1);
     gpu->capture_begin(s.streams[1]);
@@ -345,18 +371,21 @@ static void on_end(void *ctx, const struct uva_outcome *outcome)
     s->outcome = *outcome;
 }
 
-/* From the host to the device and back. */
+/* From the host to a device and back. */
 static struct uva_stream *copies_begin(struct gpu_scene *s,
                                        ArrowDeviceType device_type,
+                                       int64_t device_id,
                                        ArrowDeviceType host_type)
 {
-    const struct uva_transfer there = {.device_type = device_type};
+    const struct uva_transfer there = {.device_type = device_type,
+                                       .device_id = device_id};
     const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
         .on_batch = on_copied, .on_done = on_end, .ctx = s};
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
+    s->batches = 0;
     atomic_store(&s->fake.given, 0);
     fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
@@ -375,12 +404,34 @@ START_TEST(batches_go_to_the_device_and_come_back)
     if (types[_i] == 0)
         return;
     gpu_scene_open(&s, gpu, control, 40);
-    stream = copies_begin(&s, types[_i], ARROW_DEVICE_CPU);
+    stream = copies_begin(&s, types[_i], 0, ARROW_DEVICE_CPU);
     gpu_scene_until_done(&s);
     ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
                   s.outcome.error.message);
     ck_assert_int_eq(s.batches, 40);
     uva_stream_release(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(each_device_has_memory_and_a_stream_of_its_own)
+{
+    struct uva_stream *stream;
+    struct gpu_scene s;
+
+    if (!gpu->second(true))
+        return;
+    gpu_scene_open(&s, gpu, control, 10);
+    for (int i = 0; i < 4; i++) {
+        stream = copies_begin(&s, gpu->device_type, i % 2, ARROW_DEVICE_CPU);
+        gpu_scene_until_done(&s);
+        ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
+                      s.outcome.error.message);
+        ck_assert_int_eq(s.batches, 10);
+        uva_stream_release(stream);
+    }
+    loop_rig_close_runtime(&s.rig, 0);
+    (void)gpu->second(false);
     gpu_scene_close(&s);
 }
 END_TEST
@@ -395,8 +446,7 @@ START_TEST(pinned_memory_is_used_again)
     gpu_scene_arrays(&s, 1);
     gpu_scene_pass_all(&s);
     for (int i = 0; i < 2; i++) {
-        s.batches = 0;
-        stream = copies_begin(&s, gpu->device_type, gpu->host_type);
+        stream = copies_begin(&s, gpu->device_type, 0, gpu->host_type);
         gpu_scene_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
@@ -499,58 +549,177 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
-/* Every kind of work, with one call that fails in it. False: it was over before
- * that. */
-static bool play(long k)
+/* Waits for one event that lasts, copies, asks for events: each is done, or is
+ * told to have failed with `code`. */
+static void play(struct gpu_scene *s, int code)
 {
     struct uva_stream *stream;
     struct uva_error error;
-    struct gpu_scene s;
-    long calls;
 
-    gpu_scene_open(&s, gpu, control, 3);
-    gpu_scene_arrays(&s, 1);
-    calls = control->fakegpu_count(FAKE_CALLS);
-    control->fakegpu_fail(k, 999);
-    gpu_scene_ask(&s, 0, 10);
-    gpu_scene_until_done(&s);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    gpu_scene_pass_all(&s);
-    gpu_scene_until_done(&s);
-    ck_assert(s.answer.code == 0 || s.answer.code == EIO);
-    if (s.answer.code != 0)
-        ck_assert_int_eq(s.answer.vendor_code, 999);
-    stream = copies_begin(&s, gpu->device_type, ARROW_DEVICE_CPU);
-    gpu_scene_until_done(&s);
-    ck_assert(s.outcome.end == UVA_END_COMPLETE ||
-              s.outcome.end == UVA_END_FAILED);
+    gpu_scene_ask(s, 0, 10);
+    gpu_scene_until_done(s);
+    gpu_scene_ask(s, 0, UVA_FOREVER);
+    gpu_scene_pass_all(s);
+    gpu_scene_until_done(s);
+    ck_assert(s->answer.code == 0 || s->answer.code == code);
+    if (s->answer.code == EIO)
+        ck_assert_int_eq(s->answer.vendor_code, 999);
+    stream = copies_begin(s, gpu->device_type, 0, ARROW_DEVICE_CPU);
+    gpu_scene_until_done(s);
+    ck_assert(s->outcome.end == UVA_END_COMPLETE ||
+              s->outcome.end == UVA_END_FAILED);
+    ck_assert((s->outcome.end == UVA_END_COMPLETE) == (s->batches == 3));
     uva_stream_release(stream);
-    uva_array_release(&s.arrays[0]);
+    uva_array_release(&s->arrays[0]);
     control->fakegpu_excuse(0);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
-    if (uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error) !=
-        0)
-        ck_assert_ptr_null(s.arrays[0].sync_event);
+    gpu_scene_array(s, 0, &s->arrays[0]);
+    if (uva_array_record(s->rig.runtime, &s->arrays[0], s->streams[0],
+                         &error) != 0)
+        ck_assert_ptr_null(s->arrays[0].sync_event);
     control->fakegpu_excuse(1);
-    uva_array_release(&s.arrays[0]);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
-    uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
-    errands_end(&s, 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    calls = control->fakegpu_count(FAKE_CALLS) - calls;
-    control->fakegpu_fail(0, 0);
-    control->fakegpu_poison(0);
-    gpu_scene_close(&s);
-    return calls >= k;
+    uva_array_release(&s->arrays[0]);
+    gpu_scene_array(s, 0, &s->arrays[0]);
+    uva_array_release_after(s->rig.runtime, &s->arrays[0], s->streams[0]);
+    errands_end(s, 0);
+    loop_rig_close_runtime(&s->rig, 0);
 }
 
 START_TEST(any_call_may_fail)
 {
-    long k = 1;
+    struct gpu_scene s;
+    long calls, k = 0;
 
-    while (play(k))
-        k++;
+    do {
+        gpu_scene_open(&s, gpu, control, 3);
+        gpu_scene_arrays(&s, 1);
+        calls = control->fakegpu_count(FAKE_CALLS);
+        control->fakegpu_fail(++k, 999);
+        play(&s, EIO);
+        calls = control->fakegpu_count(FAKE_CALLS) - calls;
+        control->fakegpu_fail(0, 0);
+        control->fakegpu_poison(0);
+        gpu_scene_close(&s);
+    } while (calls >= k);
     ck_assert_int_gt(k, 20);
+}
+END_TEST
+
+static const char service[] = "uva-devices"; /* its thread */
+
+START_TEST(there_may_be_no_memory)
+{
+    struct gpu_scene s;
+    bool again = true;
+    long k;
+
+    faulty_libc_only_thread(service);
+    for (k = 1; again; k++) {
+        gpu_scene_open(&s, gpu, control, 3);
+        gpu_scene_arrays(&s, 1);
+        faulty_libc_fail(k);
+        play(&s, ENOMEM);
+        again = faulty_libc_stop();
+        gpu_scene_close(&s);
+    }
+    faulty_libc_only_thread(NULL);
+    ck_assert_int_gt(k, 5);
+}
+END_TEST
+
+/* The event is asked after instead. */
+START_TEST(a_callback_without_memory_is_done_without)
+{
+    struct gpu_scene s;
+    long before;
+
+    if (!gpu->calls_back)
+        return;
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_arrays(&s, 1);
+    before = control->fakegpu_count(FAKE_CALLBACKS);
+    faulty_libc_only_thread(service);
+    faulty_libc_only(sizeof(struct uva__gpu_post));
+    faulty_libc_fail(1);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    while (!faulty_libc_has_failed())
+        (void)sched_yield();
+    (void)faulty_libc_stop();
+    faulty_libc_only(0);
+    faulty_libc_only_thread(NULL);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    ck_assert_int_eq(control->fakegpu_count(FAKE_CALLBACKS), before);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* On the program's own thread: by the driver, or by us. */
+START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
+{
+    struct uva_device_info info;
+    struct uva_error error;
+    struct gpu_scene s;
+    int code = ENOMEM;
+    long k = 0;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    ck_assert_int_eq(
+        uva_device_get_info(s.rig.runtime, gpu->device_type, &info), 0);
+    for (; code != 0; k++) {
+        ck_assert_ptr_null(s.arrays[0].sync_event);
+        control->fakegpu_fail(k, UVA__GPU_OUT_OF_MEMORY);
+        control->fakegpu_excuse(0);
+        if (k == 0) {
+            faulty_libc_only(sizeof(uva__gpu_event));
+            faulty_libc_fail(1);
+        }
+        code =
+            uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error);
+        (void)faulty_libc_stop();
+        faulty_libc_only(0);
+        control->fakegpu_excuse(1);
+        control->fakegpu_fail(0, 0);
+        ck_assert(code == 0 || code == ENOMEM);
+        if (code != 0)
+            ck_assert_int_eq(error.vendor_code,
+                             k > 0 ? UVA__GPU_OUT_OF_MEMORY : 0);
+    }
+    ck_assert_int_gt(k, 3);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(any_call_that_makes_a_stream_wait_may_fail)
+{
+    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    struct uva_device_info info;
+    struct uva_stream *stream;
+    struct gpu_scene s;
+    int code = EIO;
+    long k = 0;
+
+    while (code != 0) {
+        gpu_scene_open(&s, gpu, control, 1);
+        gpu_scene_arrays(&s, 1);
+        ck_assert_int_eq(
+            uva_device_get_info(s.rig.runtime, gpu->device_type, &info), 0);
+        how.device_stream = s.streams[1];
+        s.unwatched = true;
+        control->fakegpu_fail(++k, 999);
+        stream = gpu_scene_ready(&s, 1, &how);
+        gpu_scene_until_done(&s);
+        control->fakegpu_fail(0, 0);
+        code = s.outcome.error.code;
+        ck_assert_int_eq(s.outcome.error.vendor_code, code == 0 ? 0 : 999);
+        ck_assert_int_eq(s.batches, code == 0);
+        uva_stream_release(stream);
+        gpu_scene_close(&s);
+    }
+    ck_assert_int_gt(k, 2);
 }
 END_TEST
 
@@ -564,6 +733,10 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
     tcase_add_test(tc, any_call_may_fail);
+    tcase_add_test(tc, there_may_be_no_memory);
+    tcase_add_test(tc, a_callback_without_memory_is_done_without);
+    tcase_add_test(tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails);
+    tcase_add_test(tc, any_call_that_makes_a_stream_wait_may_fail);
     tcase_add_test(tc, pinned_memory_is_used_again);
     suite_add_tcase(suite, tc);
 }
@@ -588,9 +761,11 @@ void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
     tcase_add_test(tc, two_runtimes_wait_for_the_same_event);
     tcase_add_test(tc, a_stream_of_the_device_waits_instead_of_the_host);
     tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
+    tcase_add_test(tc, memory_of_the_host_may_say_no_device);
     tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
     tcase_add_test(tc, another_thread_may_capture_meanwhile);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
+    tcase_add_test(tc, each_device_has_memory_and_a_stream_of_its_own);
     tcase_add_test(tc, a_copy_is_behind_the_event);
     suite_add_tcase(suite, tc);
     if (fake->fakegpu_count != NULL)

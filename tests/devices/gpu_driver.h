@@ -20,9 +20,12 @@ struct gpu_driver {
     const char *variable;        /* of the environment: where the library is */
     const char *const *names;    /* of it otherwise; NULL ends them */
     bool calls_back;             /* events that last are waited for so */
+    bool spares_captures;        /* it can be told to leave them alone */
     bool (*open)(void *library); /* false: no device */
     void (*enter)(void);         /* the first device is current */
     void (*leave)(void);
+    /* makes the second device ready, or lets go of it; false: there is none */
+    bool (*second)(bool on);
     void *(*stream_new)(void);
     void (*stream_free)(void *stream);
     void (*stream_drain)(void *stream);

@@ -23,7 +23,8 @@ static struct {
     int (*cuStreamBeginCapture)(void *stream, int mode);
     int (*cuStreamEndCapture)(void *stream, void **graph);
     int (*cuGraphDestroy)(void *graph);
-    bool streams_tell; /* in which context they are */
+    bool streams_tell;                         /* in which context they are */
+    bool spares_captures, calls_back, manages; /* as newer drivers do */
 } lib;
 
 static struct fake_control control;
@@ -70,6 +71,10 @@ static bool cuda_open(void *library)
     gpu_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
                        &lib.cu.cuMemcpyHtoDAsync);
     lib.streams_tell = dlsym(library, "cuStreamGetCtx") != NULL;
+    lib.spares_captures =
+        dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
+    lib.calls_back = dlsym(library, "cuLaunchHostFunc") != NULL;
+    lib.manages = dlsym(library, "cuMemAllocManaged") != NULL;
     return lib.cuInit(0) == 0 && lib.cu.cuDeviceGet(&device, 0) == 0;
 }
 
@@ -90,6 +95,18 @@ static void cuda_leave(void)
 {
     must(lib.cuCtxSetCurrent(NULL));
     must(lib.cu.cuDevicePrimaryCtxRelease(0));
+}
+
+static bool cuda_second(bool on)
+{
+    void *context;
+    int device;
+
+    if (lib.cu.cuDeviceGet(&device, 1) != 0)
+        return false;
+    must(on ? lib.cu.cuDevicePrimaryCtxRetain(&context, device)
+            : lib.cu.cuDevicePrimaryCtxRelease(device));
+    return true;
 }
 
 static void *stream_new(void)
@@ -185,18 +202,17 @@ static int capture_end(void *stream)
     return code;
 }
 
-static const struct gpu_driver cuda = {
+static struct gpu_driver cuda = {
     .vendor = "cuda",
     .query = "cuEventQuery",
     .device_type = ARROW_DEVICE_CUDA,
     .host_type = ARROW_DEVICE_CUDA_HOST,
-    .managed_type = ARROW_DEVICE_CUDA_MANAGED,
     .variable = "UVA_CUDA_LIBRARY",
     .names = (const char *const[]){"libcuda.so.1", NULL},
-    .calls_back = true,
     .open = cuda_open,
     .enter = cuda_enter,
     .leave = cuda_leave,
+    .second = cuda_second,
     .stream_new = stream_new,
     .stream_free = stream_free,
     .stream_drain = stream_drain,
@@ -213,6 +229,43 @@ static const struct gpu_driver cuda = {
     .capture_begin = capture_begin,
     .capture_end = capture_end,
 };
+
+/* ---- copies ------------------------------------------------------------- */
+
+static void on_end(void *ctx, const struct uva_outcome *outcome)
+{
+    struct gpu_scene *s = ctx;
+
+    s->outcome = *outcome;
+    s->done = true;
+}
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    (void)batch;
+    ((struct gpu_scene *)ctx)->batches++;
+    return 0;
+}
+
+/* Brings array 0 to a device, and gives the code of the outcome. */
+static int transfer(struct gpu_scene *s, ArrowDeviceType device_type)
+{
+    const struct uva_transfer how = {.device_type = device_type};
+    const struct uva_ready nobody = {.wait = UVA_WAIT_NONE};
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_end, .ctx = s};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fake_source_schema(&s->fake, &schema);
+    stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(stream, &nobody), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    gpu_scene_until_done(s);
+    uva_stream_release(stream);
+    return s->outcome.error.code;
+}
 
 /* ---- contexts ----------------------------------------------------------- */
 
@@ -279,8 +332,22 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
     gpu_scene_ask(&s, 0, UVA_FOREVER);
     gpu_scene_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
+    ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CPU), ENODEV);
+    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "primary context"));
     primary_is_not_there();
-    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+START_TEST(managed_memory_is_there_if_the_driver_has_it)
+{
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, &cuda, &control, 1);
+    fake_source_batch(&s.fake, 0, &s.arrays[0]);
+    ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CUDA_MANAGED),
+                     lib.manages ? 0 : ENOMEM);
+    ck_assert_int_eq(s.batches, lib.manages);
     gpu_scene_close(&s);
 }
 END_TEST
@@ -292,11 +359,15 @@ int main(void)
 
     if (!gpu_driver_open(&cuda, &control))
         return 77;
+    cuda.spares_captures = lib.spares_captures;
+    cuda.calls_back = lib.calls_back;
+    cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;
     gpu_cases_add(suite, &cuda, &control);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, no_context_is_made_where_the_program_has_none);
     tcase_add_test(tc,
                    a_context_of_the_programs_own_records_but_copies_nothing);
+    tcase_add_test(tc, managed_memory_is_there_if_the_driver_has_it);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

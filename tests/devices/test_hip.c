@@ -13,6 +13,7 @@ static struct {
     struct uva__hip hip;
     struct uva__gpu_calls calls;
     int (*hipInit)(unsigned flags);
+    int (*hipGetDeviceCount)(int *count);
     int (*hipPeekAtLastError)(void);
     int (*hipStreamWaitValue32)(void *stream, void *word, uint32_t value,
                                 unsigned flags, uint32_t mask);
@@ -43,6 +44,8 @@ static bool hip_open(void *library)
     gpu_driver_resolve(library, "hipStreamEndCapture",
                        &lib.hipStreamEndCapture);
     gpu_driver_resolve(library, "hipInit", &lib.hipInit);
+    gpu_driver_resolve(library, "hipGetDeviceCount", &lib.hipGetDeviceCount);
+    gpu_driver_resolve(library, "hipGetDevice", &lib.hip.hipGetDevice);
     gpu_driver_resolve(library, "hipPeekAtLastError", &lib.hipPeekAtLastError);
     gpu_driver_resolve(library, "hipSetDevice", &lib.hip.hipSetDevice);
     gpu_driver_resolve(library, "hipGetLastError", &lib.hip.hipGetLastError);
@@ -65,6 +68,14 @@ static void hip_enter(void)
 
 static void hip_leave(void)
 {
+}
+
+static bool hip_second(bool on)
+{
+    int devices = 0;
+
+    (void)on;
+    return lib.hipGetDeviceCount(&devices) == 0 && devices > 1;
 }
 
 static void *stream_new(void)
@@ -166,12 +177,14 @@ static const struct gpu_driver hip = {
     .query = "hipEventQuery",
     .device_type = ARROW_DEVICE_ROCM,
     .host_type = ARROW_DEVICE_ROCM_HOST,
+    .spares_captures = true,
     .variable = "UVA_HIP_LIBRARY",
     .names = (const char *const[]){"libamdhip64.so.7", "libamdhip64.so.6",
                                    "libamdhip64.so.5", NULL},
     .open = hip_open,
     .enter = hip_enter,
     .leave = hip_leave,
+    .second = hip_second,
     .stream_new = stream_new,
     .stream_free = stream_free,
     .stream_drain = stream_drain,
@@ -215,6 +228,34 @@ START_TEST(the_programs_thread_is_left_as_it_was)
 }
 END_TEST
 
+START_TEST(the_programs_device_is_current_again)
+{
+    struct uva_error error;
+    struct gpu_scene s;
+    int device = -1;
+    void *stream;
+
+    if (!hip_second(true))
+        return;
+    gpu_scene_open(&s, &hip, &control, 1);
+    must(lib.hip.hipSetDevice(1));
+    stream = stream_new();
+    must(lib.hip.hipSetDevice(0));
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    s.arrays[0].device_id = 1;
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], stream, &error), 0);
+    must(lib.hip.hipGetDevice(&device));
+    ck_assert_int_eq(device, 0);
+    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    stream_free(stream);
+    gpu_scene_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hip");
@@ -225,6 +266,7 @@ int main(void)
     gpu_cases_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_programs_thread_is_left_as_it_was);
+    tcase_add_test(tc, the_programs_device_is_current_again);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }
