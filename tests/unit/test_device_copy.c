@@ -215,6 +215,61 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
 }
 END_TEST
 
+/* A device whose copies are done at once and know nothing of the events that
+ * they are queued behind; their own need not be freed. */
+static long deaf_copies, deaf_fails_at;
+
+static int deaf_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error)
+{
+    struct soft_device *device = state;
+
+    if (++deaf_copies == deaf_fails_at)
+        return uva_error_set(error, ENOSPC, "no room");
+    memcpy(soft_memory_at(copy->target, copy->size_bytes),
+           soft_memory_at(copy->source, copy->size_bytes), copy->size_bytes);
+    *event_out = &device->events[1];
+    return 0;
+}
+
+/* The array's own event is pending at the end, or fails, or is complete; in the
+ * second half a copy fails too. */
+START_TEST(the_arrays_event_is_asked_after_whatever_its_copies_say)
+{
+    static const int events[] = {-1, EPROTO, 0};
+    const struct every_variant variant = {5, 0, true};
+    const int told = _i >= 3 ? ENOSPC : _i == 1 ? EPROTO : 0;
+    struct ArrowDeviceArray array, there, back;
+    struct uva_device_ops ops;
+    struct ArrowSchema schema;
+    struct uva_error error;
+
+    soft_device_init(&s.device, SOFT_COPIES);
+    ops = *soft_device_ops(&s.device);
+    ops.copy = deaf_copy;
+    ops.event_free = NULL;
+    watch_scene_open_with(&s, &ops, &s.device);
+    deaf_copies = deaf_fails_at = 0;
+    soft_event_end(&s.device, 1, 0);
+    every_type(15, &variant, &schema, &array);
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     0);
+    there.sync_event = &s.device.events[0];
+    atomic_store(&s.device.events[0].state, events[_i % 3]);
+    deaf_fails_at = _i >= 3 ? deaf_copies + 2 : 0;
+    ck_assert_int_eq(
+        watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back, &error),
+        told);
+    if (told == ENOSPC)
+        ck_assert_str_eq(error.message, "no room");
+    if (told == EPROTO)
+        ck_assert_str_eq(error.message, "soft event 0 has failed");
+    uva_array_release(&back);
+    scene_end(&schema);
+}
+END_TEST
+
 /* ---- ways --------------------------------------------------------------- */
 
 static enum uva__copy_way way(ArrowDeviceType from, int64_t from_id,
@@ -251,6 +306,7 @@ START_TEST(the_way_follows_from_the_types)
     ck_assert_int_eq(way(3, 0, 12, 0, NULL), UVA__COPY_MOVE);
     ck_assert_int_eq(way(3, 0, 12, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(3, 0, 2, 0, &event), UVA__COPY_MOVE);
+    ck_assert_int_eq(way(3, 0, 13, 0, &event), UVA__COPY_MOVE);
     ck_assert_int_eq(way(11, 0, 2, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(3, 0, 10, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(1, 0, 8, 0, NULL), UVA__COPY_LOST);
@@ -405,9 +461,11 @@ static void add_tests(TCase *tc)
         tc, a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended, 0, 3);
     tcase_add_loop_test(
         tc, a_copy_is_queued_on_the_device_behind_the_arrays_event, 0, 2);
+    tcase_add_loop_test(
+        tc, the_arrays_event_is_asked_after_whatever_its_copies_say, 0, 6);
     tcase_add_test(tc, the_way_follows_from_the_types);
-    tcase_add_test(tc,
-                   sizes_on_the_host_are_read_when_a_device_has_filled_them_in);
+    tcase_add_loop_test(
+        tc, sizes_on_the_host_are_read_when_a_device_has_filled_them_in, 0, 2);
     tcase_add_test(tc, an_event_on_the_host_means_nothing);
     tcase_add_loop_test(tc, an_array_that_does_not_fit_its_schema_is_not_copied,
                         0, 2);
