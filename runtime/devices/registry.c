@@ -283,8 +283,8 @@ static int load_await(struct uva__devices *devices,
         .errand.run = load_run, .backend = backend, .error = error};
     const uint32_t seen = uva__signal_now(&load.done);
 
+    /* not covered: it has ended since it was started */
     if (!uva__service_send(&devices->service, &load.errand))
-        /* not covered: it has ended since it was started */
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
     while (uva__signal_now(&load.done) == seen)
         (void)uva__signal_wait(&load.done, seen, -1);

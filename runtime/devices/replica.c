@@ -133,8 +133,9 @@ static void replica_end(struct uva__replica *replica)
     replica->errand.run = replica_dispose;
     if (replica->memory.backend == NULL)
         replica_dispose(&replica->errand);
+    /* not covered: nobody may end what is in use */
     else if (!uva__service_send(&replica->devices->service, &replica->errand))
-        abort(); /* not covered: nobody may end what is in use */
+        abort();
 }
 
 static void replica_release_node(struct ArrowArray *array)

@@ -49,8 +49,9 @@ static void record_release(struct ArrowArray *array)
     array->release = record->release;
     array->private_data = record->private_data;
     array->release(array);
+    /* not covered: nobody may end what is in use */
     if (!uva__service_send(&record->devices->service, &record->errand))
-        abort(); /* not covered: nobody may end what is in use */
+        abort();
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,

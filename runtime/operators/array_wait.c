@@ -168,9 +168,10 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__word_add(&wait->refs, 1); /* until it says that it is over */
-    if (!uva__hub_job_begin(wait->hub))
-        abort(); /* not covered: who has entered is waited for */
+    uva__word_add(&wait->refs, 1);      /* until it says that it is over */
+    if (!uva__hub_job_begin(wait->hub)) /* not covered: who has entered is
+                                           waited for */
+        abort();
     uva__watch_begin(wait->watch);
 }
 

@@ -54,8 +54,9 @@ static void after_send(struct after *after,
                        void (*run)(struct uva__errand *errand))
 {
     after->errand.run = run;
+    /* not covered: nobody may end what is in use */
     if (!uva__service_send(&after->devices->service, &after->errand))
-        abort(); /* not covered: nobody may end what is in use */
+        abort();
 }
 
 /* Any thread, a vendor's too. */
@@ -70,8 +71,8 @@ static void after_over(struct uva_watch *watch)
 static void after_log(struct uva__hub *hub, const char *what,
                       const struct uva_error *error)
 {
-    if (!uva__hub_job_begin(hub))
-        return; /* not covered: the workers went meanwhile */
+    if (!uva__hub_job_begin(hub)) /* not covered: the workers went meanwhile */
+        return;
     uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
                  "uva_array_release_after: %s; the array is %s", error->message,
                  what);

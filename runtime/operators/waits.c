@@ -78,10 +78,10 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
 {
     const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
 
+    /* not covered: the workers stay while there are streams */
     if (!uva__hub_job_begin(w->op.feed.hub)) {
-        /* not covered: the workers stay while there are streams */
-        uva__wait_fail(w, wait, ESHUTDOWN, NULL);
-        return false; /* not covered: the same */
+        uva__wait_fail(w, wait, ESHUTDOWN, NULL); /* not covered: the same */
+        return false;                             /* not covered: the same */
     }
     if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
         uva__hub_job_end(w->op.feed.hub);
@@ -202,6 +202,7 @@ static void waits_conclude(struct uva__waits *w, bool failed)
                           &feed->hub->allocator);
     else if (op->failure.code != 0 && (failed || used == feed->ready))
         uva__failure_move(&op->failure, &feed->failure, &feed->hub->allocator);
+    /* not covered: our own producers say why an extraction failed */
     else if (failed && op->released) /* and never said why (ER-12) */
         uva__failure_set(&feed->failure, &feed->hub->allocator,
                          wait_at(w, waits_head(w))->code, NULL, NULL);
@@ -332,8 +333,8 @@ static void waits_expire(struct uva__timer *timer)
     struct uva__wait *wait = wait_at(w, w->loop.timed);
     struct uva_error error;
 
-    if (w->loop.timed == waits_head(w) && wait->watch != NULL &&
-        !uva__watch_is_over(wait->watch)) {
+    assert(w->loop.timed == waits_head(w) && wait->watch != NULL);
+    if (!uva__watch_is_over(wait->watch)) {
         wait_abandon(w, wait);
         (void)uva_error_set(&error, ETIMEDOUT,
                             "the event of a batch was not complete within "

@@ -40,8 +40,8 @@ static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
 
     if (!uva__hub_is_alive(hub))
         return EPERM;
-    if (!uva__hub_job_begin(hub))
-        return ESHUTDOWN; /* not covered: a caller who raced with the close */
+    if (!uva__hub_job_begin(hub)) /* not covered: raced with the close */
+        return ESHUTDOWN;
     fixture = uva__workers_fixture(hub->jobs.workers, fence_make);
     if (fixture != NULL) {
         *out = uva__container_of(fixture, struct fence, fixture)->devices;

@@ -5,6 +5,8 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +147,7 @@ START_TEST(without_an_event_or_a_way_to_wait_the_answer_comes_too)
                  {ARROW_DEVICE_HEXAGON, true, ENOTSUP},
                  {ARROW_DEVICE_METAL, true, ENOTSUP},
                  {77, true, ENOTSUP},
+                 {-1, true, ENOTSUP},
                  {77, false, 0}};
 
     scene_open(SOFT_POLLS);
@@ -178,6 +181,66 @@ START_TEST(a_stuck_event_is_answered_in_time)
     loop_rig_close_runtime(&s.rig, 0);
     soft_event_end(&s.device, 0, 0);
     scene_close();
+}
+END_TEST
+
+/* The time is up, and the answer on its way. */
+START_TEST(an_event_that_was_complete_in_time_is_so)
+{
+    scene_open(SOFT_CALLS_QUICK);
+    ck_assert_int_eq(wait_for(0), 0);
+    while (atomic_load(&s.device.arms) == 0)
+        sched_yield();
+    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
+    while (atomic_load(&s.device.settles) == 0)
+        sched_yield();
+    ck_assert_int_eq(outcome(), _i == 0 ? 0 : EIO);
+    scene_close();
+}
+END_TEST
+
+static sem_t service_may;
+
+static void service_hold(void *ctx)
+{
+    (void)ctx;
+    while (sem_wait(&service_may) != 0)
+        continue;
+    (void)sem_post(&service_may); /* from now on it does */
+}
+
+static void set(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+/* The time is up and the runtime closes, while the service is in the table. */
+START_TEST(two_reasons_to_end_a_wait_are_one_answer)
+{
+    bool gone = false;
+
+    scene_open(SOFT_POLLS);
+    ck_assert_int_eq(sem_init(&service_may, 0, 0), 0);
+    s.device.asked = service_hold;
+    ck_assert_int_eq(wait_for(1), 0);
+    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    while (uv_backend_timeout(&s.rig.loop) >= 0) /* until it has fired */
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(uva_runtime_close(s.rig.runtime, 0, set, &gone), 0);
+    for (int i = 0; i < 10; i++)
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(s.answers, 0);
+    ck_assert_int_eq(sem_post(&service_may), 0);
+    while (!gone)
+        (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
+    s.rig.runtime = NULL;
+    ck_assert_int_eq(s.answers, 1);
+    ck_assert_int_eq(s.error.code, ETIMEDOUT);
+    scene_close();
+    ck_assert_int_eq(sem_destroy(&service_may), 0);
 }
 END_TEST
 
@@ -404,6 +467,66 @@ START_TEST(an_event_that_cannot_be_recorded_leaves_the_array_as_it_was)
 }
 END_TEST
 
+START_TEST(no_event_is_recorded_for_an_array_that_is_not_there)
+{
+    struct ArrowDeviceArray released = {.device_type = ARROW_DEVICE_EXT_DEV};
+    struct uva_error error;
+
+    scene_open(SOFT_COPIES);
+    ck_assert_int_eq(uva_array_record(s.rig.runtime, NULL, NULL, &error),
+                     EINVAL);
+    ck_assert_int_eq(uva_array_record(s.rig.runtime, &released, NULL, &error),
+                     EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "no live array"));
+    ck_assert_ptr_null(released.sync_event);
+    scene_close();
+}
+END_TEST
+
+/* A device whose recorded events need not be freed. */
+static int lasting_record(void *state, const struct uva_device_event *event,
+                          void *device_stream, void **event_out,
+                          struct uva_error *error)
+{
+    (void)event;
+    (void)device_stream;
+    (void)error;
+    *event_out = &((struct soft_device *)state)->events[7];
+    return 0;
+}
+
+START_TEST(an_event_may_be_one_that_is_not_freed)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+
+    scene_open(SOFT_COPIES);
+    ops = *soft_device_ops(&s.device);
+    ops.record = lasting_record;
+    ops.event_free = NULL;
+    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
+                                         &ops, &s.device, &error),
+                     0);
+    s.array.sync_event = NULL;
+    if (_i == 0) {
+        ck_assert_int_eq(
+            uva_array_record(s.rig.runtime, &s.array, NULL, &error), 0);
+        ck_assert_ptr_eq(s.array.sync_event, &s.device.events[7]);
+        uva_array_release(&s.array);
+    } else {
+        uva_array_release_after(s.rig.runtime, &s.array, NULL);
+        while (atomic_load(&s.device.queries) < 3)
+            sched_yield();
+        ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+        soft_event_end(&s.device, 7, 0);
+        while (atomic_load(&s.fake.live) != 0)
+            sched_yield();
+    }
+    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    scene_close();
+}
+END_TEST
+
 /* ---- releasing ---------------------------------------------------------- */
 
 static bool is_released(void *ctx)
@@ -555,9 +678,11 @@ static void add_tests(TCase *tc)
         tc, the_answer_comes_when_the_event_is_complete_or_has_failed, 0,
         2 * MODES);
     tcase_add_loop_test(
-        tc, without_an_event_or_a_way_to_wait_the_answer_comes_too, 0, 6);
+        tc, without_an_event_or_a_way_to_wait_the_answer_comes_too, 0, 7);
     tcase_add_test(tc, a_device_that_is_not_there_is_the_answer);
     tcase_add_loop_test(tc, a_stuck_event_is_answered_in_time, 0, MODES);
+    tcase_add_loop_test(tc, an_event_that_was_complete_in_time_is_so, 0, 2);
+    tcase_add_test(tc, two_reasons_to_end_a_wait_are_one_answer);
     tcase_add_loop_test(tc, a_close_answers_what_waits, 0, MODES);
     tcase_add_test(tc,
                    nothing_is_waited_for_that_comes_while_the_runtime_closes);
@@ -568,6 +693,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, a_recorded_event_goes_with_its_array, 0, 2);
     tcase_add_loop_test(
         tc, an_event_that_cannot_be_recorded_leaves_the_array_as_it_was, 0, 6);
+    tcase_add_test(tc, no_event_is_recorded_for_an_array_that_is_not_there);
+    tcase_add_loop_test(tc, an_event_may_be_one_that_is_not_freed, 0, 2);
     tcase_add_loop_test(
         tc, an_array_is_released_when_the_work_that_reads_it_is_over, 0, 3);
     tcase_add_loop_test(

@@ -4,6 +4,7 @@
  * event or of the stream. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/loop_rig.h"
@@ -184,6 +185,34 @@ START_TEST(a_stuck_event_is_given_up_in_time)
 }
 END_TEST
 
+/* The time of both is over when the loop comes round, and the event of the
+ * first is complete. */
+START_TEST(an_event_that_is_complete_is_not_given_up)
+{
+    const struct uva_ready how = {.timeout_ms = 3};
+    struct scene s;
+
+    scene_open(&s, SOFT_CALLS_QUICK, 2);
+    scene_start(&s, &how);
+    while (atomic_load(&s.device.arms) < 2)
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    while (uv_backend_timeout(&s.rig.loop) > 0)
+        uv_update_time(&s.rig.loop);
+    soft_event_end(&s.device, 0, 0);
+    while (atomic_load(&s.device.settles) == 0)
+        sched_yield();
+    loop_rig_until(&s.rig, is_done, &s);
+    ck_assert_int_eq(s.outcome.error.code, ETIMEDOUT);
+    ck_assert_int_eq(s.batches, 1);
+    uva_stream_release(s.stream);
+    loop_rig_close_runtime(&s.rig, 0);
+    soft_event_end(&s.device, 1, 0);
+    scene_close(&s);
+}
+END_TEST
+
 START_TEST(a_close_releases_what_waits)
 {
     struct scene s;
@@ -267,6 +296,7 @@ int main(void)
     tcase_add_loop_test(
         tc, a_failed_event_ends_the_stream_behind_what_was_before_it, 0, modes);
     tcase_add_loop_test(tc, a_stuck_event_is_given_up_in_time, 0, modes);
+    tcase_add_test(tc, an_event_that_is_complete_is_not_given_up);
     tcase_add_loop_test(tc, a_close_releases_what_waits, 0, modes);
     tcase_add_loop_test(tc, many_events_may_be_outstanding, 0, modes);
     tcase_add_test(tc, a_device_stream_is_made_to_wait_instead);

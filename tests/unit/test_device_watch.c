@@ -76,6 +76,25 @@ START_TEST(a_callback_that_says_all_is_well_is_not_believed)
 }
 END_TEST
 
+/* Whichever of the two is further counts. */
+START_TEST(a_callback_may_come_before_its_own_device_says_so)
+{
+    struct watch_scene s;
+    struct uva_watch *watch;
+
+    watch_scene_open(&s, SOFT_CALLS_QUICK);
+    watch = watch_scene_watch(&s, 3);
+    uva__watch_begin(watch);
+    watch_scene_flush(&s);
+    soft_event_lie(&s.device, 3, -1);
+    ck_assert_int_eq(watch_scene_await(&s, watch), 0);
+    ck_assert_int_eq(s.outcome.code, 0);
+    uva__watch_release(watch);
+    watch_scene_close(&s);
+    ck_assert_int_eq(s.device.settles, 1);
+}
+END_TEST
+
 /* ---- who may look ------------------------------------------------------- */
 
 struct intruder {
@@ -528,6 +547,7 @@ static void add_tests(TCase *tc)
                    a_callback_that_comes_too_early_leaves_it_to_the_queries);
     tcase_add_loop_test(tc, a_callback_that_says_all_is_well_is_not_believed, 0,
                         2);
+    tcase_add_test(tc, a_callback_may_come_before_its_own_device_says_so);
     tcase_add_loop_test(
         tc, what_is_polled_for_long_is_offered_a_callback_once_more, 0, 2);
     tcase_add_loop_test(tc, a_stream_that_cannot_be_made_to_wait_says_so, 0, 3);
