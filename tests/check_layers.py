@@ -51,6 +51,7 @@ MAY = {
                         "check/breach_line.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "devices/copy.h",
+                           "devices/notice.h",
                            "devices/registry.h", "devices/watch.h", "stream/",
                            "operators/"],
     "runtime/adapters/": ["uvarrow/", "core/", *UV, "stream/", "adapters/"],

@@ -87,7 +87,7 @@ static enum uva_end end_of(const struct uva__producer *p,
                            struct uva_error *error, const char **metadata)
 {
     const struct uva__producer_state *state = &p->loop.state;
-    const struct uva__failure *failure = &p->loop.urgent;
+    const struct uva__failure *failure = uva__producer_failure(p);
 
     if (state->refused)
         return refused_with(p->loop.refusal, error);
@@ -97,8 +97,6 @@ static enum uva_end end_of(const struct uva__producer *p,
     }
     if (!state->error_told)
         return UVA_END_COMPLETE;
-    if (failure->code == 0)
-        failure = &p->feed->failure;
     (void)uva__failure_get(failure, error);
     *metadata = uva__failure_metadata(failure);
     return UVA_END_FAILED;

@@ -23,6 +23,7 @@
 #include "core/metadata.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "core/vendor.h"
 #include "uvarrow/arrow.h"
 
 enum { PRINTED_METADATA = 32 };
@@ -391,6 +392,7 @@ static void inlet_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
         code = uva__error_receive(&error, code, message);
         if (uva_metadata_size(metadata, &size) != 0)
             uva__peer_side_report(i, "MD-05");
+        uva__vendor_read(metadata, &error);
         uva__peer_side_tell(i, code, &error, metadata);
     }
     inlet_leave(i, NULL);

@@ -10,9 +10,15 @@ struct uva__builtin {
     const char *name;    /* of the type, as in the document */
     const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
                             or NULL */
-    const struct uva_device_ops *ops; /* NULL: none is built in */
-    const char *why;                  /* not; else NULL */
+    const struct uva_device_ops *ops;   /* NULL: none is built in */
+    const char *why;                    /* not; else NULL */
+    const struct uva__dialect *dialect; /* of those that are built in */
 };
+
+extern const struct uva__dialect uva__opencl_dialect;
+extern const struct uva__dialect uva__vulkan_dialect;
+extern const struct uva__dialect uva__cuda_dialect;
+extern const struct uva__dialect uva__hip_dialect;
 
 extern const struct uva_device_ops uva__opencl_ops;
 extern const struct uva_device_ops uva__vulkan_ops;

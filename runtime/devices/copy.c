@@ -82,9 +82,9 @@ static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
 
     if (node->from->buffers[i] == NULL || size == 0)
         return 0;
-    code = uva__replica_buffer(copy->replica, node, i, size);
+    code = uva__replica_buffer(copy->replica, node, i, size, error);
     if (code != 0)
-        return uva_error_set(error, code, "no memory for a copy");
+        return code;
     return buffer_begin(copy, node, i, size, error);
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/vendor.h"
 #include "devices/builtin.h"
 #include "devices/cuda_abi.h"
 #include "devices/gpu.h"
@@ -87,10 +88,10 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxGetState", code, error);
     if (active == 0)
-        return uva_error_set(error, ENODEV,
-                             "CUDA: the program has made no primary context on "
-                             "device %lld",
-                             (long long)device_id);
+        return uva__vendor_say(error, ENODEV, "cuda", 0,
+                               "cuDevicePrimaryCtxGetState failed: the program "
+                               "has made no primary context on device %lld",
+                               (long long)device_id);
     code = cu->cuDevicePrimaryCtxRetain(&out->context, out->device);
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxRetain", code, error);
@@ -161,17 +162,21 @@ static int cuda_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
 }
 
 static void *cuda_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                        size_t size_bytes)
+                        size_t size_bytes, struct uva_error *error)
 {
     struct uva__cu *cu = cu_of(gpu);
+    const bool managed = device_type == ARROW_DEVICE_CUDA_MANAGED;
     uva__cu_pointer memory = 0;
     int code = UVA__GPU_OUT_OF_MEMORY;
 
-    if (device_type == ARROW_DEVICE_CUDA)
+    if (!managed)
         code = cu->cuMemAlloc(&memory, size_bytes);
     else if (cu->cuMemAllocManaged != NULL)
         code = cu->cuMemAllocManaged(&memory, size_bytes,
                                      UVA__CU_MEM_ATTACH_GLOBAL);
+    if (code != 0)
+        (void)uva__gpu_failed(gpu, managed ? "cuMemAllocManaged" : "cuMemAlloc",
+                              code, error);
     return code == 0 ? (void *)(uintptr_t)memory : NULL;
 }
 
@@ -183,8 +188,7 @@ static void cuda_dealloc(struct uva__gpu *gpu, void *memory)
 /* ---- the library -------------------------------------------------------- */
 
 static const struct uva__gpu_vendor cuda_vendor = {
-    .name = "cuda",
-    .library = {.vendor = "CUDA",
+    .library = {.vendor = "cuda",
                 .names = (const char *const[]){"libcuda.so.1", NULL}},
     .calls = cuda_calls,
     .n_calls = sizeof(cuda_calls) / sizeof(cuda_calls[0]),
@@ -234,6 +238,12 @@ static void cuda_unload(void *state)
     uva__gpu_close(state);
     free(state);
 }
+
+const struct uva__dialect uva__cuda_dialect = {
+    .vendor = "cuda",
+    .asks = "cuEventQuery",
+    .alloc_failed = uva__gpu_alloc_failed,
+};
 
 const struct uva_device_ops uva__cuda_ops = {
     .version = UVA_DEVICE_OPS_VERSION,

@@ -49,9 +49,14 @@ static int errno_of(int code)
         return ENOMEM;
     case UVA__GPU_STUB_LIBRARY:
         return ENOTSUP;
+    case UVA__GPU_OLD_DRIVER:
+    case UVA__GPU_DRIVER_MISMATCH:
+        return ENOSYS;
     case UVA__GPU_NOT_INITIALIZED:
     case UVA__GPU_NO_DEVICE:
     case UVA__GPU_INVALID_DEVICE:
+    case UVA__GPU_INVALID_CONTEXT:
+    case UVA__GPU_CONTEXT_DESTROYED:
         return ENODEV;
     default:
         return EIO;
@@ -63,8 +68,8 @@ int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
 {
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
-    return uva__library_failed(error, errno_of(code), gpu->vendor->name, call,
-                               code);
+    return uva__library_failed(error, errno_of(code),
+                               gpu->vendor->library.vendor, call, code);
 }
 
 int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
@@ -110,6 +115,7 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
         return uva__gpu_said(gpu, CALL(event_query), code, error);
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
+    error->vendor_code = code;
     return EAGAIN;
 }
 
@@ -158,7 +164,7 @@ static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
     if (post == NULL)
         return false;
     slots[SLOT_POST] = post;
-    slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->name;
+    slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->library.vendor;
     code = gpu->calls.stream_wait(post->stream, event_of(event), 0);
     if (code == 0)
         code = post_call(gpu, post, watch);
@@ -336,36 +342,41 @@ static bool type_is_pinned(ArrowDeviceType device_type)
            device_type == ARROW_DEVICE_ROCM_HOST;
 }
 
-static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes)
+static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
+                          struct uva_error *error)
 {
     void *memory = NULL;
-    struct uva_error error;
+    const int code = uva__gpu_said(
+        gpu, CALL(host_alloc),
+        gpu->calls.host_alloc(&memory, size_bytes, UVA__GPU_HOST_PORTABLE),
+        error);
 
-    return uva__gpu_said(gpu, CALL(host_alloc),
-                         gpu->calls.host_alloc(&memory, size_bytes,
-                                               UVA__GPU_HOST_PORTABLE),
-                         &error) == 0
-               ? memory
-               : NULL;
+    return code == 0 ? memory : NULL;
 }
 
 void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
                      int64_t device_id, size_t size_bytes)
 {
     struct uva__gpu *gpu = state;
+    struct uva_error *error = &gpu->no_memory;
     struct uva__gpu_lane *lane;
-    struct uva_error error;
     void *memory;
 
     gpu_relax(gpu);
-    if (uva__gpu_lane_find(gpu, device_id, &lane, &error) != 0 ||
-        gpu->vendor->enter(gpu, &lane->place, &error) != 0)
+    if (uva__gpu_lane_find(gpu, device_id, &lane, error) != 0 ||
+        gpu->vendor->enter(gpu, &lane->place, error) != 0)
         return NULL;
     memory = type_is_pinned(device_type)
-                 ? pinned_alloc(gpu, size_bytes)
-                 : gpu->vendor->alloc(gpu, device_type, size_bytes);
+                 ? pinned_alloc(gpu, size_bytes, error)
+                 : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
     gpu->vendor->leave(gpu, &lane->place);
     return memory;
+}
+
+int uva__gpu_alloc_failed(void *state, struct uva_error *error)
+{
+    *error = ((struct uva__gpu *)state)->no_memory;
+    return error->code;
 }
 
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,

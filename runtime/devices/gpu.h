@@ -22,7 +22,6 @@ struct uva__gpu_place {
 /* How one vendor does it. Functions that can fail give 0, or an errno and an
  * error with the vendor's code. Thread: any, unless said. */
 struct uva__gpu_vendor {
-    const char *name; /* static: in errors */
     struct uva__library library;
     const struct uva__symbol *calls; /* of struct uva__gpu_calls */
     size_t n_calls;
@@ -44,9 +43,9 @@ struct uva__gpu_vendor {
     /* queues one copy; service, inside */
     int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                 uva__gpu_stream stream, struct uva_error *error);
-    /* memory that is not pinned; service, inside */
+    /* memory that is not pinned, or NULL; service, inside */
     void *(*alloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                   size_t size_bytes);
+                   size_t size_bytes, struct uva_error *error);
     void (*dealloc)(struct uva__gpu *gpu, void *memory);
 };
 
@@ -55,6 +54,7 @@ struct uva__gpu {
     const struct uva__gpu_vendor *vendor;
     struct uva__gpu_calls calls;
     struct uva__gpu_lane *lanes; /* owns; the service's alone */
+    struct uva_error no_memory;  /* why alloc gave none; the service's alone */
     bool relaxed; /* captures of others are left alone; the service's alone */
 };
 
@@ -95,5 +95,8 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
                      int64_t device_id, size_t size_bytes);
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory);
+
+/* For struct uva__dialect. Thread: service. */
+int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 
 #endif

@@ -108,15 +108,15 @@ static int hip_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
 }
 
 static void *hip_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                       size_t size_bytes)
+                       size_t size_bytes, struct uva_error *error)
 {
     void *memory = NULL;
+    const int code = hip_of(gpu)->hipMalloc(&memory, size_bytes);
 
     (void)device_type;
-    if (hip_of(gpu)->hipMalloc(&memory, size_bytes) == 0)
-        return memory;
-    hip_forget(gpu);
-    return NULL;
+    if (code != 0)
+        (void)uva__gpu_failed(gpu, "hipMalloc", code, error);
+    return code == 0 ? memory : NULL;
 }
 
 static void hip_dealloc(struct uva__gpu *gpu, void *memory)
@@ -127,8 +127,7 @@ static void hip_dealloc(struct uva__gpu *gpu, void *memory)
 /* ---- the library -------------------------------------------------------- */
 
 static const struct uva__gpu_vendor hip_vendor = {
-    .name = "hip",
-    .library = {.vendor = "HIP",
+    .library = {.vendor = "hip",
                 .prefix = "libamdhip64",
                 .names = (const char *const[]){"libamdhip64.so.7",
                                                "libamdhip64.so.6",
@@ -170,6 +169,12 @@ static void hip_unload(void *state)
     uva__gpu_close(state);
     free(state);
 }
+
+const struct uva__dialect uva__hip_dialect = {
+    .vendor = "hip",
+    .asks = "hipEventQuery",
+    .alloc_failed = uva__gpu_alloc_failed,
+};
 
 const struct uva_device_ops uva__hip_ops = {
     .version = UVA_DEVICE_OPS_VERSION,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/vendor.h"
+
 enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
 
 /* A search among the loaded objects. */
@@ -69,8 +71,8 @@ int uva__library_open(const struct uva__library *library, const char *path,
     *error = why;
     if (handle != NULL)
         return 0;
-    return uva_error_set(error, ENOTSUP, "%s: no library: %.900s",
-                         library->vendor, why.message);
+    return uva__vendor_say(error, ENOTSUP, library->vendor, 0,
+                           "dlopen failed: no library: %.900s", why.message);
 }
 
 int uva__library_resolve(const struct uva__library *library, void *handle,
@@ -82,10 +84,10 @@ int uva__library_resolve(const struct uva__library *library, void *handle,
     for (size_t i = 0; i < count; i++) {
         address = dlsym(handle, symbols[i].name);
         if (address == NULL && !symbols[i].optional)
-            return uva_error_set(error, ENOSYS,
-                                 "%s: the library is too old or something "
-                                 "else: it has no %s",
-                                 library->vendor, symbols[i].name);
+            return uva__vendor_say(error, ENOSYS, library->vendor, 0,
+                                   "dlsym failed: the library is too old, or "
+                                   "something else: it has no %s",
+                                   symbols[i].name);
         memcpy((char *)table + symbols[i].offset, &address, sizeof(address));
     }
     return 0;
@@ -94,10 +96,6 @@ int uva__library_resolve(const struct uva__library *library, void *handle,
 int uva__library_failed(struct uva_error *error, int code, const char *vendor,
                         const char *call, int vendor_code)
 {
-    (void)uva_error_set(error, code, "%s failed with %d", call, vendor_code);
-    if (error == NULL)
-        return code;
-    error->vendor = vendor;
-    error->vendor_code = vendor_code;
-    return code;
+    return uva__vendor_say(error, code, vendor, vendor_code,
+                           "%s failed with %d", call, vendor_code);
 }

@@ -10,7 +10,7 @@
 
 /* Where it is looked for. */
 struct uva__library {
-    const char *vendor; /* static: for texts */
+    const char *vendor; /* static: in errors */
     const char *prefix; /* of the file name of a copy that is loaded already:
                            handles belong to one copy. NULL: any will do */
     const char *const *names; /* tried in turn; NULL ends them */

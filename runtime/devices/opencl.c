@@ -8,11 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/vendor.h"
 #include "devices/builtin.h"
 #include "devices/library.h"
 
 static const struct uva__library opencl_library = {
-    .vendor = "OpenCL",
+    .vendor = UVA__OPENCL_VENDOR,
     .names = (const char *const[]){"libOpenCL.so.1", "libOpenCL.so", NULL},
 };
 
@@ -76,6 +77,28 @@ static void opencl_unload(void *state)
     free(opencl);
 }
 
+/* ---- what calls say ----------------------------------------------------- */
+
+static int errno_of(uva__cl_int status)
+{
+    switch (status) {
+    case UVA__CL_NO_ALLOCATION:
+    case UVA__CL_OUT_OF_HOST_MEMORY:
+        return ENOMEM;
+    case UVA__CL_DEVICE_NOT_AVAILABLE:
+        return ENODEV;
+    default:
+        return EIO;
+    }
+}
+
+int uva__opencl_failed(struct uva_error *error, const char *call,
+                       uva__cl_int status)
+{
+    return uva__library_failed(error, errno_of(status), UVA__OPENCL_VENDOR,
+                               call, status);
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 static uva__cl_event event_of(const struct uva_device_event *event)
@@ -93,14 +116,17 @@ int uva__opencl_query(void *state, const struct uva_device_event *event,
         &status, NULL);
 
     if (code != 0)
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clGetEventInfo", code);
-    if (status > UVA__CL_COMPLETE)
+        return uva__opencl_failed(error, "clGetEventInfo", code);
+    if (status > UVA__CL_COMPLETE) {
+        error->vendor_code = status;
         return EAGAIN;
+    }
     if (status == UVA__CL_COMPLETE)
         return 0;
-    return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                               "the command of an OpenCL event", status);
+    return uva__vendor_say(error, EIO, UVA__OPENCL_VENDOR, status,
+                           "clGetEventInfo failed with %d: so has the command "
+                           "of an event",
+                           status);
 }
 
 /* Any thread; nothing of OpenCL may be called from here. */
@@ -137,8 +163,7 @@ static int opencl_arm(void *state, const struct uva_device_event *event,
         return code;
     status = cl->clRetainEvent(handle);
     if (status != 0)
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clRetainEvent", status);
+        return uva__opencl_failed(error, "clRetainEvent", status);
     *uva_watch_slots(watch) = handle;
     status =
         cl->clSetEventCallback(handle, UVA__CL_COMPLETE, opencl_called, watch);
@@ -174,8 +199,7 @@ static int opencl_record(void *state, const struct uva_device_event *device,
     status = cl->clEnqueueMarkerWithWaitList(device_stream, 0, NULL, box);
     if (status != 0) {
         free(box);
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clEnqueueMarkerWithWaitList", status);
+        return uva__opencl_failed(error, "clEnqueueMarkerWithWaitList", status);
     }
     (void)cl->clFlush(device_stream);
     *event_out = box;
@@ -190,8 +214,8 @@ static int opencl_stream_wait(void *state, const struct uva_device_event *event,
         device_stream, 1, event->sync_event, NULL);
 
     if (status != 0)
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clEnqueueBarrierWithWaitList", status);
+        return uva__opencl_failed(error, "clEnqueueBarrierWithWaitList",
+                                  status);
     return 0;
 }
 
@@ -204,6 +228,12 @@ void uva__opencl_event_free(void *state, void *event)
 }
 
 /* ---- the table ----------------------------------------------------------- */
+
+const struct uva__dialect uva__opencl_dialect = {
+    .vendor = UVA__OPENCL_VENDOR,
+    .asks = "clGetEventInfo",
+    .alloc_failed = uva__opencl_alloc_failed,
+};
 
 const struct uva_device_ops uva__opencl_ops = {
     .version = UVA_DEVICE_OPS_VERSION,

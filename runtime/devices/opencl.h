@@ -33,8 +33,14 @@ struct uva__opencl {
         struct uva__opencl_lane *lanes; /* owns */
         struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: by
                                                                   address */
+        struct uva_error no_memory; /* why alloc gave none */
     } own;
 };
+
+/* The one translation of codes: fills `error`, and gives the errno.
+ * Thread: any. */
+int uva__opencl_failed(struct uva_error *error, const char *call,
+                       uva__cl_int status);
 
 /* These go into the table, where they are described. Thread: any. */
 int uva__opencl_query(void *state, const struct uva_device_event *event,
@@ -48,6 +54,9 @@ void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
                         int64_t device_id, size_t size_bytes);
 void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
                          int64_t device_id, void *memory);
+
+/* For struct uva__dialect. Thread: service. */
+int uva__opencl_alloc_failed(void *state, struct uva_error *error);
 
 /* Lets go of the queues. Thread: service. */
 void uva__opencl_forget(struct uva__opencl *opencl);

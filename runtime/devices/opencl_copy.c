@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "devices/library.h"
+#include "core/vendor.h"
 
 enum { DEVICES_MOST = 64 }; /* of one context */
 
@@ -27,15 +27,13 @@ static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
                                          sizeof(devices), devices, NULL);
     if (status != 0) {
         free(lane);
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clGetContextInfo", status);
+        return uva__opencl_failed(error, "clGetContextInfo", status);
     }
     lane->queue =
         opencl->cl.clCreateCommandQueue(context, devices[0], 0, &status);
     if (status != 0) {
         free(lane);
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "clCreateCommandQueue", status);
+        return uva__opencl_failed(error, "clCreateCommandQueue", status);
     }
     lane->context = context;
     lane->before = opencl->own.lanes;
@@ -101,6 +99,15 @@ static struct uva_opencl_device native_of(struct uva__opencl *opencl,
     return native;
 }
 
+/* The call that wants one is not made. */
+static int context_missing(struct uva_error *error, const char *call)
+{
+    return uva__vendor_say(error, ENODEV, UVA__OPENCL_VENDOR, 0,
+                           "%s failed: the context of the device is not known; "
+                           "bring it in with uva_device_attach()",
+                           call);
+}
+
 /* The context of a buffer says which queue; pointers say nothing. */
 static int queue_find(struct uva__opencl *opencl,
                       const struct uva_opencl_device *native,
@@ -114,20 +121,24 @@ static int queue_find(struct uva__opencl *opencl,
     if (*out != NULL)
         return 0;
     if (native->svm && context == NULL)
-        return uva_error_set(error, ENODEV,
-                             "OpenCL: the context of shared virtual memory is "
-                             "brought in with uva_device_attach()");
+        return context_missing(error, "clEnqueueSVMMemcpy");
     if (!native->svm) {
         status = opencl->cl.clGetMemObjectInfo(memory, UVA__CL_MEM_CONTEXT,
                                                sizeof(context), &context, NULL);
         if (status != 0)
-            return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                       "clGetMemObjectInfo", status);
+            return uva__opencl_failed(error, "clGetMemObjectInfo", status);
     }
     return lane_find(opencl, context, out, error);
 }
 
 /* ---- copies ------------------------------------------------------------- */
+
+static const char *copy_call(const struct uva_device_copy *copy, bool svm)
+{
+    if (svm)
+        return "clEnqueueSVMMemcpy";
+    return copy->to_device ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
+}
 
 static uva__cl_int copy_enqueue(struct uva__opencl *opencl, uva__cl_queue queue,
                                 const struct uva_device_copy *copy, bool svm,
@@ -178,8 +189,7 @@ static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
     status = copy_enqueue(opencl, queue, copy, svm, box);
     if (status != 0) {
         free(box);
-        return uva__library_failed(error, EIO, UVA__OPENCL_VENDOR,
-                                   "a copy of OpenCL", status);
+        return uva__opencl_failed(error, copy_call(copy, svm), status);
     }
     (void)opencl->cl.clFlush(queue);
     if (event_out != NULL)
@@ -222,8 +232,9 @@ int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
     if (code != 0)
         return code;
     if (native.svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
-        return uva_error_set(error, ENOTSUP,
-                             "OpenCL: the library has no clEnqueueSVMMemcpy");
+        return uva__vendor_say(error, ENOTSUP, UVA__OPENCL_VENDOR, 0,
+                               "clEnqueueSVMMemcpy failed: the library has "
+                               "none");
     return copy_behind(opencl, queue, copy, native.svm, event_out, error);
 }
 
@@ -241,6 +252,8 @@ static void *block_new(struct uva__opencl *opencl, uva__cl_context context,
     struct uva__opencl_block *block, **bucket;
     struct uva__cl *cl = &opencl->cl;
 
+    (void)uva__vendor_say(&opencl->own.no_memory, ENOMEM, UVA__OPENCL_VENDOR, 0,
+                          "clSVMAlloc failed, or is not there");
     if (cl->clSVMAlloc == NULL || cl->clSVMFree == NULL)
         return NULL;
     block = calloc(1, sizeof(*block));
@@ -281,17 +294,30 @@ void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
 {
     struct uva__opencl *opencl = state;
     const struct uva_opencl_device native = native_of(opencl, device_id);
+    struct uva_error *error = &opencl->own.no_memory;
     uva__cl_int status;
     void *memory;
 
     (void)device_type;
-    if (native.context == NULL)
+    if (native.context == NULL) {
+        (void)context_missing(error,
+                              native.svm ? "clSVMAlloc" : "clCreateBuffer");
         return NULL;
+    }
     if (native.svm)
         return block_new(opencl, native.context, size_bytes);
     memory = opencl->cl.clCreateBuffer(native.context, UVA__CL_MEM_READ_WRITE,
                                        size_bytes, NULL, &status);
-    return status == 0 ? memory : NULL;
+    if (status == 0)
+        return memory;
+    (void)uva__opencl_failed(error, "clCreateBuffer", status);
+    return NULL;
+}
+
+int uva__opencl_alloc_failed(void *state, struct uva_error *error)
+{
+    *error = ((struct uva__opencl *)state)->own.no_memory;
+    return error->code;
 }
 
 void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,

@@ -39,6 +39,7 @@ struct uva__devices *uva__devices_new(void)
         backend->device_type = type;
         backend->ops = uva__builtins[type].ops;
         backend->library = uva__builtins[type].library;
+        backend->dialect = uva__builtins[type].dialect;
         backend->ctx = &devices->attached;
     }
     return devices;
@@ -172,6 +173,7 @@ int uva__devices_register(struct uva__devices *devices,
         backend->ops = ops;
         backend->ctx = ctx;
         backend->library = NULL;
+        backend->dialect = NULL;
     }
     uva__lock_drop(&devices->lock);
     if (met)

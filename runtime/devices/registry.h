@@ -20,13 +20,24 @@ enum uva__loaded {
     UVA__LOADED_FAILED /* `why` says why */
 };
 
+/* What is known of a table that is built in, beside it. */
+struct uva__dialect {
+    const char *vendor; /* static: in errors */
+    const char *asks;   /* static: the call that asks after an event */
+    /* why alloc has last given NULL: fills `error`, and gives its code.
+     * Service. NULL: it never does. */
+    int (*alloc_failed)(void *state, struct uva_error *error);
+};
+
 /* One device type. */
 struct uva__backend {
     ArrowDeviceType device_type;
     const struct uva_device_ops *ops; /* borrows; NULL: nobody can wait */
     void *ctx;                        /* borrows: of the table */
-    const char *library;  /* static: names its environment variable, or NULL */
-    struct uva__word met; /* 1: the table is in use, and stays */
+    const char *library; /* static: names its environment variable, or NULL */
+    const struct uva__dialect *dialect; /* static; NULL: a table of the user's
+                                         */
+    struct uva__word met;               /* 1: the table is in use, and stays */
     struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
     void *state;             /* owns, through ops->unload */
     struct uva_error why;    /* of a load that failed */

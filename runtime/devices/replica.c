@@ -72,11 +72,23 @@ static void memory_free(struct uva__replica *replica, void *buffer, size_t size)
                               memory->device_id, buffer);
 }
 
+/* Whose memory it should have been says why there is none. */
+static int memory_failed(const struct uva__replica *replica,
+                         struct uva_error *error)
+{
+    const struct uva__backend *backend = replica->memory.backend;
+
+    if (backend == NULL || replica->device_type == ARROW_DEVICE_CPU ||
+        backend->dialect == NULL || backend->dialect->alloc_failed == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a copy");
+    return backend->dialect->alloc_failed(backend->state, error);
+}
+
 /* The size of plain memory is remembered below 0. A vendor may run out of
  * pinned memory; other memory of the host then does, if more slowly. */
 int uva__replica_buffer(struct uva__replica *replica,
                         struct uva__replica_node *node, int64_t i,
-                        int64_t size_bytes)
+                        int64_t size_bytes, struct uva_error *error)
 {
     const bool vendors = replica->memory.backend != NULL;
     void *memory = vendors ? memory_new(replica, (size_t)size_bytes) : NULL;
@@ -89,7 +101,7 @@ int uva__replica_buffer(struct uva__replica *replica,
     }
     if (memory == NULL) {
         node->sizes[i] = 0;
-        return ENOMEM;
+        return memory_failed(replica, error);
     }
     node->buffers[i] = memory;
     return 0;

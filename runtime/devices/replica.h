@@ -42,10 +42,12 @@ UVA_MUST_CHECK int uva__replica_new(
 struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,
                                              size_t *count);
 
-/* Gives memory to buffer `i` of a node. 0 or ENOMEM. Thread: service. */
+/* Gives memory to buffer `i` of a node. 0; ENOMEM, or what the vendor says.
+ * Thread: service. */
 UVA_MUST_CHECK int uva__replica_buffer(struct uva__replica *replica,
                                        struct uva__replica_node *node,
-                                       int64_t i, int64_t size_bytes);
+                                       int64_t i, int64_t size_bytes,
+                                       struct uva_error *error);
 
 /* Gives the array, once; it owns the replica from now on. Thread: any. */
 void uva__replica_give(struct uva__replica *replica,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/vendor.h"
 #include "devices/attachments.h"
 #include "devices/builtin.h"
 #include "devices/library.h"
@@ -41,16 +42,18 @@ static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
     memcpy(&get, &native->get_device_proc_addr, sizeof(get));
     found = get(native->device, "vkGetEventStatus");
     if (found == NULL)
-        return uva_error_set(error, ENOSYS,
-                             "Vulkan: the device has no vkGetEventStatus");
+        return uva__vendor_say(error, ENOSYS, VENDOR, 0,
+                               "vkGetEventStatus failed: the device has none");
     memcpy(&ask, &found, sizeof(ask));
     memcpy(&event, sync_event, sizeof(event));
     status = ask(native->device, event);
     if (status == VULKAN_EVENT_SET)
         return 0;
-    if (status == VULKAN_EVENT_RESET)
-        return EAGAIN;
-    return uva__library_failed(error, EIO, VENDOR, "vkGetEventStatus", status);
+    if (status != VULKAN_EVENT_RESET)
+        return uva__library_failed(error, EIO, VENDOR, "vkGetEventStatus",
+                                   status);
+    error->vendor_code = status;
+    return EAGAIN;
 }
 
 static int vulkan_query(void *state, const struct uva_device_event *event,
@@ -62,15 +65,21 @@ static int vulkan_query(void *state, const struct uva_device_event *event,
     int code;
 
     if (attachment == NULL)
-        return uva_error_set(error, ENODEV,
-                             "Vulkan: the VkDevice of device id %lld is not "
-                             "known; bring it in with uva_device_attach()",
-                             (long long)event->device_id);
+        return uva__vendor_say(error, ENODEV, VENDOR, 0,
+                               "vkGetEventStatus failed: the VkDevice of "
+                               "device id %lld is not known; bring it in with "
+                               "uva_device_attach()",
+                               (long long)event->device_id);
     code = vulkan_ask(uva__attachment_native(attachment), event->sync_event,
                       error);
     uva__attachments_drop(attached, attachment);
     return code;
 }
+
+const struct uva__dialect uva__vulkan_dialect = {
+    .vendor = VENDOR,
+    .asks = "vkGetEventStatus",
+};
 
 const struct uva_device_ops uva__vulkan_ops = {
     .version = UVA_DEVICE_OPS_VERSION,

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "devices/notice.h"
 #include "uvarrow/arrow.h"
 
 enum { ARM_AGAIN_NS = 2000000 }; /* who only polls so far is asked to arm */
@@ -110,6 +111,13 @@ static void watch_fire(struct uva_watch *watch, int code,
 static bool code_is_pending(int code)
 {
     return code == EAGAIN || code == EINPROGRESS;
+}
+
+/* What it says while it is pending is what a timeout is told with. */
+static void watch_note(struct uva_watch *watch, const struct uva_error *error)
+{
+    if (error->vendor_code != 0)
+        uva__word_store(&watch->pending, (uint64_t)(int64_t)error->vendor_code);
 }
 
 static int backend_query(const struct uva__backend *backend,
@@ -233,12 +241,14 @@ static void watch_begin_run(struct uva__errand *errand)
     int code;
 
     uva__word_store(&watch->turn, UVA__WATCH_LOOKED);
+    uva__error_clear(&error);
     code = uva__backend_load(watch->backend, &error);
     if (code == 0)
         code = watch_start(watch, &error);
     if (code == EAGAIN)
         code = backend_query(watch->backend, &watch->event, &error);
     if (code_is_pending(code)) {
+        watch_note(watch, &error);
         uva__word_store(&watch->turn, UVA__WATCH_OPEN);
         uva__service_ask(&watch->devices->service, &watch->chore);
         return;
@@ -263,11 +273,6 @@ void uva__watch_begin(struct uva_watch *watch)
     watch_leave(watch);
 }
 
-static int error_of_cancel(struct uva_error *error)
-{
-    return uva_error_set(error, ECANCELED, "the wait was cancelled");
-}
-
 /* ---- while it lasts ----------------------------------------------------- */
 
 static void watch_settle(struct uva_watch *watch)
@@ -277,19 +282,6 @@ static void watch_settle(struct uva_watch *watch)
     if (watch->own.armed && !watch->own.settled && ops->settle != NULL)
         ops->settle(watch->backend->state, watch);
     watch->own.settled = true;
-}
-
-static int error_of_vendor(struct uva_error *error,
-                           const struct uva_watch *watch)
-{
-    const char *vendor = watch->told.vendor;
-
-    (void)uva_error_set(
-        error, watch->told.code, "%s: the event of a batch has failed with %d",
-        vendor != NULL ? vendor : "device", watch->told.vendor_code);
-    error->vendor = vendor;
-    error->vendor_code = watch->told.vendor_code;
-    return watch->told.code;
 }
 
 /* What the event, and then the step behind it, has come to. */
@@ -305,7 +297,7 @@ static int watch_ask(struct uva_watch *watch, struct uva_error *error)
         watch->own.working = false;
         watch->work->stop(watch->work);
     }
-    return code == 0 && watch->own.cut ? error_of_cancel(error) : code;
+    return code == 0 && watch->own.cut ? uva__notice_cancelled(error) : code;
 }
 
 /* What is polled so far may be worth a callback by now. */
@@ -319,16 +311,19 @@ static int watch_arm_again(struct uva_watch *watch, uint64_t age_ns,
     return watch_arm(watch, error);
 }
 
-/* Who has nothing to wait for any more is not called back. */
+/* Who has nothing to wait for any more is not called back. A vendor that has
+ * told of a failure may say more when it is asked, or nothing of it. */
 static int watch_judge(struct uva_watch *watch, bool said, uint64_t age_ns,
                        struct uva_error *error)
 {
-    int code;
+    int code = watch_ask(watch, error);
 
-    if (said && watch->told.code != 0)
-        return error_of_vendor(error, watch);
-    code = watch_ask(watch, error);
-    return code_is_pending(code) ? watch_arm_again(watch, age_ns, error) : code;
+    if ((code == 0 || code_is_pending(code)) && said && watch->told.code != 0)
+        return uva__notice_told(watch, error);
+    if (!code_is_pending(code))
+        return code;
+    watch_note(watch, error);
+    return watch_arm_again(watch, age_ns, error);
 }
 
 static bool watch_look(struct uva__chore *chore, uint64_t age_ns)
@@ -381,24 +376,21 @@ static void watch_tidy_run(struct uva__errand *errand)
 }
 
 /* Complete, by a callback, is believed only as far as a quick query by the
- * client, or one by the service, agrees. While the service looks at the event
- * the client is not told from here. */
+ * client, or one by the service, agrees; a failure is the service's to look
+ * into. While that looks at the event the client is not told from here. */
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
     struct uva__service *service = &watch->devices->service;
-    struct uva_error error;
     bool fires, sent;
 
     watch->told.code = code_is_pending(code) || code < 0 ? EIO : code;
     watch->told.vendor_code = vendor_code;
     watch->told.vendor = vendor;
     uva__word_exchange(&watch->said, 1);
-    fires = (code != 0 || watch->quick) && watch_take(watch, UVA__WATCH_FIRED);
-    if (fires && code != 0)
-        (void)error_of_vendor(&error, watch);
+    fires = code == 0 && watch->quick && watch_take(watch, UVA__WATCH_FIRED);
     if (fires)
-        watch_fire(watch, watch->told.code, &error, code == 0);
+        watch_fire(watch, 0, NULL, true);
     sent = fires ? uva__service_leave(service, &watch->tidy)
                  : uva__service_send(service, &watch->tidy);
     if (!sent)
@@ -415,7 +407,7 @@ static void watch_end_run(struct uva__errand *errand)
 
     watch->own.cut = true;
     if (!watch->own.working && watch_take(watch, UVA__WATCH_FIRED))
-        watch_fire(watch, error_of_cancel(&error), &error, false);
+        watch_fire(watch, uva__notice_cancelled(&error), &error, false);
     if (watch->chore.listed)
         uva__service_ask(&watch->devices->service, &watch->chore);
     if (watch->left.array.release != NULL)

@@ -54,13 +54,15 @@ struct uva_watch {
     struct uva__word said; /* 1: the vendor has notified, and so let go */
     struct {
         int code, vendor_code;
-        const char *vendor; /* static */
-    } told;                 /* what it has notified; behind `said` */
-    int code;               /* the outcome, 0: complete; behind `side` */
-    struct uva_error *text; /* owns: what is to be said of a failure, or NULL;
-                               behind `side` */
-    bool unsure;            /* the vendor's word alone says that it is complete;
-                               behind `side` */
+        const char *vendor;   /* static */
+    } told;                   /* what it has notified; behind `said` */
+    struct uva__word pending; /* the vendor's code of the last look that found
+                                 it pending, or 0 */
+    int code;                 /* the outcome, 0: complete; behind `side` */
+    struct uva_error *text;   /* owns: what is to be said of a failure, or NULL;
+                                 behind `side` */
+    bool unsure; /* the vendor's word alone says that it is complete;
+                    behind `side` */
     struct uva__errand begin; /* sent once */
     struct uva__errand end;   /* sent once, by cancel or abandon */
     struct uva__errand tidy;  /* sent once, by a notify */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "devices/notice.h"
 #include "stream/fence.h"
 #include "uv/loop.h"
 #include "uvarrow/device.h"
@@ -96,10 +97,7 @@ static void wait_expire(struct uva__timer *timer)
         uva__container_of(timer, struct array_wait, loop.timer);
 
     if (!uva__watch_is_over(wait->watch))
-        (void)uva_error_set(&wait->error, ETIMEDOUT,
-                            "the event of the array was not complete within "
-                            "%lld ms",
-                            (long long)wait->timeout_ms);
+        (void)uva__notice_late(wait->watch, wait->timeout_ms, &wait->error);
     wait_cut(wait);
 }
 

@@ -73,7 +73,7 @@ static void operator_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva_error error;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__feed_tell_vendor(op->above->feed, &error);
+    uva__failure_tell_vendor(uva__producer_failure(op->above), &error);
     uva__failure_set(&op->failure, &op->feed.hub->allocator, code, &error,
                      metadata);
     if (!op->stopped)

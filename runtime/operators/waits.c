@@ -14,6 +14,7 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
+#include "devices/notice.h"
 #include "stream/stock.h"
 #include "stream/window.h"
 #include "uv/turn.h"
@@ -335,11 +336,8 @@ static void waits_expire(struct uva__timer *timer)
 
     assert(w->loop.timed == waits_head(w) && wait->watch != NULL);
     if (!uva__watch_is_over(wait->watch)) {
+        (void)uva__notice_late(wait->watch, w->timeout_ms, &error);
         wait_abandon(w, wait);
-        (void)uva_error_set(&error, ETIMEDOUT,
-                            "the event of a batch was not complete within "
-                            "%lld ms",
-                            (long long)w->timeout_ms);
         uva__wait_fail(w, wait, ETIMEDOUT, &error);
     }
     uva__producer_wake(w->op.feed.producer);

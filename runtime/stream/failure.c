@@ -10,12 +10,14 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
+#include "core/vendor.h"
 
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const struct uva_error *error, const char *metadata)
 {
     struct uva__failure_detail *detail;
+    int left_out;
 
     if (failure->code != 0)
         return;
@@ -28,9 +30,13 @@ void uva__failure_set(struct uva__failure *failure,
     if (error != NULL)
         detail->error = *error;
     detail->error.code = failure->code;
-    if (uva__metadata_copy(allocator, metadata, &detail->metadata,
-                           &detail->metadata_size) != 0)
-        detail->metadata = NULL;
+    if (metadata != NULL)
+        left_out = uva__metadata_copy(allocator, metadata, &detail->metadata,
+                                      &detail->metadata_size);
+    else
+        left_out = uva__vendor_write(allocator, &detail->error,
+                                     &detail->metadata, &detail->metadata_size);
+    (void)left_out; /* it is NULL then */
     failure->detail = detail;
 }
 
@@ -61,6 +67,17 @@ const struct uva_error *uva__failure_error(const struct uva__failure *failure)
 
     return detail != NULL && detail->error.message[0] != '\0' ? &detail->error
                                                               : NULL;
+}
+
+void uva__failure_tell_vendor(const struct uva__failure *failure,
+                              struct uva_error *error)
+{
+    const struct uva_error *known = uva__failure_error(failure);
+
+    if (known == NULL || known->code != error->code)
+        return;
+    error->vendor = known->vendor;
+    error->vendor_code = known->vendor_code;
 }
 
 const char *uva__failure_metadata(const struct uva__failure *failure)

@@ -21,8 +21,8 @@ struct uva__failure_detail {
 };
 
 /* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`
- * (NULL: none; a malformed block is left out). No effect on one that is set.
- * Thread: any one at a time. */
+ * (NULL: what the error knows of a vendor, if anything; a malformed block is
+ * left out). No effect on one that is set. Thread: any one at a time. */
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const struct uva_error *error, const char *metadata);
@@ -42,6 +42,11 @@ const char *uva__failure_message(const struct uva__failure *failure);
 /* The error, as uva__failure_set() wants it; NULL: only the code is known.
  * Borrows. */
 const struct uva_error *uva__failure_error(const struct uva__failure *failure);
+
+/* Completes an error made of what on_error() was told of this failure: that
+ * cannot carry a vendor but in metadata, which knows fewer names. */
+void uva__failure_tell_vendor(const struct uva__failure *failure,
+                              struct uva_error *error);
 
 /* The metadata, or NULL. Borrows. */
 const char *uva__failure_metadata(const struct uva__failure *failure);

@@ -54,19 +54,6 @@ struct uva__feed {
 void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,
                     struct uva__hub *hub);
 
-/* Adds the vendor's name and code to an error that the feed's producer has just
- * told: on_error() cannot carry them. */
-static inline void uva__feed_tell_vendor(const struct uva__feed *feed,
-                                         struct uva_error *error)
-{
-    const struct uva_error *detail = uva__failure_error(&feed->failure);
-
-    if (detail == NULL || detail->code != error->code)
-        return;
-    error->vendor = detail->vendor;
-    error->vendor_code = detail->vendor_code;
-}
-
 /* Frees what the common part owns, and gives the hub back. Thread: any. */
 void uva__feed_fini(struct uva__feed *feed);
 

@@ -97,10 +97,8 @@ static int moves_tell_task(struct uva__producer *p)
 static void moves_tell_error(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
-    struct uva__failure *failure = &p->loop.urgent;
+    const struct uva__failure *failure = uva__producer_failure(p);
 
-    if (failure->code == 0)
-        failure = &p->feed->failure;
     if (!p->loop.state.schema_told) /* it never changes after that (AP-20) */
         moves_describe(p);
     handler->on_error(handler, failure->code, uva__failure_message(failure),

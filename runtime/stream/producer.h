@@ -134,6 +134,14 @@ struct uva__task *uva__producer_take_task(struct uva__producer *producer);
 void uva__producer_extraction_failed(struct uva__task *task, int code,
                                      const struct uva_error *error);
 
+/* What its handler is told, or was, as an error. Thread: loop. */
+static inline const struct uva__failure *
+uva__producer_failure(const struct uva__producer *producer)
+{
+    return producer->loop.urgent.code != 0 ? &producer->loop.urgent
+                                           : &producer->feed->failure;
+}
+
 /* The producer let go of by the closing loop: others end it. Thread: loop. */
 void uva__producer_let_go(struct uva__producer *producer);
 

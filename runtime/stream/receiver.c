@@ -154,7 +154,7 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     if (c->decided)
         return; /* after a cancel it is of no account (ER-14) */
     (void)uva_error_set(&error, code, "%s", message);
-    uva__feed_tell_vendor(c->stream->tail->feed, &error);
+    uva__failure_tell_vendor(uva__producer_failure(c->stream->tail), &error);
     uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
     c->decided = true;
     c->end = UVA_END_FAILED;

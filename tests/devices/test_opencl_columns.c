@@ -553,7 +553,9 @@ START_TEST(a_device_that_nobody_attached_gives_no_memory)
     stream = scene_stream(&s, 1);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
     scene_start(&s, stream);
-    scene_expect(&s, ENOMEM);
+    scene_expect(&s, ENODEV);
+    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
+    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "uva_device_attach"));
     scene_close(&s);
 }
 END_TEST

@@ -324,7 +324,7 @@ static const char *const some_names[] = {"libuva-none.so.1", "libm.so.6", NULL};
 
 START_TEST(a_library_is_opened_by_path_by_prefix_or_by_name)
 {
-    struct uva__library library = {"Vendor", NULL, some_names};
+    struct uva__library library = {"vendor", NULL, some_names};
     struct uva_error error;
     void *handle;
 
@@ -344,13 +344,14 @@ END_TEST
 
 START_TEST(a_library_that_is_not_there_is_named)
 {
-    const struct uva__library library = {"Vendor", NULL, no_names};
+    const struct uva__library library = {"vendor", NULL, no_names};
     struct uva_error error;
     void *handle;
 
     ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error),
                      ENOTSUP);
-    ck_assert_ptr_nonnull(strstr(error.message, "Vendor: no library: "));
+    ck_assert_str_eq(error.vendor, "vendor");
+    ck_assert_ptr_nonnull(strstr(error.message, "dlopen failed: no library: "));
     ck_assert_ptr_nonnull(strstr(error.message, "libuva-no.so"));
     ck_assert_int_eq(uva__library_open(&library, "/no/lib.so", &handle, &error),
                      ENOTSUP); /* and the names are not tried */
@@ -360,7 +361,7 @@ END_TEST
 
 START_TEST(a_function_that_is_missing_is_named_unless_it_may_be)
 {
-    const struct uva__library library = {"Vendor", NULL, some_names};
+    const struct uva__library library = {"vendor", NULL, some_names};
     struct uva__symbol symbols[] = {{"cos", 0, false},
                                     {"uva_no_such", sizeof(void *), true}};
     void *table[2] = {NULL, &table};
@@ -376,6 +377,7 @@ START_TEST(a_function_that_is_missing_is_named_unless_it_may_be)
     ck_assert_int_eq(
         uva__library_resolve(&library, handle, symbols, 2, table, &error),
         ENOSYS);
+    ck_assert_str_eq(error.vendor, "vendor");
     ck_assert_ptr_nonnull(strstr(error.message, "uva_no_such"));
     ck_assert_int_eq(uva__library_failed(NULL, EIO, "v", "call", 3), EIO);
     ck_assert_int_eq(uva__library_failed(&error, EIO, "v", "call", 3), EIO);
