@@ -14,9 +14,9 @@
 
 enum { CODE_SIZE = 12 }; /* of INT_MIN, with its NUL */
 
-static const char KEY_VENDOR[] = "uvarrow:vendor";
-static const char KEY_CODE[] = "uvarrow:vendor_code";
-static const char KEY_CALL[] = "uvarrow:vendor_call";
+static const char KEY_VENDOR[] = "uvarrow.vendor";
+static const char KEY_CODE[] = "uvarrow.vendor_code";
+static const char KEY_CALL[] = "uvarrow.vendor_call";
 
 /* ---- in errors ---------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ static int soft_query(void *state, const struct uva_device_event *event,
     is = atomic_load(&soft->state);
     if (is <= 0)
         return is < 0 ? EAGAIN : 0;
-    (void)uva_error_set(error, is, "soft event %d has failed",
+    (void)uva_error_set(error, is, "soft_query failed with 700: event %d",
                         (int)(soft - device->events));
     error->vendor = "soft";
     error->vendor_code = 700;

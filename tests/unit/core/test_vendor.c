@@ -46,9 +46,9 @@ static void error_is_written(const struct uva_error *error, const char *code,
     char *block;
 
     ck_assert_int_eq(uva__vendor_write(&allocator, error, &block, &size), 0);
-    value_is(block, "uvarrow:vendor", error->vendor);
-    value_is(block, "uvarrow:vendor_code", code);
-    value_is(block, "uvarrow:vendor_call", call);
+    value_is(block, "uvarrow.vendor", error->vendor);
+    value_is(block, "uvarrow.vendor_code", code);
+    value_is(block, "uvarrow.vendor_call", call);
     uva__memory_free(&allocator, block, size);
 }
 
@@ -124,8 +124,8 @@ END_TEST
 static struct uva_error read_of(const char *vendor, const char *code)
 {
     struct uva_pair pairs[] = {
-        {uva_bytes_of("uvarrow:vendor"), uva_bytes_of(vendor)},
-        {uva_bytes_of("uvarrow:vendor_code"), uva_bytes_of(code)}};
+        {uva_bytes_of("uvarrow.vendor"), uva_bytes_of(vendor)},
+        {uva_bytes_of("uvarrow.vendor_code"), uva_bytes_of(code)}};
     struct uva_error error;
     size_t size = 256;
     char block[256];

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said where a device of the user's own fails: by the table, by its
+ * callback alone, behind stages, behind a foreign hop. Another stream goes on.
+ */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/fault_scene.h"
+#include "support/soft_device.h"
+
+static struct fault_scene s;
+static struct soft_device device;
+
+static void table_register(const struct uva_device_ops *ops, void *ctx)
+{
+    struct uva_error error;
+
+    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
+                                         ops, ctx, &error),
+                     0);
+}
+
+static void nudge(void *ctx)
+{
+    loop_rig_nudge(ctx);
+}
+
+/* The first event of the other stream is done, the second is not. */
+static void revive(void *ctx)
+{
+    soft_event_end(ctx, 9, 0);
+}
+
+static void soft_open(enum soft_mode mode)
+{
+    fault_scene_open(&s);
+    soft_device_init(&device, mode);
+    device.armed = nudge;
+    device.ctx = &s.rig;
+    table_register(soft_device_ops(&device), &device);
+    for (int k = 0; k < 2; k++) {
+        s.others[k].device_type = ARROW_DEVICE_EXT_DEV;
+        s.others[k].sync_event = &device.events[8 + k];
+    }
+    soft_event_end(&device, 8, 0);
+    s.revive = revive;
+    s.ctx = &device;
+    for (int k = 0; k < FAULT_ARRAYS; k++)
+        fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &device.events[k]);
+}
+
+static void soft_close(void)
+{
+    fault_scene_close(&s);
+    soft_device_fini(&device);
+}
+
+static const struct fault soft_fault = {EIO, "soft", 700, "soft_query"};
+
+static const enum soft_mode all_modes[] = {
+    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+
+START_TEST(a_failed_event_is_told_with_its_vendor_and_call)
+{
+    soft_open(all_modes[_i]);
+    soft_event_end(&device, 0, 0);
+    fault_scene_ready(&s, NULL);
+    loop_rig_settle(&s.rig);
+    soft_event_end(&device, 1, EIO);
+    fault_scene_expect(&s, &soft_fault);
+    ck_assert_int_eq(s.batches, 1);
+    soft_close();
+}
+END_TEST
+
+static int map_nothing(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(what_is_known_passes_through_stages)
+{
+    const struct uva_map same = {.batch = map_nothing, .cheap = true};
+
+    soft_open(SOFT_POLLS);
+    fault_scene_stream(&s);
+    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_map(s.stream, &same), 0);
+    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    fault_scene_start(&s);
+    soft_event_end(&device, 0, EIO);
+    fault_scene_expect(&s, &soft_fault);
+    soft_close();
+}
+END_TEST
+
+START_TEST(a_stuck_event_of_a_users_table_is_told_by_its_name)
+{
+    const struct fault fault = {ETIMEDOUT, NULL, 0, NULL};
+
+    soft_open(all_modes[_i]);
+    fault_scene_ready(&s, &(struct uva_ready){.timeout_ms = 5});
+    fault_scene_expect(&s, &fault);
+    ck_assert_ptr_nonnull(
+        strstr(s.outcome.error.message, "soft: an event was not complete"));
+    for (int k = 0; k < FAULT_ARRAYS; k++)
+        soft_event_end(&device, k, 0);
+    soft_close();
+}
+END_TEST
+
+/* ---- tables that say other things --------------------------------------- */
+
+/* What the events of the table are: they never say that they have failed. */
+static atomic_int event_is; /* EAGAIN or 0 */
+
+static int mine_load(void *ctx, const char *path, void **state,
+                     struct uva_error *error)
+{
+    (void)path;
+    *state = ctx;
+    if (ctx == NULL)
+        return 0;
+    (void)uva_error_set(error, *(int *)ctx, "mine_open failed with 3: gone");
+    error->vendor = "mine";
+    error->vendor_code = 3;
+    return *(int *)ctx;
+}
+
+static int mine_query(void *state, const struct uva_device_event *event,
+                      struct uva_error *error)
+{
+    (void)state;
+    (void)event;
+    (void)error;
+    return atomic_load(&event_is);
+}
+
+static int mine_arm(void *state, const struct uva_device_event *event,
+                    struct uva_watch *watch, struct uva_error *error)
+{
+    (void)state;
+    (void)event;
+    (void)error;
+    uva_watch_notify(watch, EIO, -5, "opencl");
+    return EINPROGRESS;
+}
+
+static const struct uva_device_ops mine[] = {
+    {.version = UVA_DEVICE_OPS_VERSION,
+     .name = "MINE",
+     .load = mine_load,
+     .query = mine_query,
+     .arm = mine_arm},
+    {.version = UVA_DEVICE_OPS_VERSION,
+     .name = "MINE",
+     .query_quick = true,
+     .load = mine_load,
+     .query = mine_query,
+     .arm = mine_arm},
+};
+
+/* As some platforms do for what stands behind the command that failed. */
+START_TEST(a_failure_that_the_callback_alone_knows_of_is_told)
+{
+    const struct fault fault = {EIO, "opencl", -5, "callback"};
+    int event;
+
+    atomic_store(&event_is, _i < 2 ? EAGAIN : 0);
+    fault_scene_open(&s);
+    table_register(&mine[_i % 2], NULL);
+    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
+    fault_scene_ready(&s, NULL);
+    fault_scene_expect(&s, &fault);
+    fault_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_table_that_cannot_be_loaded_is_told_with_its_call)
+{
+    static const int codes[] = {ENOTSUP, ENODEV, ENOSYS};
+    const struct fault fault = {codes[_i], "mine", 3, "mine_open"};
+    int event, code = codes[_i];
+
+    fault_scene_open(&s);
+    table_register(&mine[0], &code);
+    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
+    fault_scene_ready(&s, NULL);
+    fault_scene_expect(&s, &fault);
+    fault_scene_close(&s);
+}
+END_TEST
+
+/* ---- a foreign hop ------------------------------------------------------ */
+
+/* A handler that hands all that it is told to another one. */
+struct hop {
+    struct ArrowAsyncDeviceStreamHandler handler; /* first */
+    struct ArrowAsyncDeviceStreamHandler *to;     /* borrows */
+    struct uva_stream *from;                      /* owns, until started */
+};
+
+static struct hop *hop_of(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    return (struct hop *)(void *)self;
+}
+
+static int hop_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                         struct ArrowSchema *schema)
+{
+    struct hop *hop = hop_of(self);
+
+    hop->to->producer = self->producer;
+    return hop->to->on_schema(hop->to, schema);
+}
+
+static int hop_on_task(struct ArrowAsyncDeviceStreamHandler *self,
+                       struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct hop *hop = hop_of(self);
+
+    return hop->to->on_next_task(hop->to, task, metadata);
+}
+
+static void hop_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
+                         const char *message, const char *metadata)
+{
+    struct hop *hop = hop_of(self);
+
+    hop->to->on_error(hop->to, code, message, metadata);
+}
+
+static void hop_release(struct ArrowAsyncDeviceStreamHandler *self)
+{
+    struct hop *hop = hop_of(self);
+
+    self->release = NULL;
+    hop->to->release(hop->to);
+}
+
+static int hop_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                     struct uva_error *error)
+{
+    struct hop *hop = ctx;
+    int code;
+
+    hop->handler = (struct ArrowAsyncDeviceStreamHandler){
+        .on_schema = hop_on_schema,
+        .on_next_task = hop_on_task,
+        .on_error = hop_on_error,
+        .release = hop_release,
+    };
+    hop->to = handler;
+    code = uva_stream_drive(hop->from, &hop->handler, NULL, error);
+    uva_stream_release(hop->from);
+    return code;
+}
+
+static const char *query_vendor;
+
+static int failing_query(void *state, const struct uva_device_event *event,
+                         struct uva_error *error)
+{
+    (void)state;
+    (void)event;
+    (void)uva_error_set(error, EIO, "cuEventQuery failed with 719");
+    error->vendor = query_vendor;
+    error->vendor_code = 719;
+    return EIO;
+}
+
+static const struct uva_device_ops failing = {.version = UVA_DEVICE_OPS_VERSION,
+                                              .name = "FAILING",
+                                              .load = mine_load,
+                                              .query = failing_query};
+
+static void behind_a_hop(struct hop *hop, int *event)
+{
+    struct uva_async_source source = {.start = hop_start, .ctx = hop};
+
+    fault_scene_open(&s);
+    table_register(&failing, NULL);
+    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, event);
+    fault_scene_stream(&s);
+    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    hop->from = s.stream;
+    s.stream = uva_stream_from_async(s.rig.runtime, &source);
+    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
+    fault_scene_start(&s);
+}
+
+START_TEST(the_vendor_is_known_behind_a_foreign_hop)
+{
+    const struct fault fault = {EIO, "cuda", 719, "cuEventQuery"};
+    char name[] = "cuda"; /* not a constant of the library's */
+    struct hop hop;
+    int event;
+
+    query_vendor = name;
+    behind_a_hop(&hop, &event);
+    fault_scene_expect(&s, &fault);
+    ck_assert_ptr_ne(s.outcome.error.vendor, name);
+    fault_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_vendor_unknown_here_is_in_the_metadata_alone)
+{
+    const struct fault fault = {EIO, NULL, 0, "cuEventQuery"};
+    struct hop hop;
+    int event;
+
+    query_vendor = "somebody";
+    behind_a_hop(&hop, &event);
+    loop_rig_settle(&s.rig);
+    fault_scene_expect(&s, &fault);
+    ck_assert_str_eq(s.vendor, "somebody");
+    ck_assert_str_eq(s.vendor_code, "719");
+    fault_scene_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    const int modes = sizeof(all_modes) / sizeof(all_modes[0]);
+    Suite *suite = suite_create("device faults");
+    TCase *tc = tcase_create("faults");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_failed_event_is_told_with_its_vendor_and_call, 0,
+                        modes);
+    tcase_add_test(tc, what_is_known_passes_through_stages);
+    tcase_add_loop_test(tc, a_stuck_event_of_a_users_table_is_told_by_its_name,
+                        0, modes);
+    tcase_add_loop_test(tc, a_failure_that_the_callback_alone_knows_of_is_told,
+                        0, 3);
+    tcase_add_loop_test(tc, a_table_that_cannot_be_loaded_is_told_with_its_call,
+                        0, 3);
+    tcase_add_test(tc, the_vendor_is_known_behind_a_foreign_hop);
+    tcase_add_test(tc, a_vendor_unknown_here_is_in_the_metadata_alone);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

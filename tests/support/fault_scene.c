@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The other stream is drawn batch by batch, so that the failure comes between
+ * two of them. */
+#include "support/fault_scene.h"
+
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "uvarrow/arrow.h"
+/* ---- arrays ------------------------------------------------------------- */
+
+static void counted_release(struct ArrowArray *array)
+{
+    struct fault_release *release = array->private_data;
+
+    array->private_data = release->private_data;
+    array->release = release->release;
+    array->release(array);
+    atomic_fetch_add(&release->count, 1);
+}
+
+void fault_scene_array(struct fault_scene *s, ArrowDeviceType device_type,
+                       int64_t device_id, void *sync_event)
+{
+    struct ArrowDeviceArray *array = &s->arrays[s->count];
+    struct fault_release *release = &s->releases[s->count++];
+
+    fake_source_batch(&s->fake, s->count, array);
+    array->device_type = device_type;
+    array->device_id = device_id;
+    array->sync_event = sync_event;
+    release->release = array->array.release;
+    release->private_data = array->array.private_data;
+    array->array.release = counted_release;
+    array->array.private_data = release;
+}
+
+void fault_scene_open(struct fault_scene *s)
+{
+    memset(s, 0, sizeof(*s));
+    loop_rig_open(&s->rig);
+    fake_source_init(&s->fake, 0);
+    for (int k = 0; k < 2; k++)
+        fake_source_batch(&s->fake, k, &s->others[k]);
+}
+
+/* ---- the other stream --------------------------------------------------- */
+
+static void on_other(void *ctx, struct uva_batch *batch,
+                     const struct uva_outcome *outcome)
+{
+    struct fault_scene *s = ctx;
+
+    s->other_asked = false;
+    s->other_batches += batch != NULL;
+    s->other_done = outcome != NULL;
+    if (outcome != NULL)
+        s->other_outcome = *outcome;
+}
+
+static bool other_has_answered(void *ctx)
+{
+    return !((struct fault_scene *)ctx)->other_asked;
+}
+
+static void other_ask(struct fault_scene *s)
+{
+    s->other_asked = true;
+    ck_assert_int_eq(uva_stream_next(s->other, on_other, s, NULL), 0);
+}
+
+static void other_begin(struct fault_scene *s)
+{
+    const struct uva_ready one = {.window = {.batches = 1}};
+    struct ArrowSchema schema;
+
+    fake_source_schema(&s->fake, &schema);
+    s->other = uva_stream_from_arrays(s->rig.runtime, &schema, s->others, 2);
+    ck_assert_int_eq(uva_stream_ready(s->other, &one), 0);
+    other_ask(s);
+    loop_rig_until(&s->rig, other_has_answered, s);
+    ck_assert_int_eq(s->other_batches, 1);
+    if (s->revive != NULL)
+        other_ask(s);
+}
+
+static void other_finish(struct fault_scene *s)
+{
+    if (s->revive != NULL) {
+        ck_assert_int_eq(s->other_batches, 1);
+        s->revive(s->ctx);
+    } else {
+        other_ask(s);
+    }
+    loop_rig_until(&s->rig, other_has_answered, s);
+    ck_assert_int_eq(s->other_batches, 2);
+    other_ask(s);
+    loop_rig_until(&s->rig, other_has_answered, s);
+    ck_assert(s->other_done);
+    ck_assert_int_eq(s->other_outcome.end, UVA_END_COMPLETE);
+    uva_stream_release(s->other);
+}
+
+/* ---- the stream --------------------------------------------------------- */
+
+static int on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct fault_scene *s = ctx;
+
+    (void)batch;
+    s->batches++;
+    return 0;
+}
+
+static void value_keep(const char *metadata, const char *key, char *out,
+                       size_t size)
+{
+    struct uva_bytes value;
+
+    if (uva_metadata_get(metadata, key, &value) == 0)
+        (void)snprintf(out, size, "%.*s", (int)value.size, value.data);
+}
+
+static void on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct fault_scene *s = ctx;
+
+    s->done = true;
+    s->outcome = *outcome;
+    value_keep(outcome->metadata, "uvarrow.vendor", s->vendor,
+               sizeof(s->vendor));
+    value_keep(outcome->metadata, "uvarrow.vendor_code", s->vendor_code,
+               sizeof(s->vendor_code));
+    value_keep(outcome->metadata, "uvarrow.vendor_call", s->call,
+               sizeof(s->call));
+}
+
+void fault_scene_stream(struct fault_scene *s)
+{
+    struct ArrowSchema schema;
+
+    other_begin(s);
+    fake_source_schema(&s->fake, &schema);
+    s->stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
+                                       (size_t)s->count);
+}
+
+void fault_scene_start(struct fault_scene *s)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = on_done, .ctx = s};
+
+    ck_assert_int_eq(uva_stream_for_each(s->stream, &consumer, NULL), 0);
+}
+
+void fault_scene_ready(struct fault_scene *s, const struct uva_ready *how)
+{
+    fault_scene_stream(s);
+    ck_assert_int_eq(uva_stream_ready(s->stream, how), 0);
+    fault_scene_start(s);
+}
+
+void fault_scene_transfer(struct fault_scene *s, const struct uva_transfer *how)
+{
+    fault_scene_stream(s);
+    ck_assert_int_eq(uva_stream_transfer(s->stream, how), 0);
+    fault_scene_start(s);
+}
+
+/* ---- the failure -------------------------------------------------------- */
+
+static bool is_done(void *ctx)
+{
+    return ((struct fault_scene *)ctx)->done;
+}
+
+static void text_has(const char *text, const char *wanted)
+{
+    ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in \"%s\"",
+                  wanted, text);
+}
+
+/* Where the vendor is unknown, metadata may know more than the error. */
+static void metadata_says(const struct fault_scene *s,
+                          const struct fault *fault, const char *number)
+{
+    ck_assert_str_eq(s->call, fault->call != NULL ? fault->call : "");
+    if (fault->vendor == NULL)
+        return;
+    ck_assert_str_eq(s->vendor, fault->vendor);
+    ck_assert_str_eq(s->vendor_code, number);
+}
+
+static void error_says(const struct uva_error *error, const struct fault *fault,
+                       char *number, size_t size)
+{
+    ck_assert_msg(error->code == fault->code, "%s (%d): %s",
+                  uva_error_name(error->code), error->code, error->message);
+    ck_assert_pstr_eq(error->vendor, fault->vendor);
+    if (fault->vendor_code == FAULT_ANY)
+        ck_assert_int_ne(error->vendor_code, 0);
+    else
+        ck_assert_int_eq(error->vendor_code, fault->vendor_code);
+    if (error->vendor_code != 0)
+        (void)snprintf(number, size, "%d", error->vendor_code);
+    text_has(error->message, number);
+    text_has(error->message, fault->call != NULL ? fault->call : "");
+}
+
+void fault_scene_expect(struct fault_scene *s, const struct fault *fault)
+{
+    char number[32] = "";
+
+    loop_rig_until(&s->rig, is_done, s);
+    ck_assert_int_eq(s->outcome.end, UVA_END_FAILED);
+    error_says(&s->outcome.error, fault, number, sizeof(number));
+    metadata_says(s, fault, number);
+    uva_stream_release(s->stream);
+    other_finish(s);
+}
+
+/* The service may let go of the last one after the runtime. */
+void fault_scene_close(struct fault_scene *s)
+{
+    loop_rig_close(&s->rig);
+    while (atomic_load(&s->fake.live) != 0)
+        (void)sched_yield();
+    for (int k = 0; k < s->count; k++)
+        ck_assert_int_eq(atomic_load(&s->releases[k].count), 1);
+    fake_source_fini(&s->fake);
+}
