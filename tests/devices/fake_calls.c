@@ -14,7 +14,8 @@ static atomic_int sticky, capturing, spoiled;
 static atomic_bool started;
 static atomic_long counts[FAKE_WHATS], fail_at;
 static atomic_int fail_code;
-static struct fake_context primaries[FAKE_DEVICES] = {{0, 0}, {1, 0}};
+static struct fake_context primaries[FAKE_DEVICES] = {{.device = 0},
+                                                      {.device = 1}};
 
 static _Thread_local struct fake_context *contexts[STACK];
 static _Thread_local int depth, capture_mode;

@@ -329,6 +329,8 @@ int fake_event_query(void *handle)
 
     if (event == NULL)
         return FAKE_INVALID_HANDLE;
+    if (event->context != NULL && atomic_load(&event->context->destroyed))
+        return FAKE_CONTEXT_DESTROYED;
     pthread_mutex_lock(&lock);
     done = event->done >= event->recorded;
     pthread_mutex_unlock(&lock);

@@ -24,6 +24,7 @@ enum {
     FAKE_INVALID_CONTEXT = 201,
     FAKE_INVALID_HANDLE = 400,
     FAKE_NOT_READY = 600,
+    FAKE_CONTEXT_DESTROYED = 709,
     FAKE_NOT_PERMITTED = 800,
     FAKE_CAPTURE_UNSUPPORTED = 900,
     FAKE_CAPTURE_INVALIDATED = 901
@@ -41,6 +42,8 @@ enum {
 struct fake_context {
     int device;
     atomic_int kept; /* a primary one is active while it is kept */
+    atomic_bool destroyed;
+    struct fake_context *before; /* it was destroyed before this one */
 };
 
 typedef void fake_callback_fn(void *stream, int code, void *user_data);

@@ -8,7 +8,9 @@
 
 #include "devices/cuda_abi.h"
 #include "devices/gpu_cases.h"
+#include "devices/gpu_faults.h"
 #include "devices/gpu_scene.h"
+#include "support/fault_scene.h"
 
 /* What programs call beside what the library does. */
 static struct {
@@ -205,6 +207,8 @@ static int capture_end(void *stream)
 static struct gpu_driver cuda = {
     .vendor = "cuda",
     .query = "cuEventQuery",
+    .choose = "cuDeviceGet",
+    .too_old = UVA__GPU_DRIVER_MISMATCH,
     .device_type = ARROW_DEVICE_CUDA,
     .host_type = ARROW_DEVICE_CUDA_HOST,
     .variable = "UVA_CUDA_LIBRARY",
@@ -352,6 +356,31 @@ START_TEST(managed_memory_is_there_if_the_driver_has_it)
 }
 END_TEST
 
+/* Its event is of no use any more; another context's are. */
+START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
+{
+    const struct fault fault = {ENODEV, "cuda", UVA__GPU_CONTEXT_DESTROYED,
+                                "cuEventQuery"};
+    struct fault_scene s;
+    void *stream, *event;
+
+    fault_scene_open(&s);
+    own_enter();
+    stream = stream_new();
+    event = event_new();
+    event_record(event, stream);
+    stream_drain(stream);
+    stream_free(stream);
+    own_leave();
+    fault_scene_array(&s, ARROW_DEVICE_CUDA, 0, &event);
+    fault_scene_ready(&s, NULL);
+    fault_scene_expect(&s, &fault);
+    fault_scene_close(&s);
+    if (control.fakegpu_count != NULL) /* a real one went with the context */
+        event_free(event);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda");
@@ -363,11 +392,13 @@ int main(void)
     cuda.calls_back = lib.calls_back;
     cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;
     gpu_cases_add(suite, &cuda, &control);
+    gpu_faults_add(suite, &cuda, &control);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, no_context_is_made_where_the_program_has_none);
     tcase_add_test(tc,
                    a_context_of_the_programs_own_records_but_copies_nothing);
     tcase_add_test(tc, managed_memory_is_there_if_the_driver_has_it);
+    tcase_add_test(tc, an_event_of_a_context_that_is_gone_is_told_so);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

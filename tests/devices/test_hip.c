@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "devices/gpu_cases.h"
+#include "devices/gpu_faults.h"
 #include "devices/gpu_scene.h"
 #include "devices/hip_abi.h"
 
@@ -175,6 +176,8 @@ static int capture_end(void *stream)
 static const struct gpu_driver hip = {
     .vendor = "hip",
     .query = "hipEventQuery",
+    .choose = "hipSetDevice",
+    .too_old = UVA__GPU_OLD_DRIVER,
     .device_type = ARROW_DEVICE_ROCM,
     .host_type = ARROW_DEVICE_ROCM_HOST,
     .spares_captures = true,
@@ -264,6 +267,7 @@ int main(void)
     if (!gpu_driver_open(&hip, &control))
         return 77;
     gpu_cases_add(suite, &hip, &control);
+    gpu_faults_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, the_programs_thread_is_left_as_it_was);
     tcase_add_test(tc, the_programs_device_is_current_again);

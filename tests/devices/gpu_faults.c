@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events stand behind gates, one for each of the two streams. */
+#include "devices/gpu_faults.h"
+
+#include <errno.h>
+
+#include "devices/gpu_abi.h"
+#include "support/fault_scene.h"
+
+enum { NO_SUCH_DEVICE = 77 };
+
+static const struct gpu_driver *gpu;
+static const struct fake_control *control;
+
+/* ---- the scene ---------------------------------------------------------- */
+
+struct gated {
+    struct fault_scene f;
+    void *streams[2], *events[2];
+    _Atomic uint32_t *words; /* of the gates, in pinned memory */
+};
+
+static void gated_pass(struct gated *g, int i)
+{
+    atomic_store(&g->words[i], 1);
+}
+
+static void gated_revive(void *ctx)
+{
+    gated_pass(ctx, 1);
+}
+
+/* The event of the other stream is there; it works as long as the device does.
+ */
+static void gated_open(struct gated *g, bool other)
+{
+    fault_scene_open(&g->f);
+    gpu->enter();
+    g->words = gpu->host_alloc(2 * sizeof(*g->words));
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&g->words[i], 0);
+        g->streams[i] = gpu->stream_new();
+        g->events[i] = gpu->event_new();
+        gpu->stream_gate(g->streams[i], &g->words[i], 1);
+        gpu->event_record(g->events[i], g->streams[i]);
+    }
+    if (!other)
+        return;
+    for (int i = 0; i < 2; i++)
+        g->f.others[i].device_type = gpu->device_type;
+    g->f.others[1].sync_event = &g->events[1];
+    g->f.revive = gated_revive;
+    g->f.ctx = g;
+}
+
+static void gated_close(struct gated *g)
+{
+    for (int i = 0; i < 2; i++)
+        gated_pass(g, i);
+    fault_scene_close(&g->f);
+    for (int i = 0; i < 2; i++) {
+        gpu->stream_drain(g->streams[i]);
+        gpu->event_free(g->events[i]);
+        gpu->stream_free(g->streams[i]);
+    }
+    gpu->host_free((void *)g->words);
+    gpu->leave();
+}
+
+/* ---- with any driver ---------------------------------------------------- */
+
+START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
+{
+    const struct fault fault = {ETIMEDOUT, gpu->vendor, UVA__GPU_NOT_READY,
+                                gpu->query};
+    struct gated g;
+
+    gated_open(&g, true);
+    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_scene_array(&g.f, gpu->device_type, 0, NULL);
+    fault_scene_ready(&g.f, &(struct uva_ready){.timeout_ms = 5});
+    fault_scene_expect(&g.f, &fault);
+    ck_assert_int_eq(g.f.batches, 0);
+    gated_close(&g);
+}
+END_TEST
+
+/* To it, or from it. */
+START_TEST(a_device_that_is_not_there_is_told_with_the_call_that_says_so)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type,
+                                       .device_id = NO_SUCH_DEVICE};
+    const struct fault fault = {ENODEV, gpu->vendor, UVA__GPU_INVALID_DEVICE,
+                                gpu->choose};
+    struct gated g;
+
+    gated_open(&g, true);
+    if (_i == 0) {
+        fault_scene_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
+        fault_scene_transfer(&g.f, &there);
+    } else {
+        fault_scene_array(&g.f, gpu->device_type, NO_SUCH_DEVICE, NULL);
+        fault_scene_transfer(&g.f, NULL);
+    }
+    fault_scene_expect(&g.f, &fault);
+    gated_close(&g);
+}
+END_TEST
+
+/* ---- with a fake one ---------------------------------------------------- */
+
+/* What stays with a device spoils its other streams; those of the host go on.
+ */
+START_TEST(a_device_that_fails_is_told_with_its_code)
+{
+    const struct fault faults[] = {
+        {EIO, gpu->vendor, 719, gpu->query},
+        {ENODEV, gpu->vendor, UVA__GPU_CONTEXT_DESTROYED, gpu->query},
+        {ENODEV, gpu->vendor, UVA__GPU_INVALID_CONTEXT, gpu->query},
+        {ENODEV, gpu->vendor, UVA__GPU_NO_DEVICE, gpu->query},
+        {ENOSYS, gpu->vendor, gpu->too_old, gpu->query},
+        {ENOMEM, gpu->vendor, UVA__GPU_OUT_OF_MEMORY, gpu->query},
+    };
+    struct gated g;
+
+    gated_open(&g, false);
+    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[1]);
+    fault_scene_ready(&g.f, NULL);
+    loop_rig_settle(&g.f.rig);
+    control->fakegpu_poison(faults[_i].vendor_code);
+    fault_scene_expect(&g.f, &faults[_i]);
+    loop_rig_close_runtime(&g.f.rig, 0);
+    control->fakegpu_poison(0);
+    gated_close(&g);
+}
+END_TEST
+
+/* ---- the suite ---------------------------------------------------------- */
+
+void gpu_faults_add(Suite *suite, const struct gpu_driver *driver,
+                    const struct fake_control *fake)
+{
+    TCase *tc = tcase_create("what is said");
+
+    gpu = driver;
+    control = fake;
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_stuck_event_is_told_with_what_the_driver_says_of_it);
+    tcase_add_loop_test(
+        tc, a_device_that_is_not_there_is_told_with_the_call_that_says_so, 0,
+        2);
+    if (fake->fakegpu_count != NULL)
+        tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0,
+                            6);
+    suite_add_tcase(suite, tc);
+}
