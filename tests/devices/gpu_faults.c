@@ -78,7 +78,8 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
     gated_open(&g, true);
     fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
     fault_scene_array(&g.f, gpu->device_type, 0, NULL);
-    fault_scene_ready(&g.f, &(struct uva_ready){.timeout_ms = 5});
+    fault_scene_load(&g.f, gpu->device_type);
+    fault_scene_ready(&g.f, &(struct uva_ready){.timeout_ms = 100});
     fault_scene_expect(&g.f, &fault);
     ck_assert_int_eq(g.f.batches, 0);
     gated_close(&g);

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fake_source.h"
-#include "support/loop_rig.h"
-#include "uvarrow/uvarrow.h"
+#include "support/fault_scene.h"
+
+static const ArrowDeviceType types[] = {
+    ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CUDA_MANAGED,
+    ARROW_DEVICE_ROCM, ARROW_DEVICE_ROCM_HOST};
 
 static void type_is_lost(ArrowDeviceType device_type, const char *why)
 {
@@ -27,10 +29,6 @@ static void type_is_lost(ArrowDeviceType device_type, const char *why)
 
 START_TEST(a_library_that_is_not_there_is_said_so)
 {
-    static const ArrowDeviceType types[] = {
-        ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CUDA_MANAGED,
-        ARROW_DEVICE_ROCM, ARROW_DEVICE_ROCM_HOST};
-
     setenv("UVA_CUDA_LIBRARY", "/nowhere/libcuda.so.1", 1);
     setenv("UVA_HIP_LIBRARY", "/nowhere/libamdhip64.so", 1);
     type_is_lost(types[_i], "/nowhere/");
@@ -75,58 +73,70 @@ START_TEST(a_library_is_named_as_it_was_found)
 }
 END_TEST
 
-/* ---- no device ---------------------------------------------------------- */
+/* ---- what streams are told ---------------------------------------------- */
 
-struct answer {
-    bool done;
-    struct uva_error error;
-};
-
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
+/* A stream of arrays with events of a type; the other one is of the host. */
+static void stream_is_told(ArrowDeviceType device_type,
+                           const struct fault *fault)
 {
-    struct answer *answer = ctx;
-
-    answer->error = *error;
-    answer->done = true;
-    uva_array_release(array);
-}
-
-static bool is_done(void *ctx)
-{
-    return ((struct answer *)ctx)->done;
-}
-
-static void wait_finds_no_device(void)
-{
-    struct ArrowDeviceArray array;
-    struct answer answer = {0};
-    struct fake_source fake;
-    struct loop_rig rig;
+    struct fault_scene s;
     void *event = NULL;
 
-    loop_rig_open(&rig);
-    fake_source_init(&fake, 1);
-    fake_source_batch(&fake, 0, &array);
-    array.device_type = ARROW_DEVICE_ROCM;
-    array.sync_event = &event;
-    ck_assert_int_eq(
-        uva_array_wait(rig.runtime, &array, UVA_FOREVER, on_answer, &answer),
-        0);
-    loop_rig_until(&rig, is_done, &answer);
-    ck_assert_int_eq(answer.error.code, ENODEV);
-    ck_assert_str_eq(answer.error.vendor, "hip");
-    ck_assert_int_ne(answer.error.vendor_code, 0);
-    ck_assert_ptr_nonnull(strstr(answer.error.message, "hipEventQuery"));
-    loop_rig_close(&rig);
-    fake_source_fini(&fake);
+    fault_scene_open(&s);
+    for (int k = 0; k < FAULT_ARRAYS; k++)
+        fault_scene_array(&s, device_type, 0, &event);
+    fault_scene_ready(&s, NULL);
+    fault_scene_expect(&s, fault);
+    ck_assert_int_eq(s.batches, 0);
+    fault_scene_close(&s);
 }
 
-START_TEST(a_library_without_a_device_says_so)
+static const char *vendor_of(int i)
 {
+    return i < 3 ? "cuda" : "hip";
+}
+
+START_TEST(a_stream_is_told_that_the_library_is_not_there)
+{
+    const struct fault fault = {ENOTSUP, vendor_of(_i), 0, "dlopen"};
+
+    setenv("UVA_CUDA_LIBRARY", "/nowhere/libcuda.so.1", 1);
+    setenv("UVA_HIP_LIBRARY", "/nowhere/libamdhip64.so", 1);
+    stream_is_told(types[_i], &fault);
+}
+END_TEST
+
+START_TEST(a_stream_is_told_that_the_library_is_too_old)
+{
+    const struct fault fault = {ENOSYS, vendor_of(_i), 0, "dlsym"};
+
+    setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_HIP, 1);
+    setenv("UVA_HIP_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
+    stream_is_told(types[_i], &fault);
+}
+END_TEST
+
+START_TEST(a_stream_is_told_that_the_library_is_the_toolkits_stub)
+{
+    const struct fault fault = {ENOTSUP, "cuda", 34, "cuDriverGetVersion"};
+
+    setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
+    setenv("UVA_FAKE_STUB", "1", 1);
+    stream_is_told(types[_i], &fault);
+    unsetenv("UVA_FAKE_STUB");
+}
+END_TEST
+
+/* CUDA's driver has not been initialised then, HIP does that by itself. */
+START_TEST(a_stream_is_told_that_there_is_no_device)
+{
+    const struct fault fault = {ENODEV, vendor_of(_i), _i < 3 ? 3 : 100,
+                                _i < 3 ? "cuEventQuery" : "hipEventQuery"};
+
+    setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
     setenv("UVA_HIP_LIBRARY", UVA_TEST_FAKE_HIP, 1);
     setenv("UVA_FAKE_NO_DEVICE", "1", 1);
-    wait_finds_no_device();
+    stream_is_told(types[_i], &fault);
     unsetenv("UVA_FAKE_NO_DEVICE");
 }
 END_TEST
@@ -148,8 +158,10 @@ static bool real_hip_has_no_device(void)
 
 START_TEST(the_real_library_without_a_device_says_so)
 {
+    const struct fault fault = {ENODEV, "hip", FAULT_ANY, "hipEventQuery"};
+
     unsetenv("UVA_HIP_LIBRARY");
-    wait_finds_no_device();
+    stream_is_told(types[3 + _i], &fault);
 }
 END_TEST
 
@@ -165,9 +177,15 @@ int main(void)
     tcase_add_test(tc, a_library_of_something_else_is_said_so);
     tcase_add_test(tc, the_stub_of_the_toolkit_is_no_library);
     tcase_add_test(tc, a_library_is_named_as_it_was_found);
-    tcase_add_test(tc, a_library_without_a_device_says_so);
+    tcase_add_loop_test(tc, a_stream_is_told_that_the_library_is_not_there, 0,
+                        5);
+    tcase_add_loop_test(tc, a_stream_is_told_that_the_library_is_too_old, 0, 5);
+    tcase_add_loop_test(
+        tc, a_stream_is_told_that_the_library_is_the_toolkits_stub, 0, 3);
+    tcase_add_loop_test(tc, a_stream_is_told_that_there_is_no_device, 0, 5);
     if (real_hip_has_no_device())
-        tcase_add_test(tc, the_real_library_without_a_device_says_so);
+        tcase_add_loop_test(tc, the_real_library_without_a_device_says_so, 0,
+                            2);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

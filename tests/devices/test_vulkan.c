@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <vulkan/vulkan.h>
 
+#include "devices/vulkan_device.h"
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
 #include "uvarrow/uvarrow.h"
@@ -29,116 +29,15 @@ struct scene {
     struct uva_error answer; /* of uva_array_wait() */
 };
 
-/* ---- the functions that are attached ------------------------------------ */
-
-/* The driver's, with a count; or a fault in its place. Vulkan gives a function
- * no ctx. */
-static struct {
-    PFN_vkGetEventStatus ask; /* the driver's */
-    atomic_long calls;
-    atomic_bool banned; /* no call may come any more */
-    atomic_bool misused;
-    atomic_int fault; /* a VkResult to give instead; 0: none */
-    bool absent;      /* the device has no such function */
-} door;
-
-static VKAPI_ATTR VkResult VKAPI_CALL door_ask(VkDevice device, VkEvent event)
-{
-    const int fault = atomic_load(&door.fault);
-
-    if (atomic_load(&door.banned))
-        atomic_store(&door.misused, true);
-    atomic_fetch_add(&door.calls, 1);
-    return fault != 0 ? fault : door.ask(device, event);
-}
-
-static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL door_find(VkDevice device,
-                                                          const char *name)
-{
-    if (atomic_load(&door.banned))
-        atomic_store(&door.misused, true);
-    if (strcmp(name, "vkGetEventStatus") != 0)
-        return vkGetDeviceProcAddr(device, name);
-    return door.absent ? NULL : (PFN_vkVoidFunction)door_ask;
-}
-
-/* ---- the driver --------------------------------------------------------- */
-
-static VkInstance instance_make(VkPhysicalDevice *physical)
-{
-    const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                   .apiVersion = VK_API_VERSION_1_1};
-    const VkInstanceCreateInfo how = {
-        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-        .pApplicationInfo = &app};
-    VkInstance instance;
-    uint32_t count = 1;
-    VkResult code;
-
-    if (vkCreateInstance(&how, NULL, &instance) != VK_SUCCESS)
-        return VK_NULL_HANDLE;
-    code = vkEnumeratePhysicalDevices(instance, &count, physical);
-    if (count == 1 && (code == VK_SUCCESS || code == VK_INCOMPLETE))
-        return instance;
-    vkDestroyInstance(instance, NULL);
-    return VK_NULL_HANDLE;
-}
-
-static VkDevice device_make(VkPhysicalDevice physical)
-{
-    const float priority = 1;
-    const VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueCount = 1,
-        .pQueuePriorities = &priority};
-    const VkDeviceCreateInfo how = {.sType =
-                                        VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                    .queueCreateInfoCount = 1,
-                                    .pQueueCreateInfos = &queue};
-    VkDevice device;
-
-    ck_assert_int_eq(vkCreateDevice(physical, &how, NULL, &device), VK_SUCCESS);
-    return device;
-}
-
-static VkEvent event_make(VkDevice device, VkEventCreateFlags flags)
-{
-    const VkEventCreateInfo how = {.sType = VK_STRUCTURE_TYPE_EVENT_CREATE_INFO,
-                                   .flags = flags};
-    VkEvent event;
-
-    ck_assert_int_eq(vkCreateEvent(device, &how, NULL, &event), VK_SUCCESS);
-    return event;
-}
-
 /* ---- the scene ---------------------------------------------------------- */
-
-static int scene_attach(struct scene *s, struct uva_error *error)
-{
-    PFN_vkGetDeviceProcAddr find = door_find;
-    struct uva_vulkan_device native = {.device = s->device};
-
-    memcpy(&native.get_device_proc_addr, &find, sizeof(find));
-    return uva_device_attach(s->rig.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID,
-                             &native, error);
-}
 
 static void scene_open(struct scene *s, int64_t batches,
                        VkPhysicalDevice *physical)
 {
-    PFN_vkVoidFunction ask;
-
     memset(s, 0, sizeof(*s));
-    s->instance = instance_make(physical);
+    s->instance = vulkan_instance_make(physical);
     ck_assert(s->instance != VK_NULL_HANDLE);
-    s->device = device_make(*physical);
-    ask = vkGetDeviceProcAddr(s->device, "vkGetEventStatus");
-    door.ask = (PFN_vkGetEventStatus)ask;
-    atomic_store(&door.calls, 0);
-    atomic_store(&door.banned, false);
-    atomic_store(&door.misused, false);
-    atomic_store(&door.fault, 0);
-    door.absent = false;
+    s->device = vulkan_device_make(*physical);
     loop_rig_open(&s->rig);
     fake_source_init(&s->fake, batches);
 }
@@ -159,7 +58,7 @@ static void scene_close(struct scene *s)
 static void scene_arrays(struct scene *s, int count, VkEventCreateFlags flags)
 {
     for (int k = 0; k < count; k++) {
-        s->events[k] = event_make(s->device, flags);
+        s->events[k] = vulkan_event_make(s->device, flags);
         fake_source_batch(&s->fake, k, &s->arrays[k]);
         s->arrays[k].device_type = ARROW_DEVICE_VULKAN;
         s->arrays[k].device_id = DEVICE_ID;
@@ -228,7 +127,8 @@ START_TEST(batches_come_when_the_host_has_set_their_events)
     struct scene s;
 
     scene_open(&s, MOST, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, MOST, 0);
     scene_start(&s, MOST, NULL);
     loop_rig_settle(&s.rig);
@@ -251,14 +151,18 @@ START_TEST(a_device_is_attached_once_and_detached_once)
     struct scene s;
 
     scene_open(&s, 0, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
-    ck_assert_int_eq(scene_attach(&s, &error), EBUSY);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error),
+        EBUSY);
     ck_assert_int_eq(
         uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID), 0);
     ck_assert_int_eq(
         uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID),
         ENOENT);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_close(&s);
 }
 END_TEST
@@ -369,9 +273,10 @@ START_TEST(a_batch_comes_when_the_device_has_filled_it)
     VkQueue queue;
 
     scene_open(&s, 1, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, 1, 0);
-    gate = event_make(s.device, 0);
+    gate = vulkan_event_make(s.device, 0);
     filled_make(&filled, physical, s.device);
     commands = commands_begin(s.device, &pool);
     commands_fill(commands, gate, &filled, s.events[0]);
@@ -401,7 +306,8 @@ START_TEST(an_event_for_the_device_alone_is_waited_for_until_the_timeout)
     struct scene s;
 
     scene_open(&s, 2, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, 2, VK_EVENT_CREATE_DEVICE_ONLY_BIT);
     scene_start(&s, 2, &(struct uva_ready){.timeout_ms = 20});
     scene_finish(&s);
@@ -446,7 +352,8 @@ START_TEST(a_device_that_is_lost_fails_its_waits)
     struct scene s;
 
     scene_open(&s, 2, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, 2, 0);
     scene_start(&s, 2, NULL);
     loop_rig_settle(&s.rig);
@@ -468,7 +375,8 @@ START_TEST(a_device_without_the_function_cannot_be_waited_for)
 
     scene_open(&s, 1, &physical);
     door.absent = true;
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, 1, 0);
     scene_start(&s, 1, NULL);
     scene_finish(&s);
@@ -507,7 +415,8 @@ START_TEST(waits_fail_when_their_device_is_detached)
     struct scene s;
 
     scene_open(&s, MOST, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, MOST, 0);
     if (_i == 0)
         scene_start(&s, MOST, NULL);
@@ -536,7 +445,8 @@ START_TEST(a_stream_dropped_while_waiting_lets_go_of_its_events)
     struct scene s;
 
     scene_open(&s, MOST, &physical);
-    ck_assert_int_eq(scene_attach(&s, &error), 0);
+    ck_assert_int_eq(
+        vulkan_device_attach(s.device, s.rig.runtime, DEVICE_ID, &error), 0);
     scene_arrays(&s, MOST, 0);
     scene_start(&s, MOST, NULL);
     loop_rig_settle(&s.rig);
@@ -554,7 +464,7 @@ int main(void)
     Suite *suite = suite_create("vulkan");
     TCase *tc = tcase_create("driver");
     VkPhysicalDevice physical;
-    VkInstance instance = instance_make(&physical);
+    VkInstance instance = vulkan_instance_make(&physical);
     SRunner *runner;
     int failed;
 

@@ -46,6 +46,15 @@ void fault_scene_open(struct fault_scene *s)
         fake_source_batch(&s->fake, k, &s->others[k]);
 }
 
+void fault_scene_load(struct fault_scene *s, ArrowDeviceType device_type)
+{
+    struct uva_device_info info;
+
+    ck_assert_int_eq(uva_device_get_info(s->rig.runtime, device_type, &info),
+                     0);
+    ck_assert(info.available);
+}
+
 /* ---- the other stream --------------------------------------------------- */
 
 static void on_other(void *ctx, struct uva_batch *batch,
@@ -74,11 +83,14 @@ static void other_ask(struct fault_scene *s)
 static void other_begin(struct fault_scene *s)
 {
     const struct uva_ready one = {.window = {.batches = 1}};
+    const struct uva_transfer back = {.window = {.batches = 1}};
     struct ArrowSchema schema;
 
     fake_source_schema(&s->fake, &schema);
     s->other = uva_stream_from_arrays(s->rig.runtime, &schema, s->others, 2);
-    ck_assert_int_eq(uva_stream_ready(s->other, &one), 0);
+    ck_assert_int_eq(s->other_copies ? uva_stream_transfer(s->other, &back)
+                                     : uva_stream_ready(s->other, &one),
+                     0);
     other_ask(s);
     loop_rig_until(&s->rig, other_has_answered, s);
     ck_assert_int_eq(s->other_batches, 1);

@@ -37,6 +37,7 @@ struct fault_scene {
     void (*revive)(
         void *ctx); /* has the event of others[1] complete; or NULL */
     void *ctx;
+    bool other_copies; /* the other one is copied to the host */
     struct uva_stream *stream, *other;
     int64_t batches, other_batches; /* delivered */
     bool done, other_asked, other_done;
@@ -46,6 +47,9 @@ struct fault_scene {
 
 /* Opens the rig, and makes the arrays of the other stream, of the host. */
 void fault_scene_open(struct fault_scene *s);
+
+/* Opens the library of a type, so that it takes no part of a patience. */
+void fault_scene_load(struct fault_scene *s, ArrowDeviceType device_type);
 
 /* Adds an array to the stream that is to fail. */
 void fault_scene_array(struct fault_scene *s, ArrowDeviceType device_type,

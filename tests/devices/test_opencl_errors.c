@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said where OpenCL fails: a library that is not there or is another
+ * one, a device that nobody attached, events that fail, are never set, or are
+ * of another context, a copy of several that fails. Another stream on the same
+ * device goes on. On a real platform; without one it is skipped. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/builtin.h"
+#include "devices/opencl_device.h"
+#include "support/fault_scene.h"
+
+enum { DEVICE_ID = 3, ROWS = 3 };
+
+/* ---- the scene ---------------------------------------------------------- */
+
+/* An array whose buffers are the device's, until it is released. */
+struct moved {
+    cl_mem validity, values; /* owns */
+    const void *host;        /* the values there */
+    void (*release)(struct ArrowArray *array);
+    void *private_data;
+};
+
+struct scene {
+    struct fault_scene f;
+    struct opencl_device cl;
+    cl_event gates[2]; /* of the stream, and of the other one */
+    struct moved moved[2 + FAULT_ARRAYS];
+    int used; /* of these */
+};
+
+static void moved_release(struct ArrowArray *array)
+{
+    struct moved *moved = array->private_data;
+
+    array->children[0]->buffers[0] = NULL;
+    array->children[0]->buffers[1] = moved->host;
+    array->release = moved->release;
+    array->private_data = moved->private_data;
+    array->release(array);
+    clReleaseMemObject(moved->validity);
+    clReleaseMemObject(moved->values);
+}
+
+static cl_mem memory_new(struct scene *s, const void *data, size_t size)
+{
+    cl_int code;
+    cl_mem memory =
+        clCreateBuffer(s->cl.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                       size, (void *)(uintptr_t)data, &code);
+
+    ck_assert_int_eq(code, CL_SUCCESS);
+    return memory;
+}
+
+/* Two buffers: two copies, one behind the other. */
+static void scene_move(struct scene *s, struct ArrowDeviceArray *array)
+{
+    static const uint8_t all[] = {0xFF};
+    struct ArrowArray *column = array->array.children[0];
+    struct moved *moved = &s->moved[s->used++];
+
+    moved->host = column->buffers[1];
+    moved->values = memory_new(s, moved->host, ROWS * sizeof(int64_t));
+    moved->validity = memory_new(s, all, sizeof(all));
+    moved->release = array->array.release;
+    moved->private_data = array->array.private_data;
+    column->buffers[0] = moved->validity;
+    column->buffers[1] = moved->values;
+    array->array.release = moved_release;
+    array->array.private_data = moved;
+    array->device_type = ARROW_DEVICE_OPENCL;
+    array->device_id = DEVICE_ID;
+}
+
+static void scene_revive(void *ctx)
+{
+    struct scene *s = ctx;
+
+    ck_assert_int_eq(clSetUserEventStatus(s->gates[1], CL_COMPLETE), 0);
+}
+
+/* The other stream waits for its event on the host, or its data is copied. */
+static void scene_open(struct scene *s, bool copies)
+{
+    memset(s, 0, sizeof(*s));
+    fault_scene_open(&s->f);
+    opencl_device_open(&s->cl);
+    for (int i = 0; i < 2; i++) {
+        s->gates[i] = opencl_device_gate(&s->cl);
+        s->f.others[i].device_type = ARROW_DEVICE_OPENCL;
+        s->f.others[i].device_id = DEVICE_ID;
+    }
+    s->f.other_copies = copies;
+    if (copies) {
+        for (int i = 0; i < 2; i++)
+            scene_move(s, &s->f.others[i]);
+        return;
+    }
+    s->f.others[1].sync_event = &s->gates[1];
+    s->f.revive = scene_revive;
+    s->f.ctx = s;
+}
+
+static void scene_close(struct scene *s)
+{
+    fault_scene_close(&s->f);
+    for (int i = 0; i < 2; i++)
+        clReleaseEvent(s->gates[i]);
+    opencl_device_close(&s->cl);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+START_TEST(a_failed_event_is_told_with_its_status)
+{
+    const struct fault fault = {EIO, "opencl", -5, "clGetEventInfo"};
+    struct scene s;
+
+    scene_open(&s, false);
+    for (int k = 0; k < 2; k++)
+        fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    fault_scene_ready(&s.f, NULL);
+    loop_rig_settle(&s.f.rig);
+    ck_assert_int_eq(clSetUserEventStatus(s.gates[0], -5), 0);
+    fault_scene_expect(&s.f, &fault);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_stuck_event_is_told_with_its_status)
+{
+    const struct fault fault = {ETIMEDOUT, "opencl", FAULT_ANY,
+                                "clGetEventInfo"};
+    struct scene s;
+
+    scene_open(&s, false);
+    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    fault_scene_load(&s.f, ARROW_DEVICE_OPENCL);
+    fault_scene_ready(&s.f, &(struct uva_ready){.timeout_ms = 100});
+    fault_scene_expect(&s.f, &fault);
+    ck_assert_int_gt(s.f.outcome.error.vendor_code, CL_COMPLETE);
+    ck_assert_int_eq(clSetUserEventStatus(s.gates[0], CL_COMPLETE), 0);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(an_event_of_another_context_is_told_with_the_call_that_refuses_it)
+{
+    const struct fault fault = {EIO, "opencl", CL_INVALID_CONTEXT,
+                                "clEnqueueReadBuffer"};
+    struct opencl_device stranger;
+    struct scene s;
+    cl_event event;
+
+    scene_open(&s, true);
+    opencl_device_open(&stranger);
+    event = opencl_device_gate(&stranger);
+    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
+    scene_move(&s, &s.f.arrays[0]);
+    fault_scene_transfer(&s.f, NULL);
+    fault_scene_expect(&s.f, &fault);
+    ck_assert_int_eq(clSetUserEventStatus(event, CL_COMPLETE), 0);
+    clReleaseEvent(event);
+    opencl_device_close(&stranger);
+    scene_close(&s);
+}
+END_TEST
+
+/* ---- devices, libraries ------------------------------------------------- */
+
+START_TEST(a_device_that_nobody_attached_is_told_with_the_call_that_wants_it)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = DEVICE_ID + 1};
+    const struct fault fault = {ENODEV, "opencl", 0, "clCreateBuffer"};
+    struct scene s;
+
+    scene_open(&s, true);
+    fault_scene_array(&s.f, ARROW_DEVICE_CPU, -1, NULL);
+    fault_scene_transfer(&s.f, &there);
+    fault_scene_expect(&s.f, &fault);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(shared_memory_of_no_context_is_told_with_the_call_that_wants_one)
+{
+    static const char *const calls[] = {"clSVMAlloc", "clEnqueueSVMMemcpy"};
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                       .device_id = DEVICE_ID + 1};
+    const struct uva_opencl_device native = {.svm = true};
+    const struct fault fault = {ENODEV, "opencl", 0, calls[_i]};
+    struct uva_error error;
+    struct scene s;
+
+    scene_open(&s, true);
+    ck_assert_int_eq(uva_device_attach(s.f.rig.runtime, ARROW_DEVICE_OPENCL,
+                                       DEVICE_ID + 1, &native, &error),
+                     0);
+    fault_scene_array(&s.f, _i == 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_OPENCL,
+                      DEVICE_ID + 1, NULL);
+    fault_scene_transfer(&s.f, _i == 0 ? &there : NULL);
+    fault_scene_expect(&s.f, &fault);
+    scene_close(&s);
+}
+END_TEST
+
+/* Where there is none, or one without the functions; the other stream is of the
+ * host. */
+START_TEST(a_library_that_cannot_be_used_is_told_with_the_call_that_says_so)
+{
+    static const char *const paths[] = {"/nowhere/libOpenCL.so.1", "libm.so.6"};
+    const struct fault faults[] = {{ENOTSUP, "opencl", 0, "dlopen"},
+                                   {ENOSYS, "opencl", 0, "dlsym"}};
+    struct fault_scene f;
+    cl_event event = NULL;
+
+    setenv("UVA_OPENCL_LIBRARY", paths[_i], 1);
+    fault_scene_open(&f);
+    fault_scene_array(&f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
+    fault_scene_ready(&f, NULL);
+    fault_scene_expect(&f, &faults[_i]);
+    fault_scene_close(&f);
+    unsetenv("UVA_OPENCL_LIBRARY");
+}
+END_TEST
+
+/* ---- copies ------------------------------------------------------------- */
+
+/* The table that is built in, but that the event of one copy is the test's. */
+static struct {
+    struct uva_device_ops ops;
+    struct uva__attachments attached; /* nothing */
+    cl_event gate;                    /* borrows: in its place */
+    atomic_int swap_at;               /* so many copies from now; 0: none */
+    atomic_int copies, events;        /* begun; not freed */
+} copier;
+
+static int copier_load(void *ctx, const char *path, void **state,
+                       struct uva_error *error)
+{
+    (void)ctx;
+    return uva__opencl_ops.load(&copier.attached, path, state, error);
+}
+
+static int copier_copy(void *state, const struct uva_device_copy *copy,
+                       void **event_out, struct uva_error *error)
+{
+    const int code = uva__opencl_ops.copy(state, copy, event_out, error);
+    cl_event *box;
+
+    if (code != 0)
+        return code;
+    atomic_fetch_add(&copier.events, 1);
+    box = *event_out;
+    if (atomic_fetch_sub(&copier.swap_at, 1) == 1) {
+        clReleaseEvent(*box);
+        clRetainEvent(*box = copier.gate);
+    }
+    atomic_fetch_add(&copier.copies, 1);
+    return 0;
+}
+
+static void copier_event_free(void *state, void *event)
+{
+    atomic_fetch_sub(&copier.events, 1);
+    uva__opencl_ops.event_free(state, event);
+}
+
+static void copier_register(struct scene *s)
+{
+    struct uva_error error;
+
+    copier.ops = uva__opencl_ops;
+    copier.ops.load = copier_load;
+    copier.ops.copy = copier_copy;
+    copier.ops.event_free = copier_event_free;
+    copier.gate = s->gates[0];
+    atomic_store(&copier.copies, 0);
+    ck_assert_int_eq(uva_device_register(s->f.rig.runtime, ARROW_DEVICE_OPENCL,
+                                         &copier.ops, NULL, &error),
+                     0);
+}
+
+/* The first of two, or the last: the second stands behind the first. All that
+ * was begun is let go of; the next copies go through the same queue. */
+START_TEST(a_copy_among_others_that_fails_fails_the_batch)
+{
+    const struct fault fault = {EIO, "opencl", _i == 0 ? FAULT_ANY : -5,
+                                "clGetEventInfo"};
+    struct scene s;
+
+    scene_open(&s, true);
+    copier_register(&s);
+    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, NULL);
+    scene_move(&s, &s.f.arrays[0]);
+    fault_scene_stream(&s.f);
+    ck_assert_int_eq(uva_stream_transfer(s.f.stream, NULL), 0);
+    atomic_store(&copier.swap_at, 1 + _i);
+    fault_scene_start(&s.f);
+    while (atomic_load(&copier.copies) < 2 + 2) /* the other one's, and these */
+        loop_rig_settle(&s.f.rig);
+    ck_assert_int_eq(clSetUserEventStatus(s.gates[0], -5), 0);
+    fault_scene_expect(&s.f, &fault);
+    scene_close(&s);
+    ck_assert_int_eq(atomic_load(&copier.events), 0);
+}
+END_TEST
+
+/* The event of an array fails when its copies are queued. */
+START_TEST(copies_behind_a_failed_event_do_not_stop_those_of_other_streams)
+{
+    const struct fault fault = {EIO, "opencl", FAULT_ANY, "clGetEventInfo"};
+    struct scene s;
+
+    scene_open(&s, true);
+    copier_register(&s);
+    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    scene_move(&s, &s.f.arrays[0]);
+    fault_scene_stream(&s.f);
+    ck_assert_int_eq(uva_stream_transfer(s.f.stream, NULL), 0);
+    fault_scene_start(&s.f);
+    while (atomic_load(&copier.copies) < 2 + 2)
+        loop_rig_settle(&s.f.rig);
+    ck_assert_int_eq(clSetUserEventStatus(s.gates[0], -5), 0);
+    fault_scene_expect(&s.f, &fault);
+    scene_close(&s);
+    ck_assert_int_eq(atomic_load(&copier.events), 0);
+}
+END_TEST
+
+static void add_cases(TCase *tc)
+{
+    tcase_add_test(tc, a_failed_event_is_told_with_its_status);
+    tcase_add_test(tc, a_stuck_event_is_told_with_its_status);
+    tcase_add_test(
+        tc, an_event_of_another_context_is_told_with_the_call_that_refuses_it);
+    tcase_add_test(
+        tc, a_device_that_nobody_attached_is_told_with_the_call_that_wants_it);
+    tcase_add_loop_test(
+        tc, shared_memory_of_no_context_is_told_with_the_call_that_wants_one, 0,
+        2);
+    tcase_add_loop_test(
+        tc, a_library_that_cannot_be_used_is_told_with_the_call_that_says_so, 0,
+        2);
+    tcase_add_loop_test(tc, a_copy_among_others_that_fails_fails_the_batch, 0,
+                        2);
+    tcase_add_test(
+        tc, copies_behind_a_failed_event_do_not_stop_those_of_other_streams);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl faults");
+    TCase *tc = tcase_create("platform");
+    cl_device_id device;
+    SRunner *runner;
+    int failed;
+
+    if (!opencl_device_find(&device))
+        return 77;
+    tcase_set_timeout(tc, 60);
+    add_cases(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
