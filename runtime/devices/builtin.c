@@ -8,7 +8,7 @@ static const char EVENTLESS[] = "events of this type are NULL (EV-09)";
 static const char BY_HAND[] = "uva_device_register() makes it known";
 
 const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES] = {
-    [ARROW_DEVICE_CPU] = {"CPU"},
+    [ARROW_DEVICE_CPU] = {"CPU", NULL, NULL, NULL, NULL},
     [ARROW_DEVICE_CUDA] = {"CUDA", "CUDA", &uva__cuda_ops, NULL,
                            &uva__cuda_dialect},
     [ARROW_DEVICE_CUDA_HOST] = {"CUDA_HOST", "CUDA", &uva__cuda_host_ops, NULL,

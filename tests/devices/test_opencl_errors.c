@@ -258,6 +258,7 @@ static int copier_copy(void *state, const struct uva_device_copy *copy,
     atomic_fetch_add(&copier.events, 1);
     box = *event_out;
     if (atomic_fetch_sub(&copier.swap_at, 1) == 1) {
+        clWaitForEvents(1, box); /* nobody else will */
         clReleaseEvent(*box);
         clRetainEvent(*box = copier.gate);
     }
