@@ -79,7 +79,8 @@ struct uva_outcome {
     struct uva_stream *stream; /* may be released in the callback */
     enum uva_end end;          /* how it ended */
     struct uva_error error;    /* its code is 0 exactly when end is COMPLETE */
-    const char *metadata;      /* that came with the error, or NULL (ER-08) */
+    const char *metadata;      /* that came with the error, or says which call
+                                  of a device's has failed; or NULL (ER-08) */
     int64_t batches;           /* delivered */
 };
 
