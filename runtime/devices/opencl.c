@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenCL. An event calls back when it is complete, but on some platforms never
  * when it has failed, or with a status of success: so its status is asked after
- * the callback, and without one. sync_event is a cl_event * (EV-06). Copies are
- * in devices/opencl_copy.c. */
+ * the callback, and without one. On others that says success of a command whose
+ * predecessor has failed: so a wait, which is none any more, has to agree.
+ * sync_event is a cl_event * (EV-06). Copies are in devices/opencl_copy.c. */
 #include "devices/opencl.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ static const struct uva__library opencl_library = {
 
 static const struct uva__symbol opencl_symbols[] = {
     SYMBOL(clGetEventInfo, false),
+    SYMBOL(clWaitForEvents, false),
     SYMBOL(clRetainEvent, false),
     SYMBOL(clReleaseEvent, false),
     SYMBOL(clSetEventCallback, false),
@@ -106,6 +108,15 @@ static uva__cl_event event_of(const struct uva_device_event *event)
     return *(uva__cl_event *)event->sync_event;
 }
 
+/* Its status alone would not make what it has written visible either. */
+static int event_confirm(struct uva__cl *cl, uva__cl_event event,
+                         struct uva_error *error)
+{
+    const uva__cl_int code = cl->clWaitForEvents(1, &event);
+
+    return code == 0 ? 0 : uva__opencl_failed(error, "clWaitForEvents", code);
+}
+
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error)
 {
@@ -122,7 +133,7 @@ int uva__opencl_query(void *state, const struct uva_device_event *event,
         return EAGAIN;
     }
     if (status == UVA__CL_COMPLETE)
-        return 0;
+        return event_confirm(cl, event_of(event), error);
     return uva__vendor_say(error, EIO, UVA__OPENCL_VENDOR, status,
                            "clGetEventInfo failed with %d: so has the command "
                            "of an event",

@@ -37,6 +37,8 @@ enum {
 struct uva__cl {
     uva__cl_int (*clGetEventInfo)(uva__cl_event event, uva__cl_uint what,
                                   size_t size, void *value, size_t *size_out);
+    uva__cl_int (*clWaitForEvents)(uva__cl_uint count,
+                                   const uva__cl_event *events);
     uva__cl_int (*clRetainEvent)(uva__cl_event event);
     uva__cl_int (*clReleaseEvent)(uva__cl_event event);
     uva__cl_int (*clSetEventCallback)(uva__cl_event event, uva__cl_int status,

@@ -33,6 +33,7 @@ _Static_assert(sizeof(cl_mem_flags) == 8, "flags differ");
 extern const struct uva__cl opencl_calls;
 const struct uva__cl opencl_calls = {
     .clGetEventInfo = clGetEventInfo,
+    .clWaitForEvents = clWaitForEvents,
     .clRetainEvent = clRetainEvent,
     .clReleaseEvent = clReleaseEvent,
     .clSetEventCallback = clSetEventCallback,
