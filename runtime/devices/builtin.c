@@ -30,10 +30,7 @@ const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES] = {
     [ARROW_DEVICE_CUDA_MANAGED] = {"CUDA_MANAGED", "CUDA",
                                    &uva__cuda_managed_ops, NULL,
                                    &uva__cuda_dialect},
-    [ARROW_DEVICE_ONEAPI] = {"ONEAPI", NULL, NULL,
-                             "a sycl::event is known to C++ alone; "
-                             "uva_device_register() makes it known",
-                             NULL},
+    [ARROW_DEVICE_ONEAPI] = {"ONEAPI", "ONEAPI", &uva__oneapi_ops, NULL, NULL},
     [ARROW_DEVICE_WEBGPU] = {"WEBGPU", NULL, NULL, EVENTLESS, NULL},
     [ARROW_DEVICE_HEXAGON] = {"HEXAGON", NULL, NULL, EVENTLESS, NULL},
 };

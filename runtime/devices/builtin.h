@@ -27,6 +27,7 @@ extern const struct uva_device_ops uva__cuda_host_ops;
 extern const struct uva_device_ops uva__cuda_managed_ops;
 extern const struct uva_device_ops uva__hip_ops;
 extern const struct uva_device_ops uva__hip_host_ops;
+extern const struct uva_device_ops uva__oneapi_ops;
 
 extern const struct uva__builtin uva__builtins[UVA__DEVICE_TYPES];
 
