@@ -410,13 +410,15 @@ static bool driver_open(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("oneapi");
-    TCase *tc = tcase_create("events");
     SRunner *runner;
+    Suite *suite;
+    TCase *tc;
     int failed;
 
     if (!driver_open())
         return 77;
+    suite = suite_create("oneapi");
+    tc = tcase_create("events");
     tcase_set_timeout(tc, 60);
     add_tests(tc);
     suite_add_tcase(suite, tc);
