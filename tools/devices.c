@@ -23,7 +23,8 @@ static const char HELP[] =
     "              event can be made by hand: OpenCL\n"
     "\n"
     "UVA_CUDA_LIBRARY, UVA_HIP_LIBRARY and UVA_OPENCL_LIBRARY in the\n"
-    "environment say where a library is.\n";
+    "environment say where a library is. Events of oneAPI belong to the SYCL\n"
+    "that a program has loaded; this one has none.\n";
 
 enum { TYPES_END = 17 }; /* behind the last of the document */
 

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,7 +300,8 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
         loop_rig_settle(&s.rig);
     loop_rig_close_runtime(&s.rig, 0);
     scene_close(&s);
-    ck_assert_int_le(driver.events_live(), 0);
+    while (driver.events_live() > 0)
+        sched_yield(); /* the service has one yet */
 }
 END_TEST
 
@@ -320,7 +322,8 @@ START_TEST(a_producer_records_an_event_behind_its_work)
     ck_assert_int_eq(s.answer.code, 0);
     loop_rig_close_runtime(&s.rig, 0);
     scene_close(&s);
-    ck_assert_int_le(driver.events_live(), 0);
+    while (driver.events_live() > 0)
+        sched_yield(); /* the service has one yet */
 }
 END_TEST
 

@@ -59,7 +59,9 @@ class WhatIsListed(Devices):
         for name in ("VPI", "WEBGPU", "HEXAGON"):
             self.assertEqual(rows[name][:3], ("no", "none", "no"))
             self.assertIn("NULL", rows[name][3])
-        for name in ("METAL", "EXT_DEV", "ONEAPI"):
+        self.assertEqual(rows["ONEAPI"][:3], ("no", "polling", "no"))
+        self.assertIn("has loaded no libsycl", rows["ONEAPI"][3])
+        for name in ("METAL", "EXT_DEV"):
             self.assertEqual(rows[name][:3], ("no", "none", "no"))
             self.assertIn("uva_device_register()", rows[name][3])
 
