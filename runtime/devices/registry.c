@@ -16,10 +16,12 @@
 #include "core/memory.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
+#include "uvarrow/arrow.h"
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
 static void service_clear(struct uva__service *service);
+static void leave_run(struct uva__errand *errand);
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -34,6 +36,7 @@ struct uva__devices *uva__devices_new(void)
     devices->service.begin = service_begin;
     devices->service.end = service_end;
     devices->service.clear = service_clear;
+    devices->leave.run = leave_run;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         backend->device_type = type;
@@ -82,29 +85,52 @@ static void service_begin(struct uva__service *service)
     uva__devices_acquire(devices_of(service));
 }
 
-void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept)
+/* ---- what is kept ------------------------------------------------------- */
+
+static void kept_release(struct uva__kept *kept)
 {
-    kept->next = devices->kept;
-    devices->kept = kept;
+    uva_array_release(&kept->array);
+    free(kept);
 }
 
-static void kept_release(struct uva__devices *devices)
+void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept)
 {
-    struct uva__kept *kept = devices->kept, *next;
+    if (devices->kept.over) {
+        kept_release(kept);
+        return;
+    }
+    kept->next = devices->kept.first;
+    devices->kept.first = kept;
+}
 
+static void leave_run(struct uva__errand *errand)
+{
+    struct uva__devices *devices =
+        uva__container_of(errand, struct uva__devices, leave);
+    struct uva__kept *kept = devices->kept.first, *next;
+
+    devices->kept.over = true;
+    devices->kept.first = NULL;
     for (; kept != NULL; kept = next) {
         next = kept->next;
-        kept->array.array.release(&kept->array.array);
-        free(kept);
+        kept_release(kept);
     }
-    devices->kept = NULL;
+}
+
+/* An array that is kept may itself be what the service waits for: it is the
+ * library's own, or has an event of ours. */
+void uva__devices_leave(struct uva__devices *devices)
+{
+    if (!uva__service_send(&devices->service, &devices->leave))
+        abort(); /* not covered: nobody may end what is in use */
+    uva__devices_quit(devices);
 }
 
 static void service_clear(struct uva__service *service)
 {
     struct uva__devices *devices = devices_of(service);
 
-    kept_release(devices);
+    assert(devices->kept.first == NULL);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         if (uva__word_load(&backend->loaded) != UVA__LOADED_OK)

@@ -5,7 +5,7 @@
  *              watch of it -> over: the service releases the array and frees
  *              the event.
  *
- * What can fail: the recording: then the array is kept until the service ends,
+ * What can fail: the recording: then the array is kept until the workers end,
  *              and the log says so. Without memory or a service nobody can tell
  *              when that is, and it is lost: a device may read it still. */
 #include <errno.h>

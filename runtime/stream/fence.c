@@ -15,7 +15,7 @@ static void fence_end(struct uva__fixture *fixture)
 {
     struct fence *fence = uva__container_of(fixture, struct fence, fixture);
 
-    uva__devices_quit(fence->devices);
+    uva__devices_leave(fence->devices);
     free(fence);
 }
 

@@ -592,6 +592,23 @@ START_TEST(an_array_nobody_can_tell_of_is_kept_until_the_workers_end)
 }
 END_TEST
 
+/* Its event uses the service, which so lasts until it is released. */
+START_TEST(an_array_that_uses_the_service_is_kept_no_longer_than_the_workers)
+{
+    scene_open(SOFT_COPIES);
+    s.array.sync_event = NULL;
+    ck_assert_int_eq(uva_array_record(s.rig.runtime, &s.array, NULL, NULL), 0);
+    s.device.record_code = EIO;
+    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    while (atomic_load(&s.warnings) == 0)
+        sched_yield();
+    loop_rig_close_runtime(&s.rig, 0);
+    while (atomic_load(&s.device.unloads) == 0)
+        sched_yield();
+    scene_close();
+}
+END_TEST
+
 START_TEST(an_array_of_the_host_is_released_at_once)
 {
     scene_open(SOFT_COPIES);
@@ -699,6 +716,8 @@ static void add_tests(TCase *tc)
         tc, an_array_is_released_when_the_work_that_reads_it_is_over, 0, 3);
     tcase_add_loop_test(
         tc, an_array_nobody_can_tell_of_is_kept_until_the_workers_end, 0, 4);
+    tcase_add_test(
+        tc, an_array_that_uses_the_service_is_kept_no_longer_than_the_workers);
     tcase_add_test(tc, an_array_of_the_host_is_released_at_once);
     tcase_add_test(tc, a_program_asks_what_there_is);
     tcase_add_test(tc, a_program_brings_in_handles_and_takes_them_away);
