@@ -67,6 +67,11 @@ void arena_fail_at(int64_t n)
     arena.fail_at = n;
 }
 
+bool arena_may_fail(void)
+{
+    return arena.fail_at != 0;
+}
+
 bool arena_has_failed(void)
 {
     return arena.fail_at != 0 && arena.asked >= arena.fail_at;
@@ -179,6 +184,38 @@ void arena_free(void *block)
 void arena_free_ctx(void *ctx)
 {
     arena_free(ctx);
+}
+
+/* ---- in place of the C library's ---------------------------------------- */
+
+/* What the library takes there is in the same books. */
+static void *plain_new(size_t size, size_t align)
+{
+    if (size == 0)
+        sim_fail("asked the C library for nothing");
+    return library_alloc(NULL, size, align);
+}
+
+void *sim_malloc(size_t size)
+{
+    return plain_new(size, 64);
+}
+
+void *sim_calloc(size_t count, size_t size)
+{
+    void *block = plain_new(count * size, 64);
+
+    return block != NULL ? memset(block, 0, count * size) : NULL;
+}
+
+void *sim_aligned_alloc(size_t align, size_t size)
+{
+    return plain_new(size, align);
+}
+
+void sim_free(void *block)
+{
+    arena_free(block);
 }
 
 /* ---- the end ------------------------------------------------------------ */

@@ -14,7 +14,8 @@ void arena_begin(void);
 /* The library's allocation number `n`, from 1, fails; 0: none. */
 void arena_fail_at(int64_t n);
 
-/* Whether that one has been asked for; how many have been. */
+/* Whether there is one; whether it has been asked for; how many have been. */
+bool arena_may_fail(void);
 bool arena_has_failed(void);
 int64_t arena_asked(void);
 
@@ -28,6 +29,13 @@ void arena_free(void *block);
 
 /* The same, for a free_ctx. */
 void arena_free_ctx(void *ctx);
+
+/* What the library's sources are compiled with in place of malloc() and the
+ * like. */
+void *sim_malloc(size_t size);
+void *sim_calloc(size_t count, size_t size);
+void *sim_aligned_alloc(size_t align, size_t size);
+void sim_free(void *block);
 
 /* Ends the schedule as failed unless every block came back, and nobody wrote
  * to one after that. */

@@ -6,6 +6,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
@@ -70,9 +71,9 @@ static void answered(void *ctx, struct uva_batch *batch,
     if (outcome != NULL) {
         peer_note_end(peer, outcome);
     } else {
-        story_take(peer->story, &batch->data.array);
+        story_take(peer->story, &batch->data);
         peer->batches++;
-        if (peers_chance(1, 2))
+        if (!device_take(peer->story, &batch->data) && peers_chance(1, 2))
             uva_array_release(&batch->data);
     }
     story_note("awaiter: answered");

@@ -8,12 +8,14 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/overseer.h"
 #include "sim/peers.h"
 
 struct blocking_peer {
     struct story *story;
+    ArrowDeviceType device_type;
     int64_t next;     /* the batch to be given */
     int64_t stuck_at; /* where it waits; -1: in open; INT64_MAX: nowhere */
     bool deaf;        /* an interrupt comes in vain */
@@ -145,14 +147,15 @@ static int device_schema(struct ArrowDeviceArrayStream *stream,
 static int device_next(struct ArrowDeviceArrayStream *stream,
                        struct ArrowDeviceArray *out)
 {
+    struct blocking_peer *peer = stream->private_data;
     int64_t ordinal;
-    int code = peer_next(stream->private_data, &ordinal);
+    int code = peer_next(peer, &ordinal);
 
     if (code != 0)
         return code;
     out->array.release = NULL;
     if (ordinal >= 0)
-        crate_device_batch(ordinal, 0, out);
+        device_batch(peer->story, peer->story->device, ordinal, 0, out);
     return 0;
 }
 
@@ -178,9 +181,9 @@ static void device_make(struct blocking_peer *peer,
                         struct ArrowDeviceArrayStream *out)
 {
     peer->is_open = true;
-    *out = (struct ArrowDeviceArrayStream){ARROW_DEVICE_CPU, device_schema,
-                                           device_next,      device_error,
-                                           device_release,   peer};
+    *out = (struct ArrowDeviceArrayStream){peer->device_type, device_schema,
+                                           device_next,       device_error,
+                                           device_release,    peer};
 }
 
 /* ---- its hooks ---------------------------------------------------------- */
@@ -271,11 +274,13 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
                                       .free_ctx = peer_free,
                                       .window = peers_window(),
                                       .quick = peers_chance(1, 10)};
-    const bool opens = peers_chance(1, 3), plain = peers_chance(1, 2);
+    const bool opens = peers_chance(1, 3);
+    const bool plain = !story->device && peers_chance(1, 2);
     struct ArrowDeviceArrayStream device;
     struct ArrowArrayStream cpu;
 
     peer->story = story;
+    peer->device_type = how.device_type = device_type(story);
     peer->quick = how.quick;
     peer->mute = peers_chance(1, 3);
     peer_get_stuck(peer);

@@ -8,6 +8,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
@@ -150,11 +151,12 @@ static int peer_stop(struct callback_peer *peer)
     return peer->stop;
 }
 
-static void batch_take(struct uva_batch *batch)
+static void batch_take(const struct callback_peer *peer,
+                       struct uva_batch *batch)
 {
     struct ArrowDeviceArray mine;
 
-    if (peers_chance(1, 2))
+    if (device_take(peer->story, &batch->data) || peers_chance(1, 2))
         return; /* released for us */
     uva_array_move(&batch->data, &mine);
     sim_point();
@@ -183,7 +185,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     peer_enter(peer, "on_batch");
     stops = peer->batches == peer->stop_at;
     if (!again)
-        story_take(peer->story, &batch->data.array);
+        story_take(peer->story, &batch->data);
     peer->batches += !again;
     if (peer->pauses && peers_chance(1, 4)) {
         peer->fickle = peers_chance(1, 2);
@@ -191,7 +193,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
             uva_array_release(&batch->data);
         return peer_leave(peer, peer_pause(peer));
     }
-    batch_take(batch);
+    batch_take(peer, batch);
     if (stops)
         code = peer_stop(peer);
     peer_leave(peer, 0);

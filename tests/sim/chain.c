@@ -10,6 +10,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hostile.h"
 #include "sim/overseer.h"
@@ -23,6 +24,7 @@ struct mapper {
     struct story *story;
     int64_t bad; /* the batch that it fails at; or -1 */
     bool in_place;
+    bool on_device; /* what it makes */
     int inside;
 };
 
@@ -41,7 +43,8 @@ static int map_batch(void *ctx, struct uva_batch *in,
         crate_add_hop(&in->data.array);
         uva_array_move(&in->data, out);
     } else {
-        crate_device_batch(ordinal, crate_hops(&in->data.array) + 1, out);
+        device_batch(mapper->story, mapper->on_device, ordinal,
+                     crate_hops(&in->data.array) + 1, out);
     }
     return 0;
 }
@@ -66,6 +69,9 @@ static void add_map(struct uva_stream *stream, struct story *story)
     mapper->story = story;
     mapper->bad = -1;
     mapper->in_place = peers_chance(1, 2);
+    mapper->on_device = story->on_device;
+    if (!mapper->in_place)
+        device_add_fresh(story);
     if (story->total > 0 && peers_chance(1, 10)) {
         mapper->bad = (int64_t)sim_choose((uint64_t)story->total);
         story->excuses |= EXCUSE_MAP;
@@ -99,9 +105,14 @@ static void add_parallel(struct uva_stream *stream, struct story *story)
     (void)uva_stream_parallel(stream, &how);
 }
 
-static void add_stages(struct uva_stream *stream, struct story *story)
+static void add_stages(struct uva_stream *stream, struct story *story,
+                       bool devices)
 {
-    for (uint64_t n = sim_choose(3); n > 0; n--)
+    for (uint64_t n = sim_choose(3); n > 0; n--) {
+        if (devices && !story->foreign && peers_chance(1, 3)) {
+            device_add_stage(stream, story);
+            continue;
+        }
         switch (sim_choose(story->foreign ? 2 : 4)) {
         case 0:
             add_limit(stream, story);
@@ -112,6 +123,7 @@ static void add_stages(struct uva_stream *stream, struct story *story)
         default:
             add_map(stream, story);
         }
+    }
 }
 
 /* ---- from stream to stream ---------------------------------------------- */
@@ -172,6 +184,7 @@ static struct uva_stream *link_blocking(struct uva_runtime *runtime,
         .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
         .free_ctx = link_free,
         .ctx = link,
+        .device_type = device_type(link->story),
         .window = peers_window()};
 
     story_note("chain %d: a blocking stream on into another",
@@ -218,6 +231,8 @@ static struct uva_stream *link_async(struct uva_runtime *runtime,
     const struct uva_async_source source = {.start = link_start,
                                             .free_ctx = link_free,
                                             .ctx = link,
+                                            .device_type =
+                                                device_type(link->story),
                                             .window = peers_window(),
                                             .cheap = peers_chance(1, 3)};
 
@@ -251,7 +266,7 @@ static int chain_length(void)
 }
 
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
-                 int runtimes_used)
+                 int runtimes_used, bool devices)
 {
     const uint64_t n = (uint64_t)runtimes_used;
     struct uva_runtime *at = runtimes[sim_choose(n)];
@@ -261,16 +276,18 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     stream = story->foreign ? hostile_producer_stream(at, story)
                             : peers_source(at, story);
     chain_add(chain, stream);
-    add_stages(stream, story);
+    add_stages(stream, story, devices);
     for (int more = chain_length() - 1; more > 0; more--) {
         at = runtimes[sim_choose(n)];
         next = link_make(at, stream, story);
         uva_stream_release(stream);
         stream = next;
         chain_add(chain, stream);
-        add_stages(stream, story);
+        add_stages(stream, story, devices);
     }
-    chain->last = at;
+    chain->last = story->runtime = at;
+    if (story->on_device)
+        device_add_ready(stream, story);
     if (peers_chance(1, 30)) {
         story_note("chain %d is never started", story->number);
         story->over = true;

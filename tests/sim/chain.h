@@ -18,9 +18,9 @@ struct chain {
 };
 
 /* Builds a chain on some of the runtimes and starts it. The story is over if it
- * does not start. */
+ * does not start. `devices`: with stages that wait for the device, or copy. */
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
-                 int runtimes_used);
+                 int runtimes_used, bool devices);
 
 /* Lets go of its streams. */
 void chain_release(struct chain *chain);

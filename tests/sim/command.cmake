@@ -15,6 +15,8 @@ set(sim_wrapped
 # And one of the library's own: slots rest for a shorter while than 256 others,
 # or no stream here would be long enough to see one reused.
 list(APPEND sim_wrapped uva__slab_take)
+# And two that no loop may call.
+list(APPEND sim_wrapped uva__devices_load uva__service_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
 list(FILTER sim_runtime EXCLUDE REGEX "/core/sync\\.c$|/tck/")
@@ -22,6 +24,10 @@ add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
 target_compile_definitions(sim_runtime PRIVATE UVA_BUILD)
+# What outlives runtimes is from malloc(); here, from the arena (arena.h).
+foreach(name IN ITEMS malloc calloc aligned_alloc free)
+    target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})
+endforeach()
 set_source_files_properties("${runtime_dir}/uv/turn.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
@@ -30,7 +36,8 @@ set_source_files_properties("${runtime_dir}/uv/turn.c"
 add_library(sim_world STATIC hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
-    reader_peer.c handler_peer.c overseer.c executor.c
+    reader_peer.c handler_peer.c overseer.c executor.c device_peer.c
+    device_stages.c
     hostile_producer_peer.c hostile_handler_peer.c
     ../support/reference_producer.c ../support/reference_consumer.c
     ../support/reference_data.c ../support/reference_shape.c

@@ -59,11 +59,13 @@ void crate_check_schema(const struct ArrowSchema *schema)
 /* ---- batches ------------------------------------------------------------ */
 
 struct crate {
-    struct ArrowArray child;
+    struct ArrowArray child; /* first */
     struct ArrowArray *children[1];
     const void *struct_buffers[1];
     const void *child_buffers[2];
     int64_t values[3]; /* ordinal, hops, mark */
+    void (*let_go)(void *event);
+    void *event; /* its own; or NULL */
 };
 
 static void crate_release_child(struct ArrowArray *array)
@@ -78,6 +80,8 @@ static void crate_release(struct ArrowArray *array)
     if (crate->child.release != NULL)
         crate->child.release(&crate->child);
     array->release = NULL;
+    if (crate->let_go != NULL)
+        crate->let_go(crate->event);
     arena_free(crate);
 }
 
@@ -110,6 +114,29 @@ void crate_device_batch(int64_t ordinal, int64_t hops,
 
     crate_batch(ordinal, hops, &plain);
     uva_array_from_cpu(&plain, out);
+}
+
+/* By the child, as its private data need not be ours by now. */
+static struct crate *crate_of(const struct ArrowArray *batch)
+{
+    return (struct crate *)(void *)batch->children[0];
+}
+
+void crate_keep(struct ArrowDeviceArray *batch, void *event,
+                void (*let_go)(void *event))
+{
+    struct crate *crate = crate_of(&batch->array);
+
+    crate->event = event;
+    crate->let_go = let_go;
+    batch->device_type = ARROW_DEVICE_EXT_DEV;
+    batch->device_id = 0;
+    batch->sync_event = event;
+}
+
+void *crate_event(const struct ArrowArray *batch)
+{
+    return crate_of(batch)->event;
 }
 
 static const int64_t *crate_values(const struct ArrowArray *batch)

@@ -15,6 +15,14 @@ void crate_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out);
 void crate_device_batch(int64_t ordinal, int64_t hops,
                         struct ArrowDeviceArray *out);
 
+/* Puts a fresh one on the simulated device, with an event, which is let go of
+ * when it is released; `let_go` NULL: not so. */
+void crate_keep(struct ArrowDeviceArray *batch, void *event,
+                void (*let_go)(void *event));
+
+/* That event; of no copy. */
+void *crate_event(const struct ArrowArray *batch);
+
 /* What a batch says of itself. One that is none ends the schedule. */
 int64_t crate_ordinal(const struct ArrowArray *batch);
 int64_t crate_hops(const struct ArrowArray *batch);

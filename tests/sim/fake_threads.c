@@ -34,6 +34,11 @@ void fake_threads_begin(int64_t fail_at)
     threads.fail_at = fail_at;
 }
 
+bool fake_threads_may_fail(void)
+{
+    return threads.fail_at != 0;
+}
+
 bool fake_threads_have_failed(void)
 {
     return threads.fail_at != 0 && threads.made >= threads.fail_at;

@@ -11,6 +11,7 @@
 void fake_threads_begin(int64_t fail_at);
 
 /* Whether that one has been asked for. */
+bool fake_threads_may_fail(void);
 bool fake_threads_have_failed(void);
 
 /* Ends the schedule as failed if a thread was neither joined nor detached. */

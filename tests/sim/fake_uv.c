@@ -34,6 +34,11 @@ void fake_uv_begin(uint64_t tick_ns)
     clock_tick_ns = tick_ns;
 }
 
+bool fake_uv_ticks(void)
+{
+    return clock_tick_ns > 0;
+}
+
 /* Never behind the engine's, but perhaps before it. */
 uint64_t fake_uv_hrtime(void)
 {

@@ -101,7 +101,7 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     code = uva_task_extract(task, &array);
     if (code == 0) {
         peer->taken++;
-        story_take(peer->story, &array.array);
+        story_take(peer->story, &array);
         uva_array_release(&array);
     } else if (!peer->story->foreign && !code_is_known(code)) {
         sim_fail("a task gives %s", uva_error_name(code));

@@ -29,6 +29,7 @@ static struct host {
     int fd;                      /* an eventfd */
     bool opened;                 /* or it has failed */
     void (*begin)(struct uva_runtime *runtime); /* alone on its loop */
+    int fiber;      /* that runs the loop; -1: none of ours */
     bool may_close; /* if alone: everything else is over */
     bool posted;    /* a turn is asked for */
     bool closing;   /* a close was asked for */
@@ -72,6 +73,7 @@ static void keeper_called(uv_poll_t *keeper, int status, int events)
 
 static void host_run_kept(struct host *host)
 {
+    host->fiber = sim_self();
     host->fd = eventfd(0, EFD_NONBLOCK);
     (void)uv_poll_init(&host->loop, &host->keeper, host->fd);
     host->keeper.data = host;
@@ -93,6 +95,7 @@ static void host_close(struct host *host, int64_t grace_ms);
 static void host_run_alone(struct host *host)
 {
     host->begin(host->runtime);
+    host->fiber = sim_self();
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
     story_note("the loop has nothing more to do");
     sim_wait(host_may_close, host);
@@ -156,7 +159,9 @@ static void turn_host(void *arg)
     sim_flush();
     host->opened = true;
     while (host->runtime != NULL) {
+        host->fiber = -1;
         host_await_turn(host);
+        host->fiber = sim_self();
         if (!uva_runtime_turn(host->runtime))
             host->runtime = NULL;
     }
@@ -184,6 +189,7 @@ static void host_check(struct host *host)
 
 static void host_draw(struct host *host, struct uva_workers *workers)
 {
+    host->fiber = -1;
     host->how = (enum hosting)sim_choose(4);
     host->options = (struct uva_runtime_options){
         .workers = workers,
@@ -269,6 +275,14 @@ static void host_close(struct host *host, int64_t grace_ms)
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
     if (code != 0)
         sim_fail("close: %s", uva_error_name(code));
+}
+
+bool hosts_on_loop(void)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].fiber == sim_self())
+            return !hosts[i].closing;
+    return false;
 }
 
 void hosts_hurry(void)

@@ -35,6 +35,9 @@ void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 /* Closes all of them without grace, while nothing else goes on. */
 void hosts_hurry(void);
 
+/* Whether the caller is the loop of a runtime that nobody closes. */
+bool hosts_on_loop(void);
+
 /* How many are closed. */
 int hosts_closed(void);
 

@@ -6,6 +6,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hostile.h"
 
@@ -16,6 +17,11 @@ void peers_begin(bool slow, bool alone)
     gate = false;
     is_slow = slow;
     is_alone = alone;
+}
+
+bool peers_are_slow(void)
+{
+    return is_slow;
 }
 
 bool peers_are_alone(void)
@@ -86,7 +92,7 @@ static struct uva_stream *array_stream(struct uva_runtime *runtime,
     struct ArrowSchema schema;
 
     for (int64_t i = 0; i < story->total; i++)
-        crate_device_batch(i, 0, &arrays[i]);
+        device_recorded_batch(runtime, story, i, &arrays[i]);
     crate_schema(&schema);
     story->fails_at = INT64_MAX;
     story->excuses &= ~(unsigned)EXCUSE_SOURCE;

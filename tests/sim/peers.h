@@ -14,6 +14,7 @@
 /* Begins anew. `slow`: now and then something takes its time. `alone`: only
  * consumers that keep the loop alive by themselves. */
 void peers_begin(bool slow, bool alone);
+bool peers_are_slow(void);
 bool peers_are_alone(void);
 
 /* Lets those go on that are stuck for good. */

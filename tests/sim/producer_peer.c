@@ -10,6 +10,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/overseer.h"
 #include "sim/peers.h"
@@ -120,7 +121,7 @@ static int task_extract(struct ArrowAsyncTask *task,
     if (ordinal == peer->bad)
         peer->failed = true;
     else
-        crate_device_batch(ordinal, 0, out);
+        device_batch(peer->story, peer->story->device, ordinal, 0, out);
     peer_drop(peer);
     return ordinal == peer->bad ? EDOM : 0;
 }
@@ -312,12 +313,14 @@ struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
     struct uva_async_source source = {.start = peer_start,
                                       .free_ctx = peer_free,
                                       .ctx = peer,
+                                      .device_type = device_type(story),
                                       .window = peers_window(),
                                       .cheap = peers_chance(1, 3)};
 
-    peer->object = (struct ArrowAsyncProducer){.device_type = ARROW_DEVICE_CPU,
-                                               .request = peer_request,
-                                               .cancel = peer_cancel};
+    peer->object =
+        (struct ArrowAsyncProducer){.device_type = device_type(story),
+                                    .request = peer_request,
+                                    .cancel = peer_cancel};
     peer->story = story;
     peer->holds = 1;
     peer_draw(peer);

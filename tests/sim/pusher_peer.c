@@ -7,6 +7,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hosts.h"
 #include "sim/peers.h"
@@ -124,7 +125,7 @@ static int peer_write(struct pusher_peer *peer)
     int code = 0;
 
     while (code == 0 && !peer_is_done(peer)) {
-        crate_device_batch(peer->next++, 0, &batch);
+        device_batch(peer->story, peer->story->device, peer->next++, 0, &batch);
         peers_dawdle();
         code = peer_push(peer, &batch);
         if (code != 0)
@@ -170,6 +171,7 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
                                         .on_gone = on_gone,
                                         .free_ctx = free_ctx,
                                         .ctx = peer,
+                                        .device_type = device_type(story),
                                         .window = peers_window()};
     struct uva_stream *stream;
     struct ArrowSchema schema;

@@ -50,7 +50,7 @@ static int peer_read_all(struct reader_peer *peer, bool *left)
         code = peer_read(peer, &batch);
         if (code != 0 || batch.array.release == NULL)
             return code;
-        story_take(peer->story, &batch.array);
+        story_take(peer->story, &batch);
         peers_dawdle();
         uva_array_release(&batch);
     }

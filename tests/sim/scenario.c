@@ -13,6 +13,8 @@
 
 #include "sim/arena.h"
 #include "sim/chain.h"
+#include "sim/device_peer.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/executor.h"
 #include "sim/fake_files.h"
@@ -40,6 +42,7 @@ static struct scenario {
                      a check has none for passes unwatched */
     bool alone;   /* one runtime, with its loop to itself */
     bool closes;  /* runtimes are closed early */
+    bool devices; /* there is one */
     bool built;   /* if alone: the chains are */
     int meddlers; /* fibers that meddle */
     int posted;   /* calls for a loop that have not come */
@@ -77,6 +80,10 @@ static void draw_mishaps(void)
     hostile_handlers_begin();
     if (fail_at != 0)
         story_note("thread %lld fails", (long long)fail_at);
+    device_stages_begin();
+    scenario.devices = peers_chance(1, 2);
+    if (scenario.devices)
+        device_begin(peers_chance(1, 2));
 }
 
 static void draw_workers(void)
@@ -103,6 +110,8 @@ static void draw_runtimes(void)
 
     for (int i = 0; i < n; i++) {
         runtime = hosts_open(scenario.workers);
+        if (runtime != NULL && scenario.devices)
+            device_register(runtime);
         if (runtime != NULL)
             scenario.runtimes[scenario.runtimes_used++] = runtime;
     }
@@ -115,6 +124,8 @@ static void draw_story(struct story *story)
     if (peers_chance(1, 12))
         story->total = 9 + (int64_t)sim_choose(STORY_BATCHES - 8);
     story->fails_at = story->limit = INT64_MAX;
+    story->device = scenario.devices && peers_chance(2, 3);
+    story->on_device = story->device;
     story->excuses = EXCUSE_MEMORY;
     if (scenario.closes)
         story->excuses |= EXCUSE_CLOSE;
@@ -131,6 +142,7 @@ static void draw_hostile(struct story *story)
 {
     story->foreign = scenario.alone || peers_chance(2, 3);
     story->hostile = !story->foreign;
+    story->device = story->on_device = false;
 }
 
 /* ---- meddling ----------------------------------------------------------- */
@@ -189,6 +201,8 @@ static void closer(void *arg)
     struct uva_runtime *runtime = arg;
 
     meddle_soon();
+    if (scenario.devices)
+        device_close();
     story_note("a runtime is closed early");
     hosts_close(runtime, graces[sim_choose(5)]);
     scenario.meddlers--;
@@ -233,13 +247,16 @@ static void chains_build(void)
             draw_hostile(&chain->story);
         if (chain->story.meddled)
             chain->story.excuses |= EXCUSE_CANCEL;
-        chain_build(chain, scenario.runtimes, scenario.runtimes_used);
+        chain_build(chain, scenario.runtimes, scenario.runtimes_used,
+                    scenario.devices);
     }
 }
 
 static void chains_build_alone(struct uva_runtime *runtime)
 {
     scenario.runtimes[scenario.runtimes_used++] = runtime;
+    if (scenario.devices)
+        device_register(runtime);
     chains_build();
     scenario.built = true;
 }
@@ -272,6 +289,8 @@ static bool chains_are_prompt(void)
 {
     bool prompt = !scenario.slow && !scenario.closes;
 
+    if (scenario.devices)
+        prompt = prompt && !device_is_stuck();
     for (int i = 0; i < scenario.chains_used; i++)
         prompt = prompt && !scenario.chains[i].story.stalls;
     return prompt;
@@ -300,13 +319,13 @@ static bool chains_may_hang(void)
 
 static void chains_await(void)
 {
-    const bool prompt = chains_are_prompt();
+    const bool timed = scenario.devices && device_takes_time();
     bool over = chains_end_in_time();
 
-    if (prompt && !chains_may_hang()) {
+    if (chains_are_prompt() && !chains_may_hang()) {
         if (!over)
             sim_fail("the chains stand still");
-        if (sim_now_ns() >= A_MS_NS)
+        if (sim_now_ns() >= A_MS_NS && !timed)
             sim_fail("it took a timer to go on");
     }
     if (!over) {
@@ -357,11 +376,15 @@ static void scenario_body(void *arg)
     meddlers_spawn();
     chains_await();
     peers_spawn("gatekeeper", gatekeeper, NULL);
+    if (scenario.devices)
+        device_close();
     hosts_end(!chains_may_hang());
     scenario.ended = true;
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
     uva_workers_free(scenario.workers);
+    if (scenario.devices)
+        device_end();
     hostile_producers_conclude();
     hostile_handlers_conclude();
     executor_end();
@@ -386,6 +409,9 @@ static struct sim_plan plan_of(uint64_t seed)
 static void check_books(void *arg)
 {
     (void)arg;
+    if (scenario.devices)
+        device_check();
+    device_stages_check();
     fake_files_check();
     fake_threads_check();
     arena_check();

@@ -12,6 +12,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/fake_threads.h"
 
@@ -55,16 +56,17 @@ static void story_take_foreign(struct story *story)
         sim_fail("a batch arrived beyond the limit");
 }
 
-void story_take(struct story *story, const struct ArrowArray *batch)
+void story_take(struct story *story, const struct ArrowDeviceArray *given)
 {
+    const struct ArrowArray *batch = &given->array;
     int64_t ordinal;
 
     if (story->foreign) {
         story_take_foreign(story);
         return;
     }
+    device_see(story, given);
     ordinal = crate_ordinal(batch);
-
     story_note("chain %d: batch %" PRId64 " arrives", story->number, ordinal);
     if (story->over && !story->partial)
         sim_fail("a batch arrived behind the end");
@@ -130,7 +132,7 @@ static void end_failed(const struct story *story, int code)
 
     if (code == 0)
         sim_fail("failed without a code");
-    if (has_excuse(story, others))
+    if (has_excuse(story, others) || device_may_end(story, code))
         return;
     if (!(story->excuses & EXCUSE_SOURCE))
         sim_fail("failed for no reason: %s", uva_error_name(code));

@@ -7,6 +7,7 @@
 
 #include "sim/arena.h"
 #include "sim/crate.h"
+#include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/peers.h"
 
@@ -104,7 +105,7 @@ static int peer_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
         return 0;
     if (ordinal == peer->bad)
         return uva_error_set(error, EDOM, "a bad item");
-    crate_device_batch(ordinal, 0, out);
+    device_batch(peer->story, peer->story->device, ordinal, 0, out);
     return 0;
 }
 
@@ -166,6 +167,7 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
         .interrupt = peers_chance(2, 3) ? peer_interrupt : NULL,
         .free_ctx = peer_free,
         .ctx = peer,
+        .device_type = device_type(story),
         .window = peers_window()};
 
     peer_draw(peer, story);

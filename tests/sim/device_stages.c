@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* While a chain is built its story says where its batches are by now, and what
+ * has been done about their events; then, how they must arrive. */
+#include "sim/device_stages.h"
+
+#include <errno.h>
+
+#include "devices/registry.h"
+#include "sim/arena.h"
+#include "sim/crate.h"
+#include "sim/device_peer.h"
+#include "sim/engine.h"
+#include "sim/fake_threads.h"
+#include "sim/fake_uv.h"
+#include "sim/hosts.h"
+#include "sim/peers.h"
+#include "uvarrow/arrow.h"
+
+static int waits; /* of uva_array_wait(), not answered */
+
+void device_stages_begin(void)
+{
+    waits = 0;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+ArrowDeviceType device_type(const struct story *story)
+{
+    return story->on_device ? ARROW_DEVICE_EXT_DEV : ARROW_DEVICE_CPU;
+}
+
+void device_batch(struct story *story, bool on_device, int64_t ordinal,
+                  int64_t hops, struct ArrowDeviceArray *out)
+{
+    crate_device_batch(ordinal, hops, out);
+    if (!on_device)
+        return;
+    if (peers_chance(1, 5))
+        crate_keep(out, NULL, NULL);
+    else
+        crate_keep(out, device_event_new(story, ordinal), device_event_let_go);
+}
+
+/* A load that is stuck would be waited for here. */
+void device_recorded_batch(struct uva_runtime *runtime, struct story *story,
+                           int64_t ordinal, struct ArrowDeviceArray *out)
+{
+    struct device_place place = {story, ordinal};
+    int code;
+
+    if (!story->device || !device_can_record() || device_is_stuck() ||
+        peers_chance(1, 2)) {
+        device_batch(story, story->device, ordinal, 0, out);
+        return;
+    }
+    crate_device_batch(ordinal, 0, out);
+    crate_keep(out, NULL, NULL);
+    code = uva_array_record(runtime, out, &place, NULL);
+    story_note("chain %d: an event is recorded: %s", story->number,
+               uva_error_name(code));
+    if (code == 0)
+        crate_keep(out, out->sync_event, NULL);
+    else if (!arena_has_failed() && !fake_threads_have_failed() &&
+             !device_fails())
+        sim_fail("record: %s", uva_error_name(code));
+}
+
+/* ---- stages ------------------------------------------------------------- */
+
+/* Whether somebody may lose his patience though nothing is wrong. */
+static bool time_may_pass(int64_t timeout_ms)
+{
+    return timeout_ms < 1000 || peers_are_slow() || fake_uv_ticks() ||
+           device_is_faulty();
+}
+
+static int64_t timeout_draw(struct story *story)
+{
+    static const int64_t timeouts[] = {1, 10, 100, 1000};
+    int64_t timeout_ms;
+
+    if (peers_chance(2, 3))
+        return 0;
+    timeout_ms = timeouts[sim_choose(4)];
+    if (time_may_pass(timeout_ms))
+        story->excuses |= EXCUSE_TIMEOUT;
+    return timeout_ms;
+}
+
+static enum uva_wait wait_draw(void)
+{
+    if (peers_chance(2, 3))
+        return UVA_WAIT_HOST;
+    return device_can_chain() && peers_chance(1, 2) ? UVA_WAIT_STREAM
+                                                    : UVA_WAIT_NONE;
+}
+
+void device_add_ready(struct uva_stream *stream, struct story *story)
+{
+    const enum uva_wait wait = wait_draw();
+    const struct uva_ready how = {
+        .wait = wait,
+        .device_stream = wait == UVA_WAIT_STREAM ? device_queue() : NULL,
+        .timeout_ms = timeout_draw(story),
+        .window = peers_window()};
+
+    story_note("chain %d: ready, mode %d, timeout %lld, window %d",
+               story->number, (int)wait, (long long)how.timeout_ms,
+               how.window.batches);
+    if (wait == UVA_WAIT_HOST && story->wait != WAIT_COPIED && story->on_device)
+        story->wait = WAIT_READY;
+    if (wait == UVA_WAIT_STREAM && story->wait == WAIT_NOT)
+        story->wait = WAIT_STREAM;
+    (void)uva_stream_ready(stream, &how);
+}
+
+static void add_transfer(struct uva_stream *stream, struct story *story)
+{
+    const struct uva_transfer how = {
+        .device_type = story->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
+        .window = peers_window()};
+
+    story_note("chain %d: transfer to the %s, window %d", story->number,
+               story->on_device ? "host" : "device", how.window.batches);
+    story->on_device = !story->on_device;
+    story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
+    (void)uva_stream_transfer(stream, &how);
+}
+
+void device_add_stage(struct uva_stream *stream, struct story *story)
+{
+    if ((story->on_device ? device_can_transfer() : device_can_copy()) &&
+        peers_chance(1, 3))
+        add_transfer(stream, story);
+    else
+        device_add_ready(stream, story);
+}
+
+void device_add_fresh(struct story *story)
+{
+    story->wait = WAIT_NOT;
+}
+
+/* ---- in place of the library's ------------------------------------------ */
+
+int __wrap_uva__devices_load(struct uva__devices *devices,
+                             ArrowDeviceType device_type,
+                             struct uva_error *error);
+int __real_uva__devices_load(struct uva__devices *devices,
+                             ArrowDeviceType device_type,
+                             struct uva_error *error);
+void __wrap_uva__service_end(struct uva__service *service);
+void __real_uva__service_end(struct uva__service *service);
+
+/* These two wait for the service. */
+int __wrap_uva__devices_load(struct uva__devices *devices,
+                             ArrowDeviceType device_type,
+                             struct uva_error *error)
+{
+    if (hosts_on_loop())
+        sim_fail("a loop waits for a table to be loaded");
+    return __real_uva__devices_load(devices, device_type, error);
+}
+
+void __wrap_uva__service_end(struct uva__service *service)
+{
+    if (hosts_on_loop())
+        sim_fail("a loop waits for the service to end");
+    __real_uva__service_end(service);
+}
+
+/* ---- arriving ----------------------------------------------------------- */
+
+void device_see(const struct story *story, const struct ArrowDeviceArray *batch)
+{
+    const bool done = story->wait == WAIT_READY || story->wait == WAIT_COPIED;
+    const struct device_event *event;
+
+    if (batch->device_type != device_type(story))
+        sim_fail("a batch of device type %d arrives", (int)batch->device_type);
+    if (done && batch->sync_event != NULL)
+        sim_fail("a batch that was waited for arrives with an event");
+    if (story->wait == WAIT_COPIED)
+        return;
+    event = crate_event(&batch->array);
+    if (!done && batch->sync_event != event)
+        sim_fail("a batch arrives without its event");
+    if (done && event != NULL && device_event_state(event) != 0)
+        sim_fail("a batch arrives before its event");
+    if (story->wait == WAIT_STREAM && event != NULL &&
+        !device_event_is_chained(event))
+        sim_fail("a batch arrives that no stream waits for");
+}
+
+bool device_may_end(const struct story *story, int code)
+{
+    if (code == ETIMEDOUT)
+        return (story->excuses & EXCUSE_TIMEOUT) != 0;
+    if (code != DEVICE_FAULT)
+        return false;
+    if (device_fails())
+        return true;
+    if ((story->excuses & EXCUSE_EVENT) == 0)
+        return false;
+    if (!story->unordered && !story->partial && !story->bad[story->seen])
+        sim_fail("the fault of an event is told behind %lld batches",
+                 (long long)story->seen);
+    return true;
+}
+
+/* ---- consuming ---------------------------------------------------------- */
+
+struct waiter {
+    struct ArrowDeviceArray array; /* owns */
+    struct story *story;
+    const struct device_event *event; /* borrows, with the array; or NULL */
+    int64_t timeout_ms;
+    bool calling; /* uva_array_wait() */
+};
+
+static bool answer_may_be(const struct waiter *waiter, int code)
+{
+    if (code == 0)
+        return waiter->event == NULL || device_event_state(waiter->event) == 0;
+    if (code == ETIMEDOUT)
+        return waiter->timeout_ms >= 0;
+    if (code == DEVICE_FAULT && device_is_faulty())
+        return true;
+    if (arena_has_failed() || fake_threads_have_failed())
+        return true;
+    return code == ECANCELED && !peers_are_alone();
+}
+
+static void answered(void *ctx, struct ArrowDeviceArray *array,
+                     const struct uva_error *error)
+{
+    struct waiter *waiter = ctx;
+
+    story_note("a wait is answered: %s", uva_error_name(error->code));
+    if (waiter->calling)
+        sim_fail("an answer inside the call that asked for it");
+    if (array != &waiter->array)
+        sim_fail("an answer about another array");
+    if (!answer_may_be(waiter, error->code))
+        sim_fail("an array is answered for: %s", uva_error_name(error->code));
+    waits--;
+    uva_array_release(array);
+    arena_free(waiter);
+}
+
+static void array_wait(struct story *story, struct ArrowDeviceArray *array)
+{
+    struct waiter *waiter = arena_new(sizeof(*waiter), "a waiter");
+    int code;
+
+    waiter->story = story;
+    waiter->event = array->sync_event;
+    waiter->timeout_ms =
+        peers_chance(1, 2) ? UVA_FOREVER : (int64_t)sim_choose(100);
+    uva_array_move(array, &waiter->array);
+    waits++;
+    waiter->calling = true;
+    code = uva_array_wait(story->runtime, &waiter->array, waiter->timeout_ms,
+                          answered, waiter);
+    story_note("an array is waited for: %s", uva_error_name(code));
+    if (code == 0) {
+        waiter->calling = false;
+        return;
+    }
+    waits--;
+    if (code != ESHUTDOWN && !arena_has_failed() && !fake_threads_have_failed())
+        sim_fail("wait: %s", uva_error_name(code));
+    uva_array_release(&waiter->array);
+    arena_free(waiter);
+}
+
+/* Without memory it would be lost. */
+bool device_take(struct story *story, struct ArrowDeviceArray *batch)
+{
+    struct ArrowDeviceArray mine;
+
+    if (!story->on_device || peers_chance(1, 2))
+        return false;
+    uva_array_move(batch, &mine);
+    if (peers_chance(1, 2) || arena_may_fail() || fake_threads_may_fail()) {
+        array_wait(story, &mine);
+        return true;
+    }
+    story_note("an array is released behind work of the device");
+    if (story->wait != WAIT_COPIED)
+        device_read(crate_event(&mine.array));
+    uva_array_release_after(story->runtime, &mine, device_queue());
+    if (mine.array.release != NULL)
+        sim_fail("release_after left the array behind");
+    return true;
+}
+
+void device_stages_check(void)
+{
+    if (waits != 0)
+        sim_fail("%d waits were never answered", waits);
+}
