@@ -549,6 +549,17 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
+/* What was begun while all work fails is never complete, which nobody finds out
+ * any more once the device is well again. The scene has an event and the memory
+ * of its gates. */
+static void nothing_is_under_way(struct gpu_scene *s)
+{
+    while (atomic_load(&s->fake.live) != 0 ||
+           control->fakegpu_count(FAKE_EVENTS) > 1 ||
+           control->fakegpu_count(FAKE_BLOCKS) > 1)
+        (void)sched_yield();
+}
+
 /* Waits for one event that lasts, copies, asks for events: each is done, or is
  * told to have failed with `code`. */
 static void play(struct gpu_scene *s, int code)
@@ -597,6 +608,7 @@ START_TEST(any_call_may_fail)
         play(&s, EIO);
         calls = control->fakegpu_count(FAKE_CALLS) - calls;
         control->fakegpu_fail(0, 0);
+        nothing_is_under_way(&s);
         control->fakegpu_poison(0);
         gpu_scene_close(&s);
     } while (calls >= k);
