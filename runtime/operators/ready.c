@@ -50,6 +50,7 @@ static void ready_begin(struct uva__waits *waits, struct uva__wait *wait)
     switch (uva__devices_judge(waits->devices, event.device_type,
                                event.sync_event, &error)) {
     case UVA__EVENT_NONE:
+        wait->array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__EVENT_WAIT:
         ready_wait(r, wait, &event);

@@ -72,6 +72,8 @@ static void transfer_begin(struct uva__waits *waits, struct uva__wait *wait)
 
     switch (uva__copy_find(waits->devices, &t->target, &wait->array, &error)) {
     case UVA__COPY_NONE:
+        if (wait->array.device_type == ARROW_DEVICE_CPU)
+            wait->array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);

@@ -107,6 +107,7 @@ START_TEST(tasks_that_are_dear_are_extracted_by_workers_first)
     ck_assert_int_eq(s.batches, 20);
     ck_assert(s.in_order);
     ck_assert(s.told);
+    ck_assert_int_eq(s.fake.at_home, 0);
     device_scene_close(&s);
 }
 END_TEST
@@ -239,6 +240,8 @@ START_TEST(an_event_on_the_host_is_not_looked_at)
     ck_assert_int_eq(device_scene_run(&s), 0);
     ck_assert_int_eq(s.batches, 5);
     ck_assert_int_eq(s.device.queries, 0);
+    if (_i == 0)
+        ck_assert_ptr_null(s.sync_event); /* nor passed on */
     device_scene_close(&s);
 }
 END_TEST

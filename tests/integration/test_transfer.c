@@ -34,6 +34,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     ck_assert(s.told);
     ck_assert_int_eq(s.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(s.device.copies, 80);
+    ck_assert_int_eq(s.fake.at_home, 0); /* dear items are for workers */
     device_scene_close(&s);
 }
 END_TEST
@@ -55,11 +56,13 @@ END_TEST
 START_TEST(batches_that_are_there_pass_through)
 {
     device_scene_open(&s, SOFT_COPIES, 5);
-    device_scene_host_source(&s);
+    s.device.device_type = ARROW_DEVICE_CPU;
+    device_scene_source(&s);
     ck_assert_int_eq(uva_stream_transfer(s.stream, NULL), 0);
     ck_assert_int_eq(device_scene_run(&s), 0);
     ck_assert_int_eq(s.batches, 5);
     ck_assert_int_eq(s.device.copies, 0);
+    ck_assert_ptr_null(s.sync_event); /* EV-04: it meant nothing */
     device_scene_close(&s);
 }
 END_TEST

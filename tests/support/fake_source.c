@@ -337,6 +337,8 @@ static int tasks_extract(void *ctx, void *given, struct ArrowDeviceArray *out,
     atomic_fetch_sub(&fake->live, 1);
     if (out == NULL)
         return 0;
+    if (pthread_equal(fake->home, pthread_self()))
+        atomic_fetch_add(&fake->at_home, 1);
     if (ordinal == fake->extract_at)
         return uva_error_set(error, fake->fail_code, "%s", fake->fail_text);
     fake_source_batch(fake, ordinal, out);
@@ -363,6 +365,7 @@ void fake_source_init(struct fake_source *fake, int64_t batches)
     fake->fail_at = fake->extract_at = fake->gate_at = -1;
     fake->fail_code = EIO;
     fake->fail_text = "the disk is on fire";
+    fake->home = pthread_self();
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);
 }

@@ -32,6 +32,8 @@ struct fake_source {
     atomic_long interrupts; /* times it was interrupted */
     atomic_long inside;     /* calls that are running */
     atomic_bool overlapped; /* two calls ran at once (DS-16) */
+    atomic_long at_home;    /* items extracted by the thread that made it */
+    pthread_t home;         /* that one */
     /* the gate */
     pthread_mutex_t lock;
     pthread_cond_t changed;
