@@ -147,19 +147,15 @@ static bool copy_is_early(struct uva__copy *copy)
  * failed, which the first one alone waits for. */
 static void copy_confirm(struct uva__copy *copy)
 {
-    const struct uva__backend *backend = copy->backend;
     struct uva_error why = {0};
     int code;
 
     if (copy->event == NULL || copy->device.sync_event == NULL ||
         copy->error.code != 0)
         return;
-    code = backend->ops->query(backend->state, &copy->device, &why);
-    if (code == 0 || code == EAGAIN)
-        return;
-    (void)uva__backend_failed(backend, code, "the event of a batch has failed",
-                              &why);
-    copy->error = why;
+    code = uva__backend_query(copy->backend, &copy->device, &why);
+    if (code != 0 && code != EAGAIN)
+        copy->error = why;
 }
 
 /* A failure waits for what was begun before it. */
@@ -245,6 +241,16 @@ static bool backend_can_copy(const struct uva__backend *backend,
            event_is_known(array, backend->device_type);
 }
 
+/* Whether a copy gives memory of the type that the target says: what a vendor
+ * has pinned is not another's (DA-03). */
+static bool target_is_true(const struct uva__copy_target *target,
+                           const struct uva__backend *backend)
+{
+    return !type_is_host(target->device_type) ||
+           target->device_type == ARROW_DEVICE_CPU ||
+           target->device_type == uva__pinned_type(backend);
+}
+
 /* The type whose table has to do it: the one that is not the host's. */
 static ArrowDeviceType copy_type(const struct uva__copy_target *target,
                                  const struct ArrowDeviceArray *array)
@@ -265,13 +271,15 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     if (array->device_type == target->device_type &&
         (to_host || array->device_id == target->device_id))
         return UVA__COPY_NONE;
-    if (from_host && to_host)
+    if (from_host && target->device_type == ARROW_DEVICE_CPU)
         return UVA__COPY_WAIT;
     backend = uva__devices_meet(devices, copy_type(target, array));
     if (from_host != to_host && backend != NULL &&
-        backend_can_copy(backend, array, from_host))
+        backend_can_copy(backend, array, from_host) &&
+        target_is_true(target, backend))
         return UVA__COPY_MOVE;
-    if (to_host && backend != NULL && backend->ops->host_readable)
+    if (target->device_type == ARROW_DEVICE_CPU && backend != NULL &&
+        backend->ops->host_readable)
         return UVA__COPY_WAIT;
     (void)uva_error_set(error, ENOTSUP,
                         "uva_stream_transfer: there is no way from device "

@@ -261,6 +261,20 @@ int uva__backend_failed(const struct uva__backend *backend, int code,
     return code;
 }
 
+int uva__backend_query(const struct uva__backend *backend,
+                       const struct uva_device_event *event,
+                       struct uva_error *error)
+{
+    int code;
+
+    uva__error_clear(error);
+    code = backend->ops->query(backend->state, event, error);
+    if (code == 0 || code == EAGAIN)
+        return code;
+    return uva__backend_failed(backend, code, "the event of a batch has failed",
+                               error);
+}
+
 static void load_failed(struct uva__backend *backend, int code)
 {
     (void)uva__backend_failed(backend, code, "it cannot be used here",
@@ -272,7 +286,11 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
 {
     int code;
 
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_BUSY)
+        return uva_error_set(error, EDEADLK, "%s: it is being loaded",
+                             backend->ops->name);
     if (uva__word_load(&backend->loaded) == UVA__LOADED_NOT) {
+        uva__word_store(&backend->loaded, UVA__LOADED_BUSY);
         code = backend->ops->load(backend->ctx, library_path(backend->library),
                                   &backend->state, &backend->why);
         if (code == 0)
@@ -339,6 +357,8 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
                              (int)device_type, type_why(device_type));
     if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
+    if (uva__service_is_here(&devices->service)) /* in a table, a release */
+        return uva__backend_load(backend, error);
     code = uva__service_start(&devices->service);
     if (code != 0)
         return uva_error_set(error, code,

@@ -15,7 +15,8 @@ enum { UVA__DEVICE_TYPES = 17 }; /* the highest of the document, and one more */
 
 /* How far the table of a type has come. */
 enum uva__loaded {
-    UVA__LOADED_NOT, /* nobody has needed it */
+    UVA__LOADED_NOT,  /* nobody has needed it */
+    UVA__LOADED_BUSY, /* the service is about it */
     UVA__LOADED_OK,
     UVA__LOADED_FAILED /* `why` says why */
 };
@@ -118,6 +119,22 @@ struct uva__backend *uva__devices_meet(struct uva__devices *devices,
 int uva__backend_failed(const struct uva__backend *backend, int code,
                         const char *what, struct uva_error *error);
 
+/* Makes `error` one that says nothing: clearing all its text would take longer
+ * than all else that is done for a quick event. Thread: any. */
+static inline void uva__error_clear(struct uva_error *error)
+{
+    error->code = 0;
+    error->vendor_code = 0;
+    error->vendor = NULL;
+    error->message[0] = '\0';
+}
+
+/* Asks after an event: 0, EAGAIN, or how it failed. Thread: as its table
+ * says. */
+int uva__backend_query(const struct uva__backend *backend,
+                       const struct uva_device_event *event,
+                       struct uva_error *error);
+
 /* Opens what the type needs, unless that was tried. 0, or why it failed.
  * Thread: service. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
@@ -125,12 +142,13 @@ UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
 
 /* The same from any thread, which waits for the service to do it: tens of
  * milliseconds, the first time. Starts the service. Also ENOTSUP where nobody
- * knows the type, EAGAIN, ESHUTDOWN. Thread: any, but the service. */
+ * knows the type, EAGAIN, ESHUTDOWN; EDEADLK from inside that very load.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
                                      ArrowDeviceType device_type,
                                      struct uva_error *error);
 
-/* Answers uva_device_get_info(). Thread: any, but the service. */
+/* Answers uva_device_get_info(). Thread: any. */
 UVA_MUST_CHECK int uva__devices_describe(struct uva__devices *devices,
                                          ArrowDeviceType device_type,
                                          struct uva_device_info *out);

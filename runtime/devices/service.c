@@ -264,6 +264,17 @@ int uva__service_start(struct uva__service *service)
     return code;
 }
 
+bool uva__service_is_here(struct uva__service *service)
+{
+    bool here;
+
+    uva__lock_take(&service->locked.lock);
+    here = service->locked.started && uva__word_load(&service->over) == 0 &&
+           pthread_equal(service->locked.thread, pthread_self());
+    uva__lock_drop(&service->locked.lock);
+    return here;
+}
+
 static bool service_is_home(struct uva__service *service)
 {
     uint32_t seen = uva__signal_now(&service->gone);

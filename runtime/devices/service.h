@@ -81,6 +81,9 @@ void uva__service_ask(struct uva__service *service, struct uva__chore *chore);
  * in its own time. Thread: any, also the service. */
 void uva__service_end(struct uva__service *service);
 
+/* Whether the caller is its thread. Thread: any. */
+bool uva__service_is_here(struct uva__service *service);
+
 /* Whether it is to end: then a chore that is asked must be over.
  * Thread: service. */
 bool uva__service_is_ending(struct uva__service *service);

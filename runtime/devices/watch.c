@@ -12,6 +12,7 @@
 #include "devices/watch.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "devices/notice.h"
@@ -120,27 +121,13 @@ static void watch_note(struct uva_watch *watch, const struct uva_error *error)
         uva__word_store(&watch->pending, (uint64_t)(int64_t)error->vendor_code);
 }
 
-static int backend_query(const struct uva__backend *backend,
-                         const struct uva_device_event *event,
-                         struct uva_error *error)
-{
-    int code;
-
-    uva__error_clear(error);
-    code = backend->ops->query(backend->state, event, error);
-    if (code == 0 || code == EAGAIN)
-        return code;
-    return uva__backend_failed(backend, code, "the event of a batch has failed",
-                               error);
-}
-
 int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error)
 {
     int code = 0;
 
     assert(uva__watch_is_over(watch));
     if (watch->unsure)
-        code = backend_query(watch->backend, &watch->event, error);
+        code = uva__backend_query(watch->backend, &watch->event, error);
     if (code != 0 && code != EAGAIN)
         watch_conclude(watch, code, error);
     watch->unsure = false;
@@ -160,7 +147,7 @@ int uva__watch_peek(struct uva__devices *devices,
     if (uva__word_load(&backend->loaded) != UVA__LOADED_OK ||
         !backend->ops->query_quick)
         return EAGAIN;
-    return backend_query(backend, event, error);
+    return uva__backend_query(backend, event, error);
 }
 
 /* ---- beginning ---------------------------------------------------------- */
@@ -182,6 +169,8 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
         uva__watch_release(watch);
     if (code == 0 || code_is_pending(code))
         return code;
+    if (watch->steady)
+        return EAGAIN;
     return uva__backend_failed(watch->backend, code,
                                "cannot wait for the event", error);
 }
@@ -232,7 +221,7 @@ static void watch_leave(struct uva_watch *watch)
     uva__watch_release(watch);
 }
 
-/* Nobody else knows of the event yet. */
+/* Nobody else knows of the event yet, but who abandons it. */
 static void watch_begin_run(struct uva__errand *errand)
 {
     struct uva_watch *watch =
@@ -240,13 +229,16 @@ static void watch_begin_run(struct uva__errand *errand)
     struct uva_error error;
     int code;
 
-    uva__word_store(&watch->turn, UVA__WATCH_LOOKED);
     uva__error_clear(&error);
     code = uva__backend_load(watch->backend, &error);
+    if (!watch_take(watch, UVA__WATCH_LOOKED)) {
+        watch_leave(watch);
+        return;
+    }
     if (code == 0)
         code = watch_start(watch, &error);
     if (code == EAGAIN)
-        code = backend_query(watch->backend, &watch->event, &error);
+        code = uva__backend_query(watch->backend, &watch->event, &error);
     if (code_is_pending(code)) {
         watch_note(watch, &error);
         uva__word_store(&watch->turn, UVA__WATCH_OPEN);
@@ -287,7 +279,7 @@ static void watch_settle(struct uva_watch *watch)
 /* What the event, and then the step behind it, has come to. */
 static int watch_ask(struct uva_watch *watch, struct uva_error *error)
 {
-    int code = backend_query(watch->backend, &watch->event, error);
+    int code = uva__backend_query(watch->backend, &watch->event, error);
 
     if (code == 0 && watch->own.working && !watch->own.cut)
         code = watch_step(watch, error);
@@ -428,12 +420,23 @@ void uva__watch_cancel(struct uva_watch *watch)
     watch_end(watch);
 }
 
+/* The stream that was to wait may be gone once this has returned. */
+static void watch_unchain(struct uva_watch *watch)
+{
+    if (watch_take(watch, UVA__WATCH_FIRED))
+        return;
+    while (uva__word_load(&watch->turn) == UVA__WATCH_LOOKED)
+        (void)sched_yield();
+}
+
 bool uva__watch_abandon(struct uva_watch *watch, struct ArrowDeviceArray *array)
 {
     uint64_t pending = UVA__WATCH_PENDING;
 
     if (!uva__word_cas(&watch->side, &pending, UVA__WATCH_LEFT))
         return false;
+    if (watch->device_stream != NULL)
+        watch_unchain(watch);
     uva_array_move(array, &watch->left);
     watch_end(watch);
     return true;

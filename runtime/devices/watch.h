@@ -69,8 +69,10 @@ struct uva_watch {
     struct uva__chore chore;  /* once begun, until it is over */
     struct uva__work *work;   /* owns, until the last release; NULL: none. Set
                                  before the begin */
-    void *device_stream; /* borrows: instead of waiting, makes this wait; NULL:
-                            no. Set before the begin */
+    void *device_stream; /* borrows until it is over or abandoned: instead of
+                            waiting, makes this wait; NULL: no. Set before the
+                            begin */
+    bool steady;         /* asked after where it cannot be armed. Likewise */
     struct ArrowDeviceArray left; /* owns: what an abandoned one releases */
     void *slots[4];               /* the back end's */
     struct {                      /* the service's alone */
@@ -108,9 +110,11 @@ void uva__watch_begin(struct uva_watch *watch);
 void uva__watch_cancel(struct uva_watch *watch);
 
 /* The client goes: it is not told any more, and `array` is taken, to be
- * released when nobody looks at its event. Takes the client's count too. False:
- * it is over, nothing was taken, and `over` was called or is being called.
- * Thread: any, once, without uva__watch_cancel(). */
+ * released when nobody looks at its event. Takes the client's count too. A
+ * stream that was to wait is not touched any more: one call of the vendor's,
+ * under way, may be waited for. False: it is over, nothing was taken, and
+ * `over` was called or is being called. Thread: any but the service, once,
+ * without uva__watch_cancel(). */
 UVA_MUST_CHECK bool uva__watch_abandon(struct uva_watch *watch,
                                        struct ArrowDeviceArray *array);
 
@@ -124,15 +128,5 @@ static inline bool uva__watch_is_over(const struct uva_watch *watch)
  * once more where only the vendor's callback has said that all is well: it says
  * so of failed events too. Thread: the client's. */
 int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error);
-
-/* Makes `error` one that says nothing: clearing all its text would take longer
- * than all else that is done for a quick event. Thread: any. */
-static inline void uva__error_clear(struct uva_error *error)
-{
-    error->code = 0;
-    error->vendor_code = 0;
-    error->vendor = NULL;
-    error->message[0] = '\0';
-}
 
 #endif

@@ -18,7 +18,8 @@
 
 struct after {
     struct uva__kept kept;        /* first: the array */
-    struct uva__hub *hub;         /* counts, for the log, until recorded */
+    struct uva__hub *hub;         /* a job of it, until recorded: a close waits,
+                                     and the log can be written to */
     struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
@@ -83,11 +84,12 @@ static void after_log(struct uva__hub *hub, const char *what,
 static void after_keep(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;
+    struct uva__hub *hub = after->hub;
 
-    after_log(after->hub, "kept until the workers end", error);
-    uva__hub_release(after->hub);
+    after_log(hub, "kept until the workers end", error);
     uva__devices_keep(devices, &after->kept);
     uva__devices_quit(devices);
+    uva__hub_job_end(hub);
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -99,8 +101,10 @@ static int after_watch(struct after *after, struct uva_error *error)
                                            after->event};
 
     if (uva__watch_new(after->devices, &event, after_over, after,
-                       &after->watch) == 0)
+                       &after->watch) == 0) {
+        after->watch->steady = true;
         return 0;
+    }
     event_drop(after);
     return uva_error_set(error, ENOMEM, "no memory to wait with");
 }
@@ -140,7 +144,7 @@ static void after_run(struct uva__errand *errand)
         after_keep(after, &error);
         return;
     }
-    uva__hub_release(after->hub);
+    uva__hub_job_end(after->hub);
     uva__watch_begin(after->watch);
 }
 
@@ -152,8 +156,11 @@ static int after_prepare(struct after *after, struct uva__hub *hub)
     if (code != 0)
         return code;
     code = uva__service_start(&after->devices->service);
+    if (code == 0 && !uva__hub_job_begin(hub))
+        code = ESHUTDOWN; /* not covered: the workers went meanwhile */
     if (code != 0)
         uva__devices_quit(after->devices);
+    after->hub = hub;
     return code;
 }
 
@@ -197,7 +204,6 @@ void uva_array_release_after(struct uva_runtime *runtime,
         array_lose(hub, array);
         return;
     }
-    after->hub = uva__hub_acquire(hub);
     after->backend = uva__devices_meet(after->devices, array->device_type);
     after->device_stream = device_stream;
     uva_array_move(array, &after->kept.array);

@@ -311,6 +311,11 @@ START_TEST(the_way_follows_from_the_types)
     ck_assert_int_eq(way(3, 0, 10, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(1, 0, 8, 0, NULL), UVA__COPY_LOST);
     ck_assert_int_eq(way(99, 0, 1, 0, NULL), UVA__COPY_LOST);
+    ck_assert_int_eq(way(2, 0, 3, 0, &event), UVA__COPY_MOVE);
+    ck_assert_int_eq(way(2, 0, 11, 0, &event), UVA__COPY_LOST); /* DA-03 */
+    ck_assert_int_eq(way(12, 0, 3, 0, &event), UVA__COPY_LOST);
+    ck_assert_int_eq(way(1, 0, 3, 0, NULL), UVA__COPY_LOST);
+    ck_assert_int_eq(way(11, 0, 3, 0, NULL), UVA__COPY_LOST);
     ops.dealloc = NULL; /* then nothing can get there */
     ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
     ops.alloc = NULL;
@@ -319,6 +324,7 @@ START_TEST(the_way_follows_from_the_types)
     ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_LOST);
     ops.host_readable = true; /* but can be read where it is */
     ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_WAIT);
+    ck_assert_int_eq(way(2, 0, 3, 0, NULL), UVA__COPY_LOST);
     watch_scene_close(&s);
 }
 END_TEST

@@ -3,6 +3,7 @@
  * event once the client knows; that vendors may be late, or never come. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/watch_scene.h"
@@ -497,6 +498,85 @@ START_TEST(a_stream_that_cannot_be_made_to_wait_says_so)
 }
 END_TEST
 
+/* The service is inside a call that makes a stream wait, or not there yet. */
+struct gone {
+    struct watch_scene s;
+    struct uva__errand errand;
+    sem_t here, go;
+    struct uva_watch *watch;
+    bool touched; /* to the end of the call */
+};
+
+static void gone_run(struct uva__errand *errand)
+{
+    struct gone *gone = uva__container_of(errand, struct gone, errand);
+
+    while (sem_wait(&gone->go) != 0)
+        continue;
+}
+
+static int gone_load(void *ctx, const char *path, void **state,
+                     struct uva_error *error)
+{
+    (void)path, (void)error;
+    *state = ctx;
+    return 0;
+}
+
+static int gone_query(void *state, const struct uva_device_event *event,
+                      struct uva_error *error)
+{
+    (void)state, (void)event, (void)error;
+    return EAGAIN;
+}
+
+static int gone_chain(void *state, const struct uva_device_event *event,
+                      void *device_stream, struct uva_error *error)
+{
+    struct gone *gone = state;
+
+    (void)event, (void)device_stream, (void)error;
+    (void)sem_post(&gone->here);
+    while (uva__word_load(&gone->watch->side) == UVA__WATCH_PENDING)
+        (void)sched_yield();
+    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
+        (void)sched_yield();
+    gone->touched = true;
+    return 0;
+}
+
+START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
+{
+    static const struct uva_device_ops ops = {.version = UVA_DEVICE_OPS_VERSION,
+                                              .name = "gone",
+                                              .load = gone_load,
+                                              .query = gone_query,
+                                              .stream_wait = gone_chain};
+    struct ArrowDeviceArray nothing = {0};
+    struct gone gone = {.errand.run = gone_run};
+
+    ck_assert_int_eq(sem_init(&gone.here, 0, 0), 0);
+    ck_assert_int_eq(sem_init(&gone.go, 0, 0), 0);
+    soft_device_init(&gone.s.device, SOFT_POLLS);
+    watch_scene_open_with(&gone.s, &ops, &gone);
+    gone.watch = watch_scene_watch(&gone.s, 0);
+    gone.watch->device_stream = &gone;
+    if (_i == 0)
+        ck_assert(uva__service_send(&gone.s.devices->service, &gone.errand));
+    uva__watch_begin(gone.watch);
+    while (_i == 1 && sem_wait(&gone.here) != 0)
+        continue;
+    ck_assert(uva__watch_abandon(gone.watch, &nothing));
+    ck_assert_int_eq(gone.touched, _i == 1);
+    (void)sem_post(&gone.go);
+    watch_scene_flush(&gone.s);
+    ck_assert_int_eq(gone.touched, _i == 1);
+    watch_scene_close(&gone.s);
+    (void)sem_destroy(&gone.here);
+    (void)sem_destroy(&gone.go);
+}
+END_TEST
+
 START_TEST(a_quick_look_gives_texts_and_codes_too)
 {
     struct uva_device_ops ops = script_ops();
@@ -551,6 +631,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(
         tc, what_is_polled_for_long_is_offered_a_callback_once_more, 0, 2);
     tcase_add_loop_test(tc, a_stream_that_cannot_be_made_to_wait_says_so, 0, 3);
+    tcase_add_loop_test(tc, a_stream_is_not_touched_once_its_watch_is_abandoned,
+                        0, 2);
     tcase_add_test(tc, a_quick_look_gives_texts_and_codes_too);
 }
 
