@@ -83,20 +83,29 @@ void uva__opencl_forget(struct uva__opencl *opencl)
     }
 }
 
-/* The program's handles for a device, copied; all NULL if it has brought none.
- */
-static struct uva_opencl_device native_of(struct uva__opencl *opencl,
-                                          int64_t device_id)
-{
-    struct uva__attachment *attachment =
-        uva__attachments_use(opencl->attached, ARROW_DEVICE_OPENCL, device_id);
-    struct uva_opencl_device native = {0};
+/* The program's handles for a device, while they are in use: a detach waits. */
+struct handles {
+    struct uva__attachment *use;     /* NULL: it has brought none */
+    struct uva_opencl_device native; /* all NULL then */
+};
 
-    if (attachment == NULL)
-        return native;
-    memcpy(&native, uva__attachment_native(attachment), sizeof(native));
-    uva__attachments_drop(opencl->attached, attachment);
-    return native;
+static struct handles handles_use(struct uva__opencl *opencl, int64_t device_id)
+{
+    struct handles handles = {0};
+
+    handles.use =
+        uva__attachments_use(opencl->attached, ARROW_DEVICE_OPENCL, device_id);
+    if (handles.use != NULL)
+        memcpy(&handles.native, uva__attachment_native(handles.use),
+               sizeof(handles.native));
+    return handles;
+}
+
+static void handles_drop(struct uva__opencl *opencl,
+                         const struct handles *handles)
+{
+    if (handles->use != NULL)
+        uva__attachments_drop(opencl->attached, handles->use);
 }
 
 /* The call that wants one is not made. */
@@ -218,24 +227,33 @@ static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
     return code;
 }
 
+static int copy_with(struct uva__opencl *opencl,
+                     const struct uva_opencl_device *native,
+                     const struct uva_device_copy *copy, void **event_out,
+                     struct uva_error *error)
+{
+    void *const memory =
+        copy->to_device ? copy->target : (void *)(uintptr_t)copy->source;
+    uva__cl_queue queue;
+    int code = queue_find(opencl, native, memory, &queue, error);
+
+    if (code != 0)
+        return code;
+    if (native->svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "OpenCL: the library has no clEnqueueSVMMemcpy");
+    return copy_behind(opencl, queue, copy, native->svm, event_out, error);
+}
+
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
                      void **event_out, struct uva_error *error)
 {
     struct uva__opencl *opencl = state;
-    const struct uva_opencl_device native =
-        native_of(opencl, copy->after.device_id);
-    void *const memory =
-        copy->to_device ? copy->target : (void *)(uintptr_t)copy->source;
-    uva__cl_queue queue;
-    int code = queue_find(opencl, &native, memory, &queue, error);
+    const struct handles handles = handles_use(opencl, copy->after.device_id);
+    const int code = copy_with(opencl, &handles.native, copy, event_out, error);
 
-    if (code != 0)
-        return code;
-    if (native.svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
-        return uva__vendor_say(error, ENOTSUP, UVA__OPENCL_VENDOR, 0,
-                               "clEnqueueSVMMemcpy failed: the library has "
-                               "none");
-    return copy_behind(opencl, queue, copy, native.svm, event_out, error);
+    handles_drop(opencl, &handles);
+    return code;
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -289,29 +307,38 @@ static bool block_free(struct uva__opencl *opencl, void *memory)
     return true;
 }
 
-void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
-                        int64_t device_id, size_t size_bytes)
+static void *memory_new(struct uva__opencl *opencl,
+                        const struct uva_opencl_device *native, size_t size)
 {
-    struct uva__opencl *opencl = state;
-    const struct uva_opencl_device native = native_of(opencl, device_id);
     struct uva_error *error = &opencl->own.no_memory;
     uva__cl_int status;
     void *memory;
 
-    (void)device_type;
-    if (native.context == NULL) {
+    if (native->context == NULL) {
         (void)context_missing(error,
-                              native.svm ? "clSVMAlloc" : "clCreateBuffer");
+                              native->svm ? "clSVMAlloc" : "clCreateBuffer");
         return NULL;
     }
-    if (native.svm)
-        return block_new(opencl, native.context, size_bytes);
-    memory = opencl->cl.clCreateBuffer(native.context, UVA__CL_MEM_READ_WRITE,
-                                       size_bytes, NULL, &status);
+    if (native->svm)
+        return block_new(opencl, native->context, size);
+    memory = opencl->cl.clCreateBuffer(native->context, UVA__CL_MEM_READ_WRITE,
+                                       size, NULL, &status);
     if (status == 0)
         return memory;
     (void)uva__opencl_failed(error, "clCreateBuffer", status);
     return NULL;
+}
+
+void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, size_t size_bytes)
+{
+    struct uva__opencl *opencl = state;
+    const struct handles handles = handles_use(opencl, device_id);
+    void *memory = memory_new(opencl, &handles.native, size_bytes);
+
+    (void)device_type;
+    handles_drop(opencl, &handles);
+    return memory;
 }
 
 int uva__opencl_alloc_failed(void *state, struct uva_error *error)
