@@ -4,6 +4,7 @@
  * made it: never one of ours, which would cost hundreds of megabytes.
  * sync_event is a cudaEvent_t * (EV-05), which is a CUevent *. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "core/vendor.h"
@@ -80,8 +81,10 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     struct uva__cu *cu = cu_of(gpu);
     unsigned flags = 0;
     int active = 0;
-    int code = cu->cuDeviceGet(&out->device, (int)device_id);
+    int code = UVA__GPU_INVALID_DEVICE;
 
+    if (device_id <= INT_MAX)
+        code = cu->cuDeviceGet(&out->device, (int)device_id);
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDeviceGet", code, error);
     code = cu->cuDevicePrimaryCtxGetState(out->device, &flags, &active);

@@ -228,6 +228,13 @@ void uva__gpu_event_free(void *state, void *event)
     free(event);
 }
 
+static int event_record(struct uva__gpu *gpu, uva__gpu_event *box,
+                        uva__gpu_stream stream, struct uva_error *error)
+{
+    return uva__gpu_said(gpu, CALL(event_record),
+                         gpu->calls.event_record(*box, stream), error);
+}
+
 static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
                          void **event_out, struct uva_error *error)
 {
@@ -236,8 +243,7 @@ static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
 
     if (code != 0)
         return code;
-    code = uva__gpu_said(gpu, CALL(event_record),
-                         gpu->calls.event_record(*box, stream), error);
+    code = event_record(gpu, box, stream, error);
     if (code != 0)
         uva__gpu_event_free(gpu, box);
     else
@@ -289,31 +295,50 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
 /* ---- copies ------------------------------------------------------------- */
 
 /* What was queued must not outlive its buffers. */
-static int copy_end(struct uva__gpu *gpu, uva__gpu_stream stream,
-                    void **event_out, struct uva_error *error)
+static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
+                    uva__gpu_stream stream, struct uva_error *error)
 {
-    int code = stream_record(gpu, stream, event_out, error);
+    const int code = event_record(gpu, box, stream, error);
 
     if (code != 0)
         (void)gpu->calls.stream_synchronize(stream);
     return code;
 }
 
-static int copy_queue(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
+                      const struct uva_device_copy *copy, uva__gpu_event *box,
+                      struct uva_error *error)
+{
+    int code = 0;
+
+    if (copy->after.sync_event != NULL)
+        code = uva__gpu_said(
+            gpu, CALL(stream_wait),
+            gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
+    if (code == 0)
+        code = gpu->vendor->copy(gpu, copy, stream, error);
+    if (code == 0 && box != NULL)
+        code = copy_end(gpu, box, stream, error);
+    return code;
+}
+
+/* Nothing is queued before there is an event to wait for it with. */
+static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)
 {
-    int code = uva__gpu_lane_stream(gpu, lane, error);
+    uva__gpu_stream stream;
+    uva__gpu_event *box = NULL;
+    int code = uva__gpu_lane_stream(gpu, lane, copy->to_device, &stream, error);
 
-    if (code == 0 && copy->after.sync_event != NULL)
-        code = uva__gpu_said(
-            gpu, CALL(stream_wait),
-            gpu->calls.stream_wait(lane->stream, event_of(&copy->after), 0),
-            error);
-    if (code == 0)
-        code = gpu->vendor->copy(gpu, copy, lane->stream, error);
     if (code == 0 && event_out != NULL)
-        code = copy_end(gpu, lane->stream, event_out, error);
+        code = event_new(gpu, &box, error);
+    if (code == 0)
+        code = copy_queue(gpu, stream, copy, box, error);
+    if (code != 0 && box != NULL)
+        uva__gpu_event_free(gpu, box);
+    else if (code == 0 && box != NULL)
+        *event_out = box;
     return code;
 }
 
@@ -322,14 +347,15 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_lane *lane;
-    int code = uva__gpu_lane_find(gpu, copy->after.device_id, &lane, error);
+    int code;
 
     gpu_relax(gpu);
+    code = uva__gpu_lane_find(gpu, copy->after.device_id, &lane, error);
     if (code == 0)
         code = gpu->vendor->enter(gpu, &lane->place, error);
     if (code != 0)
         return code;
-    code = copy_queue(gpu, lane, copy, event_out, error);
+    code = copy_begin(gpu, lane, copy, event_out, error);
     gpu->vendor->leave(gpu, &lane->place);
     return code;
 }

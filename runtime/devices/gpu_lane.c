@@ -92,20 +92,26 @@ int uva__gpu_lane_find(struct uva__gpu *gpu, int64_t device_id,
 }
 
 int uva__gpu_lane_stream(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                         bool to_device, uva__gpu_stream *out,
                          struct uva_error *error)
 {
-    if (lane->stream != NULL)
-        return 0;
-    return uva__gpu_said(
-        gpu, offsetof(struct uva__gpu_calls, stream_create),
-        gpu->calls.stream_create(&lane->stream, UVA__GPU_STREAM_NON_BLOCKING),
-        error);
+    uva__gpu_stream *stream = &lane->streams[to_device];
+    int code = 0;
+
+    if (*stream == NULL)
+        code = uva__gpu_said(
+            gpu, offsetof(struct uva__gpu_calls, stream_create),
+            gpu->calls.stream_create(stream, UVA__GPU_STREAM_NON_BLOCKING),
+            error);
+    *out = *stream;
+    return code;
 }
 
 static void lane_streams_free(struct uva__gpu *gpu, struct uva__gpu_lane *lane)
 {
-    if (lane->stream != NULL)
-        (void)gpu->calls.stream_destroy(lane->stream);
+    for (int i = 0; i < 2; i++)
+        if (lane->streams[i] != NULL)
+            (void)gpu->calls.stream_destroy(lane->streams[i]);
     for (int i = 0; i < UVA__GPU_POSTS; i++) {
         if (lane->posts[i] == NULL)
             continue;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of ours on one device, made at first need, in a context that somebody
- * else has made: one for copies, a few for arming. */
+ * else has made: one for copies in each direction, a few for arming. Drivers
+ * may wait for all that is queued before a copy from memory that is not pinned:
+ * to the device nothing is queued behind events that are not complete. */
 #ifndef UVA_DEVICES_GPU_LANE_H
 #define UVA_DEVICES_GPU_LANE_H
 
@@ -26,7 +28,8 @@ struct uva__gpu_lane {
     struct uva__gpu_lane *before; /* owns */
     int64_t device_id;
     struct uva__gpu_place place;
-    uva__gpu_stream stream; /* owns: for copies; NULL: not yet */
+    uva__gpu_stream streams[2]; /* owns: for copies, [1] to the device; NULL:
+                                   not yet */
     struct uva__gpu_post *posts[UVA__GPU_POSTS]; /* counts; NULL: not yet */
 };
 
@@ -36,10 +39,11 @@ UVA_MUST_CHECK int uva__gpu_lane_find(struct uva__gpu *gpu, int64_t device_id,
                                       struct uva__gpu_lane **out,
                                       struct uva_error *error);
 
-/* Makes sure of the stream for copies; inside the lane's place.
+/* Gives the stream for copies in one direction; inside the lane's place.
  * Thread: service. */
 UVA_MUST_CHECK int uva__gpu_lane_stream(struct uva__gpu *gpu,
                                         struct uva__gpu_lane *lane,
+                                        bool to_device, uva__gpu_stream *out,
                                         struct uva_error *error);
 
 /* Gives a post with room for one more, and counts that; NULL: there is none.

@@ -4,6 +4,7 @@
  * code with the thread, from where it is taken again. Handles belong to one
  * copy of the library, so one that is loaded comes first. sync_event is a
  * hipEvent_t * (EV-10). */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "devices/builtin.h"
@@ -56,9 +57,10 @@ static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
                           uva__gpu_stream stream, struct uva__gpu_place *out,
                           struct uva_error *error)
 {
-    (void)gpu;
     (void)stream;
-    (void)error;
+    if (device_id > INT_MAX)
+        return uva__gpu_failed(gpu, "hipSetDevice", UVA__GPU_INVALID_DEVICE,
+                               error);
     out->device = device_id < 0 ? 0 : (int)device_id;
     return 0;
 }

@@ -520,6 +520,71 @@ START_TEST(a_copy_is_behind_the_event)
 }
 END_TEST
 
+static int on_any(void *ctx, struct uva_batch *batch)
+{
+    (void)batch;
+    ((struct gpu_scene *)ctx)->batches++;
+    return 0;
+}
+
+/* The copy to the host is behind a gate that is closed, and a driver may wait
+ * for all of a stream before it copies from memory that is not pinned. */
+START_TEST(copies_to_the_device_are_not_behind_those_from_it)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type};
+    struct uva_consumer any = {.on_batch = on_any, .on_done = on_end};
+    struct ArrowDeviceArrayStream source;
+    struct uva_stream *from, *to;
+    struct ArrowSchema schema;
+    struct gpu_scene s;
+    void *memory;
+
+    gpu_scene_open(&s, gpu, control, 2);
+    any.ctx = &s;
+    gpu_scene_arrays(&s, 2);
+    gpu_scene_pass(&s, 1);
+    uva_array_release(&s.arrays[1]);
+    memory = gpu->device_alloc(3 * sizeof(int64_t));
+    values_swap(&s.arrays[0].array, memory);
+    fake_source_schema(&s.fake, &schema);
+    from = uva_stream_from_arrays(s.rig.runtime, &schema, s.arrays, 1);
+    ck_assert_int_eq(uva_stream_transfer(from, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(from, &any, NULL), 0);
+    loop_rig_settle(&s.rig);
+    errands_end(&s, 1); /* the copy has begun */
+    fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
+    to = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
+    ck_assert_int_eq(uva_stream_for_each(to, &any, NULL), 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(s.batches, 2);
+    gpu_scene_pass(&s, 0);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.batches, 3);
+    uva_stream_release(to);
+    uva_stream_release(from);
+    gpu->device_free(memory);
+    gpu_scene_close(&s);
+}
+END_TEST
+
+/* As drivers take it, it would be the first device. */
+START_TEST(a_device_that_cannot_be_is_not_there)
+{
+    struct uva_error error;
+    struct gpu_scene s;
+
+    gpu_scene_open(&s, gpu, control, 1);
+    gpu_scene_array(&s, 0, &s.arrays[0]);
+    s.arrays[0].device_id = (int64_t)1 << 32;
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.arrays[0], NULL, &error), ENODEV);
+    uva_array_release(&s.arrays[0]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
 /* ---- failures, of a fake one -------------------------------------------- */
 
 START_TEST(a_failure_of_the_device_is_told_with_its_code)
@@ -779,6 +844,8 @@ void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     tcase_add_test(tc, each_device_has_memory_and_a_stream_of_its_own);
     tcase_add_test(tc, a_copy_is_behind_the_event);
+    tcase_add_test(tc, copies_to_the_device_are_not_behind_those_from_it);
+    tcase_add_test(tc, a_device_that_cannot_be_is_not_there);
     suite_add_tcase(suite, tc);
     if (fake->fakegpu_count != NULL)
         add_faults(suite);
