@@ -170,9 +170,10 @@ static void library_open(void)
 static int32_t faulty_begin(void)
 {
     (void)pthread_once(&opened, library_open);
-    if (atomic_load(&fail_at) > 0 && atomic_fetch_sub(&fail_at, 1) == 1)
-        return atomic_load(&fail_code);
-    return 0;
+    if (atomic_load(&fail_at) <= 0 || atomic_fetch_sub(&fail_at, 1) != 1)
+        return 0;
+    atomic_store(&fail_at, -1);
+    return atomic_load(&fail_code);
 }
 
 /* A call that goes on only if it may. */

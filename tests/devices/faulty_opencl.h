@@ -9,7 +9,7 @@
 struct faulty_opencl {
     /* the `n`-th call from now on fails; 0: none */
     void (*faultycl_fail)(long n, int code);
-    /* calls until one fails */
+    /* calls until one fails; 0: none is to; below that: one has */
     long (*faultycl_left)(void);
     /* calls `fn`, once, behind the next copy that is queued */
     void (*faultycl_behind_copy)(void (*fn)(void *ctx), void *ctx);

@@ -191,8 +191,7 @@ START_TEST(an_event_that_was_complete_in_time_is_so)
     ck_assert_int_eq(wait_for(0), 0);
     while (atomic_load(&s.device.arms) == 0)
         sched_yield();
-    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+    loop_rig_until_timer(&s.rig);
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     while (atomic_load(&s.device.settles) == 0)
         sched_yield();
@@ -217,6 +216,18 @@ static void set(void *ctx)
 }
 
 /* The time is up and the runtime closes, while the service is in the table. */
+START_TEST(a_wait_for_nothing_is_answered_though_the_runtime_closes)
+{
+    scene_open(SOFT_POLLS);
+    s.array.sync_event = NULL;
+    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    ck_assert_int_eq(s.answers, 1);
+    ck_assert_int_eq(s.error.code, 0);
+    scene_close();
+}
+END_TEST
+
 START_TEST(two_reasons_to_end_a_wait_are_one_answer)
 {
     bool gone = false;
@@ -225,9 +236,8 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     ck_assert_int_eq(sem_init(&service_may, 0, 0), 0);
     s.device.asked = service_hold;
     ck_assert_int_eq(wait_for(1), 0);
-    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    while (uv_backend_timeout(&s.rig.loop) >= 0) /* until it has fired */
+    loop_rig_until_timer(&s.rig);
+    while (loop_rig_has_timer(&s.rig)) /* until it has fired */
         (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
     ck_assert_int_eq(uva_runtime_close(s.rig.runtime, 0, set, &gone), 0);
     for (int i = 0; i < 10; i++)
@@ -523,6 +533,9 @@ START_TEST(an_event_may_be_one_that_is_not_freed)
             sched_yield();
     }
     ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    loop_rig_close_runtime(&s.rig, 0);
+    while (atomic_load(&s.device.unloads) == 0)
+        sched_yield();
     scene_close();
 }
 END_TEST
@@ -864,6 +877,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_device_that_is_not_there_is_the_answer);
     tcase_add_loop_test(tc, a_stuck_event_is_answered_in_time, 0, MODES);
     tcase_add_loop_test(tc, an_event_that_was_complete_in_time_is_so, 0, 2);
+    tcase_add_test(tc,
+                   a_wait_for_nothing_is_answered_though_the_runtime_closes);
     tcase_add_test(tc, two_reasons_to_end_a_wait_are_one_answer);
     tcase_add_loop_test(tc, a_close_answers_what_waits, 0, MODES);
     tcase_add_test(tc,

@@ -190,16 +190,23 @@ END_TEST
 START_TEST(an_event_that_is_complete_is_not_given_up)
 {
     const struct uva_ready how = {.timeout_ms = 3};
+    struct uva_consumer consumer = {.on_batch = on_batch, .on_done = on_done};
+    struct ArrowDeviceArray arrays[2];
+    struct ArrowSchema schema;
     struct scene s;
 
     scene_open(&s, SOFT_CALLS_QUICK, 2);
-    scene_start(&s, &how);
-    while (atomic_load(&s.device.arms) < 2)
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    while (uv_backend_timeout(&s.rig.loop) < 0) /* there is no timer yet */
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    while (uv_backend_timeout(&s.rig.loop) > 0)
-        uv_update_time(&s.rig.loop);
+    consumer.ctx = &s;
+    for (int k = 0; k < 2; k++)
+        soft_device_batch(&s.device, &s.fake, k, &arrays[k]);
+    fake_source_schema(&s.fake, &schema);
+    s.stream = uva_stream_from_arrays(s.rig.runtime, &schema, arrays, 2);
+    ck_assert_int_eq(uva_stream_ready(s.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_for_each(s.stream, &consumer, NULL), 0);
+    loop_rig_until_timer(&s.rig);
+    while (atomic_load(&s.device.arms) == 0)
+        sched_yield();
+    loop_rig_pass(&s.rig, how.timeout_ms + 2);
     soft_event_end(&s.device, 0, 0);
     while (atomic_load(&s.device.settles) == 0)
         sched_yield();

@@ -67,6 +67,35 @@ void loop_rig_settle(struct loop_rig *rig)
     (void)uv_run(&rig->loop, UV_RUN_NOWAIT);
 }
 
+static void timer_look(uv_handle_t *handle, void *arg)
+{
+    if (handle->type == UV_TIMER && uv_is_active(handle))
+        *(bool *)arg = true;
+}
+
+bool loop_rig_has_timer(struct loop_rig *rig)
+{
+    bool has = false;
+
+    uv_walk(&rig->loop, timer_look, &has);
+    return has;
+}
+
+/* Such a turn begins with the timers. */
+void loop_rig_until_timer(struct loop_rig *rig)
+{
+    while (!loop_rig_has_timer(rig))
+        (void)uv_run(&rig->loop, UV_RUN_NOWAIT);
+}
+
+void loop_rig_pass(struct loop_rig *rig, int64_t ms)
+{
+    const uint64_t from = uv_now(&rig->loop);
+
+    while (uv_now(&rig->loop) < from + (uint64_t)ms)
+        uv_update_time(&rig->loop);
+}
+
 struct call {
     uv_timer_t timer;
     void (*fn)(void *ctx);

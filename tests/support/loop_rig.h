@@ -37,6 +37,15 @@ void loop_rig_settle(struct loop_rig *rig);
 /* Has loop_rig_until() look again. Thread: any. */
 void loop_rig_nudge(struct loop_rig *rig);
 
+/* Whether a timer of the runtime's runs. */
+bool loop_rig_has_timer(struct loop_rig *rig);
+
+/* Turns the loop until one runs, and has not fired. */
+void loop_rig_until_timer(struct loop_rig *rig);
+
+/* Lets so much of the loop's time pass, without turning it. */
+void loop_rig_pass(struct loop_rig *rig, int64_t ms);
+
 /* Calls `fn` on the loop thread, outside of a turn of the runtime. */
 void loop_rig_call(struct loop_rig *rig, void (*fn)(void *ctx), void *ctx);
 

@@ -93,6 +93,47 @@ START_TEST(private_workers_need_memory_too)
 }
 END_TEST
 
+/* ---- what is kept with them --------------------------------------------- */
+
+static struct uva_workers *keepers;
+static struct uva__fixture fixtures[2];
+static int ends[2];
+
+static void fixture_end(struct uva__fixture *fixture)
+{
+    ends[fixture - fixtures]++;
+}
+
+static struct uva__fixture *fixture_make(void)
+{
+    fixtures[0].end = fixture_end;
+    return &fixtures[0];
+}
+
+/* Somebody else is quicker. */
+static struct uva__fixture *fixture_make_late(void)
+{
+    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make), &fixtures[0]);
+    fixtures[1].end = fixture_end;
+    return &fixtures[1];
+}
+
+START_TEST(of_two_who_make_a_fixture_at_once_the_later_gives_his_up)
+{
+    memset(ends, 0, sizeof(ends));
+    ck_assert_int_eq(uva_workers_new(NULL, &keepers, NULL), 0);
+    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make_late),
+                     &fixtures[0]);
+    ck_assert_int_eq(ends[1], 1);
+    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make_late),
+                     &fixtures[0]);
+    ck_assert_int_eq(ends[1], 1); /* none was made */
+    ck_assert_int_eq(ends[0], 0);
+    uva_workers_free(keepers);
+    ck_assert_int_eq(ends[0], 1);
+}
+END_TEST
+
 /* ---- the end ------------------------------------------------------------ */
 
 START_TEST(workers_end_with_their_last_owner)
@@ -385,6 +426,8 @@ int main(void)
     tcase_add_test(options, options_that_make_no_sense_are_refused);
     tcase_add_test(options, every_allocation_may_fail);
     tcase_add_test(options, private_workers_need_memory_too);
+    tcase_add_test(options,
+                   of_two_who_make_a_fixture_at_once_the_later_gives_his_up);
     suite_add_tcase(suite, options);
 
     TCase *the_end = tcase_create("the end");
