@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/status.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
 #include "uvarrow/arrow.h"
@@ -267,7 +268,7 @@ int uva__backend_query(const struct uva__backend *backend,
 {
     int code;
 
-    uva__error_clear(error);
+    uva__error_begin(error);
     code = backend->ops->query(backend->state, event, error);
     if (code == 0 || code == EAGAIN)
         return code;

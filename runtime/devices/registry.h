@@ -9,8 +9,6 @@
 #include "devices/service.h"
 #include "uvarrow/device.h"
 
-struct uva__devices;
-
 enum { UVA__DEVICE_TYPES = 17 }; /* the highest of the document, and one more */
 
 /* How far the table of a type has come. */
@@ -36,8 +34,7 @@ struct uva__backend {
     const struct uva_device_ops *ops; /* borrows; NULL: nobody can wait */
     void *ctx;                        /* borrows: of the table */
     const char *library; /* static: names its environment variable, or NULL */
-    const struct uva__dialect *dialect; /* static; NULL: a table of the user's
-                                         */
+    const struct uva__dialect *dialect; /* static; NULL: of the user's table */
     struct uva__word met;               /* 1: the table is in use, and stays */
     struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
     void *state;             /* owns, through ops->unload */
@@ -118,16 +115,6 @@ struct uva__backend *uva__devices_meet(struct uva__devices *devices,
  * with a code that would mean "not yet". Gives the code. Thread: any. */
 int uva__backend_failed(const struct uva__backend *backend, int code,
                         const char *what, struct uva_error *error);
-
-/* Makes `error` one that says nothing: clearing all its text would take longer
- * than all else that is done for a quick event. Thread: any. */
-static inline void uva__error_clear(struct uva_error *error)
-{
-    error->code = 0;
-    error->vendor_code = 0;
-    error->vendor = NULL;
-    error->message[0] = '\0';
-}
 
 /* Asks after an event: 0, EAGAIN, or how it failed. Thread: as its table
  * says. */

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "core/status.h"
 #include "devices/notice.h"
 #include "uvarrow/arrow.h"
 
@@ -131,7 +132,7 @@ int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error)
     if (code != 0 && code != EAGAIN)
         watch_conclude(watch, code, error);
     watch->unsure = false;
-    uva__error_clear(error);
+    uva__error_begin(error);
     if (watch->text != NULL)
         *error = *watch->text;
     return error->code = watch->code;
@@ -161,7 +162,7 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
     if (ops->arm == NULL)
         return EAGAIN;
     uva__word_add(&watch->refs, 1);
-    uva__error_clear(error);
+    uva__error_begin(error);
     code = ops->arm(watch->backend->state, &watch->event, watch, error);
     watch->own.armed = code == EINPROGRESS;
     watch->chore.backed = watch->own.armed;
@@ -186,7 +187,7 @@ static int watch_chain(struct uva_watch *watch, struct uva_error *error)
                              "%s: streams of this device cannot be made to "
                              "wait; use UVA_WAIT_HOST",
                              ops->name);
-    uva__error_clear(error);
+    uva__error_begin(error);
     code = ops->stream_wait(watch->backend->state, &watch->event,
                             watch->device_stream, error);
     return code == 0
@@ -199,7 +200,7 @@ static int watch_step(struct uva_watch *watch, struct uva_error *error)
 {
     int code;
 
-    uva__error_clear(error);
+    uva__error_begin(error);
     code = watch->work->step(watch->work, &watch->event, error);
     watch->own.working = code == EINPROGRESS;
     return code;
@@ -229,7 +230,7 @@ static void watch_begin_run(struct uva__errand *errand)
     struct uva_error error;
     int code;
 
-    uva__error_clear(&error);
+    uva__error_begin(&error);
     code = uva__backend_load(watch->backend, &error);
     if (!watch_take(watch, UVA__WATCH_LOOKED)) {
         watch_leave(watch);
