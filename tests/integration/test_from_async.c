@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "support/hostile_scene.h"
+#include "uv/loop.h"
 #include "uvarrow/uvarrow.h"
 
 /* The four ways of the loop tests. */
@@ -380,6 +381,42 @@ START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
     hostile_scene_finish(&s);
     ck_assert_str_eq(s.story, "cancelled");
     hostile_producer_open_gate(&s.peer);
+    hostile_scene_await(&s, &s.peer.played, 1);
+    ck_assert_int_eq(atomic_load(&s.peer.schema_answer), ECANCELED);
+    ck_assert_int_eq(atomic_load(&s.peer.cancels), 0);
+    hostile_scene_close(&s);
+}
+END_TEST
+
+static atomic_long at_log, past_log;
+
+/* The peer's thread is inside on_schema. */
+static void log_hold(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    if (record->clause == NULL || strcmp(record->clause, "AP-01") != 0)
+        return;
+    atomic_store(&at_log, 1);
+    hostile_await(&past_log, 1);
+}
+
+START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
+{
+    struct hostile_scene s;
+
+    atomic_store(&at_log, 0);
+    atomic_store(&past_log, 0);
+    hostile_scene_open(&s, "thread schema release");
+    uva__loop_hub(s.rig.runtime)->log =
+        (struct uva_log){log_hold, &s, UVA_LOG_WARN};
+    s.peer.device_type = 0;
+    hostile_scene_make(&s);
+    hostile_scene_start(&s);
+    hostile_scene_await(&s, &at_log, 1);
+    uva_stream_cancel(s.stream, 0, NULL);
+    hostile_scene_finish(&s);
+    ck_assert_str_eq(s.story, "cancelled");
+    atomic_store(&past_log, 1);
     hostile_scene_await(&s, &s.peer.played, 1);
     ck_assert_int_eq(atomic_load(&s.peer.schema_answer), ECANCELED);
     ck_assert_int_eq(atomic_load(&s.peer.cancels), 0);
@@ -820,6 +857,8 @@ static void add_once(TCase *once)
     tcase_add_test(once, Q17_a_start_that_hangs_holds_nobody_up);
     tcase_add_test(once, a_close_leaves_the_peer_behind_as_an_orphan);
     tcase_add_test(once, G30_a_stream_cancelled_before_its_schema_refuses_it);
+    tcase_add_test(once,
+                   G30_a_stream_cancelled_while_its_schema_comes_refuses_it);
     tcase_add_test(once, a_deaf_peer_holds_nobody_up);
     tcase_add_test(once, G55_start_may_fail_with_or_without_a_release);
     tcase_add_test(once, a_consumer_that_stops_stops_the_producer);
