@@ -17,6 +17,7 @@ struct gpu_driver {
     const char *vendor; /* as in errors */
     const char *query;  /* the name of the call that asks after an event */
     const char *choose; /* and of the one that finds a device */
+    const char *alloc;  /* and of the one that gives memory */
     int too_old;        /* the code for a driver that is */
     ArrowDeviceType device_type, host_type, managed_type; /* 0: has none */
     const char *variable;        /* of the environment: where the library is */

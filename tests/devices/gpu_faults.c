@@ -3,6 +3,7 @@
 #include "devices/gpu_faults.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "devices/gpu_abi.h"
 #include "support/fault_scene.h"
@@ -137,6 +138,73 @@ START_TEST(a_device_that_fails_is_told_with_its_code)
 }
 END_TEST
 
+/* The copies are queued then, behind the event. */
+START_TEST(a_device_that_fails_fails_the_copies_on_it)
+{
+    const struct fault fault = {EIO, gpu->vendor, 719, gpu->query};
+    struct gated g;
+    long streams;
+
+    gated_open(&g, false);
+    streams = control->fakegpu_count(FAKE_STREAMS);
+    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_scene_transfer(&g.f, NULL);
+    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* that of their end */
+        loop_rig_settle(&g.f.rig);
+    ck_assert_int_gt(control->fakegpu_count(FAKE_STREAMS), streams);
+    control->fakegpu_poison(719);
+    fault_scene_expect(&g.f, &fault);
+    loop_rig_close_runtime(&g.f.rig, 0);
+    control->fakegpu_poison(0);
+    gated_close(&g);
+}
+END_TEST
+
+/* A batch to the device, where the `k`-th call finds no memory. False: there
+ * were fewer. */
+static bool memory_ends(long k, bool *seen)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type};
+    struct gated g;
+    long before;
+
+    gated_open(&g, false);
+    fault_scene_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
+    before = control->fakegpu_count(FAKE_CALLS);
+    control->fakegpu_fail(k, UVA__GPU_OUT_OF_MEMORY);
+    fault_scene_transfer(&g.f, &there);
+    fault_scene_end(&g.f);
+    if (g.f.outcome.end == UVA_END_FAILED) {
+        const struct fault fault = {ENOMEM, gpu->vendor, UVA__GPU_OUT_OF_MEMORY,
+                                    g.f.call};
+        ck_assert_str_ne(g.f.call, "");
+        *seen = *seen || strcmp(g.f.call, gpu->alloc) == 0;
+        fault_scene_expect(&g.f, &fault);
+    } else {
+        fault_scene_let_go(&g.f);
+    }
+    before = control->fakegpu_count(FAKE_CALLS) - before;
+    control->fakegpu_fail(0, 0);
+    loop_rig_close_runtime(&g.f.rig, 0);
+    for (int i = 0; i < 2; i++)
+        gated_pass(&g, i);
+    control->fakegpu_poison(0);
+    gated_close(&g);
+    return before >= k;
+}
+
+START_TEST(a_call_that_finds_no_memory_is_named)
+{
+    bool seen = false;
+    long k = 1;
+
+    while (memory_ends(k, &seen))
+        k++;
+    ck_assert(seen);
+    ck_assert_int_gt(k, 5);
+}
+END_TEST
+
 /* ---- the suite ---------------------------------------------------------- */
 
 void gpu_faults_add(Suite *suite, const struct gpu_driver *driver,
@@ -147,12 +215,14 @@ void gpu_faults_add(Suite *suite, const struct gpu_driver *driver,
     gpu = driver;
     control = fake;
     tcase_set_timeout(tc, 60);
+    suite_add_tcase(suite, tc);
     tcase_add_test(tc, a_stuck_event_is_told_with_what_the_driver_says_of_it);
     tcase_add_loop_test(
         tc, a_device_that_is_not_there_is_told_with_the_call_that_says_so, 0,
         2);
-    if (fake->fakegpu_count != NULL)
-        tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0,
-                            6);
-    suite_add_tcase(suite, tc);
+    if (fake->fakegpu_count == NULL)
+        return;
+    tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0, 6);
+    tcase_add_test(tc, a_device_that_fails_fails_the_copies_on_it);
+    tcase_add_test(tc, a_call_that_finds_no_memory_is_named);
 }

@@ -208,6 +208,7 @@ static struct gpu_driver cuda = {
     .vendor = "cuda",
     .query = "cuEventQuery",
     .choose = "cuDeviceGet",
+    .alloc = "cuMemAlloc",
     .too_old = UVA__GPU_DRIVER_MISMATCH,
     .device_type = ARROW_DEVICE_CUDA,
     .host_type = ARROW_DEVICE_CUDA_HOST,
@@ -356,6 +357,24 @@ START_TEST(managed_memory_is_there_if_the_driver_has_it)
 }
 END_TEST
 
+START_TEST(a_copy_that_wants_the_primary_context_is_told_that_there_is_none)
+{
+    const struct uva_transfer there = {.device_type = ARROW_DEVICE_CUDA};
+    const struct fault fault = {ENODEV, "cuda", 0,
+                                "cuDevicePrimaryCtxGetState"};
+    struct fault_scene s;
+
+    fault_scene_open(&s);
+    own_enter();
+    fault_scene_array(&s, ARROW_DEVICE_CPU, -1, NULL);
+    fault_scene_transfer(&s, &there);
+    fault_scene_expect(&s, &fault);
+    primary_is_not_there();
+    own_leave();
+    fault_scene_close(&s);
+}
+END_TEST
+
 /* Its event is of no use any more; another context's are. */
 START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
 {
@@ -398,6 +417,8 @@ int main(void)
     tcase_add_test(tc,
                    a_context_of_the_programs_own_records_but_copies_nothing);
     tcase_add_test(tc, managed_memory_is_there_if_the_driver_has_it);
+    tcase_add_test(
+        tc, a_copy_that_wants_the_primary_context_is_told_that_there_is_none);
     tcase_add_test(tc, an_event_of_a_context_that_is_gone_is_told_so);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);

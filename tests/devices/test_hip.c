@@ -177,6 +177,7 @@ static const struct gpu_driver hip = {
     .vendor = "hip",
     .query = "hipEventQuery",
     .choose = "hipSetDevice",
+    .alloc = "hipMalloc",
     .too_old = UVA__GPU_OLD_DRIVER,
     .device_type = ARROW_DEVICE_ROCM,
     .host_type = ARROW_DEVICE_ROCM_HOST,

@@ -221,16 +221,26 @@ static void error_says(const struct uva_error *error, const struct fault *fault,
     text_has(error->message, fault->call != NULL ? fault->call : "");
 }
 
+void fault_scene_end(struct fault_scene *s)
+{
+    loop_rig_until(&s->rig, is_done, s);
+}
+
+void fault_scene_let_go(struct fault_scene *s)
+{
+    uva_stream_release(s->stream);
+    other_finish(s);
+}
+
 void fault_scene_expect(struct fault_scene *s, const struct fault *fault)
 {
     char number[32] = "";
 
-    loop_rig_until(&s->rig, is_done, s);
+    fault_scene_end(s);
     ck_assert_int_eq(s->outcome.end, UVA_END_FAILED);
     error_says(&s->outcome.error, fault, number, sizeof(number));
     metadata_says(s, fault, number);
-    uva_stream_release(s->stream);
-    other_finish(s);
+    fault_scene_let_go(s);
 }
 
 /* The service may let go of the last one after the runtime. */

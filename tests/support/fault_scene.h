@@ -68,6 +68,12 @@ void fault_scene_ready(struct fault_scene *s, const struct uva_ready *how);
 void fault_scene_transfer(struct fault_scene *s,
                           const struct uva_transfer *how);
 
+/* Turns the loop until the stream has come to its end, whatever that is. */
+void fault_scene_end(struct fault_scene *s);
+
+/* Lets go of the streams; the other one is to come to its end. */
+void fault_scene_let_go(struct fault_scene *s);
+
 /* Turns the loop until the stream has failed as it should and the other one is
  * complete, and lets go of both. */
 void fault_scene_expect(struct fault_scene *s, const struct fault *fault);
