@@ -272,12 +272,14 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     struct uva_runtime *at = runtimes[sim_choose(n)];
     struct story *story = &chain->story;
     struct uva_stream *stream, *next;
+    const bool bare = story->device && peers_chance(1, 3);
 
     stream = story->foreign ? hostile_producer_stream(at, story)
                             : peers_source(at, story);
     chain_add(chain, stream);
-    add_stages(stream, story, devices);
-    for (int more = chain_length() - 1; more > 0; more--) {
+    if (!bare)
+        add_stages(stream, story, devices);
+    for (int more = bare ? 0 : chain_length() - 1; more > 0; more--) {
         at = runtimes[sim_choose(n)];
         next = link_make(at, stream, story);
         uva_stream_release(stream);
