@@ -23,7 +23,7 @@ list(FILTER sim_runtime EXCLUDE REGEX "/core/sync\\.c$|/tck/")
 add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
-target_compile_definitions(sim_runtime PRIVATE UVA_BUILD)
+target_compile_definitions(sim_runtime PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
 # What outlives runtimes is from malloc(); here, from the arena (arena.h).
 foreach(name IN ITEMS malloc calloc aligned_alloc free)
     target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})

@@ -369,15 +369,10 @@ static void armed_free(struct armed *armed)
         arena_free(armed);
 }
 
-/* Where there is no service any more that could settle it, nobody does. */
-static void armed_tell(struct armed *armed, int code)
+/* What is told while services end may find none that could settle it. */
+static void armed_note_told(struct armed *armed)
 {
-    struct uva_watch *watch = armed->watch;
-
-    story_note("device: tells a watch: %s", uva_error_name(code));
     armed->told = true;
-    if (!armed->loaded->live || device.ops.settle == NULL)
-        armed->settled = true;
     if (!armed->settled && device.closing) {
         armed->excused = true;
         armed->next = device.excused;
@@ -386,7 +381,19 @@ static void armed_tell(struct armed *armed, int code)
         armed->loaded->unsettled++;
     }
     armed_free(armed);
+}
+
+static void armed_tell(struct armed *armed, int code)
+{
+    struct uva_watch *watch = armed->watch;
+
+    story_note("device: tells a watch: %s", uva_error_name(code));
+    armed->watch = NULL;
+    if (!armed->loaded->live || device.ops.settle == NULL)
+        armed->settled = true;
     uva_watch_notify(watch, code, code != 0 ? 700 : 0, "simulated");
+    sim_flush();
+    armed_note_told(armed);
 }
 
 static void armed_tell_all(struct armed *armed, int code)
@@ -619,8 +626,8 @@ static void table_settle(void *state, struct uva_watch *watch)
         sim_fail("a watch is settled twice, or was never armed");
     uva_watch_slots(watch)[0] = NULL;
     armed->settled = true;
-    if (armed->told)
-        table->unsettled -= !armed->excused;
+    if (armed->told && !armed->excused)
+        table->unsettled--;
     armed_free(armed);
 }
 
