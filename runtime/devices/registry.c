@@ -17,7 +17,6 @@
 #include "core/status.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
-#include "uvarrow/arrow.h"
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
@@ -86,36 +85,10 @@ static void service_begin(struct uva__service *service)
     uva__devices_acquire(devices_of(service));
 }
 
-/* ---- what is kept ------------------------------------------------------- */
-
-static void kept_release(struct uva__kept *kept)
-{
-    uva_array_release(&kept->array);
-    free(kept);
-}
-
-void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept)
-{
-    if (devices->kept.over) {
-        kept_release(kept);
-        return;
-    }
-    kept->next = devices->kept.first;
-    devices->kept.first = kept;
-}
-
 static void leave_run(struct uva__errand *errand)
 {
-    struct uva__devices *devices =
-        uva__container_of(errand, struct uva__devices, leave);
-    struct uva__kept *kept = devices->kept.first, *next;
-
-    devices->kept.over = true;
-    devices->kept.first = NULL;
-    for (; kept != NULL; kept = next) {
-        next = kept->next;
-        kept_release(kept);
-    }
+    uva__keeper_end(
+        &uva__container_of(errand, struct uva__devices, leave)->keeper);
 }
 
 /* An array that is kept may itself be what the service waits for: it is the
@@ -131,7 +104,7 @@ static void service_clear(struct uva__service *service)
 {
     struct uva__devices *devices = devices_of(service);
 
-    assert(devices->kept.first == NULL);
+    assert(devices->keeper.first == NULL);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         if (uva__word_load(&backend->loaded) != UVA__LOADED_OK)

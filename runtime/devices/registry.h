@@ -6,6 +6,7 @@
 #define UVA_DEVICES_REGISTRY_H
 
 #include "devices/attachments.h"
+#include "devices/kept.h"
 #include "devices/service.h"
 #include "uvarrow/device.h"
 
@@ -45,23 +46,14 @@ struct uva__backend {
     } pinned;
 };
 
-/* An array that is released when the workers are gone. From malloc(). */
-struct uva__kept {
-    struct uva__kept *next;        /* owns */
-    struct ArrowDeviceArray array; /* owns */
-};
-
 /* See the top. */
 struct uva__devices {
     struct uva__word refs;
     struct uva__word users; /* the workers, and what needs the service after
                                them */
     struct uva__service service;
-    struct {                     /* the service's alone */
-        struct uva__kept *first; /* owns: those that wait for the workers */
-        bool over;               /* these are gone */
-    } kept;                      /* what nobody knows a better time for */
-    struct uva__errand leave;    /* of the workers */
+    struct uva__keeper keeper;        /* of arrays; the service's alone */
+    struct uva__errand leave;         /* of the workers */
     struct uva__attachments attached; /* native handles */
     struct uva__lock lock;            /* over `ops` and `ctx` of the types */
     struct uva__backend backends[UVA__DEVICE_TYPES];
@@ -81,8 +73,7 @@ void uva__devices_release(struct uva__devices *devices);
 void uva__devices_use(struct uva__devices *devices);
 void uva__devices_quit(struct uva__devices *devices);
 
-/* The workers quit, once: what was kept goes, though it may use the service
- * itself. Thread: any. */
+/* The workers quit, once: the keeper ends. Thread: any. */
 void uva__devices_leave(struct uva__devices *devices);
 
 /* What an array's event asks for, by its device type. */
@@ -101,10 +92,6 @@ enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
 /* The row of a type; NULL for one unknown here. Thread: any. */
 struct uva__backend *uva__devices_backend(struct uva__devices *devices,
                                           ArrowDeviceType device_type);
-
-/* Takes `kept`; its array is released when the workers are gone.
- * Thread: service. */
-void uva__devices_keep(struct uva__devices *devices, struct uva__kept *kept);
 
 /* The row of a type for which there is a table, which from now on stays; NULL
  * if there is none. Thread: any. */

@@ -87,7 +87,7 @@ static void after_keep(struct after *after, const struct uva_error *error)
     struct uva__hub *hub = after->hub;
 
     after_log(hub, "kept until the workers end", error);
-    uva__devices_keep(devices, &after->kept);
+    uva__keeper_take(&devices->keeper, &after->kept);
     uva__devices_quit(devices);
     uva__hub_job_end(hub);
 }
