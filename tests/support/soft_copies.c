@@ -3,6 +3,7 @@
  * turn, so that memory that was freed before is noticed. */
 #include "support/soft_copies.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,17 @@ void soft_copies_advance(struct soft_device *device)
         free(step);
     }
     pthread_mutex_unlock(&device->lock);
+}
+
+void soft_copies_forget(struct soft_device *device)
+{
+    struct soft_step *step;
+
+    while ((step = device->steps) != NULL) {
+        assert(step->event == NULL && step->copy.size_bytes == 0);
+        device->steps = step->next;
+        free(step);
+    }
 }
 
 /* ---- for the table ------------------------------------------------------ */

@@ -18,6 +18,9 @@ void *soft_alloc(void *state, ArrowDeviceType device_type, int64_t device_id,
 void soft_dealloc(void *state, ArrowDeviceType device_type, int64_t device_id,
                   void *memory);
 
+/* Forgets what was begun, of which nobody has the event any more. */
+void soft_copies_forget(struct soft_device *device);
+
 /* Goes on with what was begun, unless it is held. Thread: any. */
 void soft_copies_advance(struct soft_device *device);
 

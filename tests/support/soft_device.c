@@ -26,6 +26,7 @@ void soft_device_fini(struct soft_device *device)
     for (int i = 0; i < SOFT_EVENTS; i++)
         if (device->events[i].watch != NULL)
             uva_watch_notify(device->events[i].watch, EIO, 999, "soft");
+    soft_copies_forget(device);
     pthread_mutex_destroy(&device->lock);
 }
 
@@ -49,9 +50,9 @@ static void soft_unload(void *state)
 {
     struct soft_device *device = state;
 
-    atomic_fetch_add(&device->unloads, 1);
     if (!pthread_equal(device->service, pthread_self()))
         atomic_store(&device->wrong_thread, true);
+    atomic_fetch_add(&device->unloads, 1); /* at last: tests wait for it */
 }
 
 static int soft_query(void *state, const struct uva_device_event *event,
