@@ -32,7 +32,7 @@ void watch_scene_open(struct watch_scene *s, enum soft_mode mode)
 void watch_scene_end(struct watch_scene *s)
 {
     if (!s->ended)
-        uva__devices_quit(s->devices);
+        uva__devices_leave(s->devices);
     s->ended = true;
 }
 
