@@ -1,118 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of a device, without a stream: waited for, given an event, released
- * behind the work that reads it; and what a program says and asks of devices.
- */
+/* One array of a device, without a stream: waited for, or given an event. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "support/array_scene.h"
 #include "support/forked_child.h"
-#include "support/loop_rig.h"
-#include "support/soft_copies.h"
 #include "uvarrow/uvarrow.h"
 
-struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
-    struct soft_device device;
-    struct ArrowDeviceArray array;
-    struct uva_error error; /* the answer */
-    int answers;
-    int wanted; /* of those, for the loop to go on */
-    bool on_loop;
-    atomic_int warnings; /* logged, of EV-17 */
-    char warning[200];
-};
-
-static struct scene s;
-
-static void log_write(void *ctx, const struct uva_log_record *record)
-{
-    (void)ctx;
-    if (record->clause == NULL || strcmp(record->clause, "EV-17") != 0)
-        return;
-    (void)snprintf(s.warning, sizeof(s.warning), "%s", record->message);
-    atomic_fetch_add(&s.warnings, 1);
-}
-
-static void nudge(void *ctx)
-{
-    loop_rig_nudge(ctx);
-}
-
-static void scene_open(enum soft_mode mode)
-{
-    const struct uva_runtime_options how = {
-        .log = {.level = UVA_LOG_WARN, .write = log_write}};
-    struct uva_error error;
-
-    memset(&s, 0, sizeof(s));
-    s.wanted = 1;
-    loop_rig_open_with(&s.rig, &how);
-    fake_source_init(&s.fake, 8);
-    soft_device_init(&s.device, mode);
-    s.device.armed = nudge;
-    s.device.ctx = &s.rig;
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
-                                         soft_device_ops(&s.device), &s.device,
-                                         &error),
-                     0);
-    soft_device_batch(&s.device, &s.fake, 0, &s.array);
-}
-
-static void scene_close(void)
-{
-    uva_array_release(&s.array);
-    loop_rig_close(&s.rig);
-    ck_assert(!atomic_load(&s.device.wrong_thread));
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    ck_assert_int_eq(atomic_load(&s.device.events_live), 0);
-    ck_assert_int_eq(atomic_load(&s.device.loads),
-                     atomic_load(&s.device.unloads));
-    fake_source_fini(&s.fake);
-    soft_device_fini(&s.device);
-}
+static struct array_scene s;
 
 /* ---- waiting ------------------------------------------------------------ */
-
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
-{
-    ck_assert_ptr_eq(array, ctx);
-    s.error = *error;
-    s.answers++;
-    s.on_loop = uva_runtime_on_loop(s.rig.runtime);
-}
-
-static bool is_answered(void *ctx)
-{
-    (void)ctx;
-    return s.answers >= s.wanted;
-}
 
 static bool is_armed(void *ctx)
 {
     (void)ctx;
     return s.device.mode < SOFT_CALLS || s.device.mode == SOFT_COPIES ||
            atomic_load(&s.device.arms) > 0;
-}
-
-static int wait_for(int64_t timeout_ms)
-{
-    return uva_array_wait(s.rig.runtime, &s.array, timeout_ms, on_answer,
-                          &s.array);
-}
-
-static int outcome(void)
-{
-    loop_rig_until(&s.rig, is_answered, NULL);
-    ck_assert_int_eq(s.answers, s.wanted);
-    ck_assert(s.on_loop);
-    return s.error.code;
 }
 
 static const enum soft_mode all_modes[] = {
@@ -124,15 +31,15 @@ START_TEST(the_answer_comes_when_the_event_is_complete_or_has_failed)
 {
     const int code = _i % 2 == 0 ? 0 : EIO;
 
-    scene_open(all_modes[_i / 2]);
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    array_scene_open(&s, all_modes[_i / 2]);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
     loop_rig_until(&s.rig, is_armed, NULL);
     loop_rig_settle(&s.rig);
     ck_assert_int_eq(s.answers, 0);
     soft_event_end(&s.device, 0, code);
-    ck_assert_int_eq(outcome(), code);
+    ck_assert_int_eq(array_scene_outcome(&s), code);
     ck_assert_int_eq(s.error.vendor_code, code == 0 ? 0 : 700);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -150,53 +57,53 @@ START_TEST(without_an_event_or_a_way_to_wait_the_answer_comes_too)
                  {-1, true, ENOTSUP},
                  {77, false, 0}};
 
-    scene_open(SOFT_POLLS);
+    array_scene_open(&s, SOFT_POLLS);
     s.array.device_type = cases[_i].type;
     if (!cases[_i].event)
         s.array.sync_event = NULL;
-    ck_assert_int_eq(wait_for(1000), 0);
+    ck_assert_int_eq(array_scene_wait(&s, 1000), 0);
     ck_assert_int_eq(s.answers, 0); /* never from inside */
-    ck_assert_int_eq(outcome(), cases[_i].code);
-    scene_close();
+    ck_assert_int_eq(array_scene_outcome(&s), cases[_i].code);
+    array_scene_close(&s);
 }
 END_TEST
 
 START_TEST(a_device_that_is_not_there_is_the_answer)
 {
-    scene_open(SOFT_CALLS);
+    array_scene_open(&s, SOFT_CALLS);
     s.device.load_code = ENODEV;
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
-    ck_assert_int_eq(outcome(), ENODEV);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
+    ck_assert_int_eq(array_scene_outcome(&s), ENODEV);
     s.device.loads = 0;
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
 START_TEST(a_stuck_event_is_answered_in_time)
 {
-    scene_open(all_modes[_i]);
-    ck_assert_int_eq(wait_for(_i % 2 * 5), 0);
-    ck_assert_int_eq(outcome(), ETIMEDOUT);
+    array_scene_open(&s, all_modes[_i]);
+    ck_assert_int_eq(array_scene_wait(&s, _i % 2 * 5), 0);
+    ck_assert_int_eq(array_scene_outcome(&s), ETIMEDOUT);
     uva_array_release(&s.array);
     loop_rig_close_runtime(&s.rig, 0);
     soft_event_end(&s.device, 0, 0);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
 /* The time is up, and the answer on its way. */
 START_TEST(an_event_that_was_complete_in_time_is_so)
 {
-    scene_open(SOFT_CALLS_QUICK);
-    ck_assert_int_eq(wait_for(0), 0);
+    array_scene_open(&s, SOFT_CALLS_QUICK);
+    ck_assert_int_eq(array_scene_wait(&s, 0), 0);
     while (atomic_load(&s.device.arms) == 0)
         sched_yield();
     loop_rig_until_timer(&s.rig);
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     while (atomic_load(&s.device.settles) == 0)
         sched_yield();
-    ck_assert_int_eq(outcome(), _i == 0 ? 0 : EIO);
-    scene_close();
+    ck_assert_int_eq(array_scene_outcome(&s), _i == 0 ? 0 : EIO);
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -218,13 +125,13 @@ static void set(void *ctx)
 /* The time is up and the runtime closes, while the service is in the table. */
 START_TEST(a_wait_for_nothing_is_answered_though_the_runtime_closes)
 {
-    scene_open(SOFT_POLLS);
+    array_scene_open(&s, SOFT_POLLS);
     s.array.sync_event = NULL;
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
     loop_rig_close_runtime(&s.rig, 0);
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.error.code, 0);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -232,10 +139,10 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
 {
     bool gone = false;
 
-    scene_open(SOFT_POLLS);
+    array_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(sem_init(&service_may, 0, 0), 0);
     s.device.asked = service_hold;
-    ck_assert_int_eq(wait_for(1), 0);
+    ck_assert_int_eq(array_scene_wait(&s, 1), 0);
     loop_rig_until_timer(&s.rig);
     while (loop_rig_has_timer(&s.rig)) /* until it has fired */
         (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
@@ -249,21 +156,21 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     s.rig.runtime = NULL;
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.error.code, ETIMEDOUT);
-    scene_close();
+    array_scene_close(&s);
     ck_assert_int_eq(sem_destroy(&service_may), 0);
 }
 END_TEST
 
 START_TEST(a_close_answers_what_waits)
 {
-    scene_open(all_modes[_i]);
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    array_scene_open(&s, all_modes[_i]);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
     loop_rig_until(&s.rig, is_armed, NULL);
     loop_rig_close_runtime(&s.rig, 0);
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.error.code, ECANCELED);
     soft_event_end(&s.device, 0, 0);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -274,22 +181,22 @@ static void on_answer_try_more(void *ctx, struct ArrowDeviceArray *array,
     struct ArrowDeviceArray other;
 
     soft_device_batch(&s.device, &s.fake, 1, &other);
-    ck_assert_int_eq(
-        uva_array_wait(s.rig.runtime, &other, UVA_FOREVER, on_answer, &other),
-        ESHUTDOWN);
+    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &other, UVA_FOREVER,
+                                    array_scene_on_answer, &s),
+                     ESHUTDOWN);
     uva_array_release(&other);
-    on_answer(ctx, array, error);
+    array_scene_on_answer(ctx, array, error);
 }
 
 START_TEST(nothing_is_waited_for_that_comes_while_the_runtime_closes)
 {
-    scene_open(SOFT_CALLS);
+    array_scene_open(&s, SOFT_CALLS);
     ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER,
-                                    on_answer_try_more, &s.array),
+                                    on_answer_try_more, &s),
                      0);
     loop_rig_close_runtime(&s.rig, 0);
     ck_assert_int_eq(s.answers, 1);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -302,7 +209,7 @@ static int child_main(void *ctx)
     (void)ctx;
     soft_device_batch(&s.device, &s.fake, 1, &array);
     array.sync_event = NULL;
-    return wait_for(0) != EPERM ||
+    return array_scene_wait(&s, 0) != EPERM ||
            uva_array_record(s.rig.runtime, &array, NULL, &error) != EPERM ||
            uva_device_get_info(s.rig.runtime, 1, &info) != EPERM ||
            uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 1, &s,
@@ -314,11 +221,11 @@ START_TEST(a_forked_child_has_no_devices)
 {
     struct uva_device_info info;
 
-    scene_open(SOFT_CALLS);
+    array_scene_open(&s, SOFT_CALLS);
     ck_assert_int_eq(
         uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     forked_child_run(child_main, NULL);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -326,19 +233,21 @@ START_TEST(what_cannot_be_waited_for_is_said_at_once)
 {
     struct ArrowDeviceArray released = {0};
 
-    scene_open(SOFT_POLLS);
-    ck_assert_int_eq(uva_array_wait(NULL, &s.array, 0, on_answer, NULL),
-                     EINVAL);
-    ck_assert_int_eq(uva_array_wait(s.rig.runtime, NULL, 0, on_answer, NULL),
-                     EINVAL);
+    array_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
-        uva_array_wait(s.rig.runtime, &released, 0, on_answer, NULL), EINVAL);
+        uva_array_wait(NULL, &s.array, 0, array_scene_on_answer, NULL), EINVAL);
+    ck_assert_int_eq(
+        uva_array_wait(s.rig.runtime, NULL, 0, array_scene_on_answer, NULL),
+        EINVAL);
+    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &released, 0,
+                                    array_scene_on_answer, NULL),
+                     EINVAL);
     ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, 0, NULL, NULL),
                      EINVAL);
-    ck_assert_int_eq(wait_for(-2), EINVAL);
-    ck_assert_int_eq(wait_for(UVA_FOREVER - 1), EINVAL);
+    ck_assert_int_eq(array_scene_wait(&s, -2), EINVAL);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER - 1), EINVAL);
     ck_assert_int_eq(s.answers, 0);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -348,15 +257,15 @@ START_TEST(a_wait_takes_its_memory_before_it_begins)
     long n = 1;
 
     for (; code != 0; n++) {
-        scene_open(SOFT_CALLS);
+        array_scene_open(&s, SOFT_CALLS);
         loop_rig_fail(&s.rig, n);
-        code = wait_for(UVA_FOREVER);
+        code = array_scene_wait(&s, UVA_FOREVER);
         loop_rig_fail(&s.rig, 0);
         ck_assert(code == 0 || code == ENOMEM);
         soft_event_end(&s.device, 0, 0);
         if (code == 0)
-            ck_assert_int_eq(outcome(), 0);
-        scene_close();
+            ck_assert_int_eq(array_scene_outcome(&s), 0);
+        array_scene_close(&s);
     }
     ck_assert_int_gt(n, 2);
 }
@@ -396,7 +305,7 @@ START_TEST(many_threads_may_wait_at_once)
     enum { CALLERS = 7 };
     struct caller callers[CALLERS] = {0};
 
-    scene_open(all_modes[_i]);
+    array_scene_open(&s, all_modes[_i]);
     s.wanted = CALLERS;
     for (int k = 0; k < CALLERS; k++) {
         soft_device_batch(&s.device, &s.fake, k + 1, &callers[k].array);
@@ -406,12 +315,12 @@ START_TEST(many_threads_may_wait_at_once)
     }
     for (int k = CALLERS; k > 0; k--)
         soft_event_end(&s.device, k, 0);
-    ck_assert_int_eq(outcome(), 0);
+    ck_assert_int_eq(array_scene_outcome(&s), 0);
     for (int k = 0; k < CALLERS; k++) {
         ck_assert_int_eq(pthread_join(callers[k].thread, NULL), 0);
         ck_assert_int_eq(callers[k].code, 0);
     }
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -423,7 +332,7 @@ START_TEST(a_recorded_event_goes_with_its_array)
     struct uva_error error;
     int device_stream;
 
-    scene_open(SOFT_COPIES);
+    array_scene_open(&s, SOFT_COPIES);
     ck_assert_int_eq(
         uva_array_record(s.rig.runtime, &s.array, &device_stream, &error),
         EBUSY);
@@ -433,11 +342,11 @@ START_TEST(a_recorded_event_goes_with_its_array)
         uva_array_record(s.rig.runtime, &s.array, &device_stream, NULL), 0);
     ck_assert_ptr_nonnull(s.array.sync_event);
     ck_assert_int_eq(s.device.events_live, 1);
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
+    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
     loop_rig_settle(&s.rig);
     ck_assert_int_eq(s.answers, 0);
     atomic_store(&s.device.held, false);
-    ck_assert_int_eq(outcome(), 0);
+    ck_assert_int_eq(array_scene_outcome(&s), 0);
     uva_array_move(&s.array, &moved);
     if (_i == 0)
         uva_array_release(&moved);
@@ -446,7 +355,7 @@ START_TEST(a_recorded_event_goes_with_its_array)
         uva_array_release(&moved);
     while (atomic_load(&s.device.unloads) == 0)
         sched_yield();
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -456,7 +365,7 @@ START_TEST(an_event_that_cannot_be_recorded_leaves_the_array_as_it_was)
     void (*release)(struct ArrowArray * array);
     struct uva_error error = {0};
 
-    scene_open(_i == 0 ? SOFT_POLLS : SOFT_COPIES);
+    array_scene_open(&s, _i == 0 ? SOFT_POLLS : SOFT_COPIES);
     s.array.sync_event = NULL;
     release = s.array.array.release;
     s.device.load_code = _i == 1 ? ENODEV : 0;
@@ -473,7 +382,7 @@ START_TEST(an_event_that_cannot_be_recorded_leaves_the_array_as_it_was)
     ck_assert(s.array.array.release == release);
     ck_assert_ptr_null(s.array.sync_event);
     atomic_store(&s.device.loads, atomic_load(&s.device.loads) - (_i == 1));
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -482,14 +391,14 @@ START_TEST(no_event_is_recorded_for_an_array_that_is_not_there)
     struct ArrowDeviceArray released = {.device_type = ARROW_DEVICE_EXT_DEV};
     struct uva_error error;
 
-    scene_open(SOFT_COPIES);
+    array_scene_open(&s, SOFT_COPIES);
     ck_assert_int_eq(uva_array_record(s.rig.runtime, NULL, NULL, &error),
                      EINVAL);
     ck_assert_int_eq(uva_array_record(s.rig.runtime, &released, NULL, &error),
                      EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "no live array"));
     ck_assert_ptr_null(released.sync_event);
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -510,7 +419,7 @@ START_TEST(an_event_may_be_one_that_is_not_freed)
     struct uva_device_ops ops;
     struct uva_error error;
 
-    scene_open(SOFT_COPIES);
+    array_scene_open(&s, SOFT_COPIES);
     ops = *soft_device_ops(&s.device);
     ops.record = lasting_record;
     ops.event_free = NULL;
@@ -536,334 +445,7 @@ START_TEST(an_event_may_be_one_that_is_not_freed)
     loop_rig_close_runtime(&s.rig, 0);
     while (atomic_load(&s.device.unloads) == 0)
         sched_yield();
-    scene_close();
-}
-END_TEST
-
-/* ---- releasing ---------------------------------------------------------- */
-
-static bool is_released(void *ctx)
-{
-    (void)ctx;
-    return atomic_load(&s.fake.live) == 0;
-}
-
-static void turn_until_released(void)
-{
-    while (!is_released(NULL)) {
-        loop_rig_settle(&s.rig);
-        sched_yield();
-    }
-}
-
-START_TEST(an_array_is_released_when_the_work_that_reads_it_is_over)
-{
-    scene_open(SOFT_COPIES);
-    atomic_store(&s.device.held, true);
-    s.device.recorded_code = _i == 0 ? 0 : EIO; /* or has failed */
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    ck_assert(s.array.array.release == NULL);
-    while (atomic_load(&s.device.queries) < 3)
-        sched_yield();
-    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
-    if (_i == 2) { /* whatever becomes of the runtime */
-        loop_rig_close_runtime(&s.rig, 0);
-        ck_assert_int_ne(atomic_load(&s.fake.live), 0);
-        atomic_store(&s.device.held, false);
-        while (atomic_load(&s.device.unloads) == 0)
-            sched_yield();
-    } else {
-        atomic_store(&s.device.held, false);
-        turn_until_released();
-    }
-    ck_assert_int_eq(s.warnings, 0);
-    scene_close();
-}
-END_TEST
-
-START_TEST(an_array_nobody_can_tell_of_is_kept_until_the_workers_end)
-{
-    static const char *const why[] = {"cannot be recorded", "no soft device",
-                                      "cannot record", "nothing is known"};
-
-    scene_open(_i == 0 ? SOFT_POLLS : SOFT_COPIES);
-    s.device.load_code = _i == 1 ? ENODEV : 0;
-    s.device.record_code = _i == 2 ? EIO : 0;
-    s.array.device_type = _i == 3 ? ARROW_DEVICE_METAL : ARROW_DEVICE_EXT_DEV;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    while (atomic_load(&s.warnings) == 0)
-        sched_yield();
-    ck_assert_ptr_nonnull(strstr(s.warning, why[_i]));
-    ck_assert_ptr_nonnull(strstr(s.warning, "kept until the workers end"));
-    loop_rig_settle(&s.rig);
-    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    if (_i == 1)
-        s.device.loads = 0;
-    scene_close();
-}
-END_TEST
-
-/* Its event uses the service, which so lasts until it is released. */
-START_TEST(an_array_that_uses_the_service_is_kept_no_longer_than_the_workers)
-{
-    scene_open(SOFT_COPIES);
-    s.array.sync_event = NULL;
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, &s.array, NULL, NULL), 0);
-    s.device.record_code = EIO;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    while (atomic_load(&s.warnings) == 0)
-        sched_yield();
-    loop_rig_close_runtime(&s.rig, 0);
-    while (atomic_load(&s.device.unloads) == 0)
-        sched_yield();
-    scene_close();
-}
-END_TEST
-
-static int cannot_arm(void *state, const struct uva_device_event *event,
-                      struct uva_watch *watch, struct uva_error *error)
-{
-    (void)state, (void)event, (void)watch;
-    return uva_error_set(error, EMFILE, "cannot arm");
-}
-
-START_TEST(work_goes_on_whose_event_cannot_be_armed)
-{
-    static struct uva_device_ops ops;
-    struct uva_error error;
-
-    scene_open(SOFT_COPIES);
-    ops = *soft_device_ops(&s.device);
-    ops.arm = cannot_arm;
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
-                                         &ops, &s.device, &error),
-                     0);
-    atomic_store(&s.device.held, true);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    while (atomic_load(&s.device.queries) < 3 && !is_released(NULL))
-        sched_yield();
-    ck_assert(!is_released(NULL));
-    atomic_store(&s.device.held, false);
-    turn_until_released();
-    ck_assert_int_eq(s.warnings, 0);
-    scene_close();
-}
-END_TEST
-
-/* A table whose load takes as long as the test wants. */
-static struct {
-    sem_t here, go;
-} slow;
-
-static int slow_load(void *ctx, const char *path, void **state,
-                     struct uva_error *error)
-{
-    (void)ctx, (void)path, (void)state;
-    (void)sem_post(&slow.here);
-    while (sem_wait(&slow.go) != 0)
-        continue;
-    return uva_error_set(error, ENODEV, "slow, and not here");
-}
-
-static int never_query(void *state, const struct uva_device_event *event,
-                       struct uva_error *error)
-{
-    (void)state, (void)event;
-    return uva_error_set(error, EIO, "it is not here");
-}
-
-static const struct uva_device_ops slow_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "slow",
-    .load = slow_load,
-    .query = never_query,
-};
-
-static void *slow_main(void *arg)
-{
-    struct uva_device_info info;
-
-    ck_assert_int_eq(uva_device_get_info(arg, ARROW_DEVICE_METAL, &info), 0);
-    ck_assert(!info.available);
-    return NULL;
-}
-
-static void on_closed(void *ctx)
-{
-    *(bool *)ctx = true;
-}
-
-static bool is_set(void *ctx)
-{
-    return *(bool *)ctx;
-}
-
-/* The stream of the program's may be gone once the runtime is. */
-START_TEST(a_close_waits_until_the_work_is_recorded)
-{
-    struct uva_error error;
-    pthread_t thread;
-    bool closed = false;
-
-    scene_open(SOFT_COPIES);
-    ck_assert_int_eq(sem_init(&slow.here, 0, 0), 0);
-    ck_assert_int_eq(sem_init(&slow.go, 0, 0), 0);
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_METAL,
-                                         &slow_ops, NULL, &error),
-                     0);
-    ck_assert_int_eq(pthread_create(&thread, NULL, slow_main, s.rig.runtime),
-                     0);
-    while (sem_wait(&slow.here) != 0)
-        continue;
-    atomic_store(&s.device.held, true);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    ck_assert_int_eq(
-        uva_runtime_close(s.rig.runtime, UVA_FOREVER, on_closed, &closed), 0);
-    for (int i = 0; i < 100; i++)
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    ck_assert(!closed);
-    ck_assert_int_eq(s.device.events_live, 0);
-    (void)sem_post(&slow.go);
-    loop_rig_until(&s.rig, is_set, &closed);
-    s.rig.runtime = NULL;
-    ck_assert_int_eq(s.device.events_live, 1);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    atomic_store(&s.device.held, false);
-    while (atomic_load(&s.device.unloads) == 0)
-        sched_yield();
-    scene_close();
-    (void)sem_destroy(&slow.here);
-    (void)sem_destroy(&slow.go);
-}
-END_TEST
-
-START_TEST(an_array_of_the_host_is_released_at_once)
-{
-    scene_open(SOFT_COPIES);
-    s.array.device_type = ARROW_DEVICE_CPU;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL); /* of none: none */
-    uva_array_release_after(s.rig.runtime, NULL, NULL);
-    scene_close();
-}
-END_TEST
-
-/* ---- what a program says and asks --------------------------------------- */
-
-START_TEST(a_program_asks_what_there_is)
-{
-    struct uva_device_info info;
-
-    scene_open(SOFT_CALLS);
-    ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
-    ck_assert(info.available && info.host_readable && !info.can_copy);
-    ck_assert_str_eq(info.name, "soft");
-    ck_assert_str_eq(info.mechanism, "callback");
-    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 5, &info), ENOENT);
-    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 1, NULL), EINVAL);
-    ck_assert_int_eq(uva_device_get_info(NULL, 1, &info), EINVAL);
-    scene_close();
-}
-END_TEST
-
-/* Asks about itself, in the middle of it. */
-static int curious_load(void *ctx, const char *path, void **state,
-                        struct uva_error *error)
-{
-    struct uva_device_info info;
-
-    (void)path, (void)error;
-    ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_METAL, &info), 0);
-    ck_assert(!info.available);
-    ck_assert_ptr_nonnull(strstr(info.library, "is being loaded"));
-    *state = ctx;
-    return 0;
-}
-
-static const struct uva_device_ops curious_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "curious",
-    .load = curious_load,
-    .query = never_query,
-};
-
-static void ask_about_another(void *ctx)
-{
-    struct uva_device_info info;
-
-    (void)ctx;
-    ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_METAL, &info), 0);
-    ck_assert(info.available);
-}
-
-START_TEST(a_table_may_ask_what_there_is)
-{
-    struct uva_error error;
-
-    scene_open(SOFT_POLLS);
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_METAL,
-                                         &curious_ops, &s, &error),
-                     0);
-    s.device.asked = ask_about_another; /* on the service */
-    soft_event_end(&s.device, 0, 0);
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
-    ck_assert_int_eq(outcome(), 0);
-    scene_close();
-}
-END_TEST
-
-START_TEST(a_program_brings_in_handles_and_takes_them_away)
-{
-    const struct uva_vulkan_device native = {&s, &s};
-    struct uva_error error;
-
-    scene_open(SOFT_CALLS);
-    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
-                                       &native, &error),
-                     0);
-    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
-                                       &native, &error),
-                     EBUSY);
-    ck_assert_int_eq(
-        uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4, NULL, &error),
-        EINVAL);
-    ck_assert_int_eq(
-        uva_device_attach(s.rig.runtime, ARROW_DEVICE_CUDA, 4, &native, &error),
-        ENOTSUP);
-    ck_assert_int_eq(
-        uva_device_attach(NULL, ARROW_DEVICE_VULKAN, 4, &native, &error),
-        EINVAL);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4),
-                     ENOENT);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
-                     0);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
-                     ENOENT);
-    ck_assert_int_eq(uva_device_detach(NULL, ARROW_DEVICE_VULKAN, 3), EINVAL);
-    ck_assert_int_eq(
-        uva_device_register(NULL, ARROW_DEVICE_EXT_DEV, NULL, NULL, &error),
-        EINVAL);
-    scene_close();
-}
-END_TEST
-
-START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
-{
-    int event = 0;
-
-    scene_open(SOFT_CALLS);
-    s.array.device_type = ARROW_DEVICE_VULKAN; /* and nothing was attached */
-    s.array.sync_event = &event;
-    ck_assert_int_eq(wait_for(UVA_FOREVER), 0);
-    ck_assert_int_eq(outcome(), ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.error.message, "uva_device_attach()"));
-    scene_close();
+    array_scene_close(&s);
 }
 END_TEST
 
@@ -892,19 +474,6 @@ static void add_tests(TCase *tc)
         tc, an_event_that_cannot_be_recorded_leaves_the_array_as_it_was, 0, 6);
     tcase_add_test(tc, no_event_is_recorded_for_an_array_that_is_not_there);
     tcase_add_loop_test(tc, an_event_may_be_one_that_is_not_freed, 0, 2);
-    tcase_add_loop_test(
-        tc, an_array_is_released_when_the_work_that_reads_it_is_over, 0, 3);
-    tcase_add_loop_test(
-        tc, an_array_nobody_can_tell_of_is_kept_until_the_workers_end, 0, 4);
-    tcase_add_test(
-        tc, an_array_that_uses_the_service_is_kept_no_longer_than_the_workers);
-    tcase_add_test(tc, work_goes_on_whose_event_cannot_be_armed);
-    tcase_add_test(tc, a_close_waits_until_the_work_is_recorded);
-    tcase_add_test(tc, an_array_of_the_host_is_released_at_once);
-    tcase_add_test(tc, a_program_asks_what_there_is);
-    tcase_add_test(tc, a_table_may_ask_what_there_is);
-    tcase_add_test(tc, a_program_brings_in_handles_and_takes_them_away);
-    tcase_add_test(tc, a_device_that_is_taken_away_ends_the_waits_for_it);
 }
 
 int main(void)

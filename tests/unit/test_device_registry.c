@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "devices/builtin.h"
+#include "devices/kept.h"
 #include "devices/library.h"
 #include "support/plain_tree.h"
 #include "support/watch_scene.h"
@@ -204,7 +205,7 @@ START_TEST(what_is_kept_is_released_when_the_service_ends)
     for (int k = 0; k < 3; k++) {
         kept = calloc(1, sizeof(*kept));
         soft_device_batch(&s.device, &fake, k, &kept->array);
-        uva__devices_keep(s.devices, kept);
+        uva__keeper_take(&s.devices->keeper, kept);
     }
     ck_assert_int_ne(atomic_load(&fake.live), 0);
     watch_scene_close(&s);
