@@ -114,6 +114,26 @@ START_TEST(a_stuck_event_of_a_users_table_is_told_by_its_name)
 }
 END_TEST
 
+/* What is known of the table that was built in says nothing of it. */
+START_TEST(a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name)
+{
+    const struct fault fault = {ETIMEDOUT, NULL, 0, NULL};
+    struct uva_error error;
+
+    fault_scene_open(&s);
+    soft_device_init(&device, SOFT_POLLS);
+    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_CUDA,
+                                         soft_device_ops(&device), &device,
+                                         &error),
+                     0);
+    fault_scene_array(&s, ARROW_DEVICE_CUDA, 0, &device.events[0]);
+    fault_scene_ready(&s, &(struct uva_ready){.timeout_ms = 5});
+    fault_scene_expect(&s, &fault);
+    ck_assert_ptr_null(strstr(s.outcome.error.message, "cuEventQuery"));
+    soft_close();
+}
+END_TEST
+
 /* ---- tables that say other things --------------------------------------- */
 
 /* What the events of the table are: they never say that they have failed. */
@@ -339,6 +359,8 @@ int main(void)
     tcase_add_test(tc, what_is_known_passes_through_stages);
     tcase_add_loop_test(tc, a_stuck_event_of_a_users_table_is_told_by_its_name,
                         0, modes);
+    tcase_add_test(
+        tc, a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name);
     tcase_add_loop_test(tc, a_failure_that_the_callback_alone_knows_of_is_told,
                         0, 3);
     tcase_add_loop_test(tc, a_table_that_cannot_be_loaded_is_told_with_its_call,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One device, one array, one answer. */
 #include "support/array_scene.h"
 
 #include <check.h>
