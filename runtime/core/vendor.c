@@ -37,15 +37,17 @@ int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
     return code;
 }
 
-/* The name of the call that a text begins with; empty: it does not. */
+/* The name of the call that a text begins with, maybe of C++; empty: it does
+ * not. */
 static struct uva_bytes vendor_call(const char *text)
 {
     static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "abcdefghijklmnopqrstuvwxyz"
-                                "0123456789_";
+                                "0123456789_:";
     struct uva_bytes name = {text, strspn(text, marks)};
 
-    if (strncmp(text + name.size, " failed", 7) != 0)
+    if (strncmp(text + name.size, " failed", 7) != 0 ||
+        (name.size > 0 && text[name.size - 1] == ':'))
         name.size = 0;
     return name;
 }

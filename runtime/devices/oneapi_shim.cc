@@ -91,12 +91,12 @@ EXPORTED int uva_oneapi_query(const uva__sycl *sycl, void *sync_event,
                               uva_error *error) noexcept
 {
     const auto it = static_cast<event *>(sync_event);
-    const char *what = "sycl::event::get_info()";
+    const char *what = "sycl::event::get_info";
 
     try {
         if (call<status_fn>(sycl->event_status)(it) > 0)
             return EAGAIN;
-        what = "sycl::event::wait()";
+        what = "sycl::event::wait";
         call<wait_fn>(sycl->event_wait)(it);
         return 0;
     } catch (...) {
@@ -110,7 +110,7 @@ try {
     *event_out = new event(call<barrier_fn>(sycl->barrier)(queue, place()));
     return 0;
 } catch (...) {
-    return fault(sycl, "sycl::queue::ext_oneapi_submit_barrier()", error);
+    return fault(sycl, "sycl::queue::ext_oneapi_submit_barrier", error);
 }
 
 EXPORTED int uva_oneapi_stream_wait(const uva__sycl *sycl, void *queue,
@@ -121,7 +121,7 @@ try {
     call<barrier_behind_fn>(sycl->barrier_behind)(queue, events, place());
     return 0;
 } catch (...) {
-    return fault(sycl, "sycl::queue::ext_oneapi_submit_barrier()", error);
+    return fault(sycl, "sycl::queue::ext_oneapi_submit_barrier", error);
 }
 
 EXPORTED void uva_oneapi_event_free(void *sync_event) noexcept

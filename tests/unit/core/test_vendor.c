@@ -64,6 +64,8 @@ START_TEST(a_failed_call_is_written_with_all_that_is_known)
     error_is_written(&error, "719", "cuEventQuery");
     (void)uva__vendor_say(&error, EIO, "v", INT_MIN, "a_2 failed");
     error_is_written(&error, "-2147483648", "a_2");
+    (void)uva__vendor_say(&error, EIO, "sycl", 1, "sycl::event::wait failed");
+    error_is_written(&error, "1", "sycl::event::wait");
 }
 END_TEST
 
