@@ -45,3 +45,18 @@ cl_event opencl_device_gate(struct opencl_device *device)
     ck_assert_int_eq(code, CL_SUCCESS);
     return gate;
 }
+
+const char *opencl_device_teller(struct opencl_device *device)
+{
+    cl_event gate = opencl_device_gate(device), marker;
+    cl_int status = CL_COMPLETE;
+
+    clEnqueueMarkerWithWaitList(device->queue, 1, &gate, &marker);
+    clSetUserEventStatus(gate, -5);
+    (void)clWaitForEvents(1, &marker);
+    clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                   &status, NULL);
+    clReleaseEvent(marker);
+    clReleaseEvent(gate);
+    return status == CL_COMPLETE ? "clWaitForEvents" : "clGetEventInfo";
+}

@@ -22,4 +22,8 @@ void opencl_device_close(struct opencl_device *device);
 /* Gives an event that is complete when the test says so. */
 cl_event opencl_device_gate(struct opencl_device *device);
 
+/* The call that tells of a command whose predecessor has failed: to the status
+ * it is complete on some platforms. */
+const char *opencl_device_teller(struct opencl_device *device);
+
 #endif
