@@ -29,7 +29,7 @@ static double run_complete(const struct bench_case *self,
     struct uva_stream *stream;
     struct event_feed feed;
     struct tally tally = {0};
-    struct event event = {0};
+    struct event event = {NULL};
     struct host host;
     double begun;
 
