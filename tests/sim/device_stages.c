@@ -4,6 +4,7 @@
 #include "sim/device_stages.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "devices/registry.h"
 #include "sim/arena.h"
@@ -16,11 +17,18 @@
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
-static int waits; /* of uva_array_wait(), not answered */
+enum { FIBERS = 1024 };
+
+static int waits;          /* of uva_array_wait(), not answered */
+static bool calls[FIBERS]; /* who is inside that */
+static struct story outsiders[HOSTS];
+static int outsiders_used;
 
 void device_stages_begin(void)
 {
-    waits = 0;
+    waits = outsiders_used = 0;
+    memset(calls, 0, sizeof(calls));
+    memset(outsiders, 0, sizeof(outsiders));
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -216,7 +224,6 @@ struct waiter {
     struct story *story;
     const struct device_event *event; /* borrows, with the array; or NULL */
     int64_t timeout_ms;
-    bool calling; /* uva_array_wait() */
 };
 
 static bool answer_may_be(const struct waiter *waiter, int code)
@@ -238,7 +245,7 @@ static void answered(void *ctx, struct ArrowDeviceArray *array,
     struct waiter *waiter = ctx;
 
     story_note("a wait is answered: %s", uva_error_name(error->code));
-    if (waiter->calling)
+    if (calls[sim_self()])
         sim_fail("an answer inside the call that asked for it");
     if (array != &waiter->array)
         sim_fail("an answer about another array");
@@ -260,14 +267,13 @@ static void array_wait(struct story *story, struct ArrowDeviceArray *array)
         peers_chance(1, 2) ? UVA_FOREVER : (int64_t)sim_choose(100);
     uva_array_move(array, &waiter->array);
     waits++;
-    waiter->calling = true;
+    calls[sim_self()] = true;
     code = uva_array_wait(story->runtime, &waiter->array, waiter->timeout_ms,
                           answered, waiter);
+    calls[sim_self()] = false;
     story_note("an array is waited for: %s", uva_error_name(code));
-    if (code == 0) {
-        waiter->calling = false;
-        return;
-    }
+    if (code == 0)
+        return; /* it may have been answered */
     waits--;
     if (code != ESHUTDOWN && !arena_has_failed() && !fake_threads_have_failed())
         sim_fail("wait: %s", uva_error_name(code));
@@ -294,6 +300,39 @@ bool device_take(struct story *story, struct ArrowDeviceArray *batch)
     if (mine.array.release != NULL)
         sim_fail("release_after left the array behind");
     return true;
+}
+
+/* ---- beside streams ----------------------------------------------------- */
+
+static void ask_what_there_is(struct uva_runtime *runtime)
+{
+    struct uva_device_info info;
+    const int code = uva_device_get_info(runtime, ARROW_DEVICE_EXT_DEV, &info);
+
+    if (code != 0 && !arena_has_failed())
+        sim_fail("get_info: %s", uva_error_name(code));
+    if (code == 0 && !info.available && !device_fails() &&
+        !arena_has_failed() && !fake_threads_have_failed())
+        sim_fail("the device is not there: %s", info.library);
+}
+
+/* Where the load is stuck it would be waited for. */
+void device_use_outside(struct uva_runtime *runtime)
+{
+    struct story *story = &outsiders[outsiders_used++];
+    struct ArrowDeviceArray array;
+
+    story->runtime = runtime;
+    story->device = story->on_device = true;
+    story->total = 3;
+    for (int64_t i = 0; i < story->total && !device_is_stuck(); i++) {
+        if (peers_chance(1, 3))
+            ask_what_there_is(runtime);
+        device_recorded_batch(runtime, story, i, &array);
+        peers_dawdle();
+        if (!device_take(story, &array))
+            uva_array_release(&array);
+    }
 }
 
 void device_stages_check(void)

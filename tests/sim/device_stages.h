@@ -41,6 +41,9 @@ bool device_may_end(const struct story *story, int code);
  * device, now and then; false: it did not take it. */
 bool device_take(struct story *story, struct ArrowDeviceArray *batch);
 
+/* On any thread: arrays that no stream brings, and questions. */
+void device_use_outside(struct uva_runtime *runtime);
+
 /* Ends the schedule if a wait was not answered. */
 void device_stages_check(void);
 

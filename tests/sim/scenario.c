@@ -208,6 +208,23 @@ static void closer(void *arg)
     scenario.meddlers--;
 }
 
+static void outsider(void *arg)
+{
+    meddle_soon();
+    device_use_outside(arg);
+    scenario.meddlers--;
+}
+
+static void outsiders_spawn(void)
+{
+    for (int i = 0; i < scenario.runtimes_used; i++)
+        if (scenario.devices && !scenario.closes && !scenario.alone &&
+            peers_chance(1, 4)) {
+            scenario.meddlers++;
+            peers_spawn("outsider", outsider, scenario.runtimes[i]);
+        }
+}
+
 static void meddlers_spawn(void)
 {
     struct chain *chain;
@@ -374,6 +391,7 @@ static void scenario_body(void *arg)
     if (!scenario.alone && scenario.runtimes_used > 0)
         chains_build();
     meddlers_spawn();
+    outsiders_spawn();
     chains_await();
     peers_spawn("gatekeeper", gatekeeper, NULL);
     if (scenario.devices)
