@@ -2,22 +2,14 @@
 /* A list, in no order. */
 #include "devices/kept.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "uvarrow/arrow.h"
 
-static void kept_release(struct uva__kept *kept)
-{
-    uva_array_release(&kept->array);
-    free(kept);
-}
-
 void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept)
 {
-    if (keeper->over) {
-        kept_release(kept);
-        return;
-    }
+    assert(!keeper->over);
     kept->next = keeper->first;
     keeper->first = kept;
 }
@@ -30,6 +22,7 @@ void uva__keeper_end(struct uva__keeper *keeper)
     keeper->first = NULL;
     for (; kept != NULL; kept = next) {
         next = kept->next;
-        kept_release(kept);
+        uva_array_release(&kept->array);
+        free(kept);
     }
 }

@@ -20,7 +20,7 @@ struct uva__keeper {
     bool over;               /* the workers are gone */
 };
 
-/* Takes `kept`; releases it at once when the workers are gone.
+/* Takes `kept`, while there are workers: who gives it holds them.
  * Thread: service. */
 void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept);
 
