@@ -12,6 +12,7 @@
 #include "devices/fake_sycl.h"
 #include "devices/sycl_driver.h"
 #include "support/fake_source.h"
+#include "support/faulty_libc.h"
 #include "support/loop_rig.h"
 #include "uvarrow/uvarrow.h"
 
@@ -157,6 +158,31 @@ START_TEST(an_old_libsycl_has_events_without_barriers)
 }
 END_TEST
 
+/* That of the service, as the libraries are opened. */
+START_TEST(there_may_be_no_memory)
+{
+    bool again = true;
+    long k;
+
+    scene_load(UVA_TEST_FAKE_SYCL);
+    s.driver.event_end(s.event, false);
+    for (k = 1; again; k++) {
+        scene_open(NULL);
+        faulty_libc_only_thread("uva-devices");
+        faulty_libc_fail(k);
+        scene_wait();
+        again = faulty_libc_stop();
+        ck_assert_msg(again ? s.answer.code == ENOMEM : s.answer.code == 0,
+                      "%s", s.answer.message);
+        s.done = false;
+        loop_rig_close(&s.rig);
+        fake_source_fini(&s.fake);
+    }
+    ck_assert_int_gt(k, 2);
+    s.driver.event_free(s.event);
+}
+END_TEST
+
 /* ---- streams ------------------------------------------------------------ */
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
@@ -215,8 +241,7 @@ START_TEST(what_libsycl_throws_is_told)
         {FAKE_SYCL_WAIT, EIO, 42,
          "sycl::event::wait failed: the fake device has failed (-5)"},
         {FAKE_SYCL_MEMORY, ENOMEM, 0, "sycl::event::wait failed: no memory"},
-        {FAKE_SYCL_OTHER, EIO, 0,
-         "sycl::event::wait failed: of another kind"},
+        {FAKE_SYCL_OTHER, EIO, 0, "sycl::event::wait failed: of another kind"},
         {FAKE_SYCL_INT, EIO, 0, "no std::exception"},
     };
 
@@ -285,6 +310,7 @@ int main(void)
     tcase_add_test(tc, the_part_in_another_language_may_be_something_else);
     tcase_add_test(tc, a_libsycl_of_another_kind_is_refused);
     tcase_add_test(tc, an_old_libsycl_has_events_without_barriers);
+    tcase_add_test(tc, there_may_be_no_memory);
     tcase_add_test(tc, a_queue_cannot_be_made_to_wait_without_barriers);
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
