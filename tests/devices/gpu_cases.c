@@ -693,7 +693,6 @@ START_TEST(any_call_may_fail)
 END_TEST
 
 static const char service[] = "uva-devices"; /* its thread */
-
 START_TEST(there_may_be_no_memory)
 {
     struct gpu_scene s;
@@ -743,6 +742,34 @@ START_TEST(a_callback_without_memory_is_done_without)
 }
 END_TEST
 
+/* One more than there are streams for. */
+START_TEST(callbacks_share_streams_where_there_are_many)
+{
+    const int last = UVA__GPU_POSTS;
+    struct gpu_scene s;
+
+    if (!gpu->calls_back)
+        return;
+    gpu_scene_open(&s, gpu, control, last + 1);
+    gpu_scene_arrays(&s, last + 1);
+    for (int k = 0; k < last; k++)
+        gpu_scene_ask(&s, k, UVA_FOREVER);
+    while (control->fakegpu_count(FAKE_STREAMS) < GPU_STREAMS + last)
+        (void)sched_yield();
+    gpu_scene_ask(&s, last, 30);
+    gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
+    ck_assert_int_eq(control->fakegpu_count(FAKE_STREAMS), GPU_STREAMS + last);
+    gpu_scene_pass_all(&s);
+    while (s.answers < last + 1)
+        gpu_scene_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    for (int k = 0; k <= last; k++)
+        uva_array_release(&s.arrays[k]);
+    gpu_scene_close(&s);
+}
+END_TEST
+
 /* On the program's own thread: by the driver, or by us. */
 START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
 {
@@ -760,10 +787,8 @@ START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
         ck_assert_ptr_null(s.arrays[0].sync_event);
         control->fakegpu_fail(k, UVA__GPU_OUT_OF_MEMORY);
         control->fakegpu_excuse(0);
-        if (k == 0) {
-            faulty_libc_only(sizeof(uva__gpu_event));
-            faulty_libc_fail(1);
-        }
+        faulty_libc_only(sizeof(uva__gpu_event));
+        faulty_libc_fail(k == 0);
         code =
             uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error);
         (void)faulty_libc_stop();
@@ -823,6 +848,7 @@ static void add_faults(Suite *suite)
     tcase_add_test(tc, any_call_may_fail);
     tcase_add_test(tc, there_may_be_no_memory);
     tcase_add_test(tc, a_callback_without_memory_is_done_without);
+    tcase_add_test(tc, callbacks_share_streams_where_there_are_many);
     tcase_add_test(tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails);
     tcase_add_test(tc, any_call_that_makes_a_stream_wait_may_fail);
     tcase_add_test(tc, pinned_memory_is_used_again);

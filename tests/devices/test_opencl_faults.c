@@ -316,6 +316,30 @@ START_TEST(a_recording_without_memory_leaves_the_array_as_it_was)
 }
 END_TEST
 
+START_TEST(codes_of_the_platform_become_ours)
+{
+    static const int codes[][2] = {{CL_MEM_OBJECT_ALLOCATION_FAILURE, ENOMEM},
+                                   {CL_OUT_OF_HOST_MEMORY, ENOMEM},
+                                   {CL_DEVICE_NOT_AVAILABLE, ENODEV},
+                                   {CL_OUT_OF_RESOURCES, EIO}};
+    struct uva_device_info info;
+    struct uva_error error;
+
+    scene_open(1);
+    scene_array();
+    ck_assert_int_eq(
+        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_OPENCL, &info), 0);
+    cl.faultycl_fail(1, codes[_i][0]);
+    ck_assert_int_eq(
+        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error),
+        codes[_i][1]);
+    ck_assert_int_eq(error.vendor_code, codes[_i][0]);
+    cl.faultycl_fail(0, 0);
+    uva_array_release(&s.array);
+    scene_close();
+}
+END_TEST
+
 /* ---- events ------------------------------------------------------------- */
 
 /* As platforms do other than PoCL. */
@@ -496,6 +520,7 @@ int main(void)
     tcase_add_loop_test(tc, any_call_may_fail, 0, 4);
     tcase_add_loop_test(tc, there_may_be_no_memory, 0, 4);
     tcase_add_test(tc, a_recording_without_memory_leaves_the_array_as_it_was);
+    tcase_add_loop_test(tc, codes_of_the_platform_become_ours, 0, 4);
     tcase_add_test(tc, a_callback_may_tell_of_a_failure);
     tcase_add_test(tc, a_queue_of_the_program_waits_instead_of_the_host);
     tcase_add_loop_test(

@@ -229,6 +229,26 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
 }
 END_TEST
 
+START_TEST(a_table_without_memory_says_so)
+{
+    static const ArrowDeviceType types[] = {
+        ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_ONEAPI};
+    struct uva_device_info info;
+    struct loop_rig rig;
+
+    loop_rig_open(&rig);
+    faulty_libc_only_thread("uva-devices");
+    faulty_libc_fail(1);
+    ck_assert_int_eq(uva_device_get_info(rig.runtime, types[_i], &info), 0);
+    ck_assert(faulty_libc_stop());
+    faulty_libc_only_thread(NULL);
+    ck_assert(!info.available);
+    ck_assert_msg(strncmp(info.library, "no memory for ", 14) == 0, "%s",
+                  info.library);
+    loop_rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
@@ -309,6 +329,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, a_stage_without_memory_for_a_watch_ends_its_stream,
                         0, 2);
     tcase_add_test(tc, an_attach_without_memory_says_so);
+    tcase_add_loop_test(tc, a_table_without_memory_says_so, 0, 3);
     tcase_add_test(tc, a_recording_without_memory_says_so);
     tcase_add_test(tc, devices_without_memory_are_made_later);
     tcase_add_loop_test(

@@ -187,6 +187,21 @@ START_TEST(metadata_that_says_nothing_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_vendor_without_a_code_is_read_too)
+{
+    const struct uva_pair pair = {uva_bytes_of("uvarrow.vendor"),
+                                  uva_bytes_of("hip")};
+    struct uva_error error = {0};
+    char block[64];
+    size_t size = sizeof(block);
+
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    uva__vendor_read(block, &error);
+    ck_assert_str_eq(error.vendor, "hip");
+    ck_assert_int_eq(error.vendor_code, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("vendor");
@@ -194,6 +209,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    tcase_add_test(tc, a_vendor_without_a_code_is_read_too);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_failed_call_is_written_with_all_that_is_known);
     tcase_add_test(tc, a_code_of_nought_is_left_out);
