@@ -157,8 +157,9 @@ static int scene_copy(int device)
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
+    while (!fake_source_again(&s.fake))
+        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
     s.batches = 0;
-    atomic_store(&s.fake.given, 0);
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);

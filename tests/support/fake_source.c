@@ -259,12 +259,22 @@ static void device_release(struct ArrowDeviceArrayStream *stream)
 void fake_source_device(struct fake_source *fake, ArrowDeviceType device_type,
                         struct ArrowDeviceArrayStream *out)
 {
+    atomic_fetch_add(&fake->opened, 1);
     out->device_type = device_type;
     out->get_schema = device_get_schema;
     out->get_next = device_get_next;
     out->get_last_error = device_get_last_error;
     out->release = device_release;
     out->private_data = fake;
+}
+
+bool fake_source_again(struct fake_source *fake)
+{
+    if (atomic_load(&fake->released) != atomic_load(&fake->opened) ||
+        atomic_load(&fake->inside) != 0)
+        return false;
+    atomic_store(&fake->given, 0);
+    return true;
 }
 
 static void source_interrupt(void *ctx)

@@ -27,6 +27,7 @@ struct fake_source {
     /* what happened; any thread */
     atomic_long live;       /* schemas, arrays and items not yet released */
     atomic_long given;      /* batches */
+    atomic_long opened;     /* streams given of a device */
     atomic_long released;   /* times the stream was */
     atomic_long freed;      /* times its ctx was */
     atomic_long interrupts; /* times it was interrupted */
@@ -54,6 +55,10 @@ void fake_source_await(struct fake_source *fake);
 void fake_source_plain(struct fake_source *fake, struct ArrowArrayStream *out);
 void fake_source_device(struct fake_source *fake, ArrowDeviceType device_type,
                         struct ArrowDeviceArrayStream *out);
+
+/* Begins anew, once all streams of a device that were given have been released;
+ * false: not yet. Thread: any. */
+bool fake_source_again(struct fake_source *fake);
 
 /* Options for it: the ctx counts as freed; interrupt opens the gate. */
 struct uva_blocking_source fake_source_how(struct fake_source *fake);
