@@ -108,9 +108,11 @@ struct uva_transfer {
 
 /** Copies each batch to another device, or to the host (`how` NULL). The copy
  * is queued on the device behind the batch's event; put no ready stage before
- * it. A batch is passed on when all of it has arrived, without an event.
- * Batches that are there already pass through, with theirs. ENOTSUP ends the
- * stream where there is no way. Returns 0; EINVAL for a negative member;
+ * it. To the host: passed on when all of it has arrived, without an event. To a
+ * device: passed on at once, with an event of its own, which may fail; what it
+ * was copied from is released when that is complete. Batches that are there
+ * already pass through, with theirs. ENOTSUP ends the stream where there is no
+ * way. Returns 0; EINVAL for a negative member;
  * EAGAIN, ENOMEM. Rests on EV-02, DA-11. Thread: builder. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,
                                 const struct uva_transfer *how);

@@ -2,7 +2,8 @@
 /* Happy path:  every buffer of a known size is copied, behind the array's event
  *              -> of the others, the sizes are known now: they follow -> the
  *              source is released, the result can be given. From the host, all
- *              sizes are known once the array's event, if any, is complete.
+ *              sizes are known once the array's event, if any, is complete: the
+ *              result can be given when all was begun, with the last event.
  *
  * What can fail: memory, a call, an event. What was begun comes to its end
  *              before the failure is told. */
@@ -21,10 +22,12 @@ enum round { FIXED, VARIABLE, DONE };
 
 struct uva__copy {
     struct uva__work work;          /* first */
+    struct uva__devices *devices;   /* borrows: of the watch, or of a use */
     struct uva__backend *backend;   /* borrows: the device's row */
     struct uva_device_event device; /* of the array, with its event */
     struct ArrowDeviceArray source; /* owns, until it is copied */
     struct uva__replica *replica;   /* owns, until given */
+    struct uva__tail_client client; /* told when nothing is under way */
     bool to_device;
     enum round round;       /* the next one */
     bool behind;            /* something was begun behind the array's event */
@@ -158,6 +161,23 @@ static void copy_confirm(struct uva__copy *copy)
         copy->error = why;
 }
 
+/* The rest happens on the device; who has the result waits for it. Without
+ * memory for that we wait ourselves. */
+static bool copy_leave(struct uva__copy *copy)
+{
+    struct uva_device_event last = copy->device;
+
+    if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
+        return false;
+    last.sync_event = copy->event;
+    if (!uva__tail_new(copy->devices, &last, copy->replica, &copy->source,
+                       &copy->client))
+        return false;
+    copy->event = NULL;
+    copy->client.over = NULL;
+    return true;
+}
+
 /* A failure waits for what was begun before it. */
 static int copy_step(struct uva__work *work, struct uva_device_event *event,
                      struct uva_error *error)
@@ -174,6 +194,8 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
         if (round_begin(copy, &why) != 0)
             copy->error = why;
     }
+    if (copy_leave(copy))
+        return 0;
     if (copy->event != NULL) {
         event->sync_event = copy->event;
         return EINPROGRESS;
@@ -201,6 +223,8 @@ static void copy_free(struct uva__work *work)
     uva_array_release(&copy->source);
     if (copy->replica != NULL)
         uva__replica_free(copy->replica);
+    if (copy->client.over != NULL)
+        copy->client.over(copy->client.ctx, copy->client.weight);
     free(copy);
 }
 
@@ -321,6 +345,7 @@ int uva__copy_new(struct uva__devices *devices,
     copy->work.step = copy_step;
     copy->work.stop = copy_stop;
     copy->work.free = copy_free;
+    copy->devices = devices;
     copy->backend = backend;
     copy->to_device = type_is_host(array->device_type);
     copy->device = (struct uva_device_event){backend->device_type,
@@ -349,6 +374,17 @@ struct uva__work *uva__copy_work(struct uva__copy *copy)
 struct uva_device_event uva__copy_event(const struct uva__copy *copy)
 {
     return copy->device;
+}
+
+bool uva__copy_goes_on(const struct uva__copy *copy)
+{
+    return copy->to_device;
+}
+
+void uva__copy_tell(struct uva__copy *copy,
+                    const struct uva__tail_client *client)
+{
+    copy->client = *client;
 }
 
 void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies one array from a device to the host, or from the host to a device, all
  * types and levels of it. Queued on the device behind the array's event, so
- * that nobody waits for that first. What is waited for, step by step, is a
- * watch's business. */
+ * that nobody waits for that first; nor for the end of those to a device. What
+ * is waited for, step by step, is a watch's business. */
 #ifndef UVA_DEVICES_COPY_H
 #define UVA_DEVICES_COPY_H
 
+#include "devices/tail.h"
 #include "devices/watch.h"
 
 struct uva__copy;
@@ -45,7 +46,16 @@ UVA_MUST_CHECK int uva__copy_new(struct uva__devices *devices,
 struct uva__work *uva__copy_work(struct uva__copy *copy);
 struct uva_device_event uva__copy_event(const struct uva__copy *copy);
 
-/* Gives the result of one that is complete. Thread: any. */
+/* Whether it may go on when its result is given. Thread: any. */
+bool uva__copy_goes_on(const struct uva__copy *copy);
+
+/* Tells `client` once nothing of it is under way any more: by the service, or
+ * by whoever frees the work. Before a watch has it. */
+void uva__copy_tell(struct uva__copy *copy,
+                    const struct uva__tail_client *client);
+
+/* Gives the result of one that is complete, or that goes on: then with an
+ * event, which the array owns. Thread: any. */
 void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out);
 
 #endif

@@ -22,8 +22,9 @@ struct uva__replica {
     struct uva__replica_memory memory;
     ArrowDeviceType device_type; /* of the buffers */
     int64_t device_id;
-    struct uva__word refs;        /* nodes not yet released */
-    struct uva__errand errand;    /* frees the buffers */
+    struct uva__word refs;     /* nodes not yet released; who fills it */
+    struct uva__errand errand; /* frees the buffers */
+    void *event; /* owns, through the backend: of what fills it; or NULL */
     struct ArrowDeviceArray root; /* until it is given */
     size_t count;                 /* of nodes */
     struct uva__replica_node *nodes;
@@ -120,6 +121,14 @@ static void buffer_free(struct uva__replica *replica,
         memory_free(replica, memory, (size_t)node->sizes[i]);
 }
 
+static void event_free(const struct uva__replica *replica)
+{
+    const struct uva__backend *backend = replica->memory.backend;
+
+    if (replica->event != NULL && backend->ops->event_free != NULL)
+        backend->ops->event_free(backend->state, replica->event);
+}
+
 static void replica_dispose(struct uva__errand *errand)
 {
     struct uva__replica *replica =
@@ -133,6 +142,7 @@ static void replica_dispose(struct uva__errand *errand)
         for (int64_t i = 0; i < node->n_buffers; i++)
             buffer_free(replica, node, i);
     }
+    event_free(replica);
     free(replica);
     if (used)
         uva__devices_quit(devices);
@@ -150,6 +160,12 @@ static void replica_end(struct uva__replica *replica)
         abort();
 }
 
+void uva__replica_drop(struct uva__replica *replica)
+{
+    if (uva__word_sub(&replica->refs, 1) == 1)
+        replica_end(replica);
+}
+
 static void replica_release_node(struct ArrowArray *array)
 {
     struct uva__replica *replica = array->private_data;
@@ -161,8 +177,14 @@ static void replica_release_node(struct ArrowArray *array)
     if (dictionary != NULL && dictionary->release != NULL)
         dictionary->release(dictionary);
     array->release = NULL;
-    if (uva__word_sub(&replica->refs, 1) == 1)
-        replica_end(replica);
+    uva__replica_drop(replica);
+}
+
+void uva__replica_mark(struct uva__replica *replica, void *event)
+{
+    uva__word_add(&replica->refs, 1);
+    replica->event = event;
+    replica->root.sync_event = event;
 }
 
 void uva__replica_free(struct uva__replica *replica)

@@ -53,6 +53,12 @@ UVA_MUST_CHECK int uva__replica_buffer(struct uva__replica *replica,
 void uva__replica_give(struct uva__replica *replica,
                        struct ArrowDeviceArray *out);
 
+/* Has the result carry `event`, of its device, which it takes; and counts, once
+ * more: its memory stays until uva__replica_drop(). It has a backend.
+ * Thread: any. */
+void uva__replica_mark(struct uva__replica *replica, void *event);
+void uva__replica_drop(struct uva__replica *replica);
+
 /* Frees one that was not given. Thread: any. */
 void uva__replica_free(struct uva__replica *replica);
 

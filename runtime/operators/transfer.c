@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies each batch to another device or to the host, several at once, in
  * order. The copies are the service's work; the stage waits for them as it
- * would for events. */
+ * would for events: to the host until they are complete, to a device until they
+ * were begun. */
 #include <errno.h>
 
 #include "core/memory.h"
@@ -40,6 +41,9 @@ static void transfer_copy(struct transfer *t, struct uva__wait *wait)
         uva__wait_fail(waits, wait, code, &error);
         return;
     }
+    if (uva__copy_goes_on(copy) && uva__waits_depart(waits, wait))
+        uva__copy_tell(copy, &(struct uva__tail_client){uva__waits_land, waits,
+                                                        wait->bytes});
     event = uva__copy_event(copy);
     uva__wait_work(waits, wait, &event, uva__copy_work(copy));
 }

@@ -116,6 +116,28 @@ void uva__wait_work(struct uva__waits *w, struct uva__wait *wait,
     uva__watch_begin(wait->watch);
 }
 
+bool uva__waits_depart(struct uva__waits *w, const struct uva__wait *wait)
+{
+    /* not covered: the workers stay while there are streams */
+    if (!uva__hub_job_begin(w->op.feed.hub))
+        return false;
+    uva__operator_acquire(&w->op);
+    uva__word_add(&w->away, 1);
+    uva__word_add(&w->away_bytes, (uint64_t)wait->bytes);
+    return true;
+}
+
+void uva__waits_land(void *ctx, int64_t bytes)
+{
+    struct uva__waits *w = ctx;
+
+    uva__word_sub(&w->away_bytes, (uint64_t)bytes);
+    uva__word_sub(&w->away, 1);
+    if (uva__word_exchange(&w->full, 0) != 0)
+        uva__hub_post(w->op.feed.hub, &w->node);
+    wait_forget(w);
+}
+
 void uva__wait_retype(struct uva__wait *wait, ArrowDeviceType device_type,
                       int64_t device_id)
 {
@@ -211,15 +233,36 @@ static void waits_conclude(struct uva__waits *w, bool failed)
         feed->ended = op->ended && !failed && used == feed->ready;
 }
 
-static void waits_ask(struct uva__waits *w, int64_t demand)
+static int64_t larger_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The window is taken by what is here, or by what is away, some of which is
+ * here too. Who lands behind the look has the loop look again. */
+static int64_t waits_room(struct uva__waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
-    const int64_t room =
-        uva__window_room(&w->window, demand, used + w->loop.asked);
+    int64_t away, bytes;
+
+    if (uva__word_load(&w->away) != 0)
+        uva__word_exchange(&w->full, 1);
+    away = (int64_t)uva__word_load(&w->away);
+    bytes = (int64_t)uva__word_load(&w->away_bytes);
+    if ((used > 0 || away > 0) &&
+        larger_of(w->loop.bytes, bytes) >= w->window.bytes)
+        return 0;
+    return uva__window_room(&w->window, demand,
+                            larger_of(used, away) + w->loop.asked);
+}
+
+static void waits_ask(struct uva__waits *w, int64_t demand)
+{
+    int64_t room;
 
     w->loop.begun = w->loop.begun || demand > 0;
-    if (!w->loop.begun || room == 0 ||
-        (used > 0 && w->loop.bytes >= w->window.bytes))
+    room = w->loop.begun ? waits_room(w, demand) : 0;
+    if (room == 0)
         return;
     w->loop.asked += room;
     uva__operator_request(&w->op, room);

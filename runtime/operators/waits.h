@@ -45,6 +45,9 @@ struct uva__waits {
     struct uva__node node;            /* posted when `awaited` is over */
     struct uva__word awaited;         /* the address of the watch that the loop
                                          has found pending last, or 0 */
+    struct uva__word away;       /* batches whose work goes on, here or not */
+    struct uva__word away_bytes; /* in those */
+    struct uva__word full;       /* 1: the loop has found some away */
 
     struct {                       /* the loop thread's alone */
         struct uva__wait *ring;    /* owns; NULL before the schema */
@@ -87,6 +90,12 @@ void uva__wait_watch(struct uva__waits *waits, struct uva__wait *wait,
 void uva__wait_work(struct uva__waits *waits, struct uva__wait *wait,
                     const struct uva_device_event *event,
                     struct uva__work *work);
+
+/* The work of a batch goes on when it is passed on, within the window: until
+ * uva__waits_land(), which is called once. False: the workers are gone. */
+UVA_MUST_CHECK bool uva__waits_depart(struct uva__waits *waits,
+                                      const struct uva__wait *wait);
+void uva__waits_land(void *waits, int64_t bytes); /* any thread */
 
 /* The batch is elsewhere now, and ready. */
 void uva__wait_retype(struct uva__wait *wait, ArrowDeviceType device_type,

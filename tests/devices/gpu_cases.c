@@ -451,17 +451,20 @@ START_TEST(pinned_memory_is_used_again)
 {
     struct uva_stream *stream;
     struct gpu_scene s;
-    long blocks[2];
+    long blocks[2], live;
 
     gpu_scene_open(&s, gpu, control, 40);
     gpu_scene_arrays(&s, 1);
     gpu_scene_pass_all(&s);
+    live = atomic_load(&s.fake.live);
     for (int i = 0; i < 2; i++) {
         stream = copies_begin(&s, gpu->device_type, 0, gpu->host_type);
         gpu_scene_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
+        while (atomic_load(&s.fake.live) > live) /* copies end by themselves */
+            (void)sched_yield();
         errands_end(&s, 0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
@@ -566,6 +569,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     to = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
+    ck_assert_int_eq(uva_stream_ready(to, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(to, &any, NULL), 0);
     gpu_scene_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);

@@ -26,7 +26,7 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
     struct ArrowSchema schema;
     struct uva_error error;
     bool again = true;
-    int code;
+    int code, waited = 0;
     long n;
 
     for (n = 1; again; n++) {
@@ -39,8 +39,9 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
             code = watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
                                     &back, &error);
         again = faulty_libc_stop();
-        ck_assert_int_eq(code, again ? ENOMEM : 0);
+        ck_assert(code == 0 || (again && code == ENOMEM));
         ck_assert(code == 0 || error.message[0] != '\0');
+        waited += again && code == 0;
         if (code == 0)
             uva_array_release(&back);
         schema.release(&schema);
@@ -50,6 +51,7 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
         ck_assert_int_eq(soft_memory_live(), 0);
     }
     ck_assert_int_gt(n, 40);
+    ck_assert_int_eq(waited, 2); /* where nobody else could, for the upload */
 }
 END_TEST
 
@@ -78,11 +80,12 @@ START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
         code = device_scene_run(&d);
         again = faulty_libc_stop();
         faulty_libc_only(0);
-        ck_assert_int_eq(code, again ? ENOMEM : 0);
-        ck_assert_int_le(d.batches, again ? n - 1 : 3);
+        ck_assert(code == (again ? ENOMEM : 0) || (_i == 1 && code == 0));
+        ck_assert_int_le(d.batches, code != 0 ? n - 1 : 3);
         device_scene_close(&d);
     }
-    ck_assert_int_eq(n, 5); /* one for each batch */
+    /* one for each batch, and for what goes on behind it */
+    ck_assert_int_eq(n, _i == 0 ? 5 : 8);
 }
 END_TEST
 

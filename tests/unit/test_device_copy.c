@@ -52,7 +52,7 @@ START_TEST(every_type_goes_to_a_device_and_comes_back)
         ck_assert_int_eq(s.device.copies, buffers);
         ck_assert_int_eq(soft_memory_live(), buffers);
         ck_assert_int_eq(there.device_type, ARROW_DEVICE_EXT_DEV);
-        ck_assert_ptr_null(there.sync_event);
+        ck_assert((there.sync_event != NULL) == (buffers > 0));
         ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
                                           &back, &error),
                          0);
@@ -147,21 +147,40 @@ START_TEST(a_device_may_be_out_of_memory)
 }
 END_TEST
 
-START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
+/* The array is on the device, and its source was released. */
+static void array_upload(int k, struct ArrowSchema *schema,
+                         struct ArrowDeviceArray *there)
 {
     const struct every_variant variant = {6, 1, true};
-    struct ArrowDeviceArray array, nothing = {0};
-    struct uva_watch *watch;
-    struct ArrowSchema schema;
+    struct ArrowDeviceArray array;
     struct uva_error error;
     int nodes;
 
-    watch_scene_open(&s, SOFT_COPIES);
-    atomic_store(&s.device.held, true);
-    every_type(ROUND, &variant, &schema, &array);
+    every_type(k, &variant, schema, &array);
     nodes = plain_live();
-    ck_assert_int_eq(watch_scene_begin_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                            &array, &watch, &error),
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array,
+                                      there, &error),
+                     0);
+    while (plain_live() == nodes)
+        watch_scene_flush(&s);
+    watch_scene_flush(&s);
+}
+
+START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
+{
+    struct ArrowDeviceArray there, nothing = {0};
+    struct uva_watch *watch;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int memory;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    array_upload(ROUND, &schema, &there);
+    atomic_store(&s.device.held, true);
+    memory = soft_memory_live();
+    ck_assert_int_gt(memory, 0);
+    ck_assert_int_eq(watch_scene_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
+                                            &there, &watch, &error),
                      0);
     if (_i != 1) /* else the end may come before the service has begun */
         watch_scene_flush(&s);
@@ -172,12 +191,51 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
         ck_assert(uva__watch_abandon(watch, &nothing));
     }
     watch_scene_end(&s); /* the workers go; the service stays */
-    ck_assert_int_eq(plain_live(), nodes);
+    ck_assert_int_eq(soft_memory_live(), memory);
     ck_assert_int_eq(s.device.unloads, 0);
     atomic_store(&s.device.held, false);
     if (_i == 2) {
         ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
         uva__watch_release(watch);
+    }
+    scene_end(&schema);
+}
+END_TEST
+
+/* Whoever goes first: the copies, who has the result, the workers. */
+START_TEST(what_goes_to_a_device_is_given_when_all_was_begun)
+{
+    const struct every_variant variant = {6, 1, true};
+    struct ArrowDeviceArray array, there;
+    struct ArrowSchema schema;
+    struct uva_error error;
+    int nodes, memory;
+
+    watch_scene_open(&s, SOFT_COPIES);
+    atomic_store(&s.device.held, true);
+    every_type(ROUND, &variant, &schema, &array);
+    nodes = plain_live();
+    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                      &there, &error),
+                     0);
+    ck_assert_ptr_nonnull(there.sync_event);
+    memory = soft_memory_live();
+    if (_i == 0) {
+        atomic_store(&s.device.held, false);
+        while (plain_live() == nodes)
+            watch_scene_flush(&s);
+        ck_assert_int_eq(soft_memory_live(), memory);
+        uva_array_release(&there);
+    } else {
+        uva_array_release(&there);
+        if (_i == 2)
+            watch_scene_end(&s);
+        else
+            watch_scene_flush(&s);
+        ck_assert_int_eq(plain_live(), nodes);
+        ck_assert_int_eq(soft_memory_live(), memory);
+        ck_assert_int_eq(s.device.events_live, 1);
+        atomic_store(&s.device.held, false);
     }
     scene_end(&schema);
 }
@@ -465,6 +523,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_device_may_be_out_of_memory);
     tcase_add_loop_test(
         tc, a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended, 0, 3);
+    tcase_add_loop_test(tc, what_goes_to_a_device_is_given_when_all_was_begun,
+                        0, 3);
     tcase_add_loop_test(
         tc, a_copy_is_queued_on_the_device_behind_the_arrays_event, 0, 2);
     tcase_add_loop_test(
