@@ -148,15 +148,15 @@ START_TEST(a_device_may_be_out_of_memory)
 END_TEST
 
 /* The array is on the device, and its source was released. */
-static void array_upload(int k, struct ArrowSchema *schema,
+static void array_upload(int k, const struct every_variant *variant,
+                         struct ArrowSchema *schema,
                          struct ArrowDeviceArray *there)
 {
-    const struct every_variant variant = {6, 1, true};
     struct ArrowDeviceArray array;
     struct uva_error error;
     int nodes;
 
-    every_type(k, &variant, schema, &array);
+    every_type(k, variant, schema, &array);
     nodes = plain_live();
     ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array,
                                       there, &error),
@@ -168,6 +168,7 @@ static void array_upload(int k, struct ArrowSchema *schema,
 
 START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
 {
+    const struct every_variant variant = {6, 1, true};
     struct ArrowDeviceArray there, nothing = {0};
     struct uva_watch *watch;
     struct ArrowSchema schema;
@@ -175,7 +176,7 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
     int memory;
 
     watch_scene_open(&s, SOFT_COPIES);
-    array_upload(ROUND, &schema, &there);
+    array_upload(ROUND, &variant, &schema, &there);
     atomic_store(&s.device.held, true);
     memory = soft_memory_live();
     ck_assert_int_gt(memory, 0);
@@ -463,16 +464,13 @@ END_TEST
 START_TEST(offsets_that_fall_end_the_copy_behind_what_was_begun)
 {
     const struct every_variant variant = {5, 0, true};
-    struct ArrowDeviceArray array, there, back;
+    struct ArrowDeviceArray there, back;
     struct ArrowSchema schema;
     struct uva_error error;
     int32_t *offsets;
 
     watch_scene_open(&s, SOFT_COPIES);
-    every_type(15, &variant, &schema, &array);
-    ck_assert_int_eq(watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
-                                      &there, &error),
-                     0);
+    array_upload(15, &variant, &schema, &there);
     offsets = soft_memory_at(there.array.buffers[1], 6 * sizeof(*offsets));
     offsets[5] = -1;
     ck_assert_int_eq(
