@@ -159,7 +159,7 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
     const struct uva_device_ops *ops = watch->backend->ops;
     int code;
 
-    if (ops->arm == NULL)
+    if (ops->arm == NULL || watch->steady)
         return EAGAIN;
     uva__word_add(&watch->refs, 1);
     uva__error_begin(error);
@@ -170,8 +170,6 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
         uva__watch_release(watch);
     if (code == 0 || code_is_pending(code))
         return code;
-    if (watch->steady)
-        return EAGAIN;
     return uva__backend_failed(watch->backend, code,
                                "cannot wait for the event", error);
 }

@@ -72,7 +72,7 @@ struct uva_watch {
     void *device_stream; /* borrows until it is over or abandoned: instead of
                             waiting, makes this wait; NULL: no. Set before the
                             begin */
-    bool steady;         /* asked after where it cannot be armed. Likewise */
+    bool steady;         /* only asked after: nobody is in a hurry. Likewise */
     struct ArrowDeviceArray left; /* owns: what an abandoned one releases */
     void *slots[4];               /* the back end's */
     struct {                      /* the service's alone */
