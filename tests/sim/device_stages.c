@@ -134,6 +134,8 @@ static void add_transfer(struct uva_stream *stream, struct story *story)
     story->on_device = !story->on_device;
     story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
     (void)uva_stream_transfer(stream, &how);
+    if (story->on_device) /* with an event of the library's */
+        (void)uva_stream_ready(stream, NULL);
 }
 
 void device_add_stage(struct uva_stream *stream, struct story *story)
