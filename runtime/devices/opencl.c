@@ -140,6 +140,21 @@ int uva__opencl_query(void *state, const struct uva_device_event *event,
                            status);
 }
 
+bool uva__opencl_has_failed(struct uva__opencl *opencl,
+                            const struct uva_device_event *event)
+{
+    struct uva__cl *cl = &opencl->cl;
+    uva__cl_event handle = event_of(event);
+    uva__cl_int status = 0;
+
+    if (cl->clGetEventInfo(handle, UVA__CL_EVENT_COMMAND_EXECUTION_STATUS,
+                           sizeof(status), &status, NULL) != 0)
+        return false;
+    if (status != UVA__CL_COMPLETE)
+        return status < UVA__CL_COMPLETE;
+    return cl->clWaitForEvents(1, &handle) == UVA__CL_EVENT_FAILED;
+}
+
 /* Any thread; nothing of OpenCL may be called from here. */
 static void opencl_called(uva__cl_event event, uva__cl_int status,
                           void *user_data)

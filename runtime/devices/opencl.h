@@ -42,6 +42,11 @@ struct uva__opencl {
 int uva__opencl_failed(struct uva_error *error, const char *call,
                        uva__cl_int status);
 
+/* Whether a command has failed, which so never touches memory any more; not
+ * where a call that fails leaves that open. Thread: any. */
+bool uva__opencl_has_failed(struct uva__opencl *opencl,
+                            const struct uva_device_event *event);
+
 /* These go into the table, where they are described. Thread: any. */
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error);

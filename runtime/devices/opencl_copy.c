@@ -207,7 +207,7 @@ static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
 }
 
 /* Asked once more behind it: an event that fails later takes the command with
- * it. */
+ * it. What is not known to have failed may still run. */
 static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
                        const struct uva_device_copy *copy, bool svm,
                        void **event_out, struct uva_error *error)
@@ -216,15 +216,13 @@ static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
 
     if (code == 0)
         code = copy_begin(opencl, queue, copy, svm, event_out, error);
-    if (code != 0)
+    if (code != 0 || copy->after.sync_event == NULL ||
+        !uva__opencl_has_failed(opencl, &copy->after))
         return code;
-    code = copy_check(opencl, copy, error);
-    if (code == 0)
-        return 0;
     if (event_out != NULL)
         uva__opencl_event_free(opencl, *event_out);
     lane_leave(opencl, queue);
-    return code;
+    return uva__opencl_query(opencl, &copy->after, error);
 }
 
 static int copy_with(struct uva__opencl *opencl,
