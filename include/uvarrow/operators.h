@@ -112,8 +112,8 @@ struct uva_transfer {
  * device: passed on at once, with an event of its own, which may fail; what it
  * was copied from is released when that is complete. Batches that are there
  * already pass through, with theirs. ENOTSUP ends the stream where there is no
- * way. Returns 0; EINVAL for a negative member;
- * EAGAIN, ENOMEM. Rests on EV-02, DA-11. Thread: builder. */
+ * way. Returns 0; EINVAL for a negative member; EAGAIN, ENOMEM. Rests on EV-02,
+ * DA-11. Thread: builder. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,
                                 const struct uva_transfer *how);
 
