@@ -333,8 +333,8 @@ void uva__hub_job_end(struct uva__hub *hub)
     if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
         uva__hub_post(hub, &hub->closer);
     if (left == UVA__GATE_OVER) {
-        if (awaited) /* not that long */
-            uva__word_sub(&hub->leaving, 1);
+        if (awaited) /* not covered: it was retired just now; not that long */
+            uva__word_sub(&hub->leaving, 1); /* not covered: the same */
         awaited = false;
         uva__jobs_fini(&hub->jobs);
     }
