@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL. An event calls back when it is complete, but on some platforms never
- * when it has failed, or with a status of success: so its status is asked after
- * the callback, and without one. On others that says success of a command whose
- * predecessor has failed: so a wait, which is none any more, has to agree.
- * sync_event is a cl_event * (EV-06). Copies are in devices/opencl_copy.c. */
-#include "devices/opencl.h"
-
+/* The table of OpenCL. An event calls back when it is complete, but on some
+ * platforms never when it has failed, or with a status of success: so its
+ * status is asked after the callback, and without one. sync_event is a cl_event
+ * * (EV-06). */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/vendor.h"
 #include "devices/builtin.h"
 #include "devices/library.h"
+#include "devices/opencl_copy.h"
+#include "devices/opencl_event.h"
 
 static const struct uva__library opencl_library = {
     .vendor = UVA__OPENCL_VENDOR,
@@ -79,81 +77,7 @@ static void opencl_unload(void *state)
     free(opencl);
 }
 
-/* ---- what calls say ----------------------------------------------------- */
-
-static int errno_of(uva__cl_int status)
-{
-    switch (status) {
-    case UVA__CL_NO_ALLOCATION:
-    case UVA__CL_OUT_OF_HOST_MEMORY:
-        return ENOMEM;
-    case UVA__CL_DEVICE_NOT_AVAILABLE:
-        return ENODEV;
-    default:
-        return EIO;
-    }
-}
-
-int uva__opencl_failed(struct uva_error *error, const char *call,
-                       uva__cl_int status)
-{
-    return uva__library_failed(error, errno_of(status), UVA__OPENCL_VENDOR,
-                               call, status);
-}
-
 /* ---- events ------------------------------------------------------------- */
-
-static uva__cl_event event_of(const struct uva_device_event *event)
-{
-    return *(uva__cl_event *)event->sync_event;
-}
-
-/* Its status alone would not make what it has written visible either. */
-static int event_confirm(struct uva__cl *cl, uva__cl_event event,
-                         struct uva_error *error)
-{
-    const uva__cl_int code = cl->clWaitForEvents(1, &event);
-
-    return code == 0 ? 0 : uva__opencl_failed(error, "clWaitForEvents", code);
-}
-
-int uva__opencl_query(void *state, const struct uva_device_event *event,
-                      struct uva_error *error)
-{
-    struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-    uva__cl_int status = 0;
-    const uva__cl_int code = cl->clGetEventInfo(
-        event_of(event), UVA__CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-        &status, NULL);
-
-    if (code != 0)
-        return uva__opencl_failed(error, "clGetEventInfo", code);
-    if (status > UVA__CL_COMPLETE) {
-        error->vendor_code = status;
-        return EAGAIN;
-    }
-    if (status == UVA__CL_COMPLETE)
-        return event_confirm(cl, event_of(event), error);
-    return uva__vendor_say(error, EIO, UVA__OPENCL_VENDOR, status,
-                           "clGetEventInfo failed with %d: so has the command "
-                           "of an event",
-                           status);
-}
-
-bool uva__opencl_has_failed(struct uva__opencl *opencl,
-                            const struct uva_device_event *event)
-{
-    struct uva__cl *cl = &opencl->cl;
-    uva__cl_event handle = event_of(event);
-    uva__cl_int status = 0;
-
-    if (cl->clGetEventInfo(handle, UVA__CL_EVENT_COMMAND_EXECUTION_STATUS,
-                           sizeof(status), &status, NULL) != 0)
-        return false;
-    if (status != UVA__CL_COMPLETE)
-        return status < UVA__CL_COMPLETE;
-    return cl->clWaitForEvents(1, &handle) == UVA__CL_EVENT_FAILED;
-}
 
 /* Any thread; nothing of OpenCL may be called from here. */
 static void opencl_called(uva__cl_event event, uva__cl_int status,
@@ -181,7 +105,7 @@ static int opencl_arm(void *state, const struct uva_device_event *event,
                       struct uva_watch *watch, struct uva_error *error)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-    const uva__cl_event handle = event_of(event);
+    const uva__cl_event handle = *(uva__cl_event *)event->sync_event;
     const int code = uva__opencl_query(state, event, error);
     uva__cl_int status;
 
@@ -243,14 +167,6 @@ static int opencl_stream_wait(void *state, const struct uva_device_event *event,
         return uva__opencl_failed(error, "clEnqueueBarrierWithWaitList",
                                   status);
     return 0;
-}
-
-void uva__opencl_event_free(void *state, void *event)
-{
-    struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-
-    (void)cl->clReleaseEvent(*(uva__cl_event *)event);
-    free(event);
 }
 
 /* ---- the table ----------------------------------------------------------- */

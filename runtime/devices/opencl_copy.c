@@ -2,7 +2,7 @@
 /* OpenCL: memory, and copies on queues that are in order: the program's, or one
  * of ours for each context. A buffer is a cl_mem, which knows its context, or
  * shared virtual memory, of which a pointer says nothing. */
-#include "devices/opencl.h"
+#include "devices/opencl_copy.h"
 
 #include <errno.h>
 #include <stdlib.h>

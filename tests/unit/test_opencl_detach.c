@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "devices/opencl.h"
+#include "devices/opencl_copy.h"
 
 static struct {
     struct uva__attachments attached;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of OpenCL share. */
-#ifndef UVA_DEVICES_OPENCL_H
-#define UVA_DEVICES_OPENCL_H
+/* OpenCL: the state of its table, what its codes mean, and events. */
+#ifndef UVA_DEVICES_OPENCL_EVENT_H
+#define UVA_DEVICES_OPENCL_EVENT_H
 
 #include "devices/attachments.h"
 #include "devices/opencl_abi.h"
@@ -51,19 +51,5 @@ bool uva__opencl_has_failed(struct uva__opencl *opencl,
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error);
 void uva__opencl_event_free(void *state, void *event);
-
-/* Likewise. Thread: service. */
-int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
-                     void **event_out, struct uva_error *error);
-void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
-                        int64_t device_id, size_t size_bytes);
-void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
-                         int64_t device_id, void *memory);
-
-/* For struct uva__dialect. Thread: service. */
-int uva__opencl_alloc_failed(void *state, struct uva_error *error);
-
-/* Lets go of the queues. Thread: service. */
-void uva__opencl_forget(struct uva__opencl *opencl);
 
 #endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenCL: memory, and copies. */
+#ifndef UVA_DEVICES_OPENCL_COPY_H
+#define UVA_DEVICES_OPENCL_COPY_H
+
+#include "devices/opencl_event.h"
+
+/* These go into the table, where they are described. Thread: service. */
+int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error);
+void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, size_t size_bytes);
+void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
+                         int64_t device_id, void *memory);
+
+/* For struct uva__dialect. Thread: service. */
+int uva__opencl_alloc_failed(void *state, struct uva_error *error);
+
+/* Lets go of the queues. Thread: service. */
+void uva__opencl_forget(struct uva__opencl *opencl);
+
+#endif
