@@ -123,8 +123,9 @@ static bool user_take(struct uva__outlet *o, uint64_t news,
         return false;
     place = o->ring[head & o->ring_mask];
     *out = place.task;
+    /* not covered: or in the two between */
     if (!uva__word_cas(&o->head, &head, head + 1))
-        return false;
+        return false; /* not covered: the same; model/test_outlet does */
     uva__word_store(&o->eaten,
                     uva__word_peek(&o->eaten) + (uint64_t)place.bytes);
     if (uva__word_load(&o->news) & UVA__NEWS_CANCELLED) {
