@@ -44,10 +44,7 @@ static struct uva__copy *copy_of(struct uva__work *work)
 
 static void event_drop(struct uva__copy *copy)
 {
-    const struct uva_device_ops *ops = copy->backend->ops;
-
-    if (copy->event != NULL && ops->event_free != NULL)
-        ops->event_free(copy->backend->state, copy->event);
+    uva__backend_event_free(copy->backend, copy->event);
     copy->event = NULL;
 }
 

@@ -236,12 +236,6 @@ static int cuda_load(void *ctx, const char *path, void **state,
     return code;
 }
 
-static void cuda_unload(void *state)
-{
-    uva__gpu_close(state);
-    free(state);
-}
-
 const struct uva__dialect uva__cuda_dialect = {
     .vendor = "cuda",
     .asks = "cuEventQuery",
@@ -252,7 +246,7 @@ const struct uva_device_ops uva__cuda_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
     .name = "CUDA",
     .load = cuda_load,
-    .unload = cuda_unload,
+    .unload = uva__gpu_unload,
     .query = uva__gpu_query,
     .arm = uva__gpu_arm,
     .copy = uva__gpu_copy,
@@ -269,7 +263,7 @@ const struct uva_device_ops uva__cuda_host_ops = {
     .host_readable = true,
     .name = "CUDA_HOST",
     .load = cuda_load,
-    .unload = cuda_unload,
+    .unload = uva__gpu_unload,
     .query = uva__gpu_query,
     .arm = uva__gpu_arm,
     .record = uva__gpu_record,
@@ -285,7 +279,7 @@ const struct uva_device_ops uva__cuda_managed_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
     .name = "CUDA_MANAGED",
     .load = cuda_load,
-    .unload = cuda_unload,
+    .unload = uva__gpu_unload,
     .query = uva__gpu_query,
     .arm = uva__gpu_arm,
     .copy = uva__gpu_copy,

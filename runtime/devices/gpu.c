@@ -35,9 +35,10 @@ int uva__gpu_open(struct uva__gpu *gpu, const struct uva__gpu_vendor *vendor,
     return code;
 }
 
-void uva__gpu_close(struct uva__gpu *gpu)
+void uva__gpu_unload(void *state)
 {
-    uva__gpu_lanes_free(gpu);
+    uva__gpu_lanes_free(state);
+    free(state);
 }
 
 /* ---- what calls say ----------------------------------------------------- */
@@ -119,6 +120,38 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
     return EAGAIN;
 }
 
+/* ---- places ------------------------------------------------------------- */
+
+/* Makes current where a stream of the program's is. */
+static int place_enter(struct uva__gpu *gpu, int64_t device_id,
+                       uva__gpu_stream stream, struct uva__gpu_place *place,
+                       struct uva_error *error)
+{
+    int code = gpu->vendor->place_find(gpu, device_id, stream, place, error);
+
+    if (code != 0)
+        return code;
+    code = gpu->vendor->enter(gpu, place, error);
+    if (code != 0)
+        gpu->vendor->place_drop(gpu, place);
+    return code;
+}
+
+static void place_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    gpu->vendor->leave(gpu, place);
+    gpu->vendor->place_drop(gpu, place);
+}
+
+/* Makes current where the streams of ours are; vendor->leave() undoes it. */
+static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
+                      struct uva__gpu_lane **out, struct uva_error *error)
+{
+    int code = uva__gpu_lane_find(gpu, device_id, out, error);
+
+    return code == 0 ? gpu->vendor->enter(gpu, &(*out)->place, error) : code;
+}
+
 /* ---- arming ------------------------------------------------------------- */
 
 /* A vendor's thread; nothing of the vendor's may be called from here. */
@@ -190,8 +223,7 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
     }
     if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
         return EAGAIN;
-    if (uva__gpu_lane_find(gpu, event->device_id, &lane, error) != 0 ||
-        gpu->vendor->enter(gpu, &lane->place, error) != 0)
+    if (lane_enter(gpu, event->device_id, &lane, error) != 0)
         return EAGAIN;
     armed = post_arm(gpu, lane, event, watch);
     gpu->vendor->leave(gpu, &lane->place);
@@ -257,17 +289,13 @@ int uva__gpu_record(void *state, const struct uva_device_event *device,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_place place = {0};
-    int code = gpu->vendor->place_find(gpu, device->device_id, device_stream,
-                                       &place, error);
+    int code =
+        place_enter(gpu, device->device_id, device_stream, &place, error);
 
     if (code != 0)
         return code;
-    code = gpu->vendor->enter(gpu, &place, error);
-    if (code == 0) {
-        code = stream_record(gpu, device_stream, event_out, error);
-        gpu->vendor->leave(gpu, &place);
-    }
-    gpu->vendor->place_drop(gpu, &place);
+    code = stream_record(gpu, device_stream, event_out, error);
+    place_leave(gpu, &place);
     return code;
 }
 
@@ -276,19 +304,14 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_place place = {0};
-    int code = gpu->vendor->place_find(gpu, event->device_id, device_stream,
-                                       &place, error);
+    int code = place_enter(gpu, event->device_id, device_stream, &place, error);
 
     if (code != 0)
         return code;
-    code = gpu->vendor->enter(gpu, &place, error);
-    if (code == 0) {
-        code = uva__gpu_said(
-            gpu, CALL(stream_wait),
-            gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
-        gpu->vendor->leave(gpu, &place);
-    }
-    gpu->vendor->place_drop(gpu, &place);
+    code = uva__gpu_said(
+        gpu, CALL(stream_wait),
+        gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
+    place_leave(gpu, &place);
     return code;
 }
 
@@ -350,9 +373,7 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
     int code;
 
     gpu_relax(gpu);
-    code = uva__gpu_lane_find(gpu, copy->after.device_id, &lane, error);
-    if (code == 0)
-        code = gpu->vendor->enter(gpu, &lane->place, error);
+    code = lane_enter(gpu, copy->after.device_id, &lane, error);
     if (code != 0)
         return code;
     code = copy_begin(gpu, lane, copy, event_out, error);
@@ -389,8 +410,7 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
     void *memory;
 
     gpu_relax(gpu);
-    if (uva__gpu_lane_find(gpu, device_id, &lane, error) != 0 ||
-        gpu->vendor->enter(gpu, &lane->place, error) != 0)
+    if (lane_enter(gpu, device_id, &lane, error) != 0)
         return NULL;
     memory = type_is_pinned(device_type)
                  ? pinned_alloc(gpu, size_bytes, error)
@@ -411,9 +431,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
     struct uva__gpu *gpu = state;
     struct uva__gpu_lane *lane;
     struct uva_error error;
-    const bool inside =
-        uva__gpu_lane_find(gpu, device_id, &lane, &error) == 0 &&
-        gpu->vendor->enter(gpu, &lane->place, &error) == 0;
+    const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
 
     if (type_is_pinned(device_type))
         (void)gpu->calls.host_free(memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What CUDA and HIP have in common: events that are polled, then armed behind
- * streams of ours; copies on one stream a device. devices/cuda.c and
- * devices/hip.c say how the rest is done. */
+ * streams of ours; copies on two streams a device, one to it and one from it.
+ * devices/cuda.c and devices/hip.c say how the rest is done. */
 #ifndef UVA_DEVICES_GPU_H
 #define UVA_DEVICES_GPU_H
 
@@ -65,9 +65,6 @@ UVA_MUST_CHECK int uva__gpu_open(struct uva__gpu *gpu,
                                  const char *path, void *own,
                                  struct uva_error *error);
 
-/* Frees what was made; failures do not matter any more. Thread: service. */
-void uva__gpu_close(struct uva__gpu *gpu);
-
 /* The one translation of codes: fills `error`, and gives the errno.
  * Thread: any. */
 int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
@@ -78,7 +75,9 @@ int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
 int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
                   struct uva_error *error);
 
-/* Slots of struct uva_device_ops; `state` begins with a struct uva__gpu. */
+/* Slots of struct uva_device_ops; `state` begins with a struct uva__gpu, and is
+ * from malloc(). */
+void uva__gpu_unload(void *state);
 int uva__gpu_query(void *state, const struct uva_device_event *event,
                    struct uva_error *error);
 int uva__gpu_arm(void *state, const struct uva_device_event *event,

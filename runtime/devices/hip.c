@@ -166,12 +166,6 @@ static int hip_load(void *ctx, const char *path, void **state,
     return code;
 }
 
-static void hip_unload(void *state)
-{
-    uva__gpu_close(state);
-    free(state);
-}
-
 const struct uva__dialect uva__hip_dialect = {
     .vendor = "hip",
     .asks = "hipEventQuery",
@@ -182,7 +176,7 @@ const struct uva_device_ops uva__hip_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
     .name = "ROCM",
     .load = hip_load,
-    .unload = hip_unload,
+    .unload = uva__gpu_unload,
     .query = uva__gpu_query,
     .copy = uva__gpu_copy,
     .record = uva__gpu_record,
@@ -198,7 +192,7 @@ const struct uva_device_ops uva__hip_host_ops = {
     .host_readable = true,
     .name = "ROCM_HOST",
     .load = hip_load,
-    .unload = hip_unload,
+    .unload = uva__gpu_unload,
     .query = uva__gpu_query,
     .record = uva__gpu_record,
     .stream_wait = uva__gpu_stream_wait,

@@ -75,6 +75,12 @@ void uva__devices_quit(struct uva__devices *devices)
     uva__devices_release(devices);
 }
 
+void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
+{
+    if (!uva__service_send(&devices->service, errand))
+        abort(); /* not covered: nobody may end what is in use */
+}
+
 static struct uva__devices *devices_of(struct uva__service *service)
 {
     return uva__container_of(service, struct uva__devices, service);
@@ -95,8 +101,7 @@ static void leave_run(struct uva__errand *errand)
  * library's own, or has an event of ours. */
 void uva__devices_leave(struct uva__devices *devices)
 {
-    if (!uva__service_send(&devices->service, &devices->leave))
-        abort(); /* not covered: nobody may end what is in use */
+    uva__devices_send(devices, &devices->leave);
     uva__devices_quit(devices);
 }
 
@@ -247,6 +252,12 @@ int uva__backend_query(const struct uva__backend *backend,
         return code;
     return uva__backend_failed(backend, code, "the event of a batch has failed",
                                error);
+}
+
+void uva__backend_event_free(const struct uva__backend *backend, void *event)
+{
+    if (event != NULL && backend->ops->event_free != NULL)
+        backend->ops->event_free(backend->state, event);
 }
 
 static void load_failed(struct uva__backend *backend, int code)

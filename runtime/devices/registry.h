@@ -73,6 +73,10 @@ void uva__devices_release(struct uva__devices *devices);
 void uva__devices_use(struct uva__devices *devices);
 void uva__devices_quit(struct uva__devices *devices);
 
+/* Sends the service, which is in use, an errand. Thread: any. */
+void uva__devices_send(struct uva__devices *devices,
+                       struct uva__errand *errand);
+
 /* The workers quit, once: the keeper ends. Thread: any. */
 void uva__devices_leave(struct uva__devices *devices);
 
@@ -108,6 +112,9 @@ int uva__backend_failed(const struct uva__backend *backend, int code,
 int uva__backend_query(const struct uva__backend *backend,
                        const struct uva_device_event *event,
                        struct uva_error *error);
+
+/* Takes an event of the table's; NULL: there is none. Thread: any. */
+void uva__backend_event_free(const struct uva__backend *backend, void *event);
 
 /* Opens what the type needs, unless that was tried. 0, or why it failed.
  * Thread: service. */

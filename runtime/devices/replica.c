@@ -121,14 +121,6 @@ static void buffer_free(struct uva__replica *replica,
         memory_free(replica, memory, (size_t)node->sizes[i]);
 }
 
-static void event_free(const struct uva__replica *replica)
-{
-    const struct uva__backend *backend = replica->memory.backend;
-
-    if (replica->event != NULL && backend->ops->event_free != NULL)
-        backend->ops->event_free(backend->state, replica->event);
-}
-
 static void replica_dispose(struct uva__errand *errand)
 {
     struct uva__replica *replica =
@@ -142,7 +134,7 @@ static void replica_dispose(struct uva__errand *errand)
         for (int64_t i = 0; i < node->n_buffers; i++)
             buffer_free(replica, node, i);
     }
-    event_free(replica);
+    uva__backend_event_free(replica->memory.backend, replica->event);
     free(replica);
     if (used)
         uva__devices_quit(devices);
@@ -155,9 +147,8 @@ static void replica_end(struct uva__replica *replica)
     replica->errand.run = replica_dispose;
     if (replica->memory.backend == NULL)
         replica_dispose(&replica->errand);
-    /* not covered: nobody may end what is in use */
-    else if (!uva__service_send(&replica->devices->service, &replica->errand))
-        abort();
+    else
+        uva__devices_send(replica->devices, &replica->errand);
 }
 
 void uva__replica_drop(struct uva__replica *replica)

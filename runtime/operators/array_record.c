@@ -36,8 +36,7 @@ static void record_dispose(struct uva__errand *errand)
 {
     struct record *record = uva__container_of(errand, struct record, errand);
 
-    if (record->backend->ops->event_free != NULL)
-        record->backend->ops->event_free(record->backend->state, record->event);
+    uva__backend_event_free(record->backend, record->event);
     record_free(record);
 }
 
@@ -49,9 +48,7 @@ static void record_release(struct ArrowArray *array)
     array->release = record->release;
     array->private_data = record->private_data;
     array->release(array);
-    /* not covered: nobody may end what is in use */
-    if (!uva__service_send(&record->devices->service, &record->errand))
-        abort();
+    uva__devices_send(record->devices, &record->errand);
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,

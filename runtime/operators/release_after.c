@@ -30,14 +30,6 @@ struct after {
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void event_drop(struct after *after)
-{
-    const struct uva_device_ops *ops = after->backend->ops;
-
-    if (ops->event_free != NULL)
-        ops->event_free(after->backend->state, after->event);
-}
-
 static void after_release(struct uva__errand *errand)
 {
     struct after *after = uva__container_of(errand, struct after, errand);
@@ -45,19 +37,16 @@ static void after_release(struct uva__errand *errand)
 
     uva__watch_release(after->watch);
     uva_array_release(&after->kept.array);
-    event_drop(after);
+    uva__backend_event_free(after->backend, after->event);
     free(after);
     uva__devices_quit(devices);
 }
 
-/* The service is in use, so it takes errands. */
 static void after_send(struct after *after,
                        void (*run)(struct uva__errand *errand))
 {
     after->errand.run = run;
-    /* not covered: nobody may end what is in use */
-    if (!uva__service_send(&after->devices->service, &after->errand))
-        abort();
+    uva__devices_send(after->devices, &after->errand);
 }
 
 /* Any thread, a vendor's too. */
@@ -105,7 +94,7 @@ static int after_watch(struct after *after, struct uva_error *error)
         after->watch->steady = true;
         return 0;
     }
-    event_drop(after);
+    uva__backend_event_free(after->backend, after->event);
     return uva_error_set(error, ENOMEM, "no memory to wait with");
 }
 
