@@ -14,10 +14,7 @@
 #include <assert.h>
 
 #include "core/sync.h"
-#include "uv/crew.h"
 #include "uv/workers.h"
-
-static _Thread_local bool in_compute; /* inside a job of the compute lane */
 
 /* ---- the jobs of one runtime -------------------------------------------- */
 
@@ -172,20 +169,6 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 }
 
 /* ---- inside a job ------------------------------------------------------- */
-
-void uva_job_run(struct uva_job *job)
-{
-    const bool before = in_compute;
-
-    in_compute = job->lane == UVA_LANE_COMPUTE;
-    job->run(job);
-    in_compute = before;
-}
-
-bool uva__lane_is_compute(void)
-{
-    return in_compute;
-}
 
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
 {

@@ -1,30 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  made with one owner -> each job queue adds one -> the last owner
- *              has the threads leave, joins the last of them (which has joined
- *              the others) and frees.
+/* Worker threads: how they are made, found for a job, started, put to sleep,
+ * joined and freed. Which job goes to which lane is uv/lane.c.
  *
- * What can fail: nothing, once made.
+ * Happy path:  made with one owner -> each job queue adds one -> a thread is
+ *              reserved under the lock and started without it -> it takes jobs
+ *              in turn -> sleeps when there are none -> leaves when its idle
+ *              timeout expires, and joins the thread that left before -> the
+ *              last owner has all threads leave, joins the last of them (which
+ *              has joined the others) and frees.
  *
- * On the end:  threads that stay inside a job for HOME_MS are stuck, and are
- *              abandoned: the last one to come back frees. So is the thread of
- *              the last owner, if it is one of ours. */
+ * What can fail: thread creation. Queued jobs then wait for existing threads,
+ *              and each later submit or take in the lane tries again.
+ *
+ * On the end:  sleeping threads are woken and leave; running ones leave when
+ *              their job returns. Threads that stay inside a job for HOME_MS
+ *              are stuck and are abandoned: nothing joins them any more, they
+ *              detach themselves, and the last one to leave frees. So does the
+ *              thread of the last owner, if it is one of ours.
+ *
+ * One rule keeps jobs from being forgotten: while a thread sleeps, at least as
+ * many threads are on their way to the queue as jobs are in it. A function that
+ * makes jobs more or such threads fewer restores that before it drops the lock.
+ */
 #define _GNU_SOURCE
 #include "uv/workers.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "uv/crew.h"
+#include "uv/rota.h"
 
 enum {
     IDLE_MS = 10000,
     BLOCKING_CAP = 64,
     HOME_MS = 1000 /* who is not stuck is back within this time */
 };
+
+static _Thread_local struct uva__worker *here; /* the one that the caller is */
+static _Thread_local bool in_compute; /* inside a job of the compute lane */
+
+static void *worker_main(void *arg);
+
+struct uva__worker *uva__crew_here(void)
+{
+    return here;
+}
 
 /* ---- making them -------------------------------------------------------- */
 
@@ -154,7 +180,146 @@ static void fixture_end(struct uva_workers *workers)
         fixture->end(fixture);
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- finding a thread for a job ----------------------------------------- */
+
+/* Who was called comes as soon as it is woken, and may be gone as soon as the
+ * lock is dropped. */
+static struct uva__signal *crew_call_locked(struct uva__crew *crew)
+{
+    struct uva__worker *worker = crew->asleep;
+
+    crew->asleep = worker->below;
+    crew->sleeping--;
+    worker->asleep = false;
+    uva__signal_change(&worker->call);
+    return &worker->call;
+}
+
+void uva__crew_rouse_locked(struct uva_workers *workers, int lane)
+{
+    while (workers->locked.crews[lane].asleep != NULL)
+        uva__signal_wake(crew_call_locked(&workers->locked.crews[lane]));
+}
+
+/* Whether more jobs wait than threads are on their way to them. */
+static bool crew_is_short_locked(const struct uva_workers *workers, int lane)
+{
+    const struct uva__crew *crew = &workers->locked.crews[lane];
+    const int32_t coming = crew->threads - crew->running - crew->sleeping;
+
+    return (int64_t)uva__word_peek(&workers->waiting[lane]) > coming;
+}
+
+/* Woken only then: on one CPU a thread that is woken runs at once, and would
+ * wait for the lock. */
+void uva__crew_drop_locked(struct uva_workers *workers, int lane)
+{
+    struct uva__crew *crew = &workers->locked.crews[lane];
+    struct uva__signal *call = NULL;
+    bool start = false;
+
+    if (crew_is_short_locked(workers, lane)) {
+        if (crew->asleep != NULL)
+            call = crew_call_locked(crew);
+        else
+            start = crew->threads - crew->blocked < crew->cap;
+    }
+    if (start)
+        uva__crew_reserve_locked(workers, lane);
+    uva__lock_drop(&workers->locked.lock);
+    if (call != NULL)
+        uva__signal_wake(call);
+    if (start)
+        (void)uva__crew_start(workers, lane);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void worker_forget(struct uva__worker *worker)
+{
+    uva__memory_free(&worker->workers->allocator, worker, sizeof(*worker));
+}
+
+void uva__crew_reserve_locked(struct uva_workers *workers, int lane)
+{
+    workers->locked.crews[lane].threads++;
+    workers->locked.crews[lane].starting++;
+}
+
+/* All but those that report a fault of the thread itself: a JVM or a sanitizer
+ * needs these delivered. */
+static void signals_block(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGTRAP, SIGSYS};
+    sigset_t set;
+
+    (void)sigfillset(&set);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        (void)sigdelset(&set, faults[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
+static int worker_create(struct uva_workers *workers, int lane)
+{
+    struct uva__worker *worker =
+        uva__memory_new(&workers->allocator, sizeof(*worker));
+    sigset_t before;
+    pthread_t thread;
+    int code;
+
+    if (worker == NULL)
+        return ENOMEM;
+    worker->workers = workers;
+    worker->lane = lane;
+    signals_block(&before); /* inherited, so there is no gap */
+    code = pthread_create(&thread, NULL, worker_main, worker);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        return 0;
+    worker_forget(worker);
+    return EAGAIN;
+}
+
+/* The thread counts from its reservation, so it may well have left again before
+ * pthread_create() returns. Who frees the workers waits for this call, so it
+ * never is the last to use them. */
+int uva__crew_start(struct uva_workers *workers, int lane)
+{
+    struct uva__crew *crew = &workers->locked.crews[lane];
+    const int code = worker_create(workers, lane);
+
+    uva__lock_take(&workers->locked.lock);
+    crew->starting--;
+    if (code != 0) {
+        crew->threads--;
+        /* not covered: a sleeper whom nobody needs */
+        if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
+            uva__signal_wake(crew_call_locked(crew));
+    }
+    uva__signal_raise(&workers->changed);
+    assert(!workers->locked.abandoned);
+    uva__lock_drop(&workers->locked.lock);
+    return code;
+}
+
+/* ---- inside a job ------------------------------------------------------- */
+
+void uva_job_run(struct uva_job *job)
+{
+    const bool before = in_compute;
+
+    in_compute = job->lane == UVA_LANE_COMPUTE;
+    job->run(job);
+    in_compute = before;
+}
+
+bool uva__lane_is_compute(void)
+{
+    return in_compute;
+}
+
+/* ---- the last user ------------------------------------------------------ */
 
 /* How many threads there are, and calls that will touch `workers` again. */
 static int32_t workers_present_locked(const struct uva_workers *workers)
@@ -168,12 +333,12 @@ static int32_t workers_present_locked(const struct uva_workers *workers)
 }
 
 /* Whether the caller, who has just let go, is the one to free. */
-bool uva__workers_are_over_locked(const struct uva_workers *workers)
+static bool workers_are_over_locked(const struct uva_workers *workers)
 {
     return workers->locked.abandoned && workers_present_locked(workers) == 0;
 }
 
-void uva__workers_destroy(struct uva_workers *workers)
+static void workers_destroy(struct uva_workers *workers)
 {
     const struct uva_allocator allocator = workers->allocator;
 
@@ -182,7 +347,7 @@ void uva__workers_destroy(struct uva_workers *workers)
     uva__memory_free(&allocator, workers, sizeof(*workers));
 }
 
-void uva__workers_join(pthread_t thread)
+static void workers_join(pthread_t thread)
 {
     int before;
 
@@ -190,6 +355,201 @@ void uva__workers_join(pthread_t thread)
     (void)pthread_join(thread, NULL);
     (void)pthread_setcancelstate(before, NULL);
 }
+
+/* ---- the life of a thread ----------------------------------------------- */
+
+/* "uva-NAME-c0": lane and number whole, the name cut to 15 characters. */
+static void worker_name(const struct uva__worker *worker)
+{
+    const char *name = worker->workers->name;
+    const char lane = "cbg"[worker->lane];
+    char tail[16], text[48];
+    const int length =
+        snprintf(tail, sizeof(tail), "-%c%u", lane, worker->number % 10000);
+
+    (void)snprintf(text, sizeof(text), "uva%s%.*s%s", name[0] ? "-" : "",
+                   11 - length, name, tail);
+    (void)pthread_setname_np(pthread_self(), text);
+}
+
+/* What a hook is told: guests do blocking work. */
+static enum uva_lane worker_lane(const struct uva__worker *worker)
+{
+    return worker->lane == UVA_LANE_COMPUTE ? UVA_LANE_COMPUTE
+                                            : UVA_LANE_BLOCKING;
+}
+
+static void worker_begin(struct uva__worker *worker)
+{
+    struct uva_workers *workers = worker->workers;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    here = worker;
+    worker->number = (uint32_t)uva__word_add(&workers->born[worker->lane], 1);
+    worker_name(worker);
+    if (workers->thread_begin != NULL)
+        workers->thread_begin(workers->ctx, worker_lane(worker));
+}
+
+static void worker_home_locked(struct uva__worker *worker)
+{
+    assert(worker->waits == 0);
+    if (worker->busy)
+        worker->workers->locked.crews[worker->lane].running--;
+    worker->busy = false;
+}
+
+static struct uva_job *worker_take_locked(struct uva__worker *worker)
+{
+    struct uva_workers *workers = worker->workers;
+    struct uva__crew *crew = &workers->locked.crews[worker->lane];
+    struct uva__link *link = uva__rota_pop(&crew->round);
+
+    if (link == NULL)
+        return NULL;
+    uva__word_sub(&workers->waiting[worker->lane], 1);
+    crew->running++;
+    worker->busy = true;
+    return uva__container_of(link, struct uva_job, link);
+}
+
+/* How many free threads the lane keeps, whether there is work or not. */
+static int32_t crew_kept_locked(const struct uva__crew *crew, int lane)
+{
+    return lane == UVA__LANE_GUEST ? crew->promised : crew->promised > 0;
+}
+
+/* Whether the thread leaves: at the end, beyond the cap (a wait is over for
+ * which one more was let in), or for want of work. A thread inside a job is no
+ * free one, as it may be stuck; neither is one whose start may yet fail. */
+static bool worker_is_done_locked(const struct uva__worker *worker)
+{
+    const struct uva_workers *workers = worker->workers;
+    const struct uva__crew *crew = &workers->locked.crews[worker->lane];
+    const int32_t threads = crew->threads - crew->starting;
+
+    if (workers->locked.ending || threads - crew->blocked > crew->cap)
+        return true;
+    return worker->late && uva__list_is_empty(&crew->round) &&
+           threads - crew->running > crew_kept_locked(crew, worker->lane);
+}
+
+static void sleeper_remove_locked(struct uva__crew *crew,
+                                  struct uva__worker *worker)
+{
+    struct uva__worker **at = &crew->asleep;
+
+    while (*at != worker)
+        at = &(*at)->below;
+    *at = worker->below;
+    crew->sleeping--;
+    worker->asleep = false;
+}
+
+/* How long to sleep. Who is kept sleeps until called; who may be, because a
+ * start is under way, looks again. */
+static int64_t worker_patience_locked(const struct uva__worker *worker)
+{
+    const struct uva_workers *workers = worker->workers;
+    const struct uva__crew *crew = &workers->locked.crews[worker->lane];
+
+    return crew->threads - crew->running > crew_kept_locked(crew, worker->lane)
+               ? workers->idle_ms
+               : -1;
+}
+
+/* Drops the lock meanwhile. */
+static void worker_sleep_locked(struct uva__worker *worker)
+{
+    struct uva_workers *workers = worker->workers;
+    struct uva__crew *crew = &workers->locked.crews[worker->lane];
+    const uint32_t seen = uva__signal_now(&worker->call);
+    const int64_t limit_ms = worker_patience_locked(worker);
+    bool in_time;
+
+    worker->below = crew->asleep;
+    crew->asleep = worker;
+    crew->sleeping++;
+    worker->asleep = true;
+    uva__lock_drop(&workers->locked.lock);
+    in_time = uva__signal_wait(&worker->call, seen, limit_ms);
+    uva__lock_take(&workers->locked.lock);
+    worker->late = worker->asleep && !in_time;
+    if (worker->asleep)
+        sleeper_remove_locked(crew, worker);
+}
+
+static void worker_part_locked(struct uva__worker *worker)
+{
+    worker->workers->locked.crews[worker->lane].threads--;
+    worker->workers->locked.leaving++;
+}
+
+/* Gives the next job, or NULL: then the thread is in no crew any more. */
+static struct uva_job *worker_next(struct uva__worker *worker)
+{
+    struct uva_workers *workers = worker->workers;
+    struct uva_job *job = NULL;
+
+    uva__lock_take(&workers->locked.lock);
+    worker_home_locked(worker);
+    while (!worker_is_done_locked(worker)) {
+        job = worker_take_locked(worker);
+        if (job != NULL)
+            break;
+        worker_sleep_locked(worker);
+    }
+    worker->late = false;
+    if (job == NULL)
+        worker_part_locked(worker);
+    uva__crew_drop_locked(workers, worker->lane);
+    return job;
+}
+
+/* ---- leaving ------------------------------------------------------------ */
+
+/* The thread's last use of `workers`: whoever joins it may free them. */
+static void thread_depart(struct uva_workers *workers)
+{
+    pthread_t before;
+    bool alone, follows, over;
+
+    uva__lock_take(&workers->locked.lock);
+    workers->locked.leaving--;
+    alone = workers->locked.abandoned;
+    follows = workers->locked.has_last;
+    before = workers->locked.last;
+    workers->locked.last = pthread_self();
+    workers->locked.has_last = true;
+    over = workers_are_over_locked(workers);
+    uva__signal_raise(&workers->changed);
+    uva__lock_drop(&workers->locked.lock);
+    if (alone)
+        (void)pthread_detach(pthread_self());
+    else if (follows)
+        workers_join(before);
+    if (over)
+        workers_destroy(workers);
+}
+
+static void *worker_main(void *arg)
+{
+    struct uva__worker *worker = arg;
+    struct uva_workers *workers = worker->workers;
+    struct uva_job *job;
+
+    worker_begin(worker);
+    while ((job = worker_next(worker)) != NULL)
+        uva_job_run(job);
+    if (workers->thread_end != NULL)
+        workers->thread_end(workers->ctx, worker_lane(worker));
+    here = NULL;
+    worker_forget(worker);
+    thread_depart(workers);
+    return NULL;
+}
+
+/* ---- the end ------------------------------------------------------------ */
 
 static int32_t workers_running_locked(const struct uva_workers *workers)
 {
@@ -203,7 +563,6 @@ static int32_t workers_running_locked(const struct uva_workers *workers)
 /* Returns when all other threads have left, or seem to be stuck in jobs. */
 static void workers_await_others(struct uva_workers *workers)
 {
-    const struct uva__worker *here = uva__crew_here();
     const bool ours = here != NULL && here->workers == workers;
     const bool in_job = ours && here->busy;
     int32_t others, stuck;
@@ -230,12 +589,12 @@ static void workers_finish(struct uva_workers *workers)
     workers->locked.abandoned = true;
     joins = workers->locked.has_last;
     last = workers->locked.last;
-    over = uva__workers_are_over_locked(workers);
+    over = workers_are_over_locked(workers);
     uva__lock_drop(&workers->locked.lock);
     if (joins)
-        uva__workers_join(last);
+        workers_join(last);
     if (over)
-        uva__workers_destroy(workers);
+        workers_destroy(workers);
 }
 
 void uva_workers_free(struct uva_workers *workers)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a struct uva_workers is made of, and who owns it. How its threads live
- * is uv/crew.c; which job goes where is uv/lane.c. */
+/* What a struct uva_workers is made of, who owns it, and how its threads are
+ * found for a job. Which job goes to which lane is uv/lane.c. */
 #ifndef UVA_UV_WORKERS_H
 #define UVA_UV_WORKERS_H
 
@@ -74,13 +74,22 @@ UVA_MUST_CHECK int uva__workers_acquire(struct uva_workers *workers);
 /* Whether this is a fork of the process that made them. Thread: any. */
 bool uva__workers_are_forked(const struct uva_workers *workers);
 
-/* Joins a thread; no cancellation point. Thread: any. */
-void uva__workers_join(pthread_t thread);
+/* Drops the lock, and sees to it that some thread comes for each job that waits
+ * in `lane`: if too few are on their way, one is woken, or started if none
+ * sleeps and the cap allows for another. Thread: any. */
+void uva__crew_drop_locked(struct uva_workers *workers, int lane);
 
-/* Whether the caller, who has just let go, is to free them. Thread: any. */
-bool uva__workers_are_over_locked(const struct uva_workers *workers);
+/* Counts a thread that the caller will start at once. Thread: any. */
+void uva__crew_reserve_locked(struct uva_workers *workers, int lane);
 
-/* Frees them. Thread: any. */
-void uva__workers_destroy(struct uva_workers *workers);
+/* Starts the thread that was reserved. 0; ENOMEM; EAGAIN if the system gives
+ * none: then jobs wait for the threads there are. Thread: any. */
+int uva__crew_start(struct uva_workers *workers, int lane);
+
+/* Wakes all sleepers of a lane to look whether they may leave. Thread: any. */
+void uva__crew_rouse_locked(struct uva_workers *workers, int lane);
+
+/* The worker that the caller is, or NULL. Thread: any. */
+struct uva__worker *uva__crew_here(void);
 
 #endif

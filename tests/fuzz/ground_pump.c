@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "support/faulty_allocator.h"
-#include "uv/crew.h"
 #include "uv/workers.h"
 
 enum { PUMP_JOBS = 256 };

@@ -2,7 +2,7 @@
 /* How threads start, fail to start, sleep and leave, and what they are like.
  * That one has left is seen by asking until it has. */
 #define _GNU_SOURCE
-#include "uv/crew.h"
+#include "uv/workers.h"
 
 #include <check.h>
 #include <pthread.h>
