@@ -72,14 +72,6 @@ struct uva_runtime {
                                      or -1 */
 };
 
-/* Whether the options, and the loop's copy of libuv, make sense. Thread: any.
- */
-UVA_MUST_CHECK int uva__options_check(const struct uva_runtime_options *o,
-                                      bool guest, struct uva_error *error);
-UVA_MUST_CHECK int uva__options_check_uv(const struct uva_runtime_options *o,
-                                         uv_loop_t *loop,
-                                         struct uva_error *error);
-
 /* Takes one turn, within the budget. Thread: loop. */
 void uva__loop_turn(struct uva_runtime *runtime);
 
