@@ -4,7 +4,7 @@ about what it is. Usage: check_budgets.py [ROOT]
 
 Functions: at most 60 lines and, where lizard is installed, a cyclomatic
 complexity of at most 15. Files: a .c at most 800 lines (a test 900), a private
-header 150; 80 columns; the first line says SPDX and a comment after it says
+header 300; 80 columns; the first line says SPDX and a comment after it says
 what the file is for. Public headers: every function says its thread.
 """
 import os
@@ -36,7 +36,7 @@ def most_lines(path):
     if path.startswith("include/"):
         return None
     if path.endswith(".h"):
-        return 150
+        return 300
     return 900 if path.startswith("tests/") else 800
 
 

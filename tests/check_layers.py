@@ -26,12 +26,14 @@ POSIX = {
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
-SYSTEM = ("runtime/core/sync.c", "runtime/check/", "runtime/tck/",
+SYSTEM = ("runtime/core/sync.c", "runtime/core/thread.c",
+          "runtime/core/thread.h",
+          "runtime/check/", "runtime/tck/",
           "runtime/uv/", "runtime/devices/", "tools/", "tests/",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
-UV = ["uv/hub.h", "uv/inbox.h", "uv/lane.h", "uv/loop.h", "uv/turn.h"]
+UV = ["uv/hub.h", "uv/inbox.h", "uv/lane.h", "uv/loop.h"]
 FLOORS = ["core/", "uv/", "devices/", "stream/", "check/", "operators/",
           "adapters/", "tck/"]
 MAY = {

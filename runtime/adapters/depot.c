@@ -18,7 +18,7 @@
 #include "core/layout.h"
 #include "core/memory.h"
 #include "core/metadata.h"
-#include "uv/turn.h"
+#include "core/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { POOL_STEP = 16 };

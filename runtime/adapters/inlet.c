@@ -18,9 +18,10 @@
 #include <errno.h>
 
 #include "adapters/peer_side.h"
+#include "core/clock.h"
 #include "core/memory.h"
+#include "core/thread.h"
 #include "stream/producer.h"
-#include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
 enum { PATIENCE_MS = 5000, MS_NS = 1000000 };
@@ -233,7 +234,7 @@ static bool gate_is_busy_locked(const struct uva__inlet *i)
 static bool gate_wait_locked(struct uva__inlet *i, uint64_t until_ns)
 {
     const uint32_t seen = uva__signal_now(&i->left);
-    const uint64_t now_ns = uva__turn_now();
+    const uint64_t now_ns = uva__clock_ns();
 
     if (now_ns >= until_ns)
         return false;
@@ -250,7 +251,7 @@ static bool gate_wait_locked(struct uva__inlet *i, uint64_t until_ns)
 void uva__inlet_close_gate(struct uva__inlet *i)
 {
     const uint64_t until_ns =
-        uva__turn_now() + (uint64_t)i->patience_ms * MS_NS;
+        uva__clock_ns() + (uint64_t)i->patience_ms * MS_NS;
     bool stuck;
 
     uva__lock_take(&i->lock);

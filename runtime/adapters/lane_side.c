@@ -7,10 +7,10 @@
 
 #include <errno.h>
 
+#include "core/clock.h"
 #include "core/layout.h"
 #include "core/status.h"
 #include "core/structs.h"
-#include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
 enum {
@@ -231,7 +231,7 @@ static bool lane_must_yield(struct uva__reader *r)
         return false;
     /* not covered: how fast the machine is */
     return r->lane.count >= YIELD_BATCHES ||
-           uva__turn_now() - r->lane.since_ns > YIELD_NS;
+           uva__clock_ns() - r->lane.since_ns > YIELD_NS;
 }
 
 /* Gives up RUNNING while the window is full of bytes; the loop is told, and
@@ -328,7 +328,7 @@ void uva__lane_side_run(struct uva_job *job)
     struct uva__hub *hub = r->feed.hub;
 
     r->lane.count = 0;
-    r->lane.since_ns = uva__turn_now();
+    r->lane.since_ns = uva__clock_ns();
     switch (lane_work(r)) {
     case LANE_AGAIN:
         uva__lane_submit(&hub->jobs, UVA_LANE_BLOCKING, &r->job);

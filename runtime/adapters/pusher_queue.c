@@ -16,10 +16,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "stream/window.h"
 #include "uv/lane.h"
-#include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
 enum { LOOK_MS = 100 }; /* for whether the runtime is still there */
@@ -158,7 +158,7 @@ static int64_t push_patience(struct queue_push *push)
 
     if (push->timeout_ms <= 0 || push->timeout_ms > INT64_MAX / 2 / NS_PER_MS)
         return push->timeout_ms <= 0 ? push->timeout_ms : UVA_FOREVER;
-    now = uva__turn_now();
+    now = uva__clock_ns();
     if (push->until_ns == 0)
         push->until_ns = now + (uint64_t)(push->timeout_ms * NS_PER_MS);
     if (now >= push->until_ns)

@@ -7,15 +7,12 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "core/clock.h"
+
 struct bounce {
     void (*fn)(void *arg); /* what is run */
     void *arg;             /* borrows */
 };
-
-uint64_t uva__bounce_self(void)
-{
-    return (uint64_t)(uintptr_t)pthread_self();
-}
 
 static void *bounce_main(void *arg)
 {
@@ -41,6 +38,8 @@ int64_t uva__bounce_clock_ns(bool fine)
 {
     struct timespec now;
 
-    (void)clock_gettime(fine ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE, &now);
+    if (fine)
+        return (int64_t)uva__clock_ns();
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }

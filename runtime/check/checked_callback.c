@@ -7,6 +7,7 @@
 
 #include "check/bounce.h"
 #include "check/checked_producer.h"
+#include "core/thread.h"
 
 enum { BOUNCE_ODDS = 2 };
 
@@ -154,7 +155,7 @@ static void callback_call(struct uva__callback *cb)
 static void callback_run(void *arg)
 {
     struct uva__callback *cb = arg;
-    const uint64_t self = uva__bounce_self();
+    const uint64_t self = uva__thread_self();
     int64_t begun;
 
     if (self != cb->epoch.thread)

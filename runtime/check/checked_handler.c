@@ -22,6 +22,7 @@
 #include "check/token.h"
 #include "check/utf8.h"
 #include "core/structs.h"
+#include "core/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { SPOILT = 0xDD };
@@ -322,7 +323,7 @@ static bool release_begin(struct uva__callback *cb)
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    held = uva__epochs_hold_release(&c->locked.epochs, uva__bounce_self());
+    held = uva__epochs_hold_release(&c->locked.epochs, uva__thread_self());
     place = uva__checked_enter_locked(c, &cb->epoch);
     goes = uva__protocol_begin(&c->locked.protocol, UVA__CALL_RELEASE, &place,
                                &findings);

@@ -21,6 +21,7 @@
 #include "check/ledger.h"
 #include "check/token.h"
 #include "core/memory.h"
+#include "core/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
@@ -100,7 +101,7 @@ struct uva__place uva__checked_enter_locked(struct uva__checked *c,
 {
     struct uva__place place;
 
-    epoch->thread = uva__bounce_self();
+    epoch->thread = uva__thread_self();
     place = uva__epochs_place(&c->locked.epochs, epoch->thread);
     epoch->inside = place.callback != UVA__CALL_NONE;
     if (epoch->call == UVA__CALL_REQUEST && place.within != UVA__CALL_NONE &&

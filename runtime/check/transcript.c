@@ -5,9 +5,10 @@
  * is wrong, and nothing else, as every format takes the same arguments. */
 #include "check/transcript.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/thread.h"
 
 void uva__transcript_note(struct uva__transcript *transcript,
                           const char *format, int64_t a, int64_t b)
@@ -19,7 +20,7 @@ void uva__transcript_note(struct uva__transcript *transcript,
     uva__shared_store(&note->format, (void *)(uintptr_t)format);
     uva__word_store(&note->a, (uint64_t)a);
     uva__word_store(&note->b, (uint64_t)b);
-    uva__word_store(&note->thread, (uint64_t)(uintptr_t)pthread_self());
+    uva__word_store(&note->thread, uva__thread_self());
     uva__word_store(&note->stamp, number + 1);
 }
 

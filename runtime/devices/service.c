@@ -8,9 +8,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <time.h>
+
+#include "core/clock.h"
+#include "core/thread.h"
 
 enum {
     GAP_LEAST_NS = 30000,  /* the first question; also how early one may be */
@@ -22,14 +23,6 @@ enum {
 };
 
 /* ---- time --------------------------------------------------------------- */
-
-static uint64_t service_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
 {
@@ -111,7 +104,7 @@ static void errands_run(struct uva__service *service)
 
 void uva__service_ask(struct uva__service *service, struct uva__chore *chore)
 {
-    const uint64_t now = service_now();
+    const uint64_t now = uva__clock_ns();
 
     chore->due_ns = 0;
     if (chore->listed)
@@ -129,7 +122,7 @@ static bool chore_look(struct uva__chore *chore, uint64_t *now)
     if (chore->look(chore, *now - chore->begun_ns))
         return true;
     chore->listed = true;
-    *now = service_now();
+    *now = uva__clock_ns();
     chore->due_ns = *now + chore_gap(chore, *now);
     return false;
 }
@@ -151,7 +144,7 @@ static void chores_finish(struct uva__list *over)
 static int64_t chores_look(struct uva__service *service, bool all)
 {
     struct uva__list left = service->chores, over = {0};
-    uint64_t now = service_now(), next = UINT64_MAX, looks = 0;
+    uint64_t now = uva__clock_ns(), next = UINT64_MAX, looks = 0;
     struct uva__link *link;
     struct uva__chore *chore;
 
@@ -222,28 +215,12 @@ static void *service_main(void *arg)
     return NULL;
 }
 
-/* All but those that report a fault of the thread itself. */
-static void signals_block(sigset_t *before)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
-                                 SIGILL,  SIGTRAP, SIGSYS};
-    sigset_t set;
-
-    (void)sigfillset(&set);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        (void)sigdelset(&set, faults[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &set, before);
-}
-
 static int service_create(pthread_t *thread, struct uva__service *service)
 {
-    sigset_t before;
     int code;
 
     service->begin(service);
-    signals_block(&before);
-    code = pthread_create(thread, NULL, service_main, service);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    code = uva__thread_start(thread, service_main, service);
     if (code != 0)
         service->end(service);
     return code;

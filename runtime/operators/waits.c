@@ -12,12 +12,12 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "core/clock.h"
 #include "core/memory.h"
 #include "core/metadata.h"
 #include "devices/notice.h"
 #include "stream/stock.h"
 #include "stream/window.h"
-#include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__waits *waits_of(struct uva__operator *op)
@@ -90,7 +90,7 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
         return false;
     }
     if (patience_ns > 0)
-        wait->due_ns = uva__turn_now() + patience_ns;
+        wait->due_ns = uva__clock_ns() + patience_ns;
     uva__operator_acquire(&w->op);
     return true;
 }
@@ -293,7 +293,7 @@ static void waits_set_timer(struct uva__waits *w)
     if (!wanted)
         return;
     w->loop.timed = head;
-    now = uva__turn_now();
+    now = uva__clock_ns();
     uva__timer_start(
         w->op.feed.hub, &w->loop.timer,
         wait_at(w, head)->due_ns > now

@@ -7,9 +7,9 @@
 #include "stream/stock.h"
 
 #include "check/yard.h"
+#include "core/clock.h"
 #include "core/memory.h"
 #include "stream/producer.h"
-#include "uv/turn.h"
 
 enum {
     TASKS_REST = 256, /* R05: a stale token must not hit its slot soon */
@@ -171,7 +171,7 @@ static bool producer_is_rested(const void *block)
     /* not covered: no test runs for as long as they rest */
     return uva__word_load(&p->refs) == 0 &&
            uva__word_load(&p->node.posted) == 0 &&
-           uva__turn_now() - p->retired_ns >= REST_NS;
+           uva__clock_ns() - p->retired_ns >= REST_NS;
 }
 
 void *uva__stock_take_producer(struct uva__hub *hub)
@@ -202,7 +202,7 @@ void uva__stock_put_producer(struct uva__hub *hub, void *producer)
     struct stock *stock = stock_of(hub);
     struct uva__producer *p = producer;
 
-    p->retired_ns = uva__turn_now();
+    p->retired_ns = uva__clock_ns();
     uva__lock_take(&stock->lock);
     uva__slab_put(&stock->locked.producers, p);
     uva__lock_drop(&stock->lock);

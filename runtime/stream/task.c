@@ -19,7 +19,7 @@
 #include "core/status.h"
 #include "stream/producer.h"
 #include "stream/stock.h"
-#include "uv/turn.h"
+#include "uv/hub.h"
 #include "uvarrow/arrow.h"
 
 enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48 };

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "tck/cases.h"
 
 void uva__trial_clause(const char *name, char clause[8])
@@ -24,10 +24,7 @@ void uva__trial_clause(const char *name, char clause[8])
 
 int64_t uva__trial_now_ms(void)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(uva__clock_ns() / 1000000);
 }
 
 void uva__trial_clean(char *text)

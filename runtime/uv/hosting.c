@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -21,7 +20,6 @@
 
 #include "core/memory.h"
 #include "uv/shell.h"
-#include "uv/turn.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
 
@@ -137,18 +135,6 @@ static void *watcher_run(void *ctx)
     }
 }
 
-static int thread_start(pthread_t *thread, void *(*run)(void *), void *ctx)
-{
-    sigset_t all, before;
-    int code;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    code = pthread_create(thread, NULL, run, ctx);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 /* ---- a thread of its own ------------------------------------------------ */
 
 static void *loop_run(void *ctx)
@@ -196,7 +182,7 @@ static int host_by_turns(struct uva_runtime *rt)
         return 0;
     rt->leave_fd = eventfd(0, EFD_CLOEXEC);
     return rt->leave_fd < 0 ? errno
-                            : thread_start(&rt->watcher, watcher_run, rt);
+                            : uva__thread_start(&rt->watcher, watcher_run, rt);
 }
 
 static int host_start(struct uva_runtime *rt)
@@ -208,7 +194,7 @@ static int host_start(struct uva_runtime *rt)
     if (rt->hosting == UVA__HOSTED_BY_LOOP)
         uva__word_store(&rt->hub->home, uva__thread_self());
     else if (rt->hosting == UVA__HOSTED_BY_THREAD)
-        code = thread_start(&rt->thread, loop_run, rt);
+        code = uva__thread_start(&rt->thread, loop_run, rt);
     else
         code = host_by_turns(rt);
     return code;

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "uv/hub.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,9 +21,12 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "uv/turn.h"
 
 enum { LINE_SIZE = 1024 };
+
+static const char *const levels[] = {"", "error", "warn", "info", "debug"};
+
+static _Thread_local int turn_depth; /* turns that the thread is in */
 
 /* ---- making one --------------------------------------------------------- */
 
@@ -39,10 +43,21 @@ static int alive_new(struct uva__word **out)
     return 0;
 }
 
+/* Writes a whole record at once, so that lines of several threads do not mix.
+ */
+static void log_to_stderr(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    (void)fprintf(stderr, "uvarrow: %s: %s%s%s%s%s\n", levels[record->level],
+                  record->stream != NULL ? record->stream : "",
+                  record->stream != NULL ? ": " : "", record->message,
+                  record->clause != NULL ? " " : "",
+                  record->clause != NULL ? record->clause : "");
+}
+
 /* What the environment says counts only where the program says nothing. */
 static void log_init(struct uva_log *log)
 {
-    static const char *const levels[] = {"", "error", "warn", "info", "debug"};
     const char *wish = getenv("UVA_LOG");
     int i;
 
@@ -53,7 +68,7 @@ static void log_init(struct uva_log *log)
     for (i = UVA_LOG_ERROR; i <= UVA_LOG_DEBUG; i++)
         if (strcmp(wish, levels[i]) == 0) {
             log->level = (enum uva_log_level)i;
-            log->write = uva__log_to_stderr;
+            log->write = log_to_stderr;
         }
 }
 
@@ -141,6 +156,22 @@ uva__hub_annex(struct uva__hub *hub,
 }
 
 /* ---- threads ------------------------------------------------------------ */
+
+void uva__turn_begin(void)
+{
+    turn_depth++;
+}
+
+void uva__turn_end(void)
+{
+    assert(turn_depth > 0);
+    turn_depth--;
+}
+
+int uva__turn_depth(void)
+{
+    return turn_depth;
+}
 
 bool uva__hub_on_loop(const struct uva__hub *hub)
 {

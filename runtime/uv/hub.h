@@ -7,6 +7,7 @@
 #define UVA_UV_HUB_H
 
 #include "core/gate.h"
+#include "core/thread.h"
 #include "uv/counts.h"
 #include "uv/inbox.h"
 #include "uv/lane.h"
@@ -74,10 +75,6 @@ static inline bool uva__hub_is_alive(const struct uva__hub *hub)
     return uva__word_peek(hub->alive) != 0;
 }
 
-/* A number for the calling thread that no other living one has; never 0.
- * Thread: any. */
-uint64_t uva__thread_self(void);
-
 /* Whether the caller is inside a turn of this hub: it then has the loop's
  * fields to itself. Thread: any. */
 static inline bool uva__hub_in_turn(const struct uva__hub *hub)
@@ -91,6 +88,12 @@ bool uva__hub_on_loop(const struct uva__hub *hub);
 /* Whether the caller may not wait: it is a loop thread, of this hub or inside a
  * turn of any, or a compute worker. Thread: any. */
 bool uva__hub_must_not_wait(const struct uva__hub *hub);
+
+/* Brackets a turn on the calling thread, of whatever runtime; turns of several
+ * runtimes may nest. depth: how many turns the thread is in. Thread: any. */
+void uva__turn_begin(void);
+void uva__turn_end(void);
+int uva__turn_depth(void);
 
 /* Has `node` visited on the loop, later, once or more. The caller holds a count
  * on the hub. Thread: any. */

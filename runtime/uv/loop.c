@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "uv/shell.h"
-#include "uv/turn.h"
 
 enum { QUANTUM_MAX = 64, PATIENCE_MS = 1000 };
 
@@ -80,7 +80,7 @@ static bool turn_round(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
     while (good && (link = uva__list_pop(&round)) != NULL) {
         turn_visit(hub, uva__container_of(link, struct uva__node, link));
         before = *now;
-        *now = uv_hrtime();
+        *now = uva__clock_ns();
         turn_pace(rt, *now - before);
         good = hub->loop.spent < rt->turn_batches && *now - begun < rt->turn_ns;
     }
@@ -144,7 +144,7 @@ static void turn_count(struct uva__hub *hub, uint64_t held_ns)
 void uva__loop_turn(struct uva_runtime *rt)
 {
     struct uva__hub *hub = rt->hub;
-    uint64_t begun = uv_hrtime(), now = begun, self = uva__thread_self();
+    uint64_t begun = uva__clock_ns(), now = begun, self = uva__thread_self();
     bool done;
 
     assert(rt->phase < UVA__DETACHED); /* libuv calls no closed handle */

@@ -28,12 +28,12 @@
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/thread.h"
 #include "uv/rota.h"
 
 enum {
@@ -246,25 +246,10 @@ void uva__crew_reserve_locked(struct uva_workers *workers, int lane)
     workers->locked.crews[lane].starting++;
 }
 
-/* All but those that report a fault of the thread itself: a JVM or a sanitizer
- * needs these delivered. */
-static void signals_block(sigset_t *before)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
-                                 SIGILL,  SIGTRAP, SIGSYS};
-    sigset_t set;
-
-    (void)sigfillset(&set);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        (void)sigdelset(&set, faults[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &set, before);
-}
-
 static int worker_create(struct uva_workers *workers, int lane)
 {
     struct uva__worker *worker =
         uva__memory_new(&workers->allocator, sizeof(*worker));
-    sigset_t before;
     pthread_t thread;
     int code;
 
@@ -272,9 +257,7 @@ static int worker_create(struct uva_workers *workers, int lane)
         return ENOMEM;
     worker->workers = workers;
     worker->lane = lane;
-    signals_block(&before); /* inherited, so there is no gap */
-    code = pthread_create(&thread, NULL, worker_main, worker);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    code = uva__thread_start(&thread, worker_main, worker);
     if (code == 0)
         return 0;
     worker_forget(worker);

@@ -28,7 +28,7 @@ target_compile_definitions(sim_runtime PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
 foreach(name IN ITEMS malloc calloc aligned_alloc free)
     target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})
 endforeach()
-set_source_files_properties("${runtime_dir}/uv/turn.c"
+set_source_files_properties("${runtime_dir}/core/thread.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 

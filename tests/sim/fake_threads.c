@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread's number is its fiber's and one. What the library keeps for each
- * thread lies in the engine's hands: turn.c is replaced here, as the address of
- * a thread-local variable does not tell fibers apart. */
+ * thread lies in the engine's hands: uva__thread_self() is replaced, as the
+ * address of a thread-local variable does not tell fibers apart. */
 #define _GNU_SOURCE
 #include "sim/fake_threads.h"
 
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sim/engine.h"
+#include "sim/fake_uv.h"
 
 enum { THREADS = 512 };
 
@@ -254,7 +255,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 
     if (is_real() || !steady)
         return __real_clock_gettime(clock, out);
-    now = sim_now_ns();
+    now = fake_uv_hrtime();
     out->tv_sec = (time_t)(now / 1000000000);
     out->tv_nsec = (long)(now % 1000000000);
     return 0;

@@ -115,11 +115,6 @@ int uv_loop_close(uv_loop_t *loop)
     return 0;
 }
 
-uint64_t uv_hrtime(void)
-{
-    return fake_uv_hrtime();
-}
-
 uint64_t uv_now(const uv_loop_t *loop)
 {
     return fake_of(loop)->now_ms;
