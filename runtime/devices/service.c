@@ -37,15 +37,6 @@ static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
 
 /* ---- errands ------------------------------------------------------------ */
 
-static void errand_put(struct uva__service *service, struct uva__errand *errand)
-{
-    void *newest = uva__shared_load(&service->newest);
-
-    do
-        errand->next = newest;
-    while (!uva__shared_cas(&service->newest, &newest, errand));
-}
-
 /* The errand may let go of all that keeps the service. */
 static bool door_enter(struct uva__service *service)
 {
@@ -67,7 +58,7 @@ bool uva__service_send(struct uva__service *service, struct uva__errand *errand)
 {
     if (!door_enter(service))
         return false;
-    errand_put(service, errand);
+    uva__mpsc_push(&service->sent, &errand->link);
     uva__sleeper_wake(&service->sleeper);
     door_leave(service);
     return true;
@@ -78,7 +69,7 @@ bool uva__service_leave(struct uva__service *service,
 {
     if (!door_enter(service))
         return false;
-    errand_put(service, errand);
+    uva__mpsc_push(&service->sent, &errand->link);
     door_leave(service);
     return true;
 }
@@ -86,16 +77,12 @@ bool uva__service_leave(struct uva__service *service,
 /* Runs those that wait, the oldest first. */
 static void errands_run(struct uva__service *service)
 {
-    struct uva__errand *errand = uva__shared_exchange(&service->newest, NULL);
-    struct uva__errand *oldest = NULL, *next;
+    struct uva__link *link, *next;
+    struct uva__errand *errand;
 
-    for (; errand != NULL; errand = next) {
-        next = errand->next;
-        errand->next = oldest;
-        oldest = errand;
-    }
-    for (errand = oldest; errand != NULL; errand = next) {
-        next = errand->next;
+    for (link = uva__mpsc_take(&service->sent); link != NULL; link = next) {
+        next = link->next;
+        errand = uva__container_of(link, struct uva__errand, link);
         errand->run(errand);
     }
 }
@@ -180,8 +167,7 @@ static void service_sleep(struct uva__service *service, int64_t gap_ns)
     struct uva__sleeper *sleeper = &service->sleeper;
     const uint32_t seen = uva__sleeper_begin(sleeper);
 
-    if (uva__shared_load(&service->newest) == NULL &&
-        !uva__service_is_ending(service))
+    if (uva__mpsc_is_empty(&service->sent) && !uva__service_is_ending(service))
         (void)uva__signal_wait_ns(&sleeper->wake, seen, gap_ns);
     uva__sleeper_end(sleeper);
 }

@@ -10,13 +10,14 @@
 
 #include "core/gate.h"
 #include "core/list.h"
+#include "core/mpsc.h"
 #include "core/sleeper.h"
 #include "uvarrow/base.h"
 
 /* Something to be done once; part of what it is about. It may be sent again
  * once `run` was entered. */
 struct uva__errand {
-    struct uva__errand *next;                /* the one sent before */
+    struct uva__link link;                   /* among those sent */
     void (*run)(struct uva__errand *errand); /* may free it */
 };
 
@@ -43,7 +44,7 @@ struct uva__service {
     /* called by the thread when all was run: lets go of what only it touches.
      * May get stuck */
     void (*clear)(struct uva__service *service);
-    struct uva__shared newest;   /* errands; each leads to the one before */
+    struct uva__mpsc sent;       /* errands that wait to be run */
     struct uva__sleeper sleeper; /* the thread */
     struct uva__gate door;   /* who is sending; shut: nobody does any more */
     struct uva__word over;   /* 1: all was run and cleared */

@@ -210,7 +210,7 @@ static void inbox_dispose(struct uva__hub *hub)
     struct uva__node *node = uva__inbox_take(&hub->inbox), *next;
 
     for (; node != NULL; node = next) {
-        next = node->next;
+        next = uva__inbox_next(node);
         uva__inbox_unclaim(node);
         node_release(node);
     }
@@ -259,7 +259,7 @@ void uva__hub_collect(struct uva__hub *hub)
     struct uva__node *node, *next;
 
     for (node = uva__inbox_take(&hub->inbox); node != NULL; node = next) {
-        next = node->next;
+        next = uva__inbox_next(node);
         uva__inbox_unclaim(node);
         queue_push(hub, node);
     }

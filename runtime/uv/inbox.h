@@ -8,13 +8,14 @@
 #ifndef UVA_UV_INBOX_H
 #define UVA_UV_INBOX_H
 
+#include "core/mpsc.h"
 #include "uv/node.h"
 
 /* All zeroes is empty, and the loop asleep. */
 struct uva__inbox {
-    struct uva__shared newest; /* nodes posted; each leads to the one before */
-    struct uva__word armed;    /* 1: the loop will look, nobody need wake it */
-    struct uva__word closed;   /* 1: nobody looks any more */
+    struct uva__mpsc posted; /* nodes that the loop is to look at */
+    struct uva__word armed;  /* 1: the loop will look, nobody need wake it */
+    struct uva__word closed; /* 1: nobody looks any more */
 };
 
 /* What the poster has to do now. */
@@ -43,37 +44,39 @@ static inline void uva__inbox_unclaim(struct uva__node *node)
 static inline enum uva__inbox_then uva__inbox_put(struct uva__inbox *inbox,
                                                   struct uva__node *node)
 {
-    void *newest = uva__shared_load(&inbox->newest);
-
-    do
-        node->next = newest;
-    while (!uva__shared_cas(&inbox->newest, &newest, node));
+    uva__mpsc_push(&inbox->posted, &node->in_inbox);
     if (uva__word_load(&inbox->closed) != 0)
         return UVA__INBOX_DISPOSE;
     return uva__word_exchange(&inbox->armed, 1) == 0 ? UVA__INBOX_WAKE
                                                      : UVA__INBOX_NOTHING;
 }
 
-/* Takes out all there is; gives the oldest, which leads to the younger ones.
- * Thread: loop; who is to dispose of them. */
+/* The node around a link in the inbox; NULL for NULL. */
+static inline struct uva__node *uva__inbox_node(struct uva__link *link)
+{
+    return link != NULL ? uva__container_of(link, struct uva__node, in_inbox)
+                        : NULL;
+}
+
+/* Takes out all nodes; gives the oldest, which leads to the younger ones, or
+ * NULL. Thread: loop; a poster that disposes of them. */
 static inline struct uva__node *uva__inbox_take(struct uva__inbox *inbox)
 {
-    struct uva__node *node = uva__shared_exchange(&inbox->newest, NULL);
-    struct uva__node *oldest = NULL, *next;
+    return uva__inbox_node(uva__mpsc_take(&inbox->posted));
+}
 
-    for (; node != NULL; node = next) {
-        next = node->next;
-        node->next = oldest;
-        oldest = node;
-    }
-    return oldest;
+/* The node posted after this one, or NULL; to be read before the node is
+ * unclaimed. Thread: that which took the nodes out. */
+static inline struct uva__node *uva__inbox_next(const struct uva__node *node)
+{
+    return uva__inbox_node(node->in_inbox.next);
 }
 
 /* The loop is about to sleep: false if it must look once more. Thread: loop. */
 static inline bool uva__inbox_rest(struct uva__inbox *inbox)
 {
     uva__word_exchange(&inbox->armed, 0);
-    return uva__shared_load(&inbox->newest) == NULL ||
+    return uva__mpsc_is_empty(&inbox->posted) ||
            uva__word_exchange(&inbox->armed, 1) != 0;
 }
 

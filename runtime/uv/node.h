@@ -23,7 +23,7 @@ struct uva__node_ops {
 struct uva__node {
     const struct uva__node_ops *ops; /* static */
     struct uva__word posted;         /* 1 while in the inbox */
-    struct uva__node *next;          /* the one posted before, in the inbox */
+    struct uva__link in_inbox;       /* among those posted */
     struct uva__link link;           /* in the run queue; loop only */
     bool queued;                     /* is in the run queue; loop only */
 };

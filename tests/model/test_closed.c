@@ -28,7 +28,7 @@ static void dispose(void)
     struct uva__node *node, *next;
 
     for (node = uva__inbox_take(&world.inbox); node != NULL; node = next) {
-        next = node->next;
+        next = uva__inbox_next(node);
         uva__inbox_unclaim(node);
         uva__container_of(node, struct zombie, node)->disposed++;
     }
@@ -98,7 +98,7 @@ START_TEST(its_mutants_are_found)
     mutant = CLOSES_AFTER_IT_TOOK;
     explore_finds(&kernel, "closes after it took what was there");
     mutant = NONE;
-    explore_finds_spoiled(&kernel, &world.inbox.newest, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.inbox.posted.newest, SIM_SPLIT,
                           "the newest is loaded and stored");
 }
 END_TEST

@@ -75,7 +75,7 @@ static bool loop_may_sleep(void)
         uva__word_exchange(&world.inbox.armed, 0);
         return true;
     case DISARMS_AFTER_THE_LOOK:
-        empty = uva__shared_load(&world.inbox.newest) == NULL;
+        empty = uva__mpsc_is_empty(&world.inbox.posted);
         uva__word_exchange(&world.inbox.armed, empty ? 0 : 1);
         return empty;
     default:
@@ -89,7 +89,7 @@ static void loop_turn(void)
 
     do
         for (node = uva__inbox_take(&world.inbox); node != NULL; node = next) {
-            next = node->next;
+            next = uva__inbox_next(node);
             loop_look(node);
         }
     while (!loop_may_sleep());
@@ -124,7 +124,7 @@ static const char *wrong(void)
         if (world.posters[i].seen != posts[i])
             return "a wake-up is lost";
     }
-    return world.inbox.newest.pointer == NULL ? NULL : "a node is left";
+    return world.inbox.posted.newest.pointer == NULL ? NULL : "a node is left";
 }
 
 static const struct explore_kernel kernel = {
@@ -160,7 +160,7 @@ START_TEST(its_words_must_be_exchanged)
     mutant = NONE;
     explore_finds_spoiled(&kernel, &world.inbox.armed, SIM_SPLIT,
                           "armed is loaded and stored");
-    explore_finds_spoiled(&kernel, &world.inbox.newest, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.inbox.posted.newest, SIM_SPLIT,
                           "the newest is loaded and stored");
     explore_finds_spoiled(&kernel, &world.posters[0].node.posted, SIM_SPLIT,
                           "posted is loaded and stored");
