@@ -18,12 +18,11 @@
 #include "core/memory.h"
 #include "core/metadata.h"
 #include "core/structs.h"
+#include "core/time_limits.h"
 #include "stream/flow.h"
 #include "stream/stock.h"
 #include "uv/loop.h"
 #include "uvarrow/arrow.h"
-
-enum { PATIENCE_MS = 1000 };
 
 struct drive {
     struct uva__terminal terminal;  /* first */
@@ -180,7 +179,7 @@ static void patience_over(struct uva__timer *timer)
     if (d->released) /* not covered: the same */
         drive_finish(d);
     else /* not covered: the producer has not had its turn yet */
-        uva__timer_start(d->stream->hub, timer, PATIENCE_MS);
+        uva__timer_start(d->stream->hub, timer, UVA__LIMIT_CALLBACK_MS);
 }
 
 static void drive_visit(struct uva_stream *stream)
@@ -201,7 +200,7 @@ static void drive_visit(struct uva_stream *stream)
     if (uva__courier_heed(d->courier)) /* the producer has released it before */
         drive_finish(d);
     else if (stream->loop.tenant.evicted && !d->patience.running)
-        uva__timer_start(stream->hub, &d->patience, PATIENCE_MS);
+        uva__timer_start(stream->hub, &d->patience, UVA__LIMIT_CALLBACK_MS);
 }
 
 static void drive_free(struct uva_stream *stream)

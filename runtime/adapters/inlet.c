@@ -21,10 +21,11 @@
 #include "core/clock.h"
 #include "core/memory.h"
 #include "core/thread.h"
+#include "core/time_limits.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
-enum { PATIENCE_MS = 5000, MS_NS = 1000000 };
+enum { MS_NS = 1000000 };
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -439,6 +440,6 @@ void uva__inlet_init(struct uva__inlet *i)
                        i->how.window.refill);
     i->node.ops = &inlet_node_ops;
     i->farewell.run = farewell_run;
-    i->patience_ms = PATIENCE_MS;
+    i->patience_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
     uva__word_store(&i->refs, 1);
 }

@@ -12,14 +12,14 @@
 
 #include "core/clock.h"
 #include "core/thread.h"
+#include "core/time_limits.h"
 
 enum {
     GAP_LEAST_NS = 30000,  /* the first question; also how early one may be */
     GAP_MOST_NS = 5000000, /* the last ones */
     GAP_SHARE = 8,         /* of its age; so late at most it is noticed */
     GAP_BACKED_NS = 20000000, /* where a callback ought to come */
-    BUNCH = 256,              /* looks, for tens of microseconds */
-    HOME_MS = 1000            /* who is not stuck is back within this time */
+    BUNCH = 256               /* looks, for tens of microseconds */
 };
 
 /* ---- time --------------------------------------------------------------- */
@@ -244,7 +244,8 @@ static bool service_is_home(struct uva__service *service)
     bool in_time = true;
 
     while (in_time && uva__word_load(&service->over) == 0) {
-        in_time = uva__signal_wait(&service->gone, seen, HOME_MS);
+        in_time =
+            uva__signal_wait(&service->gone, seen, UVA__LIMIT_DEVICE_THREAD_MS);
         seen = uva__signal_now(&service->gone);
     }
     return uva__word_load(&service->over) != 0;

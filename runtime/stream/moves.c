@@ -9,10 +9,9 @@
 
 #include "core/status.h"
 #include "core/structs.h"
+#include "core/time_limits.h"
 #include "stream/offered.h"
 #include "uvarrow/arrow.h"
-
-enum { DRAIN_MS = 30000 };
 
 /* Passes the schema through the maps, each of which keeps what goes into it. */
 static int moves_map_schema(struct uva__producer *p, struct ArrowSchema *schema)
@@ -138,7 +137,7 @@ static void moves_drain(struct uva__producer *p)
     if (uva__offered_unsettled(p) > 0) {
         uva__offered_watch(p);
         uva__offered_reap_all(p);
-        uva__timer_start(p->hub, &p->loop.drain, DRAIN_MS);
+        uva__timer_start(p->hub, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
     }
     p->loop.state.unsettled = uva__offered_unsettled(p);
     if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)

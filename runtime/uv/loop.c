@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/time_limits.h"
 #include "uv/shell.h"
 
-enum { QUANTUM_MAX = 64, PATIENCE_MS = 1000 };
+enum { QUANTUM_MAX = 64 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
@@ -361,7 +362,7 @@ void uva__loop_close_on(struct uva_runtime *rt)
     if ((hub->loop.homing > 0 || !uva__gate_is_empty(&hub->abroad)) &&
         !rt->impatient) { /* who is out will use what the user gave us */
         if (!rt->patience.running)
-            uva__timer_start(hub, &rt->patience, PATIENCE_MS);
+            uva__timer_start(hub, &rt->patience, UVA__LIMIT_CLOSE_MS);
         return; /* each of them wakes us */
     }
     uva__timer_stop(hub, &rt->patience);

@@ -13,7 +13,7 @@
  *              and each later submit or take in the lane tries again.
  *
  * On the end:  sleeping threads are woken and leave; running ones leave when
- *              their job returns. Threads that stay inside a job for HOME_MS
+ *              their job returns. Threads that stay inside a job for long
  *              are stuck and are abandoned: nothing joins them any more, they
  *              detach themselves, and the last one to leave frees. So does the
  *              thread of the last owner, if it is one of ours.
@@ -34,13 +34,10 @@
 
 #include "core/memory.h"
 #include "core/thread.h"
+#include "core/time_limits.h"
 #include "uv/rota.h"
 
-enum {
-    IDLE_MS = 10000,
-    BLOCKING_CAP = 64,
-    HOME_MS = 1000 /* who is not stuck is back within this time */
-};
+enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };
 
 static _Thread_local struct uva__worker *here; /* the one that the caller is */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
@@ -557,8 +554,9 @@ static void workers_await_others(struct uva_workers *workers)
         others = workers_present_locked(workers) - ours;
         stuck = workers_running_locked(workers) - in_job;
         uva__lock_drop(&workers->locked.lock);
-    } while (others > 0 && uva__signal_wait(&workers->changed, seen,
-                                            others > stuck ? -1 : HOME_MS));
+    } while (others > 0 &&
+             uva__signal_wait(&workers->changed, seen,
+                              others > stuck ? -1 : UVA__LIMIT_WORKERS_MS));
 }
 
 static void workers_finish(struct uva_workers *workers)

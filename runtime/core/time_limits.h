@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the library waits for threads and peers that may never come back.
+ * Each wait has its row here; when a limit has passed, what is stuck is left to
+ * itself, and its memory stays until it comes back. A limit has to be long
+ * enough for code that is merely slow, on a loaded machine too, and short
+ * enough for a program that wants to end.
+ *
+ * Three rows have the value of one second and are separate all the same: they
+ * bound waits of different threads for different things. */
+#ifndef UVA_CORE_TIME_LIMITS_H
+#define UVA_CORE_TIME_LIMITS_H
+
+enum {
+    /* A runtime that closes waits so long for jobs of its worker threads that
+     * still use what the user gave it. The loop goes on meanwhile. A second is
+     * what a user of a program that ends accepts, and far more than a job needs
+     * that has seen the cancel. */
+    UVA__LIMIT_CLOSE_MS = 1000,
+
+    /* The last owner of worker threads waits so long for threads that are
+     * inside a job; sleeping threads leave at once. Blocks the caller. As long
+     * as UVA__LIMIT_CLOSE_MS: a job that outlives the close is likely stuck. */
+    UVA__LIMIT_WORKERS_MS = 1000,
+
+    /* The end of the devices waits so long for the device thread, which may be
+     * inside a call of a vendor's driver. Blocks the caller. A driver answers
+     * within milliseconds, or hangs. */
+    UVA__LIMIT_DEVICE_THREAD_MS = 1000,
+
+    /* A closing runtime waits so long for a handler's callback that runs on a
+     * worker thread, before it ends the stream without it. As long as
+     * UVA__LIMIT_CLOSE_MS, for the same reason. */
+    UVA__LIMIT_CALLBACK_MS = 1000,
+
+    /* When a foreign producer releases its handler, the release callback waits
+     * so long for calls of that producer's request() and cancel() that other
+     * threads are still inside; then it reports that they do not return
+     * promptly. Longer than a second, as the wait is on the producer's own
+     * thread and holds nothing else up. Clauses: AP-28. */
+    UVA__LIMIT_FOREIGN_CALLS_MS = 5000,
+
+    /* A producer that has delivered the end waits so long for offered tasks
+     * whose extraction may still fail, before it releases the handler. So long
+     * because a consumer may rightly keep a task for a while; it ends at all
+     * because a consumer may forget one. */
+    UVA__LIMIT_DRAIN_MS = 30000
+};
+
+#endif
