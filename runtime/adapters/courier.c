@@ -122,12 +122,12 @@ static void courier_tell(struct uva__courier *c)
     uva__lock_take(&c->lock);
     node = c->node;
     if (node != NULL)
-        node->ops->acquire(node); /* it must not go before it is posted */
+        uva__node_acquire(node); /* it must not go before it is posted */
     uva__lock_drop(&c->lock);
     if (node == NULL)
         return;
     uva__hub_post(c->hub, node);
-    node->ops->release(node);
+    uva__node_release(node);
 }
 
 static void courier_refused(struct uva__courier *c, int code)

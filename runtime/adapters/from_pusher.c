@@ -52,8 +52,8 @@ struct uva_pusher {
     struct uva__feed feed;   /* first; its schema is there with DESCRIBED */
     struct pusher_user user; /* whom to tell */
     struct uva__pusher_queue queue; /* what was pushed */
-    struct uva__node node;          /* posted when there is news */
-    struct uva__word refs;          /* the feed, the writer, posts */
+    struct uva__node node;          /* posted when there is news; counted by the
+                                       feed, the writer and posts */
     struct uva__word facts;         /* see above */
     struct ArrowSchema schema;      /* owns: to check with, once DESCRIBED */
     struct uva__failure failure;    /* gives to the loop, with CLOSED */
@@ -72,8 +72,9 @@ static struct uva_pusher *pusher_at(struct uva__feed *feed)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void pusher_free(struct uva_pusher *p)
+static void pusher_free(struct uva__node *node)
 {
+    struct uva_pusher *p = uva__container_of(node, struct uva_pusher, node);
     struct uva__hub *hub = uva__hub_acquire(p->feed.hub);
     const struct pusher_user user = p->user;
 
@@ -85,22 +86,6 @@ static void pusher_free(struct uva_pusher *p)
     uva__hub_release(hub);
     if (user.free_ctx != NULL)
         user.free_ctx(user.ctx);
-}
-
-static void pusher_release(struct uva_pusher *p)
-{
-    if (uva__word_sub(&p->refs, 1) == 1)
-        pusher_free(p);
-}
-
-static void node_acquire(struct uva__node *node)
-{
-    uva__word_add(&uva__container_of(node, struct uva_pusher, node)->refs, 1);
-}
-
-static void node_release(struct uva__node *node)
-{
-    pusher_release(uva__container_of(node, struct uva_pusher, node));
 }
 
 /* ---- the writer --------------------------------------------------------- */
@@ -195,7 +180,7 @@ void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
                          uva__status_positive(error->code), error, metadata);
     uva__word_or(&pusher->facts, FACT_CLOSED);
     uva__hub_post(hub, &pusher->node);
-    pusher_release(pusher);
+    uva__node_release(&pusher->node);
 }
 
 /* ---- the loop: as a feed ------------------------------------------------ */
@@ -268,7 +253,7 @@ static void pusher_leave(struct uva__feed *feed)
     struct uva_pusher *p = pusher_at(feed);
 
     pusher_cut(p); /* if it was never started */
-    pusher_release(p);
+    uva__node_release(&p->node);
 }
 
 /* ---- the loop: callbacks ------------------------------------------------ */
@@ -297,8 +282,7 @@ static bool pusher_visit(struct uva__node *node)
 
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__node_ops pusher_node_ops = {pusher_visit, node_acquire,
-                                                     node_release};
+static const struct uva__node_ops pusher_node_ops = {pusher_visit, pusher_free};
 
 static const struct uva__feed_ops pusher_feed_ops = {
     .name = "from_pusher",
@@ -342,8 +326,7 @@ static int pusher_new(struct uva__hub *hub, const struct uva_push_source *how,
         p->feed.device_type = how->device_type;
     p->user = (struct pusher_user){how->on_room, how->on_gone, how->free_ctx,
                                    how->ctx};
-    p->node.ops = &pusher_node_ops;
-    uva__word_store(&p->refs, 2);
+    uva__node_init(&p->node, &pusher_node_ops, 2);
     uva__word_store(&p->facts, FACT_CLOSING);
     *out = p;
     return 0;
@@ -373,7 +356,7 @@ struct uva_stream *uva_stream_from_pusher(struct uva_runtime *runtime,
     }
     stream = uva__flow_new(&p->feed);
     if (uva_stream_status(stream, NULL) != 0) {
-        pusher_release(p);
+        uva__node_release(&p->node);
         return stream;
     }
     uva__word_store(&p->facts, 0);

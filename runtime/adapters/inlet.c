@@ -29,8 +29,9 @@ enum { MS_NS = 1000000 };
 
 /* ---- life --------------------------------------------------------------- */
 
-static void inlet_free(struct uva__inlet *i)
+static void inlet_free(struct uva__node *node)
 {
+    struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
     struct uva__hub *hub = uva__hub_acquire(i->feed.hub);
     const struct uva_allocator *allocator = &hub->allocator;
     struct uva__inlet_news *news = &i->locked.news;
@@ -46,13 +47,12 @@ static void inlet_free(struct uva__inlet *i)
 
 void uva__inlet_acquire(struct uva__inlet *i)
 {
-    uva__word_add(&i->refs, 1);
+    uva__node_acquire(&i->node);
 }
 
 void uva__inlet_release(struct uva__inlet *i)
 {
-    if (uva__word_sub(&i->refs, 1) == 1)
-        inlet_free(i);
+    uva__node_release(&i->node);
 }
 
 /* ---- the peer goes home ------------------------------------------------- */
@@ -406,16 +406,6 @@ bool uva__inlet_stop(struct uva__inlet *i, int64_t taken,
 
 /* ---- making one --------------------------------------------------------- */
 
-static void node_acquire(struct uva__node *node)
-{
-    uva__inlet_acquire(uva__container_of(node, struct uva__inlet, node));
-}
-
-static void node_release(struct uva__node *node)
-{
-    uva__inlet_release(uva__container_of(node, struct uva__inlet, node));
-}
-
 static bool inlet_visit(struct uva__node *node)
 {
     struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
@@ -429,8 +419,7 @@ static bool inlet_visit(struct uva__node *node)
     return false;
 }
 
-static const struct uva__node_ops inlet_node_ops = {inlet_visit, node_acquire,
-                                                    node_release};
+static const struct uva__node_ops inlet_node_ops = {inlet_visit, inlet_free};
 
 void uva__inlet_init(struct uva__inlet *i)
 {
@@ -438,8 +427,7 @@ void uva__inlet_init(struct uva__inlet *i)
     uva__depot_init(&i->depot, i->feed.hub);
     uva__consumer_init(&i->locked.state, i->how.window.batches,
                        i->how.window.refill);
-    i->node.ops = &inlet_node_ops;
+    uva__node_init(&i->node, &inlet_node_ops, 1);
     i->farewell.run = farewell_run;
     i->patience_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
-    uva__word_store(&i->refs, 1);
 }

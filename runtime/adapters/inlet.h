@@ -36,11 +36,11 @@ struct uva__inlet {
     struct ArrowAsyncDeviceStreamHandler handler; /* at the peer */
     struct uva_async_source how;                  /* owns its ctx */
     struct uva__depot depot;                      /* owns: its tasks */
-    struct uva__word refs;                        /* feed, peer, jobs, posts */
     struct uva__word home;    /* 1: free_ctx has been called */
     struct uva__word below;   /* the thread in whose extraction the peer has
                                  released (AT-23), or 0 */
-    struct uva__node node;    /* posted when there is news */
+    struct uva__node node;    /* posted when there is news; counted by feed,
+                                 peer, jobs and posts */
     struct uva_job starter;   /* guests, each of them once: inside start */
     struct uva_job requester; /* ...where no callback will; again and again */
     struct uva_job canceller; /* ...calls cancel */

@@ -28,8 +28,9 @@ static struct uva__reader *reader_of(struct uva__feed *feed)
     return uva__container_of(feed, struct uva__reader, feed);
 }
 
-static void reader_free(struct uva__reader *r)
+static void reader_free(struct uva__node *node)
 {
+    struct uva__reader *r = uva__container_of(node, struct uva__reader, node);
     const struct uva__reader_ops *ops = r->ops;
     struct uva__hub *hub = uva__hub_acquire(r->feed.hub);
     const struct uva_allocator *allocator = &hub->allocator;
@@ -46,23 +47,12 @@ static void reader_free(struct uva__reader *r)
 
 void uva__reader_acquire(struct uva__reader *r)
 {
-    uva__word_add(&r->refs, 1);
+    uva__node_acquire(&r->node);
 }
 
 void uva__reader_release(struct uva__reader *r)
 {
-    if (uva__word_sub(&r->refs, 1) == 1)
-        reader_free(r);
-}
-
-static void node_acquire(struct uva__node *node)
-{
-    uva__reader_acquire(uva__container_of(node, struct uva__reader, node));
-}
-
-static void node_release(struct uva__node *node)
-{
-    uva__reader_release(uva__container_of(node, struct uva__reader, node));
+    uva__node_release(&r->node);
 }
 
 /* ---- the loop: as a feed ------------------------------------------------ */
@@ -262,8 +252,7 @@ static void reader_leave(struct uva__feed *feed)
 
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__node_ops reader_node_ops = {reader_visit, node_acquire,
-                                                     node_release};
+static const struct uva__node_ops reader_node_ops = {reader_visit, reader_free};
 
 static int reader_threads(struct uva__hub *hub, bool quick, bool can_interrupt)
 {
@@ -309,9 +298,8 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->ops = ops;
     r->quick = quick;
     r->can_interrupt = can_interrupt;
-    r->node.ops = &reader_node_ops;
     r->job.run = uva__lane_side_run;
     r->breaker.run = uva__lane_side_interrupt;
-    uva__word_store(&r->refs, 2); /* the feed, and the source */
+    uva__node_init(&r->node, &reader_node_ops, 2); /* the feed, the source */
     return 0;
 }

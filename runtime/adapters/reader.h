@@ -50,8 +50,9 @@ struct uva__reader {
     struct uva_window window;          /* with its defaults filled in */
     bool quick;                        /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
-    struct uva__word refs;             /* feed, source, guest, posts */
-    struct uva__node node;             /* posted when the source is home */
+    struct uva__node node;             /* posted when the source is closed;
+                                          counted by feed, source, interrupt
+                                          and posts */
     struct uva_job job;                /* the lane's work */
     struct uva_job breaker;            /* the guest's: interrupts */
     struct uva__task **ring;           /* owns: slots granted, a power of two */

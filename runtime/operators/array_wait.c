@@ -22,8 +22,8 @@ struct array_wait {
     struct ArrowDeviceArray *array; /* borrows, until answered */
     struct uva_watch *watch;        /* counts; NULL: there is none */
     struct uva_error error;         /* the answer, unless the watch has it */
-    struct uva__word refs;          /* posts, and the watch */
-    struct uva__node node;          /* posted at first, and when it is over */
+    struct uva__node node;          /* posted at first, and when it is over;
+                                       counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
     void *ctx;                      /* borrows, likewise */
     int64_t timeout_ms;             /* UVA_FOREVER: none */
@@ -37,12 +37,11 @@ struct array_wait {
     } loop;
 };
 
-static void wait_release(struct array_wait *wait)
+static void wait_free(struct uva__node *node)
 {
+    struct array_wait *wait = uva__container_of(node, struct array_wait, node);
     struct uva__hub *hub = wait->hub;
 
-    if (uva__word_sub(&wait->refs, 1) != 1)
-        return;
     if (wait->watch != NULL)
         uva__watch_release(wait->watch);
     if (wait->devices != NULL)
@@ -61,7 +60,7 @@ static void wait_over(struct uva_watch *watch)
     struct uva__hub *hub = wait->hub;
 
     uva__hub_post(hub, &wait->node);
-    wait_release(wait);
+    uva__node_release(&wait->node);
     uva__hub_job_end(hub); /* a close waits for this */
 }
 
@@ -133,16 +132,6 @@ static bool wait_visit(struct uva__node *node)
     return false;
 }
 
-static void node_acquire(struct uva__node *node)
-{
-    uva__word_add(&uva__container_of(node, struct array_wait, node)->refs, 1);
-}
-
-static void node_release(struct uva__node *node)
-{
-    wait_release(uva__container_of(node, struct array_wait, node));
-}
-
 /* ---- the beginning ------------------------------------------------------ */
 
 /* Without a watch if there is nothing to wait for, or no way to. */
@@ -166,7 +155,7 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__word_add(&wait->refs, 1);      /* until it says that it is over */
+    uva__node_acquire(&wait->node);     /* until it says that it is over */
     if (!uva__hub_job_begin(wait->hub)) /* not covered: who has entered is
                                            waited for */
         abort();
@@ -176,8 +165,7 @@ static void wait_begin(struct array_wait *wait)
 int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
                    int64_t timeout_ms, uva_array_wait_fn *fn, void *ctx)
 {
-    static const struct uva__node_ops node_ops = {wait_visit, node_acquire,
-                                                  node_release};
+    static const struct uva__node_ops node_ops = {wait_visit, wait_free};
     struct uva__hub *hub = uva__loop_hub(runtime);
     struct array_wait *wait;
     int code;
@@ -195,8 +183,7 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
     wait->fn = fn;
     wait->ctx = ctx;
     wait->timeout_ms = timeout_ms;
-    wait->node.ops = &node_ops;
-    uva__word_store(&wait->refs, 1);
+    uva__node_init(&wait->node, &node_ops, 1);
     code = wait_prepare(wait);
     if (code == 0 && !uva__hub_enter(hub))
         code = ESHUTDOWN;
@@ -204,6 +191,6 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
         wait_begin(wait);
     if (code == 0)
         uva__hub_post(hub, &wait->node);
-    wait_release(wait);
+    uva__node_release(&wait->node);
     return code;
 }

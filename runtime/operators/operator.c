@@ -141,6 +141,7 @@ void uva__operator_leave(struct uva__feed *feed)
 
 void uva__operator_init(struct uva__operator *op,
                         const struct uva__operator_ops *ops,
+                        const struct uva__node_ops *node_ops,
                         struct uva__producer *above)
 {
     uva__feed_init(&op->feed, &ops->feed, above->hub);
@@ -152,21 +153,25 @@ void uva__operator_init(struct uva__operator *op,
     op->handler.release = operator_on_release;
     op->feed.device_type =
         op->becomes != 0 ? op->becomes : above->feed->device_type;
-    uva__word_store(&op->refs, 1);
+    uva__node_init(&op->node, node_ops, 1);
 }
 
 void uva__operator_acquire(struct uva__operator *op)
 {
-    uva__word_add(&op->refs, 1);
+    uva__node_acquire(&op->node);
 }
 
 void uva__operator_release(struct uva__operator *op)
 {
-    struct uva__hub *hub;
+    uva__node_release(&op->node);
+}
 
-    if (uva__word_sub(&op->refs, 1) != 1)
-        return;
-    hub = uva__hub_acquire(op->feed.hub);
+void uva__operator_free(struct uva__node *node)
+{
+    struct uva__operator *op =
+        uva__container_of(node, struct uva__operator, node);
+    struct uva__hub *hub = uva__hub_acquire(op->feed.hub);
+
     uva__failure_fini(&op->failure, &hub->allocator);
     uva__feed_fini(&op->feed);
     op->ops->free(op, &hub->allocator);

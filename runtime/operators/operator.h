@@ -27,7 +27,8 @@ struct uva__operator {
     struct ArrowAsyncDeviceStreamHandler handler; /* for the one above */
     const struct uva__operator_ops *ops;          /* static */
     struct uva__producer *above; /* owns until started; then until released */
-    struct uva__word refs;       /* feed, handler, workers, posts */
+    struct uva__node node;       /* posted by the stage; counted by the feed,
+                                    the handler, workers and posts */
     ArrowDeviceType becomes;     /* of what the stage gives; 0: it stays */
     bool started;                /* the one above drives us */
     bool stopped;                /* nothing more is wanted */
@@ -40,7 +41,11 @@ struct uva__operator {
  * count there is. Thread: builder. */
 void uva__operator_init(struct uva__operator *op,
                         const struct uva__operator_ops *ops,
+                        const struct uva__node_ops *node_ops,
                         struct uva__producer *above);
+
+/* For uva__node_ops: frees the stage. Thread: any. */
+void uva__operator_free(struct uva__node *node);
 
 /* The stage that a feed is part of. */
 struct uva__operator *uva__operator_of(struct uva__feed *feed);

@@ -30,7 +30,6 @@ struct parallel {
     struct uva_window window; /* with its defaults filled in */
     bool unordered;           /* pass on as they finish */
     struct uva__team team;    /* who extracts */
-    struct uva__node node;    /* posted by them */
     struct uva__cell *cells;  /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
@@ -304,7 +303,7 @@ static void parallel_stop(struct uva__feed *feed)
 
 static bool parallel_visit(struct uva__node *node)
 {
-    struct parallel *p = uva__container_of(node, struct parallel, node);
+    struct parallel *p = uva__container_of(node, struct parallel, op.node);
 
     if (p->op.stopped)
         cells_clear(p);
@@ -315,18 +314,8 @@ static bool parallel_visit(struct uva__node *node)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void node_acquire(struct uva__node *node)
-{
-    uva__operator_acquire(&uva__container_of(node, struct parallel, node)->op);
-}
-
-static void node_release(struct uva__node *node)
-{
-    uva__operator_release(&uva__container_of(node, struct parallel, node)->op);
-}
-
-static const struct uva__node_ops parallel_node_ops = {
-    parallel_visit, node_acquire, node_release};
+static const struct uva__node_ops parallel_node_ops = {parallel_visit,
+                                                       uva__operator_free};
 
 static void parallel_free(struct uva__operator *op,
                           const struct uva_allocator *allocator)
@@ -395,10 +384,9 @@ static struct uva__feed *parallel_make(struct uva__producer *above,
     p->team.workers = how->workers != 0 ? how->workers : parallel_cores();
     p->unordered = how->unordered;
     p->loop.largest = -1;
-    p->node.ops = &parallel_node_ops;
     p->team.op = &p->op;
-    p->team.node = &p->node;
-    uva__operator_init(&p->op, &parallel_ops, above);
+    p->team.node = &p->op.node;
+    uva__operator_init(&p->op, &parallel_ops, &parallel_node_ops, above);
     return &p->op.feed;
 }
 

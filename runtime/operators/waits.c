@@ -69,7 +69,7 @@ static void wait_over(struct uva_watch *watch)
     struct uva__waits *w = watch->client;
 
     if (uva__word_or(&w->awaited, 0) == (uintptr_t)watch)
-        uva__hub_post(w->op.feed.hub, &w->node);
+        uva__hub_post(w->op.feed.hub, &w->op.node);
     wait_forget(w);
 }
 
@@ -134,7 +134,7 @@ void uva__waits_land(void *ctx, int64_t bytes)
     uva__word_sub(&w->away_bytes, (uint64_t)bytes);
     uva__word_sub(&w->away, 1);
     if (uva__word_exchange(&w->full, 0) != 0)
-        uva__hub_post(w->op.feed.hub, &w->node);
+        uva__hub_post(w->op.feed.hub, &w->op.node);
     wait_forget(w);
 }
 
@@ -402,7 +402,7 @@ void uva__waits_stop(struct uva__feed *feed)
 
 static bool waits_visit(struct uva__node *node)
 {
-    struct uva__waits *w = uva__container_of(node, struct uva__waits, node);
+    struct uva__waits *w = uva__container_of(node, struct uva__waits, op.node);
 
     if (!w->op.stopped)
         uva__producer_wake(w->op.feed.producer);
@@ -411,31 +411,18 @@ static bool waits_visit(struct uva__node *node)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void node_acquire(struct uva__node *node)
-{
-    uva__operator_acquire(
-        &uva__container_of(node, struct uva__waits, node)->op);
-}
-
-static void node_release(struct uva__node *node)
-{
-    uva__operator_release(
-        &uva__container_of(node, struct uva__waits, node)->op);
-}
-
 void uva__waits_init(struct uva__waits *w,
                      const struct uva__operator_ops *operator_ops,
                      const struct uva__waits_ops *ops,
                      struct uva__producer *above, struct uva__devices *devices)
 {
-    static const struct uva__node_ops node_ops = {waits_visit, node_acquire,
-                                                  node_release};
+    static const struct uva__node_ops node_ops = {waits_visit,
+                                                  uva__operator_free};
 
     w->ops = ops;
     w->devices = uva__devices_acquire(devices);
-    w->node.ops = &node_ops;
     w->loop.timer.fire = waits_expire;
-    uva__operator_init(&w->op, operator_ops, above);
+    uva__operator_init(&w->op, operator_ops, &node_ops, above);
 }
 
 void uva__waits_fini(struct uva__waits *w,

@@ -42,7 +42,6 @@ struct uva__waits {
     struct uva__devices *devices;     /* counts */
     struct uva_window window;         /* with its defaults filled in */
     int64_t timeout_ms;               /* for one wait; 0: none */
-    struct uva__node node;            /* posted when `awaited` is over */
     struct uva__word awaited;         /* the address of the watch that the loop
                                          has found pending last, or 0 */
     struct uva__word away;       /* batches whose work goes on, here or not */

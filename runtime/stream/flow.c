@@ -35,8 +35,9 @@ static struct uva_stream *flow_static(const struct uva_stream *stream)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void flow_free(struct uva_stream *s)
+static void flow_free(struct uva__node *node)
 {
+    struct uva_stream *s = uva__container_of(node, struct uva_stream, node);
     const struct uva_allocator *allocator = &s->hub->allocator;
     struct uva__hub *hub = s->hub;
 
@@ -55,26 +56,9 @@ static void flow_free(struct uva_stream *s)
     uva__hub_release(hub);
 }
 
-static void flow_release(struct uva_stream *s)
-{
-    if (uva__word_sub(&s->refs, 1) == 1)
-        flow_free(s);
-}
-
-static void node_acquire(struct uva__node *node)
-{
-    uva__word_add(&uva__container_of(node, struct uva_stream, node)->refs, 1);
-}
-
-static void node_release(struct uva__node *node)
-{
-    flow_release(uva__container_of(node, struct uva_stream, node));
-}
-
 static bool flow_visit(struct uva__node *node);
 
-static const struct uva__node_ops flow_node_ops = {flow_visit, node_acquire,
-                                                   node_release};
+static const struct uva__node_ops flow_node_ops = {flow_visit, flow_free};
 
 static void flow_evict(struct uva__tenant *tenant)
 {
@@ -92,9 +76,8 @@ static struct uva_stream *flow_alloc(struct uva__hub *hub)
     if (s == NULL)
         return NULL;
     s->hub = uva__hub_acquire(hub);
-    uva__word_store(&s->refs, 1);
     uva__word_store(&s->holders, 1);
-    s->node.ops = &flow_node_ops;
+    uva__node_init(&s->node, &flow_node_ops, 1);
     s->loop.tenant.evict = flow_evict;
     uva__word_add(&hub->counts.streams_held, 1);
     return s;
@@ -112,7 +95,7 @@ struct uva_stream *uva__flow_new(struct uva__feed *feed)
     if (s->tail != NULL)
         return s;
     feed->ops->leave(feed);
-    flow_release(s);
+    uva__node_release(&s->node);
     return flow_static(&without_memory);
 }
 
@@ -227,7 +210,7 @@ int uva__flow_start(struct uva_stream *s, struct uva__terminal *terminal,
     if (!uva__hub_enter(s->hub))
         return uva_error_set(error, ESHUTDOWN, "the runtime is closing");
     s->terminal = terminal;
-    uva__word_add(&s->refs, 1); /* the stream's own */
+    uva__node_acquire(&s->node); /* the stream's own */
     uva__word_add(&s->hub->counts.streams_open, 1);
     if (uva__hub_on_loop(s->hub)) {
         s->loop.held = true;
@@ -315,7 +298,7 @@ void uva__flow_done(struct uva_stream *s, int code,
     uva__word_sub(&hub->counts.streams_open, 1);
     uva__flow_unhold(s);
     uva__hub_leave(hub);
-    flow_release(s);
+    uva__node_release(&s->node);
 }
 
 /* ---- control ------------------------------------------------------------ */
@@ -329,7 +312,7 @@ struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 {
     if (stream == NULL || stream->hub == NULL)
         return stream;
-    uva__word_add(&stream->refs, 1);
+    uva__node_acquire(&stream->node);
     uva__word_add(&stream->holders, 1);
     return stream;
 }
@@ -342,7 +325,7 @@ void uva_stream_release(struct uva_stream *stream)
         uva__word_load(&stream->stage) == UVA__FLOW_STARTED &&
         stream->terminal->ops->lonely)
         uva_stream_cancel(stream, 0, "its last holder has let go of it");
-    flow_release(stream);
+    uva__node_release(&stream->node);
 }
 
 void uva_stream_cancel(struct uva_stream *stream, int code, const char *reason)

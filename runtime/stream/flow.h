@@ -36,13 +36,13 @@ enum uva__flow_latch { UVA__LATCH_OPEN, UVA__LATCH_SETTING, UVA__LATCH_SET };
 
 struct uva_stream {
     struct uva__hub *hub;     /* counts; NULL: a static stream that failed */
-    struct uva__word refs;    /* holders, posts, and itself while it runs */
     struct uva__word holders; /* the user's */
     struct uva__word stage;   /* enum uva__flow_stage */
     struct uva__word latch;   /* enum uva__flow_latch */
     struct uva__word resumed; /* 1: a resume that nobody has used yet */
     struct uva__word verdict; /* once done: 0 or the code of `result` */
-    struct uva__node node;    /* posted by all of the above */
+    struct uva__node node;    /* posted by all of the above; counted by holders,
+                                 posts, and the stream itself while it runs */
 
     struct uva__failure sticky; /* the first error of building */
     struct uva__failure why;    /* of the cancel; behind the latch */

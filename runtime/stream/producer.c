@@ -85,19 +85,10 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 /* ---- making one --------------------------------------------------------- */
 
 static bool producer_visit(struct uva__node *node);
+static void producer_rest(struct uva__node *node);
 
-static void node_acquire(struct uva__node *node)
-{
-    uva__producer_acquire(uva__container_of(node, struct uva__producer, node));
-}
-
-static void node_release(struct uva__node *node)
-{
-    uva__producer_release(uva__container_of(node, struct uva__producer, node));
-}
-
-static const struct uva__node_ops producer_node_ops = {
-    producer_visit, node_acquire, node_release};
+static const struct uva__node_ops producer_node_ops = {producer_visit,
+                                                       producer_rest};
 
 struct uva__producer *uva__producer_new(struct uva__feed *feed)
 {
@@ -110,9 +101,8 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed)
     p->abi.request = producer_request;
     p->abi.cancel = producer_cancel;
     p->loop.asleep = true;
-    p->node.ops = &producer_node_ops;
     uva__word_store(&p->word, 0);
-    uva__word_store(&p->refs, 1);
+    uva__node_init(&p->node, &producer_node_ops, 1);
     p->hub = uva__hub_acquire(feed->hub);
     p->feed = feed;
     p->maps = NULL;
@@ -159,8 +149,10 @@ static void producer_free_maps(struct uva__producer *p)
 }
 
 /* All is over, on whatever thread saw to the last of it. */
-static void producer_rest(struct uva__producer *p)
+static void producer_rest(struct uva__node *node)
 {
+    struct uva__producer *p =
+        uva__container_of(node, struct uva__producer, node);
     struct uva__hub *hub = p->hub;
 
     /* not covered: a stranger was about to post it when it came to rest */
@@ -179,13 +171,12 @@ static void producer_rest(struct uva__producer *p)
 
 void uva__producer_acquire(struct uva__producer *p)
 {
-    uva__word_add(&p->refs, 1);
+    uva__node_acquire(&p->node);
 }
 
 void uva__producer_release(struct uva__producer *p)
 {
-    if (uva__word_sub(&p->refs, 1) == 1)
-        producer_rest(p);
+    uva__node_release(&p->node);
 }
 
 /* ---- begin -------------------------------------------------------------- */

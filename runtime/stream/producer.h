@@ -39,8 +39,8 @@ struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
     struct uva__word word;         /* see stream/demand.h; from any thread */
-    struct uva__word refs;         /* the maker, posts, watched tasks */
-    struct uva__node node;         /* posted when there is news */
+    struct uva__node node;         /* posted when there is news; counted by
+                                      the maker, posts and watched tasks */
     struct uva__link rest;         /* while it rests */
     uint64_t retired_ns;           /* since when it rests */
 

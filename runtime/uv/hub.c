@@ -186,12 +186,6 @@ bool uva__hub_must_not_wait(const struct uva__hub *hub)
 
 /* ---- the inbox ---------------------------------------------------------- */
 
-static void node_release(struct uva__node *node)
-{
-    if (node->ops->release != NULL)
-        node->ops->release(node);
-}
-
 /* A cancelled thread must not die here, before the loop has been woken. */
 static void hub_wake(struct uva__hub *hub)
 {
@@ -212,7 +206,7 @@ static void inbox_dispose(struct uva__hub *hub)
     for (; node != NULL; node = next) {
         next = uva__inbox_next(node);
         uva__inbox_unclaim(node);
-        node_release(node);
+        uva__node_release(node);
     }
 }
 
@@ -220,7 +214,7 @@ static void inbox_dispose(struct uva__hub *hub)
 static void queue_push(struct uva__hub *hub, struct uva__node *node)
 {
     if (node->queued) {
-        node_release(node);
+        uva__node_release(node);
         return;
     }
     node->queued = true;
@@ -234,15 +228,13 @@ void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
     if (uva__hub_in_turn(hub)) {
         if (node->queued)
             return;
-        if (node->ops->acquire != NULL)
-            node->ops->acquire(node);
+        uva__node_acquire(node);
         queue_push(hub, node);
         return;
     }
     if (!uva__inbox_claim(node))
         return;
-    if (node->ops->acquire != NULL)
-        node->ops->acquire(node);
+    uva__node_acquire(node);
     switch (uva__inbox_put(&hub->inbox, node)) {
     case UVA__INBOX_NOTHING:
         break;
@@ -275,7 +267,7 @@ void uva__hub_shut(struct uva__hub *hub)
     uva__inbox_close(&hub->inbox);
     inbox_dispose(hub);
     while ((link = uva__list_pop(&hub->loop.queue)) != NULL)
-        node_release(uva__container_of(link, struct uva__node, link));
+        uva__node_release(uva__container_of(link, struct uva__node, link));
 }
 
 /* ---- what is owed ------------------------------------------------------- */

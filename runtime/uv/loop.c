@@ -62,8 +62,8 @@ static void turn_visit(struct uva__hub *hub, struct uva__node *node)
     if (node->ops->visit(node) && !node->queued) {
         node->queued = true;
         uva__list_push(&hub->loop.queue, &node->link);
-    } else if (node->ops->release != NULL) {
-        node->ops->release(node);
+    } else {
+        uva__node_release(node);
     }
 }
 
@@ -377,7 +377,7 @@ static void patience_over(struct uva__timer *timer)
 
 /* ---- handles ------------------------------------------------------------ */
 
-static const struct uva__node_ops closer_ops = {closer_visit, NULL, NULL};
+static const struct uva__node_ops closer_ops = {closer_visit, NULL};
 
 int uva__loop_attach(struct uva_runtime *rt)
 {

@@ -29,12 +29,7 @@ static bool post_visit(struct uva__node *node)
     return false;
 }
 
-static void post_acquire(struct uva__node *node)
-{
-    (void)node; /* the one count there is is the inbox's */
-}
-
-static void post_release(struct uva__node *node)
+static void post_free(struct uva__node *node)
 {
     struct post *post = uva__container_of(node, struct post, node);
     struct uva__hub *hub = post->hub;
@@ -43,8 +38,7 @@ static void post_release(struct uva__node *node)
     uva__hub_release(hub);
 }
 
-static const struct uva__node_ops post_ops = {post_visit, post_acquire,
-                                              post_release};
+static const struct uva__node_ops post_ops = {post_visit, post_free};
 
 int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
 {
@@ -63,7 +57,7 @@ int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
         uva__memory_free(&hub->allocator, post, sizeof(*post));
         return ESHUTDOWN;
     }
-    post->node.ops = &post_ops;
+    uva__node_init(&post->node, &post_ops, 0); /* the inbox will count */
     post->hub = uva__hub_acquire(hub);
     post->fn = fn;
     post->ctx = ctx;

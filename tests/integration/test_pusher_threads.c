@@ -460,7 +460,7 @@ static bool node_visit(struct uva__node *visited)
     return false;
 }
 
-static const struct uva__node_ops node_ops = {node_visit, NULL, NULL};
+static const struct uva__node_ops node_ops = {node_visit, NULL};
 
 /* A queue on the scene's runtime, whose own pusher is not used. */
 static void queue_open_idle(int32_t batches, int32_t refill)

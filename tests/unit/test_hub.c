@@ -49,12 +49,12 @@ static void tear_down(void)
 
 struct counted {
     struct uva__node node;
-    int held; /* counts that the hub has on it */
+    int freed; /* how often */
 };
 
-static struct counted *counted_of(struct uva__node *node)
+static uint64_t refs_of(const struct counted *counted)
 {
-    return uva__container_of(node, struct counted, node);
+    return uva__word_load(&counted->node.refs);
 }
 
 static bool visit_never(struct uva__node *node)
@@ -64,18 +64,12 @@ static bool visit_never(struct uva__node *node)
     return false;
 }
 
-static void counted_acquire(struct uva__node *node)
+static void counted_free(struct uva__node *node)
 {
-    counted_of(node)->held++;
+    uva__container_of(node, struct counted, node)->freed++;
 }
 
-static void counted_release(struct uva__node *node)
-{
-    counted_of(node)->held--;
-}
-
-static const struct uva__node_ops counted_ops = {visit_never, counted_acquire,
-                                                 counted_release};
+static const struct uva__node_ops counted_ops = {visit_never, counted_free};
 
 START_TEST(what_still_waits_when_the_loop_lets_go_is_released)
 {
@@ -88,13 +82,16 @@ START_TEST(what_still_waits_when_the_loop_lets_go_is_released)
     uva__hub_post(hub, &queued.node);
     uva__hub_post(hub, &queued.node);
     uva__word_store(&hub->turn, 0);
-    ck_assert_int_eq(posted.held, 1);
-    ck_assert_int_eq(queued.held, 1);
+    ck_assert_uint_eq(refs_of(&posted), 1);
+    ck_assert_uint_eq(refs_of(&queued), 1);
     uva__hub_shut(hub);
     uva__hub_post(hub, &late.node);
-    ck_assert_int_eq(posted.held, 0);
-    ck_assert_int_eq(queued.held, 0);
-    ck_assert_int_eq(late.held, 0);
+    ck_assert_uint_eq(refs_of(&posted), 0);
+    ck_assert_int_eq(posted.freed, 1);
+    ck_assert_uint_eq(refs_of(&queued), 0);
+    ck_assert_int_eq(queued.freed, 1);
+    ck_assert_uint_eq(refs_of(&late), 0);
+    ck_assert_int_eq(late.freed, 1);
 }
 END_TEST
 
@@ -103,15 +100,31 @@ static int post_in_child(void *ctx)
     struct counted *counted = ctx;
 
     uva__hub_post(hub, &counted->node);
-    return counted->held;
+    return (int)refs_of(counted) + counted->freed;
 }
+
+START_TEST(a_node_is_freed_with_its_last_reference)
+{
+    struct counted counted = {0};
+
+    uva__node_init(&counted.node, &counted_ops, 1);
+    uva__hub_post(hub, &counted.node);
+    ck_assert_uint_eq(refs_of(&counted), 2);
+    uva__hub_shut(hub);
+    ck_assert_uint_eq(refs_of(&counted), 1);
+    ck_assert_int_eq(counted.freed, 0);
+    uva__node_release(&counted.node);
+    ck_assert_int_eq(counted.freed, 1);
+}
+END_TEST
 
 START_TEST(a_forked_child_posts_nothing)
 {
     struct counted counted = {.node.ops = &counted_ops};
 
     forked_child_run(post_in_child, &counted);
-    ck_assert_int_eq(counted.held, 0);
+    ck_assert_uint_eq(refs_of(&counted), 0);
+    ck_assert_int_eq(counted.freed, 0);
 }
 END_TEST
 
@@ -214,6 +227,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, what_still_waits_when_the_loop_lets_go_is_released);
+    tcase_add_test(tc, a_node_is_freed_with_its_last_reference);
     tcase_add_test(tc, a_forked_child_posts_nothing);
     tcase_add_test(tc, of_two_annexes_made_at_once_the_first_is_kept);
     tcase_add_test(tc, half_an_allocator_makes_no_hub);

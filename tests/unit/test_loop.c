@@ -44,7 +44,7 @@ static bool visit(struct uva__node *node)
     return true;
 }
 
-static const struct uva__node_ops visit_ops = {visit, NULL, NULL};
+static const struct uva__node_ops visit_ops = {visit, NULL};
 
 START_TEST(a_node_that_wants_another_visit_and_posts_itself_has_one_more)
 {
