@@ -3,12 +3,13 @@
  *              and finds it a thread, or gives it to the executor -> it runs.
  *
  * What can fail:
- * - no thread is to be had: ensure says so; a job waits for a thread there is;
+ * - thread creation fails: ensure returns the code; a job waits for an existing
+ *   thread;
  * - the executor refuses a job: a thread of our own runs it. If there is none
- *   and none is to be had, the job waits and every later submit tries again.
+ *   and none can be created, the job waits and every later submit tries again.
  *
- * On close:    jobs that have not begun are run yet; those running go on, and
- *              touch the workers only, which outlive their threads. */
+ * On close:    queued jobs still run; running ones go on, and use only the
+ *              workers, which live as long as their threads. */
 #include "uv/lane.h"
 
 #include <assert.h>
@@ -58,7 +59,8 @@ static void lane_promise_locked(struct uva__jobs *jobs, int lane)
     jobs->workers->locked.crews[lane].promised++;
 }
 
-/* In a lane any thread will do, as its jobs end; a guest must be free. */
+/* A capped lane needs any thread, as its jobs end; the uncapped lane needs a
+ * free one. */
 static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__crew *crew = &workers->locked.crews[lane];
@@ -69,7 +71,7 @@ static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
     return n > 0;
 }
 
-/* While others are just starting one: waits to see whether they succeed. */
+/* While other threads are starting one: waits until they succeed or fail. */
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
     while (!lane_is_manned_locked(workers, lane) &&
@@ -110,7 +112,7 @@ int uva__guest_ensure(struct uva__jobs *jobs)
 
 /* ---- handing jobs over -------------------------------------------------- */
 
-/* Once the lock is dropped the job may have run, and have ended its `jobs`. */
+/* Once the lock is dropped the job may have run, and have freed its `jobs`. */
 static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
@@ -123,7 +125,7 @@ static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
     uva__crew_drop_locked(workers, lane);
 }
 
-/* For jobs that an executor refused when we had no thread either. */
+/* For jobs that the executor refused while we had no thread either. */
 static void lane_retry(struct uva_workers *workers, int lane)
 {
     if (uva__word_load(&workers->waiting[lane]) == 0)
@@ -176,7 +178,7 @@ bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
            uva__word_load(&jobs->workers->waiting[lane]) > 0;
 }
 
-/* Whether the caller's thread is one that counts against the cap. */
+/* Whether the calling thread counts against the cap. */
 static bool worker_is_capped(const struct uva__worker *worker)
 {
     return worker != NULL && worker->lane == UVA_LANE_BLOCKING;

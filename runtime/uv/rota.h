@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue with fair turns: every party queues what is its own, and the parties
- * that have something waiting are served in a round, one element each.
- * Intrusive: nothing is allocated. Under its owner's lock. */
+/* A fair queue: each client queues its own elements, and clients with queued
+ * elements are served round-robin, one element each. Intrusive: nothing is
+ * allocated. The owner's lock guards it. */
 #ifndef UVA_UV_ROTA_H
 #define UVA_UV_ROTA_H
 
 #include "core/list.h"
 
-/* One party. All zeroes is one with nothing waiting. */
+/* One client. All zeroes: it has no element queued. */
 struct uva__party {
-    struct uva__link link;    /* in the round, while something waits */
+    struct uva__link link;    /* in the round, while elements are queued */
     struct uva__list waiting; /* its elements, first in, first out */
 };
 
@@ -22,7 +22,7 @@ static inline void uva__rota_push(struct uva__list *round,
     uva__list_push(&party->waiting, link);
 }
 
-/* Takes the element whose turn it is; NULL if nothing waits. */
+/* Takes the next element in turn; NULL if none is queued. */
 static inline struct uva__link *uva__rota_pop(struct uva__list *round)
 {
     struct uva__link *first = uva__list_pop(round), *link;
@@ -37,7 +37,7 @@ static inline struct uva__link *uva__rota_pop(struct uva__list *round)
     return link;
 }
 
-/* Takes `link` back, wherever it is. False if it does not wait. */
+/* Removes `link`, wherever it is. False if it is not queued. */
 static inline bool uva__rota_remove(struct uva__list *round,
                                     struct uva__party *party,
                                     struct uva__link *link)

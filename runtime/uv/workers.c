@@ -13,15 +13,15 @@
  *              and each later submit or take in the lane tries again.
  *
  * On the end:  sleeping threads are woken and leave; running ones leave when
- *              their job returns. Threads that stay inside a job for long
- *              are stuck and are abandoned: nothing joins them any more, they
- *              detach themselves, and the last one to leave frees. So does the
- *              thread of the last owner, if it is one of ours.
+ *              their job returns. Threads that stay inside a job for
+ *              UVA__LIMIT_WORKERS_MS are stuck and are abandoned: they are not
+ *              joined but detach themselves, and the last one to leave frees.
+ *              So does the thread of the last owner, if it is one of ours.
  *
  * One rule keeps jobs from being forgotten: while a thread sleeps, at least as
- * many threads are on their way to the queue as jobs are in it. A function that
- * makes jobs more or such threads fewer restores that before it drops the lock.
- */
+ * many threads are awake and without a job as jobs are queued. A function that
+ * adds a job or takes away such a thread restores that before it drops the
+ * lock. */
 #define _GNU_SOURCE
 #include "uv/workers.h"
 
@@ -153,7 +153,7 @@ int uva__workers_acquire(struct uva_workers *workers)
 
 /* ---- what is kept with them --------------------------------------------- */
 
-/* Of two who make one at once, the later one gives his up. */
+/* Of two threads that make one at once, the later one frees its own. */
 struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
                                           struct uva__fixture *(*make)(void))
 {
@@ -179,8 +179,8 @@ static void fixture_end(struct uva_workers *workers)
 
 /* ---- finding a thread for a job ----------------------------------------- */
 
-/* Who was called comes as soon as it is woken, and may be gone as soon as the
- * lock is dropped. */
+/* The woken worker may exit as soon as the lock is released, so the caller must
+ * not touch it after that. */
 static struct uva__signal *crew_call_locked(struct uva__crew *crew)
 {
     struct uva__worker *worker = crew->asleep;
@@ -198,7 +198,7 @@ void uva__crew_rouse_locked(struct uva_workers *workers, int lane)
         uva__signal_wake(crew_call_locked(&workers->locked.crews[lane]));
 }
 
-/* Whether more jobs wait than threads are on their way to them. */
+/* Whether more jobs are queued than threads are about to take one. */
 static bool crew_is_short_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__crew *crew = &workers->locked.crews[lane];
@@ -207,8 +207,8 @@ static bool crew_is_short_locked(const struct uva_workers *workers, int lane)
     return (int64_t)uva__word_peek(&workers->waiting[lane]) > coming;
 }
 
-/* Woken only then: on one CPU a thread that is woken runs at once, and would
- * wait for the lock. */
+/* Wakes only after it has dropped the lock: on one CPU a thread that is woken
+ * runs at once, and would wait for the lock. */
 void uva__crew_drop_locked(struct uva_workers *workers, int lane)
 {
     struct uva__crew *crew = &workers->locked.crews[lane];
@@ -261,9 +261,9 @@ static int worker_create(struct uva_workers *workers, int lane)
     return EAGAIN;
 }
 
-/* The thread counts from its reservation, so it may well have left again before
- * pthread_create() returns. Who frees the workers waits for this call, so it
- * never is the last to use them. */
+/* The thread counts from its reservation, so it may well have exited before
+ * pthread_create() returns. The pool is not freed while this call runs, as
+ * `starting` counts it. */
 int uva__crew_start(struct uva_workers *workers, int lane)
 {
     struct uva__crew *crew = &workers->locked.crews[lane];
@@ -273,7 +273,7 @@ int uva__crew_start(struct uva_workers *workers, int lane)
     crew->starting--;
     if (code != 0) {
         crew->threads--;
-        /* not covered: a sleeper whom nobody needs */
+        /* not covered: a sleeper for which there is no job */
         if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
             uva__signal_wake(crew_call_locked(crew));
     }
@@ -301,7 +301,8 @@ bool uva__lane_is_compute(void)
 
 /* ---- the last user ------------------------------------------------------ */
 
-/* How many threads there are, and calls that will touch `workers` again. */
+/* Counts threads, and calls of uva__crew_start() that will use `workers` again.
+ */
 static int32_t workers_present_locked(const struct uva_workers *workers)
 {
     int32_t n = workers->locked.leaving;
@@ -312,7 +313,7 @@ static int32_t workers_present_locked(const struct uva_workers *workers)
     return n;
 }
 
-/* Whether the caller, who has just let go, is the one to free. */
+/* Whether the caller, which has just given up its own use, must free. */
 static bool workers_are_over_locked(const struct uva_workers *workers)
 {
     return workers->locked.abandoned && workers_present_locked(workers) == 0;
@@ -352,7 +353,7 @@ static void worker_name(const struct uva__worker *worker)
     (void)pthread_setname_np(pthread_self(), text);
 }
 
-/* What a hook is told: guests do blocking work. */
+/* The lane that hooks get: uncapped threads do blocking work. */
 static enum uva_lane worker_lane(const struct uva__worker *worker)
 {
     return worker->lane == UVA_LANE_COMPUTE ? UVA_LANE_COMPUTE
@@ -393,15 +394,16 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
     return uva__container_of(link, struct uva_job, link);
 }
 
-/* How many free threads the lane keeps, whether there is work or not. */
+/* How many free threads the lane keeps, with or without work. */
 static int32_t crew_kept_locked(const struct uva__crew *crew, int lane)
 {
     return lane == UVA__LANE_GUEST ? crew->promised : crew->promised > 0;
 }
 
-/* Whether the thread leaves: at the end, beyond the cap (a wait is over for
- * which one more was let in), or for want of work. A thread inside a job is no
- * free one, as it may be stuck; neither is one whose start may yet fail. */
+/* Whether the thread exits: at the end, beyond the cap (another thread was
+ * started while one waited, and that wait has ended), or for want of work. A
+ * thread inside a job does not count as free, as it may be stuck; neither does
+ * one that is being started, as that may fail. */
 static bool worker_is_done_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
@@ -426,8 +428,9 @@ static void sleeper_remove_locked(struct uva__crew *crew,
     worker->asleep = false;
 }
 
-/* How long to sleep. Who is kept sleeps until called; who may be, because a
- * start is under way, looks again. */
+/* How long to sleep. A thread that the lane keeps sleeps until it is woken. If
+ * a start in progress could make it one of those, it sleeps for idle_ms too,
+ * and then checks again. */
 static int64_t worker_patience_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
@@ -438,7 +441,7 @@ static int64_t worker_patience_locked(const struct uva__worker *worker)
                : -1;
 }
 
-/* Drops the lock meanwhile. */
+/* Drops the lock while it sleeps. */
 static void worker_sleep_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
@@ -465,7 +468,7 @@ static void worker_part_locked(struct uva__worker *worker)
     worker->workers->locked.leaving++;
 }
 
-/* Gives the next job, or NULL: then the thread is in no crew any more. */
+/* Returns the next job, or NULL: then the thread counts in no lane any more. */
 static struct uva_job *worker_next(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
@@ -486,9 +489,10 @@ static struct uva_job *worker_next(struct uva__worker *worker)
     return job;
 }
 
-/* ---- leaving ------------------------------------------------------------ */
+/* ---- exit --------------------------------------------------------------- */
 
-/* The thread's last use of `workers`: whoever joins it may free them. */
+/* The thread's last use of `workers`: the thread that joins it may free them.
+ */
 static void thread_depart(struct uva_workers *workers)
 {
     pthread_t before;
@@ -540,7 +544,7 @@ static int32_t workers_running_locked(const struct uva_workers *workers)
     return n;
 }
 
-/* Returns when all other threads have left, or seem to be stuck in jobs. */
+/* Returns when all other threads have exited, or seem to be stuck in jobs. */
 static void workers_await_others(struct uva_workers *workers)
 {
     const bool ours = here != NULL && here->workers == workers;
