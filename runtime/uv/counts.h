@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime has seen, counted by whatever thread saw it. */
+/* Statistics of a runtime, counted on any thread. */
 #ifndef UVA_UV_COUNTS_H
 #define UVA_UV_COUNTS_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens, hosts and closes a runtime: as a guest on the user's loop, on a thread
+/* Opens, hosts and closes a runtime: embedded on the user's loop, on a thread
  * of its own, or turned by the user. The turns themselves are in uv/loop.c.
  *
- * Happy path:  open -> (turns) -> close -> the loop evicts and detaches ->
- *              gone: the user is told, the struct is freed.
+ * Happy path:  open -> (turns) -> close -> the loop aborts open objects and
+ *              detaches -> the user's callback is called, the struct is freed.
  *
- * What can fail: open, wholly; nothing after that.
+ * What can fail: open, which then leaves nothing behind; nothing after that.
  *
- * On close:    the struct dies with the last handle; with a thread of its own,
- *              in join; turned by the user, in the last turn. */
+ * On close:    the struct is freed with the last handle; with a thread of its
+ *              own, in join; turned by the user, in the last turn. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -92,7 +92,7 @@ static void clock_read(uv_poll_t *clock, int status, int events)
     (void)status;
     (void)events;
     if (read(rt->clock_fd, &count, sizeof(count)) < 0)
-        return; /* set anew since; nothing is lost */
+        return; /* it was set again meanwhile; no wake-up is lost */
 }
 
 /* Makes the descriptor readable when libuv would have woken by itself. */
@@ -110,8 +110,8 @@ static void clock_set(struct uva_runtime *rt)
     (void)timerfd_settime(rt->clock_fd, 0, &when, NULL);
 }
 
-/* The watcher asks for a turn and waits until it was taken. The host may take
- * one unasked, so it looks at both descriptors at once. */
+/* The watcher requests a turn and waits until the host has taken it. The host
+ * may also take one without a request, so it polls both descriptors at once. */
 static void *watcher_run(void *ctx)
 {
     struct uva_runtime *rt = ctx;
@@ -145,7 +145,7 @@ static void *loop_run(void *ctx)
     uva__word_store(&rt->hub->home, uva__thread_self());
     (void)uv_run(&rt->own, UV_RUN_DEFAULT);
     (void)uv_loop_close(&rt->own);
-    uva__word_store(&rt->hub->home, 0); /* another thread may get our number */
+    uva__word_store(&rt->hub->home, 0); /* a later thread may get this number */
     return NULL;
 }
 
@@ -169,7 +169,7 @@ static int clock_attach(struct uva_runtime *rt)
     return 0;
 }
 
-/* Has the loop's descriptor watch ours before it is handed out. */
+/* Makes the loop's descriptor watch ours before the user gets it. */
 static int host_by_turns(struct uva_runtime *rt)
 {
     int code = clock_attach(rt);
@@ -200,11 +200,13 @@ static int host_start(struct uva_runtime *rt)
     return code;
 }
 
-/* What was attached must be closed on the loop; it has no other user yet. */
+/* Attached handles must be closed on the loop, which has no other user so far.
+ */
 static void host_undo(struct uva_runtime *rt)
 {
     if (rt->handles > 0) {
-        rt->hosting = UVA__HOSTED_BY_TURNS; /* so that gone frees nothing */
+        rt->hosting =
+            UVA__HOSTED_BY_TURNS; /* so that shell_gone() frees nothing */
         uva__loop_detach(rt);
         (void)uv_run(rt->loop, UV_RUN_NOWAIT);
     }
@@ -313,7 +315,7 @@ static int64_t grace_shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns EALREADY if it was not the first. */
+/* Returns EALREADY if it was not the first request. */
 static int wish_set(struct uva_runtime *rt, int64_t grace_ms, uva_closed_fn *fn,
                     void *ctx)
 {
@@ -345,7 +347,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     hub = runtime->hub;
     if (!uva__hub_is_alive(hub))
         return EPERM;
-    uva__hub_acquire(hub); /* the runtime may go while this still posts */
+    uva__hub_acquire(hub); /* the runtime may be freed while this posts */
     code = wish_set(runtime, grace_ms, fn, ctx);
     if (code == 0)
         (void)uva__gate_shut(&hub->owed);
@@ -359,7 +361,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     return code;
 }
 
-/* The watcher may still be asking for the turn that is this one. */
+/* The watcher may still be requesting the turn that this is. */
 static void watcher_end(struct uva_runtime *rt)
 {
     const uint64_t one = 1;
@@ -424,7 +426,7 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
     if (runtime == NULL || !is_turned(runtime))
         return false;
     if (!uva__hub_is_alive(runtime->hub) || uva__hub_in_turn(runtime->hub))
-        return true; /* a forked child; or inside a callback: not now */
+        return true; /* in a forked child, or inside a callback */
     uva__word_store(&runtime->hub->home, uva__thread_self());
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     if (runtime->phase == UVA__GONE) {

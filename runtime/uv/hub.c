@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waking the loop, from any thread: publish, exchange the node's own `posted`,
- * push the node, then exchange `armed`; who turns that from 0 to 1 makes the
- * one system call. While the loop works `armed` stays 1, and nobody makes any.
+ * push the node, then exchange `armed`; the thread that turns that from 0 to 1
+ * makes the one system call. While the loop works `armed` stays 1, and no
+ * thread makes a system call.
  *
- * On close: `closed` is set, the inbox drained; whoever posts after that sees
- *           it and disposes of what it posted by itself. */
+ * On close: `closed` is set and the mailbox drained; a thread that posts after
+ *           that sees it and releases the posted nodes by itself. */
 #define _GNU_SOURCE
 #include "uv/hub.h"
 
@@ -55,7 +56,7 @@ static void log_to_stderr(void *ctx, const struct uva_log_record *record)
                   record->clause != NULL ? record->clause : "");
 }
 
-/* What the environment says counts only where the program says nothing. */
+/* The environment counts only where the program has set nothing. */
 static void log_init(struct uva_log *log)
 {
     const char *wish = getenv("UVA_LOG");
@@ -72,7 +73,7 @@ static void log_init(struct uva_log *log)
         }
 }
 
-/* Likewise. */
+/* As for the log, the environment counts only where the option is 0. */
 static bool check_init(int8_t check)
 {
     const char *wish = getenv("UVA_CHECK");
@@ -184,9 +185,10 @@ bool uva__hub_must_not_wait(const struct uva__hub *hub)
            uva__lane_is_compute();
 }
 
-/* ---- the inbox ---------------------------------------------------------- */
+/* ---- the mailbox -------------------------------------------------------- */
 
-/* A cancelled thread must not die here, before the loop has been woken. */
+/* A thread that is cancelled must not end here, before it has woken the loop.
+ */
 static void hub_wake(struct uva__hub *hub)
 {
     const uint64_t one = 1;
@@ -210,7 +212,8 @@ static void inbox_dispose(struct uva__hub *hub)
     }
 }
 
-/* Puts a node that holds a count on the run queue, once. */
+/* Passes the caller's reference to a node on to the run queue; releases it if
+ * the node is queued already. */
 static void queue_push(struct uva__hub *hub, struct uva__node *node)
 {
     if (node->queued) {
@@ -224,7 +227,7 @@ static void queue_push(struct uva__hub *hub, struct uva__node *node)
 void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
 {
     if (!uva__hub_is_alive(hub))
-        return; /* a forked child: the descriptor is the parent's too */
+        return; /* a forked child shares the descriptor with its parent */
     if (uva__hub_in_turn(hub)) {
         if (node->queued)
             return;
@@ -270,7 +273,7 @@ void uva__hub_shut(struct uva__hub *hub)
         uva__node_release(uva__container_of(link, struct uva__node, link));
 }
 
-/* ---- what is owed ------------------------------------------------------- */
+/* ---- what a close waits for --------------------------------------------- */
 
 bool uva__hub_enter(struct uva__hub *hub)
 {
@@ -289,7 +292,7 @@ bool uva__hub_is_closing(struct uva__hub *hub)
 
 bool uva__hub_job_begin(struct uva__hub *hub)
 {
-    if (!uva__gate_join(&hub->abroad)) /* others keep the workers there */
+    if (!uva__gate_join(&hub->abroad)) /* or other jobs keep the workers */
         return false;
     uva__hub_acquire(hub);
     return true;
@@ -299,7 +302,7 @@ int uva__hub_ensure_lane(struct uva__hub *hub, enum uva_lane lane)
 {
     int code;
 
-    if (!uva__hub_job_begin(hub)) /* holds the workers meanwhile */
+    if (!uva__hub_job_begin(hub)) /* keeps the workers */
         return ESHUTDOWN;
     code = uva__lane_ensure(&hub->jobs, lane);
     uva__hub_job_end(hub);
@@ -326,7 +329,7 @@ void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
     uva__hub_job_end(hub);
 }
 
-/* Who has left and is on his last lines is waited for. */
+/* Waits for jobs that have left the counter but are still returning. */
 void uva__hub_retire(struct uva__hub *hub)
 {
     if (uva__gate_shut(&hub->abroad) == UVA__GATE_OVER)
@@ -335,8 +338,8 @@ void uva__hub_retire(struct uva__hub *hub)
         (void)sched_yield();
 }
 
-/* Says that the caller's last lines are to be waited for. False: the hub was
- * retired, and is the caller's as long as he counts it. */
+/* Makes uva__hub_retire() wait until the caller has returned. False: it has run
+ * before, and `hub` is valid only while the caller holds a reference. */
 static bool leaving_begin(struct uva__hub *hub)
 {
     uva__word_add(&hub->leaving, 1);
@@ -346,8 +349,8 @@ static bool leaving_begin(struct uva__hub *hub)
     return false;
 }
 
-/* A close waits a while for the last one; who comes home later still lets the
- * workers go. */
+/* A close waits for the last job, up to a time limit; a job that ends later
+ * releases the workers itself. */
 void uva__hub_job_end(struct uva__hub *hub)
 {
     bool awaited = leaving_begin(hub);
@@ -356,8 +359,8 @@ void uva__hub_job_end(struct uva__hub *hub)
     if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
         uva__hub_post(hub, &hub->closer);
     if (left == UVA__GATE_OVER) {
-        if (awaited) /* not covered: it was retired just now; not that long */
-            uva__word_sub(&hub->leaving, 1); /* not covered: the same */
+        if (awaited) /* not covered: retired a moment ago */
+            uva__word_sub(&hub->leaving, 1); /* not covered: see above */
         awaited = false;
         uva__jobs_fini(&hub->jobs);
     }

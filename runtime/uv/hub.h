@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counted half of a runtime: what threads may reach at any time, also after
- * the loop has let go of it. The inbox through which they wake the loop, the
- * descriptor that does so, memory, log, and the counts of what is under way.
- * The other half, which only the loop thread touches, is uv/loop.c. */
+/* The runtime core: the reference-counted half of a runtime, which any thread
+ * may use at any time, also after the runtime has detached from its loop. It
+ * holds the mailbox and the descriptor that wake the loop, the allocator, the
+ * log, and the counters of work in flight. The other half, which only the loop
+ * thread uses, is uv/loop.c. */
 #ifndef UVA_UV_HUB_H
 #define UVA_UV_HUB_H
 
@@ -22,44 +23,45 @@ struct uva__annex {
     void (*detach)(struct uva__hub *hub, struct uva__annex *annex);
 };
 
-/* See the top. Fields in the first part never change once it is open. */
+/* The fields of the first part never change once the runtime is open. */
 struct uva__hub {
     struct uva_allocator allocator; /* for all of the runtime's memory */
     struct uva_log log;             /* `write` may be NULL */
     struct uva__word *alive;        /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
-    bool checked;                   /* the checker is on every hop */
+    bool checked;                   /* every hop has a checker */
 
-    struct uva__word refs;    /* the runtime, streams, and who may be late */
-    struct uva__gate owed;    /* what is to the user; shut: closing */
-    struct uva__gate abroad;  /* jobs not home; shut: no more */
-    struct uva__word leaving; /* of these, on their last lines */
+    struct uva__word refs;    /* the runtime, streams, late callers */
+    struct uva__gate owed;    /* user-visible objects; closed: shutdown */
+    struct uva__gate abroad;  /* jobs in flight; closed: none may begin */
+    struct uva__word leaving; /* jobs that are returning */
     struct uva__counts counts;
     struct uva__jobs jobs;    /* the workers' side of this runtime */
     struct uva__shared annex; /* owns: made by uva__hub_annex() */
 
-    struct uva__inbox inbox; /* what threads have posted */
+    struct uva__inbox inbox; /* nodes that threads have posted */
     struct uva__word turn;   /* the thread inside a turn, or 0 */
-    struct uva__word home;   /* the loop thread, as far as known */
+    struct uva__word home;   /* the loop thread, if known, or 0 */
     struct uva__node closer; /* posted by a close */
 
-    struct {                       /* the loop thread's alone */
+    struct {                       /* loop thread only */
         struct uva__list queue;    /* nodes to be visited */
         struct uva_runtime *shell; /* borrows; NULL once detached */
         int64_t owed;              /* reasons to keep the loop alive */
         int32_t quantum;           /* batches in one visit */
         int32_t spent;             /* batches in this turn */
-        int32_t budget;            /* of those */
-        int64_t homing;            /* sources on their way home, not stuck */
+        int32_t budget;            /* most batches in a turn */
+        int64_t homing;            /* sources being closed by a worker */
     } loop;
 };
 
-/* Makes a hub with one count. 0; ENOMEM or what the system said. Thread: any.
- */
+/* Makes one with one reference. 0; ENOMEM, or a code of the system.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__hub_new(const struct uva_runtime_options *options,
                                 struct uva__hub **out);
 
-/* Counts; the last release frees it, on that thread. Thread: any. */
+/* Counts a reference; the last release frees it, on that thread.
+ * Thread: any. */
 struct uva__hub *uva__hub_acquire(struct uva__hub *hub);
 void uva__hub_release(struct uva__hub *hub);
 
@@ -69,14 +71,15 @@ struct uva__annex *
 uva__hub_annex(struct uva__hub *hub,
                struct uva__annex *(*make)(struct uva__hub *hub));
 
-/* False in a forked child, where nothing may be used (12.11). Thread: any. */
+/* False in a forked child: it has neither the threads nor a descriptor of its
+ * own, so a child must not use any runtime of its parent. Thread: any. */
 static inline bool uva__hub_is_alive(const struct uva__hub *hub)
 {
     return uva__word_peek(hub->alive) != 0;
 }
 
-/* Whether the caller is inside a turn of this hub: it then has the loop's
- * fields to itself. Thread: any. */
+/* Whether the caller is inside a turn of this runtime: then it may use the
+ * fields of the loop. Thread: any. */
 static inline bool uva__hub_in_turn(const struct uva__hub *hub)
 {
     return uva__word_peek(&hub->turn) == uva__thread_self();
@@ -85,8 +88,8 @@ static inline bool uva__hub_in_turn(const struct uva__hub *hub)
 /* Whether the caller is the loop thread, in a turn or not. Thread: any. */
 bool uva__hub_on_loop(const struct uva__hub *hub);
 
-/* Whether the caller may not wait: it is a loop thread, of this hub or inside a
- * turn of any, or a compute worker. Thread: any. */
+/* Whether the caller must not wait: it is the loop thread of this runtime, is
+ * inside a turn of any runtime, or runs a compute job. Thread: any. */
 bool uva__hub_must_not_wait(const struct uva__hub *hub);
 
 /* Brackets a turn on the calling thread, of whatever runtime; turns of several
@@ -95,49 +98,51 @@ void uva__turn_begin(void);
 void uva__turn_end(void);
 int uva__turn_depth(void);
 
-/* Has `node` visited on the loop, later, once or more. The caller holds a count
- * on the hub. Thread: any. */
+/* Wakes the loop to visit `node`, later, once or more often. The caller holds a
+ * reference to `hub`. Thread: any. */
 void uva__hub_post(struct uva__hub *hub, struct uva__node *node);
 
-/* Moves what was posted to the run queue. Thread: loop. */
+/* Moves posted nodes to the run queue. Thread: loop. */
 void uva__hub_collect(struct uva__hub *hub);
 
-/* Says that nobody will look any more, and disposes of what was posted.
- * Thread: loop. */
+/* Closes the mailbox, and releases the nodes in it and in the run queue: no
+ * node is visited after this. Thread: loop. */
 void uva__hub_shut(struct uva__hub *hub);
 
-/* Enters one more thing that is owed to the user: false when closing. What has
- * entered leaves on the loop. Thread: any; leave: loop. */
+/* Counts one more object that a close has to wait for: false once the runtime
+ * is closing. leave takes it off again. Thread: any; leave: loop. */
 UVA_MUST_CHECK bool uva__hub_enter(struct uva__hub *hub);
 void uva__hub_leave(struct uva__hub *hub);
 bool uva__hub_is_closing(struct uva__hub *hub);
 
-/* Whether the loop has let go: nobody will look any more. Thread: any. */
+/* Whether the mailbox is closed: no posted node will be visited any more.
+ * Thread: any. */
 static inline bool uva__hub_is_shut(const struct uva__hub *hub)
 {
     return uva__inbox_is_closed(&hub->inbox);
 }
 
-/* Brackets the life of a job that works for this hub, from before its submit:
- * begin takes a count on the hub, end gives it back, as the job's last act.
- * begin is false once the workers were let go of: then nothing was begun.
- * Thread: any. */
+/* Brackets the life of a job that works for this runtime, from before its
+ * submit: begin takes a reference to `hub`, end releases it, as the job's last
+ * act. begin returns false once the workers were released: then it has counted
+ * nothing. Thread: any. */
 UVA_MUST_CHECK bool uva__hub_job_begin(struct uva__hub *hub);
 void uva__hub_job_end(struct uva__hub *hub);
 
-/* Makes sure that jobs of `lane`, or guests, will be run: uva__lane_ensure()
- * and uva__guest_ensure(), but ESHUTDOWN once the workers were let go of.
- * Thread: any. */
+/* Makes sure that jobs of `lane`, or uncapped jobs, will be run: as
+ * uva__lane_ensure() and uva__guest_ensure(), but ESHUTDOWN once the workers
+ * were released. Thread: any. */
 UVA_MUST_CHECK int uva__hub_ensure_lane(struct uva__hub *hub,
                                         enum uva_lane lane);
 UVA_MUST_CHECK int uva__hub_ensure_guest(struct uva__hub *hub);
 
-/* How many threads there are now, while the workers are held. Thread: any. */
+/* Counts the threads that exist now, unless the workers were released.
+ * Thread: any. */
 void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
                             int64_t *blocking);
 
-/* Lets the workers go, now or with the last job that comes home: none begins
- * any more. Thread: loop, or before anything was begun. */
+/* Releases the workers, now or with the last job that ends; no job may begin
+ * any more. Thread: loop, or before any job was begun. */
 void uva__hub_retire(struct uva__hub *hub);
 
 /* Writes one line to the log. `stream` and `clause` may be NULL. Thread: any.

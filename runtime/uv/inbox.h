@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that threads post for the loop to look at, and who of them has to wake
- * it. What waking is, and what a node means, is uv/hub.c's.
+/* The mailbox of the loop: nodes that threads post, and which thread has to
+ * wake the loop. How that is done, and what a node means, is left to uv/hub.c.
  *
- * A poster publishes what it has, claims the node, puts it here and does what
- * it is told. The loop takes what there is, clears each node's claim before it
- * looks at what was published, and rests when nothing came meanwhile. */
+ * A poster publishes its data, claims the node, puts it here and acts on the
+ * result. The loop takes all nodes, clears the claim of each before it reads
+ * the published data, and sleeps when nothing was posted meanwhile. */
 #ifndef UVA_UV_INBOX_H
 #define UVA_UV_INBOX_H
 
@@ -13,28 +13,28 @@
 
 /* All zeroes is empty, and the loop asleep. */
 struct uva__inbox {
-    struct uva__mpsc posted; /* nodes that the loop is to look at */
-    struct uva__word armed;  /* 1: the loop will look, nobody need wake it */
-    struct uva__word closed; /* 1: nobody looks any more */
+    struct uva__mpsc posted; /* nodes to be visited */
+    struct uva__word armed;  /* 1: the loop is awake or was woken */
+    struct uva__word closed; /* 1: the loop takes no more nodes */
 };
 
 /* What the poster has to do now. */
 enum uva__inbox_then {
     UVA__INBOX_NOTHING,
     UVA__INBOX_WAKE,   /* wake the loop */
-    UVA__INBOX_DISPOSE /* nobody looks any more: take what there is, and let
-                          go of it */
+    UVA__INBOX_DISPOSE /* it is closed: take all nodes and release them */
 };
 
-/* Whether the caller is to put the node: it is not in the inbox already.
+/* Whether the caller has to put the node: it is not in the mailbox already.
  * Thread: any. */
 static inline bool uva__inbox_claim(struct uva__node *node)
 {
     return uva__word_exchange(&node->posted, 1) == 0;
 }
 
-/* Undoes the claim: what is published from now on needs another. Comes before
- * any look at it. Thread: who took the node out. */
+/* Undoes the claim: data published from now on needs another claim. The caller
+ * reads published data only after this. Thread: that which took the node out.
+ */
 static inline void uva__inbox_unclaim(struct uva__node *node)
 {
     uva__word_exchange(&node->posted, 0);
@@ -51,7 +51,7 @@ static inline enum uva__inbox_then uva__inbox_put(struct uva__inbox *inbox,
                                                      : UVA__INBOX_NOTHING;
 }
 
-/* The node around a link in the inbox; NULL for NULL. */
+/* The node around a link in the mailbox; NULL for NULL. */
 static inline struct uva__node *uva__inbox_node(struct uva__link *link)
 {
     return link != NULL ? uva__container_of(link, struct uva__node, in_inbox)
@@ -72,7 +72,8 @@ static inline struct uva__node *uva__inbox_next(const struct uva__node *node)
     return uva__inbox_node(node->in_inbox.next);
 }
 
-/* The loop is about to sleep: false if it must look once more. Thread: loop. */
+/* The loop is about to sleep: false if it must check for nodes once more.
+ * Thread: loop. */
 static inline bool uva__inbox_rest(struct uva__inbox *inbox)
 {
     uva__word_exchange(&inbox->armed, 0);
@@ -80,7 +81,7 @@ static inline bool uva__inbox_rest(struct uva__inbox *inbox)
            uva__word_exchange(&inbox->armed, 1) != 0;
 }
 
-/* Nobody will look any more; what is in there is to be taken after this.
+/* Closes the mailbox. The caller then takes the nodes that are still in it.
  * Thread: loop. */
 static inline void uva__inbox_close(struct uva__inbox *inbox)
 {

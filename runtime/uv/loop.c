@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  wake (or check) -> turn: collect, visit the run queue, again,
- *              until there is nothing or the budget is spent -> back to the
- *              host's loop.
+/* Turns, timers and the close of a runtime, on the loop thread. Opening one and
+ * hosting its loop is uv/hosting.c.
  *
- * What can fail: nothing, once the handles are there.
+ * Happy path:  wake (or check) -> turn: collect the posted nodes, visit the run
+ *              queue, again, until it is empty or the budget is spent -> back
+ *              to the host's loop.
  *
- * On close:    evict what is open when the grace is over; when nothing is owed
- *              any more: shut the hub, close the handles, tell the user. */
+ * What can fail: nothing, once the handles are attached.
+ *
+ * On close:    aborts open objects when the grace is over; when no object is
+ *              left, closes the mailbox and the handles, and calls the user's
+ *              callback. */
 #include "uv/loop.h"
 
 #include <assert.h>
@@ -41,8 +45,8 @@ void uva__loop_unhold(struct uva__hub *hub)
 
 /* ---- turns -------------------------------------------------------------- */
 
-/* A visit that took long is followed by shorter ones, so that slow callbacks do
- * not add up to a long hold of the loop. */
+/* Visits that follow a long one are shorter, so that slow callbacks do not hold
+ * the loop for long. */
 static void turn_pace(struct uva_runtime *rt, uint64_t took_ns)
 {
     int32_t quantum = rt->hub->loop.quantum;
@@ -67,8 +71,8 @@ static void turn_visit(struct uva__hub *hub, struct uva__node *node)
     }
 }
 
-/* Visits what was in the queue when it began. Returns whether the budget holds;
- * `*now` is the time of the last look at the clock. */
+/* Visits the nodes that are in the queue when it begins. Returns whether budget
+ * is left; `*now` is when the clock was last read. */
 static bool turn_round(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
 {
     struct uva__hub *hub = rt->hub;
@@ -85,12 +89,12 @@ static bool turn_round(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
         turn_pace(rt, *now - before);
         good = hub->loop.spent < rt->turn_batches && *now - begun < rt->turn_ns;
     }
-    uva__list_append(&round, &hub->loop.queue); /* the unvisited come first */
+    uva__list_append(&round, &hub->loop.queue); /* unvisited ones go first */
     hub->loop.queue = round;
     return good;
 }
 
-/* Returns whether all is done: then the loop may sleep. */
+/* Returns whether no work is left: then the loop may sleep. */
 static bool turn_rounds(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
 {
     struct uva__hub *hub = rt->hub;
@@ -208,7 +212,7 @@ static void timer_unlink(struct uva_runtime *rt, struct uva__timer *timer)
     timer->running = false;
 }
 
-/* What is due fires inside a turn, as everything does. */
+/* Timers fire inside a turn, as all callbacks do. */
 static void timer_turn(uv_timer_t *handle)
 {
     struct uva_runtime *rt =
@@ -227,7 +231,7 @@ static void timer_turn(uv_timer_t *handle)
     uva__loop_turn(rt);
 }
 
-/* Found from the end: most timers are the latest when they start. */
+/* Searches from the end: most timers are the latest when they start. */
 static void timer_link(struct uva_runtime *rt, struct uva__timer *timer)
 {
     struct uva__timer *before = rt->last_timer;
@@ -268,7 +272,7 @@ void uva__timer_stop(struct uva__hub *hub, struct uva__timer *timer)
     timer_set(hub->loop.shell);
 }
 
-/* ---- what is open ------------------------------------------------------- */
+/* ---- open objects ------------------------------------------------------- */
 
 static void tenant_evict(struct uva__tenant *tenant)
 {
@@ -327,7 +331,7 @@ static bool close_is_sooner(const struct uva_runtime *rt, int64_t grace_ms)
            uv_now(rt->loop) + (uint64_t)grace_ms < rt->grace.due_ms;
 }
 
-/* Looks at what was asked for; again when a second close shortens it. */
+/* Reads the request to close; again when a second close shortens the grace. */
 static bool closer_visit(struct uva__node *node)
 {
     struct uva_runtime *rt =
@@ -360,16 +364,16 @@ void uva__loop_close_on(struct uva_runtime *rt)
         return;
     uva__timer_stop(hub, &rt->grace);
     if ((hub->loop.homing > 0 || !uva__gate_is_empty(&hub->abroad)) &&
-        !rt->impatient) { /* who is out will use what the user gave us */
+        !rt->impatient) { /* they still use what the user gave us */
         if (!rt->patience.running)
             uva__timer_start(hub, &rt->patience, UVA__LIMIT_CLOSE_MS);
-        return; /* each of them wakes us */
+        return; /* each of them wakes the loop when it ends */
     }
     uva__timer_stop(hub, &rt->patience);
     uva__loop_detach(rt);
 }
 
-/* What does not come back is left behind on its worker. */
+/* A job that does not return is left behind on its worker. */
 static void patience_over(struct uva__timer *timer)
 {
     uva__container_of(timer, struct uva_runtime, patience)->impatient = true;

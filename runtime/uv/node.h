@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be woken on the loop: how, is in uv/hub.h. */
+/* Objects that any thread can wake on the loop, and their references. How a
+ * wake-up reaches the loop is in uv/hub.h. */
 #ifndef UVA_UV_NODE_H
 #define UVA_UV_NODE_H
 
@@ -10,11 +11,11 @@ struct uva__node;
 
 /* What a kind of node does. */
 struct uva__node_ops {
-    /* Does what is to be done, on the loop thread. Returns whether there is
-     * more: then it is visited again after the others. */
+    /* Does the object's work, on the loop thread. Returns whether work is left:
+     * then it is visited again, after the other nodes in the queue. */
     bool (*visit)(struct uva__node *node);
-    /* Frees the object around the node, whose last reference was released; any
-     * thread, no lock held. NULL: the object lasts as long as the hub. */
+    /* Frees the object around the node after its last reference was released;
+     * any thread, no lock held. NULL: it lives as long as the runtime core. */
     void (*free)(struct uva__node *node);
 };
 
@@ -22,9 +23,9 @@ struct uva__node_ops {
  * to that object. All zeroes but for what uva__node_init() sets. */
 struct uva__node {
     const struct uva__node_ops *ops; /* static */
-    struct uva__word refs;           /* one of them while it is to be visited */
-    struct uva__word posted;         /* 1 while in the inbox */
-    struct uva__link in_inbox;       /* among those posted */
+    struct uva__word refs;           /* one of them while a visit is due */
+    struct uva__word posted;         /* 1 while in the mailbox */
+    struct uva__link in_inbox;       /* in the mailbox */
     struct uva__link link;           /* in the run queue; loop only */
     bool queued;                     /* is in the run queue; loop only */
 };

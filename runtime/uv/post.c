@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls for the loop thread, from any thread; and what a runtime has seen.
+/* Posts calls to the loop thread from any thread, and reads the statistics.
  *
- * On close:    what was accepted is called; nothing more is accepted. */
+ * On close:    calls that were accepted are made; no more are accepted. */
 #include <errno.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "uv/shell.h"
 
-/* A call on its way to the loop. */
+/* A call that was posted. */
 struct post {
     struct uva__node node;
-    struct uva__hub *hub; /* counts */
+    struct uva__hub *hub; /* holds a reference */
     uva_post_fn *fn;      /* to be called */
-    void *ctx;            /* borrows, until then */
+    void *ctx;            /* borrows, until the call */
     bool held;            /* keeps the loop alive */
 };
 
@@ -57,7 +57,7 @@ int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
         uva__memory_free(&hub->allocator, post, sizeof(*post));
         return ESHUTDOWN;
     }
-    uva__node_init(&post->node, &post_ops, 0); /* the inbox will count */
+    uva__node_init(&post->node, &post_ops, 0); /* the mailbox counts it */
     post->hub = uva__hub_acquire(hub);
     post->fn = fn;
     post->ctx = ctx;

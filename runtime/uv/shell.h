@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What uv/loop.c, which turns, and uv/hosting.c, which opens and closes, have
- * in common: the struct of a runtime. For no other file. */
+/* The struct of a runtime. Only uv/loop.c (turns), uv/hosting.c (open, close)
+ * and uv/post.c include it. */
 #ifndef UVA_UV_SHELL_H
 #define UVA_UV_SHELL_H
 
@@ -9,76 +9,76 @@
 
 #include "uv/loop.h"
 
-/* Who runs the loop. */
+/* What runs the loop. */
 enum uva__hosting {
-    UVA__HOSTED_BY_LOOP,   /* the user's uv_loop_t: we are guests on it */
+    UVA__HOSTED_BY_LOOP,   /* the user's uv_loop_t, on which we are embedded */
     UVA__HOSTED_BY_THREAD, /* a thread of ours */
-    UVA__HOSTED_BY_TURNS,  /* whoever calls uva_runtime_turn() */
-    UVA__HOSTED_BY_POSTS   /* the same, called for by a host's post */
+    UVA__HOSTED_BY_TURNS,  /* the user's calls of uva_runtime_turn() */
+    UVA__HOSTED_BY_POSTS   /* such calls, requested through options.post */
 };
 
-/* Where a runtime is in its life; only ever forwards. */
+/* The state of a runtime; it only moves forwards. */
 enum uva__phase {
     UVA__OPEN,
-    UVA__CLOSING,  /* nothing new; waits for what is owed */
+    UVA__CLOSING,  /* nothing new starts; waits for open objects */
     UVA__DETACHED, /* its handles are being closed */
-    UVA__GONE      /* they are; the user has been told */
+    UVA__GONE      /* they are closed; the user's callback was called */
 };
 
-/* What a close asked for. Any thread, under the lock. */
+/* The arguments of uva_runtime_close(). Any thread, under the lock. */
 struct uva__wish {
     struct uva__lock lock;
-    bool wished;       /* a close was asked for */
-    int64_t grace_ms;  /* the shortest asked for; UVA_FOREVER: none */
-    uva_closed_fn *fn; /* of the first; NULL: none */
+    bool wished;       /* a close was requested */
+    int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: none */
+    uva_closed_fn *fn; /* of the first request; NULL: none */
     void *ctx;         /* borrows */
 };
 
 struct uva_runtime {
-    struct uva__hub *hub;      /* counts */
-    enum uva__hosting hosting; /* who runs the loop */
+    struct uva__hub *hub;      /* holds a reference */
+    enum uva__hosting hosting; /* what runs the loop */
     enum uva__phase phase;     /* loop only */
     uv_loop_t *loop;           /* borrows: the user's, or `own` */
-    uv_loop_t own;             /* unless a guest */
+    uv_loop_t own;             /* unless it is the user's */
 
-    uv_poll_t wake;   /* on the hub's descriptor */
+    uv_poll_t wake;   /* on the wake-up descriptor */
     uv_timer_t timer; /* for the earliest of `timers` */
-    uv_idle_t idle;   /* runs while a turn was cut short: no sleep */
-    uv_check_t check; /* goes on with such a turn */
+    uv_idle_t idle;   /* active after a turn was cut short: no sleep */
+    uv_check_t check; /* continues such a turn */
     uv_poll_t clock;  /* hosted by turns: on the timerfd */
     int clock_fd;     /* owns: makes timers readable; or -1 */
-    void (*gone)(struct uva_runtime *runtime); /* the last one is closed */
-    int handles; /* of those above, not yet closed */
+    void (*gone)(struct uva_runtime *runtime); /* the last handle is closed */
+    int handles; /* of those above, not closed so far */
 
     struct uva__timer *timers;     /* borrows: the earliest first */
     struct uva__timer *last_timer; /* borrows: the latest */
-    struct uva__tenant *tenants;   /* borrows: what is open */
+    struct uva__tenant *tenants;   /* borrows: objects that are open */
     int32_t turn_batches;          /* the budget of one turn */
-    uint64_t turn_ns;              /* likewise in time */
+    uint64_t turn_ns;              /* its budget in time */
 
-    struct uva__wish wish;      /* of close */
-    struct uva__timer grace;    /* of a close that waits */
-    struct uva__timer patience; /* with who is on the way home */
-    bool impatient;             /* that is over */
+    struct uva__wish wish;      /* the request to close */
+    struct uva__timer grace;    /* until open objects are aborted */
+    struct uva__timer patience; /* limits how long close waits for workers */
+    bool impatient;             /* that limit has passed */
     bool evicting;              /* the grace is over */
     bool closer_held;           /* the loop is kept alive for the close */
 
-    pthread_t thread;             /* hosted by a thread: that */
+    pthread_t thread;             /* hosted by a thread: that thread */
     void (*post)(void *post_ctx); /* hosted by posts */
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
     struct uva__signal turned;    /* raised after each turn, for the watcher */
-    int leave_fd;                 /* owns: readable when the watcher is to end;
+    int leave_fd;                 /* owns: readable when the watcher must end;
                                      or -1 */
 };
 
 /* Takes one turn, within the budget. Thread: loop. */
 void uva__loop_turn(struct uva_runtime *runtime);
 
-/* Goes on with a close as far as it can now. Thread: loop. */
+/* Continues a close as far as possible now. Thread: loop. */
 void uva__loop_close_on(struct uva_runtime *runtime);
 
-/* Starts and ends the handles on the loop; `done` is called when the last is
+/* Starts and closes the handles on the loop; `gone` is called when the last is
  * closed. Thread: loop. */
 UVA_MUST_CHECK int uva__loop_attach(struct uva_runtime *runtime);
 void uva__loop_detach(struct uva_runtime *runtime);
