@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  schema taken -> (request -> task taken -> handed on)* -> end ->
+/* How a consumer classifies the calls of its producer.
+ *
+ * Happy path:  schema taken -> (request -> task taken -> passed on)* -> end ->
  *              release.
  *
  * What can fail:
- * - the producer says so: the code ends the stream, behind what it gave before;
- * - the producer breaks a rule: what it sends is taken where it can be used,
- *   and discarded where it cannot; only what loses data ends the stream;
+ * - the producer reports an error: its code ends the stream, after the batches
+ *   that came before it;
+ * - the producer breaks a rule: its data is used where that is possible, and
+ *   discarded elsewhere; only a breach that loses data ends the stream;
  * - we lose a batch: its code ends the stream, the producer is cancelled, and
- *   the rest discarded;
- * - the producer lets go without a word: ECONNABORTED (ER-13).
+ *   the remaining batches are discarded;
+ * - the producer calls release without an end or an error: ECONNABORTED.
  *
- * On cancel:   whatever follows is discarded, and nothing of it counts but as
- *              detail (ER-14).
+ * On cancel:   everything that follows is discarded; errors that come after it
+ *              serve as detail only.
  *
- * States of clauses.md 14.2: C3 is OPEN with a schema; C5 is FAILED, CANCELLED
- * or REJECTED before the producer said so; C6 is `ended`, C7 `failed`, C8
- * `released`, C9 that and nothing held. */
+ * The states of section 14.2 of docs/clauses.md: C3 is OPEN with a schema; C5
+ * is FAILED, CANCELLED or REJECTED before the producer has called its end; C6
+ * is `ended`, C7 `failed`, C8 `released`, C9 `released` with nothing held.
+ *
+ * Clauses: ER-13, ER-14. */
 #include "core/consumer_state.h"
 
 #include <assert.h>
@@ -34,8 +39,8 @@ void uva__consumer_init(struct uva__consumer_state *s, int64_t window,
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* The one place where `end` changes. The first counts; but completeness gives
- * way to a loss, and to a cancel before all was handed on. */
+/* The only function that changes `end`. The first end counts; but COMPLETE is
+ * replaced by a loss, and by a cancel before all batches were passed on. */
 static void consumer_settle(struct uva__consumer_state *s,
                             enum uva__consumer_end end, int code)
 {
@@ -51,7 +56,7 @@ static void consumer_settle(struct uva__consumer_state *s,
     s->code = code;
 }
 
-/* Whether nothing more is wanted, whatever the producer may say. */
+/* Whether further data of the producer is discarded. */
 static bool consumer_is_stopping(const struct uva__consumer_state *s)
 {
     return s->end != UVA__CONSUMER_OPEN && s->end != UVA__CONSUMER_COMPLETE;
@@ -88,7 +93,7 @@ static struct uva__consumer_verdict consumer_refuse(int code,
     return (struct uva__consumer_verdict){UVA__ACTION_REFUSE, code, clause};
 }
 
-/* A task that is not wanted. What cannot even be discarded is left alone. */
+/* A task that is not wanted. One that cannot even be discarded is ignored. */
 static struct uva__consumer_verdict
 consumer_discard(const struct uva__consumer_call *call, const char *clause)
 {
@@ -118,7 +123,8 @@ consumer_judge_schema(struct uva__consumer_state *s,
     s->schema_seen = true;
     if (call->code != 0)
         consumer_settle(s, UVA__CONSUMER_FAILED, call->code);
-    if (consumer_is_stopping(s)) { /* the one way out before it (G-30) */
+    if (consumer_is_stopping(s)) { /* the only way to stop before a schema came;
+                                      Clauses: G-30. */
         s->refused = "AH-08";
         return consumer_refuse(s->code, call->clause);
     }
@@ -126,7 +132,7 @@ consumer_judge_schema(struct uva__consumer_state *s,
     return consumer_take(NULL);
 }
 
-/* Counts a task against demand; the rule it broke, or NULL. */
+/* Counts a task against the demand. Returns the clause it broke, or NULL. */
 static const char *consumer_count_task(struct uva__consumer_state *s)
 {
     if (s->outstanding == 0)
@@ -184,7 +190,7 @@ consumer_judge_end(struct uva__consumer_state *s)
     return consumer_take(NULL);
 }
 
-/* Taken even where it may not come: a reason is worth having. */
+/* Accepted even where it must not come, as a reason is better than none. */
 static struct uva__consumer_verdict
 consumer_judge_error(struct uva__consumer_state *s,
                      const struct uva__consumer_call *call)
@@ -194,7 +200,7 @@ consumer_judge_error(struct uva__consumer_state *s,
     if (s->failed)
         return consumer_ignore("AH-17");
     if (clause == NULL && s->end == UVA__CONSUMER_COMPLETE && s->held == 0)
-        clause = "AH-33"; /* no extraction failed, nor is one under way */
+        clause = "AH-33"; /* no extraction has failed or is in flight */
     if (clause == NULL && call->code == 0)
         clause = "ER-06";
     s->failed = true;
@@ -209,11 +215,11 @@ consumer_judge_release(struct uva__consumer_state *s)
     s->released = true;
     if (s->end != UVA__CONSUMER_OPEN)
         return consumer_take(NULL);
-    consumer_settle(s, UVA__CONSUMER_FAILED, ECONNABORTED); /* ER-13 */
+    consumer_settle(s, UVA__CONSUMER_FAILED, ECONNABORTED);
     return consumer_take(s->schema_seen ? "AH-12" : "AH-05");
 }
 
-/* After release there should be nothing. */
+/* No call may follow release. */
 static struct uva__consumer_verdict
 consumer_judge_late(const struct uva__consumer_call *call)
 {
@@ -260,7 +266,7 @@ uva__consumer_enter(struct uva__consumer_state *s,
     if (verdict.clause == NULL && call->in_request)
         verdict.clause = call->event == UVA__EVENT_RELEASE ? "AP-05" : "AP-04";
     if (s->calls > 0)
-        verdict.clause = "TH-01"; /* the gravest */
+        verdict.clause = "TH-01"; /* the worst of them */
     if (verdict.clause != NULL && s->breaches++ == 0)
         s->first_breach = verdict.clause;
     s->calls++;

@@ -13,7 +13,7 @@
 #define uva__container_of(pointer, type, member)                               \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* Part of an element; in at most one list at a time. */
+/* Embedded in an element, which is in at most one list at a time per link. */
 struct uva__link {
     struct uva__link *next; /* borrows: the one behind, or NULL */
 };
@@ -21,7 +21,7 @@ struct uva__link {
 /* All zeroes is an empty list. */
 struct uva__list {
     struct uva__link *head; /* borrows: the first, or NULL */
-    struct uva__link *tail; /* borrows: the last; of no meaning when empty */
+    struct uva__link *tail; /* borrows: the last; unspecified when empty */
 };
 
 static inline bool uva__list_is_empty(const struct uva__list *list)
@@ -63,8 +63,8 @@ static inline void uva__list_append(struct uva__list *to,
     from->head = NULL;
 }
 
-/* Takes `link` out, wherever it is. False if it is not in the list. Steps
- * through all before it. */
+/* Removes `link`, wherever it is. False if it is not in the list. Steps through
+ * all elements before it. */
 static inline bool uva__list_remove(struct uva__list *list,
                                     struct uva__link *link)
 {

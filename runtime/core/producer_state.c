@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  schema told -> (request, batch ready -> task told)* -> end told
- *              -> released.
+/* The order in which a producer calls its handler.
+ *
+ * Happy path:  on_schema -> (request, batch ready -> on_next_task)* ->
+ *              on_next_task(NULL) -> release.
  *
  * What can fail:
- * - the source fails: the batches before that are told, then the error, then
- *   released (G-40);
- * - the consumer returns an error: nothing more is told, only released (AH-08,
- *   AH-16);
- * - the consumer requests fewer than one batch: told as EINVAL (AP-09);
- * - an extraction fails: told at once, also after the end was (AT-08, G-17).
+ * - the source fails: the batches before that are delivered, then the error,
+ *   then release;
+ * - the consumer returns an error: only release follows;
+ * - the consumer requests fewer than one batch: on_error with EINVAL;
+ * - an extraction fails: on_error at once, also after the end was delivered.
  *
- * On cancel:   nothing new is told; no error and no closing NULL follow; only
- *              released (G-27, G-28). */
+ * On cancel:   nothing new is delivered; neither an error nor the closing NULL
+ *              follows, only release.
+ *
+ * Clauses: AH-08, AH-16, AP-09, AT-08, G-17, G-27, G-28, G-40. */
 #include "core/producer_state.h"
 
 #include <assert.h>
@@ -36,7 +39,8 @@ before_the_schema(const struct uva__producer_state *s)
     return s->source_error != 0 ? UVA__MOVE_TELL_ERROR : UVA__MOVE_WAIT;
 }
 
-/* The dispatcher's order of clauses.md 14.1; the first that applies. */
+/* Returns the first move that applies, in the order of section 14.1 of
+ * docs/clauses.md. */
 enum uva__producer_move uva__producer_next(const struct uva__producer_state *s)
 {
     if (s->in_call || s->released)
@@ -95,7 +99,7 @@ void uva__producer_end(struct uva__producer_state *s,
             s->refused = true;
         break;
     case UVA__MOVE_TELL_END:
-        s->end_told = true; /* its answer is of no account (G-41) */
+        s->end_told = true; /* return value ignored. Clauses: G-41. */
         break;
     case UVA__MOVE_TELL_ERROR:
         s->error_told = true;

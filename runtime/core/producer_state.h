@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a producer must do next: the protocol's rules, as a pure state machine.
  *
- * Facts go in through the note functions; one decision comes out of
- * uva__producer_next(). Nothing here calls a handler, takes a lock, allocates
- * or knows what a loop is: stream/producer.c does what this file decides. */
+ * Facts go in through the note functions; uva__producer_next() returns one
+ * decision. Nothing here calls a handler, takes a lock, allocates, or depends
+ * on a loop: stream/producer.c carries out what this file decides. */
 #ifndef UVA_CORE_PRODUCER_STATE_H
 #define UVA_CORE_PRODUCER_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Demand that is not counted any more (G-35). */
+/* Demand that is not counted any more. Clauses: G-35. */
 #define UVA__UNBOUNDED INT64_MAX
 
 /* One move, in the order in which a healthy stream makes them. */
@@ -23,13 +23,13 @@ enum uva__producer_move {
     UVA__MOVE_RELEASE      /* call release; the last move */
 };
 
-/* Everything known about one stream. All zeroes but `left` (see init) is a
- * stream not yet begun. */
+/* All facts about one stream. A stream that has not begun: all zeroes, but for
+ * `left` (see init). */
 struct uva__producer_state {
-    int64_t demand;    /* batches requested and not yet told */
-    int64_t ready;     /* batches at hand and not yet told */
+    int64_t demand;    /* batches requested and not delivered */
+    int64_t ready;     /* batches ready and not delivered */
     int64_t left;      /* batches still allowed; negative: no limit */
-    int64_t unsettled; /* told batches whose extraction may still fail */
+    int64_t unsettled; /* delivered batches; their extraction may fail */
     bool in_call;      /* a handler callback is running; written for each batch,
                           and so apart from what is read with one load */
     int source_error;  /* comes behind the batches at hand, or 0 */
@@ -41,8 +41,8 @@ struct uva__producer_state {
     bool schema_known; /* the source has given a schema */
     bool schema_told;  /* on_schema has been called */
     bool exhausted;    /* the source has no further batch */
-    bool held;         /* the handler takes nothing for now, not the end */
-    bool hurried;      /* the end waits for unsettled batches no longer */
+    bool held;         /* the handler accepts nothing now, not even the end */
+    bool hurried;      /* release waits for unsettled batches no longer */
     bool end_told;     /* the closing NULL has been delivered */
     bool released;     /* release has been called */
 };
@@ -53,23 +53,23 @@ void uva__producer_init(struct uva__producer_state *s, int64_t limit);
 /* Decides the next move from the facts alone. Thread: any one at a time. */
 enum uva__producer_move uva__producer_next(const struct uva__producer_state *s);
 
-/* Whether the source can stop: nothing it may still give will be told. */
+/* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_is_sated(const struct uva__producer_state *s);
 
-/* Notes that a move begins and, once it is over, how it went. `code` is the
- * handler's answer and counts for on_schema and on_next_task only. */
+/* Notes that a move begins and, once it has ended, its result. `code` is what
+ * the handler returned; it counts for on_schema and on_next_task only. */
 void uva__producer_begin(struct uva__producer_state *s,
                          enum uva__producer_move move);
 void uva__producer_end(struct uva__producer_state *s,
                        enum uva__producer_move move, int code);
 
-/* Notes what the consumer asked for: `n` more batches, saturating (AP-02,
- * G-35); 0 or less is a failure (AP-09). Ignored after cancel (AP-07). */
+/* Notes a request of the consumer for `n` more batches, saturating; 0 or less
+ * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
 void uva__producer_note_request(struct uva__producer_state *s, int64_t n);
 void uva__producer_note_cancel(struct uva__producer_state *s);
 
-/* Notes that nothing is to be told but `code`, before all else. The first one
- * counts; none after the error was told. */
+/* Notes an error that goes before everything else: only `code` is delivered.
+ * The first one counts; none after an error was delivered. */
 void uva__producer_note_urgent(struct uva__producer_state *s, int code);
 
 #endif

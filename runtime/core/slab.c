@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks come from chunks; a chunk's own record is a block apart, so that the
- * chunk can be as strictly aligned as its blocks. */
+/* Blocks are allocated in chunks. The record of a chunk is an allocation of its
+ * own, so that a chunk can be aligned as strictly as its blocks. */
 #include "core/slab.h"
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 struct slab_chunk {
     struct slab_chunk *next; /* owns */
     char *blocks;            /* owns: `count` of them */
-    size_t count;            /* of blocks */
+    size_t count;            /* number of blocks */
 };
 
 static struct uva__link *slab_link(const struct uva__slab *slab, void *block)

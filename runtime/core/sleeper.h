@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread sleeps until another has something for it, and the other makes a
- * system call only if it does. */
+/* Parks one thread until another has work for it. The other thread makes a
+ * system call only if the first one sleeps. */
 #ifndef UVA_CORE_SLEEPER_H
 #define UVA_CORE_SLEEPER_H
 
 #include "core/sync.h"
 
-/* All zeroes is awake. */
+/* All zeroes: the thread is awake. */
 struct uva__sleeper {
-    struct uva__word sleeping; /* 1: it waits, or is about to */
-    struct uva__signal wake;   /* what it sleeps on */
+    struct uva__word sleeping; /* 1: the thread sleeps, or is about to */
+    struct uva__signal wake;   /* the futex it sleeps on */
 };
 
-/* Says that it will sleep; what is waited for is to be looked at between this
+/* Announces that the caller will sleep. The caller checks for work between this
  * and uva__sleeper_sleep(), which may return early. Thread: the one that
  * sleeps. */
 static inline uint32_t uva__sleeper_begin(struct uva__sleeper *sleeper)
@@ -29,13 +29,13 @@ static inline void uva__sleeper_sleep(struct uva__sleeper *sleeper,
     (void)uva__signal_wait(&sleeper->wake, seen, -1);
 }
 
-/* It has what it waited for. Thread: the one that slept. */
+/* The caller has its work, or sleeps no more. Thread: the one that slept. */
 static inline void uva__sleeper_end(struct uva__sleeper *sleeper)
 {
     uva__word_store(&sleeper->sleeping, 0);
 }
 
-/* Wakes it, after what it waits for was published. Thread: any. */
+/* Wakes the thread, after the caller has published the work. Thread: any. */
 static inline void uva__sleeper_wake(struct uva__sleeper *sleeper)
 {
     if (uva__word_exchange(&sleeper->sleeping, 0) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sleeping on a word, by the futex call of Linux. */
+/* Sleeping on a number in memory, by the futex call of Linux. */
 #define _GNU_SOURCE
 #include "core/sync.h"
 
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* syscall() of the futex kind is no cancellation point in glibc. */
+/* In glibc syscall(SYS_futex) is not a cancellation point. */
 static int sync_sleep(_Atomic uint32_t *at, uint32_t seen,
                       const struct timespec *limit)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that threads share, waiting for one to change, and a small lock.
+/* Atomics, a futex, and a small lock.
  *
- * Every shared word of the library goes through here, so that a simulator can
- * stand in its place. Orders: loads acquire, stores release, all else both. A
- * store that must be seen before a flag is looked at is followed by an
+ * Every atomic of the library goes through this file, so that a simulator can
+ * replace it. Orders: loads acquire, stores release, all other operations do
+ * both. A store that must be visible before a flag is read is followed by an
  * exchange of that flag, never by a load: there are no fences. */
 #ifndef UVA_CORE_SYNC_H
 #define UVA_CORE_SYNC_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- words -------------------------------------------------------------- */
+/* ---- atomics ------------------------------------------------------------ */
 
 /* 64 bits that any thread may read and write. All zeroes is 0. */
 struct uva__word {
@@ -29,7 +29,7 @@ static inline uint64_t uva__word_load(const struct uva__word *word)
     return atomic_load_explicit(&word->value, memory_order_acquire);
 }
 
-/* Only to decide whether to look closer, by a read-modify-write. */
+/* Relaxed: only to decide whether a read-modify-write is worth it. */
 static inline uint64_t uva__word_peek(const struct uva__word *word)
 {
     return atomic_load_explicit(&word->value, memory_order_relaxed);
@@ -65,7 +65,8 @@ static inline uint64_t uva__word_and(struct uva__word *word, uint64_t bits)
     return atomic_fetch_and_explicit(&word->value, bits, memory_order_acq_rel);
 }
 
-/* Sets `word` to `value` if it is `*expected`; else puts there what it is. */
+/* Sets `word` to `value` if it is `*expected`; otherwise stores the value that
+ * it has in `*expected`. */
 static inline bool uva__word_cas(struct uva__word *word, uint64_t *expected,
                                  uint64_t value)
 {
@@ -99,36 +100,40 @@ static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* A word to sleep on. */
+/* A futex: a number to sleep on until it changes. */
 struct uva__signal {
     _Atomic uint32_t value;
 };
 
-/* The value now: to be read before looking at what is waited for. */
+/* The value now. The caller reads it before it checks its condition. */
 static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 {
     return atomic_load_explicit(&signal->value, memory_order_acquire);
 }
 
-/* Sleeps while the value is `seen`, at most so long (negative: for ever). May
- * return early. False if the time has passed. Not a cancellation point. */
+/* Sleeps while the value is `seen`, at most for `ms` or `ns` (negative: without
+ * a limit). May return early. False if the time has passed. Not a cancellation
+ * point. */
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen, int64_t ms);
 bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen, int64_t ns);
 
-/* Changes the value; wakes all who wait, by the address alone, as the signal
- * may be gone as soon as they see the change; does both. */
+/* change: changes the value. wake: wakes all sleeping threads; it uses only the
+ * address, as the futex may be freed as soon as they see the change. raise:
+ * does both. */
 void uva__signal_change(struct uva__signal *signal);
 void uva__signal_wake(struct uva__signal *signal);
 void uva__signal_raise(struct uva__signal *signal);
 
 /* ---- lock --------------------------------------------------------------- */
 
-/* Short, a leaf, and never held over foreign code. All zeroes is free. */
+/* Held for a short time; its holder takes no other lock and calls no foreign
+ * code. All zeroes is free. */
 struct uva__lock {
     _Atomic uint32_t state; /* 0 free, 1 held, 2 held and waited for */
 };
 
-/* The slow halves of take and drop: another thread has it, or waits for it. */
+/* The slow halves of take and drop: another thread holds it, or waits for it.
+ */
 void uva__lock_wait(struct uva__lock *lock);
 void uva__lock_wake(struct uva__lock *lock);
 
