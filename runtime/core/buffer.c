@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The size of one buffer.
  *
- * Buffers are measured from item 0, as `offset` says how many items lie before
- * the first (DA-23). An empty array needs none. Offsets and lengths lie at any
- * address (DA-24), and may be lies. */
+ * Buffers are measured from item 0, as `offset` is the number of items before
+ * the first. An empty array needs no buffers. Offsets and lengths lie at any
+ * address, and their values may be wrong. Clauses: DA-23, DA-24. */
 #include "core/buffer.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ bool uva__buffer_on_host(const struct ArrowDeviceArray *array)
 {
     switch (array->device_type) {
     case ARROW_DEVICE_CPU:
-        return true; /* an event there means nothing (G-80) */
+        return true; /* an event has no meaning there; Clauses: G-80. */
     case ARROW_DEVICE_CUDA_HOST:
     case ARROW_DEVICE_ROCM_HOST:
         return array->sync_event == NULL;
@@ -52,7 +52,7 @@ static int64_t buffer_read_offset(const void *buffer, int32_t width, int64_t i)
     return wide;
 }
 
-/* The bytes that the offsets in `buffer` lead to. */
+/* The size of the data that the offsets in `buffer` point to. */
 static int buffer_data_size(const struct ArrowArray *array, const void *buffer,
                             int32_t width, int64_t *size)
 {
@@ -67,7 +67,8 @@ static int buffer_data_size(const struct ArrowArray *array, const void *buffer,
     return first < 0 || last < first ? EINVAL : 0;
 }
 
-/* Buffers behind the fixed ones: data, and at the end their lengths. */
+/* Buffers after the fixed ones: data buffers, and last the one with their
+ * lengths. */
 static int buffer_variadic_size(const struct uva__layout *layout,
                                 const struct ArrowArray *array, int64_t i,
                                 bool on_host, int64_t *size)

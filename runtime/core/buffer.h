@@ -7,25 +7,25 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* Whether the host can read the buffers of `array` now, without an event to
- * wait for or pages to fetch. Thread: any. */
+/* Whether the host can read the buffers of `array` now, without waiting for an
+ * event or fetching pages. Thread: any. */
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array);
 
-/* Whether a host program may read the data now: the above, and managed memory,
- * which moves there when it does. Thread: any. */
+/* Whether a host program may read the data now: as above, and also in managed
+ * memory: its pages move to the host on access. Thread: any. */
 bool uva__buffer_is_readable(const struct ArrowDeviceArray *array);
 
-/* Bytes that buffer `i` of `array` has to hold, for `offset` + `length` items,
- * whether it is there or not; 0 if the array is empty. `layout` is that of its
- * format. With `on_host`, offsets and lengths are read; without, the variable
- * part counts 0. Rests on a sound length, offset and number of buffers, and on
- * an offsets buffer as large as it has to be. 0; EINVAL for a size that cannot
- * be, or that the offsets do not tell. Thread: any. */
+/* The number of bytes that buffer `i` of `array` must have, for `offset` +
+ * `length` items, whether the buffer is NULL or not; 0 if the array is empty.
+ * `layout` is that of its format. With `on_host`, offsets and lengths are read;
+ * without, the variable part counts 0. Relies on a valid length, offset and
+ * number of buffers, and on an offsets buffer that is large enough. 0; EINVAL
+ * for an impossible size, or for offsets that give none. Thread: any. */
 UVA_MUST_CHECK int uva__buffer_needed(const struct uva__layout *layout,
                                       const struct ArrowArray *array, int64_t i,
                                       bool on_host, int64_t *size);
 
-/* The same for a buffer that may be NULL, and then has 0 bytes.
+/* As uva__buffer_needed(), but a buffer that is NULL has 0 bytes.
  * Thread: any. */
 UVA_MUST_CHECK int uva__buffer_size(const struct uva__layout *layout,
                                     const struct ArrowArray *array, int64_t i,

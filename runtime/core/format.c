@@ -7,16 +7,16 @@
 
 /* ---- the layouts -------------------------------------------------------- */
 
-/* Widths that come with the format string. */
+/* The width is a parameter of the format string. */
 #define FORMAT_WIDTH (-1)
 
-/* The groups of formats that are laid out alike. */
+/* Groups of formats that have one layout. */
 enum format_group {
     FORMAT_UNKNOWN,
     FORMAT_NOTHING,   /* no buffer and no child */
     FORMAT_BITS,      /* validity, a bit an item */
     FORMAT_FIXED,     /* validity, some bytes an item */
-    FORMAT_INDEX,     /* the same, of an integer */
+    FORMAT_INDEX,     /* as FORMAT_FIXED, of an integer */
     FORMAT_BINARY,    /* validity, offsets, data */
     FORMAT_VIEW,      /* validity, views, data buffers, their lengths */
     FORMAT_LIST,      /* validity, offsets; the items are a child */
@@ -24,10 +24,10 @@ enum format_group {
     FORMAT_ROW,       /* validity; the columns are children */
     FORMAT_SPARSE,    /* type ids; the members are children */
     FORMAT_DENSE,     /* type ids, offsets; the members are children */
-    FORMAT_RUNS       /* nothing; ends of runs and values are children */
+    FORMAT_RUNS       /* no buffer; ends of runs and values are children */
 };
 
-/* Children are 0 unless said; those of rows and unions follow. */
+/* Without n_children there are none; rows and unions set theirs later. */
 static const struct uva__layout FORMAT_LAYOUTS[] = {
     [FORMAT_NOTHING] = {.n_buffers = 0},
     [FORMAT_BITS] = {.buffers = {{UVA__BUFFER_VALIDITY, 0},
@@ -65,7 +65,7 @@ static const struct uva__layout FORMAT_LAYOUTS[] = {
     [FORMAT_RUNS] = {.n_buffers = 0, .n_children = 2},
 };
 
-/* Gives the layout of a group, with the width that the format says. */
+/* Fills in the layout of a group, with the width of the format string. */
 static int format_give(enum format_group group, int32_t width,
                        struct uva__layout *out)
 {
@@ -83,7 +83,7 @@ static int format_give(enum format_group group, int32_t width,
 /* ---- one letter --------------------------------------------------------- */
 
 struct format_letter {
-    uint8_t group; /* enum format_group; unknown where the table has a hole */
+    uint8_t group; /* enum format_group; 0: no such letter */
     uint8_t width; /* bytes */
 };
 
@@ -111,8 +111,8 @@ static int format_letter(char letter, struct uva__layout *out)
 
 /* ---- parameters --------------------------------------------------------- */
 
-/* Reads a number without a sign at `*at` and steps behind it. EINVAL if there
- * is none, or it is beyond `max`. */
+/* Reads a number without a sign at `*at` and moves `*at` behind it. EINVAL if
+ * there is none, or if it is larger than `max`. */
 static int format_number(const char **at, int32_t max, int32_t *out)
 {
     int64_t number = 0;
@@ -225,7 +225,7 @@ static int format_row(int32_t n_children, struct uva__layout *out)
     return 0;
 }
 
-/* What stands behind the '+'. */
+/* The format behind the '+'. */
 static int format_nested(const char *format, struct uva__layout *out)
 {
     const size_t count = sizeof(FORMAT_NESTED) / sizeof(FORMAT_NESTED[0]);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a format string says about an array: which buffers, how many children.
- * Sizes of real arrays are layout.h. */
+/* Format strings, read into layouts: which buffers an array has, and how many
+ * children. The sizes of real arrays are left to layout.h. */
 #ifndef UVA_CORE_FORMAT_H
 #define UVA_CORE_FORMAT_H
 
 #include "uvarrow/base.h"
 
-/* The buffers that every array of a format has; those whose number comes with
- * the data are the variadic ones. */
+/* Most buffers that every array of a format has. Variadic buffers do not count:
+ * their number depends on the data. */
 #define UVA__LAYOUT_MAX_BUFFERS 3
 
-/* What a buffer holds, and so how its size follows from the array. */
+/* The contents of a buffer, from which its size follows. */
 enum uva__buffer_kind {
     UVA__BUFFER_VALIDITY, /* a bit an item; NULL if nothing is null */
     UVA__BUFFER_BITS,     /* a bit an item */
@@ -21,18 +21,19 @@ enum uva__buffer_kind {
 
 /* One buffer that every array of the format has. */
 struct uva__layout_buffer {
-    enum uva__buffer_kind kind; /* what it holds */
+    enum uva__buffer_kind kind; /* its contents */
     int32_t width;              /* bytes of an item; 0 for bits and data */
 };
 
-/* What a format string says. */
+/* The layout that a format string stands for. */
 struct uva__layout {
     struct uva__layout_buffer buffers[UVA__LAYOUT_MAX_BUFFERS]; /* in order */
-    int32_t n_buffers;  /* how many of them there are */
-    int32_t n_children; /* how many there must be; -1: any number */
-    bool variadic;      /* then any number of data buffers, and one of their
-                           lengths, an int64 each (DA-27) */
-    bool index;         /* an integer: may index a dictionary */
+    int32_t n_buffers;  /* number of those */
+    int32_t n_children; /* number of children; -1: any number */
+    bool variadic;      /* any number of data buffers follow, and one buffer
+                           with their lengths, an int64 each;
+                           Clauses: DA-27. */
+    bool index;         /* an integer, which may index a dictionary */
 };
 
 /* Reads a format string of the Arrow C data interface. 0 with `out`; ENOTSUP
@@ -41,8 +42,8 @@ struct uva__layout {
 UVA_MUST_CHECK int uva__format_read(const char *format,
                                     struct uva__layout *out);
 
-/* The bytes of an item, if `format` is that of a number or a time; otherwise
- * 0, which says nothing. For those in a hurry. Thread: any. */
+/* The size of an item in bytes, if `format` is that of a number or a time;
+ * otherwise 0, for valid and invalid formats alike. Fast. Thread: any. */
 int32_t uva__format_width(const char *format);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes and sizes: one walk down schema and array together.
  *
- * Runs for every batch, so a sound column costs a few comparisons; texts are
- * made only for what is wrong. What is bounded: the depth, the number of nodes,
- * every sum and product. Buffers are measured from item 0, as `offset` says
- * how many items lie before the first (DA-23). Empty arrays need none. */
+ * Runs for every batch, so a valid column costs a few comparisons; texts are
+ * written only for errors. Bounded are the depth, the number of nodes, and
+ * every sum and product. Buffers are measured from item 0, as `offset` is the
+ * number of items before the first; empty arrays need none. Clauses: DA-23. */
 #include "core/layout.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "core/structs.h"
 #include "uvarrow/arrow.h"
 
-/* One step of the walk; lies on the stack below the step that led to it. */
+/* One step of the walk; lies on the stack of its caller. */
 struct layout_at {
     const struct layout_at *up;       /* borrows: the parent; NULL: the top */
     const struct ArrowSchema *schema; /* borrows */
@@ -27,7 +27,7 @@ struct layout_at {
     int depth;                        /* 0 at the top */
 };
 
-/* What the whole walk shares. */
+/* The state of the whole walk. */
 struct layout_walk {
     struct uva_error *error; /* borrows; may be NULL */
     int64_t size;            /* bytes added up so far */
@@ -35,9 +35,9 @@ struct layout_walk {
     bool on_host;            /* offsets can be read */
 };
 
-/* ---- saying what is wrong ----------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
-/* Writes the way from the top to `at`; what does not fit is left out. */
+/* Writes the path from the top to `at`, as far as it fits. */
 static size_t layout_write_path(const struct layout_at *at, char *text,
                                 size_t room)
 {
@@ -71,7 +71,7 @@ static void layout_write_name(const struct ArrowSchema *schema, char *text,
         (void)snprintf(text, room, "name '%.*s', ", (int)size, name);
 }
 
-/* Fills the walk's error with the place and what is wrong there. */
+/* Fills the walk's error with the path and the fault. */
 static int layout_fail(const struct layout_walk *walk,
                        const struct layout_at *at, int code, const char *format,
                        ...) UVA_PRINTF(4, 5);
@@ -106,7 +106,8 @@ static int layout_fail_count(const struct layout_walk *walk,
 
 /* ---- one node ----------------------------------------------------------- */
 
-/* Live (DA-29), within bounds (DA-21), and not too deep. */
+/* Checks that the node is live, within bounds, and not too deep.
+ * Clauses: DA-21, DA-29. */
 static int layout_check_node(struct layout_walk *walk,
                              const struct layout_at *at)
 {
@@ -163,7 +164,8 @@ static int layout_check_buffer_count(const struct layout_walk *walk,
     return 0;
 }
 
-/* Children (DA-25) and dictionary (DA-26), of schema and array alike. */
+/* Checks children and dictionary of both schema and array.
+ * Clauses: DA-25, DA-26. */
 static int layout_check_below(const struct layout_walk *walk,
                               const struct layout_at *at,
                               const struct uva__layout *layout)
@@ -191,8 +193,8 @@ static int layout_check_below(const struct layout_walk *walk,
     return 0;
 }
 
-/* A bitmap may be NULL if nothing is null; with an unknown count it should
- * not, but is seen in the wild (DA-22). */
+/* A bitmap may be NULL if nothing is null. With an unknown null count it should
+ * not be, but some producers send such arrays. Clauses: DA-22. */
 static bool layout_is_absent(const struct uva__layout *layout,
                              const struct ArrowArray *array, int64_t i)
 {
@@ -242,8 +244,8 @@ static int layout_check_self(struct layout_walk *walk,
 
 /* ---- the walk ----------------------------------------------------------- */
 
-/* Adds a column of numbers that is as most are. False for all others, sound or
- * not: those are looked at in full. */
+/* Adds a plain column of numbers. False for any other column, valid or not: the
+ * caller then checks it in full. */
 static bool layout_add_quickly(struct layout_walk *walk,
                                const struct ArrowSchema *schema,
                                const struct ArrowArray *array)
@@ -251,7 +253,7 @@ static bool layout_add_quickly(struct layout_walk *walk,
     const int32_t width = uva__format_width(schema->format);
 
     if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
-        walk->size > INT64_MAX / 2 || /* no quick column is that large */
+        walk->size > INT64_MAX / 2 || /* plain columns are smaller */
         !uva__shape_add(array, width, &walk->size))
         return false;
     return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C library as an allocator, and clearing what any allocator gives. */
+/* The C library as an allocator, and clearing memory of any allocator. */
 #include "core/memory.h"
 
 #include <assert.h>

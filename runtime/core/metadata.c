@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow's key-value metadata: read, measured, copied and written.
  *
- * A block is an int32 count, then per pair the key and the value, each an
- * int32 length and that many bytes (MD-01). Nothing tells how large the block
- * is, so each length is held against the caps before anything behind it is
- * touched (MD-09). Numbers lie at any address (MD-04). */
+ * A block is an int32 count, then per pair the key and the value, each an int32
+ * length and that many bytes. The size of a block is not known beforehand, so
+ * each length is checked against the caps before the bytes behind it are read.
+ * Numbers lie at any address. Clauses: MD-01, MD-04, MD-09. */
 #include "core/metadata.h"
 
 #include <assert.h>
@@ -27,7 +27,8 @@ static int32_t metadata_number(const char *at)
     return number;
 }
 
-/* Reads one length and its bytes at `*offset`, and steps on. */
+/* Reads one length and its bytes at `*offset`, and moves `*offset` behind them.
+ */
 static int metadata_bytes(const char *block, size_t *offset,
                           struct uva_bytes *out)
 {
@@ -47,7 +48,8 @@ static int metadata_bytes(const char *block, size_t *offset,
     return 0;
 }
 
-/* Whether there is a pair at `at`: 0, ENOENT or why there cannot be one. */
+/* Checks for a pair at `at`: 0, ENOENT at the end, or the code for a malformed
+ * block. */
 static int metadata_look(const char *block, const struct uva_metadata_at *at)
 {
     int32_t count;
@@ -133,7 +135,8 @@ int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Adds what `bytes` take to `*size`; EOVERFLOW where a number cannot say it. */
+/* Adds the encoded size of `bytes` to `*size`; EOVERFLOW if an int32 is too
+ * small for it. */
 static int metadata_add(const struct uva_bytes *bytes, size_t *size)
 {
     if (bytes->size > INT32_MAX)

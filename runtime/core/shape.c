@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 
-/* 0: it is not a column of numbers. */
+/* The width of an item; 0: not a column of numbers. */
 static int32_t shape_width(const struct ArrowSchema *column)
 {
     if (column == NULL || column->release == NULL ||
@@ -40,7 +40,7 @@ void uva__shape_read(struct uva__shape *shape, const struct ArrowSchema *schema)
     shape->columns = i;
 }
 
-/* Whether its two buffers are there, or rightly not. */
+/* Whether the two buffers are set, or may be NULL. */
 static bool column_has_both(const struct ArrowArray *column)
 {
     const void *const *buffers = column->buffers;
@@ -66,7 +66,8 @@ bool uva__shape_add(const struct ArrowArray *column, int32_t width,
     return true;
 }
 
-/* Whether it is sound as far as its columns, and has no size of its own. */
+/* Whether the batch is valid apart from its columns, and has no buffer of its
+ * own. */
 static bool batch_is_plain(const struct ArrowArray *batch, int32_t columns)
 {
     return batch->release != NULL && batch->dictionary == NULL &&

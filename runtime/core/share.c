@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array's data for two owners, released apart.
+/* One array's data for two owners, which release it independently.
  *
- * Three parts. The *origin* holds the array that was given, counted by halves.
- * A *half* is one owner's picture of the tree: structs that point to the
- * origin's buffers, counted by nodes not yet released, since each may be moved
- * out and outlive the rest (LC-10). The root of a half lies with its owner, the
- * other nodes in the half's own block. */
+ * There are two kinds of objects. The *origin* holds the array that was given;
+ * the halves hold references to it. A *half* is one owner's copy of the tree of
+ * structs, which point to the origin's buffers; it counts its nodes that are
+ * not released, as each may be moved out and outlive the rest. The root of a
+ * half lies with its owner, the other nodes in the half's own block.
+ *
+ * Clauses: LC-10. */
 #include "core/share.h"
 
 #include <assert.h>
@@ -18,18 +20,19 @@
 
 struct share_origin {
     struct uva_allocator allocator; /* gave this and the halves */
-    struct uva__word halves;        /* not yet gone */
+    struct uva__word halves;        /* not freed so far */
     struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
 };
 
 struct share_half {
-    struct share_origin *origin; /* counted */
-    struct uva__word nodes;      /* not yet released, the root included */
+    struct share_origin *origin; /* holds a reference */
+    struct uva__word nodes;      /* not released so far, the root included */
     size_t size;                 /* of this block: behind it the structs of
        all nodes but the root, then their pointer vectors */
 };
 
-/* How large a tree is; and, while it is pictured, where the next parts go. */
+/* The size of a tree; and, while it is copied, the places for the next parts.
+ */
 struct share_tree {
     size_t nodes;             /* structs below the root */
     size_t pointers;          /* members of all children vectors */
@@ -54,7 +57,8 @@ static void share_drop_half(struct share_half *half)
     uva__memory_free(&allocator, origin, sizeof(*origin));
 }
 
-/* The release of every node of a half, moved out or not (LC-05, LC-10). */
+/* The release of every node of a half, moved out or not.
+ * Clauses: LC-05, LC-10. */
 static void share_release_node(struct ArrowArray *array)
 {
     struct share_half *const half = array->private_data;
@@ -69,8 +73,8 @@ static void share_release_node(struct ArrowArray *array)
     share_drop_half(half);
 }
 
-/* Counts what is below `array`. A released child counts, but not what it may
- * once have had. EINVAL if the tree is impossible. */
+/* Counts the nodes below `array`. A released child counts, but not its former
+ * children. EINVAL if the tree is impossible. */
 static int share_count(const struct ArrowArray *array, struct share_tree *tree,
                        int depth)
 {
@@ -94,7 +98,7 @@ static int share_count(const struct ArrowArray *array, struct share_tree *tree,
     return code;
 }
 
-/* Makes `to` a picture of `from`, with structs of the half below it. */
+/* Makes `to` a copy of `from`, with structs of the half below it. */
 static void share_picture(const struct ArrowArray *from,
                           struct share_tree *tree, struct ArrowArray *to)
 {
@@ -119,8 +123,8 @@ static void share_picture(const struct ArrowArray *from,
     }
 }
 
-/* Makes a half of `origin` with the shape of `like`, whose root is `to`. Not
- * yet counted by the origin. */
+/* Makes a half of `origin` with the shape of `like` and the root `to`. The
+ * caller adds the reference to the origin. */
 static int share_new_half(struct share_origin *origin,
                           const struct ArrowArray *like, struct ArrowArray *to)
 {
@@ -144,7 +148,7 @@ static int share_new_half(struct share_origin *origin,
     return 0;
 }
 
-/* Gives up a half that its origin does not count yet. */
+/* Frees a half that holds no reference to its origin. */
 static void share_undo_half(struct share_origin *origin,
                             struct ArrowArray *root)
 {

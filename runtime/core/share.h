@@ -7,9 +7,9 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* uva_array_share() with memory of `allocator`, which is copied and must serve
- * until both, and all children moved out of them, are released. An array that
- * is shared already goes on with the allocator of the first time. 0;
+/* uva_array_share() with memory of `allocator`, which is copied and must stay
+ * usable until both arrays, and all children moved out of them, are released.
+ * An array that is shared already keeps the allocator of the first time. 0;
  * ENOMEM; EINVAL if `array` is released or its children are impossible: then
  * `array` is untouched and `out` released. Thread: any. */
 UVA_MUST_CHECK int uva__share_array(const struct uva_allocator *allocator,

@@ -14,7 +14,7 @@ unsigned uva_version(void)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Those of base.h first, then what peers and systems commonly give. */
+/* Those of base.h first, then codes that peers and systems commonly return. */
 #define STATUS_CODES(X)                                                        \
     X(EINVAL)                                                                  \
     X(ENOMEM)                                                                  \
@@ -93,14 +93,14 @@ const char *uva_error_name(int code)
 
 int uva__status_positive(int code)
 {
-    if (code == INT_MIN) /* has no twin */
+    if (code == INT_MIN) /* has no positive counterpart */
         return INT_MAX;
     return code < 0 ? -code : code;
 }
 
 /* ---- texts -------------------------------------------------------------- */
 
-/* Bytes in the character that begins with `lead`; 1 if none does. */
+/* The size of the character that begins with `lead`; 1 if none does. */
 static size_t status_char_size(unsigned char lead)
 {
     if (lead >= 0xF0)
@@ -130,7 +130,7 @@ size_t uva__status_clip(const char *text, size_t size, size_t room)
                : room;
 }
 
-/* Writes `text`: all before its NUL, and no more than `size` bytes of it. */
+/* Writes `text` up to its NUL, at most `size` bytes. */
 static void status_write(struct uva_error *error, const char *text, size_t size)
 {
     const char *end = memchr(text, '\0', size);

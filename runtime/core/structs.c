@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks and copies of the Arrow structs.
  *
- * A copied schema is one block per node: what its struct points to lies behind
- * the bookkeeping, the structs of its children included. A child's own block
- * is its own, so that it may be moved out and outlive its parent (LC-10). */
+ * A copied schema is one block per node. It holds our bookkeeping and, behind
+ * that, everything that the node's struct points to, the structs of its
+ * children included. A child has a block of its own, so that it may be moved
+ * out and outlive its parent. Clauses: LC-10. */
 #include "core/structs.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@
 
 /* ---- checks ------------------------------------------------------------- */
 
-/* A function slot, and whether it is filled. */
+/* A function pointer, and whether it is set. */
 struct structs_slot {
     const char *name; /* static */
     bool filled;
@@ -111,29 +112,29 @@ int uva__structs_check_schema(const struct ArrowSchema *schema,
 
 /* ---- copying a schema --------------------------------------------------- */
 
-/* What `private_data` of a copy leads to. */
+/* What `private_data` of a copy points to. */
 struct structs_block {
-    struct uva_allocator allocator; /* gave this block; takes it back */
-    size_t size;                    /* of it all, with what follows: the
+    struct uva_allocator allocator; /* of this block */
+    size_t size;                    /* of the whole block: behind this lie the
          children's structs, the dictionary's if there is one, the pointers to
          the children, the metadata, the format, the name */
 };
 
-/* How much one schema node needs. */
+/* The sizes of one schema node. */
 struct structs_need {
-    size_t children; /* how many */
-    size_t nodes;    /* those, and the dictionary */
+    size_t children; /* number of children */
+    size_t nodes;    /* children and the dictionary */
     size_t metadata; /* bytes; 0 for none */
     size_t format;   /* bytes with the NUL */
     size_t name;     /* bytes with the NUL; 0 for none */
     size_t size;     /* of the whole block */
 };
 
-/* Where a copy has got to. */
+/* The state of a copy in progress. */
 struct structs_walk {
     const struct uva_allocator *allocator; /* borrows */
-    int depth;                             /* of the node at hand */
-    int64_t nodes;                         /* seen so far */
+    int depth;                             /* of the current node */
+    int64_t nodes;                         /* visited so far */
 };
 
 static void structs_release_schema(struct ArrowSchema *schema)
@@ -162,7 +163,8 @@ static int structs_measure(const struct ArrowSchema *schema,
     if (code != 0)
         return code;
     if (need->metadata <= sizeof(int32_t))
-        need->metadata = 0; /* a block without pairs is none (MD-02) */
+        need->metadata =
+            0; /* a block without pairs counts as none; Clauses: MD-02. */
     need->children = (size_t)schema->n_children;
     need->nodes = need->children + (schema->dictionary != NULL);
     need->format = strlen(schema->format) + 1;
@@ -173,7 +175,7 @@ static int structs_measure(const struct ArrowSchema *schema,
     return 0;
 }
 
-/* Copies `size` bytes to `*at` and steps on; NULL if there are none. */
+/* Copies `size` bytes to `*at` and moves `*at` behind them; NULL for none. */
 static char *structs_put(char **at, const char *bytes, size_t size)
 {
     char *const here = *at;
@@ -185,7 +187,8 @@ static char *structs_put(char **at, const char *bytes, size_t size)
     return here;
 }
 
-/* Fills `out` from a cleared block. All that follows it is still released. */
+/* Fills `out` from a cleared block. The structs of its children stay released.
+ */
 static void structs_lay_out(struct structs_block *block,
                             const struct ArrowSchema *schema,
                             const struct structs_need *need,
@@ -215,8 +218,8 @@ static int structs_copy_below(struct structs_walk *walk,
                               const struct ArrowSchema *schema,
                               struct ArrowSchema *out);
 
-/* Copies one node and all below it. `out` is not touched before the node's own
- * block is there; from then on it is whole enough to be released. */
+/* Copies one node and all nodes below it. `out` is not written before the
+ * node's own block is allocated; from then on it can be released. */
 static int structs_copy_node(struct structs_walk *walk,
                              const struct ArrowSchema *schema,
                              struct ArrowSchema *out)

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the Arrow structs before they are taken, and copies of schemas.
- * Moving and releasing are inline in arrow.h; sharing an array is share.h;
- * whether it fits its schema is layout.h. */
+/* Checks of the Arrow structs before they are taken over, and copies of
+ * schemas. Moving and releasing are inline in arrow.h; sharing an array is
+ * share.h; whether an array fits its schema is layout.h. */
 #ifndef UVA_CORE_STRUCTS_H
 #define UVA_CORE_STRUCTS_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* No function of ours follows children deeper than this, nor more of them: no
- * honest schema has so many, and a foreign one may lead in circles. */
+/* No function of ours goes deeper into children than this, or visits more of
+ * them: valid schemas are smaller, and a foreign one may contain a cycle. */
 #define UVA__STRUCTS_MAX_DEPTH 64
 #define UVA__STRUCTS_MAX_NODES (1024 * 1024)
 
-/* 0 if `stream` (borrows) is live and all its functions are there; otherwise
- * EINVAL, with the missing one named in `error` (may be NULL). AB-17.
- * Thread: any. */
+/* 0 if `stream` (borrows) is live and all its functions are set; otherwise
+ * EINVAL, with the missing one named in `error` (may be NULL). Thread: any.
+ * Clauses: AB-17. */
 UVA_MUST_CHECK int
 uva__structs_check_stream(const struct ArrowArrayStream *stream,
                           struct uva_error *error);
 
-/* The same for a device stream. Thread: any. */
+/* Checks a device stream in that way. Thread: any. */
 UVA_MUST_CHECK int
 uva__structs_check_device_stream(const struct ArrowDeviceArrayStream *stream,
                                  struct uva_error *error);
 
-/* The same for a handler (AH-02). Its `producer` is not looked at.
- * Thread: any. */
+/* Checks a handler in that way, but not its `producer`. Thread: any.
+ * Clauses: AH-02. */
 UVA_MUST_CHECK int
 uva__structs_check_handler(const struct ArrowAsyncDeviceStreamHandler *handler,
                            struct uva_error *error);
 
-/* The same for a schema: not NULL, live, with a format. Its children are not
- * looked at. Thread: any. */
+/* Checks a schema, but not its children: not NULL, live, with a format.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__structs_check_schema(const struct ArrowSchema *schema,
                                              struct uva_error *error);
 
-/* Whether `n_children` and the vector `children` can be true together (DA-25).
- * Thread: any. */
+/* Whether `n_children` and the vector `children` are consistent. Thread: any.
+ * Clauses: DA-25. */
 static inline bool uva__structs_children_are_sound(int64_t n_children,
                                                    const void *children)
 {
@@ -45,8 +45,9 @@ static inline bool uva__structs_children_are_sound(int64_t n_children,
            (n_children == 0 || children != NULL);
 }
 
-/* uva_schema_copy() with memory of `allocator`, which is copied and must serve
- * until the copy, and all children moved out of it, are released. Gives `out`.
+/* uva_schema_copy() with memory of `allocator`, which is copied and must stay
+ * usable until the copy, and all children moved out of it, are released. Gives
+ * `out`.
  * 0; ENOMEM; EMSGSIZE for metadata beyond the caps; EINVAL if `schema` is
  * released, has no format, bad metadata or an impossible number of children.
  * `out` is released on failure. Thread: any. */

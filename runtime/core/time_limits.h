@@ -40,9 +40,10 @@ enum {
     UVA__LIMIT_FOREIGN_CALLS_MS = 5000,
 
     /* A producer that has delivered the end waits so long for offered tasks
-     * whose extraction may still fail, before it releases the handler. So long
-     * because a consumer may rightly keep a task for a while; it ends at all
-     * because a consumer may forget one. */
+     * until they are extracted or dropped, as an extraction may still fail and
+     * is then reported; after that it releases the handler. So long because a
+     * consumer may rightly keep a task for a while; limited because a consumer
+     * may forget a task. */
     UVA__LIMIT_DRAIN_MS = 30000
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys are in the library's own name space. A code is in decimal. */
+/* The keys have a prefix of the library's own. A code is written in decimal. */
 #include "core/vendor.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static const char KEY_CALL[] = "uvarrow.vendor_call";
 int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
                     int vendor_code, const char *format, ...)
 {
-    char text[sizeof(error->message) + 4]; /* uva_error_set() cuts it well */
+    char text[sizeof(error->message) + 4]; /* uva_error_set() cuts it to fit */
     va_list args;
 
     if (error == NULL)
@@ -37,8 +37,8 @@ int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
     return code;
 }
 
-/* The name of the call that a text begins with, maybe of C++; empty: it does
- * not. */
+/* The name of the call with which a text begins, possibly of C++; empty: it
+ * begins with none. */
 static struct uva_bytes vendor_call(const char *text)
 {
     static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -74,7 +74,7 @@ int uva__vendor_write(const struct uva_allocator *allocator,
     pairs[count] =
         (struct uva_pair){uva_bytes_of(KEY_CALL), vendor_call(error->message)};
     count += pairs[count].value.size != 0;
-    /* not covered: three short pairs are never too much for a block */
+    /* not covered: three short pairs always fit into a block */
     if (uva_metadata_encode(pairs, count, NULL, size) == EMSGSIZE)
         *out = uva__memory_new(allocator, *size);
     if (*out == NULL) {
@@ -84,7 +84,7 @@ int uva__vendor_write(const struct uva_allocator *allocator,
     return uva_metadata_encode(pairs, count, *out, size);
 }
 
-/* Our own constant for a vendor's name; NULL: it is unknown. */
+/* Our own constant for a vendor's name; NULL: an unknown vendor. */
 static const char *vendor_known(const struct uva_bytes *name)
 {
     static const char *const known[] = {"cuda", "hip", "opencl", "vulkan",
@@ -97,7 +97,7 @@ static const char *vendor_known(const struct uva_bytes *name)
     return NULL;
 }
 
-/* 0 also for what is no number, or too large for a code. */
+/* Returns 0 also if the text is not a number or too large for a code. */
 static int vendor_number(const struct uva_bytes *value)
 {
     char text[CODE_SIZE] = "";
