@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  started at first need -> (errands, then chores that are due,
- *              then sleep until the next is)* -> ended and joined.
+/* The device thread: runs commands and polls events.
  *
- * What can fail: the thread; nothing else takes memory or waits. */
+ * Happy path:  started at first need -> (runs commands, then polls the items
+ *              that are due, then sleeps until the next one is due)* -> ended
+ *              and joined.
+ *
+ * What can fail: thread creation; nothing else allocates or waits.
+ *
+ * On the end:  commands that were sent still run, and each item is polled once
+ *              more. A thread that is stuck in a driver is detached. */
 #define _GNU_SOURCE
 #include "devices/service.h"
 
@@ -15,11 +21,11 @@
 #include "core/time_limits.h"
 
 enum {
-    GAP_LEAST_NS = 30000,  /* the first question; also how early one may be */
-    GAP_MOST_NS = 5000000, /* the last ones */
-    GAP_SHARE = 8,         /* of its age; so late at most it is noticed */
-    GAP_BACKED_NS = 20000000, /* where a callback ought to come */
-    BUNCH = 256               /* looks, for tens of microseconds */
+    GAP_LEAST_NS = 30000, /* before the first poll; also how early one may be */
+    GAP_MOST_NS = 5000000, /* at most, for old items */
+    GAP_SHARE = 8,         /* a share of the item's age: how late we notice */
+    GAP_BACKED_NS = 20000000, /* where a callback reports the end anyway */
+    BUNCH = 256               /* polls, which take tens of microseconds */
 };
 
 /* ---- time --------------------------------------------------------------- */
@@ -35,9 +41,10 @@ static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
     return gap < GAP_MOST_NS ? gap : GAP_MOST_NS;
 }
 
-/* ---- errands ------------------------------------------------------------ */
+/* ---- commands ----------------------------------------------------------- */
 
-/* The errand may let go of all that keeps the service. */
+/* Counts a sender in, as its command may release everything that keeps the
+ * struct alive. */
 static bool door_enter(struct uva__service *service)
 {
     if (!uva__gate_enter(&service->door))
@@ -46,7 +53,7 @@ static bool door_enter(struct uva__service *service)
     return true;
 }
 
-/* Who goes out last once the door is shut wakes the thread to end. */
+/* Once the counter is closed, the last sender wakes the thread to end. */
 static void door_leave(struct uva__service *service)
 {
     if (uva__gate_leave(&service->door) == UVA__GATE_OVER)
@@ -74,7 +81,7 @@ bool uva__service_leave(struct uva__service *service,
     return true;
 }
 
-/* Runs those that wait, the oldest first. */
+/* Runs the commands that were sent, the oldest first. */
 static void errands_run(struct uva__service *service)
 {
     struct uva__link *link, *next;
@@ -87,7 +94,7 @@ static void errands_run(struct uva__service *service)
     }
 }
 
-/* ---- chores ------------------------------------------------------------- */
+/* ---- poll items --------------------------------------------------------- */
 
 void uva__service_ask(struct uva__service *service, struct uva__chore *chore)
 {
@@ -102,7 +109,7 @@ void uva__service_ask(struct uva__service *service, struct uva__chore *chore)
     uva__list_push(&service->chores, &chore->link);
 }
 
-/* True: it is over. */
+/* Returns whether the item is done. */
 static bool chore_look(struct uva__chore *chore, uint64_t *now)
 {
     chore->listed = false;
@@ -125,9 +132,9 @@ static void chores_finish(struct uva__list *over)
     }
 }
 
-/* Asks after all that are due, or nearly, or all there are. Those that are over
- * are finished by the bunch: whoever waits for many is woken once for them.
- * Gives the time until the next is due, or -1 if there is none. */
+/* Polls the items that are due or nearly due, or all. Items that are done are
+ * finished in bunches, so that a loop that waits for many is woken once.
+ * Returns the time until the next one is due, or -1 if there is none. */
 static int64_t chores_look(struct uva__service *service, bool all)
 {
     struct uva__list left = service->chores, over = {0};
@@ -161,7 +168,7 @@ bool uva__service_is_ending(struct uva__service *service)
     return uva__gate_is_over(&service->door);
 }
 
-/* Until something was sent, or `gap_ns` has passed. */
+/* Sleeps until a command was sent, or `gap_ns` has passed. */
 static void service_sleep(struct uva__service *service, int64_t gap_ns)
 {
     struct uva__sleeper *sleeper = &service->sleeper;
