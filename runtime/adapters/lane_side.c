@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "core/layout.h"
+#include "core/memory.h"
 #include "core/status.h"
 #include "core/structs.h"
 #include "uv/turn.h"
@@ -34,6 +35,35 @@ enum lane_stop {
     STOP_WANTED, /* others wait for the thread */
     STOP_OVER    /* there is nothing more, or nobody wants it */
 };
+
+/* ---- life --------------------------------------------------------------- */
+
+static void reader_free(struct uva__reader *r)
+{
+    const struct uva__reader_ops *ops = r->ops;
+    struct uva__hub *hub = uva__hub_acquire(r->feed.hub);
+    const struct uva_allocator *allocator = &hub->allocator;
+
+    uva_schema_release(&r->lane.schema);
+    uva_schema_release(&r->lane.told);
+    uva__failure_fini(&r->lane.failure, allocator);
+    uva__memory_free(allocator, r->ring,
+                     (r->ring_mask + 1) * sizeof(struct uva__task *));
+    uva__feed_fini(&r->feed);
+    ops->free(r, allocator);
+    uva__hub_release(hub);
+}
+
+void uva__reader_acquire(struct uva__reader *r)
+{
+    uva__word_add(&r->refs, 1);
+}
+
+void uva__reader_release(struct uva__reader *r)
+{
+    if (uva__word_sub(&r->refs, 1) == 1)
+        reader_free(r);
+}
 
 /* ---- calls into the source ---------------------------------------------- */
 
