@@ -20,24 +20,20 @@ struct cuda {
 /* Names carry the versions that the table was written for: headers choose
  * others. */
 static const struct uva__symbol cuda_calls[] = {
-    {"cuEventCreate", offsetof(struct uva__gpu_calls, event_create), false},
-    {"cuEventDestroy_v2", offsetof(struct uva__gpu_calls, event_destroy),
-     false},
-    {"cuEventRecord", offsetof(struct uva__gpu_calls, event_record), false},
-    {"cuEventQuery", offsetof(struct uva__gpu_calls, event_query), false},
-    {"cuStreamCreate", offsetof(struct uva__gpu_calls, stream_create), false},
-    {"cuStreamDestroy_v2", offsetof(struct uva__gpu_calls, stream_destroy),
-     false},
-    {"cuStreamWaitEvent", offsetof(struct uva__gpu_calls, stream_wait), false},
-    {"cuStreamSynchronize", offsetof(struct uva__gpu_calls, stream_synchronize),
-     false},
-    {"cuMemHostAlloc", offsetof(struct uva__gpu_calls, host_alloc), false},
-    {"cuMemFreeHost", offsetof(struct uva__gpu_calls, host_free), false},
-    {"cuStreamAddCallback", offsetof(struct uva__gpu_calls, stream_callback),
+    {"cuEventCreate", UVA__GPU_CALL(event_create), false},
+    {"cuEventDestroy_v2", UVA__GPU_CALL(event_destroy), false},
+    {"cuEventRecord", UVA__GPU_CALL(event_record), false},
+    {"cuEventQuery", UVA__GPU_CALL(event_query), false},
+    {"cuStreamCreate", UVA__GPU_CALL(stream_create), false},
+    {"cuStreamDestroy_v2", UVA__GPU_CALL(stream_destroy), false},
+    {"cuStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"cuStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"cuMemHostAlloc", UVA__GPU_CALL(host_alloc), false},
+    {"cuMemFreeHost", UVA__GPU_CALL(host_free), false},
+    {"cuStreamAddCallback", UVA__GPU_CALL(stream_callback), true},
+    {"cuLaunchHostFunc", UVA__GPU_CALL(stream_host), true},
+    {"cuThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
      true},
-    {"cuLaunchHostFunc", offsetof(struct uva__gpu_calls, stream_host), true},
-    {"cuThreadExchangeStreamCaptureMode",
-     offsetof(struct uva__gpu_calls, capture_exchange), true},
 };
 
 #define OWN(name, version, optional)                                           \

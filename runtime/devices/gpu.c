@@ -15,76 +15,6 @@
 
 enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of a watch */
 
-#define CALL(name) offsetof(struct uva__gpu_calls, name)
-
-/* ---- the library -------------------------------------------------------- */
-
-int uva__gpu_open(struct uva__gpu *gpu, const struct uva__gpu_vendor *vendor,
-                  const char *path, void *own, struct uva_error *error)
-{
-    void *handle;
-    int code = uva__library_open(&vendor->library, path, &handle, error);
-
-    gpu->vendor = vendor;
-    if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->calls,
-                                    vendor->n_calls, &gpu->calls, error);
-    if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->own,
-                                    vendor->n_own, own, error);
-    return code;
-}
-
-void uva__gpu_unload(void *state)
-{
-    uva__gpu_lanes_free(state);
-    free(state);
-}
-
-/* ---- what calls say ----------------------------------------------------- */
-
-static int errno_of(int code)
-{
-    switch (code) {
-    case UVA__GPU_OUT_OF_MEMORY:
-        return ENOMEM;
-    case UVA__GPU_STUB_LIBRARY:
-        return ENOTSUP;
-    case UVA__GPU_OLD_DRIVER:
-    case UVA__GPU_DRIVER_MISMATCH:
-        return ENOSYS;
-    case UVA__GPU_NOT_INITIALIZED:
-    case UVA__GPU_NO_DEVICE:
-    case UVA__GPU_INVALID_DEVICE:
-    case UVA__GPU_INVALID_CONTEXT:
-    case UVA__GPU_CONTEXT_DESTROYED:
-        return ENODEV;
-    default:
-        return EIO;
-    }
-}
-
-int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
-                    struct uva_error *error)
-{
-    if (gpu->vendor->forget != NULL)
-        gpu->vendor->forget(gpu);
-    return uva__library_failed(error, errno_of(code),
-                               gpu->vendor->library.vendor, call, code);
-}
-
-int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
-                  struct uva_error *error)
-{
-    const struct uva__symbol *symbol = gpu->vendor->calls;
-
-    if (code == 0)
-        return 0;
-    while (symbol->offset != call)
-        symbol++;
-    return uva__gpu_failed(gpu, symbol->name, code, error);
-}
-
 /* ---- events ------------------------------------------------------------- */
 
 static uva__gpu_event event_of(const struct uva_device_event *event)
@@ -113,7 +43,7 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
     gpu_relax(gpu);
     code = gpu->calls.event_query(event_of(event));
     if (code != UVA__GPU_NOT_READY)
-        return uva__gpu_said(gpu, CALL(event_query), code, error);
+        return uva__gpu_said(gpu, UVA__GPU_CALL(event_query), code, error);
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
     error->vendor_code = code;
@@ -242,7 +172,7 @@ static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
     if (box == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
     code = uva__gpu_said(
-        gpu, CALL(event_create),
+        gpu, UVA__GPU_CALL(event_create),
         gpu->calls.event_create(box, UVA__GPU_EVENT_DISABLE_TIMING), error);
     if (code != 0) {
         free(box);
@@ -263,7 +193,7 @@ void uva__gpu_event_free(void *state, void *event)
 static int event_record(struct uva__gpu *gpu, uva__gpu_event *box,
                         uva__gpu_stream stream, struct uva_error *error)
 {
-    return uva__gpu_said(gpu, CALL(event_record),
+    return uva__gpu_said(gpu, UVA__GPU_CALL(event_record),
                          gpu->calls.event_record(*box, stream), error);
 }
 
@@ -309,7 +239,7 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
     if (code != 0)
         return code;
     code = uva__gpu_said(
-        gpu, CALL(stream_wait),
+        gpu, UVA__GPU_CALL(stream_wait),
         gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
     place_leave(gpu, &place);
     return code;
@@ -336,7 +266,7 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 
     if (copy->after.sync_event != NULL)
         code = uva__gpu_said(
-            gpu, CALL(stream_wait),
+            gpu, UVA__GPU_CALL(stream_wait),
             gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
     if (code == 0)
         code = gpu->vendor->copy(gpu, copy, stream, error);
@@ -394,7 +324,7 @@ static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
 {
     void *memory = NULL;
     const int code = uva__gpu_said(
-        gpu, CALL(host_alloc),
+        gpu, UVA__GPU_CALL(host_alloc),
         gpu->calls.host_alloc(&memory, size_bytes, UVA__GPU_HOST_PORTABLE),
         error);
 
@@ -439,4 +369,12 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         gpu->vendor->dealloc(gpu, memory);
     if (inside)
         gpu->vendor->leave(gpu, &lane->place);
+}
+
+/* ---- unloading ---------------------------------------------------------- */
+
+void uva__gpu_unload(void *state)
+{
+    uva__gpu_lanes_free(state);
+    free(state);
 }

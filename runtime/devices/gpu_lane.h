@@ -7,7 +7,7 @@
 #define UVA_DEVICES_GPU_LANE_H
 
 #include "core/sync.h"
-#include "devices/gpu.h"
+#include "devices/gpu_driver.h"
 
 enum {
     UVA__GPU_POSTS = 8,       /* streams for arming; more share them */

@@ -17,22 +17,18 @@ struct hip {
 };
 
 static const struct uva__symbol hip_calls[] = {
-    {"hipEventCreateWithFlags", offsetof(struct uva__gpu_calls, event_create),
-     false},
-    {"hipEventDestroy", offsetof(struct uva__gpu_calls, event_destroy), false},
-    {"hipEventRecord", offsetof(struct uva__gpu_calls, event_record), false},
-    {"hipEventQuery", offsetof(struct uva__gpu_calls, event_query), false},
-    {"hipStreamCreateWithFlags", offsetof(struct uva__gpu_calls, stream_create),
-     false},
-    {"hipStreamDestroy", offsetof(struct uva__gpu_calls, stream_destroy),
-     false},
-    {"hipStreamWaitEvent", offsetof(struct uva__gpu_calls, stream_wait), false},
-    {"hipStreamSynchronize",
-     offsetof(struct uva__gpu_calls, stream_synchronize), false},
-    {"hipHostMalloc", offsetof(struct uva__gpu_calls, host_alloc), false},
-    {"hipHostFree", offsetof(struct uva__gpu_calls, host_free), false},
-    {"hipThreadExchangeStreamCaptureMode",
-     offsetof(struct uva__gpu_calls, capture_exchange), true},
+    {"hipEventCreateWithFlags", UVA__GPU_CALL(event_create), false},
+    {"hipEventDestroy", UVA__GPU_CALL(event_destroy), false},
+    {"hipEventRecord", UVA__GPU_CALL(event_record), false},
+    {"hipEventQuery", UVA__GPU_CALL(event_query), false},
+    {"hipStreamCreateWithFlags", UVA__GPU_CALL(stream_create), false},
+    {"hipStreamDestroy", UVA__GPU_CALL(stream_destroy), false},
+    {"hipStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"hipStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"hipHostMalloc", UVA__GPU_CALL(host_alloc), false},
+    {"hipHostFree", UVA__GPU_CALL(host_free), false},
+    {"hipThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
+     true},
 };
 
 #define OWN(name)                                                              \
