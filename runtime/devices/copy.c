@@ -3,7 +3,8 @@
  *              -> of the others, the sizes are known now: they follow -> the
  *              source is released, the result can be given. From the host, all
  *              sizes are known once the array's event, if any, is complete: the
- *              result can be given when all was begun, with the last event.
+ *              result can be given when all was begun, with the last event. The
+ *              device thread then waits for that event and releases the source.
  *
  * What can fail: memory, a call, an event. What was begun comes to its end
  *              before the failure is told. */
@@ -132,6 +133,73 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
     return code;
 }
 
+/* ---- after the result --------------------------------------------------- */
+
+/* What is still in flight of a copy whose result was passed on: its source, and
+ * the replica whose memory is filled, are kept until the last event is
+ * complete. An event that fails ends it too: the consumer of the result sees
+ * the failure. */
+struct tail {
+    struct uva__devices *devices;   /* uses */
+    struct uva__replica *replica;   /* counts: the event is there */
+    struct ArrowDeviceArray source; /* owns */
+    struct uva_watch *watch;        /* counts */
+    struct uva__tail_client client;
+    struct uva__errand errand; /* frees it */
+};
+
+static void tail_end(struct uva__errand *errand)
+{
+    struct tail *tail = uva__container_of(errand, struct tail, errand);
+    struct uva__devices *devices = tail->devices;
+
+    uva__watch_release(tail->watch);
+    if (tail->client.over != NULL)
+        tail->client.over(tail->client.ctx, tail->client.weight);
+    uva_array_release(&tail->source);
+    uva__replica_drop(tail->replica);
+    free(tail);
+    uva__devices_quit(devices);
+}
+
+/* Thread: any, a vendor's too. */
+static void tail_over(struct uva_watch *watch)
+{
+    struct tail *tail = watch->client;
+
+    uva__devices_send(tail->devices, &tail->errand);
+}
+
+/* Takes `source`, and `event` into the replica, whose result carries it. False
+ * without memory: nothing was taken. Thread: service. */
+static bool tail_new(struct uva__devices *devices,
+                     const struct uva_device_event *event,
+                     struct uva__replica *replica,
+                     struct ArrowDeviceArray *source,
+                     const struct uva__tail_client *client)
+{
+    struct tail *tail = calloc(1, sizeof(*tail));
+
+    if (tail == NULL)
+        return false;
+    if (uva__watch_new(devices, event, tail_over, tail, &tail->watch) != 0) {
+        free(tail);
+        return false;
+    }
+    tail->watch->steady = true;
+    uva__devices_use(devices);
+    tail->devices = devices;
+    tail->client = *client;
+    tail->errand.run = tail_end;
+    tail->replica = replica;
+    uva__replica_mark(replica, event->sync_event);
+    uva_array_move(source, &tail->source);
+    uva__watch_begin(tail->watch);
+    return true;
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
 /* The sizes stand in memory of the host that a device still fills: `event` is
  * that of its end, at first. */
 static bool copy_is_early(struct uva__copy *copy)
@@ -167,8 +235,8 @@ static bool copy_leave(struct uva__copy *copy)
     if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
         return false;
     last.sync_event = copy->event;
-    if (!uva__tail_new(copy->devices, &last, copy->replica, &copy->source,
-                       &copy->client))
+    if (!tail_new(copy->devices, &last, copy->replica, &copy->source,
+                  &copy->client))
         return false;
     copy->event = NULL;
     copy->client.over = NULL;

@@ -6,7 +6,6 @@
 #ifndef UVA_DEVICES_COPY_H
 #define UVA_DEVICES_COPY_H
 
-#include "devices/tail.h"
 #include "devices/watch.h"
 
 struct uva__copy;
@@ -16,6 +15,14 @@ struct uva__copy_target {
     ArrowDeviceType
         device_type; /* the host, or a device of the source's kind */
     int64_t device_id;
+};
+
+/* Who is told when nothing of a copy is under way any more. */
+struct uva__tail_client {
+    /* called once, by the device thread; may only post. NULL: not called */
+    void (*over)(void *ctx, int64_t weight);
+    void *ctx;      /* borrows: valid until that call */
+    int64_t weight; /* passed on as it is */
 };
 
 /* How an array gets there. */

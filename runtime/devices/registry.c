@@ -17,6 +17,7 @@
 #include "core/status.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
+#include "uvarrow/arrow.h"
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
@@ -81,14 +82,26 @@ void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
         abort(); /* not covered: nobody may end what is in use */
 }
 
-static struct uva__devices *devices_of(struct uva__service *service)
+/* ---- arrays kept until the workers end ----------------------------------- */
+
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept)
 {
-    return uva__container_of(service, struct uva__devices, service);
+    assert(!keeper->over);
+    kept->next = keeper->first;
+    keeper->first = kept;
 }
 
-static void service_begin(struct uva__service *service)
+void uva__keeper_end(struct uva__keeper *keeper)
 {
-    uva__devices_acquire(devices_of(service));
+    struct uva__kept *kept = keeper->first, *next;
+
+    keeper->over = true;
+    keeper->first = NULL;
+    for (; kept != NULL; kept = next) {
+        next = kept->next;
+        uva_array_release(&kept->array);
+        free(kept);
+    }
 }
 
 static void leave_run(struct uva__errand *errand)
@@ -97,12 +110,24 @@ static void leave_run(struct uva__errand *errand)
         &uva__container_of(errand, struct uva__devices, leave)->keeper);
 }
 
-/* An array that is kept may itself be what the service waits for: it is the
- * library's own, or has an event of ours. */
+/* A kept array may itself be what the device thread has to release: it may be
+ * the library's own, or have an event of ours. So the service ends after it. */
 void uva__devices_leave(struct uva__devices *devices)
 {
     uva__devices_send(devices, &devices->leave);
     uva__devices_quit(devices);
+}
+
+/* ---- the service -------------------------------------------------------- */
+
+static struct uva__devices *devices_of(struct uva__service *service)
+{
+    return uva__container_of(service, struct uva__devices, service);
+}
+
+static void service_begin(struct uva__service *service)
+{
+    uva__devices_acquire(devices_of(service));
 }
 
 static void service_clear(struct uva__service *service)

@@ -6,7 +6,6 @@
 #define UVA_DEVICES_REGISTRY_H
 
 #include "devices/attachments.h"
-#include "devices/kept.h"
 #include "devices/service.h"
 #include "uvarrow/device.h"
 
@@ -46,6 +45,19 @@ struct uva__backend {
     } pinned;
 };
 
+/* An array of which no event can be had that says when a device is done with
+ * it: it is released when the workers are gone. From malloc(). */
+struct uva__kept {
+    struct uva__kept *next;        /* owns */
+    struct ArrowDeviceArray array; /* owns */
+};
+
+/* All of them; all zeroes is none. The device thread's alone. */
+struct uva__keeper {
+    struct uva__kept *first; /* owns */
+    bool over;               /* the workers are gone */
+};
+
 /* See the top. */
 struct uva__devices {
     struct uva__word refs;
@@ -76,6 +88,12 @@ void uva__devices_quit(struct uva__devices *devices);
 /* Sends the service, which is in use, an errand. Thread: any. */
 void uva__devices_send(struct uva__devices *devices,
                        struct uva__errand *errand);
+
+/* Takes `kept`, whose giver holds the workers. Thread: service. */
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept);
+
+/* Releases all that was kept: the workers are gone. Thread: service. */
+void uva__keeper_end(struct uva__keeper *keeper);
 
 /* The workers quit, once: the keeper ends. Thread: any. */
 void uva__devices_leave(struct uva__devices *devices);

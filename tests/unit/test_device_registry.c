@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "devices/builtin.h"
-#include "devices/kept.h"
 #include "devices/library.h"
+#include "devices/registry.h"
 #include "support/plain_tree.h"
 #include "support/watch_scene.h"
 #include "uvarrow/arrow.h"
