@@ -16,13 +16,13 @@
  *
  * The window limits what is requested and not handed on. What has been handed
  * on, extracted or not, is the business of who has it. */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "adapters/inlet.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/unreachable.h"
 #include "stream/checked.h"
 #include "stream/flow.h"
 #include "stream/stock.h"
@@ -41,10 +41,12 @@ static struct uva__inlet *inlet_of(struct uva__feed *feed)
 static void guest_send(struct uva__inlet *i, struct uva_job *job)
 {
     uva__inlet_acquire(i);
-    if (uva__hub_job_begin(i->feed.hub))
+    if (uva__hub_job_begin(i->feed.hub)) {
         uva__guest_run(&i->feed.hub->jobs, job);
-    else
-        assert(!"a stage runs, so the workers are there");
+        return;
+    }
+    UVA__UNREACHABLE("a running stage keeps the workers alive");
+    uva__inlet_release(i);
 }
 
 static void guest_home(struct uva__inlet *i)
@@ -293,7 +295,7 @@ static struct uva__inlet *async_new(struct uva__hub *hub,
         i->feed.device_type = how->device_type;
     i->how = *how;
     if (uva__window_complete(&how->window, &i->how.window) != 0)
-        assert(!"checked before");
+        UVA__UNREACHABLE("the window was checked before");
     i->starter.run = starter_run;
     i->requester.run = requester_run;
     i->canceller.run = canceller_run;

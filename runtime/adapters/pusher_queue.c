@@ -12,11 +12,11 @@
  *              it look for themselves, now and then. */
 #include "adapters/pusher_queue.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/unreachable.h"
 #include "stream/window.h"
 #include "uv/lane.h"
 #include "uv/turn.h"
@@ -278,7 +278,7 @@ void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
 
     if (uva__task_fill(task, &q->hub->allocator, &pushed->array,
                        fits ? pushed->metadata : NULL) != 0)
-        assert(!"what fits here fits there");
+        UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
     if (!fits) {
         task->metadata = pushed->metadata;
         task->metadata_size = pushed->metadata_size;

@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/unreachable.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
 #include "uvarrow/arrow.h"
@@ -79,7 +80,7 @@ void uva__devices_quit(struct uva__devices *devices)
 void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
 {
     if (!uva__service_send(&devices->service, errand))
-        abort(); /* not covered: nobody may end what is in use */
+        UVA__UNREACHABLE("a use keeps the service running");
 }
 
 /* ---- arrays kept until the workers end ----------------------------------- */

@@ -6,11 +6,11 @@
  * in use as long as they live. */
 #include "devices/replica.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/layout.h"
+#include "core/unreachable.h"
 #include "devices/pinned.h"
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
@@ -227,7 +227,7 @@ static void shape_draw(const struct ArrowSchema *schema,
     node->sizes = picture->size;
     picture->size += to->n_buffers;
     if (uva__format_read(schema->format, &node->layout) != 0)
-        assert(!"measured before");
+        UVA__UNREACHABLE("the same format was read to measure the shape");
     for (int64_t i = 0; i < from->n_children; i++) {
         to->children[i] = picture->array++;
         shape_draw(schema->children[i], from->children[i], picture,
