@@ -7,7 +7,6 @@
 
 /* One row. */
 struct uva__builtin {
-    const char *name;    /* of the type, as in the document */
     const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
                             or NULL */
     const struct uva_device_ops *ops;   /* NULL: none is built in */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/buffer.h"
+#include "core/device_traits.h"
 #include "devices/pinned.h"
 #include "devices/replica.h"
 #include "uvarrow/arrow.h"
@@ -293,12 +294,6 @@ static void copy_free(struct uva__work *work)
     free(copy);
 }
 
-static bool type_is_host(ArrowDeviceType type)
-{
-    return type == ARROW_DEVICE_CPU || type == ARROW_DEVICE_CUDA_HOST ||
-           type == ARROW_DEVICE_ROCM_HOST;
-}
-
 /* The event that says when the data is ready; on the host there is none
  * (EV-04). */
 static void *event_of(const struct ArrowDeviceArray *array)
@@ -310,11 +305,9 @@ static void *event_of(const struct ArrowDeviceArray *array)
 static bool event_is_known(const struct ArrowDeviceArray *array,
                            ArrowDeviceType type)
 {
-    if (event_of(array) == NULL)
-        return true;
-    if (array->device_type == ARROW_DEVICE_ROCM_HOST)
-        return type == ARROW_DEVICE_ROCM;
-    return type == ARROW_DEVICE_CUDA || type == ARROW_DEVICE_CUDA_MANAGED;
+    return event_of(array) == NULL ||
+           uva__device_traits(array->device_type)->events ==
+               uva__device_traits(type)->events;
 }
 
 /* Whether a table can do it. */
@@ -335,7 +328,7 @@ static bool backend_can_copy(const struct uva__backend *backend,
 static bool target_is_true(const struct uva__copy_target *target,
                            const struct uva__backend *backend)
 {
-    return !type_is_host(target->device_type) ||
+    return !uva__device_is_host(target->device_type) ||
            target->device_type == ARROW_DEVICE_CPU ||
            target->device_type == uva__pinned_type(backend);
 }
@@ -344,8 +337,8 @@ static bool target_is_true(const struct uva__copy_target *target,
 static ArrowDeviceType copy_type(const struct uva__copy_target *target,
                                  const struct ArrowDeviceArray *array)
 {
-    return type_is_host(array->device_type) ? target->device_type
-                                            : array->device_type;
+    return uva__device_is_host(array->device_type) ? target->device_type
+                                                   : array->device_type;
 }
 
 enum uva__copy_way uva__copy_find(struct uva__devices *devices,
@@ -353,8 +346,8 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
                                   const struct ArrowDeviceArray *array,
                                   struct uva_error *error)
 {
-    const bool from_host = type_is_host(array->device_type);
-    const bool to_host = type_is_host(target->device_type);
+    const bool from_host = uva__device_is_host(array->device_type);
+    const bool to_host = uva__device_is_host(target->device_type);
     const struct uva__backend *backend;
 
     if (array->device_type == target->device_type &&
@@ -412,7 +405,7 @@ int uva__copy_new(struct uva__devices *devices,
     copy->work.free = copy_free;
     copy->devices = devices;
     copy->backend = backend;
-    copy->to_device = type_is_host(array->device_type);
+    copy->to_device = uva__device_is_host(array->device_type);
     copy->device = (struct uva_device_event){backend->device_type,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/device_traits.h"
 #include "devices/gpu_lane.h"
 
 enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of a watch */
@@ -313,12 +314,6 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
 
 /* ---- memory ------------------------------------------------------------- */
 
-static bool type_is_pinned(ArrowDeviceType device_type)
-{
-    return device_type == ARROW_DEVICE_CUDA_HOST ||
-           device_type == ARROW_DEVICE_ROCM_HOST;
-}
-
 static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
                           struct uva_error *error)
 {
@@ -342,7 +337,7 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
     gpu_relax(gpu);
     if (lane_enter(gpu, device_id, &lane, error) != 0)
         return NULL;
-    memory = type_is_pinned(device_type)
+    memory = uva__device_is_pinned(device_type)
                  ? pinned_alloc(gpu, size_bytes, error)
                  : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
     gpu->vendor->leave(gpu, &lane->place);
@@ -363,7 +358,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
     struct uva_error error;
     const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
 
-    if (type_is_pinned(device_type))
+    if (uva__device_is_pinned(device_type))
         (void)gpu->calls.host_free(memory);
     else
         gpu->vendor->dealloc(gpu, memory);

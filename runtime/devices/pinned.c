@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "core/device_traits.h"
+
 enum { PAGE = 4096 };
 static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */
 
@@ -18,17 +20,12 @@ struct uva__pinned_block {
 
 ArrowDeviceType uva__pinned_type(const struct uva__backend *backend)
 {
+    const ArrowDeviceType type =
+        uva__device_traits(backend->device_type)->pinned_type;
+
     if (backend->ops->alloc == NULL || backend->ops->dealloc == NULL)
         return ARROW_DEVICE_CPU;
-    switch (backend->device_type) {
-    case ARROW_DEVICE_CUDA:
-    case ARROW_DEVICE_CUDA_MANAGED:
-        return ARROW_DEVICE_CUDA_HOST;
-    case ARROW_DEVICE_ROCM:
-        return ARROW_DEVICE_ROCM_HOST;
-    default:
-        return ARROW_DEVICE_CPU;
-    }
+    return type != 0 ? type : ARROW_DEVICE_CPU;
 }
 
 /* The size of its class; at least one page. */

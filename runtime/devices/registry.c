@@ -407,9 +407,9 @@ int uva__devices_describe(struct uva__devices *devices,
 
     memset(out, 0, sizeof(*out));
     out->device_type = device_type;
-    if (backend == NULL || uva__builtins[device_type].name == NULL)
+    if (backend == NULL || uva__device_traits(device_type)->name == NULL)
         return ENOENT;
-    out->name = uva__builtins[device_type].name;
+    out->name = uva__device_traits(device_type)->name;
     out->mechanism = "none";
     if (device_type == ARROW_DEVICE_CPU) {
         out->available = out->host_readable = true;

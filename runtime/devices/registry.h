@@ -5,11 +5,10 @@
 #ifndef UVA_DEVICES_REGISTRY_H
 #define UVA_DEVICES_REGISTRY_H
 
+#include "core/device_traits.h"
 #include "devices/attachments.h"
 #include "devices/service.h"
 #include "uvarrow/device.h"
-
-enum { UVA__DEVICE_TYPES = 17 }; /* the highest of the document, and one more */
 
 /* How far the table of a type has come. */
 enum uva__loaded {
