@@ -238,50 +238,14 @@ const struct uva__dialect uva__cuda_dialect = {
     .alloc_failed = uva__gpu_alloc_failed,
 };
 
-const struct uva_device_ops uva__cuda_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "CUDA",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+const struct uva_device_ops uva__cuda_ops =
+    UVA__GPU_OPS("CUDA", cuda_load, uva__gpu_arm, uva__gpu_copy, false);
 
-/* Nothing has to be copied from pinned memory. */
-const struct uva_device_ops uva__cuda_host_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .host_readable = true,
-    .name = "CUDA_HOST",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__cuda_host_ops =
+    UVA__GPU_OPS("CUDA_HOST", cuda_load, uva__gpu_arm, NULL, true);
 
-/* Older devices let the host read it only while they are idle, so it is copied
- * like any other. */
-const struct uva_device_ops uva__cuda_managed_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "CUDA_MANAGED",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Older devices let the host read managed memory only while they are idle, so
+ * it is copied like memory of the device. */
+const struct uva_device_ops uva__cuda_managed_ops =
+    UVA__GPU_OPS("CUDA_MANAGED", cuda_load, uva__gpu_arm, uva__gpu_copy, false);

@@ -27,6 +27,20 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory);
 
+/* A struct uva_device_ops made of them, for one device type; what differs is
+ * its name, how it is loaded, whether a callback is armed (or NULL), how it is
+ * copied (or NULL: the host reads it where it is), and whether the host can
+ * read it once the event is complete. */
+#define UVA__GPU_OPS(type_name, load_fn, arm_fn, copy_fn, readable)            \
+    {                                                                          \
+        .version = UVA_DEVICE_OPS_VERSION, .host_readable = (readable),        \
+        .name = (type_name), .load = (load_fn), .unload = uva__gpu_unload,     \
+        .query = uva__gpu_query, .arm = (arm_fn), .copy = (copy_fn),           \
+        .record = uva__gpu_record, .stream_wait = uva__gpu_stream_wait,        \
+        .event_free = uva__gpu_event_free, .alloc = uva__gpu_alloc,            \
+        .dealloc = uva__gpu_dealloc,                                           \
+    }
+
 /* For struct uva__dialect. Thread: service. */
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 

@@ -168,31 +168,10 @@ const struct uva__dialect uva__hip_dialect = {
     .alloc_failed = uva__gpu_alloc_failed,
 };
 
-const struct uva_device_ops uva__hip_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "ROCM",
-    .load = hip_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Polling was faster than callbacks, which some versions do not have. */
+const struct uva_device_ops uva__hip_ops =
+    UVA__GPU_OPS("ROCM", hip_load, NULL, uva__gpu_copy, false);
 
-/* Nothing has to be copied from pinned memory. */
-const struct uva_device_ops uva__hip_host_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .host_readable = true,
-    .name = "ROCM_HOST",
-    .load = hip_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__hip_host_ops =
+    UVA__GPU_OPS("ROCM_HOST", hip_load, NULL, NULL, true);
