@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  every buffer of a known size is copied, behind the array's event
- *              -> of the others, the sizes are known now: they follow -> the
- *              source is released, the result can be given. From the host, all
- *              sizes are known once the array's event, if any, is complete: the
- *              result can be given when all was begun, with the last event. The
- *              device thread then waits for that event and releases the source.
+/* Happy path:  to the host: every buffer of a known size is copied, behind the
+ *              array's event -> the sizes of the other buffers stand in what
+ * was copied: they follow -> the source is released, the result can be given.
+ * To a device: the array's event, if any, completes -> all copies are queued ->
+ * the result is given with the last event; the device thread waits for that
+ * event and releases the source.
  *
- * What can fail: memory, a call, an event. What was begun comes to its end
- *              before the failure is told. */
+ * What can fail: memory, a call, an event. Copies that were begun are completed
+ *              before the failure is reported. */
 #include "devices/copy.h"
 
 #include <assert.h>
@@ -24,17 +24,17 @@ enum round { FIXED, VARIABLE, DONE };
 
 struct uva__copy {
     struct uva__work work;          /* first */
-    struct uva__devices *devices;   /* borrows: of the watch, or of a use */
+    struct uva__devices *devices;   /* borrows: of the wait, or of a use */
     struct uva__backend *backend;   /* borrows: the device's row */
     struct uva_device_event device; /* of the array, with its event */
     struct ArrowDeviceArray source; /* owns, until it is copied */
     struct uva__replica *replica;   /* owns, until given */
-    struct uva__tail_client client; /* told when nothing is under way */
+    struct uva__tail_client client; /* called when nothing is in flight */
     bool to_device;
-    enum round round;       /* the next one */
+    enum round round;       /* the next round */
     bool behind;            /* something was begun behind the array's event */
     void *event;            /* owns: of the last copy begun; or NULL */
-    struct uva_error error; /* of a round that came to its end, code 0: none */
+    struct uva_error error; /* of a round that has failed, code 0: none */
 };
 
 static struct uva__copy *copy_of(struct uva__work *work)
@@ -65,14 +65,14 @@ static int buffer_begin(struct uva__copy *copy,
     void *event = NULL;
     int code;
 
-    if (copy->behind) /* whose failure is then this one's too */
+    if (copy->behind) /* a failure of that copy fails this one too */
         one.after.sync_event = copy->event;
     code = ops->copy(copy->backend->state, &one, &event, error);
     if (code != 0)
         return uva__backend_failed(copy->backend, code,
                                    "a copy could not be begun", error);
     copy->behind = true;
-    event_drop(copy); /* what was begun before is in this one's hands */
+    event_drop(copy); /* the new copy waits for the one before it */
     copy->event = event;
     return 0;
 }
@@ -92,7 +92,7 @@ static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
 
 /* ---- rounds ------------------------------------------------------------- */
 
-/* Its size is in another buffer. */
+/* Returns whether the buffer's size stands in another buffer. */
 static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
 {
     if (i < node->layout.n_buffers)
@@ -100,7 +100,9 @@ static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
     return i < node->n_buffers - 1;
 }
 
-/* Sizes are read from what is on the host by now: the source, or the copy. */
+/* Sizes are read from the tree that is on the host: the source, or the copy of
+ * it.
+ */
 static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
                      struct uva_error *error)
 {
@@ -136,13 +138,13 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
 
 /* ---- after the result --------------------------------------------------- */
 
-/* What is still in flight of a copy whose result was passed on: its source, and
- * the replica whose memory is filled, are kept until the last event is
- * complete. An event that fails ends it too: the consumer of the result sees
+/* The part of a copy that is in flight after its result was passed on: the
+ * source, and the replica that is being filled, are kept until the last event
+ * is complete. An event that fails ends it too: the consumer of the result sees
  * the failure. */
 struct tail {
     struct uva__devices *devices;   /* uses */
-    struct uva__replica *replica;   /* counts: the event is there */
+    struct uva__replica *replica;   /* counts: it owns the event */
     struct ArrowDeviceArray source; /* owns */
     struct uva_watch *watch;        /* counts */
     struct uva__tail_client client;
@@ -171,8 +173,8 @@ static void tail_over(struct uva_watch *watch)
     uva__devices_send(tail->devices, &tail->errand);
 }
 
-/* Takes `source`, and `event` into the replica, whose result carries it. False
- * without memory: nothing was taken. Thread: service. */
+/* Takes `source`, and `event`, which the result of the replica gets. False
+ * without memory: nothing was taken. Thread: the device thread. */
 static bool tail_new(struct uva__devices *devices,
                      const struct uva_device_event *event,
                      struct uva__replica *replica,
@@ -201,8 +203,8 @@ static bool tail_new(struct uva__devices *devices,
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* The sizes stand in memory of the host that a device still fills: `event` is
- * that of its end, at first. */
+/* To a device, sizes are read from memory of the host that a device may still
+ * fill: the first step only waits for the array's event. */
 static bool copy_is_early(struct uva__copy *copy)
 {
     const bool early =
@@ -212,8 +214,8 @@ static bool copy_is_early(struct uva__copy *copy)
     return early;
 }
 
-/* The last copy of a round may have succeeded though the array's event has
- * failed, which the first one alone waits for. */
+/* Only the first copy waits for the array's event: the last one may succeed
+ * although that event has failed. */
 static void copy_confirm(struct uva__copy *copy)
 {
     struct uva_error why = {0};
@@ -227,8 +229,9 @@ static void copy_confirm(struct uva__copy *copy)
         copy->error = why;
 }
 
-/* The rest happens on the device; who has the result waits for it. Without
- * memory for that we wait ourselves. */
+/* Hands what is in flight to a tail, so that the result can be given now; its
+ * consumer waits for the event. Without memory for a tail the copy itself waits
+ * for the event. */
 static bool copy_leave(struct uva__copy *copy)
 {
     struct uva_device_event last = copy->device;
@@ -244,7 +247,7 @@ static bool copy_leave(struct uva__copy *copy)
     return true;
 }
 
-/* A failure waits for what was begun before it. */
+/* A failure is reported when the copies that were begun before are complete. */
 static int copy_step(struct uva__work *work, struct uva_device_event *event,
                      struct uva_error *error)
 {
@@ -294,14 +297,14 @@ static void copy_free(struct uva__work *work)
     free(copy);
 }
 
-/* The event that says when the data is ready; on the host there is none
- * (EV-04). */
+/* Returns the event of the array. On the CPU there is none (EV-04). */
 static void *event_of(const struct ArrowDeviceArray *array)
 {
     return array->device_type == ARROW_DEVICE_CPU ? NULL : array->sync_event;
 }
 
-/* Whether a table of `type` knows the event of an array of the host. */
+/* Returns whether a table of `type` can wait for the event of an array on the
+ * host. */
 static bool event_is_known(const struct ArrowDeviceArray *array,
                            ArrowDeviceType type)
 {
@@ -310,7 +313,7 @@ static bool event_is_known(const struct ArrowDeviceArray *array,
                uva__device_traits(type)->events;
 }
 
-/* Whether a table can do it. */
+/* Returns whether a table has the functions for the copy. */
 static bool backend_can_copy(const struct uva__backend *backend,
                              const struct ArrowDeviceArray *array,
                              bool from_host)
@@ -323,8 +326,8 @@ static bool backend_can_copy(const struct uva__backend *backend,
            event_is_known(array, backend->device_type);
 }
 
-/* Whether a copy gives memory of the type that the target says: what a vendor
- * has pinned is not another's (DA-03). */
+/* Returns whether the memory that the copy is made to is of the target's type:
+ * one vendor's pinned memory is not another one's (DA-03). */
 static bool target_is_true(const struct uva__copy_target *target,
                            const struct uva__backend *backend)
 {
@@ -333,7 +336,9 @@ static bool target_is_true(const struct uva__copy_target *target,
            target->device_type == uva__pinned_type(backend);
 }
 
-/* The type whose table has to do it: the one that is not the host's. */
+/* Returns the type that has the table for the copy: the one that is not on the
+ * host.
+ */
 static ArrowDeviceType copy_type(const struct uva__copy_target *target,
                                  const struct ArrowDeviceArray *array)
 {
@@ -371,7 +376,7 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     return UVA__COPY_LOST;
 }
 
-/* What is copied to the host goes into pinned memory, where the vendor has it.
+/* Copies to the host use pinned memory, if the vendor has an allocator for it.
  */
 static struct uva__replica_memory memory_of(const struct uva__copy *copy)
 {
@@ -410,7 +415,7 @@ int uva__copy_new(struct uva__devices *devices,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
                                              event_of(array)};
-    uva_array_move(array, &copy->source); /* the replica knows where it is */
+    uva_array_move(array, &copy->source); /* the replica points into it */
     memory = memory_of(copy);
     code = uva__replica_new(devices, &memory, target->device_type,
                             target->device_id, schema, &copy->source,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA, by its driver alone: events of the runtime are the driver's too. Calls
- * that need a context get the primary one of their device, if the program has
- * made it: never one of ours, which would cost hundreds of megabytes.
- * sync_event is a cudaEvent_t * (EV-05), which is a CUevent *. */
+/* CUDA, by its driver alone: events of the CUDA runtime are events of the
+ * driver. Calls that need a context use the primary context of their device, if
+ * the program has made it: never one of ours, which would cost hundreds of
+ * megabytes. sync_event is a cudaEvent_t *, which is a CUevent *.
+ *
+ * Clauses: EV-05. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,8 +19,8 @@ struct cuda {
     struct uva__cu cu;
 };
 
-/* Names carry the versions that the table was written for: headers choose
- * others. */
+/* The names have the versions that the table was written for: macros in cuda.h
+ * may choose others. */
 static const struct uva__symbol cuda_calls[] = {
     {"cuEventCreate", UVA__GPU_CALL(event_create), false},
     {"cuEventDestroy_v2", UVA__GPU_CALL(event_destroy), false},
@@ -64,8 +66,8 @@ static struct uva__cu *cu_of(struct uva__gpu *gpu)
 
 /* ---- contexts ----------------------------------------------------------- */
 
-/* The handles of default streams are no pointers, and in the current context.
- */
+/* The handles of default streams are small numbers, not pointers, and mean a
+ * stream of the current context. */
 static bool stream_is_real(uva__gpu_stream stream)
 {
     return (uintptr_t)stream > 2;
@@ -98,7 +100,7 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     return 0;
 }
 
-/* Memory of the host may say no device. */
+/* An array in pinned memory may have no device id. */
 static int cuda_place_find(struct uva__gpu *gpu, int64_t device_id,
                            uva__gpu_stream stream, struct uva__gpu_place *out,
                            struct uva_error *error)
@@ -202,7 +204,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .dealloc = cuda_dealloc,
 };
 
-/* The toolkit has a library to link with, whose functions do nothing. */
+/* The toolkit has a stub library to link with. Its functions do nothing. */
 static int cuda_look(struct cuda *cuda, struct uva_error *error)
 {
     int version = 0;

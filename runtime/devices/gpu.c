@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  an event is asked after for some milliseconds; one that is then
- *              still pending is waited for by a stream of ours, which calls
- *              back behind it.
+/* Happy path:  an event is polled for some milliseconds -> if it is still
+ * pending, a stream of ours waits for it and then calls back.
  *
- * What can fail: every call. Where a callback cannot be had, the event is asked
- *              after for as long as it takes; a failure of a device stays with
- *              all calls to come, so nothing is expected of those that free. */
+ * What can fail: every call. If no callback can be armed, the event is polled
+ * for as long as it takes. After a failure of the device all later calls fail,
+ * so results of calls that free are ignored. */
 #include "devices/gpu.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include "core/device_traits.h"
 #include "devices/gpu_lane.h"
 
-enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of a watch */
+enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of uva_watch_slots() */
 
 /* ---- events ------------------------------------------------------------- */
 
@@ -23,8 +22,9 @@ static uva__gpu_event event_of(const struct uva_device_event *event)
     return *(uva__gpu_event *)event->sync_event;
 }
 
-/* Otherwise a call of ours could spoil what another thread is capturing. Once a
- * thread, but not before the program has initialised the driver. */
+/* Without this a call of ours could invalidate a capture on another thread.
+ * Done once for the thread, as soon as the program has initialised the driver.
+ */
 static void gpu_relax(struct uva__gpu *gpu)
 {
     uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
@@ -34,7 +34,7 @@ static void gpu_relax(struct uva__gpu *gpu)
     gpu->relaxed = gpu->calls.capture_exchange(&mode) == 0;
 }
 
-/* Needs no context. */
+/* No context has to be current. */
 int uva__gpu_query(void *state, const struct uva_device_event *event,
                    struct uva_error *error)
 {
@@ -51,9 +51,9 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
     return EAGAIN;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- contexts ----------------------------------------------------------- */
 
-/* Makes current where a stream of the program's is. */
+/* Makes the context of the program's stream current. */
 static int place_enter(struct uva__gpu *gpu, int64_t device_id,
                        uva__gpu_stream stream, struct uva__gpu_place *place,
                        struct uva_error *error)
@@ -74,7 +74,7 @@ static void place_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
     gpu->vendor->place_drop(gpu, place);
 }
 
-/* Makes current where the streams of ours are; vendor->leave() undoes it. */
+/* Makes the context of our streams current; vendor->leave() undoes it. */
 static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
                       struct uva__gpu_lane **out, struct uva_error *error)
 {
@@ -85,7 +85,8 @@ static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
 
 /* ---- arming ------------------------------------------------------------- */
 
-/* A vendor's thread; nothing of the vendor's may be called from here. */
+/* Runs on a thread of the vendor's, which may not call functions of its own
+ * library here. */
 static void watch_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);
@@ -106,7 +107,7 @@ static void host_called(void *user_data)
     watch_called(user_data, 0);
 }
 
-/* Callbacks with a status come for failures too; the others do not. */
+/* A callback with a status comes for failures too; the other kind does not. */
 static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
                      struct uva_watch *watch)
 {
@@ -138,8 +139,8 @@ static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
     return false;
 }
 
-/* The first time it declines: most events are complete before a callback pays.
- * For vendors that remember no failures. */
+/* Declines the first time, since most events are complete before a callback is
+ * worth its cost. Only for vendors that do not keep codes of failed calls. */
 int uva__gpu_arm(void *state, const struct uva_device_event *event,
                  struct uva_watch *watch, struct uva_error *error)
 {
@@ -161,9 +162,9 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
     return armed ? EINPROGRESS : EAGAIN;
 }
 
-/* ---- streams of others -------------------------------------------------- */
+/* ---- the program's streams ---------------------------------------------- */
 
-/* One of ours; inside. */
+/* Makes an event of ours. The context is current. */
 static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
                      struct uva_error *error)
 {
@@ -248,7 +249,8 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* What was queued must not outlive its buffers. */
+/* A copy without an event cannot be waited for: on failure it is drained here,
+ * since it must not outlive its buffers. */
 static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
                     uva__gpu_stream stream, struct uva_error *error)
 {
@@ -276,7 +278,7 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
     return code;
 }
 
-/* Nothing is queued before there is an event to wait for it with. */
+/* The event is made first: no copy is queued that could not be waited for. */
 static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)

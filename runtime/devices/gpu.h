@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA and HIP have in common: events that are polled, then armed behind
- * streams of ours; copies on two streams a device, one to it and one from it.
- * devices/cuda.c and devices/hip.c say how the rest is done. */
+/* What CUDA and HIP have in common: events that are polled, then waited for by
+ * a callback on a stream of ours; copies on two streams for each device, one to
+ * it and one from it. The rest is in devices/cuda.c and devices/hip.c. */
 #ifndef UVA_DEVICES_GPU_H
 #define UVA_DEVICES_GPU_H
 
@@ -41,7 +41,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         .dealloc = uva__gpu_dealloc,                                           \
     }
 
-/* For struct uva__dialect. Thread: service. */
+/* For struct uva__dialect. Thread: the device thread. */
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 
 #endif

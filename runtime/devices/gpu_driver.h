@@ -14,16 +14,16 @@
 
 struct uva__gpu;
 
-/* Where calls go: what is current on a thread while they are made. */
+/* The device or context that is made current on a thread around calls. */
 struct uva__gpu_place {
     int device;
-    void *context; /* CUDA: counts, if kept */
+    void *context; /* CUDA: counts, if `kept` */
     bool kept;
     int before; /* HIP: the device that was current */
 };
 
-/* How one vendor does it. Functions that can fail give 0, or an errno and an
- * error with the vendor's code. Thread: any, unless said. */
+/* What differs between vendors. Functions that can fail return 0, or an errno
+ * and fill an error with the vendor's code. Thread: any, unless stated. */
 struct uva__gpu_vendor {
     struct uva__library library;
     const struct uva__symbol *calls; /* of struct uva__gpu_calls */
@@ -31,50 +31,53 @@ struct uva__gpu_vendor {
     const struct uva__symbol *own; /* of the vendor's own table */
     size_t n_own;
 
-    /* finds the place of `stream`, or with NULL of a device, and keeps it;
-     * never creates a context */
+    /* finds the context of `stream`, or if that is NULL of a device, and keeps
+     * it alive; never creates one */
     int (*place_find)(struct uva__gpu *gpu, int64_t device_id,
                       uva__gpu_stream stream, struct uva__gpu_place *out,
                       struct uva_error *error);
     void (*place_drop)(struct uva__gpu *gpu, struct uva__gpu_place *place);
-    /* makes it current, and undoes that */
+    /* make it current on this thread, and undo that */
     int (*enter)(struct uva__gpu *gpu, struct uva__gpu_place *place,
                  struct uva_error *error);
     void (*leave)(struct uva__gpu *gpu, struct uva__gpu_place *place);
-    /* a call has failed, and the vendor remembers that; NULL: it does not */
+    /* clears the code of a failed call, which the vendor keeps for the thread;
+     * NULL: it keeps none */
     void (*forget)(struct uva__gpu *gpu);
-    /* queues one copy; service, inside */
+    /* queues one copy; device thread, the context is current */
     int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                 uva__gpu_stream stream, struct uva_error *error);
-    /* memory that is not pinned, or NULL; service, inside */
+    /* gives memory that is not pinned, or NULL; device thread, the context is
+     * current */
     void *(*alloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
                    size_t size_bytes, struct uva_error *error);
     void (*dealloc)(struct uva__gpu *gpu, void *memory);
 };
 
-/* The head of a back end's state. */
+/* The first member of a back end's state. */
 struct uva__gpu {
     const struct uva__gpu_vendor *vendor;
     struct uva__gpu_calls calls;
-    struct uva__gpu_lane *lanes; /* owns; the service's alone */
-    struct uva_error no_memory;  /* why alloc gave none; the service's alone */
-    bool relaxed; /* captures of others are left alone; the service's alone */
+    struct uva__gpu_lane *lanes; /* owns; the device thread's alone */
+    struct uva_error no_memory;  /* why alloc gave NULL; the device thread's */
+    bool relaxed; /* calls of the device thread do not disturb captures of other
+                     threads; that thread's alone */
 };
 
 /* Opens the library and fills both tables. 0; ENOTSUP, ENOSYS.
- * Thread: service. */
+ * Thread: the device thread. */
 UVA_MUST_CHECK int uva__gpu_open(struct uva__gpu *gpu,
                                  const struct uva__gpu_vendor *vendor,
                                  const char *path, void *own,
                                  struct uva_error *error);
 
-/* The one translation of codes: fills `error`, and gives the errno.
+/* The one translation of codes: fills `error`, and returns the errno.
  * Thread: any. */
 int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
                     struct uva_error *error);
 
-/* The same for one of the common calls, by its place in their table; 0 for
- * code 0. Thread: any. */
+/* Translates the code of one of the common calls, given by UVA__GPU_CALL(); 0
+ * for code 0. Thread: any. */
 int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
                   struct uva_error *error);
 

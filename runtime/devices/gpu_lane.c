@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lane keeps the context alive that its streams are in. */
+/* A lane keeps the context of its streams alive. */
 #include "devices/gpu_lane.h"
 
 #include <errno.h>
@@ -38,7 +38,8 @@ static struct uva__gpu_post *post_new(struct uva__gpu *gpu)
     return post;
 }
 
-/* An idle one, or a new one, or the one with the fewest. */
+/* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
+ */
 struct uva__gpu_post *uva__gpu_lane_post(struct uva__gpu *gpu,
                                          struct uva__gpu_lane *lane)
 {

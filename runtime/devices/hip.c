@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HIP, on AMD's devices. Its events are asked after: its callbacks were slower
- * than that, and some of its versions have none. A call that fails leaves its
- * code with the thread, from where it is taken again. Handles belong to one
- * copy of the library, so one that is loaded comes first. sync_event is a
- * hipEvent_t * (EV-10). */
+/* HIP, on AMD's devices. Its events are polled: callbacks were slower, and some
+ * of its versions have none. HIP keeps the code of a failed call for the
+ * thread: it is cleared after our calls. Handles belong to one copy of the
+ * library, so a copy that the program has loaded is preferred. sync_event is a
+ * hipEvent_t *.
+ *
+ * Clauses: EV-10. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -48,7 +50,7 @@ static struct uva__hip *hip_of(struct uva__gpu *gpu)
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* Memory of the host may say no device. */
+/* An array in pinned memory may have no device id. */
 static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
                           uva__gpu_stream stream, struct uva__gpu_place *out,
                           struct uva_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept is a list that runs through the memory itself. Sizes come in
- * classes, eight for each power of two, so that batches of about the same size
- * find each other's. */
+/* The list of kept blocks runs through the blocks themselves. Sizes are rounded
+ * to classes, eight for each power of two, so that a batch can reuse the memory
+ * of one of about its size. */
 #include "devices/pinned.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 enum { PAGE = 4096 };
 static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */
 
-/* At the start of memory that is kept. */
+/* The header at the start of a block that is kept. */
 struct uva__pinned_block {
     struct uva__pinned_block *next;
     size_t size_bytes;
@@ -28,7 +28,7 @@ ArrowDeviceType uva__pinned_type(const struct uva__backend *backend)
     return type != 0 ? type : ARROW_DEVICE_CPU;
 }
 
-/* The size of its class; at least one page. */
+/* Returns the size of the class; at least one page. */
 static size_t class_of(size_t size_bytes)
 {
     size_t step = PAGE;

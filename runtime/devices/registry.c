@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  made with the tables that are built in -> some replaced by the
- *              user -> each loaded by the service when a stream first meets its
- *              type -> all unloaded as the service's last act.
+/* Happy path:  made with the built-in tables -> some replaced by the user ->
+ * each loaded by the device thread when a stream first uses its type -> all
+ * unloaded by the device thread before it exits.
  *
- * What can fail: a load, which is remembered and told to each who needs it. */
+ * What can fail: a load. Its error is kept, and reported to every stream that
+ *              needs the type. */
 #define _GNU_SOURCE
 #include "devices/registry.h"
 
@@ -112,14 +113,15 @@ static void leave_run(struct uva__errand *errand)
 }
 
 /* A kept array may itself be what the device thread has to release: it may be
- * the library's own, or have an event of ours. So the service ends after it. */
+ * the library's own, or have an event of ours. So the device thread has to run
+ * until then. */
 void uva__devices_leave(struct uva__devices *devices)
 {
     uva__devices_send(devices, &devices->leave);
     uva__devices_quit(devices);
 }
 
-/* ---- the service -------------------------------------------------------- */
+/* ---- the device thread -------------------------------------------------- */
 
 static struct uva__devices *devices_of(struct uva__service *service)
 {
@@ -215,7 +217,7 @@ int uva__devices_register(struct uva__devices *devices,
     return 0;
 }
 
-/* From now on the table, if there is one, stays as it is. */
+/* Marks the table, if there is one, as used: it cannot be replaced any more. */
 static bool backend_meet(struct uva__devices *devices,
                          struct uva__backend *backend)
 {
@@ -241,8 +243,8 @@ struct uva__backend *uva__devices_meet(struct uva__devices *devices,
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* The path that the environment has for a library, or NULL; NULL also where the
- * environment is not to be trusted. */
+/* Returns the path that the environment has for a library, or NULL; NULL too in
+ * a set-user-ID program, where the environment cannot be trusted. */
 static const char *library_path(const char *library)
 {
     char name[64];
@@ -315,16 +317,16 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
     return error->code;
 }
 
-/* A load that somebody waits for. */
+/* A load that a thread waits for. */
 struct load {
     struct uva__errand errand;
     struct uva__backend *backend; /* borrows */
-    struct uva_error *error;      /* borrows: where to say why not */
+    struct uva_error *error;      /* borrows: why it has failed */
     int code;                     /* the outcome, once done */
     struct uva__signal done;      /* raised then */
 };
 
-/* Whoever waits may be gone as soon as the signal has changed. */
+/* The waiting thread may free `load` as soon as the signal has changed. */
 static void load_run(struct uva__errand *errand)
 {
     struct load *load = uva__container_of(errand, struct load, errand);
@@ -340,7 +342,7 @@ static int load_await(struct uva__devices *devices,
         .errand.run = load_run, .backend = backend, .error = error};
     const uint32_t seen = uva__signal_now(&load.done);
 
-    /* not covered: it has ended since it was started */
+    /* not covered: the service has ended since it was started */
     if (!uva__service_send(&devices->service, &load.errand))
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
     while (uva__signal_now(&load.done) == seen)
@@ -348,7 +350,7 @@ static int load_await(struct uva__devices *devices,
     return load.code;
 }
 
-/* Why there is no table for a type. */
+/* Returns why there is no table for a type. */
 static const char *type_why(ArrowDeviceType device_type)
 {
     if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES ||
@@ -368,7 +370,7 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
                              (int)device_type, type_why(device_type));
     if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
-    if (uva__service_is_here(&devices->service)) /* in a table, a release */
+    if (uva__service_is_here(&devices->service)) /* a release in a table */
         return uva__backend_load(backend, error);
     code = uva__service_start(&devices->service);
     if (code != 0)
@@ -378,7 +380,7 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     return load_await(devices, backend, error);
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- descriptions ------------------------------------------------------- */
 
 static void text_copy(char *out, size_t size, const char *text)
 {
