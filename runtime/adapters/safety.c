@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chain knows whether its extraction is dear; one worker keeps a map's ctx
- * free of locks until somebody asks for more. Data behind an event is waited
- * for where that makes it readable. */
+/* A stream tracks whether its extraction is expensive. The stage that is
+ * added for that has one worker, so that a map's ctx needs no lock unless
+ * the program asks for more. Data behind an event is waited for, if that
+ * makes it readable. */
 #include "adapters/safety.h"
 
 #include "core/device_traits.h"
