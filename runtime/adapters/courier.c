@@ -17,6 +17,7 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
+#include "core/unreachable.h"
 #include "stream/checked.h"
 #include "stream/failure.h"
 #include "stream/stock.h"
@@ -248,10 +249,12 @@ static void courier_put(struct uva__courier *c, int next)
     if (!begin)
         return;
     uva__word_add(&c->refs, 1);
-    if (uva__hub_job_begin(c->hub))
+    if (uva__hub_job_begin(c->hub)) {
         uva__guest_run(&c->hub->jobs, &c->job);
-    else
-        assert(!"a stream runs, so the workers are there");
+        return;
+    }
+    UVA__UNREACHABLE("a running stream keeps the workers alive");
+    uva__courier_release(c);
 }
 
 static int courier_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,

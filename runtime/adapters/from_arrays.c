@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays in memory as a source: all is known from the beginning, and moved out
- * as it is asked for.
+/* Arrays in memory as a source. All batches are there from the beginning, and
+ * are moved out on demand.
  *
  * Happy path:  checked -> kept in one block -> taken one by one -> end.
  *
- * What can fail: making the stream, by a schema or an array that is no good:
- *              EINVAL, which names it. All that was put in is released.
+ * What can fail: making the stream, if the schema or an array is not valid:
+ *              EINVAL, which names it. All arrays are released.
  *
- * On cancel:   what was not taken is released, on the loop; when the stream was
- *              never started, by whoever releases it. */
+ * On cancel:   arrays that were not taken are released, on the loop thread;
+ * those of a stream that was never started, by the thread that releases it. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 struct arrays {
     struct uva__feed feed;           /* first */
     size_t count;                    /* of `items` */
-    size_t taken;                    /* of those, or released */
+    size_t taken;                    /* of `items`, or released */
     struct ArrowDeviceArray items[]; /* owns those behind `taken` */
 };
 
@@ -35,16 +35,16 @@ static size_t arrays_size(size_t count)
     return sizeof(struct arrays) + count * sizeof(struct ArrowDeviceArray);
 }
 
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ----------------------------------------------- */
 
 static void arrays_start(struct uva__feed *feed)
 {
-    (void)feed; /* the facts are there */
+    (void)feed; /* the schema was set when it was made */
 }
 
 static void arrays_pull(struct uva__feed *feed, int64_t demand)
 {
-    (void)feed; /* and do not change but by take */
+    (void)feed; /* `ready` only changes in take */
     (void)demand;
 }
 
@@ -55,7 +55,7 @@ static struct uva__task *arrays_take(struct uva__feed *feed)
 
     if (task == NULL)
         return NULL;
-    task->array = a->items[a->taken]; /* is not marked: `taken` says it too */
+    task->array = a->items[a->taken]; /* not cleared: `taken` counts it */
     task->ordinal = (int64_t)a->taken++;
     feed->ready--;
     return task;
@@ -109,7 +109,7 @@ static int array_check(const struct ArrowSchema *schema,
                              i, (int)arrays[i].device_type,
                              (int)arrays[0].device_type);
     if (uva__layout_measure(schema, &arrays[i], &bytes, &detail) != EINVAL)
-        return 0; /* a format unknown here is not looked at */
+        return 0; /* the sizes of an unknown format are not checked */
     return uva_error_set(error, EINVAL,
                          "from_arrays: array %zu does not fit the schema: %s",
                          i, detail.message);
@@ -130,7 +130,7 @@ static int arrays_check(const struct ArrowSchema *schema,
     return code;
 }
 
-/* What was put in is ours, also on failure: it is released here. */
+/* The source is taken on failure too: it is released here. */
 static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
                                       struct ArrowSchema *schema,
                                       struct ArrowDeviceArray *arrays,

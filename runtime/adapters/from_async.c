@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign producer as a source: the feed that hands on what an inlet took in,
- * and the guest threads that call the producer.
+/* A foreign producer as a source: hands on the tasks of adapters/foreign_state,
+ * and calls the producer on extra threads.
  *
- * Happy path:  started: (guest) start, which may last as long as the stream ->
- *              schema, tasks, end: from the inlet's news -> stopped, left.
+ * Happy path:  started: (extra thread) start, which may last as long as the
+ * stream
+ *              -> schema, tasks, end, from the events of the handler ->
+ * stopped.
  *
  * What can fail:
- * - the producer, or start: told behind the batches before it;
- * - an extraction: told at once, and the producer is cancelled.
+ * - the producer, or start: reported behind the batches before it;
+ * - an extraction: reported at once, and the producer is cancelled.
  *
- * On stop:     (guests) cancel; what was not handed on is discarded. Neither is
- *              waited for, nor a start that does not return: what they use
- *              lives as long as they do. A close waits a second for peers that
- *              have not come home.
+ * On stop:     (extra threads) cancel; tasks that were not handed on are
+ * discarded. Neither is waited for, nor a start that does not return: each of
+ *              them holds a reference. A close waits a second for producers
+ * that have not released.
  *
- * The window limits what is requested and not handed on. What has been handed
- * on, extracted or not, is the business of who has it. */
-#include <assert.h>
+ * The window limits what is requested and not handed on. A task that was handed
+ * on, extracted or not, is the consumer's responsibility. */
 #include <errno.h>
 #include <string.h>
 
 #include "adapters/inlet.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/unreachable.h"
 #include "stream/checked.h"
 #include "stream/flow.h"
 #include "stream/stock.h"
@@ -35,16 +37,18 @@ static struct uva__inlet *inlet_of(struct uva__feed *feed)
     return uva__container_of(feed, struct uva__inlet, feed);
 }
 
-/* ---- guests ------------------------------------------------------------- */
+/* ---- extra threads ------------------------------------------------------- */
 
-/* Has a guest do a job of the inlet's, which ends with guest_home(). */
+/* Runs a job on an extra thread. The job ends with guest_home(). */
 static void guest_send(struct uva__inlet *i, struct uva_job *job)
 {
     uva__inlet_acquire(i);
-    if (uva__hub_job_begin(i->feed.hub))
+    if (uva__hub_job_begin(i->feed.hub)) {
         uva__guest_run(&i->feed.hub->jobs, job);
-    else
-        assert(!"a stage runs, so the workers are there");
+        return;
+    }
+    UVA__UNREACHABLE("a running stage keeps the workers alive");
+    uva__inlet_release(i);
 }
 
 static void guest_home(struct uva__inlet *i)
@@ -55,8 +59,8 @@ static void guest_home(struct uva__inlet *i)
     uva__hub_job_end(hub);
 }
 
-/* A producer that refused its handler has nothing to release: if it has kept to
- * that, the check in front of ours is taken off again. */
+/* A producer that refused its handler will not release it. If it has not called
+ * the handler either, the checker in front of it is withdrawn. */
 static void starter_uncheck(struct uva__inlet *i,
                             struct ArrowAsyncDeviceStreamHandler *checked)
 {
@@ -65,12 +69,13 @@ static void starter_uncheck(struct uva__inlet *i,
     uva__lock_take(&i->lock);
     untouched = !i->locked.touched;
     uva__lock_drop(&i->lock);
-    /* not covered: it refused and went on, which the checker has told */
+    /* not covered: it has refused the handler but called it, as the checker
+     * reports */
     if (untouched)
         (void)uva_check_withdraw(checked);
 }
 
-/* This thread may be gone for as long as the stream lasts: there must be
+/* start may use this thread for as long as the stream lasts: there must be
  * another one that can request and cancel. */
 static int starter_call(struct uva__inlet *i, struct uva_error *error)
 {
@@ -136,14 +141,14 @@ static void sweeper_run(struct uva_job *job)
     guest_home(i);
 }
 
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ----------------------------------------------- */
 
 static void async_start(struct uva__feed *feed)
 {
     struct uva__inlet *i = inlet_of(feed);
 
     i->loop.started = true;
-    uva__inlet_acquire(i); /* the peer's count */
+    uva__inlet_acquire(i); /* the producer's reference */
     guest_send(i, &i->starter);
 }
 
@@ -172,7 +177,7 @@ static void async_pull(struct uva__feed *feed, int64_t demand)
     struct uva__inlet_news news;
     bool request, cancel;
 
-    (void)demand; /* the window is open at the producer all the time */
+    (void)demand; /* the window is always requested in full */
     request = uva__inlet_look(i, i->loop.taken, &news, &cancel);
     i->loop.taken = 0;
     async_absorb(i, &news);
@@ -182,7 +187,7 @@ static void async_pull(struct uva__feed *feed, int64_t demand)
         guest_send(i, &i->canceller);
 }
 
-/* A batch that is lost ends the stream; the producer is told to stop. */
+/* A batch that is lost ends the stream; the producer is cancelled. */
 static int async_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
                          struct uva_error *error)
 {
@@ -212,8 +217,8 @@ static struct uva__task *async_take(struct uva__feed *feed)
     /* not covered: no memory for large metadata; the loop tries again */
     if (uva__task_fill_lazy(task, &feed->hub->allocator, &lazy,
                             parcel->metadata) != 0) {
-        uva__stock_put_task(feed->hub, task); /* not covered: the same */
-        return NULL;                          /* not covered: the same */
+        uva__stock_put_task(feed->hub, task); /* not covered: as above */
+        return NULL;                          /* not covered: as above */
     }
     (void)uva__list_pop(&i->loop.ready);
     task->ordinal = i->loop.ordinal++;
@@ -293,7 +298,7 @@ static struct uva__inlet *async_new(struct uva__hub *hub,
         i->feed.device_type = how->device_type;
     i->how = *how;
     if (uva__window_complete(&how->window, &i->how.window) != 0)
-        assert(!"checked before");
+        UVA__UNREACHABLE("the window was checked before");
     i->starter.run = starter_run;
     i->requester.run = requester_run;
     i->canceller.run = canceller_run;
@@ -302,7 +307,7 @@ static struct uva__inlet *async_new(struct uva__hub *hub,
     return i;
 }
 
-/* The ctx is ours, also on failure. */
+/* The ctx is taken on failure too. */
 static struct uva_stream *async_fail(struct uva_runtime *runtime,
                                      const struct uva_async_source *how,
                                      const struct uva_error *error)

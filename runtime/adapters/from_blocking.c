@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ArrowDeviceArrayStream and ArrowArrayStream as sources: the calls into them,
- * for adapters/reader, which makes them on the blocking lane.
+ * which adapters/reader makes on a worker of the blocking lane.
  *
  * Happy path:  (open) -> get_schema -> (get_next)* -> release -> free_ctx.
  *
  * What can fail:
  * - any of the first three: the code, with the text of get_last_error;
- * - a hook that says success and gives nothing usable: EINVAL.
+ * - a hook that returns success without a usable stream: EINVAL.
  *
  * On stop:     interrupt, while a call is in progress; then release. */
 #include <errno.h>
@@ -24,8 +24,8 @@
 struct blocking {
     struct uva__reader reader;      /* first */
     struct uva_blocking_source how; /* owns its ctx */
-    bool plain;                     /* `stream.plain` holds */
-    bool warned;                    /* of batches of another device type */
+    bool plain;                     /* the member `stream.plain` is used */
+    bool warned;                    /* about batches of another device type */
     union {
         struct ArrowDeviceArrayStream device; /* owns */
         struct ArrowArrayStream plain;        /* owns */
@@ -45,7 +45,7 @@ static bool blocking_is_live(const struct blocking *b)
                     : b->stream.device.release != NULL;
 }
 
-/* The source may explain its last failure, in words that it owns. */
+/* The source may describe its last failure, in a text that it owns. */
 static int blocking_explain(struct blocking *b, int code,
                             struct uva_error *error)
 {
@@ -170,13 +170,13 @@ static const struct uva__reader_ops blocking_ops = {
 
 /* ---- making one --------------------------------------------------------- */
 
-/* What was put in is ours, also on failure: it is released here. */
+/* The source is taken on failure too: it is released here. */
 static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct blocking *b,
                                         const struct uva_error *error)
 {
     if (!uva__memory_is_clear(b->how.reserved, 4))
-        b->how.free_ctx = NULL; /* nothing in it can be trusted */
+        b->how.free_ctx = NULL; /* its members cannot be trusted */
     blocking_close(&b->reader);
     return uva__flow_failed(runtime, error);
 }

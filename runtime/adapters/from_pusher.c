@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that threads of the program push: the writing end, and the feed that
- * hands them on. How they queue and wait for room is in pusher_queue.
+/* Batches that threads of the program push: the pusher, and the source that
+ * hands them on. How batches queue and pushes wait for room is in pusher_queue.
  *
  * Happy path:  made -> schema set -> (push) -> the loop takes -> close -> the
- *              stream ends after what was pushed.
+ *              stream ends after the batches that were pushed.
  *
  * What can fail:
- * - a push: the array is still its caller's, the stream goes on;
- * - a close without a schema: the stream ends with EPROTO, unless the close
- *   said what went wrong.
+ * - a push: the array is still the caller's, the stream goes on;
+ * - a close without a schema: the stream ends with EPROTO, unless the close had
+ * an error of its own.
  *
- * On cancel, or when the stream ends before the close: what is queued is
- *   released, those who wait are sent away with EPIPE, then on_gone is called.
- * When a stream is released that was never started: the same. Until then a
- *   cancel before the start is not seen here.
+ * On cancel, or when the stream ends before the close: queued batches are
+ * released, pushes that wait return EPIPE, then on_gone is called. When a
+ * stream is released that was never started: the same happens. Until then a
+ *   cancel before the start has no effect here.
  * When the runtime closes and the stream was never started: EPIPE from then on,
- *   and no callback.
- * On close:    no callback begins any more. free_ctx comes when stream and
- *              writer have both let go, on the thread that was the last. */
+ * and no callback. On close:    no callback begins any more. free_ctx is called
+ * by the last of stream and pusher to release, on its thread. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,17 +29,17 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* What has happened so far. */
+/* What has happened so far: bits of `facts`. */
 enum {
-    FACT_CLAIMED = 1,   /* somebody has said the schema */
-    FACT_DESCRIBED = 2, /* it is there to be read */
-    FACT_CLOSING = 4,   /* the writer has gone: no callback begins */
-    FACT_CLOSED = 8,    /* how it ended is there to be read */
-    FACT_GONE = 16,     /* nobody wants batches any more */
+    FACT_CLAIMED = 1,   /* a thread is setting the schema */
+    FACT_DESCRIBED = 2, /* the schema can be read */
+    FACT_CLOSING = 4,   /* the pusher is closed: no callback begins */
+    FACT_CLOSED = 8,    /* `failure` can be read */
+    FACT_GONE = 16,     /* no batches are wanted any more */
     FACTS_OVER = FACT_CLOSING | FACT_GONE
 };
 
-/* What is kept of a struct uva_push_source. */
+/* The members of struct uva_push_source that are kept. */
 struct pusher_user {
     void (*on_room)(void *ctx, struct uva_pusher *pusher);
     void (*on_gone)(void *ctx, struct uva_pusher *pusher);
@@ -49,19 +48,19 @@ struct pusher_user {
 };
 
 struct uva_pusher {
-    struct uva__feed feed;   /* first; its schema is there with DESCRIBED */
-    struct pusher_user user; /* whom to tell */
-    struct uva__pusher_queue queue; /* what was pushed */
-    struct uva__node node;          /* posted when there is news; counted by the
-                                       feed, the writer and posts */
-    struct uva__word facts;         /* see above */
+    struct uva__feed feed;   /* first; its schema is valid with DESCRIBED */
+    struct pusher_user user; /* the callbacks */
+    struct uva__pusher_queue queue; /* batches that were pushed */
+    struct uva__node node;          /* posted when the loop has to look; counts
+                                       stream, pusher and wake-ups */
+    struct uva__word facts;         /* bits FACT_... */
     struct ArrowSchema schema;      /* owns: to check with, once DESCRIBED */
     struct uva__failure failure;    /* gives to the loop, with CLOSED */
 
     struct {             /* the loop thread's alone */
         int64_t ordinal; /* of the next batch */
         bool running;    /* started and not stopped */
-        bool gone_told;  /* on_gone was called, or not wanted */
+        bool gone_told;  /* on_gone was called, or is not wanted */
     } loop;
 };
 
@@ -90,7 +89,7 @@ static void pusher_free(struct uva__node *node)
 
 /* ---- the writer --------------------------------------------------------- */
 
-/* 0 as long as somebody may want what is pushed. */
+/* 0 as long as pushed batches may be wanted, EPIPE after that. */
 static int pusher_look(const struct uva_pusher *p)
 {
     if (p == NULL)
@@ -103,7 +102,8 @@ static int pusher_look(const struct uva_pusher *p)
                : 0;
 }
 
-/* Copied before it is claimed, so that nothing can fail in between. */
+/* The schema is copied before FACT_CLAIMED is set, so that nothing can fail
+ * after that. */
 int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
 {
     struct ArrowSchema copy;
@@ -127,7 +127,7 @@ int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
     return 0;
 }
 
-/* The log says what no code can: where the two differ. */
+/* The log has what a code cannot express: where the two schemas differ. */
 static int push_measure(struct uva_pusher *p,
                         const struct ArrowDeviceArray *array, int64_t *bytes)
 {
@@ -138,7 +138,7 @@ static int push_measure(struct uva_pusher *p,
         !(uva__word_load(&p->facts) & FACT_DESCRIBED))
         return EINVAL;
     if (uva__layout_measure(&p->schema, array, bytes, &detail) != EINVAL)
-        return 0; /* of a format unknown here the size is not known */
+        return 0; /* the size of an unknown format is not known */
     uva__hub_log(p->feed.hub, UVA_LOG_WARN, NULL, NULL,
                  "uva_pusher_push: the array does not fit the schema: %s",
                  detail.message);
@@ -164,7 +164,7 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
                                   timeout_ms);
 }
 
-/* A callback that was running when another thread closed may close again. */
+/* A callback that runs while another thread closes may close again. */
 void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
                       const char *metadata)
 {
@@ -183,7 +183,7 @@ void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
     uva__node_release(&pusher->node);
 }
 
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ----------------------------------------------- */
 
 static void pusher_start(struct uva__feed *feed)
 {
@@ -204,13 +204,14 @@ static void pusher_conclude(struct uva_pusher *p, bool described)
     feed->ended = feed->failure.code == 0;
 }
 
-/* Facts before the queue: a close implies that all before it is seen. */
+/* Reads the facts before the queue: so with a close, all pushes before it are
+ * seen. */
 static void pusher_pull(struct uva__feed *feed, int64_t demand)
 {
     struct uva_pusher *p = pusher_at(feed);
     uint64_t facts = uva__word_load(&p->facts);
 
-    (void)demand; /* the window alone says how much may wait here */
+    (void)demand; /* only the window limits the queue */
     feed->ready = uva__pusher_queue_absorb(&p->queue);
     feed->schema_known = (facts & FACT_DESCRIBED) != 0;
     if ((facts & FACT_CLOSED) && !feed->ended && feed->failure.code == 0)
@@ -230,7 +231,8 @@ static struct uva__task *pusher_take(struct uva__feed *feed)
     return task;
 }
 
-/* Nobody wants batches any more; the writer is told, unless it has gone. */
+/* No batches are wanted any more; on_gone is called, unless the pusher is
+ * closed. */
 static void pusher_cut(struct uva_pusher *p)
 {
     if (uva__word_or(&p->facts, FACT_GONE) & FACT_GONE)
@@ -258,8 +260,8 @@ static void pusher_leave(struct uva__feed *feed)
 
 /* ---- the loop: callbacks ------------------------------------------------ */
 
-/* The one thing that is due, if any. Tells it last: the pusher may be closed in
- * there, and be of no use but to the node's count. */
+/* Calls the one callback that is due, if any. This comes last: the callback may
+ * close the pusher, after which only the wake-up's reference keeps it. */
 static bool pusher_visit(struct uva__node *node)
 {
     struct uva_pusher *p = uva__container_of(node, struct uva_pusher, node);
@@ -307,8 +309,9 @@ static int source_check(const struct uva_push_source *how,
     return 0;
 }
 
-/* Gives it two counts: the feed's, and the writer's. Closed until the stream is
- * there, so that nobody is told of one that never was. */
+/* Gives it two references: the stream's and the pusher's. It is marked as
+ * closed until the stream is made, so that no callback comes for a stream that
+ * could not be made. */
 static int pusher_new(struct uva__hub *hub, const struct uva_push_source *how,
                       struct uva_pusher **out, struct uva_error *error)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source in two halves: items found in order on the blocking lane, by
- * adapters/reader, and made into data wherever a task is extracted.
+/* A source in two halves: adapters/reader finds items in order on a worker of
+ * the blocking lane; they are made into data on the thread that extracts the
+ * task.
  *
  * Happy path:  schema -> (next)* -> each item extracted, once -> free_ctx.
  *
  * What can fail:
- * - schema or next: behind the items before it;
+ * - schema or next: reported behind the items before it;
  * - extract: its task fails, and the stream with it.
  *
- * On stop:     interrupt, while schema or next is in progress; items that
- * nobody wants are freed by extract without `out`. free_ctx comes when no task
- * is left, which may be long after the stream. */
+ * On stop:     interrupt, while schema or next is in progress; items that are
+ * not wanted are freed by extract without `out`. free_ctx is called when no
+ * task is left, which may be long after the stream. */
 #include <errno.h>
 #include <string.h>
 
@@ -40,8 +41,8 @@ static int items_open(struct uva__reader *reader, struct ArrowSchema *schema,
     return uva__status_positive(code);
 }
 
-/* The item is extracted through us, so that the user's functions see only what
- * is theirs. */
+/* The item is extracted through this, so that the user's functions only get
+ * their own ctx and item. */
 static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
                          struct uva_error *error)
 {
@@ -69,7 +70,7 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
 
 static void items_close(struct uva__reader *reader)
 {
-    (void)reader; /* the ctx serves the tasks that are still out */
+    (void)reader; /* the ctx is in use while tasks are not extracted */
 }
 
 static void items_interrupt(struct uva__reader *reader)
@@ -120,7 +121,7 @@ static int source_check(const struct uva_task_source *source,
     return 0;
 }
 
-/* Makes the reader; on failure nothing of the source has been taken. */
+/* Makes the reader; on failure the source was not taken. */
 static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
                      struct items **out)
 {
@@ -129,7 +130,7 @@ static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
 
     if (items == NULL)
         return ENOMEM;
-    code = uva__hub_ensure_guest(hub); /* frees items that nobody wants */
+    code = uva__hub_ensure_guest(hub); /* it frees items that are not wanted */
     if (code == 0)
         code =
             uva__reader_init(&items->reader, &items_ops, hub, &source->window,
@@ -164,6 +165,6 @@ struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
                                            : strerror(code));
     }
     if (source != NULL && uva__memory_is_clear(source->reserved, 4))
-        source_free(source); /* otherwise nothing in it can be trusted */
+        source_free(source); /* otherwise its members cannot be trusted */
     return uva__flow_failed(runtime, &error);
 }

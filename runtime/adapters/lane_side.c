@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lane's side of a reader: calls into the source, fills slots, keeps the
- * pace, closes the source when it goes home. And the guest's: interrupting a
- * call that waits. The loop's side, and the whole story, is adapters/reader.c.
- */
+/* The worker's side of a reader: calls the source, fills slots, keeps the pace,
+ * closes the source at the end; and interrupts a call that waits, on an extra
+ * thread. The loop's side, and the happy path of both, is adapters/reader.c. */
 #include "adapters/lane_side.h"
 
 #include <errno.h>
 
 #include "core/clock.h"
 #include "core/layout.h"
+#include "core/memory.h"
 #include "core/status.h"
 #include "core/structs.h"
 #include "uvarrow/arrow.h"
@@ -20,31 +20,60 @@ enum {
     BREAK_MAX_MS = 5000
 };
 
-/* How a piece of the lane's work ends. */
+/* How a job of the worker ends. */
 enum lane_end {
-    LANE_IDLE,   /* RUNNING was given up: the reader is not ours any more */
-    LANE_AGAIN,  /* others wait for the thread: go on later */
+    LANE_IDLE,   /* RUNNING was given up: another thread may use the reader */
+    LANE_AGAIN,  /* other jobs wait for the thread: submit the job again */
     LANE_TO_HOME /* the source is to be closed */
 };
 
-/* Why it reads no more, for now. */
+/* Why it stops reading for now. */
 enum lane_stop {
-    STOP_DRY,    /* it has no slot to fill */
+    STOP_DRY,    /* no slot is granted */
     STOP_FULL,   /* the window is full of bytes */
-    STOP_WANTED, /* others wait for the thread */
-    STOP_OVER    /* there is nothing more, or nobody wants it */
+    STOP_WANTED, /* other jobs wait for the thread */
+    STOP_OVER    /* the source has ended, or was cancelled */
 };
+
+/* ---- life --------------------------------------------------------------- */
+
+void uva__reader_free(struct uva__node *node)
+{
+    struct uva__reader *r = uva__container_of(node, struct uva__reader, node);
+    const struct uva__reader_ops *ops = r->ops;
+    struct uva__hub *hub = uva__hub_acquire(r->feed.hub);
+    const struct uva_allocator *allocator = &hub->allocator;
+
+    uva_schema_release(&r->lane.schema);
+    uva_schema_release(&r->lane.told);
+    uva__failure_fini(&r->lane.failure, allocator);
+    uva__memory_free(allocator, r->ring,
+                     (r->ring_mask + 1) * sizeof(struct uva__task *));
+    uva__feed_fini(&r->feed);
+    ops->free(r, allocator);
+    uva__hub_release(hub);
+}
+
+void uva__reader_acquire(struct uva__reader *r)
+{
+    uva__node_acquire(&r->node);
+}
+
+void uva__reader_release(struct uva__reader *r)
+{
+    uva__node_release(&r->node);
+}
 
 /* ---- calls into the source ---------------------------------------------- */
 
-/* Whether a call may be made, or what it brought is wanted. */
+/* Returns whether a call may be made, and whether its result is wanted. */
 static bool lane_is_welcome(const struct uva__reader *r)
 {
     return r->quick || !uva__phase_is_cancelled(&r->phase);
 }
 
-/* False when a cancel was first: then the source is not to be called. One entry
- * serves until there is nothing to read for now, or the lane is to stop. */
+/* False if it was cancelled before: then the source must not be called. One
+ * entry serves for all calls until the worker stops reading for now. */
 static bool lane_enter(struct uva__reader *r)
 {
     if (r->quick || r->lane.inside)
@@ -53,8 +82,8 @@ static bool lane_enter(struct uva__reader *r)
     return r->lane.inside;
 }
 
-/* Waits for an interrupt that is running, so that it never overlaps what comes
- * next. */
+/* Waits for an interrupt that is running, so that it never overlaps later
+ * calls. */
 static void lane_leave(struct uva__reader *r)
 {
     uint64_t phase;
@@ -65,7 +94,7 @@ static void lane_leave(struct uva__reader *r)
     phase = uva__phase_leave(&r->phase);
     if (!(phase & PHASE_CANCEL))
         return;
-    /* not covered: a cancel marks it as stuck but for a moment */
+    /* not covered: a cancel sets CANCEL and STUCK at once */
     if (phase & PHASE_STUCK)
         uva__word_sub(&r->feed.hub->counts.calls_stuck, 1);
     uva__phase_tell(&r->phase);
@@ -77,8 +106,8 @@ static void lane_announce(struct uva__reader *r)
         uva__hub_post(r->feed.hub, &r->node);
 }
 
-/* Nothing more will be read: for a reason, or because that was all. The loop is
- * told once the source is closed. */
+/* Ends reading, with a failure or at the source's end. The loop is woken when
+ * the source is closed. */
 static void lane_finish(struct uva__reader *r, int code,
                         const struct uva_error *error)
 {
@@ -88,7 +117,8 @@ static void lane_finish(struct uva__reader *r, int code,
     r->lane.ended = true;
 }
 
-/* Batches are checked against a copy, as the schema itself goes on. */
+/* Batches are checked against a copy, as the schema itself is given to the
+ * loop. */
 static int lane_copy_schema(struct uva__reader *r, struct uva_error *error)
 {
     int code = uva__structs_copy_schema(&r->feed.hub->allocator, &r->lane.told,
@@ -144,7 +174,7 @@ static int lane_measure(struct uva__reader *r, struct uva__task *task,
         return 0;
     if (uva__layout_measure(&r->lane.schema, &task->array, &task->bytes,
                             &detail) != EINVAL)
-        return 0; /* of a format unknown here the size is not known */
+        return 0; /* the size of an unknown format is not known */
     return uva_error_set(
         error, EPROTO, "batch %llu does not fit the schema: %s",
         (unsigned long long)uva__word_peek(&r->tail), detail.message);
@@ -162,7 +192,7 @@ static int lane_fill_lazy(struct uva__reader *r, struct uva__task *task,
                                read->metadata);
 }
 
-/* Completes the slot and gives it to the loop; discards what was read if that
+/* Completes the slot and gives it to the loop; discards the batch if that
  * fails. */
 static int lane_fill(struct uva__reader *r, struct uva__task *task,
                      struct uva__read *read, struct uva_error *error)
@@ -183,9 +213,8 @@ static int lane_fill(struct uva__reader *r, struct uva__task *task,
     return 0;
 }
 
-/* Reads into the next slot: the loop has it back only when it is filled, or the
- * lane at home. False when there is nothing more to read, or nobody wants it.
- */
+/* Reads into the next slot, which the loop takes back only when it is filled or
+ * the source is closed. False if the source has ended, or was cancelled. */
 static bool lane_read(struct uva__reader *r)
 {
     struct uva__task *task = r->ring[uva__word_peek(&r->tail) & r->ring_mask];
@@ -229,18 +258,18 @@ static bool lane_must_yield(struct uva__reader *r)
 {
     if (r->quick || !uva__lane_is_wanted(&r->feed.hub->jobs, UVA_LANE_BLOCKING))
         return false;
-    /* not covered: how fast the machine is */
+    /* not covered: depends on the speed of the machine */
     return r->lane.count >= YIELD_BATCHES ||
            uva__clock_ns() - r->lane.since_ns > YIELD_NS;
 }
 
-/* Gives up RUNNING while the window is full of bytes; the loop is told, and
- * looks again when it has eaten. False if there was a cancel. */
+/* Gives up RUNNING while the window is full of bytes, and wakes the loop, which
+ * ends the pause when bytes were consumed. False if it was cancelled. */
 static bool lane_pause(struct uva__reader *r)
 {
     bool paused;
 
-    uva__reader_acquire(r); /* without RUNNING it may be gone */
+    uva__reader_acquire(r); /* without RUNNING it may be freed */
     paused = uva__lane_word_pause(&r->lane_word);
     if (paused)
         lane_announce(r);
@@ -248,7 +277,7 @@ static bool lane_pause(struct uva__reader *r)
     return paused;
 }
 
-/* Reads as long as it can; says why it stopped. */
+/* Reads as long as it can; returns why it stopped. */
 static enum lane_stop lane_read_on(struct uva__reader *r)
 {
     while (!r->lane.ended && r->lane.credits > 0) {
@@ -289,7 +318,7 @@ static enum lane_end lane_work(struct uva__reader *r)
     }
 }
 
-/* ---- home ---------------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------- */
 
 static void lane_discard(struct uva__reader *r)
 {
@@ -308,8 +337,8 @@ static void lane_discard(struct uva__reader *r)
     }
 }
 
-/* Closes the source. After a cancel what was filled and not taken is ours to
- * discard; without one it is still the loop's. */
+/* Closes the source. After a cancel, slots that were filled and not taken are
+ * discarded here; without one they are the loop's. */
 static void lane_go_home(struct uva__reader *r)
 {
     r->ops->close(r);
@@ -342,7 +371,7 @@ void uva__lane_side_run(struct uva_job *job)
     uva__hub_job_end(hub);
 }
 
-/* Whoever turned RUNNING on sets the lane off. */
+/* The thread that has set RUNNING starts the worker. */
 void uva__lane_side_set_off(struct uva__reader *r)
 {
     if (!r->quick && uva__hub_job_begin(r->feed.hub))
@@ -353,8 +382,8 @@ void uva__lane_side_set_off(struct uva__reader *r)
 
 /* ---- interrupting ------------------------------------------------------- */
 
-/* Again and again, with growing pauses: drivers forget an interrupt that came
- * just before the call. */
+/* Interrupts repeatedly, with growing pauses: drivers forget an interrupt that
+ * came just before the call. */
 void uva__lane_side_interrupt(struct uva_job *job)
 {
     struct uva__reader *r = uva__container_of(job, struct uva__reader, breaker);
@@ -371,17 +400,18 @@ void uva__lane_side_interrupt(struct uva_job *job)
     uva__hub_job_end(hub);
 }
 
-/* Marks the cancel where the lane looks before and after each call. */
+/* The worker checks the mark before and after each call. */
 bool uva__lane_side_break(struct uva__reader *r)
 {
     struct uva__hub *hub = r->feed.hub;
 
-    uva__word_add(&hub->counts.calls_stuck, 1); /* before it can be undone */
+    uva__word_add(&hub->counts.calls_stuck, 1); /* before the worker can undo
+                                                   it */
     if (!uva__phase_cancel(&r->phase)) {
         uva__word_sub(&hub->counts.calls_stuck, 1);
         return false;
     }
-    /* not covered: the workers go after the last stream */
+    /* not covered: the workers end after the last stream */
     if (!r->can_interrupt || !uva__hub_job_begin(hub))
         return true;
     uva__reader_acquire(r);

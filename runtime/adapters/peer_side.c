@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, told
- *              to the loop; request, when so much was used up)* ->
- *              on_next_task(NULL) -> release: what nobody has extracted yet is
- *              extracted here.
+/* Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
+ *              loop woken; request, when enough of the window was used)* ->
+ *              on_next_task(NULL) -> release: tasks that were not extracted so
+ *              far are extracted here.
  *
  * What can fail:
- * - the peer says so: told behind the batches before it;
- * - the peer breaks a rule: counted; what the state makes of it is done;
- * - no memory: told likewise, and the peer is cancelled.
+ * - the producer reports an error: it is reported behind the batches before it;
+ * - the producer breaks a rule: it is counted, and the rules decide what to do;
+ * - no memory: it is reported like an error, and the producer is cancelled.
  *
- * On cancel and close: the state has what still comes discarded, here.
+ * On cancel and close: what the producer still sends is discarded, here.
  *
- * No lock is held over anything of the peer's. A callback never answers a task
- * with an error (G-18), and requests once at most (Q-15). */
+ * No lock is held while the producer's code runs. A callback never returns an
+ * error for a task, and requests once at most.
+ *
+ * Clauses: G-18, Q-15. */
 #include "adapters/peer_side.h"
 
 #include <errno.h>
@@ -28,53 +30,11 @@
 
 enum { PRINTED_METADATA = 32 };
 
-/* One callback. */
+/* One call of a callback. */
 struct call {
     struct uva__consumer_verdict verdict;
-    int failure; /* the stream fails by it, with this code; or 0 */
+    int failure; /* the code with which it makes the stream fail; or 0 */
 };
-
-/* ---- what is told ------------------------------------------------------- */
-
-/* That an error after the end is unfounded, the state says as far as it knows
- * of extractions: for it, batches handed on are done with. */
-void uva__peer_side_report(struct uva__inlet *i, const char *clause)
-{
-    if (clause == NULL ||
-        (strcmp(clause, "AH-33") == 0 && uva__depot_is_at_risk(&i->depot)))
-        return;
-    uva__breaches_count(i->feed.hub, clause);
-}
-
-void uva__peer_side_tell(struct uva__inlet *i, int code,
-                         const struct uva_error *error, const char *metadata)
-{
-    struct uva__failure failure = {0};
-    bool first;
-
-    uva__lock_take(&i->lock);
-    first = !i->locked.told;
-    i->locked.told = true;
-    uva__lock_drop(&i->lock);
-    if (!first)
-        return;
-    uva__failure_set(&failure, &i->feed.hub->allocator, code, error, metadata);
-    uva__lock_take(&i->lock);
-    i->locked.news.failure = failure;
-    uva__lock_drop(&i->lock);
-}
-
-static void inlet_tell_text(struct uva__inlet *i, int code, const char *text,
-                            const char *clause)
-{
-    struct uva_error error;
-
-    if (clause != NULL)
-        (void)uva_error_set(&error, code, "%s (%s)", text, clause);
-    else
-        (void)uva_error_set(&error, code, "%s", text);
-    uva__peer_side_tell(i, code, &error, NULL);
-}
 
 static void inlet_tell_call(struct uva__inlet *i, const struct call *call)
 {
@@ -82,16 +42,10 @@ static void inlet_tell_call(struct uva__inlet *i, const struct call *call)
 
     /* not covered: every failure so far has a clause */
     if (call->failure != 0)
-        inlet_tell_text(i, call->failure,
-                        clause != NULL ? uva__breaches_text(clause)
-                                       : uva_error_name(call->failure),
-                        clause);
-}
-
-void uva__peer_side_tell_cut_off(struct uva__inlet *i)
-{
-    inlet_tell_text(i, ECONNABORTED,
-                    "the producer let go without saying how it ended", "ER-13");
+        uva__peer_side_tell_text(i, call->failure,
+                                 clause != NULL ? uva__breaches_text(clause)
+                                                : uva_error_name(call->failure),
+                                 clause);
 }
 
 /* ---- a callback's begin and end ----------------------------------------- */
@@ -129,7 +83,8 @@ static struct call inlet_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     return call;
 }
 
-/* Queues what was kept. Drops the lock if it came too late. */
+/* Queues a task that was kept. After a stop it discards the task, for which it
+ * drops the lock. */
 static void inlet_push_locked(struct uva__inlet *i, struct uva__parcel *parcel)
 {
     if (!i->locked.stopped) {
@@ -144,8 +99,9 @@ static void inlet_push_locked(struct uva__inlet *i, struct uva__parcel *parcel)
     uva__lock_take(&i->lock);
 }
 
-/* Whether the callback is the one to give the peer's count back: the last one,
- * for release may come inside another. In `home`, whether the peer is. */
+/* Returns whether this callback drops the producer's reference: the last one
+ * does, as release may come inside another callback. In `home`: whether the
+ * producer is done. */
 static bool call_end_locked(struct uva__inlet *i, bool *home)
 {
     bool last;
@@ -158,8 +114,8 @@ static bool call_end_locked(struct uva__inlet *i, bool *home)
     return last;
 }
 
-/* Queues `parcel` (or NULL) and requests, if it is time. The loop is woken
- * before that, as a request may take long; the caller wakes it for the demand
+/* Queues `parcel` (or NULL) and requests, if more is wanted. The loop is woken
+ * before the request, which may take long; the caller wakes it again for demand
  * that arose meanwhile. Returns whether there was a request. */
 static bool inlet_go_on(struct uva__inlet *i, struct uva__parcel *parcel)
 {
@@ -178,7 +134,7 @@ static bool inlet_go_on(struct uva__inlet *i, struct uva__parcel *parcel)
     return n > 0;
 }
 
-/* The end of every callback: nothing of the inlet is touched after it. */
+/* The end of every callback. The caller must not use `i` afterwards. */
 static void inlet_leave(struct uva__inlet *i, struct uva__parcel *parcel)
 {
     const bool requested = inlet_go_on(i, parcel);
@@ -215,7 +171,8 @@ static const char *metadata_of(const struct uva__inlet *i,
     return metadata;
 }
 
-/* Says what the batches are like: to the depot, and in `news` to the loop. */
+/* Gives schema, device type and metadata to the pending tasks and, in `news`,
+ * to the loop. */
 static int inlet_describe(struct uva__inlet *i,
                           const struct ArrowAsyncProducer *producer,
                           struct ArrowSchema *schema,
@@ -242,7 +199,8 @@ static int inlet_describe(struct uva__inlet *i,
     return 0;
 }
 
-/* Opens the way to the producer; not if the stream was stopped meanwhile. */
+/* Makes the schema and the producer visible to the loop, unless the stream was
+ * stopped meanwhile. */
 static int inlet_publish(struct uva__inlet *i,
                          struct ArrowAsyncProducer *producer,
                          struct uva__inlet_news *news)
@@ -272,7 +230,8 @@ static void inlet_refuse(struct uva__inlet *i, int code)
     uva__consumer_note_fault(&i->locked.state, code);
     uva__consumer_note_refusal(&i->locked.state, UVA__EVENT_SCHEMA, code);
     uva__lock_drop(&i->lock);
-    inlet_tell_text(i, code, "on_schema: the schema cannot be copied", NULL);
+    uva__peer_side_tell_text(i, code, "on_schema: the schema cannot be copied",
+                             NULL);
 }
 
 static int inlet_take_schema(struct uva__inlet *i,
@@ -311,7 +270,7 @@ static int inlet_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     if (call.verdict.action == UVA__ACTION_TAKE)
         code = inlet_take_schema(i, self->producer, schema);
     if (schema != NULL)
-        uva_schema_release(schema); /* what was not moved out (G-43) */
+        uva_schema_release(schema); /* unless it was moved out (G-43) */
     inlet_leave(i, NULL);
     return code;
 }
@@ -329,12 +288,12 @@ static struct uva__parcel *inlet_keep(struct uva__inlet *i,
         return parcel;
     /* not covered: see depot_take_locked() */
     if (code != ENOMEM)
-        code = EPROTO; /* it came while another callback ran */
+        code = EPROTO; /* two callbacks ran at the same time */
     uva__depot_spend(task);
     uva__lock_take(&i->lock);
     uva__consumer_note_settled(&i->locked.state, code);
     uva__lock_drop(&i->lock);
-    inlet_tell_text(i, code, "a batch could not be kept", NULL);
+    uva__peer_side_tell_text(i, code, "a batch could not be kept", NULL);
     return NULL;
 }
 
@@ -398,7 +357,8 @@ static void inlet_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
     inlet_leave(i, NULL);
 }
 
-/* Let go without a word. If start is not over, it may yet say why. */
+/* A release without an end or error. If start has not returned, its code may
+ * still give the reason. */
 static void inlet_cut_off(struct uva__inlet *i)
 {
     bool now;

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a lane is at the calls of its source, whether a cancel has come, and
- * whether an interrupt is running, in one word: so that a source which was
- * entered is interrupted, and one that is closed is not. */
+/* Whether a reader's worker is in a call of its source, whether it was
+ * cancelled, and whether an interrupt is running, in one atomic: so that a call
+ * is interrupted, and a source that is being closed is not. */
 #ifndef UVA_ADAPTERS_PHASE_WORD_H
 #define UVA_ADAPTERS_PHASE_WORD_H
 
 #include "core/sync.h"
 
 enum {
-    PHASE_IN = 1,     /* inside a call of the source, or between two */
-    PHASE_INTR = 2,   /* and an interrupt is running */
+    PHASE_IN = 1,     /* in a call of the source, or between two */
+    PHASE_INTR = 2,   /* besides, an interrupt is running */
     PHASE_CANCEL = 4, /* no further call */
     PHASE_STUCK = 8   /* the call is counted as stuck */
 };
 
-/* All zeroes is outside. */
+/* All zeroes: in no call. */
 struct uva__phase {
     struct uva__word word;
-    struct uva__signal left; /* raised when a call ends that is waited for */
+    struct uva__signal left; /* raised when a call or an interrupt ends */
 };
 
 /* ---- the lane ----------------------------------------------------------- */
 
-/* False when a cancel was first: then the source is not to be called. */
+/* False if it was cancelled before: then the source must not be called. Thread:
+ * worker. */
 static inline bool uva__phase_enter(struct uva__phase *phase)
 {
     if (!(uva__word_or(&phase->word, PHASE_IN) & PHASE_CANCEL))
@@ -31,15 +32,16 @@ static inline bool uva__phase_enter(struct uva__phase *phase)
     return false;
 }
 
-/* Whether a cancel was seen: no call after the one before, then. One that is
- * not seen here finds us inside. */
+/* Returns whether it was cancelled: then no further call is made. A cancel that
+ * comes after this check finds IN set, and interrupts. Thread: worker. */
 static inline bool uva__phase_is_cancelled(const struct uva__phase *phase)
 {
     return (uva__word_load(&phase->word) & PHASE_CANCEL) != 0;
 }
 
-/* Waits for an interrupt that is running, so that it never overlaps what comes
- * next. Returns the word before: CANCEL if one came meanwhile. */
+/* Clears IN. First waits for an interrupt that is running, so that it never
+ * overlaps later calls. Returns the bits before that: with CANCEL if one came
+ * meanwhile. Thread: worker. */
 static inline uint64_t uva__phase_leave(struct uva__phase *phase)
 {
     uint64_t word = uva__word_load(&phase->word);
@@ -57,16 +59,17 @@ static inline uint64_t uva__phase_leave(struct uva__phase *phase)
     return word;
 }
 
-/* Tells an interrupter, after a leave, that he need not come again. */
+/* Wakes the interrupting thread after a leave: the call has returned. Thread:
+ * worker. */
 static inline void uva__phase_tell(struct uva__phase *phase)
 {
     uva__signal_raise(&phase->left);
 }
 
-/* ---- who cancels -------------------------------------------------------- */
+/* ---- the cancelling thread ----------------------------------------------- */
 
-/* Marks the cancel where the lane looks before and after each call. True if it
- * is inside one, which counts as stuck then. Thread: loop. */
+/* Sets CANCEL, which the worker checks before and after each call. True if it
+ * is in a call, which counts as stuck from then on. Thread: loop. */
 static inline bool uva__phase_cancel(struct uva__phase *phase)
 {
     uint64_t word = uva__word_load(&phase->word), add;
@@ -77,7 +80,8 @@ static inline bool uva__phase_cancel(struct uva__phase *phase)
     return (word & PHASE_IN) != 0;
 }
 
-/* Begins an interrupt, if the lane is still inside. Thread: guest. */
+/* Begins an interrupt, if the worker is still in the call. Thread: the
+ * interrupting one. */
 static inline bool uva__phase_interrupt_begin(struct uva__phase *phase)
 {
     const uint64_t inside = PHASE_IN | PHASE_CANCEL | PHASE_STUCK;
@@ -92,7 +96,8 @@ static inline void uva__phase_interrupt_end(struct uva__phase *phase)
     uva__signal_raise(&phase->left);
 }
 
-/* Waits a while for the lane to leave. Thread: guest. */
+/* Waits up to `limit_ms` for the worker to leave the call. Thread: the
+ * interrupting one. */
 static inline void uva__phase_await(struct uva__phase *phase, int64_t limit_ms)
 {
     const uint32_t seen = uva__signal_now(&phase->left);

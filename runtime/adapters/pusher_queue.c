@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pushing side works under the lock; the loop takes the lock once for all
- * that has come, and not for each batch.
+/* Pushes work under the lock; the loop takes the lock once for all batches that
+ * have come, not for each of them.
  *
- * Happy path:  push -> (no room: wait -> called) -> fresh -> absorbed: ready ->
- *              taken into a slot -> the next absorb counts it out: room.
+ * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
+ *              taken into a slot -> the next absorb subtracts it: room.
  *
- * What can fail: a push, and then the array is still its caller's.
+ * What can fail: a push, and then the array is still the caller's.
  *
- * On close:    shut sends everybody away with EPIPE. A queue that nobody has
- *              started is not told when its runtime goes, so those who wait in
- *              it look for themselves, now and then. */
+ * On close:    shut makes all pushes return EPIPE. A queue that was not started
+ * is not shut when its runtime closes, so pushes that wait in it check for that
+ * every LOOK_MS. */
 #include "adapters/pusher_queue.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/memory.h"
+#include "core/unreachable.h"
 #include "stream/window.h"
 #include "uv/lane.h"
 #include "uvarrow/arrow.h"
 
-enum { LOOK_MS = 100 }; /* for whether the runtime is still there */
+enum { LOOK_MS = 100 }; /* between two checks whether the runtime is open */
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -103,7 +103,7 @@ static int queue_prepare(struct uva__pusher_queue *q, const char *metadata,
     if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
         return EINVAL;
     if (size == sizeof(int32_t))
-        size = 0; /* no pair: none (MD-02) */
+        size = 0; /* no pair: as without metadata (MD-02) */
     pushed = queue_borrow(q);
     if (pushed == NULL)
         return ENOMEM;
@@ -117,12 +117,12 @@ static int queue_prepare(struct uva__pusher_queue *q, const char *metadata,
 
 /* ---- pushing: room ------------------------------------------------------ */
 
-/* A push on its way in. */
+/* A push in progress. */
 struct queue_push {
-    int64_t timeout_ms; /* as its caller said */
-    uint64_t until_ns;  /* likewise, once it has waited; 0: not yet */
-    bool called;        /* there was room: those who came later give way */
-    bool first;         /* the loop has to be told */
+    int64_t timeout_ms; /* as given by the caller */
+    uint64_t until_ns;  /* the deadline, once it has waited; 0: none so far */
+    bool called;        /* there was room: it comes before later pushes */
+    bool first;         /* the loop has to be woken */
 };
 
 static bool queue_has_room(const struct uva__pusher_queue *q)
@@ -131,7 +131,7 @@ static bool queue_has_room(const struct uva__pusher_queue *q)
            q->locked.bytes < q->window.bytes;
 }
 
-/* Moves the array in, if it may come in now. */
+/* Moves the array into the queue, if there is room for it now. */
 static int push_enter_locked(struct uva__pusher_queue *q,
                              struct queue_push *push,
                              struct uva__pushed *pushed,
@@ -151,7 +151,8 @@ static int push_enter_locked(struct uva__pusher_queue *q,
     return 0;
 }
 
-/* Milliseconds that it may still wait; 0: none, negative: for ever. */
+/* Returns for how many milliseconds it may still wait; 0: none, negative: for
+ * ever. */
 static int64_t push_patience(struct queue_push *push)
 {
     uint64_t now;
@@ -166,7 +167,7 @@ static int64_t push_patience(struct queue_push *push)
     return ((int64_t)(push->until_ns - now) + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-/* Waits until it is called, or for no reason. False when its time is up. */
+/* Waits until it is woken, perhaps spuriously. False when its time is up. */
 static bool push_wait_locked(struct uva__pusher_queue *q,
                              struct queue_push *push)
 {
@@ -234,7 +235,8 @@ void uva__pusher_queue_start(struct uva__pusher_queue *q)
     uva__lock_drop(&q->lock);
 }
 
-/* Calls all who wait, once the queue has run down. Whether any do. */
+/* Admits all pushes that wait, once the queue has run down. Returns whether any
+ * do. */
 static bool queue_call_locked(struct uva__pusher_queue *q)
 {
     bool some = q->locked.waiting > 0;
@@ -278,7 +280,7 @@ void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
 
     if (uva__task_fill(task, &q->hub->allocator, &pushed->array,
                        fits ? pushed->metadata : NULL) != 0)
-        assert(!"what fits here fits there");
+        UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
     if (!fits) {
         task->metadata = pushed->metadata;
         task->metadata_size = pushed->metadata_size;
@@ -290,7 +292,7 @@ void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
     uva__list_push(&q->loop.spent, &pushed->link);
 }
 
-/* Another thread may have used the room up since: then it is yet to come. */
+/* Another thread may have used the room up: then the report is still owed. */
 bool uva__pusher_queue_has_news(struct uva__pusher_queue *q)
 {
     bool room;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  started -> (lane) opened, schema -> loop grants slots -> lane
- *              fills them, announcing each -> loop takes them -> end -> (lane)
- *              source closed: home.
+/* Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
+ * the worker fills them, and wakes the loop for each -> the loop takes them ->
+ * end -> (worker) source closed.
  *
  * What can fail:
- * - open, schema or a read: told behind the batches before it;
+ * - open, schema or a read: reported behind the batches before it;
  * - a batch that does not fit the schema: EPROTO.
  *
- * On stop:     nothing is waited for. A call in progress is interrupted where
- *              that can be done; when it returns, what it brought is discarded
- *              and the source closed, by the lane. The slots come home after
- *              that. */
+ * On stop:     no call is waited for. A call in progress is interrupted, if the
+ *              source can do that; when it returns, the worker discards its
+ * batch and closes the source. The loop takes the slots back after that. */
 #include "adapters/reader.h"
 
 #include <errno.h>
@@ -28,34 +27,7 @@ static struct uva__reader *reader_of(struct uva__feed *feed)
     return uva__container_of(feed, struct uva__reader, feed);
 }
 
-static void reader_free(struct uva__node *node)
-{
-    struct uva__reader *r = uva__container_of(node, struct uva__reader, node);
-    const struct uva__reader_ops *ops = r->ops;
-    struct uva__hub *hub = uva__hub_acquire(r->feed.hub);
-    const struct uva_allocator *allocator = &hub->allocator;
-
-    uva_schema_release(&r->lane.schema);
-    uva_schema_release(&r->lane.told);
-    uva__failure_fini(&r->lane.failure, allocator);
-    uva__memory_free(allocator, r->ring,
-                     (r->ring_mask + 1) * sizeof(struct uva__task *));
-    uva__feed_fini(&r->feed);
-    ops->free(r, allocator);
-    uva__hub_release(hub);
-}
-
-void uva__reader_acquire(struct uva__reader *r)
-{
-    uva__node_acquire(&r->node);
-}
-
-void uva__reader_release(struct uva__reader *r)
-{
-    uva__node_release(&r->node);
-}
-
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ----------------------------------------------- */
 
 static void reader_start(struct uva__feed *feed)
 {
@@ -66,7 +38,8 @@ static void reader_start(struct uva__feed *feed)
     uva__lane_side_set_off(r);
 }
 
-/* News before tail: an end implies that all before it is seen. */
+/* Reads `news` before `tail`: so with the end, all batches before it are
+ * seen. */
 static void reader_absorb(struct uva__reader *r)
 {
     struct uva__feed *feed = &r->feed;
@@ -85,7 +58,7 @@ static void reader_absorb(struct uva__reader *r)
     }
 }
 
-/* Gives the lane up to `count` more slots. Returns how many it could. */
+/* Grants the worker up to `count` more slots. Returns how many there were. */
 static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
 {
     struct uva__task *task;
@@ -105,7 +78,7 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
     return i;
 }
 
-/* The lane waits until half of its bytes are eaten. */
+/* A worker that has paused goes on when half of its bytes were consumed. */
 static void reader_unpause(struct uva__reader *r)
 {
     uint64_t waiting;
@@ -120,8 +93,8 @@ static void reader_unpause(struct uva__reader *r)
     uva__lane_side_set_off(r);
 }
 
-/* How many slots the lane may have more. What runs on the loop is read when
- * something is asked for, a visit's worth at a time. */
+/* Returns how many more slots the worker may have. A source on the loop thread
+ * is read only when batches are requested, and one visit's worth at a time. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -173,7 +146,7 @@ static struct uva__task *reader_take(struct uva__feed *feed)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-/* The lane is home: what slots it had are the loop's again. */
+/* The worker has closed the source: takes its slots back. */
 static void reader_empty(struct uva__reader *r)
 {
     struct uva__task *task;
@@ -233,8 +206,9 @@ static bool reader_visit(struct uva__node *node)
     return false;
 }
 
-/* A source that was never started still has to be closed, by a worker; a quick
- * one here, on the loop or where there is no worker to be had. */
+/* A source that was never started still has to be closed, by a worker. A
+ * quick one is closed here, if this is the loop thread or no worker can be
+ * started. */
 static void reader_leave(struct uva__feed *feed)
 {
     struct uva__reader *r = reader_of(feed);
@@ -252,7 +226,8 @@ static void reader_leave(struct uva__feed *feed)
 
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__node_ops reader_node_ops = {reader_visit, reader_free};
+static const struct uva__node_ops reader_node_ops = {reader_visit,
+                                                     uva__reader_free};
 
 static int reader_threads(struct uva__hub *hub, bool quick, bool can_interrupt)
 {
@@ -300,6 +275,6 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->can_interrupt = can_interrupt;
     r->job.run = uva__lane_side_run;
     r->breaker.run = uva__lane_side_interrupt;
-    uva__node_init(&r->node, &reader_node_ops, 2); /* the feed, the source */
+    uva__node_init(&r->node, &reader_node_ops, 2); /* stream, worker */
     return 0;
 }

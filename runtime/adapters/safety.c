@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chain knows whether its extraction is dear; one worker keeps a map's ctx
- * free of locks until somebody asks for more. Data behind an event is waited
- * for where that makes it readable. */
+/* A stream tracks whether its extraction is expensive. The stage that is
+ * added for that has one worker, so that a map's ctx needs no lock unless
+ * the program asks for more. Data behind an event is waited for, if that
+ * makes it readable. */
 #include "adapters/safety.h"
 
+#include "core/device_traits.h"
 #include "stream/flow.h"
 #include "uvarrow/operators.h"
 
-/* Memory that the host can read once an event has come. */
-static bool type_is_pinned(ArrowDeviceType type)
-{
-    return type == ARROW_DEVICE_CUDA_HOST || type == ARROW_DEVICE_ROCM_HOST ||
-           type == ARROW_DEVICE_CUDA_MANAGED;
-}
-
-/* Waiting is no consent to data that the host cannot read. */
+/* Pinned and managed memory can be read once the event is complete. The wait
+ * does not mean that the program accepts other data, which the host cannot
+ * read. */
 static void safety_wait(struct uva_stream *stream)
 {
-    if (stream->device_data || !type_is_pinned(stream->tail->abi.device_type))
+    const ArrowDeviceType type = stream->tail->abi.device_type;
+
+    if (stream->device_data || !uva__device_is_readable(type) ||
+        !uva__device_has_events(type))
         return;
     (void)uva_stream_ready(stream, NULL);
     stream->device_data = false;

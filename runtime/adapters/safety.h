@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps extraction that may be dear off the loop thread, and data that is not
- * ready from being read, for consumers of ours that extract there. */
+/* Adds stages for consumers of ours that extract on the loop thread: so that
+ * expensive extraction does not run there, and data that is not ready is not
+ * read. */
 #ifndef UVA_ADAPTERS_SAFETY_H
 #define UVA_ADAPTERS_SAFETY_H
 
 #include "uvarrow/stream.h"
 
-/* Adds to a stream that may be started a ready stage, if its batches are in
- * pinned or managed memory, and a parallel stage of one worker, if its last
- * hop's extraction may be dear. 0 or the error. Thread: builder. */
+/* Adds a ready stage, if the stream's batches are in pinned or managed memory,
+ * and a parallel stage of one worker, if its extraction may be expensive. 0 if
+ * the stream may be started, or the error. Thread: builder. */
 UVA_MUST_CHECK int uva__safety_ensure(struct uva_stream *stream,
                                       struct uva_error *error);
 

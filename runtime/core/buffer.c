@@ -9,24 +9,23 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/device_traits.h"
+
+static bool buffer_is_ready(const struct ArrowDeviceArray *array)
+{
+    return array->sync_event == NULL ||
+           !uva__device_has_events(array->device_type);
+}
+
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array)
 {
-    switch (array->device_type) {
-    case ARROW_DEVICE_CPU:
-        return true; /* an event has no meaning there; Clauses: G-80. */
-    case ARROW_DEVICE_CUDA_HOST:
-    case ARROW_DEVICE_ROCM_HOST:
-        return array->sync_event == NULL;
-    default:
-        return false;
-    }
+    return uva__device_is_host(array->device_type) && buffer_is_ready(array);
 }
 
 bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
 {
-    return uva__buffer_on_host(array) ||
-           (array->device_type == ARROW_DEVICE_CUDA_MANAGED &&
-            array->sync_event == NULL);
+    return uva__device_is_readable(array->device_type) &&
+           buffer_is_ready(array);
 }
 
 /* `items` of `width` bytes each; EINVAL if no memory is that large. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A short list under a lock, which nobody holds while using what it found. */
+/* A short list under a lock. The lock is not held while handles are in use:
+ * uses are counted. */
 #include "devices/attachments.h"
 
 #include <errno.h>
@@ -12,15 +13,16 @@ struct uva__attachment {
     struct uva__attachment *before; /* owns: the one attached before */
     ArrowDeviceType device_type;
     int64_t device_id;
-    int32_t uses; /* under way; locked */
-    bool removed; /* somebody waits for the last of them; locked */
+    int32_t uses; /* in flight; locked */
+    bool removed; /* a detach waits for the last use; locked */
     union {
         max_align_t align;
         unsigned char bytes[NATIVE_SIZE];
     } native; /* the struct of handles */
 };
 
-/* Where the link to it is; there NULL stands if it is not attached. */
+/* Returns the link that points to it, or that holds NULL if it is not attached.
+ */
 static struct uva__attachment **
 attachments_find_locked(struct uva__attachments *attachments,
                         ArrowDeviceType device_type, int64_t device_id)
@@ -56,7 +58,7 @@ int uva__attachments_add(struct uva__attachments *attachments,
     return taken ? EBUSY : 0;
 }
 
-/* Takes it out of the list; NULL: it is not there. */
+/* Takes it out of the list; NULL: it is not attached. */
 static struct uva__attachment *
 attachments_unlink(struct uva__attachments *attachments,
                    ArrowDeviceType device_type, int64_t device_id)

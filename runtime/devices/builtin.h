@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables that come with the library, by device type. */
+/* The tables that are part of the library, by device type. */
 #ifndef UVA_DEVICES_BUILTIN_H
 #define UVA_DEVICES_BUILTIN_H
 
@@ -7,11 +7,10 @@
 
 /* One row. */
 struct uva__builtin {
-    const char *name;    /* of the type, as in the document */
     const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
                             or NULL */
     const struct uva_device_ops *ops;   /* NULL: none is built in */
-    const char *why;                    /* not; else NULL */
+    const char *why;                    /* there is no table, else NULL */
     const struct uva__dialect *dialect; /* of those that are built in */
 };
 

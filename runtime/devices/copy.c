@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  every buffer of a known size is copied, behind the array's event
- *              -> of the others, the sizes are known now: they follow -> the
- *              source is released, the result can be given. From the host, all
- *              sizes are known once the array's event, if any, is complete: the
- *              result can be given when all was begun, with the last event.
+/* Happy path:  to the host: every buffer of a known size is copied, behind the
+ *              array's event -> the sizes of the other buffers stand in what
+ * was copied: they follow -> the source is released, the result can be given.
+ * To a device: the array's event, if any, completes -> all copies are queued ->
+ * the result is given with the last event; the device thread waits for that
+ * event and releases the source.
  *
- * What can fail: memory, a call, an event. What was begun comes to its end
- *              before the failure is told. */
+ * What can fail: memory, a call, an event. Copies that were begun are completed
+ *              before the failure is reported. */
 #include "devices/copy.h"
 
 #include <assert.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/buffer.h"
+#include "core/device_traits.h"
 #include "devices/pinned.h"
 #include "devices/replica.h"
 #include "uvarrow/arrow.h"
@@ -22,17 +24,17 @@ enum round { FIXED, VARIABLE, DONE };
 
 struct uva__copy {
     struct uva__work work;          /* first */
-    struct uva__devices *devices;   /* borrows: of the watch, or of a use */
+    struct uva__devices *devices;   /* borrows: of the wait, or of a use */
     struct uva__backend *backend;   /* borrows: the device's row */
     struct uva_device_event device; /* of the array, with its event */
     struct ArrowDeviceArray source; /* owns, until it is copied */
     struct uva__replica *replica;   /* owns, until given */
-    struct uva__tail_client client; /* told when nothing is under way */
+    struct uva__tail_client client; /* called when nothing is in flight */
     bool to_device;
-    enum round round;       /* the next one */
+    enum round round;       /* the next round */
     bool behind;            /* something was begun behind the array's event */
     void *event;            /* owns: of the last copy begun; or NULL */
-    struct uva_error error; /* of a round that came to its end, code 0: none */
+    struct uva_error error; /* of a round that has failed, code 0: none */
 };
 
 static struct uva__copy *copy_of(struct uva__work *work)
@@ -63,14 +65,14 @@ static int buffer_begin(struct uva__copy *copy,
     void *event = NULL;
     int code;
 
-    if (copy->behind) /* whose failure is then this one's too */
+    if (copy->behind) /* a failure of that copy fails this one too */
         one.after.sync_event = copy->event;
     code = ops->copy(copy->backend->state, &one, &event, error);
     if (code != 0)
         return uva__backend_failed(copy->backend, code,
                                    "a copy could not be begun", error);
     copy->behind = true;
-    event_drop(copy); /* what was begun before is in this one's hands */
+    event_drop(copy); /* the new copy waits for the one before it */
     copy->event = event;
     return 0;
 }
@@ -90,7 +92,7 @@ static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
 
 /* ---- rounds ------------------------------------------------------------- */
 
-/* Its size is in another buffer. */
+/* Returns whether the buffer's size stands in another buffer. */
 static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
 {
     if (i < node->layout.n_buffers)
@@ -98,7 +100,9 @@ static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
     return i < node->n_buffers - 1;
 }
 
-/* Sizes are read from what is on the host by now: the source, or the copy. */
+/* Sizes are read from the tree that is on the host: the source, or the copy of
+ * it.
+ */
 static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
                      struct uva_error *error)
 {
@@ -132,8 +136,75 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
     return code;
 }
 
-/* The sizes stand in memory of the host that a device still fills: `event` is
- * that of its end, at first. */
+/* ---- after the result --------------------------------------------------- */
+
+/* The part of a copy that is in flight after its result was passed on: the
+ * source, and the replica that is being filled, are kept until the last event
+ * is complete. An event that fails ends it too: the consumer of the result sees
+ * the failure. */
+struct tail {
+    struct uva__devices *devices;   /* uses */
+    struct uva__replica *replica;   /* counts: it owns the event */
+    struct ArrowDeviceArray source; /* owns */
+    struct uva_watch *watch;        /* counts */
+    struct uva__tail_client client;
+    struct uva__errand errand; /* frees it */
+};
+
+static void tail_end(struct uva__errand *errand)
+{
+    struct tail *tail = uva__container_of(errand, struct tail, errand);
+    struct uva__devices *devices = tail->devices;
+
+    uva__watch_release(tail->watch);
+    if (tail->client.over != NULL)
+        tail->client.over(tail->client.ctx, tail->client.weight);
+    uva_array_release(&tail->source);
+    uva__replica_drop(tail->replica);
+    free(tail);
+    uva__devices_quit(devices);
+}
+
+/* Thread: any, a vendor's too. */
+static void tail_over(struct uva_watch *watch)
+{
+    struct tail *tail = watch->client;
+
+    uva__devices_send(tail->devices, &tail->errand);
+}
+
+/* Takes `source`, and `event`, which the result of the replica gets. False
+ * without memory: nothing was taken. Thread: the device thread. */
+static bool tail_new(struct uva__devices *devices,
+                     const struct uva_device_event *event,
+                     struct uva__replica *replica,
+                     struct ArrowDeviceArray *source,
+                     const struct uva__tail_client *client)
+{
+    struct tail *tail = calloc(1, sizeof(*tail));
+
+    if (tail == NULL)
+        return false;
+    if (uva__watch_new(devices, event, tail_over, tail, &tail->watch) != 0) {
+        free(tail);
+        return false;
+    }
+    tail->watch->steady = true;
+    uva__devices_use(devices);
+    tail->devices = devices;
+    tail->client = *client;
+    tail->errand.run = tail_end;
+    tail->replica = replica;
+    uva__replica_mark(replica, event->sync_event);
+    uva_array_move(source, &tail->source);
+    uva__watch_begin(tail->watch);
+    return true;
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
+/* To a device, sizes are read from memory of the host that a device may still
+ * fill: the first step only waits for the array's event. */
 static bool copy_is_early(struct uva__copy *copy)
 {
     const bool early =
@@ -143,8 +214,8 @@ static bool copy_is_early(struct uva__copy *copy)
     return early;
 }
 
-/* The last copy of a round may have succeeded though the array's event has
- * failed, which the first one alone waits for. */
+/* Only the first copy waits for the array's event: the last one may succeed
+ * although that event has failed. */
 static void copy_confirm(struct uva__copy *copy)
 {
     struct uva_error why = {0};
@@ -158,8 +229,9 @@ static void copy_confirm(struct uva__copy *copy)
         copy->error = why;
 }
 
-/* The rest happens on the device; who has the result waits for it. Without
- * memory for that we wait ourselves. */
+/* Hands what is in flight to a tail, so that the result can be given now; its
+ * consumer waits for the event. Without memory for a tail the copy itself waits
+ * for the event. */
 static bool copy_leave(struct uva__copy *copy)
 {
     struct uva_device_event last = copy->device;
@@ -167,15 +239,15 @@ static bool copy_leave(struct uva__copy *copy)
     if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
         return false;
     last.sync_event = copy->event;
-    if (!uva__tail_new(copy->devices, &last, copy->replica, &copy->source,
-                       &copy->client))
+    if (!tail_new(copy->devices, &last, copy->replica, &copy->source,
+                  &copy->client))
         return false;
     copy->event = NULL;
     copy->client.over = NULL;
     return true;
 }
 
-/* A failure waits for what was begun before it. */
+/* A failure is reported when the copies that were begun before are complete. */
 static int copy_step(struct uva__work *work, struct uva_device_event *event,
                      struct uva_error *error)
 {
@@ -225,31 +297,23 @@ static void copy_free(struct uva__work *work)
     free(copy);
 }
 
-static bool type_is_host(ArrowDeviceType type)
-{
-    return type == ARROW_DEVICE_CPU || type == ARROW_DEVICE_CUDA_HOST ||
-           type == ARROW_DEVICE_ROCM_HOST;
-}
-
-/* The event that says when the data is ready; on the host there is none
- * (EV-04). */
+/* Returns the event of the array. On the CPU there is none (EV-04). */
 static void *event_of(const struct ArrowDeviceArray *array)
 {
     return array->device_type == ARROW_DEVICE_CPU ? NULL : array->sync_event;
 }
 
-/* Whether a table of `type` knows the event of an array of the host. */
+/* Returns whether a table of `type` can wait for the event of an array on the
+ * host. */
 static bool event_is_known(const struct ArrowDeviceArray *array,
                            ArrowDeviceType type)
 {
-    if (event_of(array) == NULL)
-        return true;
-    if (array->device_type == ARROW_DEVICE_ROCM_HOST)
-        return type == ARROW_DEVICE_ROCM;
-    return type == ARROW_DEVICE_CUDA || type == ARROW_DEVICE_CUDA_MANAGED;
+    return event_of(array) == NULL ||
+           uva__device_traits(array->device_type)->events ==
+               uva__device_traits(type)->events;
 }
 
-/* Whether a table can do it. */
+/* Returns whether a table has the functions for the copy. */
 static bool backend_can_copy(const struct uva__backend *backend,
                              const struct ArrowDeviceArray *array,
                              bool from_host)
@@ -262,22 +326,24 @@ static bool backend_can_copy(const struct uva__backend *backend,
            event_is_known(array, backend->device_type);
 }
 
-/* Whether a copy gives memory of the type that the target says: what a vendor
- * has pinned is not another's (DA-03). */
+/* Returns whether the memory that the copy is made to is of the target's type:
+ * one vendor's pinned memory is not another one's (DA-03). */
 static bool target_is_true(const struct uva__copy_target *target,
                            const struct uva__backend *backend)
 {
-    return !type_is_host(target->device_type) ||
+    return !uva__device_is_host(target->device_type) ||
            target->device_type == ARROW_DEVICE_CPU ||
            target->device_type == uva__pinned_type(backend);
 }
 
-/* The type whose table has to do it: the one that is not the host's. */
+/* Returns the type that has the table for the copy: the one that is not on the
+ * host.
+ */
 static ArrowDeviceType copy_type(const struct uva__copy_target *target,
                                  const struct ArrowDeviceArray *array)
 {
-    return type_is_host(array->device_type) ? target->device_type
-                                            : array->device_type;
+    return uva__device_is_host(array->device_type) ? target->device_type
+                                                   : array->device_type;
 }
 
 enum uva__copy_way uva__copy_find(struct uva__devices *devices,
@@ -285,8 +351,8 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
                                   const struct ArrowDeviceArray *array,
                                   struct uva_error *error)
 {
-    const bool from_host = type_is_host(array->device_type);
-    const bool to_host = type_is_host(target->device_type);
+    const bool from_host = uva__device_is_host(array->device_type);
+    const bool to_host = uva__device_is_host(target->device_type);
     const struct uva__backend *backend;
 
     if (array->device_type == target->device_type &&
@@ -310,7 +376,7 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     return UVA__COPY_LOST;
 }
 
-/* What is copied to the host goes into pinned memory, where the vendor has it.
+/* Copies to the host use pinned memory, if the vendor has an allocator for it.
  */
 static struct uva__replica_memory memory_of(const struct uva__copy *copy)
 {
@@ -344,12 +410,12 @@ int uva__copy_new(struct uva__devices *devices,
     copy->work.free = copy_free;
     copy->devices = devices;
     copy->backend = backend;
-    copy->to_device = type_is_host(array->device_type);
+    copy->to_device = uva__device_is_host(array->device_type);
     copy->device = (struct uva_device_event){backend->device_type,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
                                              event_of(array)};
-    uva_array_move(array, &copy->source); /* the replica knows where it is */
+    uva_array_move(array, &copy->source); /* the replica points into it */
     memory = memory_of(copy);
     code = uva__replica_new(devices, &memory, target->device_type,
                             target->device_id, schema, &copy->source,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA, by its driver alone: events of the runtime are the driver's too. Calls
- * that need a context get the primary one of their device, if the program has
- * made it: never one of ours, which would cost hundreds of megabytes.
- * sync_event is a cudaEvent_t * (EV-05), which is a CUevent *. */
+/* CUDA, by its driver alone: events of the CUDA runtime are events of the
+ * driver. Calls that need a context use the primary context of their device, if
+ * the program has made it: never one of ours, which would cost hundreds of
+ * megabytes. sync_event is a cudaEvent_t *, which is a CUevent *.
+ *
+ * Clauses: EV-05. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,27 +19,23 @@ struct cuda {
     struct uva__cu cu;
 };
 
-/* Names carry the versions that the table was written for: headers choose
- * others. */
+/* The names have the versions that the table was written for: macros in cuda.h
+ * may choose others. */
 static const struct uva__symbol cuda_calls[] = {
-    {"cuEventCreate", offsetof(struct uva__gpu_calls, event_create), false},
-    {"cuEventDestroy_v2", offsetof(struct uva__gpu_calls, event_destroy),
-     false},
-    {"cuEventRecord", offsetof(struct uva__gpu_calls, event_record), false},
-    {"cuEventQuery", offsetof(struct uva__gpu_calls, event_query), false},
-    {"cuStreamCreate", offsetof(struct uva__gpu_calls, stream_create), false},
-    {"cuStreamDestroy_v2", offsetof(struct uva__gpu_calls, stream_destroy),
-     false},
-    {"cuStreamWaitEvent", offsetof(struct uva__gpu_calls, stream_wait), false},
-    {"cuStreamSynchronize", offsetof(struct uva__gpu_calls, stream_synchronize),
-     false},
-    {"cuMemHostAlloc", offsetof(struct uva__gpu_calls, host_alloc), false},
-    {"cuMemFreeHost", offsetof(struct uva__gpu_calls, host_free), false},
-    {"cuStreamAddCallback", offsetof(struct uva__gpu_calls, stream_callback),
+    {"cuEventCreate", UVA__GPU_CALL(event_create), false},
+    {"cuEventDestroy_v2", UVA__GPU_CALL(event_destroy), false},
+    {"cuEventRecord", UVA__GPU_CALL(event_record), false},
+    {"cuEventQuery", UVA__GPU_CALL(event_query), false},
+    {"cuStreamCreate", UVA__GPU_CALL(stream_create), false},
+    {"cuStreamDestroy_v2", UVA__GPU_CALL(stream_destroy), false},
+    {"cuStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"cuStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"cuMemHostAlloc", UVA__GPU_CALL(host_alloc), false},
+    {"cuMemFreeHost", UVA__GPU_CALL(host_free), false},
+    {"cuStreamAddCallback", UVA__GPU_CALL(stream_callback), true},
+    {"cuLaunchHostFunc", UVA__GPU_CALL(stream_host), true},
+    {"cuThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
      true},
-    {"cuLaunchHostFunc", offsetof(struct uva__gpu_calls, stream_host), true},
-    {"cuThreadExchangeStreamCaptureMode",
-     offsetof(struct uva__gpu_calls, capture_exchange), true},
 };
 
 #define OWN(name, version, optional)                                           \
@@ -68,8 +66,8 @@ static struct uva__cu *cu_of(struct uva__gpu *gpu)
 
 /* ---- contexts ----------------------------------------------------------- */
 
-/* The handles of default streams are no pointers, and in the current context.
- */
+/* The handles of default streams are small numbers, not pointers, and mean a
+ * stream of the current context. */
 static bool stream_is_real(uva__gpu_stream stream)
 {
     return (uintptr_t)stream > 2;
@@ -102,7 +100,7 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     return 0;
 }
 
-/* Memory of the host may say no device. */
+/* An array in pinned memory may have no device id. */
 static int cuda_place_find(struct uva__gpu *gpu, int64_t device_id,
                            uva__gpu_stream stream, struct uva__gpu_place *out,
                            struct uva_error *error)
@@ -206,7 +204,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .dealloc = cuda_dealloc,
 };
 
-/* The toolkit has a library to link with, whose functions do nothing. */
+/* The toolkit has a stub library to link with. Its functions do nothing. */
 static int cuda_look(struct cuda *cuda, struct uva_error *error)
 {
     int version = 0;
@@ -242,50 +240,14 @@ const struct uva__dialect uva__cuda_dialect = {
     .alloc_failed = uva__gpu_alloc_failed,
 };
 
-const struct uva_device_ops uva__cuda_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "CUDA",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+const struct uva_device_ops uva__cuda_ops =
+    UVA__GPU_OPS("CUDA", cuda_load, uva__gpu_arm, uva__gpu_copy, false);
 
-/* Nothing has to be copied from pinned memory. */
-const struct uva_device_ops uva__cuda_host_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .host_readable = true,
-    .name = "CUDA_HOST",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__cuda_host_ops =
+    UVA__GPU_OPS("CUDA_HOST", cuda_load, uva__gpu_arm, NULL, true);
 
-/* Older devices let the host read it only while they are idle, so it is copied
- * like any other. */
-const struct uva_device_ops uva__cuda_managed_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "CUDA_MANAGED",
-    .load = cuda_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .arm = uva__gpu_arm,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Older devices let the host read managed memory only while they are idle, so
+ * it is copied like memory of the device. */
+const struct uva_device_ops uva__cuda_managed_ops =
+    UVA__GPU_OPS("CUDA_MANAGED", cuda_load, uva__gpu_arm, uva__gpu_copy, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the CUDA driver's binary interface that HIP has otherwise. */
+/* The part of the CUDA driver's binary interface that differs from HIP's. */
 #ifndef UVA_DEVICES_CUDA_ABI_H
 #define UVA_DEVICES_CUDA_ABI_H
 
@@ -13,7 +13,7 @@ typedef unsigned long long uva__cu_pointer; /* on the device */
 
 enum { UVA__CU_MEM_ATTACH_GLOBAL = 1 }; /* CU_MEM_ATTACH_GLOBAL */
 
-/* Functions by their names, without the versions that symbols carry. */
+/* The functions by their names, without the versions in the symbols. */
 struct uva__cu {
     uva__gpu_code (*cuDriverGetVersion)(int *version);
     uva__gpu_code (*cuDeviceGet)(uva__cu_device *device, int ordinal);

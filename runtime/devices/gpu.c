@@ -1,89 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  an event is asked after for some milliseconds; one that is then
- *              still pending is waited for by a stream of ours, which calls
- *              back behind it.
+/* Happy path:  an event is polled for some milliseconds -> if it is still
+ * pending, a stream of ours waits for it and then calls back.
  *
- * What can fail: every call. Where a callback cannot be had, the event is asked
- *              after for as long as it takes; a failure of a device stays with
- *              all calls to come, so nothing is expected of those that free. */
+ * What can fail: every call. If no callback can be armed, the event is polled
+ * for as long as it takes. After a failure of the device all later calls fail,
+ * so results of calls that free are ignored. */
 #include "devices/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/device_traits.h"
 #include "devices/gpu_lane.h"
 
-enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of a watch */
-
-#define CALL(name) offsetof(struct uva__gpu_calls, name)
-
-/* ---- the library -------------------------------------------------------- */
-
-int uva__gpu_open(struct uva__gpu *gpu, const struct uva__gpu_vendor *vendor,
-                  const char *path, void *own, struct uva_error *error)
-{
-    void *handle;
-    int code = uva__library_open(&vendor->library, path, &handle, error);
-
-    gpu->vendor = vendor;
-    if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->calls,
-                                    vendor->n_calls, &gpu->calls, error);
-    if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->own,
-                                    vendor->n_own, own, error);
-    return code;
-}
-
-void uva__gpu_unload(void *state)
-{
-    uva__gpu_lanes_free(state);
-    free(state);
-}
-
-/* ---- what calls say ----------------------------------------------------- */
-
-static int errno_of(int code)
-{
-    switch (code) {
-    case UVA__GPU_OUT_OF_MEMORY:
-        return ENOMEM;
-    case UVA__GPU_STUB_LIBRARY:
-        return ENOTSUP;
-    case UVA__GPU_OLD_DRIVER:
-    case UVA__GPU_DRIVER_MISMATCH:
-        return ENOSYS;
-    case UVA__GPU_NOT_INITIALIZED:
-    case UVA__GPU_NO_DEVICE:
-    case UVA__GPU_INVALID_DEVICE:
-    case UVA__GPU_INVALID_CONTEXT:
-    case UVA__GPU_CONTEXT_DESTROYED:
-        return ENODEV;
-    default:
-        return EIO;
-    }
-}
-
-int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
-                    struct uva_error *error)
-{
-    if (gpu->vendor->forget != NULL)
-        gpu->vendor->forget(gpu);
-    return uva__library_failed(error, errno_of(code),
-                               gpu->vendor->library.vendor, call, code);
-}
-
-int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
-                  struct uva_error *error)
-{
-    const struct uva__symbol *symbol = gpu->vendor->calls;
-
-    if (code == 0)
-        return 0;
-    while (symbol->offset != call)
-        symbol++;
-    return uva__gpu_failed(gpu, symbol->name, code, error);
-}
+enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of uva_watch_slots() */
 
 /* ---- events ------------------------------------------------------------- */
 
@@ -92,8 +22,9 @@ static uva__gpu_event event_of(const struct uva_device_event *event)
     return *(uva__gpu_event *)event->sync_event;
 }
 
-/* Otherwise a call of ours could spoil what another thread is capturing. Once a
- * thread, but not before the program has initialised the driver. */
+/* Without this a call of ours could invalidate a capture on another thread.
+ * Done once for the thread, as soon as the program has initialised the driver.
+ */
 static void gpu_relax(struct uva__gpu *gpu)
 {
     uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
@@ -103,7 +34,7 @@ static void gpu_relax(struct uva__gpu *gpu)
     gpu->relaxed = gpu->calls.capture_exchange(&mode) == 0;
 }
 
-/* Needs no context. */
+/* No context has to be current. */
 int uva__gpu_query(void *state, const struct uva_device_event *event,
                    struct uva_error *error)
 {
@@ -113,16 +44,16 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
     gpu_relax(gpu);
     code = gpu->calls.event_query(event_of(event));
     if (code != UVA__GPU_NOT_READY)
-        return uva__gpu_said(gpu, CALL(event_query), code, error);
+        return uva__gpu_said(gpu, UVA__GPU_CALL(event_query), code, error);
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
     error->vendor_code = code;
     return EAGAIN;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- contexts ----------------------------------------------------------- */
 
-/* Makes current where a stream of the program's is. */
+/* Makes the context of the program's stream current. */
 static int place_enter(struct uva__gpu *gpu, int64_t device_id,
                        uva__gpu_stream stream, struct uva__gpu_place *place,
                        struct uva_error *error)
@@ -143,7 +74,7 @@ static void place_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
     gpu->vendor->place_drop(gpu, place);
 }
 
-/* Makes current where the streams of ours are; vendor->leave() undoes it. */
+/* Makes the context of our streams current; vendor->leave() undoes it. */
 static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
                       struct uva__gpu_lane **out, struct uva_error *error)
 {
@@ -154,7 +85,8 @@ static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
 
 /* ---- arming ------------------------------------------------------------- */
 
-/* A vendor's thread; nothing of the vendor's may be called from here. */
+/* Runs on a thread of the vendor's, which may not call functions of its own
+ * library here. */
 static void watch_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);
@@ -175,7 +107,7 @@ static void host_called(void *user_data)
     watch_called(user_data, 0);
 }
 
-/* Callbacks with a status come for failures too; the others do not. */
+/* A callback with a status comes for failures too; the other kind does not. */
 static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
                      struct uva_watch *watch)
 {
@@ -207,8 +139,8 @@ static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
     return false;
 }
 
-/* The first time it declines: most events are complete before a callback pays.
- * For vendors that remember no failures. */
+/* Declines the first time, since most events are complete before a callback is
+ * worth its cost. Only for vendors that do not keep codes of failed calls. */
 int uva__gpu_arm(void *state, const struct uva_device_event *event,
                  struct uva_watch *watch, struct uva_error *error)
 {
@@ -230,9 +162,9 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
     return armed ? EINPROGRESS : EAGAIN;
 }
 
-/* ---- streams of others -------------------------------------------------- */
+/* ---- the program's streams ---------------------------------------------- */
 
-/* One of ours; inside. */
+/* Makes an event of ours. The context is current. */
 static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
                      struct uva_error *error)
 {
@@ -242,7 +174,7 @@ static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
     if (box == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
     code = uva__gpu_said(
-        gpu, CALL(event_create),
+        gpu, UVA__GPU_CALL(event_create),
         gpu->calls.event_create(box, UVA__GPU_EVENT_DISABLE_TIMING), error);
     if (code != 0) {
         free(box);
@@ -263,7 +195,7 @@ void uva__gpu_event_free(void *state, void *event)
 static int event_record(struct uva__gpu *gpu, uva__gpu_event *box,
                         uva__gpu_stream stream, struct uva_error *error)
 {
-    return uva__gpu_said(gpu, CALL(event_record),
+    return uva__gpu_said(gpu, UVA__GPU_CALL(event_record),
                          gpu->calls.event_record(*box, stream), error);
 }
 
@@ -309,7 +241,7 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
     if (code != 0)
         return code;
     code = uva__gpu_said(
-        gpu, CALL(stream_wait),
+        gpu, UVA__GPU_CALL(stream_wait),
         gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
     place_leave(gpu, &place);
     return code;
@@ -317,7 +249,8 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* What was queued must not outlive its buffers. */
+/* A copy without an event cannot be waited for: on failure it is drained here,
+ * since it must not outlive its buffers. */
 static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
                     uva__gpu_stream stream, struct uva_error *error)
 {
@@ -336,7 +269,7 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 
     if (copy->after.sync_event != NULL)
         code = uva__gpu_said(
-            gpu, CALL(stream_wait),
+            gpu, UVA__GPU_CALL(stream_wait),
             gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
     if (code == 0)
         code = gpu->vendor->copy(gpu, copy, stream, error);
@@ -345,7 +278,7 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
     return code;
 }
 
-/* Nothing is queued before there is an event to wait for it with. */
+/* The event is made first: no copy is queued that could not be waited for. */
 static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)
@@ -383,18 +316,12 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
 
 /* ---- memory ------------------------------------------------------------- */
 
-static bool type_is_pinned(ArrowDeviceType device_type)
-{
-    return device_type == ARROW_DEVICE_CUDA_HOST ||
-           device_type == ARROW_DEVICE_ROCM_HOST;
-}
-
 static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
                           struct uva_error *error)
 {
     void *memory = NULL;
     const int code = uva__gpu_said(
-        gpu, CALL(host_alloc),
+        gpu, UVA__GPU_CALL(host_alloc),
         gpu->calls.host_alloc(&memory, size_bytes, UVA__GPU_HOST_PORTABLE),
         error);
 
@@ -412,7 +339,7 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
     gpu_relax(gpu);
     if (lane_enter(gpu, device_id, &lane, error) != 0)
         return NULL;
-    memory = type_is_pinned(device_type)
+    memory = uva__device_is_pinned(device_type)
                  ? pinned_alloc(gpu, size_bytes, error)
                  : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
     gpu->vendor->leave(gpu, &lane->place);
@@ -433,10 +360,18 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
     struct uva_error error;
     const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
 
-    if (type_is_pinned(device_type))
+    if (uva__device_is_pinned(device_type))
         (void)gpu->calls.host_free(memory);
     else
         gpu->vendor->dealloc(gpu, memory);
     if (inside)
         gpu->vendor->leave(gpu, &lane->place);
+}
+
+/* ---- unloading ---------------------------------------------------------- */
+
+void uva__gpu_unload(void *state)
+{
+    uva__gpu_lanes_free(state);
+    free(state);
 }

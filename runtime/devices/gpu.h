@@ -1,79 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA and HIP have in common: events that are polled, then armed behind
- * streams of ours; copies on two streams a device, one to it and one from it.
- * devices/cuda.c and devices/hip.c say how the rest is done. */
+/* What CUDA and HIP have in common: events that are polled, then waited for by
+ * a callback on a stream of ours; copies on two streams for each device, one to
+ * it and one from it. The rest is in devices/cuda.c and devices/hip.c. */
 #ifndef UVA_DEVICES_GPU_H
 #define UVA_DEVICES_GPU_H
 
-#include "devices/gpu_abi.h"
-#include "devices/library.h"
-#include "uvarrow/device.h"
-
-struct uva__gpu;
-
-/* Where calls go: what is current on a thread while they are made. */
-struct uva__gpu_place {
-    int device;
-    void *context; /* CUDA: counts, if kept */
-    bool kept;
-    int before; /* HIP: the device that was current */
-};
-
-/* How one vendor does it. Functions that can fail give 0, or an errno and an
- * error with the vendor's code. Thread: any, unless said. */
-struct uva__gpu_vendor {
-    struct uva__library library;
-    const struct uva__symbol *calls; /* of struct uva__gpu_calls */
-    size_t n_calls;
-    const struct uva__symbol *own; /* of the vendor's own table */
-    size_t n_own;
-
-    /* finds the place of `stream`, or with NULL of a device, and keeps it;
-     * never creates a context */
-    int (*place_find)(struct uva__gpu *gpu, int64_t device_id,
-                      uva__gpu_stream stream, struct uva__gpu_place *out,
-                      struct uva_error *error);
-    void (*place_drop)(struct uva__gpu *gpu, struct uva__gpu_place *place);
-    /* makes it current, and undoes that */
-    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_place *place,
-                 struct uva_error *error);
-    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_place *place);
-    /* a call has failed, and the vendor remembers that; NULL: it does not */
-    void (*forget)(struct uva__gpu *gpu);
-    /* queues one copy; service, inside */
-    int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
-                uva__gpu_stream stream, struct uva_error *error);
-    /* memory that is not pinned, or NULL; service, inside */
-    void *(*alloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                   size_t size_bytes, struct uva_error *error);
-    void (*dealloc)(struct uva__gpu *gpu, void *memory);
-};
-
-/* The head of a back end's state. */
-struct uva__gpu {
-    const struct uva__gpu_vendor *vendor;
-    struct uva__gpu_calls calls;
-    struct uva__gpu_lane *lanes; /* owns; the service's alone */
-    struct uva_error no_memory;  /* why alloc gave none; the service's alone */
-    bool relaxed; /* captures of others are left alone; the service's alone */
-};
-
-/* Opens the library and fills both tables. 0; ENOTSUP, ENOSYS.
- * Thread: service. */
-UVA_MUST_CHECK int uva__gpu_open(struct uva__gpu *gpu,
-                                 const struct uva__gpu_vendor *vendor,
-                                 const char *path, void *own,
-                                 struct uva_error *error);
-
-/* The one translation of codes: fills `error`, and gives the errno.
- * Thread: any. */
-int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
-                    struct uva_error *error);
-
-/* The same for one of the common calls, by its place in their table; 0 for
- * code 0. Thread: any. */
-int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
-                  struct uva_error *error);
+#include "devices/gpu_driver.h"
 
 /* Slots of struct uva_device_ops; `state` begins with a struct uva__gpu, and is
  * from malloc(). */
@@ -95,7 +27,21 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory);
 
-/* For struct uva__dialect. Thread: service. */
+/* A struct uva_device_ops made of them, for one device type; what differs is
+ * its name, how it is loaded, whether a callback is armed (or NULL), how it is
+ * copied (or NULL: the host reads it where it is), and whether the host can
+ * read it once the event is complete. */
+#define UVA__GPU_OPS(type_name, load_fn, arm_fn, copy_fn, readable)            \
+    {                                                                          \
+        .version = UVA_DEVICE_OPS_VERSION, .host_readable = (readable),        \
+        .name = (type_name), .load = (load_fn), .unload = uva__gpu_unload,     \
+        .query = uva__gpu_query, .arm = (arm_fn), .copy = (copy_fn),           \
+        .record = uva__gpu_record, .stream_wait = uva__gpu_stream_wait,        \
+        .event_free = uva__gpu_event_free, .alloc = uva__gpu_alloc,            \
+        .dealloc = uva__gpu_dealloc,                                           \
+    }
+
+/* For struct uva__dialect. Thread: the device thread. */
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 
 #endif

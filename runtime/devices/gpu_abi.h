@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the binary interface that CUDA's driver and HIP have in common:
- * the one was made after the other. Where their headers are there, tests/abi
- * compares. */
+ * HIP was modelled on CUDA. Where their headers are installed, tests/abi
+ * compares them with this file. */
 #ifndef UVA_DEVICES_GPU_ABI_H
 #define UVA_DEVICES_GPU_ABI_H
 
@@ -19,7 +19,7 @@ typedef void uva__gpu_callback_fn(uva__gpu_stream stream, uva__gpu_code code,
                                   void *user_data);
 typedef void uva__gpu_host_fn(void *user_data);
 
-/* cuda.h has them as CUDA_ERROR_..., CU_...; HIP as hipError..., hip... */
+/* Named CUDA_ERROR_..., CU_... in cuda.h, hipError..., hip... in HIP. */
 enum {
     UVA__GPU_OUT_OF_MEMORY = 2,
     UVA__GPU_NOT_INITIALIZED = 3,
@@ -38,7 +38,7 @@ enum {
     UVA__GPU_CAPTURE_RELAXED = 2
 };
 
-/* Functions, by what they are about. */
+/* The functions, by what they do. */
 struct uva__gpu_calls {
     uva__gpu_code (*event_create)(uva__gpu_event *event, unsigned flags);
     uva__gpu_code (*event_destroy)(uva__gpu_event event);

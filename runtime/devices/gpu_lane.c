@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lane keeps the context alive that its streams are in. */
+/* A lane keeps the context of its streams alive. */
 #include "devices/gpu_lane.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void uva__gpu_post_drop(struct uva__gpu_post *post)
 static struct uva__gpu_post *post_new(struct uva__gpu *gpu)
 {
     struct uva__gpu_post *post = calloc(1, sizeof(*post));
-    const size_t call = offsetof(struct uva__gpu_calls, stream_create);
+    const size_t call = UVA__GPU_CALL(stream_create);
     struct uva_error error;
 
     if (post == NULL)
@@ -38,7 +38,8 @@ static struct uva__gpu_post *post_new(struct uva__gpu *gpu)
     return post;
 }
 
-/* An idle one, or a new one, or the one with the fewest. */
+/* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
+ */
 struct uva__gpu_post *uva__gpu_lane_post(struct uva__gpu *gpu,
                                          struct uva__gpu_lane *lane)
 {
@@ -100,7 +101,7 @@ int uva__gpu_lane_stream(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
 
     if (*stream == NULL)
         code = uva__gpu_said(
-            gpu, offsetof(struct uva__gpu_calls, stream_create),
+            gpu, UVA__GPU_CALL(stream_create),
             gpu->calls.stream_create(stream, UVA__GPU_STREAM_NON_BLOCKING),
             error);
     *out = *stream;

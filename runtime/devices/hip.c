@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HIP, on AMD's devices. Its events are asked after: its callbacks were slower
- * than that, and some of its versions have none. A call that fails leaves its
- * code with the thread, from where it is taken again. Handles belong to one
- * copy of the library, so one that is loaded comes first. sync_event is a
- * hipEvent_t * (EV-10). */
+/* HIP, on AMD's devices. Its events are polled: callbacks were slower, and some
+ * of its versions have none. HIP keeps the code of a failed call for the
+ * thread: it is cleared after our calls. Handles belong to one copy of the
+ * library, so a copy that the program has loaded is preferred. sync_event is a
+ * hipEvent_t *.
+ *
+ * Clauses: EV-10. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -17,22 +19,18 @@ struct hip {
 };
 
 static const struct uva__symbol hip_calls[] = {
-    {"hipEventCreateWithFlags", offsetof(struct uva__gpu_calls, event_create),
-     false},
-    {"hipEventDestroy", offsetof(struct uva__gpu_calls, event_destroy), false},
-    {"hipEventRecord", offsetof(struct uva__gpu_calls, event_record), false},
-    {"hipEventQuery", offsetof(struct uva__gpu_calls, event_query), false},
-    {"hipStreamCreateWithFlags", offsetof(struct uva__gpu_calls, stream_create),
-     false},
-    {"hipStreamDestroy", offsetof(struct uva__gpu_calls, stream_destroy),
-     false},
-    {"hipStreamWaitEvent", offsetof(struct uva__gpu_calls, stream_wait), false},
-    {"hipStreamSynchronize",
-     offsetof(struct uva__gpu_calls, stream_synchronize), false},
-    {"hipHostMalloc", offsetof(struct uva__gpu_calls, host_alloc), false},
-    {"hipHostFree", offsetof(struct uva__gpu_calls, host_free), false},
-    {"hipThreadExchangeStreamCaptureMode",
-     offsetof(struct uva__gpu_calls, capture_exchange), true},
+    {"hipEventCreateWithFlags", UVA__GPU_CALL(event_create), false},
+    {"hipEventDestroy", UVA__GPU_CALL(event_destroy), false},
+    {"hipEventRecord", UVA__GPU_CALL(event_record), false},
+    {"hipEventQuery", UVA__GPU_CALL(event_query), false},
+    {"hipStreamCreateWithFlags", UVA__GPU_CALL(stream_create), false},
+    {"hipStreamDestroy", UVA__GPU_CALL(stream_destroy), false},
+    {"hipStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"hipStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"hipHostMalloc", UVA__GPU_CALL(host_alloc), false},
+    {"hipHostFree", UVA__GPU_CALL(host_free), false},
+    {"hipThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
+     true},
 };
 
 #define OWN(name)                                                              \
@@ -52,7 +50,7 @@ static struct uva__hip *hip_of(struct uva__gpu *gpu)
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* Memory of the host may say no device. */
+/* An array in pinned memory may have no device id. */
 static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
                           uva__gpu_stream stream, struct uva__gpu_place *out,
                           struct uva_error *error)
@@ -172,31 +170,10 @@ const struct uva__dialect uva__hip_dialect = {
     .alloc_failed = uva__gpu_alloc_failed,
 };
 
-const struct uva_device_ops uva__hip_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .name = "ROCM",
-    .load = hip_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .copy = uva__gpu_copy,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Polling was faster than callbacks, which some versions do not have. */
+const struct uva_device_ops uva__hip_ops =
+    UVA__GPU_OPS("ROCM", hip_load, NULL, uva__gpu_copy, false);
 
-/* Nothing has to be copied from pinned memory. */
-const struct uva_device_ops uva__hip_host_ops = {
-    .version = UVA_DEVICE_OPS_VERSION,
-    .host_readable = true,
-    .name = "ROCM_HOST",
-    .load = hip_load,
-    .unload = uva__gpu_unload,
-    .query = uva__gpu_query,
-    .record = uva__gpu_record,
-    .stream_wait = uva__gpu_stream_wait,
-    .event_free = uva__gpu_event_free,
-    .alloc = uva__gpu_alloc,
-    .dealloc = uva__gpu_dealloc,
-};
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__hip_host_ops =
+    UVA__GPU_OPS("ROCM_HOST", hip_load, NULL, NULL, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of HIP's binary interface that CUDA's driver has otherwise. */
+/* The part of HIP's binary interface that differs from CUDA's driver. */
 #ifndef UVA_DEVICES_HIP_ABI_H
 #define UVA_DEVICES_HIP_ABI_H
 
@@ -14,7 +14,7 @@ enum {
     UVA__HIP_DEVICE_TO_HOST = 2  /* hipMemcpyDeviceToHost */
 };
 
-/* Functions by their names. */
+/* The functions by their names. */
 struct uva__hip {
     uva__gpu_code (*hipGetDevice)(int *device);
     uva__gpu_code (*hipSetDevice)(int device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening by name, and looking functions up. */
+/* Opens a library by path or name, and looks its functions up. */
 #define _GNU_SOURCE
 #include "devices/library.h"
 
@@ -16,7 +16,7 @@ enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
 /* A search among the loaded objects. */
 struct search {
     const char *prefix;
-    char path[1024]; /* of the one found; empty: none */
+    char path[1024]; /* of the object found; empty: none */
 };
 
 static int search_step(struct dl_phdr_info *info, size_t size, void *arg)

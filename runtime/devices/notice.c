@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call is named as the vendor's metadata wants it: at the start. */
+/* The failed call stands at the start of each text, where core/vendor reads it.
+ */
 #include "devices/notice.h"
 
 #include <errno.h>

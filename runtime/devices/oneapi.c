@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oneAPI. sync_event is a sycl::event * (EV-12), a class of the libsycl that
- * the program has loaded: its functions are looked up there, and called through
- * a small library in C++ (oneapi_shim.cc). An event cannot call back, so it is
- * asked. */
+/* oneAPI. sync_event is a sycl::event *, a class of the libsycl that the
+ * program has loaded: its functions are looked up there, and called through a
+ * small library in C++ (oneapi_shim.cc). An event cannot call back, so it is
+ * polled.
+ *
+ * Clauses: EV-12. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static const struct uva__library shim_library = {
     .names = (const char *const[]){UVA_ONEAPI_SHIM, NULL},
 };
 
-/* The events of a program are those of the one that it has loaded. */
+/* The program's events belong to the libsycl that it has loaded. */
 static const struct uva__library sycl_libraries[] = {
     {.vendor = "SYCL", .prefix = "libsycl.so", .names = none},
     {.vendor = "SYCL", .prefix = "libsycl-preview.so", .names = none},

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls libsycl, and catches what it throws. Its classes are known here by
- * their layout alone: an event is one shared pointer, and a queue is only
- * pointed to.
+/* Calls libsycl, and catches its exceptions. Only the layout of its classes is
+ * known here: an event is one shared pointer, and a queue is only pointed to.
  */
 #include "devices/oneapi_shim.h"
 
@@ -20,12 +19,12 @@
 namespace
 {
 
-/* As sycl::event; returned by value as that is. */
+/* Has the layout of sycl::event, and is returned by value like it. */
 struct event {
     std::shared_ptr<void> state;
 };
 
-/* As sycl::detail::code_location, which is for tracing. */
+/* Has the layout of sycl::detail::code_location, which is for tracing. */
 struct place {
     const char *file, *function;
     unsigned long line, column;
@@ -43,7 +42,7 @@ template <typename fn> fn *call(void *address)
     return reinterpret_cast<fn *>(address);
 }
 
-/* Of a sycl::exception, which no other class derives from. */
+/* Returns the code of a sycl::exception. No class derives from that. */
 int code_of(const uva__sycl *sycl, const std::exception &thrown)
 {
     const char exception[] = "N4sycl3_V19exceptionE";
@@ -66,7 +65,7 @@ int say(uva_error *error, int code, const char *what, const char *text)
     return code;
 }
 
-/* Where something was caught: says what. */
+/* Called in a catch block: fills `error` from the exception. */
 int fault(const uva__sycl *sycl, const char *what, uva_error *error) noexcept
 {
     try {
@@ -84,9 +83,9 @@ int fault(const uva__sycl *sycl, const char *what, uva_error *error) noexcept
 
 } // namespace
 
-/* The status of an event that has failed is that of a complete one: only a
- * wait, which is none any more, tells. wait_and_throw() would hand the faults
- * of all else to the program's handler, on this thread. */
+/* A failed event has the status of a complete one. Only wait(), which returns
+ * at once then, throws for it. wait_and_throw() would also pass the faults of
+ * all other work to the program's handler, on this thread. */
 EXPORTED int uva_oneapi_query(const uva__sycl *sycl, void *sync_event,
                               uva_error *error) noexcept
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of OpenCL. An event calls back when it is complete, but on some
- * platforms never when it has failed, or with a status of success: so its
- * status is asked after the callback, and without one. sync_event is a cl_event
- * * (EV-06). */
+ * platforms it never does so when it has failed, or does so with a status of
+ * success: so the status is queried after the callback, and polled without one.
+ * sync_event is a cl_event *.
+ *
+ * Clauses: EV-06. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -79,7 +81,7 @@ static void opencl_unload(void *state)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* Any thread; nothing of OpenCL may be called from here. */
+/* Any thread. OpenCL does not allow its functions to be called here. */
 static void opencl_called(uva__cl_event event, uva__cl_int status,
                           void *user_data)
 {
@@ -88,7 +90,7 @@ static void opencl_called(uva__cl_event event, uva__cl_int status,
                      UVA__OPENCL_VENDOR);
 }
 
-/* Drivers may hold commands back until somebody flushes. */
+/* A driver may hold commands back until the queue is flushed. */
 static void event_flush(struct uva__cl *cl, uva__cl_event event)
 {
     uva__cl_queue queue = NULL; /* a user event has none */
@@ -99,7 +101,7 @@ static void event_flush(struct uva__cl *cl, uva__cl_event event)
         (void)cl->clFlush(queue);
 }
 
-/* The event is held until it is settled: the array's owner may let go of it
+/* The event is retained until it is settled: the array's owner may release it
  * before some platforms call back. */
 static int opencl_arm(void *state, const struct uva_device_event *event,
                       struct uva_watch *watch, struct uva_error *error)
@@ -134,7 +136,7 @@ static void opencl_settle(void *state, struct uva_watch *watch)
 
 /* ---- queues ------------------------------------------------------------- */
 
-/* The event is given as arrays carry it: its handle stands in memory. */
+/* Gives the event as arrays have it: a pointer to the handle. */
 static int opencl_record(void *state, const struct uva_device_event *device,
                          void *device_stream, void **event_out,
                          struct uva_error *error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of OpenCL's binary interface that we use, so that none of its
- * headers is needed; where they are there, tests/abi compares. */
+/* The part of OpenCL's binary interface that we use, so that its headers are
+ * not needed; where they are installed, tests/abi compares them with this file.
+ */
 #ifndef UVA_DEVICES_OPENCL_ABI_H
 #define UVA_DEVICES_OPENCL_ABI_H
 
@@ -34,7 +35,7 @@ enum {
     UVA__CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3 /* the same */
 };
 
-/* Functions by their names. */
+/* The functions by their names. */
 struct uva__cl {
     uva__cl_int (*clGetEventInfo)(uva__cl_event event, uva__cl_uint what,
                                   size_t size, void *value, size_t *size_out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL: memory, and copies on queues that are in order: the program's, or one
- * of ours for each context. A buffer is a cl_mem, which knows its context, or
- * shared virtual memory, of which a pointer says nothing. */
+/* OpenCL: memory, and copies on in-order queues: the program's, or one of ours
+ * for each context. A buffer is a cl_mem, which has a context, or shared
+ * virtual memory, where the context cannot be found from the pointer. */
 #include "devices/opencl_copy.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
     return 0;
 }
 
-/* The queue of ours for a context, made at first need. */
+/* Finds our queue for a context, or makes it. */
 static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
                      uva__cl_queue *out, struct uva_error *error)
 {
@@ -56,8 +56,8 @@ static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
     return 0;
 }
 
-/* A command that waits for ever may be in it: the next copy takes another. The
- * program's own queue is left as it is. */
+/* Drops a queue of ours that may have a command which never ends: the next copy
+ * uses a new one. A queue of the program's is left as it is. */
 static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
 {
     struct uva__opencl_lane **at = &opencl->own.lanes, *found;
@@ -83,9 +83,10 @@ void uva__opencl_forget(struct uva__opencl *opencl)
     }
 }
 
-/* The program's handles for a device, while they are in use: a detach waits. */
+/* The program's handles for a device, while they are in use: a detach waits for
+ * that. */
 struct handles {
-    struct uva__attachment *use;     /* NULL: it has brought none */
+    struct uva__attachment *use;     /* NULL: none is attached */
     struct uva_opencl_device native; /* all NULL then */
 };
 
@@ -108,7 +109,7 @@ static void handles_drop(struct uva__opencl *opencl,
         uva__attachments_drop(opencl->attached, handles->use);
 }
 
-/* The call that wants one is not made. */
+/* `call` needs a context, and is not made. */
 static int context_missing(struct uva_error *error, const char *call)
 {
     return uva__vendor_say(error, ENODEV, UVA__OPENCL_VENDOR, 0,
@@ -117,7 +118,8 @@ static int context_missing(struct uva_error *error, const char *call)
                            call);
 }
 
-/* The context of a buffer says which queue; pointers say nothing. */
+/* Finds the queue by the context of the buffer; for shared virtual memory, the
+ * program has to attach a context or queue. */
 static int queue_find(struct uva__opencl *opencl,
                       const struct uva_opencl_device *native,
                       uva__cl_mem memory, uva__cl_queue *out,
@@ -169,8 +171,8 @@ static uva__cl_int copy_enqueue(struct uva__opencl *opencl, uva__cl_queue queue,
                                    event);
 }
 
-/* Whether the event that a copy waits for has failed. Some platforms leave a
- * command waiting for ever that is queued behind one which has. */
+/* Returns how the event that the copy waits for has failed, or 0. On some
+ * platforms a command that is queued behind a failed event waits for ever. */
 static int copy_check(struct uva__opencl *opencl,
                       const struct uva_device_copy *copy,
                       struct uva_error *error)
@@ -182,7 +184,7 @@ static int copy_check(struct uva__opencl *opencl,
     return code == EAGAIN ? 0 : code;
 }
 
-/* With an event as arrays carry it: its handle stands in memory. */
+/* Gives an event as arrays have it: a pointer to the handle. */
 static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
                       const struct uva_device_copy *copy, bool svm,
                       void **event_out, struct uva_error *error)
@@ -206,8 +208,9 @@ static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
     return 0;
 }
 
-/* Asked once more behind it: an event that fails later takes the command with
- * it. What is not known to have failed may still run. */
+/* Queries the event once more after the copy was queued: it may have failed in
+ * between, and then the copy never runs. An event that is not known to have
+ * failed may still let the copy run. */
 static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
                        const struct uva_device_copy *copy, bool svm,
                        void **event_out, struct uva_error *error)
@@ -288,7 +291,7 @@ static void *block_new(struct uva__opencl *opencl, uva__cl_context context,
     return block->memory;
 }
 
-/* False: it is none of these. */
+/* False: the memory is not shared virtual memory of ours. */
 static bool block_free(struct uva__opencl *opencl, void *memory)
 {
     struct uva__opencl_block **at = bucket_of(opencl, memory), *found;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some platforms call a command complete whose predecessor has failed: so a
- * wait, which is none any more, has to agree. */
+/* Some platforms report a command as complete although the command before it
+ * has failed: so clWaitForEvents(), which returns at once then, has to confirm
+ * it. */
 #include "devices/opencl_event.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "core/vendor.h"
 #include "devices/library.h"
 
-/* ---- what calls say ----------------------------------------------------- */
+/* ---- codes -------------------------------------------------------------- */
 
 static int errno_of(uva__cl_int status)
 {
@@ -38,7 +39,7 @@ static uva__cl_event event_of(const struct uva_device_event *event)
     return *(uva__cl_event *)event->sync_event;
 }
 
-/* Its status alone would not make what it has written visible either. */
+/* Besides, the status alone does not make the command's writes visible. */
 static int event_confirm(struct uva__cl *cl, uva__cl_event event,
                          struct uva_error *error)
 {

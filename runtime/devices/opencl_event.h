@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL: the state of its table, what its codes mean, and events. */
+/* OpenCL: the state of its table, the translation of its codes, and events. */
 #ifndef UVA_DEVICES_OPENCL_EVENT_H
 #define UVA_DEVICES_OPENCL_EVENT_H
 
@@ -15,8 +15,8 @@ struct uva__opencl_lane {
     uva__cl_queue queue;             /* owns */
 };
 
-/* A buffer of ours in shared virtual memory, which is freed with its context,
- * whatever was detached meanwhile. */
+/* A buffer of ours in shared virtual memory. It is freed with its own context,
+ * even if the program has detached its handles meanwhile. */
 struct uva__opencl_block {
     struct uva__opencl_block *before; /* owns: in the same bucket */
     void *memory;                     /* owns */
@@ -29,25 +29,25 @@ enum { UVA__OPENCL_BUCKETS = 64 };
 struct uva__opencl {
     struct uva__cl cl;
     struct uva__attachments *attached;  /* borrows */
-    struct {                            /* the service's alone */
+    struct {                            /* the device thread's alone */
         struct uva__opencl_lane *lanes; /* owns */
-        struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: by
-                                                                  address */
-        struct uva_error no_memory; /* why alloc gave none */
+        struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: hashed
+                                                                  by address */
+        struct uva_error no_memory; /* why alloc gave NULL */
     } own;
 };
 
-/* The one translation of codes: fills `error`, and gives the errno.
+/* The one translation of codes: fills `error`, and returns the errno.
  * Thread: any. */
 int uva__opencl_failed(struct uva_error *error, const char *call,
                        uva__cl_int status);
 
-/* Whether a command has failed, which so never touches memory any more; not
- * where a call that fails leaves that open. Thread: any. */
+/* Returns whether a command is known to have failed, so that it will not access
+ * memory any more. False too if a query fails. Thread: any. */
 bool uva__opencl_has_failed(struct uva__opencl *opencl,
                             const struct uva_device_event *event);
 
-/* These go into the table, where they are described. Thread: any. */
+/* Slots of struct uva_device_ops, which describes them. Thread: any. */
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error);
 void uva__opencl_event_free(void *state, void *event);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept is a list that runs through the memory itself. Sizes come in
- * classes, eight for each power of two, so that batches of about the same size
- * find each other's. */
+/* The list of kept blocks runs through the blocks themselves. Sizes are rounded
+ * to classes, eight for each power of two, so that a batch can reuse the memory
+ * of one of about its size. */
 #include "devices/pinned.h"
 
 #include <stddef.h>
 
+#include "core/device_traits.h"
+
 enum { PAGE = 4096 };
 static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */
 
-/* At the start of memory that is kept. */
+/* The header at the start of a block that is kept. */
 struct uva__pinned_block {
     struct uva__pinned_block *next;
     size_t size_bytes;
@@ -18,20 +20,15 @@ struct uva__pinned_block {
 
 ArrowDeviceType uva__pinned_type(const struct uva__backend *backend)
 {
+    const ArrowDeviceType type =
+        uva__device_traits(backend->device_type)->pinned_type;
+
     if (backend->ops->alloc == NULL || backend->ops->dealloc == NULL)
         return ARROW_DEVICE_CPU;
-    switch (backend->device_type) {
-    case ARROW_DEVICE_CUDA:
-    case ARROW_DEVICE_CUDA_MANAGED:
-        return ARROW_DEVICE_CUDA_HOST;
-    case ARROW_DEVICE_ROCM:
-        return ARROW_DEVICE_ROCM_HOST;
-    default:
-        return ARROW_DEVICE_CPU;
-    }
+    return type != 0 ? type : ARROW_DEVICE_CPU;
 }
 
-/* The size of its class; at least one page. */
+/* Returns the size of the class; at least one page. */
 static size_t class_of(size_t size_bytes)
 {
     size_t step = PAGE;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  made with the tables that are built in -> some replaced by the
- *              user -> each loaded by the service when a stream first meets its
- *              type -> all unloaded as the service's last act.
+/* Happy path:  made with the built-in tables -> some replaced by the user ->
+ * each loaded by the device thread when a stream first uses its type -> all
+ * unloaded by the device thread before it exits.
  *
- * What can fail: a load, which is remembered and told to each who needs it. */
+ * What can fail: a load. Its error is kept, and reported to every stream that
+ *              needs the type. */
 #define _GNU_SOURCE
 #include "devices/registry.h"
 
@@ -15,8 +16,10 @@
 
 #include "core/memory.h"
 #include "core/status.h"
+#include "core/unreachable.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
+#include "uvarrow/arrow.h"
 
 static void service_begin(struct uva__service *service);
 static void service_end(struct uva__service *service);
@@ -78,8 +81,47 @@ void uva__devices_quit(struct uva__devices *devices)
 void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
 {
     if (!uva__service_send(&devices->service, errand))
-        abort(); /* not covered: nobody may end what is in use */
+        UVA__UNREACHABLE("a use keeps the service running");
 }
+
+/* ---- arrays kept until the workers end ----------------------------------- */
+
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept)
+{
+    assert(!keeper->over);
+    kept->next = keeper->first;
+    keeper->first = kept;
+}
+
+void uva__keeper_end(struct uva__keeper *keeper)
+{
+    struct uva__kept *kept = keeper->first, *next;
+
+    keeper->over = true;
+    keeper->first = NULL;
+    for (; kept != NULL; kept = next) {
+        next = kept->next;
+        uva_array_release(&kept->array);
+        free(kept);
+    }
+}
+
+static void leave_run(struct uva__errand *errand)
+{
+    uva__keeper_end(
+        &uva__container_of(errand, struct uva__devices, leave)->keeper);
+}
+
+/* A kept array may itself be what the device thread has to release: it may be
+ * the library's own, or have an event of ours. So the device thread has to run
+ * until then. */
+void uva__devices_leave(struct uva__devices *devices)
+{
+    uva__devices_send(devices, &devices->leave);
+    uva__devices_quit(devices);
+}
+
+/* ---- the device thread -------------------------------------------------- */
 
 static struct uva__devices *devices_of(struct uva__service *service)
 {
@@ -89,20 +131,6 @@ static struct uva__devices *devices_of(struct uva__service *service)
 static void service_begin(struct uva__service *service)
 {
     uva__devices_acquire(devices_of(service));
-}
-
-static void leave_run(struct uva__errand *errand)
-{
-    uva__keeper_end(
-        &uva__container_of(errand, struct uva__devices, leave)->keeper);
-}
-
-/* An array that is kept may itself be what the service waits for: it is the
- * library's own, or has an event of ours. */
-void uva__devices_leave(struct uva__devices *devices)
-{
-    uva__devices_send(devices, &devices->leave);
-    uva__devices_quit(devices);
 }
 
 static void service_clear(struct uva__service *service)
@@ -189,7 +217,7 @@ int uva__devices_register(struct uva__devices *devices,
     return 0;
 }
 
-/* From now on the table, if there is one, stays as it is. */
+/* Marks the table, if there is one, as used: it cannot be replaced any more. */
 static bool backend_meet(struct uva__devices *devices,
                          struct uva__backend *backend)
 {
@@ -215,8 +243,8 @@ struct uva__backend *uva__devices_meet(struct uva__devices *devices,
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* The path that the environment has for a library, or NULL; NULL also where the
- * environment is not to be trusted. */
+/* Returns the path that the environment has for a library, or NULL; NULL too in
+ * a set-user-ID program, where the environment cannot be trusted. */
 static const char *library_path(const char *library)
 {
     char name[64];
@@ -289,16 +317,16 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
     return error->code;
 }
 
-/* A load that somebody waits for. */
+/* A load that a thread waits for. */
 struct load {
     struct uva__errand errand;
     struct uva__backend *backend; /* borrows */
-    struct uva_error *error;      /* borrows: where to say why not */
+    struct uva_error *error;      /* borrows: why it has failed */
     int code;                     /* the outcome, once done */
     struct uva__signal done;      /* raised then */
 };
 
-/* Whoever waits may be gone as soon as the signal has changed. */
+/* The waiting thread may free `load` as soon as the signal has changed. */
 static void load_run(struct uva__errand *errand)
 {
     struct load *load = uva__container_of(errand, struct load, errand);
@@ -314,7 +342,7 @@ static int load_await(struct uva__devices *devices,
         .errand.run = load_run, .backend = backend, .error = error};
     const uint32_t seen = uva__signal_now(&load.done);
 
-    /* not covered: it has ended since it was started */
+    /* not covered: the service has ended since it was started */
     if (!uva__service_send(&devices->service, &load.errand))
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
     while (uva__signal_now(&load.done) == seen)
@@ -322,7 +350,7 @@ static int load_await(struct uva__devices *devices,
     return load.code;
 }
 
-/* Why there is no table for a type. */
+/* Returns why there is no table for a type. */
 static const char *type_why(ArrowDeviceType device_type)
 {
     if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES ||
@@ -342,7 +370,7 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
                              (int)device_type, type_why(device_type));
     if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
-    if (uva__service_is_here(&devices->service)) /* in a table, a release */
+    if (uva__service_is_here(&devices->service)) /* a release in a table */
         return uva__backend_load(backend, error);
     code = uva__service_start(&devices->service);
     if (code != 0)
@@ -352,7 +380,7 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     return load_await(devices, backend, error);
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- descriptions ------------------------------------------------------- */
 
 static void text_copy(char *out, size_t size, const char *text)
 {
@@ -381,9 +409,9 @@ int uva__devices_describe(struct uva__devices *devices,
 
     memset(out, 0, sizeof(*out));
     out->device_type = device_type;
-    if (backend == NULL || uva__builtins[device_type].name == NULL)
+    if (backend == NULL || uva__device_traits(device_type)->name == NULL)
         return ENOENT;
-    out->name = uva__builtins[device_type].name;
+    out->name = uva__device_traits(device_type)->name;
     out->mechanism = "none";
     if (device_type == ARROW_DEVICE_CPU) {
         out->available = out->host_readable = true;

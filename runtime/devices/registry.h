@@ -1,130 +1,152 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each device type, and the one service that all runtimes on
- * the same workers share. Counted: by the workers, by streams and by watches,
- * the last of which may end long after the workers. */
+/* The table of each device type, and the one device thread that all runtimes on
+ * the same workers share. References are held by the workers, by streams and by
+ * waits, the last of which may end long after the workers. */
 #ifndef UVA_DEVICES_REGISTRY_H
 #define UVA_DEVICES_REGISTRY_H
 
+#include "core/device_traits.h"
 #include "devices/attachments.h"
-#include "devices/kept.h"
 #include "devices/service.h"
 #include "uvarrow/device.h"
 
-enum { UVA__DEVICE_TYPES = 17 }; /* the highest of the document, and one more */
-
-/* How far the table of a type has come. */
+/* Whether the table of a type was loaded. */
 enum uva__loaded {
-    UVA__LOADED_NOT,  /* nobody has needed it */
-    UVA__LOADED_BUSY, /* the service is about it */
+    UVA__LOADED_NOT,  /* it was not needed so far */
+    UVA__LOADED_BUSY, /* loading */
     UVA__LOADED_OK,
-    UVA__LOADED_FAILED /* `why` says why */
+    UVA__LOADED_FAILED /* `why` has the error */
 };
 
-/* What is known of a table that is built in, beside it. */
+/* What a built-in table has besides its functions. */
 struct uva__dialect {
     const char *vendor; /* static: in errors */
-    const char *asks;   /* static: the call that asks after an event */
-    /* why alloc has last given NULL: fills `error`, and gives its code.
-     * Service. NULL: it never does. */
+    const char *asks;   /* static: the call that queries an event */
+    /* fills `error` with why alloc has last given NULL, and returns its
+     * code. Device thread. NULL: the table has no alloc. */
     int (*alloc_failed)(void *state, struct uva_error *error);
 };
 
 /* One device type. */
 struct uva__backend {
     ArrowDeviceType device_type;
-    const struct uva_device_ops *ops; /* borrows; NULL: nobody can wait */
+    const struct uva_device_ops *ops; /* borrows; NULL: the type has no table */
     void *ctx;                        /* borrows: of the table */
-    const char *library; /* static: names its environment variable, or NULL */
+    const char *library; /* static: in the name of its variable in the
+                            environment, or NULL */
     const struct uva__dialect *dialect; /* static; NULL: of the user's table */
-    struct uva__word met;               /* 1: the table is in use, and stays */
-    struct uva__word loaded; /* enum uva__loaded; what follows is behind it */
+    struct uva__word met;               /* 1: in use, it cannot be replaced */
+    struct uva__word loaded; /* enum uva__loaded; it guards what follows */
     void *state;             /* owns, through ops->unload */
     struct uva_error why;    /* of a load that failed */
-    struct {                 /* memory that is kept; the service's alone */
+    struct {                 /* pool of memory; the device thread's alone */
         struct uva__pinned_block *first; /* owns */
         size_t size_bytes;               /* of all of them */
     } pinned;
 };
 
-/* See the top. */
+/* An array for which no event could be recorded, so that the library cannot
+ * know when a device has finished with it: it is released when the workers are
+ * gone. From malloc(). */
+struct uva__kept {
+    struct uva__kept *next;        /* owns */
+    struct ArrowDeviceArray array; /* owns */
+};
+
+/* All of them; all zeroes is none. The device thread's alone. */
+struct uva__keeper {
+    struct uva__kept *first; /* owns */
+    bool over;               /* the workers are gone */
+};
+
+/* All device types of one set of workers. */
 struct uva__devices {
     struct uva__word refs;
-    struct uva__word users; /* the workers, and what needs the service after
-                               them */
+    struct uva__word users; /* of the device thread: the workers, and objects
+                               that need it after them */
     struct uva__service service;
-    struct uva__keeper keeper;        /* of arrays; the service's alone */
-    struct uva__errand leave;         /* of the workers */
+    struct uva__keeper keeper;        /* the device thread's alone */
+    struct uva__errand leave;         /* sent when the workers end */
     struct uva__attachments attached; /* native handles */
-    struct uva__lock lock;            /* over `ops` and `ctx` of the types */
+    struct uva__lock lock;            /* guards `ops` and `ctx` of the types */
     struct uva__backend backends[UVA__DEVICE_TYPES];
 };
 
 /* Makes one, with a use by the workers; NULL without memory. Its memory is
- * the C library's, since a vendor may call after all else is gone.
+ * the C library's, since a vendor may call back after all else is freed.
  * Thread: any. */
 struct uva__devices *uva__devices_new(void);
 
-/* Counts; the last release frees. Thread: any. */
+/* Counts references; the last release frees. Thread: any. */
 struct uva__devices *uva__devices_acquire(struct uva__devices *devices);
 void uva__devices_release(struct uva__devices *devices);
 
-/* Uses the service, which lasts as long; whoever is done last ends it: for the
- * workers at once, or it would outlive its runtime. Thread: any. */
+/* Uses the device thread, which runs as long; the last user to quit ends it.
+ * Thread: any. */
 void uva__devices_use(struct uva__devices *devices);
 void uva__devices_quit(struct uva__devices *devices);
 
-/* Sends the service, which is in use, an errand. Thread: any. */
+/* Sends a command to the device thread, which is in use. Thread: any. */
 void uva__devices_send(struct uva__devices *devices,
                        struct uva__errand *errand);
 
-/* The workers quit, once: the keeper ends. Thread: any. */
+/* Takes `kept`; the caller holds the workers. Thread: the device thread. */
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept);
+
+/* Releases all that was kept: the workers are gone. Thread: the device thread.
+ */
+void uva__keeper_end(struct uva__keeper *keeper);
+
+/* The workers quit, once: the kept arrays are released. Thread: any. */
 void uva__devices_leave(struct uva__devices *devices);
 
-/* What an array's event asks for, by its device type. */
+/* What has to be done for an array's event, by its device type. */
 enum uva__event_kind {
     UVA__EVENT_NONE, /* nothing: the data is ready */
-    UVA__EVENT_WAIT, /* a watch */
-    UVA__EVENT_ALIEN /* nobody here can wait for it: ENOTSUP */
+    UVA__EVENT_WAIT, /* a wait, by the type's table */
+    UVA__EVENT_ALIEN /* there is no table that can wait: ENOTSUP */
 };
 
-/* Looks at the event of an array. Thread: any. */
+/* Classifies the event of an array. Thread: any. */
 enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
                                         ArrowDeviceType device_type,
                                         const void *sync_event,
                                         struct uva_error *error);
 
-/* The row of a type; NULL for one unknown here. Thread: any. */
+/* Returns the row of a type; NULL for an unknown type. Thread: any. */
 struct uva__backend *uva__devices_backend(struct uva__devices *devices,
                                           ArrowDeviceType device_type);
 
-/* The row of a type for which there is a table, which from now on stays; NULL
- * if there is none. Thread: any. */
+/* Returns the row of a type that has a table, which cannot be replaced from now
+ * on; NULL if it has none. Thread: any. */
 struct uva__backend *uva__devices_meet(struct uva__devices *devices,
                                        ArrowDeviceType device_type);
 
-/* How a call of the table has failed: with a text if it gave none, and never
- * with a code that would mean "not yet". Gives the code. Thread: any. */
+/* Completes the error of a failed call of the table: adds a text if there is
+ * none, and replaces a code that would mean that the event is pending. Returns
+ * the code. Thread: any. */
 int uva__backend_failed(const struct uva__backend *backend, int code,
                         const char *what, struct uva_error *error);
 
-/* Asks after an event: 0, EAGAIN, or how it failed. Thread: as its table
- * says. */
+/* Queries an event: 0, EAGAIN, or how it failed. Thread: as its table
+ * documents.
+ */
 int uva__backend_query(const struct uva__backend *backend,
                        const struct uva_device_event *event,
                        struct uva_error *error);
 
-/* Takes an event of the table's; NULL: there is none. Thread: any. */
+/* Frees an event of the table's; NULL: does nothing. Thread: any. */
 void uva__backend_event_free(const struct uva__backend *backend, void *event);
 
-/* Opens what the type needs, unless that was tried. 0, or why it failed.
- * Thread: service. */
+/* Loads the table, unless that was tried before. 0, or why it failed.
+ * Thread: the device thread. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
                                      struct uva_error *error);
 
-/* The same from any thread, which waits for the service to do it: tens of
- * milliseconds, the first time. Starts the service. Also ENOTSUP where nobody
- * knows the type, EAGAIN, ESHUTDOWN; EDEADLK from inside that very load.
- * Thread: any. */
+/* Has the device thread load the table of a type, and waits for that: tens of
+ * milliseconds, the first time. Starts the device thread. 0, or why it failed;
+ * ENOTSUP for a type without a table, EAGAIN, ESHUTDOWN; EDEADLK from inside
+ * that very load. Thread: any. */
 UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
                                      ArrowDeviceType device_type,
                                      struct uva_error *error);
@@ -134,7 +156,7 @@ UVA_MUST_CHECK int uva__devices_describe(struct uva__devices *devices,
                                          ArrowDeviceType device_type,
                                          struct uva_device_info *out);
 
-/* Puts a table in the place of what is built in: uva_device_register().
+/* Replaces the table of a type: uva_device_register().
  * Thread: any. */
 UVA_MUST_CHECK int uva__devices_register(struct uva__devices *devices,
                                          ArrowDeviceType device_type,

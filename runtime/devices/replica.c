@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block for all structs and vectors; buffers apart, since a device knows
- * them only whole.
+/* All structs and vectors are in one block. Each buffer is an allocation of its
+ * own, since device memory cannot be freed in parts.
  *
- * What can fail: memory. Buffers of a vendor are freed by the service, which is
- * in use as long as they live. */
+ * What can fail: memory. Buffers of a vendor are freed by the device thread,
+ * which is in use as long as they live. */
 #include "devices/replica.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/layout.h"
+#include "core/unreachable.h"
 #include "devices/pinned.h"
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
 
-/* Behind it in its block: nodes, structs of all nodes but the root, pointers to
- * children, pointers to buffers, their sizes. */
+/* Behind it in its block follow the nodes, the structs of all nodes but the
+ * root, pointers to children, pointers to buffers, and their sizes. */
 struct uva__replica {
     struct uva__devices *devices; /* counts; uses, with a backend */
     struct uva__replica_memory memory;
     ArrowDeviceType device_type; /* of the buffers */
     int64_t device_id;
-    struct uva__word refs;     /* nodes not yet released; who fills it */
+    struct uva__word refs; /* of live nodes, and of the copy that fills it */
     struct uva__errand errand; /* frees the buffers */
-    void *event; /* owns, through the backend: of what fills it; or NULL */
+    void *event; /* owns, through the backend: of the last copy; or NULL */
     struct ArrowDeviceArray root; /* until it is given */
     size_t count;                 /* of nodes */
     struct uva__replica_node *nodes;
 };
 
-/* How large a tree is; and, while it is pictured, where the next parts go. */
+/* The size of a tree; and, while its copy is made, where the next parts go. */
 struct picture {
     size_t nodes, children, buffers;
     struct uva__replica_node *node;
@@ -47,7 +47,7 @@ static void *plain_new(size_t size)
 {
     const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 
-    return aligned_alloc(ALIGNMENT, whole); /* half of what there is */
+    return aligned_alloc(ALIGNMENT, whole);
 }
 
 static void *memory_new(struct uva__replica *replica, size_t size)
@@ -73,7 +73,8 @@ static void memory_free(struct uva__replica *replica, void *buffer, size_t size)
                               memory->device_id, buffer);
 }
 
-/* Whose memory it should have been says why there is none. */
+/* Reports why there is no memory: the vendor's error, if it was the vendor's.
+ */
 static int memory_failed(const struct uva__replica *replica,
                          struct uva_error *error)
 {
@@ -85,8 +86,8 @@ static int memory_failed(const struct uva__replica *replica,
     return backend->dialect->alloc_failed(backend->state, error);
 }
 
-/* The size of plain memory is remembered below 0. A vendor may run out of
- * pinned memory; other memory of the host then does, if more slowly. */
+/* The size of plain memory is stored as a negative number. If a vendor has run
+ * out of pinned memory, plain memory of the host is used, which is slower. */
 int uva__replica_buffer(struct uva__replica *replica,
                         struct uva__replica_node *node, int64_t i,
                         int64_t size_bytes, struct uva_error *error)
@@ -141,7 +142,7 @@ static void replica_dispose(struct uva__errand *errand)
     uva__devices_release(devices);
 }
 
-/* Vendors take locks for it, so it is the service's. */
+/* Freeing takes locks of the vendor's, so the device thread does it. */
 static void replica_end(struct uva__replica *replica)
 {
     replica->errand.run = replica_dispose;
@@ -185,7 +186,7 @@ void uva__replica_free(struct uva__replica *replica)
 
 /* ---- the shape ---------------------------------------------------------- */
 
-/* The two fit each other: uva__layout_measure() has looked. */
+/* uva__layout_measure() has checked that the array fits the schema. */
 static void shape_count(const struct ArrowArray *from, struct picture *picture)
 {
     picture->nodes++;
@@ -227,7 +228,7 @@ static void shape_draw(const struct ArrowSchema *schema,
     node->sizes = picture->size;
     picture->size += to->n_buffers;
     if (uva__format_read(schema->format, &node->layout) != 0)
-        assert(!"measured before");
+        UVA__UNREACHABLE("the same format was read to measure the shape");
     for (int64_t i = 0; i < from->n_children; i++) {
         to->children[i] = picture->array++;
         shape_draw(schema->children[i], from->children[i], picture,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vulkan. The host can only ask an event for its status, with the device that
- * it belongs to, which the program brings in by uva_device_attach() (G-57). An
- * event for the device alone reads as pending for ever. sync_event is a VkEvent
- * * (EV-07). No library is opened: the program's own functions are used. */
+/* Vulkan. The host can only query the status of an event, with the VkDevice of
+ * it, which the program attaches with uva_device_attach(). A device-only event
+ * is pending for ever to the host. sync_event is a VkEvent *. No library is
+ * opened: the functions of the program's device are used.
+ *
+ * Clauses: EV-07, G-57. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +31,8 @@ static int vulkan_load(void *ctx, const char *path, void **state,
     return 0;
 }
 
-/* Asks with the program's function. Looking it up is a walk through a table. */
+/* Queries with the device's own function. Looking it up is cheap: a search in a
+ * table. */
 static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
                       struct uva_error *error)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new -> begin -> armed by the service -> notified by the vendor,
- *              or asked after until it is complete -> fired: the client is told
- *              -> settled by the service -> the last count frees.
+/* Happy path:  new -> begin -> the device thread arms a callback of the vendor
+ * -> the callback comes, or polling finds the event complete -> fired: the
+ * client is notified -> settled by the device thread -> the last reference is
+ * dropped: freed.
  *
- * What can fail: memory, at the start; the table, the arming, the event: told
- *              as the outcome. A callback that never comes is asked after.
+ * What can fail: memory, at the start; the table, the arming, the event: they
+ *              are reported as the outcome. A callback that never comes is made
+ *              up for by polling.
  *
- * On cancel:   the service stops asking, then tells; what was armed stays with
- *              the vendor until it notifies. Where it never does, the few
- *              hundred bytes of the watch stay behind. */
+ * On cancel:   the device thread stops polling, then notifies the client; an
+ *              armed callback keeps its reference until it comes. If it never
+ *              does, the few hundred bytes of the wait are never freed. */
 #include "devices/watch.h"
 
 #include <assert.h>
@@ -19,7 +21,7 @@
 #include "devices/notice.h"
 #include "uvarrow/arrow.h"
 
-enum { ARM_AGAIN_NS = 2000000 }; /* who only polls so far is asked to arm */
+enum { ARM_AGAIN_NS = 2000000 }; /* age at which a polled wait is armed */
 
 static void watch_begin_run(struct uva__errand *errand);
 static void watch_end_run(struct uva__errand *errand);
@@ -74,7 +76,8 @@ void **uva_watch_slots(struct uva_watch *watch)
 
 /* ---- the outcome -------------------------------------------------------- */
 
-/* Takes an event that is nobody's. False: the outcome is known, or will be. */
+/* Takes the event for the calling thread, if no other thread has it. False: the
+ * outcome is decided, or is being decided. */
 static bool watch_take(struct uva_watch *watch, enum uva__watch_turn turn)
 {
     uint64_t open = UVA__WATCH_OPEN;
@@ -92,8 +95,8 @@ static void watch_conclude(struct uva_watch *watch, int code,
         *watch->text = *error;
 }
 
-/* True: the client is to be told. `error` may be NULL, where code is 0. Whoever
- * has taken the event. */
+/* Stores the outcome. Returns whether the client is to be notified. `error` may
+ * be NULL if code is 0. Called by the thread that has taken the event. */
 static bool watch_decide(struct uva_watch *watch, int code,
                          const struct uva_error *error, bool unsure)
 {
@@ -115,7 +118,7 @@ static bool code_is_pending(int code)
     return code == EAGAIN || code == EINPROGRESS;
 }
 
-/* What it says while it is pending is what a timeout is told with. */
+/* A timeout reports the last code that the vendor gave for a pending event. */
 static void watch_note(struct uva_watch *watch, const struct uva_error *error)
 {
     if (error->vendor_code != 0)
@@ -153,7 +156,7 @@ int uva__watch_peek(struct uva__devices *devices,
 
 /* ---- beginning ---------------------------------------------------------- */
 
-/* Counts for the vendor first, who may notify inside arm. */
+/* Takes the vendor's reference first: its callback may come inside arm. */
 static int watch_arm(struct uva_watch *watch, struct uva_error *error)
 {
     const struct uva_device_ops *ops = watch->backend->ops;
@@ -174,7 +177,7 @@ static int watch_arm(struct uva_watch *watch, struct uva_error *error)
                                "cannot wait for the event", error);
 }
 
-/* Makes a stream of the consumer's wait, on the device. */
+/* Makes the consumer's stream wait, on the device. */
 static int watch_chain(struct uva_watch *watch, struct uva_error *error)
 {
     const struct uva_device_ops *ops = watch->backend->ops;
@@ -212,7 +215,8 @@ static int watch_start(struct uva_watch *watch, struct uva_error *error)
                                         : watch_arm(watch, error);
 }
 
-/* The service has no more to do with it, but for a vendor's notify. */
+/* Drops the device thread's reference. Only a vendor's callback may still come.
+ */
 static void watch_leave(struct uva_watch *watch)
 {
     if (watch->work != NULL)
@@ -220,7 +224,7 @@ static void watch_leave(struct uva_watch *watch)
     uva__watch_release(watch);
 }
 
-/* Nobody else knows of the event yet, but who abandons it. */
+/* Only uva__watch_abandon() can race with this. */
 static void watch_begin_run(struct uva__errand *errand)
 {
     struct uva_watch *watch =
@@ -248,8 +252,8 @@ static void watch_begin_run(struct uva__errand *errand)
     watch_leave(watch);
 }
 
-/* The service's count is given up when the chore is over; work, once begun,
- * keeps the service until then. */
+/* The device thread's reference is dropped when polling ends; work, once begun,
+ * keeps the device thread running until then. */
 void uva__watch_begin(struct uva_watch *watch)
 {
     struct uva_error error;
@@ -264,7 +268,7 @@ void uva__watch_begin(struct uva_watch *watch)
     watch_leave(watch);
 }
 
-/* ---- while it lasts ----------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------ */
 
 static void watch_settle(struct uva_watch *watch)
 {
@@ -275,7 +279,7 @@ static void watch_settle(struct uva_watch *watch)
     watch->own.settled = true;
 }
 
-/* What the event, and then the step behind it, has come to. */
+/* Queries the event and, if it is complete, runs the next step of the work. */
 static int watch_ask(struct uva_watch *watch, struct uva_error *error)
 {
     int code = uva__backend_query(watch->backend, &watch->event, error);
@@ -284,14 +288,15 @@ static int watch_ask(struct uva_watch *watch, struct uva_error *error)
         code = watch_step(watch, error);
     if (code_is_pending(code))
         return code;
-    if (watch->own.working) { /* cut short, or the event has failed */
+    if (watch->own.working) { /* cancelled, or the event has failed */
         watch->own.working = false;
         watch->work->stop(watch->work);
     }
     return code == 0 && watch->own.cut ? uva__notice_cancelled(error) : code;
 }
 
-/* What is polled so far may be worth a callback by now. */
+/* An event that lasts is worth a callback: the back end may have declined to
+ * arm one at first. */
 static int watch_arm_again(struct uva_watch *watch, uint64_t age_ns,
                            struct uva_error *error)
 {
@@ -302,8 +307,9 @@ static int watch_arm_again(struct uva_watch *watch, uint64_t age_ns,
     return watch_arm(watch, error);
 }
 
-/* Who has nothing to wait for any more is not called back. A vendor that has
- * told of a failure may say more when it is asked, or nothing of it. */
+/* The query comes first: it may describe a failure better than the vendor's
+ * callback did. But the query may also find nothing wrong, and then the
+ * callback counts. */
 static int watch_judge(struct uva_watch *watch, bool said, uint64_t age_ns,
                        struct uva_error *error)
 {
@@ -321,7 +327,7 @@ static bool watch_look(struct uva__chore *chore, uint64_t age_ns)
 {
     struct uva_watch *watch = uva__container_of(chore, struct uva_watch, chore);
     const bool said = uva__word_load(&watch->said) != 0;
-    bool known = said; /* that the vendor will look at it no more */
+    bool known = said; /* the vendor uses the event no more */
     struct uva_error error;
     int code;
 
@@ -352,9 +358,9 @@ static void watch_finish(struct uva__chore *chore)
     watch_leave(watch);
 }
 
-/* ---- what vendors say --------------------------------------------------- */
+/* ---- vendors' callbacks ------------------------------------------------- */
 
-/* The vendor's count goes with the errand. */
+/* Drops the vendor's reference. */
 static void watch_tidy_run(struct uva__errand *errand)
 {
     struct uva_watch *watch = uva__container_of(errand, struct uva_watch, tidy);
@@ -366,9 +372,10 @@ static void watch_tidy_run(struct uva__errand *errand)
     uva__watch_release(watch);
 }
 
-/* Complete, by a callback, is believed only as far as a quick query by the
- * client, or one by the service, agrees; a failure is the service's to look
- * into. While that looks at the event the client is not told from here. */
+/* A callback's success is confirmed by a query: by the client, if the query may
+ * run on the loop thread, or else by the device thread. A failure is examined
+ * by the device thread. While that uses the event, the client is not notified
+ * from here. */
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
@@ -390,7 +397,7 @@ void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
 
 /* ---- an early end ------------------------------------------------------- */
 
-/* Comes behind the begin, so the chore is listed unless it is over. */
+/* Runs after the begin, so the wait is being polled unless it is over. */
 static void watch_end_run(struct uva__errand *errand)
 {
     struct uva_watch *watch = uva__container_of(errand, struct uva_watch, end);
@@ -406,7 +413,7 @@ static void watch_end_run(struct uva__errand *errand)
     uva__watch_release(watch);
 }
 
-/* Without a service nobody looks at the event any more. */
+/* Without a device thread no other thread uses the event: it runs here. */
 static void watch_end(struct uva_watch *watch)
 {
     if (!uva__service_send(&watch->devices->service, &watch->end))
@@ -419,7 +426,8 @@ void uva__watch_cancel(struct uva_watch *watch)
     watch_end(watch);
 }
 
-/* The stream that was to wait may be gone once this has returned. */
+/* Waits until the device thread does not use the stream that was to wait: the
+ * caller may free it afterwards. */
 static void watch_unchain(struct uva_watch *watch)
 {
     if (watch_take(watch, UVA__WATCH_FIRED))

@@ -13,7 +13,7 @@
 #include "devices/gpu_scene.h"
 #include "support/faulty_libc.h"
 
-static const struct gpu_driver *gpu;
+static const struct vendor_driver *gpu;
 static const struct fake_control *control;
 
 /* ---- events ------------------------------------------------------------- */
@@ -855,7 +855,7 @@ static void add_faults(Suite *suite)
     suite_add_tcase(suite, tc);
 }
 
-void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
+void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *fake)
 {
     TCase *tc = tcase_create("device");

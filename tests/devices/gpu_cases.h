@@ -5,10 +5,10 @@
 
 #include <check.h>
 
-#include "devices/gpu_driver.h"
+#include "devices/vendor_driver.h"
 
 /* Adds the cases, those that need a fake driver only with one. */
-void gpu_cases_add(Suite *suite, const struct gpu_driver *driver,
+void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *control);
 
 /* Runs the suite; the exit code of the program. */

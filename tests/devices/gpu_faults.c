@@ -10,7 +10,7 @@
 
 enum { NO_SUCH_DEVICE = 77 };
 
-static const struct gpu_driver *gpu;
+static const struct vendor_driver *gpu;
 static const struct fake_control *control;
 
 /* ---- the scene ---------------------------------------------------------- */
@@ -236,7 +236,7 @@ END_TEST
 
 /* ---- the suite ---------------------------------------------------------- */
 
-void gpu_faults_add(Suite *suite, const struct gpu_driver *driver,
+void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
                     const struct fake_control *fake)
 {
     TCase *tc = tcase_create("what is said");

@@ -6,10 +6,10 @@
 
 #include <check.h>
 
-#include "devices/gpu_driver.h"
+#include "devices/vendor_driver.h"
 
 /* Adds the cases, those that need a fake driver only with one. */
-void gpu_faults_add(Suite *suite, const struct gpu_driver *driver,
+void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
                     const struct fake_control *control);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void gpu_scene_open(struct gpu_scene *s, const struct gpu_driver *gpu,
+void gpu_scene_open(struct gpu_scene *s, const struct vendor_driver *gpu,
                     const struct fake_control *control, int64_t batches)
 {
     memset(s, 0, sizeof(*s));

@@ -4,7 +4,7 @@
 #ifndef UVA_TESTS_GPU_SCENE_H
 #define UVA_TESTS_GPU_SCENE_H
 
-#include "devices/gpu_driver.h"
+#include "devices/vendor_driver.h"
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
 #include "uvarrow/uvarrow.h"
@@ -12,7 +12,7 @@
 enum { GPU_STREAMS = 4, GPU_BATCHES = 4096 };
 
 struct gpu_scene {
-    const struct gpu_driver *gpu;
+    const struct vendor_driver *gpu;
     const struct fake_control *control; /* its functions are NULL: a real one */
     struct loop_rig rig;
     struct fake_source fake;
@@ -31,7 +31,7 @@ struct gpu_scene {
 
 /* Opens it, for at most so many batches; the device is current until it is
  * closed. */
-void gpu_scene_open(struct gpu_scene *s, const struct gpu_driver *gpu,
+void gpu_scene_open(struct gpu_scene *s, const struct vendor_driver *gpu,
                     const struct fake_control *control, int64_t batches);
 
 /* Opens the gates, closes the rig; all must have been released, of a fake

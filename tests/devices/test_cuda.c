@@ -33,23 +33,25 @@ static struct fake_control control;
 
 static void resolve_events(void *library)
 {
-    gpu_driver_resolve(library, "cuEventCreate", &lib.calls.event_create);
-    gpu_driver_resolve(library, "cuEventDestroy_v2", &lib.calls.event_destroy);
-    gpu_driver_resolve(library, "cuEventRecord", &lib.calls.event_record);
-    gpu_driver_resolve(library, "cuEventQuery", &lib.calls.event_query);
-    gpu_driver_resolve(library, "cuStreamCreate", &lib.calls.stream_create);
-    gpu_driver_resolve(library, "cuStreamDestroy_v2",
-                       &lib.calls.stream_destroy);
-    gpu_driver_resolve(library, "cuStreamSynchronize",
-                       &lib.calls.stream_synchronize);
-    gpu_driver_resolve(library, "cuMemHostAlloc", &lib.calls.host_alloc);
-    gpu_driver_resolve(library, "cuMemFreeHost", &lib.calls.host_free);
-    gpu_driver_resolve(library, "cuStreamWaitValue32_v2",
-                       &lib.cuStreamWaitValue32);
-    gpu_driver_resolve(library, "cuStreamBeginCapture_v2",
-                       &lib.cuStreamBeginCapture);
-    gpu_driver_resolve(library, "cuStreamEndCapture", &lib.cuStreamEndCapture);
-    gpu_driver_resolve(library, "cuGraphDestroy", &lib.cuGraphDestroy);
+    vendor_driver_resolve(library, "cuEventCreate", &lib.calls.event_create);
+    vendor_driver_resolve(library, "cuEventDestroy_v2",
+                          &lib.calls.event_destroy);
+    vendor_driver_resolve(library, "cuEventRecord", &lib.calls.event_record);
+    vendor_driver_resolve(library, "cuEventQuery", &lib.calls.event_query);
+    vendor_driver_resolve(library, "cuStreamCreate", &lib.calls.stream_create);
+    vendor_driver_resolve(library, "cuStreamDestroy_v2",
+                          &lib.calls.stream_destroy);
+    vendor_driver_resolve(library, "cuStreamSynchronize",
+                          &lib.calls.stream_synchronize);
+    vendor_driver_resolve(library, "cuMemHostAlloc", &lib.calls.host_alloc);
+    vendor_driver_resolve(library, "cuMemFreeHost", &lib.calls.host_free);
+    vendor_driver_resolve(library, "cuStreamWaitValue32_v2",
+                          &lib.cuStreamWaitValue32);
+    vendor_driver_resolve(library, "cuStreamBeginCapture_v2",
+                          &lib.cuStreamBeginCapture);
+    vendor_driver_resolve(library, "cuStreamEndCapture",
+                          &lib.cuStreamEndCapture);
+    vendor_driver_resolve(library, "cuGraphDestroy", &lib.cuGraphDestroy);
 }
 
 static bool cuda_open(void *library)
@@ -57,21 +59,21 @@ static bool cuda_open(void *library)
     int device;
 
     resolve_events(library);
-    gpu_driver_resolve(library, "cuInit", &lib.cuInit);
-    gpu_driver_resolve(library, "cuCtxSetCurrent", &lib.cuCtxSetCurrent);
-    gpu_driver_resolve(library, "cuCtxCreate_v2", &lib.cuCtxCreate);
-    gpu_driver_resolve(library, "cuCtxDestroy_v2", &lib.cuCtxDestroy);
-    gpu_driver_resolve(library, "cuDeviceGet", &lib.cu.cuDeviceGet);
-    gpu_driver_resolve(library, "cuDevicePrimaryCtxGetState",
-                       &lib.cu.cuDevicePrimaryCtxGetState);
-    gpu_driver_resolve(library, "cuDevicePrimaryCtxRetain",
-                       &lib.cu.cuDevicePrimaryCtxRetain);
-    gpu_driver_resolve(library, "cuDevicePrimaryCtxRelease_v2",
-                       &lib.cu.cuDevicePrimaryCtxRelease);
-    gpu_driver_resolve(library, "cuMemAlloc_v2", &lib.cu.cuMemAlloc);
-    gpu_driver_resolve(library, "cuMemFree_v2", &lib.cu.cuMemFree);
-    gpu_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
-                       &lib.cu.cuMemcpyHtoDAsync);
+    vendor_driver_resolve(library, "cuInit", &lib.cuInit);
+    vendor_driver_resolve(library, "cuCtxSetCurrent", &lib.cuCtxSetCurrent);
+    vendor_driver_resolve(library, "cuCtxCreate_v2", &lib.cuCtxCreate);
+    vendor_driver_resolve(library, "cuCtxDestroy_v2", &lib.cuCtxDestroy);
+    vendor_driver_resolve(library, "cuDeviceGet", &lib.cu.cuDeviceGet);
+    vendor_driver_resolve(library, "cuDevicePrimaryCtxGetState",
+                          &lib.cu.cuDevicePrimaryCtxGetState);
+    vendor_driver_resolve(library, "cuDevicePrimaryCtxRetain",
+                          &lib.cu.cuDevicePrimaryCtxRetain);
+    vendor_driver_resolve(library, "cuDevicePrimaryCtxRelease_v2",
+                          &lib.cu.cuDevicePrimaryCtxRelease);
+    vendor_driver_resolve(library, "cuMemAlloc_v2", &lib.cu.cuMemAlloc);
+    vendor_driver_resolve(library, "cuMemFree_v2", &lib.cu.cuMemFree);
+    vendor_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
+                          &lib.cu.cuMemcpyHtoDAsync);
     lib.streams_tell = dlsym(library, "cuStreamGetCtx") != NULL;
     lib.spares_captures =
         dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
@@ -204,7 +206,7 @@ static int capture_end(void *stream)
     return code;
 }
 
-static struct gpu_driver cuda = {
+static struct vendor_driver cuda = {
     .vendor = "cuda",
     .query = "cuEventQuery",
     .choose = "cuDeviceGet",
@@ -298,7 +300,7 @@ static void primary_is_not_there(void)
 /* The event is of a context that the library does not know, and it lasts. */
 START_TEST(no_context_is_made_where_the_program_has_none)
 {
-    struct gpu_driver driver = cuda;
+    struct vendor_driver driver = cuda;
     struct gpu_scene s;
 
     driver.enter = own_enter;
@@ -320,7 +322,7 @@ END_TEST
 /* Streams say which context they are in; memory does not. */
 START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
 {
-    struct gpu_driver driver = cuda;
+    struct vendor_driver driver = cuda;
     struct uva_error error;
     struct gpu_scene s;
 
@@ -405,7 +407,7 @@ int main(void)
     Suite *suite = suite_create("cuda");
     TCase *tc = tcase_create("contexts");
 
-    if (!gpu_driver_open(&cuda, &control))
+    if (!vendor_driver_open(&cuda, &control))
         return 77;
     cuda.spares_captures = lib.spares_captures;
     cuda.calls_back = lib.calls_back;

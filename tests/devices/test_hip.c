@@ -26,33 +26,35 @@ static struct fake_control control;
 
 static bool hip_open(void *library)
 {
-    gpu_driver_resolve(library, "hipEventCreateWithFlags",
-                       &lib.calls.event_create);
-    gpu_driver_resolve(library, "hipEventDestroy", &lib.calls.event_destroy);
-    gpu_driver_resolve(library, "hipEventRecord", &lib.calls.event_record);
-    gpu_driver_resolve(library, "hipEventQuery", &lib.calls.event_query);
-    gpu_driver_resolve(library, "hipStreamCreateWithFlags",
-                       &lib.calls.stream_create);
-    gpu_driver_resolve(library, "hipStreamDestroy", &lib.calls.stream_destroy);
-    gpu_driver_resolve(library, "hipStreamSynchronize",
-                       &lib.calls.stream_synchronize);
-    gpu_driver_resolve(library, "hipHostMalloc", &lib.calls.host_alloc);
-    gpu_driver_resolve(library, "hipHostFree", &lib.calls.host_free);
-    gpu_driver_resolve(library, "hipStreamWaitValue32",
-                       &lib.hipStreamWaitValue32);
-    gpu_driver_resolve(library, "hipStreamBeginCapture",
-                       &lib.hipStreamBeginCapture);
-    gpu_driver_resolve(library, "hipStreamEndCapture",
-                       &lib.hipStreamEndCapture);
-    gpu_driver_resolve(library, "hipInit", &lib.hipInit);
-    gpu_driver_resolve(library, "hipGetDeviceCount", &lib.hipGetDeviceCount);
-    gpu_driver_resolve(library, "hipGetDevice", &lib.hip.hipGetDevice);
-    gpu_driver_resolve(library, "hipPeekAtLastError", &lib.hipPeekAtLastError);
-    gpu_driver_resolve(library, "hipSetDevice", &lib.hip.hipSetDevice);
-    gpu_driver_resolve(library, "hipGetLastError", &lib.hip.hipGetLastError);
-    gpu_driver_resolve(library, "hipMalloc", &lib.hip.hipMalloc);
-    gpu_driver_resolve(library, "hipFree", &lib.hip.hipFree);
-    gpu_driver_resolve(library, "hipMemcpyAsync", &lib.hip.hipMemcpyAsync);
+    vendor_driver_resolve(library, "hipEventCreateWithFlags",
+                          &lib.calls.event_create);
+    vendor_driver_resolve(library, "hipEventDestroy", &lib.calls.event_destroy);
+    vendor_driver_resolve(library, "hipEventRecord", &lib.calls.event_record);
+    vendor_driver_resolve(library, "hipEventQuery", &lib.calls.event_query);
+    vendor_driver_resolve(library, "hipStreamCreateWithFlags",
+                          &lib.calls.stream_create);
+    vendor_driver_resolve(library, "hipStreamDestroy",
+                          &lib.calls.stream_destroy);
+    vendor_driver_resolve(library, "hipStreamSynchronize",
+                          &lib.calls.stream_synchronize);
+    vendor_driver_resolve(library, "hipHostMalloc", &lib.calls.host_alloc);
+    vendor_driver_resolve(library, "hipHostFree", &lib.calls.host_free);
+    vendor_driver_resolve(library, "hipStreamWaitValue32",
+                          &lib.hipStreamWaitValue32);
+    vendor_driver_resolve(library, "hipStreamBeginCapture",
+                          &lib.hipStreamBeginCapture);
+    vendor_driver_resolve(library, "hipStreamEndCapture",
+                          &lib.hipStreamEndCapture);
+    vendor_driver_resolve(library, "hipInit", &lib.hipInit);
+    vendor_driver_resolve(library, "hipGetDeviceCount", &lib.hipGetDeviceCount);
+    vendor_driver_resolve(library, "hipGetDevice", &lib.hip.hipGetDevice);
+    vendor_driver_resolve(library, "hipPeekAtLastError",
+                          &lib.hipPeekAtLastError);
+    vendor_driver_resolve(library, "hipSetDevice", &lib.hip.hipSetDevice);
+    vendor_driver_resolve(library, "hipGetLastError", &lib.hip.hipGetLastError);
+    vendor_driver_resolve(library, "hipMalloc", &lib.hip.hipMalloc);
+    vendor_driver_resolve(library, "hipFree", &lib.hip.hipFree);
+    vendor_driver_resolve(library, "hipMemcpyAsync", &lib.hip.hipMemcpyAsync);
     return lib.hipInit(0) == 0 && lib.hip.hipSetDevice(0) == 0;
 }
 
@@ -173,7 +175,7 @@ static int capture_end(void *stream)
     return lib.hipStreamEndCapture(stream, &graph);
 }
 
-static const struct gpu_driver hip = {
+static const struct vendor_driver hip = {
     .vendor = "hip",
     .query = "hipEventQuery",
     .choose = "hipSetDevice",
@@ -265,7 +267,7 @@ int main(void)
     Suite *suite = suite_create("hip");
     TCase *tc = tcase_create("thread");
 
-    if (!gpu_driver_open(&hip, &control))
+    if (!vendor_driver_open(&hip, &control))
         return 77;
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/inlet.c, peer_side.c and depot.c as they are, between a peer on a
- * thread of its own and a loop that has guests request and cancel. No demand is
- * lost, no method of the peer's is inside or entered once its terminal callback
- * has returned, and all is given back once.
+/* adapters/foreign_state.c, inlet.c, peer_side.c and depot.c as they are,
+ * between a producer on a thread of its own and a loop that has extra threads
+ * request and cancel. No demand is lost, no method of the producer's is inside
+ * or entered once its terminal callback has returned, and all is given back
+ * once.
  *
  * The mutants replace a function that one of the files calls in another: the
- * linker has it so (--wrap). */
+ * linker does so (--wrap). */
 #include "adapters/inlet.h"
 
 #include <check.h>

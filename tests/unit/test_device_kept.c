@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "devices/kept.h"
+#include "devices/registry.h"
 #include "support/fake_source.h"
 
 static struct uva__kept *kept_new(struct fake_source *fake, int64_t k)

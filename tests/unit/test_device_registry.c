@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "devices/builtin.h"
-#include "devices/kept.h"
 #include "devices/library.h"
+#include "devices/registry.h"
 #include "support/plain_tree.h"
 #include "support/watch_scene.h"
 #include "uvarrow/arrow.h"
@@ -412,7 +412,7 @@ END_TEST
 START_TEST(every_type_of_the_document_is_described)
 {
     struct uva_device_info info;
-    const bool known = uva__builtins[_i].name != NULL;
+    const bool known = uva__device_traits(_i)->name != NULL;
 
     ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY", "", 1), 0);
     watch_scene_open(&s, SOFT_COPIES);

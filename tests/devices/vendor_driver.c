@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for the library where the library under test looks. */
-#include "devices/gpu_driver.h"
+#include "devices/vendor_driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void *library_open(const struct gpu_driver *driver)
+static void *library_open(const struct vendor_driver *driver)
 {
     const char *path = getenv(driver->variable);
     void *library = NULL;
@@ -27,7 +27,7 @@ static void find(void *library, const char *name, void *out)
     memcpy(out, &address, sizeof(address));
 }
 
-void gpu_driver_resolve(void *library, const char *name, void *out)
+void vendor_driver_resolve(void *library, const char *name, void *out)
 {
     find(library, name, out);
     if (dlsym(library, name) != NULL)
@@ -36,8 +36,8 @@ void gpu_driver_resolve(void *library, const char *name, void *out)
     abort();
 }
 
-bool gpu_driver_open(const struct gpu_driver *driver,
-                     struct fake_control *control)
+bool vendor_driver_open(const struct vendor_driver *driver,
+                        struct fake_control *control)
 {
     void *library = library_open(driver);
 

@@ -2,8 +2,8 @@
 /* What tests do with a GPU beside the library: the program's own part, by a
  * real driver or a fake one, CUDA's or HIP's. A call that fails ends the test.
  */
-#ifndef UVA_TESTS_GPU_DRIVER_H
-#define UVA_TESTS_GPU_DRIVER_H
+#ifndef UVA_TESTS_VENDOR_DRIVER_H
+#define UVA_TESTS_VENDOR_DRIVER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "devices/fake_control.h"
 #include "uvarrow/arrow_abi.h"
 
-struct gpu_driver {
+struct vendor_driver {
     const char *vendor; /* as in errors */
     const char *query;  /* the name of the call that asks after an event */
     const char *choose; /* and of the one that finds a device */
@@ -50,11 +50,11 @@ struct gpu_driver {
 
 /* Opens the library and, if it is a fake one, its control. False: there is
  * none, or no device. */
-bool gpu_driver_open(const struct gpu_driver *driver,
-                     struct fake_control *control);
+bool vendor_driver_open(const struct vendor_driver *driver,
+                        struct fake_control *control);
 
 /* A function of the open library, which must be there; `out` points to a
  * pointer to it. */
-void gpu_driver_resolve(void *library, const char *name, void *out);
+void vendor_driver_resolve(void *library, const char *name, void *out);
 
 #endif
