@@ -114,7 +114,7 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
 
 static struct stock *stock_of(struct uva__hub *hub)
 {
-    struct uva__annex *annex = uva__hub_annex(hub, stock_new);
+    struct uva__annex *annex = uva__hub_annex(hub, UVA__ANNEX_SLOTS, stock_new);
 
     return annex != NULL ? uva__container_of(annex, struct stock, annex) : NULL;
 }
@@ -122,8 +122,8 @@ static struct stock *stock_of(struct uva__hub *hub)
 /* The same on the way of every batch: it is there, as there is a stream. */
 static struct stock *stock_there(const struct uva__hub *hub)
 {
-    return uva__container_of(uva__shared_load(&hub->annex), struct stock,
-                             annex);
+    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_SLOTS]),
+                             struct stock, annex);
 }
 
 int uva__stock_ensure(struct uva__hub *hub)

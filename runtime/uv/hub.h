@@ -13,12 +13,30 @@
 #include "uvarrow/runtime.h"
 
 struct uva__hub;
-/* What a higher floor keeps with the hub; the first member of more. */
+/* What a file of a higher floor keeps with the hub; the first member of more.
+ */
 struct uva__annex {
     /* frees it; the last call, any thread */
     void (*free)(struct uva__hub *hub, struct uva__annex *annex);
-    /* the loop lets go: nothing is visited any more; on the loop */
+    /* the loop detaches, and visits no node any more; on the loop. NULL: the
+     * annex has nothing to do then */
     void (*detach)(struct uva__hub *hub, struct uva__annex *annex);
+};
+
+/* The annexes of a hub, one of each kind, in the order in which they are
+ * detached and freed. */
+enum uva__annex_kind {
+    UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/checked.c */
+    UVA__ANNEX_DISCARDS, /* the discard queue: stream/discard.c */
+    UVA__ANNEX_DRIVEN,   /* handlers in use: adapters/driven_handlers.c */
+    UVA__ANNEX_SLOTS,    /* tasks and producers: stream/stock.c */
+    UVA__ANNEX_KINDS
+};
+
+/* Called once when the loop detaches from the hub, while it is registered. */
+struct uva__detach_hook {
+    void (*run)(struct uva__detach_hook *hook);
+    struct uva__detach_hook *next, *before; /* borrow: the hub's list */
 };
 
 /* See the top. Fields in the first part never change once it is open. */
@@ -34,8 +52,8 @@ struct uva__hub {
     struct uva__gate abroad;  /* jobs not home; shut: no more */
     struct uva__word leaving; /* of these, on their last lines */
     struct uva__counts counts;
-    struct uva__jobs jobs;    /* the workers' side of this runtime */
-    struct uva__shared annex; /* owns: made by uva__hub_annex() */
+    struct uva__jobs jobs; /* the workers' side of this runtime */
+    struct uva__shared annex[UVA__ANNEX_KINDS]; /* owns; uva__hub_annex() */
 
     struct uva__inbox inbox; /* what threads have posted */
     struct uva__word turn;   /* the thread inside a turn, or 0 */
@@ -50,6 +68,7 @@ struct uva__hub {
         int32_t spent;             /* batches in this turn */
         int32_t budget;            /* of those */
         int64_t homing;            /* sources on their way home, not stuck */
+        struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };
 
@@ -62,11 +81,17 @@ UVA_MUST_CHECK int uva__hub_new(const struct uva_runtime_options *options,
 struct uva__hub *uva__hub_acquire(struct uva__hub *hub);
 void uva__hub_release(struct uva__hub *hub);
 
-/* Gives the one thing that a higher floor keeps with the hub, made by `make` at
- * first need; NULL without memory. Thread: any. */
+/* Gives the annex of one kind, which `make` makes at first need; NULL without
+ * memory. Thread: any. */
 struct uva__annex *
-uva__hub_annex(struct uva__hub *hub,
+uva__hub_annex(struct uva__hub *hub, enum uva__annex_kind kind,
                struct uva__annex *(*make)(struct uva__hub *hub));
+
+/* Registers `hook` (borrows, until it is removed or run). Thread: loop. */
+void uva__hub_add_detach_hook(struct uva__hub *hub,
+                              struct uva__detach_hook *hook);
+void uva__hub_remove_detach_hook(struct uva__hub *hub,
+                                 struct uva__detach_hook *hook);
 
 /* False in a forked child, where nothing may be used (12.11). Thread: any. */
 static inline bool uva__hub_is_alive(const struct uva__hub *hub)
