@@ -107,8 +107,11 @@ static const struct uva__node_ops producer_node_ops = {
 
 struct uva__producer *uva__producer_new(struct uva__feed *feed)
 {
-    struct uva__producer *p = uva__stock_take_producer(feed->hub);
+    struct uva__producer *p;
 
+    if (uva__discard_ensure(feed->hub) != 0)
+        return NULL;
+    p = uva__stock_take_producer(feed->hub);
     if (p == NULL)
         return NULL;
     memset(&p->loop, 0, sizeof(p->loop));

@@ -34,10 +34,7 @@ struct stock {
     struct {
         struct uva__slab producers;
         struct uva__driven *driven[BUCKETS]; /* borrows */
-        struct uva__list dust;               /* tasks to be swept */
-        bool sweeping;                       /* the job is under way */
     } locked;
-    struct uva_job sweep;
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -75,8 +72,6 @@ static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
     }
 }
 
-static void sweep_run(struct uva_job *job);
-
 static struct uva__annex *stock_new(struct uva__hub *hub)
 {
     const struct uva_allocator *allocator = &hub->allocator;
@@ -92,7 +87,6 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
     stock->annex.free = stock_free;
     stock->annex.detach = stock_detach;
     stock->hub = hub;
-    stock->sweep.run = sweep_run;
     stock->tasks = (struct uva__slab){
         .allocator = allocator,
         .size = sizeof(struct uva__task),
@@ -206,61 +200,6 @@ void uva__stock_put_producer(struct uva__hub *hub, void *producer)
     uva__lock_take(&stock->lock);
     uva__slab_put(&stock->locked.producers, p);
     uva__lock_drop(&stock->lock);
-}
-
-/* ---- the sweeper -------------------------------------------------------- */
-
-static struct uva__task *dust_pop(struct stock *stock)
-{
-    struct uva__link *link;
-
-    uva__lock_take(&stock->lock);
-    link = uva__list_pop(&stock->locked.dust);
-    if (link == NULL)
-        stock->locked.sweeping = false;
-    uva__lock_drop(&stock->lock);
-    return link != NULL ? uva__container_of(link, struct uva__task, dust)
-                        : NULL;
-}
-
-/* Runs on a guest thread: what is discarded is a stranger's. */
-static void sweep_all(struct stock *stock)
-{
-    struct uva__task *task;
-    struct uva__lazy lazy;
-
-    while ((task = dust_pop(stock)) != NULL) {
-        lazy = task->lazy;
-        (void)lazy.extract(lazy.ctx, lazy.item, NULL, NULL);
-        uva__task_swept(task);
-    }
-}
-
-static void sweep_run(struct uva_job *job)
-{
-    struct stock *stock = uva__container_of(job, struct stock, sweep);
-    struct uva__hub *hub = stock->hub;
-
-    sweep_all(stock);
-    uva__hub_job_end(hub);
-}
-
-void uva__stock_sweep(struct uva__hub *hub, struct uva__task *task)
-{
-    struct stock *stock = stock_of(hub);
-    bool begin;
-
-    uva__lock_take(&stock->lock);
-    uva__list_push(&stock->locked.dust, &task->dust);
-    begin = !stock->locked.sweeping;
-    stock->locked.sweeping = true;
-    uva__lock_drop(&stock->lock);
-    if (!begin)
-        return;
-    if (uva__hub_job_begin(hub)) /* not covered: the same, see below */
-        uva__guest_run(&hub->jobs, &stock->sweep);
-    else /* not covered: the workers have gone, and a consumer still has it */
-        sweep_all(stock);
 }
 
 /* ---- handlers ----------------------------------------------------------- */

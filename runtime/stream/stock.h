@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the streams of one runtime share: type-stable memory for tasks and
- * producers, a sweeper for data that must not be discarded on the loop, and the
- * handlers that are being driven. Kept with the hub. */
+ * producers, the handlers that are being driven. Kept with the hub. */
 #ifndef UVA_STREAM_STOCK_H
 #define UVA_STREAM_STOCK_H
 
@@ -34,10 +33,6 @@ void *uva__stock_take_producer(struct uva__hub *hub);
 
 /* Takes it back, to rest long before it is reused (R19). Thread: any. */
 void uva__stock_put_producer(struct uva__hub *hub, void *producer);
-
-/* Discards a task in state SWEEPING on a guest thread, then settles it as
- * RECLAIMED. Thread: any. */
-void uva__stock_sweep(struct uva__hub *hub, struct uva__task *task);
 
 /* Notes that `handler` (borrows) is being driven. False if it is already
  * (AH-29). Thread: any. */

@@ -18,7 +18,6 @@
 #include "core/memory.h"
 #include "core/status.h"
 #include "stream/producer.h"
-#include "stream/stock.h"
 #include "uv/turn.h"
 #include "uvarrow/arrow.h"
 
@@ -303,6 +302,29 @@ bool uva__task_watch(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
+/* Ends a sweep: the data is discarded. */
+static void task_swept(struct uva__task *task)
+{
+    if (!uva__claim_lapse(&task->state))
+        uva__task_settle(task, UVA__TASK_RECLAIMED);
+}
+
+static void task_discard_run(struct uva__discard *item)
+{
+    struct uva__task *task = uva__container_of(item, struct uva__task, discard);
+
+    task_drop_data(task);
+    task_swept(task);
+}
+
+/* Has a task in state SWEEPING discarded on an extra thread: foreign code does
+ * it. */
+static void task_discard_elsewhere(struct uva__task *task)
+{
+    task->discard.run = task_discard_run;
+    uva__discard_add(task->producer->hub, &task->discard);
+}
+
 static void task_take_back_here(struct uva__task *task, uint64_t flags)
 {
     uint64_t generation = uva__word_load(&task->state) >> UVA__CLAIM_SHIFT;
@@ -310,11 +332,11 @@ static void task_take_back_here(struct uva__task *task, uint64_t flags)
     if (!uva__claim_take_back(&task->state, generation, flags))
         return;
     if (task->is_lazy) {
-        uva__stock_sweep(task->producer->hub, task);
+        task_discard_elsewhere(task);
         return;
     }
     uva_array_release(&task->array);
-    uva__task_swept(task);
+    task_swept(task);
 }
 
 void uva__task_reclaim(struct uva__task *task)
@@ -327,12 +349,6 @@ void uva__task_lapse(struct uva__task *task)
     task_take_back_here(task, UVA__TASK_LAPSE);
 }
 
-void uva__task_swept(struct uva__task *task)
-{
-    if (!uva__claim_lapse(&task->state))
-        uva__task_settle(task, UVA__TASK_RECLAIMED);
-}
-
 /* What is a stranger's is discarded here only if this is no loop thread. */
 static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
@@ -342,11 +358,11 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
     if (!uva__claim_take_back(&task->state, generation, 0))
         return;
     if (task->is_lazy && uva__turn_depth() > 0) {
-        uva__stock_sweep(task->producer->hub, task);
+        task_discard_elsewhere(task);
         return;
     }
     task_drop_data(task);
-    uva__task_swept(task);
+    task_swept(task);
 }
 
 void uva__task_drop(struct ArrowAsyncTask *task)
@@ -366,7 +382,7 @@ void uva__task_discard(struct uva__task *task)
     uva__word_store(&task->state,
                     (uva__word_peek(&task->state) & ~(uint64_t)0xff) |
                         UVA__TASK_SWEEPING);
-    uva__stock_sweep(task->producer->hub, task);
+    task_discard_elsewhere(task);
 }
 
 void uva__task_clear(struct uva__task *task,

@@ -10,6 +10,7 @@
 
 #include "core/list.h"
 #include "stream/claim.h"
+#include "stream/discard.h"
 #include "uvarrow/stream.h"
 
 struct uva__producer;
@@ -39,8 +40,8 @@ struct uva__task {
     union {
         struct ArrowDeviceArray array; /* owns */
         struct {
-            struct uva__lazy lazy; /* owns its item */
-            struct uva__link dust; /* among those to be swept */
+            struct uva__lazy lazy;       /* owns its item */
+            struct uva__discard discard; /* while the item waits for that */
         };
         struct { /* FAILED */
             int code;
@@ -95,9 +96,6 @@ void uva__task_reclaim(struct uva__task *task);
 /* Takes back a watched task for good, as the loop lets go: whoever spends it
  * later is told ECANCELED and gives back the count. Thread: loop. */
 void uva__task_lapse(struct uva__task *task);
-
-/* Ends a sweep. Thread: who discarded the data. */
-void uva__task_swept(struct uva__task *task);
 
 /* Spends a task that nobody wants, as every task must be (AT-02): one of ours
  * is taken back, unless it was extracted; another is extracted to nowhere.
