@@ -19,7 +19,6 @@
 #include "core/metadata.h"
 #include "stream/checked.h"
 #include "stream/failure.h"
-#include "stream/stock.h"
 #include "uvarrow/arrow.h"
 
 enum { QUEUE = 64 };
@@ -177,7 +176,8 @@ static void carry_release(struct uva__courier *c)
 {
     bool stuck;
 
-    uva__stock_undrive(c->hub, &c->driven); /* it may start anew in there */
+    uva__driven_handlers_remove(c->hub,
+                                &c->driven); /* it may start anew in there */
     c->to->release(c->to);
     uva__producer_release(c->kept);
     uva__lock_take(&c->lock);

@@ -17,8 +17,7 @@ enum {
     TASKS_STEP = 64,
     PRODUCERS_REST = 4096, /* R19: nor a late request somebody else's stream */
     PRODUCERS_STEP = 8,
-    CHECKS_REST = 256,
-    BUCKETS = 128
+    CHECKS_REST = 256
 };
 
 static const uint64_t REST_NS = 1000000000;
@@ -33,7 +32,6 @@ struct stock {
     struct uva__lock lock;
     struct {
         struct uva__slab producers;
-        struct uva__driven *driven[BUCKETS]; /* borrows */
     } locked;
 };
 
@@ -199,42 +197,6 @@ void uva__stock_put_producer(struct uva__hub *hub, void *producer)
     p->retired_ns = uva__turn_now();
     uva__lock_take(&stock->lock);
     uva__slab_put(&stock->locked.producers, p);
-    uva__lock_drop(&stock->lock);
-}
-
-/* ---- handlers ----------------------------------------------------------- */
-
-static struct uva__driven **bucket_of(struct stock *stock, const void *handler)
-{
-    return &stock->locked.driven[((uintptr_t)handler >> 4) % BUCKETS];
-}
-
-bool uva__stock_drive(struct uva__hub *hub, struct uva__driven *driven)
-{
-    struct stock *stock = stock_of(hub);
-    struct uva__driven **bucket = bucket_of(stock, driven->handler), *other;
-
-    uva__lock_take(&stock->lock);
-    for (other = *bucket; other != NULL; other = other->next)
-        if (other->handler == driven->handler)
-            break;
-    if (other == NULL) {
-        driven->next = *bucket;
-        *bucket = driven;
-    }
-    uva__lock_drop(&stock->lock);
-    return other == NULL;
-}
-
-void uva__stock_undrive(struct uva__hub *hub, struct uva__driven *driven)
-{
-    struct stock *stock = stock_of(hub);
-    struct uva__driven **at = bucket_of(stock, driven->handler);
-
-    uva__lock_take(&stock->lock);
-    while (*at != driven)
-        at = &(*at)->next;
-    *at = driven->next;
     uva__lock_drop(&stock->lock);
 }
 

@@ -34,18 +34,6 @@ void *uva__stock_take_producer(struct uva__hub *hub);
 /* Takes it back, to rest long before it is reused (R19). Thread: any. */
 void uva__stock_put_producer(struct uva__hub *hub, void *producer);
 
-/* Notes that `handler` (borrows) is being driven. False if it is already
- * (AH-29). Thread: any. */
-struct uva__driven {
-    struct uva__driven *next;                      /* in its bucket */
-    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
-};
-UVA_MUST_CHECK bool uva__stock_drive(struct uva__hub *hub,
-                                     struct uva__driven *driven);
-
-/* Notes that it no longer is. Thread: any. */
-void uva__stock_undrive(struct uva__hub *hub, struct uva__driven *driven);
-
 /* Puts a producer that waits only for others to extract among those that are
  * let go of when the loop is; or takes it out. Thread: loop. */
 void uva__stock_linger(struct uva__hub *hub, struct uva__producer *producer);
