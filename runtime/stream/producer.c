@@ -109,7 +109,8 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed)
 {
     struct uva__producer *p;
 
-    if (uva__discard_ensure(feed->hub) != 0)
+    if (uva__checked_ensure(feed->hub) != 0 ||
+        uva__discard_ensure(feed->hub) != 0)
         return NULL;
     p = uva__stock_take_producer(feed->hub);
     if (p == NULL)

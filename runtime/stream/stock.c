@@ -6,7 +6,6 @@
  *              the memory itself goes with the hub. */
 #include "stream/stock.h"
 
-#include "check/yard.h"
 #include "core/memory.h"
 #include "stream/producer.h"
 #include "uv/turn.h"
@@ -16,8 +15,7 @@ enum {
     TASKS_MOST = 512, /* what goes round stays in a near cache */
     TASKS_STEP = 64,
     PRODUCERS_REST = 4096, /* R19: nor a late request somebody else's stream */
-    PRODUCERS_STEP = 8,
-    CHECKS_REST = 256
+    PRODUCERS_STEP = 8
 };
 
 static const uint64_t REST_NS = 1000000000;
@@ -25,7 +23,6 @@ static const uint64_t REST_NS = 1000000000;
 struct stock {
     struct uva__annex annex;         /* how the hub frees it */
     struct uva__hub *hub;            /* borrows: whose it is */
-    struct uva__yard *yard;          /* owns; or NULL */
     struct uva__slab tasks;          /* loop only */
     struct uva__producer *lingering; /* loop only; borrows */
 
@@ -47,8 +44,6 @@ static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
 {
     struct stock *stock = uva__container_of(annex, struct stock, annex);
 
-    if (stock->yard != NULL)
-        uva__yard_close(stock->yard);
     uva__slab_each(&stock->tasks, task_clear, &hub->allocator);
     uva__slab_fini(&stock->tasks);
     uva__slab_fini(&stock->locked.producers);
@@ -61,8 +56,6 @@ static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
     struct uva__producer *p = stock->lingering, *next;
 
     (void)hub;
-    if (stock->yard != NULL)
-        uva__yard_shut(stock->yard);
     stock->lingering = NULL;
     for (; p != NULL; p = next) {
         next = p->loop.next;
@@ -77,11 +70,6 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
 
     if (stock == NULL)
         return NULL;
-    if (hub->checked &&
-        uva__yard_new(allocator, CHECKS_REST, &stock->yard) != 0) {
-        uva__memory_free(allocator, stock, sizeof(*stock));
-        return NULL;
-    }
     stock->annex.free = stock_free;
     stock->annex.detach = stock_detach;
     stock->hub = hub;
@@ -121,11 +109,6 @@ static struct stock *stock_there(const struct uva__hub *hub)
 int uva__stock_ensure(struct uva__hub *hub)
 {
     return stock_of(hub) != NULL ? 0 : ENOMEM;
-}
-
-struct uva__yard *uva__stock_yard(struct uva__hub *hub)
-{
-    return stock_of(hub)->yard;
 }
 
 /* ---- memory ------------------------------------------------------------- */

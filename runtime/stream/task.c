@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "check/checked_task.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "stream/producer.h"
@@ -267,13 +266,13 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     return task_give(task, out);
 }
 
-/* The slot of a task of ours, also of one that is under the checker's eyes. */
+/* The slot of a task of ours, which the checker may have wrapped. */
 static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {
     uint64_t generation;
 
     if (task->extract_data != uva__task_extract)
-        task = uva__checked_task_behind(task);
+        task = uva__task_unwrap(task);
     assert(task != NULL && task->extract_data == uva__task_extract);
     return token_read(task->private_data, &generation);
 }
