@@ -667,14 +667,28 @@ static int64_t producer_dispatch(struct uva__producer *p)
     return p->loop.told - before;
 }
 
+/* The loop detaches while others may still extract: the last of them ends the
+ * producer. */
+static void producer_detach(struct uva__detach_hook *hook)
+{
+    struct uva__producer *p =
+        uva__container_of(hook, struct uva__producer, loop.detach);
+
+    producer_watch_tasks(p);
+    producer_lapse_tasks(p); /* extraction fails with ECANCELED from now on */
+    p->loop.asleep = true;
+    uva__producer_release(p);
+}
+
 /* The handler is released, but outstanding tasks may still be extracted: the
  * producer lives until all of them are over. */
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
     if (p->loop.out_count > 0) {
+        p->loop.detach.run = producer_detach;
         if (!p->loop.lingering)
-            uva__stock_linger(p->hub, p);
+            uva__hub_add_detach_hook(p->hub, &p->loop.detach);
         p->loop.lingering = true;
         producer_watch_tasks(p);
         producer_reap_all(p);
@@ -682,7 +696,7 @@ static void producer_linger(struct uva__producer *p)
     if (p->loop.out_count > 0)
         return;
     if (p->loop.lingering)
-        uva__stock_unlinger(p->hub, p);
+        uva__hub_remove_detach_hook(p->hub, &p->loop.detach);
     p->loop.lingering = false;
     p->loop.asleep = true;
     uva__producer_release(p); /* the maker's reference */
@@ -774,12 +788,4 @@ void uva__producer_hurry(struct uva__producer *p)
 {
     p->loop.state.hurried = true;
     uva__producer_wake(p);
-}
-
-void uva__producer_let_go(struct uva__producer *p)
-{
-    producer_watch_tasks(p);
-    producer_lapse_tasks(p); /* extraction fails with ECANCELED from now on */
-    p->loop.asleep = true;
-    uva__producer_release(p);
 }

@@ -55,24 +55,24 @@ struct uva__producer {
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
         struct uva__producer_hooks hooks;              /* likewise */
         struct uva__producer_state state;              /* the rules */
-        struct uva__failure urgent;          /* told before all else */
-        char *metadata;                      /* owns: instead of the feed's */
-        size_t metadata_size;                /* of that */
-        int refusal;                         /* what the handler answered */
-        int64_t told;                        /* batches that it was told of */
-        struct uva__list out;                /* tasks offered, in order */
-        struct uva__list aside;              /* those held for long */
-        int64_t out_count;                   /* of both */
-        int64_t dropped_count;               /* of these, never offered */
-        int64_t head_age;                    /* offers since the head's */
-        struct uva__timer drain;             /* limits the wait at the end */
-        struct uva__producer *next, *before; /* among those that linger */
-        bool visiting;                       /* visit is on the stack */
-        bool stopped;                        /* the feed has been told */
-        bool watching;                       /* every task out is watched */
-        bool lingering;                      /* in the list of those */
-        bool asleep;                         /* not begun, or all is over: no
-                                                visit has any effect */
+        struct uva__failure urgent;     /* told before all else */
+        char *metadata;                 /* owns: instead of the feed's */
+        size_t metadata_size;           /* of that */
+        int refusal;                    /* what the handler answered */
+        int64_t told;                   /* batches that it was told of */
+        struct uva__list out;           /* tasks offered, in order */
+        struct uva__list aside;         /* those held for long */
+        int64_t out_count;              /* of both */
+        int64_t dropped_count;          /* of these, never offered */
+        int64_t head_age;               /* offers since the head's */
+        struct uva__timer drain;        /* limits the wait at the end */
+        struct uva__detach_hook detach; /* registered while it lingers */
+        bool visiting;                  /* visit is on the stack */
+        bool stopped;                   /* the feed has been told */
+        bool watching;                  /* every task out is watched */
+        bool lingering;                 /* released, with tasks out */
+        bool asleep;                    /* not begun, or all is over: no
+                                           visit has any effect */
     } loop;
 };
 
@@ -141,8 +141,5 @@ uva__producer_failure(const struct uva__producer *producer)
     return producer->loop.urgent.code != 0 ? &producer->loop.urgent
                                            : &producer->feed->failure;
 }
-
-/* The producer let go of by the closing loop: others end it. Thread: loop. */
-void uva__producer_let_go(struct uva__producer *producer);
 
 #endif

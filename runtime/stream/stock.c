@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots are the loop's alone. Producers are made by builders on any thread, so
- * their memory is under a lock.
+/* Only the loop thread takes and puts tasks. Producers are made by builders on
+ * any thread, so a lock guards their slots.
  *
- * On close:    producers that wait only for others to extract are let go of;
- *              the memory itself goes with the hub. */
+ * On close:    the memory stays until the hub is freed. */
 #include "stream/stock.h"
 
 #include "core/memory.h"
@@ -11,20 +10,18 @@
 #include "uv/turn.h"
 
 enum {
-    TASKS_REST = 256, /* R05: a stale token must not hit its slot soon */
-    TASKS_MOST = 512, /* what goes round stays in a near cache */
+    TASKS_REST = 256, /* a stale token must not meet its slot in use again */
+    TASKS_MOST = 512, /* slots that go round stay in the cache */
     TASKS_STEP = 64,
-    PRODUCERS_REST = 4096, /* R19: nor a late request somebody else's stream */
+    PRODUCERS_REST = 4096, /* a late request must not reach another stream */
     PRODUCERS_STEP = 8
 };
 
 static const uint64_t REST_NS = 1000000000;
 
 struct stock {
-    struct uva__annex annex;         /* how the hub frees it */
-    struct uva__hub *hub;            /* borrows: whose it is */
-    struct uva__slab tasks;          /* loop only */
-    struct uva__producer *lingering; /* loop only; borrows */
+    struct uva__annex annex; /* first: how the hub frees it */
+    struct uva__slab tasks;  /* loop only */
 
     struct uva__lock lock;
     struct {
@@ -34,7 +31,7 @@ struct stock {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Tasks that settled after the loop had let go still have their texts. */
+/* A task that settled after the loop detached still owns its error. */
 static void task_clear(void *block, void *ctx)
 {
     uva__task_clear(block, ctx);
@@ -50,19 +47,6 @@ static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
     uva__memory_free(&hub->allocator, stock, sizeof(*stock));
 }
 
-static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
-{
-    struct stock *stock = uva__container_of(annex, struct stock, annex);
-    struct uva__producer *p = stock->lingering, *next;
-
-    (void)hub;
-    stock->lingering = NULL;
-    for (; p != NULL; p = next) {
-        next = p->loop.next;
-        uva__producer_let_go(p);
-    }
-}
-
 static struct uva__annex *stock_new(struct uva__hub *hub)
 {
     const struct uva_allocator *allocator = &hub->allocator;
@@ -71,8 +55,6 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
     if (stock == NULL)
         return NULL;
     stock->annex.free = stock_free;
-    stock->annex.detach = stock_detach;
-    stock->hub = hub;
     stock->tasks = (struct uva__slab){
         .allocator = allocator,
         .size = sizeof(struct uva__task),
@@ -99,7 +81,7 @@ static struct stock *stock_of(struct uva__hub *hub)
     return annex != NULL ? uva__container_of(annex, struct stock, annex) : NULL;
 }
 
-/* The same on the way of every batch: it is there, as there is a stream. */
+/* For the path of every batch: cannot be NULL while a stream exists. */
 static struct stock *stock_there(const struct uva__hub *hub)
 {
     return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_SLOTS]),
@@ -138,12 +120,12 @@ void uva__stock_trim_tasks(struct uva__hub *hub)
     uva__slab_trim(&stock_there(hub)->tasks, TASKS_MOST);
 }
 
-/* Whether nobody can mean the stream that it was before. */
+/* Whether the quarantine has elapsed for late calls to the old producer. */
 static bool producer_is_rested(const void *block)
 {
     const struct uva__producer *p = block;
 
-    /* not covered: no test runs for as long as they rest */
+    /* not covered: no test runs for as long as the quarantine lasts */
     return uva__word_load(&p->refs) == 0 &&
            uva__word_load(&p->node.posted) == 0 &&
            uva__turn_now() - p->retired_ns >= REST_NS;
@@ -181,27 +163,4 @@ void uva__stock_put_producer(struct uva__hub *hub, void *producer)
     uva__lock_take(&stock->lock);
     uva__slab_put(&stock->locked.producers, p);
     uva__lock_drop(&stock->lock);
-}
-
-/* ---- those that linger -------------------------------------------------- */
-
-void uva__stock_linger(struct uva__hub *hub, struct uva__producer *p)
-{
-    struct stock *stock = stock_of(hub);
-
-    p->loop.before = NULL;
-    p->loop.next = stock->lingering;
-    if (stock->lingering != NULL)
-        stock->lingering->loop.before = p;
-    stock->lingering = p;
-}
-
-void uva__stock_unlinger(struct uva__hub *hub, struct uva__producer *p)
-{
-    if (p->loop.before != NULL)
-        p->loop.before->loop.next = p->loop.next;
-    else
-        stock_of(hub)->lingering = p->loop.next;
-    if (p->loop.next != NULL)
-        p->loop.next->loop.before = p->loop.before;
 }
