@@ -88,6 +88,33 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
         uva__hub_post(p->hub, &p->node);
 }
 
+/* ---- what tasks call, from any thread ----------------------------------- */
+
+static void producer_extraction_failed(struct uva__task *task, int code,
+                                       const struct uva_error *error)
+{
+    struct uva__producer *p = task->producer;
+    struct uva_error *kept = NULL;
+
+    uva__producer_acquire(p);
+    if (error->message[0] != '\0')
+        kept = uva__memory_new(&p->hub->allocator, sizeof(*kept));
+    if (kept != NULL)
+        *kept = *error;
+    task->is_lazy = false;
+    task->failed.code = code;
+    task->failed.error = kept;
+    uva__task_settle(task, UVA__TASK_FAILED);
+    uva__demand_note_failed(&p->word); /* before the wake-up */
+    uva__producer_wake(p);
+    uva__producer_release(p);
+}
+
+static const struct uva__task_owner producer_task_owner = {
+    .failed = producer_extraction_failed,
+    .unwatched = uva__producer_release,
+};
+
 /* ---- making one --------------------------------------------------------- */
 
 static bool producer_visit(struct uva__node *node);
@@ -125,6 +152,7 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed)
     uva__word_store(&p->refs, 1);
     p->hub = uva__hub_acquire(feed->hub);
     p->feed = feed;
+    p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->limit = -1;
     p->dear = feed->dear;
@@ -393,26 +421,6 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
         producer_keep_dropped(p, task);
     else
         producer_put_task(p, task);
-}
-
-void uva__producer_extraction_failed(struct uva__task *task, int code,
-                                     const struct uva_error *error)
-{
-    struct uva__producer *p = task->producer;
-    struct uva_error *kept = NULL;
-
-    uva__producer_acquire(p);
-    if (error->message[0] != '\0')
-        kept = uva__memory_new(&p->hub->allocator, sizeof(*kept));
-    if (kept != NULL)
-        *kept = *error;
-    task->is_lazy = false;
-    task->failed.code = code;
-    task->failed.error = kept;
-    uva__task_settle(task, UVA__TASK_FAILED);
-    uva__demand_note_failed(&p->word); /* before the wake-up */
-    uva__producer_wake(p);
-    uva__producer_release(p);
 }
 
 /* ---- moves -------------------------------------------------------------- */

@@ -44,12 +44,13 @@ struct uva__producer {
     struct uva__link rest;         /* while it rests */
     uint64_t retired_ns;           /* since when it rests */
 
-    struct uva__hub *hub;      /* counts, until its end */
-    struct uva__feed *feed;    /* owns a count, until its end */
-    struct uva__mapping *maps; /* owns, until its end */
-    int64_t limit;             /* batches at most; negative: no limit */
-    bool dear;                 /* extraction may take long */
-    bool lazy;                 /* extraction may fail */
+    struct uva__hub *hub;                     /* counts, until its end */
+    struct uva__feed *feed;                   /* owns a count, until its end */
+    const struct uva__task_owner *task_owner; /* static: what tasks call */
+    struct uva__mapping *maps;                /* owns, until its end */
+    int64_t limit; /* batches at most; negative: no limit */
+    bool dear;     /* extraction may take long */
+    bool lazy;     /* extraction may fail */
 
     struct { /* the loop thread's alone */
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
@@ -129,10 +130,6 @@ void uva__producer_drop_task(struct uva__producer *producer,
 
 /* Gives a free slot of this producer; NULL without memory. Thread: loop. */
 struct uva__task *uva__producer_take_task(struct uva__producer *producer);
-
-/* The extraction of a claimed task failed. Thread: who claimed it. */
-void uva__producer_extraction_failed(struct uva__task *task, int code,
-                                     const struct uva_error *error);
 
 /* What its handler is told, or was, as an error. Thread: loop. */
 static inline const struct uva__failure *

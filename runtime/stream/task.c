@@ -108,7 +108,7 @@ static inline void task_settle(struct uva__task *task,
     if (uva__claim_settle(&task->state, state,
                           uva__hub_in_turn(producer->hub))) {
         uva__hub_post(producer->hub, &producer->node);
-        uva__producer_release(producer);
+        producer->task_owner->unwatched(producer);
     }
 }
 
@@ -119,7 +119,7 @@ static int task_claim(struct uva__task *task, uint64_t generation)
     const int code = uva__claim(&task->state, generation, &unwatched);
 
     if (unwatched)
-        uva__producer_release(task->producer);
+        task->producer->task_owner->unwatched(task->producer);
     return code;
 }
 
@@ -205,7 +205,7 @@ static int task_extract_dear(struct uva__task *task,
         return 0;
     }
     out->array.release = NULL;
-    uva__producer_extraction_failed(task, code, &error);
+    task->producer->task_owner->failed(task, code, &error);
     return code;
 }
 

@@ -14,6 +14,17 @@
 #include "uvarrow/stream.h"
 
 struct uva__producer;
+struct uva__task;
+
+/* What a task calls on its producer, off the path of a batch that is well. */
+struct uva__task_owner {
+    /* the extraction of a claimed task failed: keeps why, and settles it. By
+     * the thread that claimed it */
+    void (*failed)(struct uva__task *task, int code,
+                   const struct uva_error *error);
+    /* a watch is over: releases the reference that it held. Any thread */
+    void (*unwatched)(struct uva__producer *producer);
+};
 
 /* Data yet to be made. Functions as in struct uva_task_source. */
 struct uva__lazy {
