@@ -384,18 +384,15 @@ void uva__task_discard(struct uva__task *task)
     task_discard_elsewhere(task);
 }
 
-void uva__task_clear(struct uva__task *task,
-                     const struct uva_allocator *allocator)
+void uva__task_free_texts(struct uva__task *task,
+                          const struct uva_allocator *allocator)
 {
     if (task->metadata != NULL && task->metadata != task->room)
         uva__memory_free(allocator, task->metadata, task->metadata_size);
-    task->metadata = NULL;
     if (uva__task_state(task) == UVA__TASK_FAILED) {
         uva__memory_free(allocator, task->failed.error,
                          sizeof(*task->failed.error));
         uva__word_store(&task->state, uva__word_peek(&task->state) -
                                           UVA__TASK_FAILED + UVA__TASK_SETTLED);
     }
-    task->is_lazy = false;
-    task->bytes = 0;
 }

@@ -117,10 +117,22 @@ void uva__task_drop(struct ArrowAsyncTask *task);
  */
 void uva__task_discard(struct uva__task *task);
 
-/* Clears a slot that is over, or was discarded: frees metadata and error.
- * Thread: loop. */
-void uva__task_clear(struct uva__task *task,
-                     const struct uva_allocator *allocator);
+/* Frees what the slot owns besides its data: metadata that did not fit, and the
+ * error of a failed extraction. For uva__task_clear(). Thread: loop. */
+void uva__task_free_texts(struct uva__task *task,
+                          const struct uva_allocator *allocator);
+
+/* Clears a slot that is over, or was discarded. Thread: loop. */
+static inline void uva__task_clear(struct uva__task *task,
+                                   const struct uva_allocator *allocator)
+{
+    if ((task->metadata != NULL && task->metadata != task->room) ||
+        uva__task_state(task) == UVA__TASK_FAILED)
+        uva__task_free_texts(task, allocator);
+    task->metadata = NULL;
+    task->is_lazy = false;
+    task->bytes = 0;
+}
 
 /* Ends a claim or a sweep: the last touch of the slot, and of the producer
  * unless the loop wants to be told. Thread: who claimed it. */
