@@ -24,6 +24,7 @@
 #include "core/status.h"
 #include "core/structs.h"
 #include "core/vendor.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 enum { PRINTED_METADATA = 32 };
@@ -90,8 +91,10 @@ static void inlet_tell_call(struct uva__inlet *i, const struct call *call)
 
 void uva__peer_side_tell_cut_off(struct uva__inlet *i)
 {
-    inlet_tell_text(i, ECONNABORTED,
-                    "the producer let go without saying how it ended", "ER-13");
+    struct uva_error error;
+    const int code = uva__handler_base_cut_off(&error);
+
+    uva__peer_side_tell(i, code, &error, NULL);
 }
 
 /* ---- a callback's begin and end ----------------------------------------- */
@@ -418,8 +421,7 @@ static void inlet_on_release(struct ArrowAsyncDeviceStreamHandler *self)
         self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
 
     if (call.verdict.action == UVA__ACTION_TAKE) {
-        self->release = NULL;
-        self->producer = NULL;
+        uva__handler_base_mark_released(self);
         uva__inlet_close_gate(i);
         if (uva__depot_close(&i->depot))
             uva__inlet_release_below(i);

@@ -18,6 +18,7 @@
 
 #include "core/buffer.h"
 #include "core/memory.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__receiver *
@@ -149,32 +150,30 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                               const char *metadata)
 {
     struct uva__receiver *c = receiver_of(handler);
-    struct uva_error error;
 
     if (c->decided)
-        return; /* after a cancel it is of no account (ER-14) */
-    (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_tell_vendor(uva__producer_failure(c->stream->tail), &error);
-    uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
+        return; /* after a cancel the error changes nothing (ER-14) */
+    uva__handler_base_keep_error(&c->failure, c->stream->tail, code, message,
+                                 metadata);
     c->decided = true;
     c->end = UVA_END_FAILED;
 }
 
-/* A release without a word before it, and no wish of ours, is an error. */
+/* A release before an end, an error or a cancel of ours is an error. */
 static void receiver_decide(struct uva__receiver *c)
 {
+    struct uva_error error;
+    int code = c->extraction;
+
     if (c->decided)
         return;
     c->decided = true;
     c->end = UVA_END_FAILED;
     /* not covered: our own producers say why an extraction failed */
-    if (c->extraction != 0)
-        uva__failure_set(&c->failure, allocator_of(c), c->extraction, NULL,
-                         NULL);
-    else
-        uva__failure_say(&c->failure, allocator_of(c), ECONNABORTED,
-                         "the producer let go without saying how it ended "
-                         "(ER-13)");
+    if (code == 0)
+        code = uva__handler_base_cut_off(&error);
+    uva__failure_set(&c->failure, allocator_of(c), code,
+                     c->extraction == 0 ? &error : NULL, NULL);
 }
 
 static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
@@ -183,8 +182,7 @@ static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     struct uva_stream *stream = c->stream;
     struct uva_outcome outcome;
 
-    handler->release = NULL;
-    handler->producer = NULL;
+    uva__handler_base_mark_released(handler);
     c->over = true;
     uva_array_release(&c->batch.data);
     receiver_decide(c);
