@@ -7,9 +7,11 @@
  * - data that the host cannot read: ENOTSUP;
  * - the user's callbacks: the stream is rejected.
  *
- * On cancel:   decided at once; the producer is told, and releases us. What
- *              comes in between is discarded. Never a non-zero answer to a
- *              task: it is taken, and the error kept (G-18). */
+ * On cancel:   decided at once; the producer is cancelled, and releases the
+ *              handler. Batches in between are discarded. on_next_task never
+ *              returns an error: the task is taken, and the error kept.
+ *
+ * Clauses: G-18. */
 #include "stream/receiver.h"
 
 #include <assert.h>
@@ -46,7 +48,7 @@ void uva__receiver_begin(struct uva_stream *stream)
                                 &hooks);
 }
 
-/* ---- what it wants ------------------------------------------------------ */
+/* ---- requests and cancels ----------------------------------------------- */
 
 void uva__receiver_request(struct uva__receiver *c)
 {
@@ -77,7 +79,7 @@ void uva__receiver_heed(struct uva__receiver *c)
     uva_array_release(&c->batch.data);
 }
 
-/* ---- what comes --------------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                               struct ArrowSchema *schema)
@@ -136,7 +138,7 @@ static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || /* not covered: our producers tell first */
+    } else if (c->decided || /* not covered: our producers report first */
                c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
     } else if (receiver_extract(c, task, metadata)) {
@@ -169,7 +171,7 @@ static void receiver_decide(struct uva__receiver *c)
         return;
     c->decided = true;
     c->end = UVA_END_FAILED;
-    /* not covered: our own producers say why an extraction failed */
+    /* not covered: our own producers report why an extraction failed */
     if (code == 0)
         code = uva__handler_base_cut_off(&error);
     uva__failure_set(&c->failure, allocator_of(c), code,

@@ -5,9 +5,9 @@
  * What can fail:
  * - making the data, or a map: FAILED; the loop reads why and ends the stream;
  * - a second or late extraction: EINVAL or ECANCELED, `out` as it was; a late
- *   discard is none.
+ *   discard is no error.
  *
- * On cancel:   what is held by others stays extractable, until reclaimed. */
+ * On cancel:   tasks that consumers hold stay extractable, until revoked. */
 #include "stream/task.h"
 
 #include <assert.h>
@@ -104,7 +104,7 @@ static inline void task_settle(struct uva__task *task,
 {
     struct uva__producer *producer = task->producer;
 
-    /* Inside a turn nobody can set a watch meanwhile. */
+    /* Only the loop sets a watch, so it cannot do so during its own turn. */
     if (uva__claim_settle(&task->state, state,
                           uva__hub_in_turn(producer->hub))) {
         uva__hub_post(producer->hub, &producer->node);
@@ -112,7 +112,7 @@ static inline void task_settle(struct uva__task *task,
     }
 }
 
-/* Who spends a task that has lapsed gives back the count of its watch. */
+/* Claiming an orphaned task releases the reference of its watch. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
     bool unwatched;
@@ -137,7 +137,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     return code;
 }
 
-/* What a map may forget to set is 0; the array itself it cannot. */
+/* Members that a map forgets to set are 0. It cannot forget the array. */
 static void task_blank(struct ArrowDeviceArray *out)
 {
     const size_t behind = offsetof(struct ArrowDeviceArray, device_id);
@@ -166,8 +166,9 @@ static int task_map_one(const struct uva__task *task,
     return code;
 }
 
-/* Runs the stream's maps over what `in` holds. Each gives what the next one
- * takes, and the last one `out`: the data is not copied in between. */
+/* Runs the stream's maps over the batch in `in`. The output of each is the
+ * input of the next, and the last one writes `out`: nothing is copied in
+ * between. */
 static int task_map(const struct uva__task *task, struct uva_batch *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -184,7 +185,7 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
     return code != 0 ? code : task_map_one(task, m, from, out, error);
 }
 
-/* The way of a task that may fail: the loop is told why. */
+/* Extraction that may fail: the producer reports the error on the loop. */
 static int task_extract_dear(struct uva__task *task,
                              struct ArrowDeviceArray *out)
 {
@@ -219,7 +220,7 @@ static void task_drop_data(struct uva__task *task)
         uva_array_release(&task->array);
 }
 
-/* What is claimed, to `out`, or to nowhere. */
+/* Extracts a claimed task to `out`; NULL discards it. */
 static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
 {
     if (out == NULL)
@@ -243,10 +244,10 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     task = token_read(self->private_data, &generation);
     code = task_claim(task, generation);
     if (code == ECANCELED && out == NULL)
-        return 0; /* what is not wanted is cleaned up already (AT-04) */
+        return 0; /* the data was discarded already (AT-04) */
     if (code != 0) {
         if (code == ECANCELED)
-            out->array.release = NULL; /* a second one may hold the first's */
+            out->array.release = NULL; /* not the array of a first extraction */
         return code;
     }
     return task_give(task, out);
@@ -348,7 +349,7 @@ void uva__task_lapse(struct uva__task *task)
     task_take_back_here(task, UVA__TASK_LAPSE);
 }
 
-/* What is a stranger's is discarded here only if this is no loop thread. */
+/* Foreign code discards the data here only if this is no loop thread. */
 static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
     uint64_t generation;
