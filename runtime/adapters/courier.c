@@ -20,7 +20,6 @@
 #include "core/unreachable.h"
 #include "stream/checked.h"
 #include "stream/failure.h"
-#include "stream/stock.h"
 #include "uvarrow/arrow.h"
 
 enum { QUEUE = 64 };
@@ -178,7 +177,8 @@ static void carry_release(struct uva__courier *c)
 {
     bool stuck;
 
-    uva__stock_undrive(c->hub, &c->driven); /* it may start anew in there */
+    uva__driven_handlers_remove(c->hub,
+                                &c->driven); /* it may start anew in there */
     c->to->release(c->to);
     uva__producer_release(c->kept);
     uva__lock_take(&c->lock);

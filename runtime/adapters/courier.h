@@ -4,8 +4,8 @@
 #ifndef UVA_ADAPTERS_COURIER_H
 #define UVA_ADAPTERS_COURIER_H
 
+#include "adapters/driven_handlers.h"
 #include "stream/producer.h"
-#include "stream/stock.h"
 
 struct uva__courier;
 

@@ -15,12 +15,12 @@
 #include <string.h>
 
 #include "adapters/courier.h"
+#include "adapters/driven_handlers.h"
 #include "core/memory.h"
 #include "core/metadata.h"
 #include "core/structs.h"
 #include "core/time_limits.h"
 #include "stream/flow.h"
-#include "stream/stock.h"
 #include "uv/loop.h"
 #include "uvarrow/arrow.h"
 
@@ -119,7 +119,7 @@ static void drive_releasing(void *ctx)
                            &d->metadata_size) == 0)
         d->outcome.metadata = d->metadata;
     if (d->courier == NULL)
-        uva__stock_undrive(stream->hub, &d->driven);
+        uva__driven_handlers_remove(stream->hub, &d->driven);
 }
 
 static void drive_released(void *ctx)
@@ -266,9 +266,12 @@ static int drive_new(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *how, struct drive **out)
 {
-    struct drive *d = uva__memory_new(&stream->hub->allocator, sizeof(*d));
-    int code = 0;
+    struct drive *d;
+    int code = uva__driven_handlers_ensure(stream->hub);
 
+    if (code != 0)
+        return code;
+    d = uva__memory_new(&stream->hub->allocator, sizeof(*d));
     if (d == NULL)
         return ENOMEM;
     d->terminal.ops = &drive_ops;
@@ -308,7 +311,7 @@ int uva_stream_drive(struct uva_stream *stream,
     code = drive_new(stream, handler, how, &d);
     if (code != 0)
         return uva_error_set(error, code, "drive: %s", strerror(code));
-    if (!uva__stock_drive(stream->hub, drive_driven(d))) {
+    if (!uva__driven_handlers_add(stream->hub, drive_driven(d))) {
         drive_undo(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
@@ -316,7 +319,7 @@ int uva_stream_drive(struct uva_stream *stream,
     }
     code = uva__flow_start(stream, &d->terminal, error);
     if (code != 0) {
-        uva__stock_undrive(stream->hub, drive_driven(d));
+        uva__driven_handlers_remove(stream->hub, drive_driven(d));
         drive_undo(d);
     }
     return code;

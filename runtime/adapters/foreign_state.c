@@ -25,6 +25,7 @@
 #include "core/memory.h"
 #include "core/thread.h"
 #include "core/time_limits.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 enum { MS_NS = 1000000 };
@@ -145,9 +146,10 @@ void uva__peer_side_tell_text(struct uva__inlet *i, int code, const char *text,
 
 void uva__peer_side_tell_cut_off(struct uva__inlet *i)
 {
-    uva__peer_side_tell_text(i, ECONNABORTED,
-                             "the producer let go without saying how it ended",
-                             "ER-13");
+    struct uva_error error;
+    const int code = uva__handler_base_cut_off(&error);
+
+    uva__peer_side_tell(i, code, &error, NULL);
 }
 
 /* ---- calls in flight ---------------------------------------------------- */

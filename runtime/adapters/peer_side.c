@@ -26,6 +26,7 @@
 #include "core/status.h"
 #include "core/structs.h"
 #include "core/vendor.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 enum { PRINTED_METADATA = 32 };
@@ -378,8 +379,7 @@ static void inlet_on_release(struct ArrowAsyncDeviceStreamHandler *self)
         self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
 
     if (call.verdict.action == UVA__ACTION_TAKE) {
-        self->release = NULL;
-        self->producer = NULL;
+        uva__handler_base_mark_released(self);
         uva__inlet_close_gate(i);
         if (uva__depot_close(&i->depot))
             uva__inlet_release_below(i);

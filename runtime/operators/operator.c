@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "core/metadata.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__operator *
@@ -70,12 +71,9 @@ static void operator_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                               const char *metadata)
 {
     struct uva__operator *op = operator_at(handler);
-    struct uva_error error;
 
-    (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_tell_vendor(uva__producer_failure(op->above), &error);
-    uva__failure_set(&op->failure, &op->feed.hub->allocator, code, &error,
-                     metadata);
+    uva__handler_base_keep_error(&op->failure, op->above, code, message,
+                                 metadata);
     if (!op->stopped)
         uva__producer_wake(op->feed.producer);
 }
@@ -83,15 +81,17 @@ static void operator_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
 static void operator_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct uva__operator *op = operator_at(handler);
+    struct uva_error error;
+    int code;
 
-    handler->release = NULL;
-    handler->producer = NULL;
+    uva__handler_base_mark_released(handler);
     op->above = NULL;
     op->released = true;
-    if (!op->ended && op->failure.code == 0)
-        uva__failure_say(&op->failure, &op->feed.hub->allocator, ECONNABORTED,
-                         "the producer let go without saying how it ended "
-                         "(ER-13)");
+    if (!op->ended && op->failure.code == 0) {
+        code = uva__handler_base_cut_off(&error);
+        uva__failure_set(&op->failure, &op->feed.hub->allocator, code, &error,
+                         NULL);
+    }
     if (!op->stopped)
         uva__producer_wake(op->feed.producer);
     uva__operator_release(op);

@@ -1,15 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts checks in; each counts the hub it logs to, for it may outlive all else:
- * an array that is released late is checked too. */
+/* Puts checks in. Each counts the hub that it logs to, for it may outlive the
+ * streams: an array that is released late is checked too.
+ *
+ * On close:    checks that are over leave their quarantine. */
 #include "stream/checked.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "check/breach_line.h"
+#include "check/checked_task.h"
 #include "check/yard.h"
-#include "stream/stock.h"
+#include "core/memory.h"
+#include "stream/task.h"
 #include "uvarrow/check.h"
+
+enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */
+
+struct checks {
+    struct uva__annex annex; /* first: how the hub frees it */
+    struct uva__yard *yard;  /* owns: the quarantine */
+};
+
+const struct ArrowAsyncTask *(*const uva__task_unwrap)(
+    const struct ArrowAsyncTask *task) = uva__checked_task_behind;
+
+/* ---- the quarantine ----------------------------------------------------- */
+
+static void checks_free(struct uva__hub *hub, struct uva__annex *annex)
+{
+    struct checks *checks = uva__container_of(annex, struct checks, annex);
+
+    uva__yard_close(checks->yard);
+    uva__memory_free(&hub->allocator, checks, sizeof(*checks));
+}
+
+static void checks_detach(struct uva__hub *hub, struct uva__annex *annex)
+{
+    (void)hub;
+    uva__yard_shut(uva__container_of(annex, struct checks, annex)->yard);
+}
+
+static struct uva__annex *checks_new(struct uva__hub *hub)
+{
+    struct checks *checks = uva__memory_new(&hub->allocator, sizeof(*checks));
+
+    if (checks == NULL)
+        return NULL;
+    checks->annex.free = checks_free;
+    checks->annex.detach = checks_detach;
+    if (uva__yard_new(&hub->allocator, QUARANTINE, &checks->yard) == 0)
+        return &checks->annex;
+    uva__memory_free(&hub->allocator, checks, sizeof(*checks));
+    return NULL;
+}
+
+int uva__checked_ensure(struct uva__hub *hub)
+{
+    return !hub->checked ||
+                   uva__hub_annex(hub, UVA__ANNEX_CHECKS, checks_new) != NULL
+               ? 0
+               : ENOMEM;
+}
+
+static struct uva__yard *yard_of(const struct uva__hub *hub)
+{
+    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_CHECKS]),
+                             struct checks, annex)
+        ->yard;
+}
+
+/* ---- reports ------------------------------------------------------------ */
 
 static enum uva_log_level level_of(enum uva_severity severity)
 {
@@ -19,7 +81,7 @@ static enum uva_log_level level_of(enum uva_severity severity)
     return levels[severity];
 }
 
-/* A log takes single lines. */
+/* Writes one line of the log for each line of the transcript. */
 static void log_transcript(struct uva__hub *hub,
                            const struct uva_breach *breach)
 {
@@ -53,7 +115,7 @@ static void checked_free(void *ctx)
     uva__hub_release(ctx);
 }
 
-/* Counts the hub: free_ctx gives that back. */
+/* Counts the hub: free_ctx releases it. */
 static struct uva_check check_of(struct uva__hub *hub, const char *name)
 {
     uva__hub_acquire(hub);
@@ -74,6 +136,8 @@ static void checked_fail(struct uva__hub *hub, const char *name,
     uva__hub_release(hub);
 }
 
+/* ---- hops --------------------------------------------------------------- */
+
 struct ArrowAsyncDeviceStreamHandler *
 uva__checked_hop(struct uva__hub *hub, const char *name,
                  struct ArrowAsyncDeviceStreamHandler *handler)
@@ -85,8 +149,7 @@ uva__checked_hop(struct uva__hub *hub, const char *name,
     if (!hub->checked)
         return handler;
     how = check_of(hub, name);
-    if (uva__yard_check(uva__stock_yard(hub), handler, &how, &checked,
-                        &error) == 0)
+    if (uva__yard_check(yard_of(hub), handler, &how, &checked, &error) == 0)
         return checked;
     checked_fail(hub, name, &error);
     return handler;

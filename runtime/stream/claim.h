@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose a task's slot is: one word of its state, the generation of what is in
- * it, and whether the loop wants to be told when it is over. What the slot
- * holds, and what a claim is for, is stream/task.c. */
+/* The state of a task's slot in one atomic: which thread may access it, the
+ * generation of its content, and whether the loop watches for its end.
+ * stream/task.c defines what the slot holds, and what a claim is for. */
 #ifndef UVA_STREAM_CLAIM_H
 #define UVA_STREAM_CLAIM_H
 
@@ -13,19 +13,19 @@
  */
 enum uva__task_state {
     UVA__TASK_FREE = 0,   /* in the pool, or being filled */
-    UVA__TASK_HELD,       /* offered, and nobody has claimed it */
+    UVA__TASK_HELD,       /* offered, and not claimed */
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
-    UVA__TASK_SWEEPING,   /* taken back; being discarded */
+    UVA__TASK_SWEEPING,   /* revoked; being discarded */
     UVA__TASK_LAPSED,     /* discarded, as the runtime closed; its memory stays
-                             until the handler spends it (AT-02) */
+                             until the handler extracts it (AT-02) */
     UVA__TASK_SETTLED,    /* over: the loop may reuse it */
-    UVA__TASK_FAILED,     /* over; the loop has yet to read why */
-    UVA__TASK_RECLAIMED,  /* over; it was taken back */
+    UVA__TASK_FAILED,     /* over; the loop has not read the error */
+    UVA__TASK_RECLAIMED,  /* over; it was revoked */
 
     UVA__TASK_STATES = 15,   /* the bits of the above */
     UVA__TASK_LAPSE = 32,    /* with SWEEPING: will be LAPSED */
-    UVA__TASK_ASKED = 64,    /* with SWEEPING: it has been spent meanwhile */
-    UVA__TASK_WATCH = 128,   /* whoever settles it must tell the loop */
+    UVA__TASK_ASKED = 64,    /* with SWEEPING: extracted meanwhile */
+    UVA__TASK_WATCH = 128,   /* the settling thread must post the producer */
     UVA__TASK_ALL_BITS = 255 /* state and flags */
 };
 
@@ -43,8 +43,8 @@ static inline uint64_t uva__claim_offer(struct uva__word *state)
     return generation;
 }
 
-/* Somebody spends a task that was taken back: 0 if the state changed meanwhile
- * and has to be looked at again. */
+/* A claim of a revoked task: returns 0 if the state changed meanwhile and must
+ * be read again. */
 static inline int uva__claim_late(struct uva__word *state, uint64_t *seen,
                                   bool *unwatched)
 {
@@ -64,9 +64,10 @@ static inline int uva__claim_late(struct uva__word *state, uint64_t *seen,
     return ECANCELED;
 }
 
-/* One compare-and-swap decides who the one extractor is: 0 for him. EINVAL for
- * a second or a wrong one; ECANCELED where it was taken back, and `*unwatched`
- * if the count of its watch is the caller's to give back. Thread: any. */
+/* One compare-and-swap elects the single extractor: returns 0 to the winner.
+ * EINVAL for a second claim or a stale generation; ECANCELED if the task was
+ * revoked, and `*unwatched` if the caller must release the reference of its
+ * watch. Thread: any. */
 static inline int uva__claim(struct uva__word *state, uint64_t generation,
                              bool *unwatched)
 {
@@ -86,9 +87,10 @@ static inline int uva__claim(struct uva__word *state, uint64_t generation,
     return 0;
 }
 
-/* Ends a claim or a sweep: the caller's last touch of the slot. True if the
- * loop wants to be told, and a count given back for that. `alone`: nobody can
- * set a watch meanwhile. Thread: who claimed it. */
+/* Ends a claim or a discard: the caller's last access to the slot. True if the
+ * task was watched: the caller then posts the producer and releases a reference
+ * to it. `alone`: no watch can be set meanwhile. Thread: the one that claimed
+ * it. */
 static inline bool uva__claim_settle(struct uva__word *state,
                                      enum uva__task_state as, bool alone)
 {
@@ -102,13 +104,13 @@ static inline bool uva__claim_settle(struct uva__word *state,
     return (uva__word_exchange(state, over) & UVA__TASK_WATCH) != 0;
 }
 
-/* Wants to be told; false if it is over already. Thread: loop. */
+/* Sets the watch; false if the task is over. Thread: loop. */
 static inline bool uva__claim_watch(struct uva__word *state)
 {
     uint64_t word = uva__word_load(state);
 
     do
-        /* not covered: nobody watches a task twice */
+        /* not covered: no task is watched twice */
         if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
             (word & UVA__TASK_WATCH))
             return (word & UVA__TASK_WATCH) != 0;
@@ -116,8 +118,8 @@ static inline bool uva__claim_watch(struct uva__word *state)
     return true;
 }
 
-/* Takes back what nobody has claimed: whether it is the caller's now, to be
- * swept. `flags`: LAPSE, or none. Thread: any. */
+/* Revokes an unclaimed task. True if the caller must discard it now. `flags`:
+ * LAPSE, or none. Thread: any. */
 static inline bool uva__claim_take_back(struct uva__word *state,
                                         uint64_t generation, uint64_t flags)
 {
@@ -133,8 +135,9 @@ static inline bool uva__claim_take_back(struct uva__word *state,
     return true;
 }
 
-/* Ends a sweep with LAPSED, where that was wished and nobody has spent it
- * since; else it is to be settled. Thread: who swept it. */
+/* Ends a discard with LAPSED, if LAPSE was set and the task was not extracted
+ * since; otherwise returns false, and the caller settles it. Thread: the one
+ * that discarded it. */
 static inline bool uva__claim_lapse(struct uva__word *state)
 {
     const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_LAPSE);

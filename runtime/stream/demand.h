@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a handler has asked of its producer, from any thread, in one word:
- * credits, and flags beside them. Who has changed it posts the producer; the
- * dispatcher takes it in. */
+/* The requests of a handler to its producer, from any thread, in one atomic:
+ * credits, and flags beside them. The thread that changes it posts the
+ * producer; the dispatcher absorbs it. */
 #ifndef UVA_STREAM_DEMAND_H
 #define UVA_STREAM_DEMAND_H
 
@@ -9,19 +9,19 @@
 
 /* The flags; credits stand above them. */
 enum {
-    UVA__WORD_CANCEL = 1,    /* the handler wants no more */
-    UVA__WORD_BAD = 2,       /* it asked for fewer than one */
-    UVA__WORD_UNBOUNDED = 4, /* it asked for more than can be counted */
+    UVA__WORD_CANCEL = 1,    /* the handler cancelled */
+    UVA__WORD_BAD = 2,       /* it requested fewer than one */
+    UVA__WORD_UNBOUNDED = 4, /* it requested more than can be counted */
     UVA__WORD_DEAD = 8,      /* its release was entered */
-    UVA__WORD_RESTS = 16,    /* the object is at rest */
-    UVA__WORD_FAILED = 32, /* an extraction failed, wherever its task stands */
+    UVA__WORD_RESTS = 16,    /* the object is in quarantine */
+    UVA__WORD_FAILED = 32,   /* an extraction failed: search all tasks */
     UVA__WORD_SHIFT = 8
 };
 
-/* So many credits are as good as any number. */
+/* From this number on, credits count as unbounded. */
 #define UVA__CREDITS_MAX ((uint64_t)1 << 48)
 
-/* Asks for n more. Returns the flags before: DEAD, and it came too late.
+/* Requests n more. Returns the flags before; with DEAD the request is late.
  * Thread: any. */
 static inline uint64_t uva__demand_ask(struct uva__word *word, int64_t n)
 {
@@ -39,14 +39,14 @@ static inline uint64_t uva__demand_ask(struct uva__word *word, int64_t n)
     return before;
 }
 
-/* Wants no more. Returns the flags before. Thread: any. */
+/* Cancels. Returns the flags before. Thread: any. */
 static inline uint64_t uva__demand_cancel(struct uva__word *word)
 {
     return uva__word_or(word, UVA__WORD_CANCEL);
 }
 
-/* Takes what was asked since: credits, BAD and UNBOUNDED are gone from the word
- * then. Thread: loop. */
+/* Takes the requests since the last call: clears credits, BAD and UNBOUNDED.
+ * Thread: loop. */
 static inline uint64_t uva__demand_take(struct uva__word *word)
 {
     const uint64_t seen = uva__word_peek(word);
@@ -58,8 +58,9 @@ static inline uint64_t uva__demand_take(struct uva__word *word)
     return seen;
 }
 
-/* An extraction has failed, which its slot tells; then the producer is posted.
- * Whether one has, since the last look. Thread: who claimed it; loop. */
+/* Notes that an extraction failed, after its slot states so and before the
+ * producer is posted. Thread: the one that claimed it. And whether one failed
+ * since the last call. Thread: loop. */
 static inline void uva__demand_note_failed(struct uva__word *word)
 {
     uva__word_or(word, UVA__WORD_FAILED);

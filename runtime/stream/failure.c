@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text is as large as an error can be, so it is allocated only when there
- * is one: streams that are well carry two words. */
+/* The text is as large as an error can be, so it is allocated only for an
+ * error: a stream without one carries two words. */
 #include "stream/failure.h"
 
 #include <errno.h>

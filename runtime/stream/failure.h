@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went wrong in a stream, kept until it is told: code, text and metadata.
- * All zeroes is nothing. Without memory for the text the code alone is kept. */
+/* An error of a stream, kept until it is reported: code, text and metadata. All
+ * zeroes is none. Without memory for the text only the code is kept. */
 #ifndef UVA_STREAM_FAILURE_H
 #define UVA_STREAM_FAILURE_H
 
@@ -10,41 +10,40 @@
 
 struct uva__failure {
     int code;                           /* a positive errno, or 0 for none */
-    struct uva__failure_detail *detail; /* owns; NULL: nothing is known but the
-                                           code */
+    struct uva__failure_detail *detail; /* owns; NULL: only the code is known */
 };
 
 struct uva__failure_detail {
     struct uva_error error; /* with an empty text if none is known */
     char *metadata;         /* owns; NULL: none (ER-08) */
-    size_t metadata_size;   /* of that, in bytes */
+    size_t metadata_size;   /* of the metadata, in bytes */
 };
 
 /* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`
- * (NULL: what the error knows of a vendor, if anything; a malformed block is
- * left out). No effect on one that is set. Thread: any one at a time. */
+ * (NULL: what the error states of a vendor, if anything; a malformed block is
+ * left out). No effect on one that is set. Thread: any, one at a time. */
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const struct uva_error *error, const char *metadata);
 
-/* The same with a text. */
+/* Keeps the first failure, with a formatted text. */
 void uva__failure_say(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const char *format, ...) UVA_PRINTF(4, 5);
 
-/* Moves; `from` is then nothing. What `to` held is freed. */
+/* Moves; `from` is then cleared. The content of `to` is freed. */
 void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
                        const struct uva_allocator *allocator);
 
 /* The text, never NULL. Borrows. */
 const char *uva__failure_message(const struct uva__failure *failure);
 
-/* The error, as uva__failure_set() wants it; NULL: only the code is known.
+/* The error, as uva__failure_set() takes it; NULL: only the code is known.
  * Borrows. */
 const struct uva_error *uva__failure_error(const struct uva__failure *failure);
 
-/* Completes an error made of what on_error() was told of this failure: that
- * cannot carry a vendor but in metadata, which knows fewer names. */
+/* Completes an error made from the arguments of on_error() for this failure:
+ * they carry a vendor only as metadata, which has fewer names. */
 void uva__failure_tell_vendor(const struct uva__failure *failure,
                               struct uva_error *error);
 

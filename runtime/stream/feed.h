@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a producer draws batches from: a source of the user's, or a stage with
- * another producer above it. A feed states facts; the producer decides what its
- * handler is told, and when. Everything here runs on the loop thread, unless it
- * says otherwise. */
+/* Where a producer gets its batches: a source of the user's, or a stage with
+ * another producer above it. A feed states facts; the producer decides when it
+ * calls its handler with them. Everything here runs on the loop thread, unless
+ * its comment states otherwise. */
 #ifndef UVA_STREAM_FEED_H
 #define UVA_STREAM_FEED_H
 
@@ -18,43 +18,43 @@ struct uva__feed_ops {
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__feed *feed);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
-     * batches asked for and not told) and the feed's own window allow. */
+     * batches requested and not offered) and the feed's own window allow. */
     void (*pull)(struct uva__feed *feed, int64_t demand);
-    /* Gives the next batch in a filled slot, with its ordinal, while `ready`
-     * says that there is one, and counts that down. NULL: no memory. */
+    /* Gives the next batch in a filled slot, with its ordinal, while `ready` is
+     * positive, and counts that down. NULL: no memory. */
     struct uva__task *(*take)(struct uva__feed *feed);
-    /* Nothing more is wanted, once: discards what is ready and quietens what
-     * is above. The producer is not told anything any more. */
+    /* Stops it, once: discards the batches that are ready, and cancels the
+     * source or the producer above. It wakes its producer no more. */
     void (*stop)(struct uva__feed *feed);
-    /* The producer is gone and all its tasks are settled: gives up its count.
-     * Without a start if there was none. Any thread. */
+    /* The producer has ended and all its tasks are settled: releases the
+     * producer's reference. Possibly without a start. Any thread. */
     void (*leave)(struct uva__feed *feed);
 };
 
-/* Part of every feed: the facts, and whom to tell by posting. */
+/* Part of every feed: the facts, and the producer to wake. */
 struct uva__feed {
     const struct uva__feed_ops *ops; /* static */
     struct uva__hub *hub;            /* counts, until leave */
     struct uva__producer *producer;  /* borrows, until stop */
-    ArrowDeviceType device_type;     /* of what comes; known at the schema */
-    bool dear;   /* extraction may take long: not for the loop thread */
+    ArrowDeviceType device_type;     /* of the batches; known at the schema */
+    bool dear;   /* extraction may be expensive: not for the loop thread */
     bool lazy;   /* extraction may fail: data is made only then (G-17) */
     bool prompt; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;   /* owns, until the producer moves it out */
-    bool schema_known;           /* it has come */
+    bool schema_known;           /* it has arrived */
     char *metadata;              /* owns: the producer's (AP-19), or NULL */
-    size_t metadata_size;        /* of that, in bytes */
+    size_t metadata_size;        /* of the metadata, in bytes */
     int64_t ready;               /* batches that take() would give */
-    bool ended;                  /* no batch comes after those */
-    struct uva__failure failure; /* comes after those; code 0: none */
+    bool ended;                  /* no batch follows those */
+    struct uva__failure failure; /* follows those batches; code 0: none */
 };
 
 /* Sets up the common part; the feed counts the hub. */
 void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,
                     struct uva__hub *hub);
 
-/* Frees what the common part owns, and gives the hub back. Thread: any. */
+/* Frees what the common part owns, and releases the hub. Thread: any. */
 void uva__feed_fini(struct uva__feed *feed);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices hang on the workers, who know nothing of them. */
+/* The devices are attached to the worker threads, which do not use them. */
 #include "stream/fence.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What the workers keep. */
+/* Attached to the workers. */
 struct fence {
     struct uva__fixture fixture;  /* first */
     struct uva__devices *devices; /* counts */
@@ -33,7 +33,7 @@ static struct uva__fixture *fence_make(void)
     return NULL;
 }
 
-/* The workers are held meanwhile, and so is the service. */
+/* The job keeps the workers, and so their devices, meanwhile. */
 static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
 {
     struct uva__fixture *fixture;

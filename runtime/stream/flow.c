@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  built -> started -> (loop) begun -> done -> the last holder
- *              lets go: freed.
+/* Happy path:  built -> started -> (loop) begun -> done -> released by its last
+ *              holder: freed.
  *
  * What can fail:
- * - building: remembered, told by the start;
+ * - building: kept, and returned by the start;
  * - the start: nothing has happened, it may be released.
  *
- * On cancel:   a latch is set and the loop told; the consumer does the rest. On
- *              drop: the same, in silence. */
+ * On cancel:   a latch is set and the loop woken; the consumer does the rest.
+ * On drop:     a cancel without callbacks. */
 #include "stream/flow.h"
 
 #include <errno.h>
@@ -22,8 +22,7 @@
 
 enum { NAME_SIZE = 64 };
 
-/* Streams for when there is no memory, or no runtime, for one. Never written.
- */
+/* Streams to return without memory or without a runtime. Never written. */
 static const struct uva_stream without_memory = {.sticky = {.code = ENOMEM}};
 static const struct uva_stream without_runtime = {.sticky = {.code = EINVAL}};
 static const struct uva_stream in_a_child = {.sticky = {.code = EPERM}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct behind a `struct uva_stream`: what is being built, then what runs,
- * counted by its holders and by itself while it runs. How batches flow is in
- * stream/producer.c; what becomes of them, in the consumers. */
+/* The struct of a `struct uva_stream`: a chain being built, then a run, counted
+ * by its holders and by itself while it runs. stream/producer.c moves the
+ * batches; the consumers use them. */
 #ifndef UVA_STREAM_FLOW_H
 #define UVA_STREAM_FLOW_H
 
@@ -17,21 +17,21 @@ struct uva__terminal_ops {
     const char *name; /* "for_each"... */
     /* Attaches its handler to stream->tail; on the loop. */
     void (*begin)(struct uva_stream *stream);
-    /* Looks at what threads may have left: a cancel, a resume, a drop, a wish
+    /* Handles what threads have posted: a cancel, a resume, a drop, a request
      * for a batch; on the loop, also after the end. */
     void (*visit)(struct uva_stream *stream);
     /* Frees it, with the stream; any thread. */
     void (*free)(struct uva_stream *stream);
-    bool lonely; /* once its last holder has let go, nobody wants it */
+    bool lonely; /* the release of its last holder cancels it */
 };
 
 enum uva__flow_stage {
     UVA__FLOW_BUILDING, /* stages may be added */
     UVA__FLOW_STARTED,  /* runs; counts itself */
-    UVA__FLOW_DONE      /* the consumer has been told the outcome */
+    UVA__FLOW_DONE      /* the outcome was reported */
 };
 
-/* What a cancel left behind. */
+/* The state of a cancel. */
 enum uva__flow_latch { UVA__LATCH_OPEN, UVA__LATCH_SETTING, UVA__LATCH_SET };
 
 struct uva_stream {
@@ -39,7 +39,7 @@ struct uva_stream {
     struct uva__word holders; /* the user's */
     struct uva__word stage;   /* enum uva__flow_stage */
     struct uva__word latch;   /* enum uva__flow_latch */
-    struct uva__word resumed; /* 1: a resume that nobody has used yet */
+    struct uva__word resumed; /* 1: a resume that is not used up */
     struct uva__word verdict; /* once done: 0 or the code of `result` */
     struct uva__node node;    /* posted by all of the above; counted by holders,
                                  posts, and the stream itself while it runs */
@@ -48,25 +48,24 @@ struct uva_stream {
     struct uva__failure why;    /* of the cancel; behind the latch */
     struct uva__failure result; /* of the run; behind the verdict */
     char *name;                 /* owns; or NULL */
-    bool device_data; /* batches that the host cannot read are welcome; builder
-                       */
+    bool device_data; /* batches may be ones the host cannot read; builder */
     struct uva__producer *tail;     /* owns until begun; until released */
     struct uva__terminal *terminal; /* owns, once started */
 
     struct {                         /* the loop thread's alone */
-        struct uva__tenant tenant;   /* what a close ends */
+        struct uva__tenant tenant;   /* linked while open */
         struct uva_stream_info info; /* of the schema, once known */
         struct ArrowSchema schema;   /* owns */
         char *metadata;              /* owns: the producer's; or NULL */
-        size_t metadata_size;        /* of that */
+        size_t metadata_size;        /* of the metadata */
         bool begun;                  /* the terminal has */
         bool held;                   /* keeps the loop alive */
         bool silent;                 /* dropped: no callback any more */
     } loop;
 };
 
-/* Makes a stream that draws from `feed`, whose count it takes; never NULL. The
- * caller holds the result. Thread: any. */
+/* Makes a stream of the batches of `feed`, whose reference it takes; never
+ * NULL. The caller holds the result. Thread: any. */
 struct uva_stream *uva__flow_new(struct uva__feed *feed);
 
 /* Makes a stream that has failed already. `runtime` may be NULL, and then
@@ -78,13 +77,13 @@ struct uva_stream *uva__flow_failed(struct uva_runtime *runtime,
  * for NULL and EBUSY after the start. Thread: builder. */
 int uva__flow_building(const struct uva_stream *stream);
 
-/* Remembers an error of building. Returns it. Thread: builder. */
+/* Keeps the first error of building. Returns it. Thread: builder. */
 int uva__flow_fail(struct uva_stream *stream, int code, const char *format, ...)
     UVA_PRINTF(3, 4);
 
-/* Replaces what the stream draws from: the feed that `wrap` makes of its tail
- * so far, whose maker's count it takes on success. Returns 0, or ENOMEM, which
- * the stream remembers. Thread: builder. */
+/* Adds a stage: the stream's batches now come from the feed that `wrap` makes
+ * of its tail so far, whose maker's reference it takes on success. Returns 0,
+ * or ENOMEM, which the stream keeps. Thread: builder. */
 int uva__flow_wrap(struct uva_stream *stream,
                    struct uva__feed *(*wrap)(struct uva__producer *above,
                                              const void *how),
@@ -96,29 +95,29 @@ UVA_MUST_CHECK int uva__flow_may_start(const struct uva_stream *stream,
                                        struct uva_error *error);
 
 /* Starts the stream with `terminal`, which it takes on success. 0; EBUSY,
- * ESHUTDOWN, or what uva__flow_may_start() said. Thread: builder. */
+ * ESHUTDOWN, or what uva__flow_may_start() returns. Thread: builder. */
 UVA_MUST_CHECK int uva__flow_start(struct uva_stream *stream,
                                    struct uva__terminal *terminal,
                                    struct uva_error *error);
 
-/* Keeps what is known before the first batch: moves `schema` in, copies the
+/* Keeps the facts known before the first batch: moves `schema` in, copies the
  * metadata. 0 or ENOMEM. Thread: loop. */
 UVA_MUST_CHECK int uva__flow_take_schema(struct uva_stream *stream,
                                          const struct ArrowAsyncProducer *from,
                                          struct ArrowSchema *schema);
 
-/* Why it was cancelled; NULL while it was not. Thread: loop. */
+/* The reason of its cancel; NULL while it is not cancelled. Thread: loop. */
 const struct uva__failure *uva__flow_cancelled(const struct uva_stream *stream);
 
-/* The consumer has been told all: the stream runs no more and holds nothing
- * open. It went well if `code` is 0; `error` is copied (NULL: only the code is
- * known). Gives up its count on itself, so that `stream` may be gone.
+/* The consumer has reported the outcome: the stream runs no more and holds
+ * nothing open. `code` is 0 for success; `error` is copied (NULL: only the code
+ * is known). Releases its reference to itself, so `stream` may be gone.
  * Thread: loop. */
 void uva__flow_done(struct uva_stream *stream, int code,
                     const struct uva_error *error);
 
-/* Lets the program end although the stream is not done (12.8, P7).
- * Thread: loop. */
+/* Keeps the loop alive no longer, although the stream is not done: a program
+ * may end while only others may still extract. Thread: loop. */
 void uva__flow_unhold(struct uva_stream *stream);
 
 #endif

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  begin -> feed started -> on_schema -> (request -> on_next_task)*
- *              -> on_next_task(NULL) -> release -> the last task settled: rest.
+ *              -> on_next_task(NULL) -> release -> the last task settled: the
+ *              memory goes into quarantine.
  *
  * What can fail:
- * - the feed fails: told behind the batches before it;
- * - an extraction, a bad request, the owner: told at once;
- * - no memory for a task: told at once as ENOMEM.
+ * - the feed fails: reported to the handler behind the batches before it;
+ * - an extraction, a bad request, the owner: reported at once;
+ * - no memory for a task: reported at once as ENOMEM.
  *
  * On cancel:   the feed is stopped, the handler released at the next boundary.
- */
+ *
+ * Task slots are reused from the oldest on. One that stays unsettled for long
+ * is set aside, so that it does not hold up those behind it; no other count of
+ * tasks exists. */
 #include "stream/producer.h"
 
 #include <assert.h>
@@ -16,11 +20,14 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/status.h"
+#include "core/structs.h"
+#include "core/time_limits.h"
 #include "stream/checked.h"
-#include "stream/moves.h"
-#include "stream/offered.h"
 #include "stream/stock.h"
 #include "uvarrow/arrow.h"
+
+enum { HEAD_AGE_MAX = 64 };
 
 _Static_assert(offsetof(struct uva__producer, abi.additional_metadata) == 24,
                "where the released layout has it");
@@ -36,8 +43,8 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
     return uva__container_of(abi, struct uva__producer, abi);
 }
 
-/* Inside a turn the rules are ours to tell, and the dispatcher will ask them.
- */
+/* Inside a turn the caller has the rules to itself, and the dispatcher asks
+ * them afterwards. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (p->loop.state.released) { /* not covered: a late call in a turn */
@@ -82,6 +89,33 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
         uva__hub_post(p->hub, &p->node);
 }
 
+/* ---- what tasks call, from any thread ----------------------------------- */
+
+static void producer_extraction_failed(struct uva__task *task, int code,
+                                       const struct uva_error *error)
+{
+    struct uva__producer *p = task->producer;
+    struct uva_error *kept = NULL;
+
+    uva__producer_acquire(p);
+    if (error->message[0] != '\0')
+        kept = uva__memory_new(&p->hub->allocator, sizeof(*kept));
+    if (kept != NULL)
+        *kept = *error;
+    task->is_lazy = false;
+    task->failed.code = code;
+    task->failed.error = kept;
+    uva__task_settle(task, UVA__TASK_FAILED);
+    uva__demand_note_failed(&p->word); /* before the wake-up */
+    uva__producer_wake(p);
+    uva__producer_release(p);
+}
+
+static const struct uva__task_owner producer_task_owner = {
+    .failed = producer_extraction_failed,
+    .unwatched = uva__producer_release,
+};
+
 /* ---- making one --------------------------------------------------------- */
 
 static bool producer_visit(struct uva__node *node);
@@ -92,8 +126,12 @@ static const struct uva__node_ops producer_node_ops = {producer_visit,
 
 struct uva__producer *uva__producer_new(struct uva__feed *feed)
 {
-    struct uva__producer *p = uva__stock_take_producer(feed->hub);
+    struct uva__producer *p;
 
+    if (uva__checked_ensure(feed->hub) != 0 ||
+        uva__discard_ensure(feed->hub) != 0)
+        return NULL;
+    p = uva__stock_take_producer(feed->hub);
     if (p == NULL)
         return NULL;
     memset(&p->loop, 0, sizeof(p->loop));
@@ -105,6 +143,7 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed)
     uva__node_init(&p->node, &producer_node_ops, 1);
     p->hub = uva__hub_acquire(feed->hub);
     p->feed = feed;
+    p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->limit = -1;
     p->dear = feed->dear;
@@ -148,14 +187,14 @@ static void producer_free_maps(struct uva__producer *p)
     p->maps = NULL;
 }
 
-/* All is over, on whatever thread saw to the last of it. */
+/* The last reference is gone. Runs on the thread that dropped it. */
 static void producer_rest(struct uva__node *node)
 {
     struct uva__producer *p =
         uva__container_of(node, struct uva__producer, node);
     struct uva__hub *hub = p->hub;
 
-    /* not covered: a stranger was about to post it when it came to rest */
+    /* not covered: another thread posted it as it went into quarantine */
     if (uva__word_or(&p->word, UVA__WORD_RESTS | UVA__WORD_DEAD) &
         UVA__WORD_RESTS)
         return;
@@ -199,7 +238,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
     p->loop.asleep = false;
-    uva__word_store(&p->word, 0); /* nobody could mean this stream so far */
+    uva__word_store(&p->word, 0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
     p->feed->ops->start(p->feed);
     uva__producer_wake(p);
@@ -210,8 +249,154 @@ void uva__producer_wake(struct uva__producer *p)
     uva__hub_post(p->hub, &p->node);
 }
 
-/* ---- tasks -------------------------------------------------------------- */
+/* ---- outstanding tasks -------------------------------------------------- */
 
+/* Puts a slot that is over back into the pool. */
+static void producer_put_task(struct uva__producer *p, struct uva__task *task)
+{
+    uva__task_clear(task, &p->hub->allocator);
+    uva__stock_put_task(p->hub, task);
+}
+
+/* The loop thread alone writes this counter: no read-modify-write is needed. */
+static void producer_count_held(struct uva__producer *p, int change)
+{
+    struct uva__word *held = &p->hub->counts.tasks_held;
+
+    uva__word_store(held, uva__word_peek(held) + (uint64_t)(int64_t)change);
+}
+
+/* Takes a slot back that is over. If the extraction failed, the reason becomes
+ * the producer's error. */
+static void producer_end_task(struct uva__producer *p, struct uva__task *task)
+{
+    if (uva__task_state(task) == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
+        uva__failure_set(&p->loop.urgent, &p->hub->allocator, task->failed.code,
+                         task->failed.error, NULL);
+        uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
+    }
+    p->loop.out_count--;
+    p->loop.dropped_count -= task->dropped;
+    task->dropped = false;
+    producer_count_held(p, -1);
+    producer_put_task(p, task);
+}
+
+static struct uva__task *task_of(struct uva__link *link)
+{
+    return uva__container_of(link, struct uva__task, link);
+}
+
+static void producer_reap_aside(struct uva__producer *p)
+{
+    struct uva__list still = {0};
+    struct uva__link *link;
+
+    while ((link = uva__list_pop(&p->loop.aside)) != NULL)
+        if (uva__task_is_over(task_of(link)))
+            producer_end_task(p, task_of(link));
+        else
+            uva__list_push(&still, link);
+    p->loop.aside = still;
+}
+
+/* Takes slots back that are over, from the oldest on. */
+static void producer_reap(struct uva__producer *p)
+{
+    struct uva__link *head;
+
+    while ((head = p->loop.out.head) != NULL) {
+        if (uva__task_is_over(task_of(head))) {
+            (void)uva__list_pop(&p->loop.out);
+            producer_end_task(p, task_of(head));
+        } else if (p->loop.head_age > HEAD_AGE_MAX) {
+            (void)uva__list_pop(&p->loop.out);
+            uva__list_push(&p->loop.aside, head);
+        } else {
+            return;
+        }
+        p->loop.head_age = 0;
+    }
+}
+
+/* The settling thread will post the producer, unless the task is over. */
+static void producer_watch_task(struct uva__producer *p, struct uva__task *task)
+{
+    uva__producer_acquire(p);
+    if (!uva__task_watch(task))
+        uva__producer_release(p);
+}
+
+/* Keeps a task that was offered, or is being discarded, until it is over. */
+static void producer_keep_task(struct uva__producer *p, struct uva__task *task)
+{
+    uva__list_push(&p->loop.out, &task->link);
+    p->loop.out_count++;
+    producer_count_held(p, 1);
+    assert(!p->loop.watching); /* tasks are watched only after the last one */
+    if (p->loop.head_age++ <= HEAD_AGE_MAX)
+        return;
+    producer_reap(p);
+    producer_reap_aside(p);
+}
+
+/* Keeps a task that was never offered while its data is discarded. */
+static void producer_keep_dropped(struct uva__producer *p,
+                                  struct uva__task *task)
+{
+    task->dropped = true;
+    p->loop.dropped_count++;
+    producer_keep_task(p, task);
+}
+
+/* How many tasks that consumers hold may still fail. */
+static int64_t producer_unsettled(const struct uva__producer *p)
+{
+    return p->lazy ? p->loop.out_count - p->loop.dropped_count : 0;
+}
+
+/* From now on the thread that settles a task posts the producer. */
+static void producer_watch_tasks(struct uva__producer *p)
+{
+    struct uva__link *link;
+
+    if (p->loop.watching)
+        return;
+    p->loop.watching = true;
+    uva__list_append(&p->loop.out, &p->loop.aside);
+    for (link = p->loop.out.head; link != NULL; link = link->next)
+        producer_watch_task(p, task_of(link));
+}
+
+/* Takes all slots back that are over, wherever they stand. */
+static void producer_reap_all(struct uva__producer *p)
+{
+    uva__list_append(&p->loop.aside, &p->loop.out);
+    producer_reap_aside(p);
+}
+
+/* Revokes unclaimed tasks (G-16); their slots are used again. */
+static void producer_reclaim_tasks(struct uva__producer *p)
+{
+    struct uva__link *link;
+
+    for (link = p->loop.out.head; link != NULL; link = link->next)
+        uva__task_reclaim(task_of(link));
+    for (link = p->loop.aside.head; link != NULL; link = link->next)
+        uva__task_reclaim(task_of(link));
+}
+
+/* Revokes unclaimed tasks for good, as the loop detaches. */
+static void producer_lapse_tasks(struct uva__producer *p)
+{
+    struct uva__link *link, *next;
+
+    uva__list_append(&p->loop.out, &p->loop.aside);
+    for (link = p->loop.out.head; link != NULL; link = next) {
+        next = link->next; /* the task may be gone after the next call */
+        uva__task_lapse(task_of(link));
+    }
+}
 struct uva__task *uva__producer_take_task(struct uva__producer *p)
 {
     struct uva__task *task = uva__stock_take_task(p->hub);
@@ -225,34 +410,191 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__task_discard(task);
     if (task->is_lazy)
-        uva__offered_drop(p, task);
+        producer_keep_dropped(p, task);
     else
-        uva__offered_put(p, task);
+        producer_put_task(p, task);
 }
 
-void uva__producer_extraction_failed(struct uva__task *task, int code,
-                                     const struct uva_error *error)
+/* ---- moves -------------------------------------------------------------- */
+
+/* Passes the schema through the maps. Each map keeps its input schema. */
+static int producer_map_schema(struct uva__producer *p,
+                               struct ArrowSchema *schema)
 {
-    struct uva__producer *p = task->producer;
-    struct uva_error *kept = NULL;
+    struct uva__mapping *m;
+    struct ArrowSchema next;
+    struct uva_error error = {0};
+    int code = 0;
 
-    uva__producer_acquire(p);
-    if (error->message[0] != '\0')
-        kept = uva__memory_new(&p->hub->allocator, sizeof(*kept));
-    if (kept != NULL)
-        *kept = *error;
-    task->is_lazy = false;
-    task->failed.code = code;
-    task->failed.error = kept;
-    uva__task_settle(task, UVA__TASK_FAILED);
-    uva__demand_note_failed(&p->word); /* then the loop is told */
-    uva__producer_wake(p);
-    uva__producer_release(p);
+    for (m = p->maps; m != NULL && code == 0; m = m->next) {
+        memset(&next, 0, sizeof(next));
+        code = uva__structs_copy_schema(&p->hub->allocator, schema, &m->schema);
+        if (code != 0 || m->how.schema == NULL)
+            continue;
+        code = uva__status_positive(
+            m->how.schema(m->how.ctx, &m->schema, &next, &error));
+        if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
+            code = uva_error_set(&error, EPROTO,
+                                 "a map said success and gave no good schema");
+            uva_schema_release(&next);
+        }
+        if (code != 0)
+            break;
+        uva_schema_release(schema);
+        uva_schema_move(&next, schema);
+    }
+    if (code != 0)
+        uva__failure_set(&p->loop.urgent, &p->hub->allocator, code, &error,
+                         NULL);
+    return code;
 }
 
+static void producer_describe(struct uva__producer *p)
+{
+    p->abi.device_type = p->feed->device_type;
+    p->abi.additional_metadata =
+        p->loop.metadata != NULL ? p->loop.metadata : p->feed->metadata;
+    p->abi.private_data = /* where the printed layout has the metadata */
+        (void *)(uintptr_t)p->abi.additional_metadata;
+}
+
+static int producer_move_schema(struct uva__producer *p)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct ArrowSchema schema;
+    int code;
+
+    uva_schema_move(&p->feed->schema, &schema);
+    code = handler->on_schema(handler, &schema);
+    uva_schema_release(&schema); /* LC-17 */
+    return code;
+}
+
+static int producer_move_task(struct uva__producer *p)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct uva__task *task = p->feed->ops->take(p->feed);
+    struct ArrowAsyncTask offered;
+    int code;
+
+    if (task == NULL) {
+        uva__failure_set(&p->loop.urgent, &p->hub->allocator, ENOMEM, NULL,
+                         NULL);
+        uva__producer_note_urgent(&p->loop.state, ENOMEM);
+        return 0;
+    }
+    uva__task_offer(task, &offered);
+    code = handler->on_next_task(handler, &offered, task->metadata);
+    p->loop.told++;
+    if (code != 0)
+        uva__task_reclaim(task); /* LC-18, LC-19, G-18 */
+    if (uva__task_state(task) == UVA__TASK_SETTLED) {
+        producer_put_task(p, task);
+        return code;
+    }
+    producer_keep_task(p, task);
+    if (uva__task_state(task) == UVA__TASK_FAILED)
+        producer_reap_all(p); /* before any other callback (AT-08) */
+    return code;
+}
+
+static void producer_move_error(struct uva__producer *p)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    const struct uva__failure *failure = uva__producer_failure(p);
+
+    if (!p->loop.state.schema_told) /* fixed from then on (AP-20) */
+        producer_describe(p);
+    handler->on_error(handler, failure->code, uva__failure_message(failure),
+                      uva__failure_metadata(failure));
+}
+
+/* Stops the feed, once: none of its batches is offered any more. */
+static void producer_stop_feed(struct uva__producer *p)
+{
+    if (p->loop.stopped)
+        return;
+    p->loop.stopped = true;
+    p->feed->ops->stop(p->feed);
+    p->loop.state.ready = 0;
+}
+
+static void producer_move_release(struct uva__producer *p)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct uva__producer_hooks hooks = p->loop.hooks;
+
+    p->loop.handler = NULL;
+    uva__timer_stop(p->hub, &p->loop.drain);
+    uva__word_or(&p->word, UVA__WORD_DEAD);
+    if (hooks.releasing != NULL)
+        hooks.releasing(hooks.ctx);
+    handler->release(handler);
+    p->loop.state.released = true;
+    if (hooks.released != NULL)
+        hooks.released(hooks.ctx);
+}
+
+/* The end was reported: the handler is released only after the tasks that may
+ * still fail, or after a time limit (G-17). */
+static void producer_drain(struct uva__producer *p)
+{
+    assert(!p->loop.state.hurried); /* set only after the end */
+    if (producer_unsettled(p) > 0) {
+        producer_watch_tasks(p);
+        producer_reap_all(p);
+        uva__timer_start(p->hub, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
+    }
+    p->loop.state.unsettled = producer_unsettled(p);
+    if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
+        p->loop.hooks.ended(p->loop.hooks.ctx);
+}
+
+/* Makes `move`, which the rules have just decided. */
+static void producer_move(struct uva__producer *p, enum uva__producer_move move)
+{
+    struct uva__producer_state *state = &p->loop.state;
+    int code = 0;
+
+    if (move != UVA__MOVE_TELL_TASK && uva__producer_is_sated(state))
+        producer_stop_feed(p);
+    if (move == UVA__MOVE_TELL_SCHEMA) {
+        producer_describe(p);
+        code = producer_map_schema(p, &p->feed->schema);
+        if (code != 0) {
+            uva__producer_note_urgent(state, p->loop.urgent.code);
+            return;
+        }
+    }
+    uva__producer_begin(state, move);
+    switch (move) { /* not covered: a wait is no move */
+    case UVA__MOVE_TELL_SCHEMA:
+        code = producer_move_schema(p);
+        break;
+    case UVA__MOVE_TELL_TASK:
+        code = producer_move_task(p);
+        break;
+    case UVA__MOVE_TELL_END:
+        (void)p->loop.handler->on_next_task(p->loop.handler, NULL, NULL);
+        break;
+    case UVA__MOVE_TELL_ERROR:
+        producer_move_error(p);
+        break;
+    case UVA__MOVE_RELEASE:
+        producer_move_release(p);
+        break;
+    case UVA__MOVE_WAIT:
+        assert(!"not a move");
+    }
+    if (code != 0)
+        p->loop.refusal = code;
+    uva__producer_end(state, move, code);
+    if (move == UVA__MOVE_TELL_END)
+        producer_drain(p);
+}
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Takes in what other threads have asked for since, and what is no credit. */
+/* Takes over the requests of other threads, and the flags beside them. */
 static void absorb_word(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
@@ -272,18 +614,18 @@ static void absorb_word(struct uva__producer *p)
         uva__producer_note_cancel(state);
 }
 
-/* Slots that are over, from the oldest on; all of them where one failed, or
- * where each is waited for. */
+/* Takes back slots that are over, from the oldest on; searches all of them if
+ * one failed, or if the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
     const bool failed = uva__demand_take_failed(&p->word);
 
     if (failed || p->loop.watching)
-        uva__offered_reap_all(p);
+        producer_reap_all(p);
     else
-        uva__offered_reap(p);
+        producer_reap(p);
     if (p->loop.watching)
-        p->loop.state.unsettled = uva__offered_unsettled(p);
+        p->loop.state.unsettled = producer_unsettled(p);
 }
 
 static void absorb_feed(struct uva__producer *p)
@@ -292,7 +634,7 @@ static void absorb_feed(struct uva__producer *p)
     struct uva__feed *feed = p->feed;
 
     if (uva__producer_is_sated(state)) {
-        uva__moves_stop_feed(p);
+        producer_stop_feed(p);
         return;
     }
     feed->ops->pull(feed, state->demand);
@@ -302,8 +644,8 @@ static void absorb_feed(struct uva__producer *p)
     state->source_error = feed->failure.code;
 }
 
-/* Until there is nothing to do, or a quantum is spent. Gives the batches told.
- */
+/* Makes moves until none is left, or the quantum is spent. Returns how many
+ * batches it offered. */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
     const int64_t before = p->loop.told;
@@ -319,33 +661,49 @@ static int64_t producer_dispatch(struct uva__producer *p)
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_TELL_TASK && left-- <= 0))
             break;
-        uva__moves_make(p, move);
+        producer_move(p, move);
     }
     p->hub->loop.spent += (int32_t)(p->loop.told - before);
     return p->loop.told - before;
 }
 
-/* The handler is gone; what it holds may be extracted yet. */
+/* The loop detaches while others may still extract: the last of them ends the
+ * producer. */
+static void producer_detach(struct uva__detach_hook *hook)
+{
+    struct uva__producer *p =
+        uva__container_of(hook, struct uva__producer, loop.detach);
+
+    producer_watch_tasks(p);
+    producer_lapse_tasks(p); /* extraction fails with ECANCELED from now on */
+    p->loop.asleep = true;
+    uva__producer_release(p);
+}
+
+/* The handler is released, but outstanding tasks may still be extracted: the
+ * producer lives until all of them are over. */
 static void producer_linger(struct uva__producer *p)
 {
-    uva__offered_reap_all(p);
+    producer_reap_all(p);
     if (p->loop.out_count > 0) {
+        p->loop.detach.run = producer_detach;
         if (!p->loop.lingering)
-            uva__stock_linger(p->hub, p);
+            uva__hub_add_detach_hook(p->hub, &p->loop.detach);
         p->loop.lingering = true;
-        uva__offered_watch(p);
-        uva__offered_reap_all(p);
+        producer_watch_tasks(p);
+        producer_reap_all(p);
     }
     if (p->loop.out_count > 0)
         return;
     if (p->loop.lingering)
-        uva__stock_unlinger(p->hub, p);
+        uva__hub_remove_detach_hook(p->hub, &p->loop.detach);
     p->loop.lingering = false;
     p->loop.asleep = true;
-    uva__producer_release(p); /* the maker's count */
+    uva__producer_release(p); /* the maker's reference */
 }
 
-/* Fetches anew; a prompt feed on its next turn, so that nothing goes cold. */
+/* Fetches more batches. A prompt feed makes them in the next turn instead, so
+ * that they are still in the cache when they are offered. */
 static bool producer_fetch(struct uva__producer *p, int64_t told)
 {
     if (told > 1)
@@ -376,7 +734,7 @@ static bool producer_visit(struct uva__node *node)
     return more;
 }
 
-/* ---- what its owner may say --------------------------------------------- */
+/* ---- what its owner calls ----------------------------------------------- */
 
 void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 {
@@ -422,7 +780,7 @@ void uva__producer_refuse(struct uva__producer *p, int code)
 
 void uva__producer_reclaim(struct uva__producer *p)
 {
-    uva__offered_reclaim(p);
+    producer_reclaim_tasks(p);
     uva__producer_wake(p);
 }
 
@@ -430,12 +788,4 @@ void uva__producer_hurry(struct uva__producer *p)
 {
     p->loop.state.hurried = true;
     uva__producer_wake(p);
-}
-
-void uva__producer_let_go(struct uva__producer *p)
-{
-    uva__offered_watch(p);
-    uva__offered_lapse(p); /* extracting is told ECANCELED from now on */
-    p->loop.asleep = true;
-    uva__producer_release(p);
 }

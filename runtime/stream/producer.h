@@ -3,9 +3,11 @@
  * one feed, as core/producer_state decides. Its maps are part of the extraction
  * of its tasks.
  *
- * The object is readable under both layouts of the struct in the document: the
- * metadata stands where either has it (G-03). Its memory is type-stable, so a
- * request or cancel that comes too late is counted and does nothing (G-10). */
+ * The object is readable under both layouts that the specification has of the
+ * struct: the metadata stands where either has it. Its memory is type-stable,
+ * so a late request or cancel is counted and does nothing.
+ *
+ * Clauses: G-03, G-10. */
 #ifndef UVA_STREAM_PRODUCER_H
 #define UVA_STREAM_PRODUCER_H
 
@@ -15,20 +17,20 @@
 #include "uv/loop.h"
 #include "uvarrow/operators.h"
 
-/* One map of a producer, with the schema that goes into it. */
+/* One map of a producer, with its input schema. */
 struct uva__mapping {
     struct uva__mapping *next; /* owns: the one that runs after it */
     struct uva_map how;        /* owns its ctx */
-    struct ArrowSchema schema; /* owns; once the schema is known */
+    struct ArrowSchema schema; /* owns: of its input, once known */
 };
 
-/* What is told to who made the producer. Each may be NULL. On the loop. */
+/* Callbacks to the producer's creator. Each may be NULL. On the loop. */
 struct uva__producer_hooks {
-    /* the last data has been told, and only extraction by others is awaited */
+    /* the end was reported, and the producer waits only for extraction */
     void (*ended)(void *ctx);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
-    /* it has been; `ctx` is not used any more */
+    /* the handler was released; `ctx` is not used any more */
     void (*released)(void *ctx);
     void *ctx;    /* borrows */
     bool relayed; /* the handler hands the producer itself to another one, so a
@@ -39,40 +41,41 @@ struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
     struct uva__word word;         /* see stream/demand.h; from any thread */
-    struct uva__node node;         /* posted when there is news; counted by
+    struct uva__node node;         /* posted after a change of the facts; counts
                                       the maker, posts and watched tasks */
-    struct uva__link rest;         /* while it rests */
-    uint64_t retired_ns;           /* since when it rests */
+    struct uva__link rest;         /* in the quarantine */
+    uint64_t retired_ns;           /* when its quarantine began */
 
-    struct uva__hub *hub;      /* counts, until its end */
-    struct uva__feed *feed;    /* owns a count, until its end */
-    struct uva__mapping *maps; /* owns, until its end */
-    int64_t limit;             /* batches at most; negative: no limit */
-    bool dear;                 /* extraction may take long */
-    bool lazy;                 /* extraction may fail */
+    struct uva__hub *hub;                     /* counts, until its end */
+    struct uva__feed *feed;                   /* owns a count, until its end */
+    const struct uva__task_owner *task_owner; /* static: what tasks call */
+    struct uva__mapping *maps;                /* owns, until its end */
+    int64_t limit; /* batches at most; negative: no limit */
+    bool dear;     /* extraction may be expensive */
+    bool lazy;     /* extraction may fail */
 
     struct { /* the loop thread's alone */
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
-        struct uva__producer_hooks hooks;              /* likewise */
+        struct uva__producer_hooks hooks;              /* until then, too */
         struct uva__producer_state state;              /* the rules */
-        struct uva__failure urgent;          /* told before all else */
-        char *metadata;                      /* owns: instead of the feed's */
-        size_t metadata_size;                /* of that */
-        int refusal;                         /* what the handler answered */
-        int64_t told;                        /* batches that it was told of */
-        struct uva__list out;                /* tasks offered, in order */
-        struct uva__list aside;              /* those held for long */
-        int64_t out_count;                   /* of both */
-        int64_t dropped_count;               /* of these, never offered */
-        int64_t head_age;                    /* offers since the head's */
-        struct uva__timer drain;             /* limits the wait at the end */
-        struct uva__producer *next, *before; /* among those that linger */
-        bool visiting;                       /* visit is on the stack */
-        bool stopped;                        /* the feed has been told */
-        bool watching;                       /* every task out is watched */
-        bool lingering;                      /* in the list of those */
-        bool asleep;                         /* not begun, or all is over: no
-                                                visit has any effect */
+        struct uva__failure urgent;     /* reported before any batch */
+        char *metadata;                 /* owns: instead of the feed's */
+        size_t metadata_size;           /* of the metadata, in bytes */
+        int refusal;                    /* the code that it returned */
+        int64_t told;                   /* batches that it was offered */
+        struct uva__list out;           /* tasks offered, in order */
+        struct uva__list aside;         /* outstanding for long */
+        int64_t out_count;              /* tasks in both lists */
+        int64_t dropped_count;          /* of these, never offered */
+        int64_t head_age;               /* offers since the head's */
+        struct uva__timer drain;        /* limits the wait at the end */
+        struct uva__detach_hook detach; /* registered while it lingers */
+        bool visiting;                  /* visit is on the stack */
+        bool stopped;                   /* the feed is */
+        bool watching;                  /* every task out is watched */
+        bool lingering;                 /* released, with tasks out */
+        bool asleep;                    /* not begun, or over: a visit has
+                                           no effect */
     } loop;
 };
 
@@ -85,8 +88,8 @@ struct uva__producer *uva__producer_new(struct uva__feed *feed);
 UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
                                      const struct uva_map *how);
 
-/* Counts. The maker gives back his count of one that has not begun; of one that
- * has, the producer itself does so when all is over. Thread: any. */
+/* Counts. The maker releases its reference to a producer that has not begun;
+ * one that has begun releases that reference itself at its end. Thread: any. */
 void uva__producer_acquire(struct uva__producer *producer);
 void uva__producer_release(struct uva__producer *producer);
 
@@ -96,28 +99,30 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks);
 
-/* The feed, or the owner, has news. Thread: any that holds a count. */
+/* Has the loop visit the producer, as facts of the feed or the owner changed.
+ * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
 
-/* Whoever is behind the handler wants no more: calls the cancel of `seen`, the
- * producer as the handler sees it; where that may not be called yet (AH-04),
- * aborts instead. Thread: loop. */
+/* Cancels for the handler's owner: calls the cancel of `seen`, the producer as
+ * the handler sees it; while that may not be called, aborts instead.
+ * Thread: loop. Clauses: AH-04. */
 void uva__producer_quit(struct uva__producer *producer,
                         struct ArrowAsyncProducer *seen);
 
-/* Tells the handler of `failure` before all else, then releases it. Takes it.
- * Thread: loop. */
+/* Reports `failure` (takes it) to the handler before any other batch, then
+ * releases the handler. Thread: loop. */
 void uva__producer_abort(struct uva__producer *producer,
                          struct uva__failure *failure);
 
 /* Stops, or goes on, offering tasks, whatever the demand. Thread: loop. */
 void uva__producer_hold(struct uva__producer *producer, bool held);
 
-/* The handler, which answers elsewhere, has refused. Thread: loop. */
+/* Notes that the handler refused with `code`, for a proxy that calls it on
+ * another thread. Thread: loop. */
 void uva__producer_refuse(struct uva__producer *producer, int code);
 
-/* Takes back all tasks that the handler holds unextracted (G-16).
- * Thread: loop. */
+/* Revokes all tasks that the handler has not extracted. Thread: loop.
+ * Clauses: G-16. */
 void uva__producer_reclaim(struct uva__producer *producer);
 
 /* Ends the wait for extraction by others at the end. Thread: loop. */
@@ -130,19 +135,12 @@ void uva__producer_drop_task(struct uva__producer *producer,
 /* Gives a free slot of this producer; NULL without memory. Thread: loop. */
 struct uva__task *uva__producer_take_task(struct uva__producer *producer);
 
-/* The extraction of a claimed task failed. Thread: who claimed it. */
-void uva__producer_extraction_failed(struct uva__task *task, int code,
-                                     const struct uva_error *error);
-
-/* What its handler is told, or was, as an error. Thread: loop. */
+/* The failure that its handler gets, or got, as an error. Thread: loop. */
 static inline const struct uva__failure *
 uva__producer_failure(const struct uva__producer *producer)
 {
     return producer->loop.urgent.code != 0 ? &producer->loop.urgent
                                            : &producer->feed->failure;
 }
-
-/* The producer let go of by the closing loop: others end it. Thread: loop. */
-void uva__producer_let_go(struct uva__producer *producer);
 
 #endif

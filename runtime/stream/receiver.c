@@ -7,9 +7,11 @@
  * - data that the host cannot read: ENOTSUP;
  * - the user's callbacks: the stream is rejected.
  *
- * On cancel:   decided at once; the producer is told, and releases us. What
- *              comes in between is discarded. Never a non-zero answer to a
- *              task: it is taken, and the error kept (G-18). */
+ * On cancel:   decided at once; the producer is cancelled, and releases the
+ *              handler. Batches in between are discarded. on_next_task never
+ *              returns an error: the task is taken, and the error kept.
+ *
+ * Clauses: G-18. */
 #include "stream/receiver.h"
 
 #include <assert.h>
@@ -18,6 +20,7 @@
 
 #include "core/buffer.h"
 #include "core/memory.h"
+#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__receiver *
@@ -45,7 +48,7 @@ void uva__receiver_begin(struct uva_stream *stream)
                                 &hooks);
 }
 
-/* ---- what it wants ------------------------------------------------------ */
+/* ---- requests and cancels ----------------------------------------------- */
 
 void uva__receiver_request(struct uva__receiver *c)
 {
@@ -76,7 +79,7 @@ void uva__receiver_heed(struct uva__receiver *c)
     uva_array_release(&c->batch.data);
 }
 
-/* ---- what comes --------------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                               struct ArrowSchema *schema)
@@ -135,7 +138,7 @@ static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || /* not covered: our producers tell first */
+    } else if (c->decided || /* not covered: our producers report first */
                c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
     } else if (receiver_extract(c, task, metadata)) {
@@ -149,32 +152,30 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                               const char *metadata)
 {
     struct uva__receiver *c = receiver_of(handler);
-    struct uva_error error;
 
     if (c->decided)
-        return; /* after a cancel it is of no account (ER-14) */
-    (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_tell_vendor(uva__producer_failure(c->stream->tail), &error);
-    uva__failure_set(&c->failure, allocator_of(c), code, &error, metadata);
+        return; /* after a cancel the error changes nothing (ER-14) */
+    uva__handler_base_keep_error(&c->failure, c->stream->tail, code, message,
+                                 metadata);
     c->decided = true;
     c->end = UVA_END_FAILED;
 }
 
-/* A release without a word before it, and no wish of ours, is an error. */
+/* A release before an end, an error or a cancel of ours is an error. */
 static void receiver_decide(struct uva__receiver *c)
 {
+    struct uva_error error;
+    int code = c->extraction;
+
     if (c->decided)
         return;
     c->decided = true;
     c->end = UVA_END_FAILED;
-    /* not covered: our own producers say why an extraction failed */
-    if (c->extraction != 0)
-        uva__failure_set(&c->failure, allocator_of(c), c->extraction, NULL,
-                         NULL);
-    else
-        uva__failure_say(&c->failure, allocator_of(c), ECONNABORTED,
-                         "the producer let go without saying how it ended "
-                         "(ER-13)");
+    /* not covered: our own producers report why an extraction failed */
+    if (code == 0)
+        code = uva__handler_base_cut_off(&error);
+    uva__failure_set(&c->failure, allocator_of(c), code,
+                     c->extraction == 0 ? &error : NULL, NULL);
 }
 
 static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
@@ -183,8 +184,7 @@ static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     struct uva_stream *stream = c->stream;
     struct uva_outcome outcome;
 
-    handler->release = NULL;
-    handler->producer = NULL;
+    uva__handler_base_mark_released(handler);
     c->over = true;
     uva_array_release(&c->batch.data);
     receiver_decide(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A handler of our own at the end of a stream: extracts each batch on the loop
- * thread, checks that the host can read it, and works out the one outcome. What
- * is done with batches is its user's business: for_each, or next. */
+ * thread, checks that the host can read it, and decides the one outcome. Its
+ * users, for_each and next, do something with the batches. */
 #ifndef UVA_STREAM_RECEIVER_H
 #define UVA_STREAM_RECEIVER_H
 
@@ -14,9 +14,9 @@ struct uva__receiver_ops {
     struct uva__terminal_ops terminal; /* begin: uva__receiver_begin */
     /* the schema is in stream->loop.info. 0, or a code: rejected. */
     int (*schema)(struct uva__receiver *receiver);
-    /* there is a batch in receiver->batch */
+    /* receiver->batch holds a batch */
     void (*batch)(struct uva__receiver *receiver);
-    /* it is over; in silence nobody is to be told */
+    /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__receiver *receiver,
                  const struct uva_outcome *outcome);
 };
@@ -28,10 +28,10 @@ struct uva__receiver {
     struct uva_stream *stream;           /* borrows: it owns us */
     struct uva_batch batch;              /* owns what is live in it */
     int64_t delivered;                   /* batches that were accepted */
-    bool decided;                        /* `end` is settled */
+    bool decided;                        /* `end` is final */
     enum uva_end end;                    /* how it ends */
     struct uva__failure failure;         /* why */
-    int extraction;                      /* a code that on_error explains */
+    int extraction;                      /* its code, until on_error */
     bool over;                           /* the handler was released */
 };
 
@@ -46,14 +46,14 @@ void uva__receiver_fini(struct uva__receiver *receiver);
 /* Attaches the handler; for uva__terminal_ops.begin. Thread: loop. */
 void uva__receiver_begin(struct uva_stream *stream);
 
-/* Heeds a cancel or a drop, if there was one; for visit. Thread: loop. */
+/* Handles a cancel or a drop, if there was one; for visit. Thread: loop. */
 void uva__receiver_heed(struct uva__receiver *receiver);
 
-/* Asks for one more batch. Thread: loop, once the schema is known. */
+/* Requests one more batch. Thread: loop, once the schema is known. */
 void uva__receiver_request(struct uva__receiver *receiver);
 
-/* Decides how it ends, unless it is decided, and wants no more. Thread: loop.
- */
+/* Decides how the stream ends, which must not be decided, and cancels it.
+ * Thread: loop. */
 void uva__receiver_stop(struct uva__receiver *receiver, enum uva_end end,
                         int code, const char *text);
 

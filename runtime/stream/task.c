@@ -5,20 +5,18 @@
  * What can fail:
  * - making the data, or a map: FAILED; the loop reads why and ends the stream;
  * - a second or late extraction: EINVAL or ECANCELED, `out` as it was; a late
- *   discard is none.
+ *   discard is no error.
  *
- * On cancel:   what is held by others stays extractable, until reclaimed. */
+ * On cancel:   tasks that consumers hold stay extractable, until revoked. */
 #include "stream/task.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "check/checked_task.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "stream/producer.h"
-#include "stream/stock.h"
 #include "uv/hub.h"
 #include "uvarrow/arrow.h"
 
@@ -106,22 +104,22 @@ static inline void task_settle(struct uva__task *task,
 {
     struct uva__producer *producer = task->producer;
 
-    /* Inside a turn nobody can set a watch meanwhile. */
+    /* Only the loop sets a watch, so it cannot do so during its own turn. */
     if (uva__claim_settle(&task->state, state,
                           uva__hub_in_turn(producer->hub))) {
         uva__hub_post(producer->hub, &producer->node);
-        uva__producer_release(producer);
+        producer->task_owner->unwatched(producer);
     }
 }
 
-/* Who spends a task that has lapsed gives back the count of its watch. */
+/* Claiming an orphaned task releases the reference of its watch. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
     bool unwatched;
     const int code = uva__claim(&task->state, generation, &unwatched);
 
     if (unwatched)
-        uva__producer_release(task->producer);
+        task->producer->task_owner->unwatched(task->producer);
     return code;
 }
 
@@ -139,7 +137,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     return code;
 }
 
-/* What a map may forget to set is 0; the array itself it cannot. */
+/* Members that a map forgets to set are 0. It cannot forget the array. */
 static void task_blank(struct ArrowDeviceArray *out)
 {
     const size_t behind = offsetof(struct ArrowDeviceArray, device_id);
@@ -168,8 +166,9 @@ static int task_map_one(const struct uva__task *task,
     return code;
 }
 
-/* Runs the stream's maps over what `in` holds. Each gives what the next one
- * takes, and the last one `out`: the data is not copied in between. */
+/* Runs the stream's maps over the batch in `in`. The output of each is the
+ * input of the next, and the last one writes `out`: nothing is copied in
+ * between. */
 static int task_map(const struct uva__task *task, struct uva_batch *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -186,7 +185,7 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
     return code != 0 ? code : task_map_one(task, m, from, out, error);
 }
 
-/* The way of a task that may fail: the loop is told why. */
+/* Extraction that may fail: the producer reports the error on the loop. */
 static int task_extract_dear(struct uva__task *task,
                              struct ArrowDeviceArray *out)
 {
@@ -207,7 +206,7 @@ static int task_extract_dear(struct uva__task *task,
         return 0;
     }
     out->array.release = NULL;
-    uva__producer_extraction_failed(task, code, &error);
+    task->producer->task_owner->failed(task, code, &error);
     return code;
 }
 
@@ -221,7 +220,7 @@ static void task_drop_data(struct uva__task *task)
         uva_array_release(&task->array);
 }
 
-/* What is claimed, to `out`, or to nowhere. */
+/* Extracts a claimed task to `out`; NULL discards it. */
 static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
 {
     if (out == NULL)
@@ -245,10 +244,10 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     task = token_read(self->private_data, &generation);
     code = task_claim(task, generation);
     if (code == ECANCELED && out == NULL)
-        return 0; /* what is not wanted is cleaned up already (AT-04) */
+        return 0; /* the data was discarded already (AT-04) */
     if (code != 0) {
         if (code == ECANCELED)
-            out->array.release = NULL; /* a second one may hold the first's */
+            out->array.release = NULL; /* not the array of a first extraction */
         return code;
     }
     return task_give(task, out);
@@ -268,13 +267,13 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     return task_give(task, out);
 }
 
-/* The slot of a task of ours, also of one that is under the checker's eyes. */
+/* The slot of a task of ours, which the checker may have wrapped. */
 static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {
     uint64_t generation;
 
     if (task->extract_data != uva__task_extract)
-        task = uva__checked_task_behind(task);
+        task = uva__task_unwrap(task);
     assert(task != NULL && task->extract_data == uva__task_extract);
     return token_read(task->private_data, &generation);
 }
@@ -303,6 +302,29 @@ bool uva__task_watch(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
+/* Ends a sweep: the data is discarded. */
+static void task_swept(struct uva__task *task)
+{
+    if (!uva__claim_lapse(&task->state))
+        uva__task_settle(task, UVA__TASK_RECLAIMED);
+}
+
+static void task_discard_run(struct uva__discard *item)
+{
+    struct uva__task *task = uva__container_of(item, struct uva__task, discard);
+
+    task_drop_data(task);
+    task_swept(task);
+}
+
+/* Has a task in state SWEEPING discarded on an extra thread: foreign code does
+ * it. */
+static void task_discard_elsewhere(struct uva__task *task)
+{
+    task->discard.run = task_discard_run;
+    uva__discard_add(task->producer->hub, &task->discard);
+}
+
 static void task_take_back_here(struct uva__task *task, uint64_t flags)
 {
     uint64_t generation = uva__word_load(&task->state) >> UVA__CLAIM_SHIFT;
@@ -310,11 +332,11 @@ static void task_take_back_here(struct uva__task *task, uint64_t flags)
     if (!uva__claim_take_back(&task->state, generation, flags))
         return;
     if (task->is_lazy) {
-        uva__stock_sweep(task->producer->hub, task);
+        task_discard_elsewhere(task);
         return;
     }
     uva_array_release(&task->array);
-    uva__task_swept(task);
+    task_swept(task);
 }
 
 void uva__task_reclaim(struct uva__task *task)
@@ -327,13 +349,7 @@ void uva__task_lapse(struct uva__task *task)
     task_take_back_here(task, UVA__TASK_LAPSE);
 }
 
-void uva__task_swept(struct uva__task *task)
-{
-    if (!uva__claim_lapse(&task->state))
-        uva__task_settle(task, UVA__TASK_RECLAIMED);
-}
-
-/* What is a stranger's is discarded here only if this is no loop thread. */
+/* Foreign code discards the data here only if this is no loop thread. */
 static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
     uint64_t generation;
@@ -342,11 +358,11 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
     if (!uva__claim_take_back(&task->state, generation, 0))
         return;
     if (task->is_lazy && uva__turn_depth() > 0) {
-        uva__stock_sweep(task->producer->hub, task);
+        task_discard_elsewhere(task);
         return;
     }
     task_drop_data(task);
-    uva__task_swept(task);
+    task_swept(task);
 }
 
 void uva__task_drop(struct ArrowAsyncTask *task)
@@ -366,21 +382,18 @@ void uva__task_discard(struct uva__task *task)
     uva__word_store(&task->state,
                     (uva__word_peek(&task->state) & ~(uint64_t)0xff) |
                         UVA__TASK_SWEEPING);
-    uva__stock_sweep(task->producer->hub, task);
+    task_discard_elsewhere(task);
 }
 
-void uva__task_clear(struct uva__task *task,
-                     const struct uva_allocator *allocator)
+void uva__task_free_texts(struct uva__task *task,
+                          const struct uva_allocator *allocator)
 {
     if (task->metadata != NULL && task->metadata != task->room)
         uva__memory_free(allocator, task->metadata, task->metadata_size);
-    task->metadata = NULL;
     if (uva__task_state(task) == UVA__TASK_FAILED) {
         uva__memory_free(allocator, task->failed.error,
                          sizeof(*task->failed.error));
         uva__word_store(&task->state, uva__word_peek(&task->state) -
                                           UVA__TASK_FAILED + UVA__TASK_SETTLED);
     }
-    task->is_lazy = false;
-    task->bytes = 0;
 }

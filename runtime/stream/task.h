@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ArrowAsyncTask: holds one batch, or the promise of one, until it is
- * extracted, once, by whatever thread. Who offers tasks is stream/producer.c.
+/* An ArrowAsyncTask: holds one batch, or the promise of one, until one thread
+ * extracts it, once. stream/producer.c offers tasks.
  *
  * A task's private_data is a token: the slot's address and a generation. Slots
  * are type-stable, so a second or late extraction is an error code and never a
- * crash (AT-03, G-16). */
+ * crash.
+ *
+ * Clauses: AT-03, G-16. */
 #ifndef UVA_STREAM_TASK_H
 #define UVA_STREAM_TASK_H
 
 #include "core/list.h"
 #include "stream/claim.h"
+#include "stream/discard.h"
 #include "uvarrow/stream.h"
 
 struct uva__producer;
+struct uva__task;
 
-/* Data yet to be made. Functions as in struct uva_task_source. */
+/* What a task calls on its producer, off the path of a batch that is well. */
+struct uva__task_owner {
+    /* the extraction of a claimed task failed: keeps why, and settles it. By
+     * the thread that claimed it */
+    void (*failed)(struct uva__task *task, int code,
+                   const struct uva_error *error);
+    /* a watch is over: releases the reference that it held. Any thread */
+    void (*unwatched)(struct uva__producer *producer);
+};
+
+/* Data that extraction makes. Functions as in struct uva_task_source. */
 struct uva__lazy {
     /* takes `item`; gives its data, or frees it if `out` is NULL */
     int (*extract)(void *ctx, void *item, struct ArrowDeviceArray *out,
@@ -28,19 +42,19 @@ enum { UVA__TASK_ROOM = 64 };
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
     struct uva__word state;         /* see stream/claim.h */
-    struct uva__link link;          /* in the pool, or among those offered */
-    struct uva__producer *producer; /* borrows: whose task it is */
+    struct uva__link link;          /* in the pool, or among offered tasks */
+    struct uva__producer *producer; /* borrows: the one that offers it */
     int64_t ordinal;                /* of the batch */
     int64_t bytes;                  /* of the batch, as far as known */
     char *metadata;                 /* NULL, `room`, or owns */
-    size_t metadata_size;           /* of that, in bytes */
+    size_t metadata_size;           /* of the metadata, in bytes */
     bool is_lazy;                   /* `lazy` holds, not `array` */
-    bool dropped;                   /* out only to be swept; loop only */
+    bool dropped;                   /* never offered, only discarded; loop */
     union {
         struct ArrowDeviceArray array; /* owns */
         struct {
-            struct uva__lazy lazy; /* owns its item */
-            struct uva__link dust; /* among those to be swept */
+            struct uva__lazy lazy;       /* owns its item */
+            struct uva__discard discard; /* while the item is queued for it */
         };
         struct { /* FAILED */
             int code;
@@ -55,7 +69,7 @@ _Static_assert(sizeof(struct uva__task) == 256, "the low bits of a token");
 
 /* Fills a free slot: with an array (takes it), or with a promise. `metadata` is
  * copied (NULL: none). 0; ENOMEM, and nothing was taken; a malformed block is
- * left out. Thread: whoever fills the slot. */
+ * left out. Thread: the one that fills the slot. */
 UVA_MUST_CHECK int uva__task_fill(struct uva__task *task,
                                   const struct uva_allocator *allocator,
                                   struct ArrowDeviceArray *array,
@@ -76,60 +90,77 @@ static inline enum uva__task_state uva__task_state(const struct uva__task *task)
                                   UVA__TASK_STATES);
 }
 
-/* Whether the loop may take the slot back: all of it is over. Thread: loop. */
+/* Whether the loop may take the slot back. Thread: loop. */
 static inline bool uva__task_is_over(const struct uva__task *task)
 {
     return uva__task_state(task) >= UVA__TASK_SETTLED;
 }
 
-/* Asks that the loop be told when the slot settles: the settler then posts the
- * producer and gives back one count on it. False if it is over already, and
- * no count will be given back. Thread: loop. */
+/* Has the thread that settles the slot post the producer and release one
+ * reference to it. False if the task is over, and no reference will be
+ * released. Thread: loop. */
 bool uva__task_watch(struct uva__task *task);
 
-/* Takes back a task that nobody has claimed, and discards its data: at once, or
- * on a guest thread where that is a stranger's business. A late extraction is
- * told ECANCELED. No effect on one that is claimed or over. Thread: loop. */
+/* Revokes an unclaimed task, and discards its data: at once, or on an extra
+ * thread if foreign code does it. A late extraction fails with ECANCELED. No
+ * effect on a task that is claimed or over. Thread: loop. */
 void uva__task_reclaim(struct uva__task *task);
 
-/* Takes back a watched task for good, as the loop lets go: whoever spends it
- * later is told ECANCELED and gives back the count. Thread: loop. */
+/* Revokes a watched task for good, as the loop detaches: a later extraction
+ * fails with ECANCELED and releases the reference of the watch. Thread: loop.
+ */
 void uva__task_lapse(struct uva__task *task);
 
-/* Ends a sweep. Thread: who discarded the data. */
-void uva__task_swept(struct uva__task *task);
-
-/* Spends a task that nobody wants, as every task must be (AT-02): one of ours
- * is taken back, unless it was extracted; another is extracted to nowhere.
- * Thread: any. */
+/* Discards a task without using its data, for every task must be extracted or
+ * discarded: one of ours is revoked, unless it was extracted; a foreign one is
+ * extracted without an output. Thread: any. Clauses: AT-02. */
 void uva__task_drop(struct ArrowAsyncTask *task);
 
-/* Discards what a slot holds that was filled and never offered. Thread: loop.
+/* Discards the data of a slot that was filled and never offered. Thread: loop.
  */
 void uva__task_discard(struct uva__task *task);
 
-/* Clears a slot that is over, or was discarded: frees metadata and error.
- * Thread: loop. */
-void uva__task_clear(struct uva__task *task,
-                     const struct uva_allocator *allocator);
+/* Frees what the slot owns besides its data: metadata that did not fit, and the
+ * error of a failed extraction. For uva__task_clear(). Thread: loop. */
+void uva__task_free_texts(struct uva__task *task,
+                          const struct uva_allocator *allocator);
 
-/* Ends a claim or a sweep: the last touch of the slot, and of the producer
- * unless the loop wants to be told. Thread: who claimed it. */
+/* Clears a slot that is over, or was discarded. Thread: loop. */
+static inline void uva__task_clear(struct uva__task *task,
+                                   const struct uva_allocator *allocator)
+{
+    if ((task->metadata != NULL && task->metadata != task->room) ||
+        uva__task_state(task) == UVA__TASK_FAILED)
+        uva__task_free_texts(task, allocator);
+    task->metadata = NULL;
+    task->is_lazy = false;
+    task->bytes = 0;
+}
+
+/* Ends a claim or a discard. It is the last access to the slot; the producer is
+ * accessed afterwards only if the task is watched. Thread: the one that claimed
+ * it. */
 void uva__task_settle(struct uva__task *task, enum uva__task_state state);
 
 /* The function of every task of ours (AT-*). Thread: any. */
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
-/* The same in the callback that brings a task, for who has shown it to nobody:
- * no claim can be in the way. Another's is extracted as it is. Thread: loop. */
+/* Extracts inside the callback that brings the task, for a handler that has not
+ * passed it on: no other claim is possible, so none is made. A foreign task is
+ * extracted as usual. Thread: loop. */
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out);
 
-/* The ordinal of a task of ours that was not yet extracted. Thread: any. */
+/* Gives our own task behind one that the protocol checker shows instead:
+ * stream/checked.c defines it. */
+extern const struct ArrowAsyncTask *(*const uva__task_unwrap)(
+    const struct ArrowAsyncTask *task);
+
+/* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
-/* How large the data of a task of ours is, as far as known. Thread: loop, while
+/* The size of the data of a task of ours, as far as known. Thread: loop, while
  * it is being offered. */
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
 

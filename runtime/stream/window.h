@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much may wait in one place, and when to fetch more. Pure. */
+/* How many batches may be queued in one place, and when to fetch more. Pure. */
 #ifndef UVA_STREAM_WINDOW_H
 #define UVA_STREAM_WINDOW_H
 
@@ -11,16 +11,17 @@
 UVA_MUST_CHECK int uva__window_complete(const struct uva_window *given,
                                         struct uva_window *out);
 
-/* How many may be under way while `demand` batches are asked for: a window of
- * one never runs ahead (AP-29), others by all but one. Thread: any. */
+/* How many may be in flight while `demand` batches are requested: a window of
+ * one never runs ahead, a larger one by all but one. Thread: any.
+ * Clauses: AP-29. */
 int64_t uva__window_allowed(const struct uva_window *window, int64_t demand);
 
-/* How many to fetch when `used` are under way: 0 until few enough are left, so
- * that fetching is worth it. Thread: any. */
+/* How many to fetch when `used` are in flight: 0 until so few are left that
+ * fetching is worth it. Thread: any. */
 int64_t uva__window_room(const struct uva_window *window, int64_t demand,
                          int64_t used);
 
-/* Smallest power of two that is not below `n`. Thread: any. */
+/* The smallest power of two that is not below `n`. Thread: any. */
 uint64_t uva__window_ring(int64_t n);
 
 #endif

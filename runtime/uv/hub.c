@@ -129,28 +129,31 @@ void uva__hub_release(struct uva__hub *hub)
 {
     struct uva_allocator allocator = hub->allocator;
     struct uva__annex *annex;
+    int kind;
 
     if (uva__word_sub(&hub->refs, 1) != 1)
         return;
-    annex = uva__shared_load(&hub->annex);
-    if (annex != NULL)
-        annex->free(hub, annex);
+    for (kind = 0; kind < UVA__ANNEX_KINDS; kind++) {
+        annex = uva__shared_load(&hub->annex[kind]);
+        if (annex != NULL)
+            annex->free(hub, annex);
+    }
     (void)close(hub->wake_fd);
     (void)munmap(hub->alive, sizeof(*hub->alive));
     uva__memory_free(&allocator, hub, sizeof(*hub));
 }
 
 struct uva__annex *
-uva__hub_annex(struct uva__hub *hub,
+uva__hub_annex(struct uva__hub *hub, enum uva__annex_kind kind,
                struct uva__annex *(*make)(struct uva__hub *hub))
 {
-    void *annex = uva__shared_load(&hub->annex);
+    void *annex = uva__shared_load(&hub->annex[kind]);
     struct uva__annex *made;
 
     if (annex != NULL)
         return annex;
     made = make(hub);
-    if (made == NULL || uva__shared_cas(&hub->annex, &annex, made))
+    if (made == NULL || uva__shared_cas(&hub->annex[kind], &annex, made))
         return made;
     made->free(hub, made); /* another thread was first */
     return annex;
@@ -260,13 +263,53 @@ void uva__hub_collect(struct uva__hub *hub)
     }
 }
 
+void uva__hub_add_detach_hook(struct uva__hub *hub,
+                              struct uva__detach_hook *hook)
+{
+    struct uva__detach_hook *head = hub->loop.detach_hooks;
+
+    hook->before = NULL;
+    hook->next = head;
+    if (head != NULL)
+        head->before = hook;
+    hub->loop.detach_hooks = hook;
+}
+
+void uva__hub_remove_detach_hook(struct uva__hub *hub,
+                                 struct uva__detach_hook *hook)
+{
+    if (hook->before != NULL)
+        hook->before->next = hook->next;
+    else
+        hub->loop.detach_hooks = hook->next;
+    if (hook->next != NULL)
+        hook->next->before = hook->before;
+}
+
+static void hub_detach(struct uva__hub *hub)
+{
+    struct uva__detach_hook *hook, *next;
+    struct uva__annex *annex;
+    int kind;
+
+    for (kind = 0; kind < UVA__ANNEX_KINDS; kind++) {
+        annex = uva__shared_load(&hub->annex[kind]);
+        if (annex != NULL && annex->detach != NULL)
+            annex->detach(hub, annex);
+    }
+    hook = hub->loop.detach_hooks;
+    hub->loop.detach_hooks = NULL;
+    for (; hook != NULL; hook = next) {
+        next = hook->next; /* the hook may be gone after the call */
+        hook->run(hook);
+    }
+}
+
 void uva__hub_shut(struct uva__hub *hub)
 {
-    struct uva__annex *annex = uva__shared_load(&hub->annex);
     struct uva__link *link;
 
-    if (annex != NULL)
-        annex->detach(hub, annex);
+    hub_detach(hub);
     uva__inbox_close(&hub->inbox);
     inbox_dispose(hub);
     while ((link = uva__list_pop(&hub->loop.queue)) != NULL)

@@ -15,12 +15,30 @@
 #include "uvarrow/runtime.h"
 
 struct uva__hub;
-/* What a higher floor keeps with the hub; the first member of more. */
+/* What a file of a higher floor keeps with the hub; the first member of more.
+ */
 struct uva__annex {
     /* frees it; the last call, any thread */
     void (*free)(struct uva__hub *hub, struct uva__annex *annex);
-    /* the loop lets go: nothing is visited any more; on the loop */
+    /* the loop detaches, and visits no node any more; on the loop. NULL: the
+     * annex has nothing to do then */
     void (*detach)(struct uva__hub *hub, struct uva__annex *annex);
+};
+
+/* The annexes of a hub, one of each kind, in the order in which they are
+ * detached and freed. */
+enum uva__annex_kind {
+    UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/checked.c */
+    UVA__ANNEX_DISCARDS, /* the discard queue: stream/discard.c */
+    UVA__ANNEX_DRIVEN,   /* handlers in use: adapters/driven_handlers.c */
+    UVA__ANNEX_SLOTS,    /* tasks and producers: stream/stock.c */
+    UVA__ANNEX_KINDS
+};
+
+/* Called once when the loop detaches from the hub, while it is registered. */
+struct uva__detach_hook {
+    void (*run)(struct uva__detach_hook *hook);
+    struct uva__detach_hook *next, *before; /* borrow: the hub's list */
 };
 
 /* The fields of the first part never change once the runtime is open. */
@@ -36,8 +54,8 @@ struct uva__hub {
     struct uva__gate abroad;  /* jobs in flight; closed: none may begin */
     struct uva__word leaving; /* jobs that are returning */
     struct uva__counts counts;
-    struct uva__jobs jobs;    /* the workers' side of this runtime */
-    struct uva__shared annex; /* owns: made by uva__hub_annex() */
+    struct uva__jobs jobs; /* the workers' side of this runtime */
+    struct uva__shared annex[UVA__ANNEX_KINDS]; /* owns; uva__hub_annex() */
 
     struct uva__inbox inbox; /* nodes that threads have posted */
     struct uva__word turn;   /* the thread inside a turn, or 0 */
@@ -52,6 +70,7 @@ struct uva__hub {
         int32_t spent;             /* batches in this turn */
         int32_t budget;            /* most batches in a turn */
         int64_t homing;            /* sources being closed by a worker */
+        struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };
 
@@ -65,11 +84,17 @@ UVA_MUST_CHECK int uva__hub_new(const struct uva_runtime_options *options,
 struct uva__hub *uva__hub_acquire(struct uva__hub *hub);
 void uva__hub_release(struct uva__hub *hub);
 
-/* Gives the one thing that a higher floor keeps with the hub, made by `make` at
- * first need; NULL without memory. Thread: any. */
+/* Gives the annex of one kind, which `make` makes at first need; NULL without
+ * memory. Thread: any. */
 struct uva__annex *
-uva__hub_annex(struct uva__hub *hub,
+uva__hub_annex(struct uva__hub *hub, enum uva__annex_kind kind,
                struct uva__annex *(*make)(struct uva__hub *hub));
+
+/* Registers `hook` (borrows, until it is removed or run). Thread: loop. */
+void uva__hub_add_detach_hook(struct uva__hub *hub,
+                              struct uva__detach_hook *hook);
+void uva__hub_remove_detach_hook(struct uva__hub *hub,
+                                 struct uva__detach_hook *hook);
 
 /* False in a forked child: it has neither the threads nor a descriptor of its
  * own, so a child must not use any runtime of its parent. Thread: any. */

@@ -128,7 +128,7 @@ START_TEST(a_forked_child_posts_nothing)
 }
 END_TEST
 
-/* ---- the annex ---------------------------------------------------------- */
+/* ---- annexes ------------------------------------------------------------ */
 
 struct shed {
     struct uva__annex annex;
@@ -153,7 +153,8 @@ static struct uva__annex *make_first(struct uva__hub *of)
 /* Another thread makes one while this one is being made. */
 static struct uva__annex *make_second(struct uva__hub *of)
 {
-    ck_assert_ptr_eq(uva__hub_annex(of, make_first), &first.annex);
+    ck_assert_ptr_eq(uva__hub_annex(of, UVA__ANNEX_SLOTS, make_first),
+                     &first.annex);
     second.annex.free = shed_free;
     return &second.annex;
 }
@@ -167,15 +168,53 @@ static struct uva__annex *make_none(struct uva__hub *of)
 START_TEST(of_two_annexes_made_at_once_the_first_is_kept)
 {
     first.freed = second.freed = 0;
-    ck_assert_ptr_null(uva__hub_annex(hub, make_none));
-    ck_assert_ptr_eq(uva__hub_annex(hub, make_second), &first.annex);
+    ck_assert_ptr_null(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_none));
+    ck_assert_ptr_eq(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_second),
+                     &first.annex);
     ck_assert_int_eq(second.freed, 1);
     ck_assert_int_eq(first.freed, 0);
-    ck_assert_ptr_eq(uva__hub_annex(hub, make_second), &first.annex);
+    ck_assert_ptr_eq(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_second),
+                     &first.annex);
     uva__word_add(&hub->refs, 1);
     uva__hub_release(hub);
     ck_assert_int_eq(first.freed, 0);
-    uva__shared_store(&hub->annex, NULL); /* it is this function's */
+    uva__shared_store(&hub->annex[UVA__ANNEX_SLOTS], NULL); /* static */
+}
+END_TEST
+
+static int detached[3], detach_count;
+
+struct numbered {
+    struct uva__detach_hook hook;
+    int number;
+};
+
+static void note_detached(struct uva__detach_hook *hook)
+{
+    detached[detach_count++] =
+        uva__container_of(hook, struct numbered, hook)->number;
+}
+
+START_TEST(hooks_run_once_at_the_detachment_unless_they_were_removed)
+{
+    struct numbered hooks[4];
+    int i;
+
+    detach_count = 0;
+    for (i = 0; i < 4; i++) {
+        hooks[i] = (struct numbered){.hook.run = note_detached, .number = i};
+        uva__hub_add_detach_hook(hub, &hooks[i].hook);
+    }
+    uva__hub_remove_detach_hook(hub, &hooks[3].hook); /* the first */
+    uva__hub_remove_detach_hook(hub, &hooks[1].hook); /* in the middle */
+    uva__hub_remove_detach_hook(hub, &hooks[0].hook); /* the last */
+    uva__hub_add_detach_hook(hub, &hooks[0].hook);
+    uva__hub_shut(hub);
+    ck_assert_int_eq(detach_count, 2);
+    ck_assert_int_eq(detached[0], 0);
+    ck_assert_int_eq(detached[1], 2);
+    uva__hub_shut(hub);
+    ck_assert_int_eq(detach_count, 2);
 }
 END_TEST
 
@@ -230,6 +269,8 @@ int main(void)
     tcase_add_test(tc, a_node_is_freed_with_its_last_reference);
     tcase_add_test(tc, a_forked_child_posts_nothing);
     tcase_add_test(tc, of_two_annexes_made_at_once_the_first_is_kept);
+    tcase_add_test(tc,
+                   hooks_run_once_at_the_detachment_unless_they_were_removed);
     tcase_add_test(tc, half_an_allocator_makes_no_hub);
     tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
     tcase_add_test(tc, lines_above_the_level_or_after_the_end_are_not_logged);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The foreign handlers that the streams of a runtime are driving now: a handler
+ * belongs to one stream until it is released. */
+#ifndef UVA_ADAPTERS_DRIVEN_HANDLERS_H
+#define UVA_ADAPTERS_DRIVEN_HANDLERS_H
+
+#include "uv/hub.h"
+#include "uvarrow/arrow_abi.h"
+
+/* An entry: a member of what drives the handler. */
+struct uva__driven {
+    struct uva__driven *next;                      /* in its bucket */
+    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
+};
+
+/* Makes the runtime's table, unless it exists. 0 or ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__driven_handlers_ensure(struct uva__hub *hub);
+
+/* Adds `driven` (borrows, until it is removed), after
+ * uva__driven_handlers_ensure() has succeeded. False if a stream drives its
+ * handler already. Thread: any. Clauses: AH-29. */
+UVA_MUST_CHECK bool uva__driven_handlers_add(struct uva__hub *hub,
+                                             struct uva__driven *driven);
+
+/* Removes what was added. Thread: any. */
+void uva__driven_handlers_remove(struct uva__hub *hub,
+                                 struct uva__driven *driven);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue of what may not be discarded on the loop thread, as foreign code does
+ * it and may block. A runtime has one: a job on an extra thread runs the items
+ * one after the other, in the order in which they were added. */
+#ifndef UVA_STREAM_DISCARD_H
+#define UVA_STREAM_DISCARD_H
+
+#include "core/list.h"
+#include "uv/hub.h"
+
+/* An item: a member of what is discarded. */
+struct uva__discard {
+    struct uva__link link;
+    /* discards it; the memory of the item may be gone when this returns */
+    void (*run)(struct uva__discard *item);
+};
+
+/* Makes the runtime's queue, unless it exists. 0 or ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__discard_ensure(struct uva__hub *hub);
+
+/* Adds `item`, after uva__discard_ensure() has succeeded. Its `run` is called
+ * on an extra thread; once the worker threads were released, on this one.
+ * Thread: any. */
+void uva__discard_add(struct uva__hub *hub, struct uva__discard *item);
+
+#endif

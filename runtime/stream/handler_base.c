@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handlers of consumers and stages, and those for foreign producers, are
+ * objects of their own; only these few lines are the same in them. */
+#include "stream/handler_base.h"
+
+#include <errno.h>
+
+void uva__handler_base_keep_error(struct uva__failure *failure,
+                                  const struct uva__producer *driver, int code,
+                                  const char *message, const char *metadata)
+{
+    struct uva_error error;
+
+    (void)uva_error_set(&error, code, "%s", message);
+    uva__failure_tell_vendor(uva__producer_failure(driver), &error);
+    uva__failure_set(failure, &driver->hub->allocator, code, &error, metadata);
+}
+
+int uva__handler_base_cut_off(struct uva_error *error)
+{
+    return uva_error_set(error, ECONNABORTED,
+                         "the producer let go without saying how it ended "
+                         "(ER-13)");
+}

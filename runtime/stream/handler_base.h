@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What our own handlers have in common: how they keep an error that they
+ * receive, and what it means when a producer releases them before the end. */
+#ifndef UVA_STREAM_HANDLER_BASE_H
+#define UVA_STREAM_HANDLER_BASE_H
+
+#include "stream/producer.h"
+
+/* For on_error: keeps the error in `failure`, unless it holds one. `driver` is
+ * the producer of ours that drives the handler; it knows more of a vendor's
+ * error than the arguments can carry. Thread: loop. */
+void uva__handler_base_keep_error(struct uva__failure *failure,
+                                  const struct uva__producer *driver, int code,
+                                  const char *message, const char *metadata);
+
+/* For release: marks the handler as released. Thread: the producer's. */
+static inline void
+uva__handler_base_mark_released(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    handler->release = NULL;
+    handler->producer = NULL;
+}
+
+/* For release before an end or an error: fills in `error`. Returns its code.
+ * Thread: any. Clauses: ER-13. */
+int uva__handler_base_cut_off(struct uva_error *error);
+
+#endif
