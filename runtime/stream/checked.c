@@ -13,7 +13,6 @@
 #include "check/checked_task.h"
 #include "check/yard.h"
 #include "core/memory.h"
-#include "stream/task.h"
 #include "uvarrow/check.h"
 
 enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */
@@ -22,9 +21,6 @@ struct checks {
     struct uva__annex annex; /* first: how the hub frees it */
     struct uva__yard *yard;  /* owns: the quarantine */
 };
-
-const struct ArrowAsyncTask *(*const uva__task_unwrap)(
-    const struct ArrowAsyncTask *task) = uva__checked_task_behind;
 
 /* ---- the quarantine ----------------------------------------------------- */
 
@@ -166,4 +162,10 @@ void uva__checked_stream(struct uva__hub *hub, const char *name,
     how = check_of(hub, name);
     if (uva_check_blocking(stream, &how, &error) != 0)
         checked_fail(hub, name, &error);
+}
+
+const struct ArrowAsyncTask *
+uva__checked_unwrap(const struct ArrowAsyncTask *task)
+{
+    return uva__checked_task_behind(task);
 }

@@ -21,6 +21,11 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__checked_hop(struct uva__hub *hub, const char *name,
                  struct ArrowAsyncDeviceStreamHandler *handler);
 
+/* Gives our own task (borrows) behind the one that a check shows in its place.
+ * Thread: the one that holds it. */
+const struct ArrowAsyncTask *
+uva__checked_unwrap(const struct ArrowAsyncTask *task);
+
 /* Puts a check around a blocking stream, in place. Thread: any. */
 void uva__checked_stream(struct uva__hub *hub, const char *name,
                          struct ArrowDeviceArrayStream *stream);

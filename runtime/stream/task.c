@@ -16,6 +16,7 @@
 
 #include "core/memory.h"
 #include "core/status.h"
+#include "stream/checked.h"
 #include "stream/producer.h"
 #include "uv/hub.h"
 #include "uvarrow/arrow.h"
@@ -273,7 +274,7 @@ static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
     uint64_t generation;
 
     if (task->extract_data != uva__task_extract)
-        task = uva__task_unwrap(task);
+        task = uva__checked_unwrap(task);
     assert(task != NULL && task->extract_data == uva__task_extract);
     return token_read(task->private_data, &generation);
 }

@@ -152,11 +152,6 @@ int uva__task_extract(struct ArrowAsyncTask *self,
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out);
 
-/* Gives our own task behind one that the protocol checker shows instead:
- * stream/checked.c defines it. */
-extern const struct ArrowAsyncTask *(*const uva__task_unwrap)(
-    const struct ArrowAsyncTask *task);
-
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
