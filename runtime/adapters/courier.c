@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  (loop) put: schema, tasks, end, release -> (guest) carried out
- * in that order -> the loop is told of room, and of the release.
+/* Happy path:  (loop) put: schema, tasks, end, release -> (extra thread) called
+ * at the handler in that order -> the loop is woken for room, and for the
+ * release.
  *
  * What can fail:
- * - the handler refuses: what is queued is discarded, the producer told;
+ * - the handler refuses: queued tasks are discarded, the producer is stopped;
  * - no memory to copy metadata: it is left out.
  *
- * On cancel:   what is queued is discarded; only release is carried out. A
- * guest that is stuck in the handler is left behind, and carries the release
- * out if it ever returns. */
+ * On cancel:   queued tasks are discarded; only release is called. A thread
+ * that is stuck in the handler is abandoned, and calls release if the handler
+ *              ever returns. */
 #include "adapters/courier.h"
 
 #include <assert.h>
@@ -24,57 +25,60 @@
 
 enum { QUEUE = 64 };
 
-/* A batch on its way. */
+/* A queued task. */
 struct parcel {
     struct ArrowAsyncTask task;
     char *metadata; /* owns; or NULL */
     size_t metadata_size;
 };
 
-/* What is to be carried out, besides parcels; in this order. */
+/* Calls to make, besides those for queued tasks; in this order. */
 enum {
-    NEXT_SCHEMA = 1, /* before all parcels */
-    NEXT_END = 2,    /* behind them, as the rest */
+    NEXT_SCHEMA = 1, /* before all tasks */
+    NEXT_END = 2,    /* after all tasks, as the rest */
     NEXT_ERROR = 4,
     NEXT_RELEASE = 8
 };
 
 struct uva__courier {
     struct uva__hub *hub;                         /* counts */
-    struct uva__word refs;                        /* its maker, the guest */
+    struct uva__word refs;                        /* of its maker and the extra
+                                                     thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
-    struct ArrowAsyncDeviceStreamHandler *to;     /* whom the guest calls */
-    struct uva__producer *producer; /* loop only; until it releases us */
+    struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
+                                                     thread calls */
+    struct uva__producer *producer; /* loop only; until it releases `handler` */
     struct uva__producer *kept;     /* counts, until `to` is released, which may
                                        use it as long */
     struct uva__driven driven;      /* among the handlers in use */
-    struct uva__node *node;         /* behind the lock */
+    struct uva__node *node;         /* guarded by the lock */
     struct ArrowSchema schema;      /* owns; written before NEXT_SCHEMA */
     struct uva__failure failure;    /* owns; written before NEXT_ERROR */
-    struct uva_job job;             /* the guest's */
-    bool told;                      /* the refusal was; loop only */
+    struct uva_job job;             /* the extra thread's */
+    bool told;                      /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
     struct {
         struct parcel queue[QUEUE]; /* a ring */
-        uint32_t head, count;       /* its first, and how many */
+        uint32_t head, count;       /* index of the first, number of tasks */
         int next;                   /* NEXT_... */
-        int refusal;                /* what the handler answered, or 0 */
-        bool discard;               /* parcels are not wanted any more */
+        int refusal;                /* the code that the handler returned, or
+                                       0 */
+        bool discard;               /* tasks are not wanted any more */
         bool held;                  /* the producer waits for room */
-        bool working;               /* the guest has the job */
+        bool working;               /* the job was submitted, and runs */
         bool done;                  /* the handler was released */
-        bool stuck;                 /* nobody waits: it counts as stuck */
-        int64_t delivered;          /* parcels that the handler was given */
+        bool stuck;                 /* abandoned: it counts as stuck */
+        int64_t delivered;          /* tasks that the handler was given */
     } locked;
 };
 
-/* ---- the guest ---------------------------------------------------------- */
+/* ---- the extra thread ---------------------------------------------------- */
 
-/* Taken out of the lock, to be carried out. */
+/* A call to make, taken out of the lock. */
 struct errand {
-    int next;             /* one of NEXT_..., or 0 for a parcel */
-    bool discard;         /* the parcel is not wanted */
+    int next;             /* one of NEXT_..., or 0 for a task */
+    bool discard;         /* the task is not wanted */
     struct parcel parcel; /* owns */
 };
 
@@ -83,7 +87,7 @@ static bool errand_take_locked(struct uva__courier *c, struct errand *out)
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
     size_t i;
 
-    if (c->locked.refusal != 0) /* nothing but release may follow */
+    if (c->locked.refusal != 0) /* only release may follow */
         c->locked.next &= NEXT_RELEASE;
     out->discard = c->locked.discard;
     out->next = c->locked.next & NEXT_SCHEMA;
@@ -99,8 +103,8 @@ static bool errand_take_locked(struct uva__courier *c, struct errand *out)
     return out->next != 0;
 }
 
-/* Takes the next errand, or ends the guest's work. Tells whether the loop waits
- * for the room that there is now. */
+/* Takes the next call, or ends the job. In `wake`: whether the loop waits for
+ * the room that there is now. */
 static bool errand_take(struct uva__courier *c, struct errand *out, bool *wake)
 {
     bool some;
@@ -114,7 +118,7 @@ static bool errand_take(struct uva__courier *c, struct errand *out, bool *wake)
     return some;
 }
 
-/* Posts, unless nobody listens any more. */
+/* Wakes the loop, unless the proxy was abandoned. */
 static void courier_tell(struct uva__courier *c)
 {
     struct uva__node *node;
@@ -122,7 +126,7 @@ static void courier_tell(struct uva__courier *c)
     uva__lock_take(&c->lock);
     node = c->node;
     if (node != NULL)
-        uva__node_acquire(node); /* it must not go before it is posted */
+        uva__node_acquire(node); /* it must not be freed before it is posted */
     uva__lock_drop(&c->lock);
     if (node == NULL)
         return;
@@ -177,8 +181,8 @@ static void carry_release(struct uva__courier *c)
 {
     bool stuck;
 
-    uva__driven_handlers_remove(c->hub,
-                                &c->driven); /* it may start anew in there */
+    /* the handler may be used again inside its release */
+    uva__driven_handlers_remove(c->hub, &c->driven);
     c->to->release(c->to);
     uva__producer_release(c->kept);
     uva__lock_take(&c->lock);
@@ -236,7 +240,7 @@ courier_of(struct ArrowAsyncDeviceStreamHandler *handler)
     return uva__container_of(handler, struct uva__courier, handler);
 }
 
-/* Sets the guest off, if it has gone home. */
+/* Starts the job unless it is running. */
 static void courier_put(struct uva__courier *c, int next)
 {
     bool begin;
@@ -312,7 +316,7 @@ static void courier_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     courier_put(c, NEXT_ERROR);
 }
 
-/* Without a last word before it, what is queued is not wanted. */
+/* After a release without end or error, queued tasks are not wanted. */
 static void courier_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct uva__courier *c = courier_of(handler);
@@ -335,12 +339,12 @@ bool uva__courier_heed(struct uva__courier *c)
     uva__lock_take(&c->lock);
     refusal = c->locked.refusal;
     done = c->locked.done;
-    /* not covered: the stream is looked at for another reason meanwhile */
+    /* not covered: the stream is visited for another reason meanwhile */
     room = c->locked.held && c->locked.count <= QUEUE / 2;
     if (room)
         c->locked.held = false;
     uva__lock_drop(&c->lock);
-    /* not covered: the queue ran down only once all had been put in */
+    /* not covered: the queue ran down after the last task was put in */
     if (room && c->producer != NULL)
         uva__producer_hold(c->producer, false);
     if (refusal != 0 && !c->told && c->producer != NULL) {
@@ -404,11 +408,11 @@ uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
     c->producer = c->kept = producer;
     c->node = node;
     c->to = uva__checked_hop(c->hub, "drive", c->to);
-    c->to->producer = &producer->abi; /* AH-03, before the guest is there */
+    c->to->producer = &producer->abi; /* AH-03; before the job starts */
     return &c->handler;
 }
 
-/* With the last count nobody is left who could carry anything out. */
+/* The job holds a reference: after the last release none is running. */
 void uva__courier_release(struct uva__courier *c)
 {
     struct uva__hub *hub = c->hub;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  kept (SHUT) -> claimed (OPENING) -> extracted, checked -> back
- *              in the pool.
+ * in the pool.
  *
  * What can fail:
- * - the extraction, or the array it gives: a code for who wanted it;
- * - no memory to keep one: said to who brought it.
+ * - the extraction, or the array it gives: a code for the thread that claimed
+ * it;
+ * - no memory to keep a task: a code for the callback that gave it.
  *
- * On close:    what nobody has claimed is extracted here, and waits as an array
- *              (OPEN); who claims it meanwhile waits for that, or, if it is
- * only to be discarded, leaves it to who is at it. */
+ * On close:    tasks that are not claimed are extracted here, and kept as
+ * arrays (OPEN). A thread that claims one meanwhile waits for that; one that
+ *              only wants to discard it leaves that to the thread that is
+ *              extracting it. */
 #include "adapters/depot.h"
 
 #include <errno.h>
@@ -55,13 +57,14 @@ void uva__depot_describe(struct uva__depot *depot, struct ArrowSchema *schema,
 
 /* ---- keeping ------------------------------------------------------------ */
 
-/* 0 with a parcel, which is NULL if the pool is empty; or why there is none. */
+/* Returns 0 with a pending task, which is NULL if the pool is empty; or an
+ * error. */
 static int depot_take_locked(struct uva__depot *depot, struct uva__parcel **out)
 {
     /* not covered: a batch comes on one thread while another one closes */
     if (depot->locked.closed)
         return ECANCELED;
-    /* not covered: or is still inside on_schema (TH-01) */
+    /* not covered: or another thread is still inside on_schema (TH-01) */
     if (!depot->locked.ready)
         return EPROTO;
     *out = uva__slab_take(&depot->locked.pool, NULL);
@@ -115,7 +118,7 @@ int uva__depot_keep(struct uva__depot *depot, const struct ArrowAsyncTask *task,
         uva__breaches_count(depot->hub, "MD-05");
     do
         code = depot_shelve(depot, task, out);
-    /* not covered: the same two */
+    /* not covered: as in depot_take_locked() */
     while (code == 0 && *out == NULL && (code = depot_stock_up(depot)) == 0);
     if (code != 0) {
         uva__memory_free(allocator, copy, size);
@@ -152,14 +155,14 @@ static int parcel_check(struct uva__depot *depot,
         uva__word_exchange(&depot->warned, 1) == 0)
         uva__breaches_count(depot->hub, "AT-16");
     if (uva__layout_measure(&depot->schema, array, &bytes, &detail) != EINVAL)
-        return 0; /* of a format unknown here it cannot be said */
+        return 0; /* batches of an unknown format cannot be checked */
     uva__breaches_count(depot->hub, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",
                          uva__breaches_text("AT-17"), detail.message);
 }
 
-/* Calls the stranger. */
+/* Calls the foreign producer. */
 static int parcel_open(struct uva__depot *depot, struct uva__parcel *parcel,
                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -180,7 +183,7 @@ static void depot_changed_locked(struct uva__depot *depot)
         uva__signal_raise(&depot->changed);
 }
 
-/* Drops the lock meanwhile. */
+/* Drops the lock while it waits. */
 static void depot_wait_locked(struct uva__depot *depot)
 {
     const uint32_t seen = uva__signal_now(&depot->changed);
@@ -196,7 +199,7 @@ static void depot_wait_locked(struct uva__depot *depot)
 enum claim {
     CLAIM_MINE,  /* the caller opens it */
     CLAIM_OPEN,  /* it is open already */
-    CLAIM_OTHERS /* who opens it will discard it */
+    CLAIM_OTHERS /* the thread that opens it will discard it */
 };
 
 static enum claim parcel_claim_locked(struct uva__depot *depot,
@@ -228,7 +231,8 @@ static enum claim parcel_claim(struct uva__depot *depot,
     return claim;
 }
 
-/* Puts it back into the pool; `opened`: by the caller, with this outcome. */
+/* Puts it back into the pool; `opened`: the caller has opened it, with this
+ * outcome. */
 static void parcel_put(struct uva__depot *depot, struct uva__parcel *parcel,
                        bool opened, int code)
 {
@@ -283,7 +287,7 @@ static struct uva__parcel *parcel_at(struct uva__link *shelf)
     return uva__container_of(shelf, struct uva__parcel, shelf);
 }
 
-/* The first that nobody has claimed; NULL: there is none. */
+/* Returns the first task that is not claimed; NULL: there is none. */
 static struct uva__parcel *depot_claim_next(struct uva__depot *depot)
 {
     struct uva__parcel *parcel = NULL;
@@ -318,12 +322,12 @@ static void parcel_open_ahead(struct uva__depot *depot,
     depot_changed_locked(depot);
     uva__lock_drop(&depot->lock);
     if (!unwanted)
-        return; /* somebody has it or will have it, and may be at it now */
+        return; /* another thread has claimed it, and may be opening it */
     uva_array_release(&parcel->array);
     parcel_put(depot, parcel, false, 0);
 }
 
-/* Whether others are at it: not the caller. */
+/* Returns whether another thread is extracting a task. */
 static bool depot_is_busy_locked(const struct uva__depot *depot)
 {
     struct uva__link *shelf = depot->locked.shelf.head;

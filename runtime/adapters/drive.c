@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream as the producer for somebody else's handler: called on the loop
- * thread, or, where it may wait, by a courier on a guest thread.
+/* A stream as the producer for a foreign handler, which is called on the loop
+ * thread or, if it may block, on an extra thread by a proxy
+ * (adapters/courier).
  *
  * Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
  *              release -> on_done.
  *
- * What can fail: the stream: told by on_error; the handler: only released.
+ * What can fail: the stream: reported by on_error; the handler: it is only
+ * released.
  *
- * On cancel:   by the owner: told by on_error. On drop: the same, and what the
- *              handler holds unextracted is taken back. When the runtime
- * closes, a handler that does not come back is left behind. */
+ * On cancel:   by the owner: reported by on_error. On drop: reported too, and
+ * tasks that the handler has not extracted are revoked. When the runtime
+ *              closes, a callback that does not return is abandoned. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -29,17 +31,18 @@ struct drive {
     struct uva__driven driven;      /* among the handlers in use, but for a
                                        courier's */
     struct uva__producer *producer; /* counts, once begun */
-    struct uva_drive how;           /* whom to tell */
+    struct uva_drive how;           /* the callbacks */
     struct uva_stream *stream;      /* borrows: it owns us */
-    struct uva__courier *courier;   /* counts; NULL: called on the loop */
-    struct uva__timer patience;     /* with a courier, when closing */
+    struct uva__courier *courier;   /* counts; NULL: the handler is called on
+                                       the loop */
+    struct uva__timer patience;     /* with `courier`, when closing */
     bool aborted;                   /* the owner has cancelled */
     bool reclaimed;                 /* after a drop */
     bool released;                  /* by the producer */
-    bool done;                      /* the owner has been told */
+    bool done;                      /* on_done was called */
     struct uva_outcome outcome;     /* once released */
     char *metadata;                 /* owns: of the outcome */
-    size_t metadata_size;           /* of that */
+    size_t metadata_size;           /* of `metadata`, in bytes */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
@@ -55,8 +58,8 @@ static enum uva_end refused_with(int code, struct uva_error *error)
     return UVA_END_REJECTED;
 }
 
-/* The producer was done with it all when the outcome was read off; but the
- * handler may have refused what the courier had yet to bring. */
+/* The producer had ended when the outcome was read; but the handler may have
+ * refused a call that was still queued at the proxy. */
 static void drive_dismiss(struct drive *d)
 {
     int refusal;
@@ -65,7 +68,7 @@ static void drive_dismiss(struct drive *d)
     if (refusal == 0)
         return;
     d->outcome.end = refused_with(refusal, &d->outcome.error);
-    d->outcome.metadata = NULL; /* of an error that was not told */
+    d->outcome.metadata = NULL; /* of an error that was not reported */
 }
 
 static void drive_finish(struct drive *d)
@@ -101,8 +104,8 @@ static enum uva_end end_of(const struct uva__producer *p,
     return UVA_END_FAILED;
 }
 
-/* The outcome is read off before the handler is released: it may start anew
- * from inside its release. */
+/* The outcome is read before the handler is released, since the handler may be
+ * used again from inside its release. */
 static void drive_releasing(void *ctx)
 {
     struct drive *d = ctx;
@@ -131,8 +134,8 @@ static void drive_released(void *ctx)
         drive_finish(d);
 }
 
-/* Only extraction is awaited: that is no reason to keep the loop alive, unless
- * a courier has yet to bring what was told. */
+/* If only extraction is awaited, the loop is not kept alive, unless calls are
+ * still queued at the proxy. */
 static void drive_ended(void *ctx)
 {
     struct drive *d = ctx;
@@ -171,14 +174,14 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
     uva__producer_abort(d->stream->tail, &copy);
 }
 
-/* A close waits for the handler, but not for ever. */
+/* A close waits for the handler up to a time limit. */
 static void patience_over(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, patience);
 
-    if (d->released) /* not covered: the same */
+    if (d->released) /* not covered: released before the limit */
         drive_finish(d);
-    else /* not covered: the producer has not had its turn yet */
+    else /* not covered: the producer was not visited before */
         uva__timer_start(d->stream->hub, timer, UVA__LIMIT_CALLBACK_MS);
 }
 
@@ -197,7 +200,7 @@ static void drive_visit(struct uva_stream *stream)
         drive_abort(d, why);
     if (d->courier == NULL)
         return;
-    if (uva__courier_heed(d->courier)) /* the producer has released it before */
+    if (uva__courier_heed(d->courier)) /* the producer has released it */
         drive_finish(d);
     else if (stream->loop.tenant.evicted && !d->patience.running)
         uva__timer_start(stream->hub, &d->patience, UVA__LIMIT_CALLBACK_MS);
@@ -251,7 +254,7 @@ static void drive_undo(struct drive *d)
     uva__memory_free(&hub->allocator, d, sizeof(*d));
 }
 
-/* The producer's own description, instead of that of an earlier try. */
+/* Uses the producer's own error text instead of one of an earlier attempt. */
 static int drive_describe(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->hub->allocator;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream's batches given to three callbacks, one at a time: the next one is
- * asked for when the last was accepted.
+/* A stream's batches given to callbacks, one at a time: the next batch is
+ * requested when the last one was accepted.
  *
  * Happy path:  on_schema -> (on_batch)* -> on_done.
  *
- * What can fail: on_batch. EAGAIN stops until a resume, and then brings the
- * same batch again if its data was left alone.
+ * What can fail: on_batch. EAGAIN pauses until a resume, after which on_batch
+ * gets that batch again if its data was not taken.
  *
- * On cancel:   nothing but on_done; on drop: not even that. */
+ * On cancel:   only on_done is called; on drop: no callback. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,10 +20,10 @@
 
 struct for_each {
     struct uva__receiver receiver; /* first */
-    struct uva_consumer user;      /* whom to call */
-    bool paused;                   /* on_batch said EAGAIN */
-    char *metadata;                /* owns: of the batch that comes again */
-    size_t metadata_size;          /* of that */
+    struct uva_consumer user;      /* the callbacks */
+    bool paused;                   /* on_batch returned EAGAIN */
+    char *metadata;                /* owns: of the batch that is given again */
+    size_t metadata_size;          /* of `metadata`, in bytes */
 };
 
 static struct for_each *for_each_of(struct uva__receiver *receiver)
@@ -60,7 +60,7 @@ static void metadata_drop(struct for_each *f)
     f->metadata_size = 0;
 }
 
-/* The batch was accepted, whatever of its data is left. */
+/* The batch was accepted: releases what is left of its data. */
 static void batch_accepted(struct for_each *f)
 {
     uva_array_release(&f->receiver.batch.data);
@@ -68,7 +68,7 @@ static void batch_accepted(struct for_each *f)
     f->receiver.delivered++;
 }
 
-/* The same batch will come again: its metadata must last until then. */
+/* The batch will be given again: its metadata must be kept until then. */
 static void batch_kept(struct for_each *f)
 {
     struct uva__receiver *c = &f->receiver;
@@ -133,7 +133,7 @@ static void for_each_batch(struct uva__receiver *receiver)
         batch_answered(f, uva__status_positive(code));
 }
 
-/* A resume was seen: the same batch again, or the next one. */
+/* After a resume: gives the kept batch again, or requests the next one. */
 static void for_each_go_on(struct for_each *f)
 {
     if (!f->paused || f->receiver.decided ||

@@ -35,11 +35,11 @@ struct uva__inlet {
     struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
     struct uva_async_source how;                  /* owns its ctx */
     struct uva__depot depot;                      /* owns: pending tasks */
-    struct uva__word home;    /* 1: free_ctx has been called */
-    struct uva__word below;   /* the thread in whose extraction the producer
-                                 has released, or 0 */
-    struct uva__node node;    /* posted when `news` has changed */
-    struct uva_job starter;   /* extra threads, one per job: calls start */
+    struct uva__word home;  /* 1: free_ctx has been called */
+    struct uva__word below; /* the thread that was extracting when the producer
+                               has released, or 0 */
+    struct uva__node node;  /* posted when `news` has changed */
+    struct uva_job starter; /* extra threads, one per job: calls start */
     struct uva_job requester; /* calls request when no callback will do so */
     struct uva_job canceller; /* calls cancel */
     struct uva_job sweeper;   /* discards tasks that were not handed on */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream's batches pulled one by one: each call is answered once, later, with
- * a batch or with the outcome.
+/* A stream's batches pulled one by one: each call of next has its callback
+ * called once, later, with a batch or with the outcome.
  *
- * Happy path:  next -> (loop) requested -> batch -> answered; after the end
- * each call is answered with the outcome.
+ * Happy path:  next -> (loop) requested -> batch -> callback; after the end
+ * each call gets the outcome.
  *
- * What can fail: the stream; every further call says how.
+ * What can fail: the stream; every later call gets the error.
  *
- * On cancel:   a call that waits is answered with the outcome; on drop it is
- *              not answered. With its last holder gone the stream is cancelled.
- */
+ * On cancel:   a call in flight gets the outcome; on drop its callback is not
+ * called. When its last reference is released, the stream is cancelled. */
 #include <errno.h>
 
 #include "adapters/safety.h"
@@ -17,18 +16,19 @@
 #include "stream/receiver.h"
 #include "uvarrow/arrow.h"
 
-/* Where a call is. */
+/* The state of a call. */
 enum { CALL_NONE, CALL_MAKING, CALL_WAITING };
 
 struct next {
     struct uva__receiver receiver; /* first */
     struct uva__word call;         /* one of the above */
-    uva_next_fn *fn;               /* of the call, until answered */
-    void *ctx;                     /* borrows; likewise */
+    uva_next_fn *fn;               /* of the call, until it is called */
+    void *ctx;                     /* borrows; of the call, until then */
     bool entered;                  /* the call keeps the runtime open */
-    bool held;                     /* and the loop alive */
-    bool known;                    /* the schema is: requests may be made */
-    bool requested;                /* the call's batch has been asked for */
+    bool held;                     /* the call keeps the loop alive */
+    bool known;                    /* the schema is known: batches may be
+                                      requested */
+    bool requested;                /* the batch of the call was requested */
 };
 
 static struct next *next_of(struct uva__receiver *receiver)
@@ -48,7 +48,7 @@ static bool next_is_waiting(const struct next *n)
     return uva__word_load(&n->call) == CALL_WAITING;
 }
 
-/* The call may be followed by another one inside its own answer. */
+/* The callback may call next again. */
 static void next_answer(struct next *n, struct uva_batch *batch,
                         const struct uva_outcome *outcome)
 {
@@ -70,7 +70,7 @@ static void next_answer(struct next *n, struct uva_batch *batch,
 
 static void next_ask(struct next *n)
 {
-    /* not covered: a call is being made just now; it posts when it is */
+    /* not covered: next() is being called just now; it posts at its end */
     if (!n->known || n->requested || n->receiver.decided || !next_is_waiting(n))
         return;
     n->requested = true;
@@ -102,7 +102,7 @@ static void next_done(struct uva__receiver *receiver,
         next_answer(n, NULL, outcome);
 }
 
-/* After the end: the same outcome again. */
+/* After the end: gives the outcome again. */
 static void next_answer_late(struct next *n)
 {
     struct uva_outcome outcome;
@@ -169,7 +169,7 @@ static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
 }
 
 /* Every call but the first keeps the runtime open, as the stream may be over.
- * While it runs under the grace of a close, its own loop may go on. */
+ * While a close waits for it, callbacks on its own loop still run. */
 static int next_enter(struct next *n)
 {
     struct uva_stream *stream = n->receiver.stream;

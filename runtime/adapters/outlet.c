@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  started -> on_schema: a window is requested -> tasks go into the
- *              ring; the reader is woken once a visit -> what it wants more is
- *              requested -> end -> the reader is told -> the stream is done.
+ * ring; the reader is woken once a visit -> more is requested as the reader
+ *              wants it -> end -> the reader is woken -> the stream is done.
  *
- * What can fail: the stream: told behind the tasks in the ring.
+ * What can fail: the stream: reported behind the tasks in the ring.
  *
- * On cancel and close: told before the tasks in the ring, which are discarded
- *              here. To let go of the outlet is to cancel the stream. So that a
- *              cancel counts until then, the stream is done no sooner than the
- *              reader has been told how it ended.
+ * On cancel and close: reported before the tasks in the ring, which are
+ * discarded here. Releasing the reader's half cancels the stream. So that a
+ *              cancel has an effect until then, the stream is done only when
+ * the reader knows how it ended.
  *
- * Callbacks of the handler note facts; the visit draws the conclusions. */
+ * Callbacks of the handler only note facts; the visit acts on them. */
 #include "adapters/outlet.h"
 
 #include <assert.h>
@@ -34,7 +34,7 @@ outlet_at(struct ArrowAsyncDeviceStreamHandler *handler)
     return uva__container_of(handler, struct uva__outlet, handler);
 }
 
-/* ---- the loop: what the producer says ----------------------------------- */
+/* ---- reports to the reader ----------------------------------------------- */
 
 static void outlet_wake(struct uva__outlet *o)
 {
@@ -43,7 +43,7 @@ static void outlet_wake(struct uva__outlet *o)
     uva__sleeper_wake(&o->sleeper);
 }
 
-/* The visit wakes the reader, once for all that is told until then. */
+/* Has the visit wake the reader, once for all that was noted until then. */
 static void outlet_ring(struct uva__outlet *o)
 {
     if (o->loop.rung)
@@ -64,7 +64,7 @@ static void outlet_fail(struct uva__outlet *o, int code, const char *text)
     outlet_tell(o, UVA__NEWS_FAILED);
 }
 
-/* What the reader's struct says of the device cannot be mended any more. */
+/* The device type in the reader's struct cannot be changed any more. */
 static void outlet_check_device(const struct uva__outlet *o)
 {
     const ArrowDeviceType type = o->handler.producer->device_type;
@@ -83,10 +83,10 @@ static int outlet_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     struct ArrowAsyncProducer *producer = handler->producer;
     int code = uva__flow_take_schema(o->stream, producer, schema);
 
-    if (code != 0) { /* not covered: but in tests/model */
-        outlet_fail( /* not covered: likewise */
+    if (code != 0) { /* not covered: only in tests/model */
+        outlet_fail( /* not covered: only in tests/model */
                     o, code, "no memory for what is known of the stream");
-        return code; /* not covered: likewise */
+        return code; /* not covered: only in tests/model */
     }
     outlet_check_device(o);
     outlet_tell(o, UVA__NEWS_SCHEMA);
@@ -101,8 +101,8 @@ static bool outlet_is_full(struct uva__outlet *o)
     return o->loop.bytes - o->loop.taken >= o->window.bytes;
 }
 
-/* Tells the reader first, and looks again, so that one of the two sees the
- * other. */
+/* Sets `held` for the reader, then checks the ring again: so either the reader
+ * or the loop sees the other one's change. */
 static bool outlet_stays_full(struct uva__outlet *o)
 {
     if (!outlet_is_full(o))
@@ -125,13 +125,13 @@ static void outlet_put(struct uva__outlet *o, const struct ArrowAsyncTask *task)
     struct uva__outlet_place *place = &o->ring[tail & o->ring_mask];
 
     assert(tail - uva__word_load(&o->head) <= o->ring_mask);
-    place->task.extract_data = task->extract_data; /* one by one: it was just */
-    place->task.private_data = task->private_data; /* written so */
+    place->task.extract_data = task->extract_data; /* member by member: just */
+    place->task.private_data = task->private_data; /* written so, too */
     place->bytes = uva__task_bytes(task);
     o->loop.bytes += place->bytes;
     uva__word_store(&o->tail, tail + 1);
     if (tail + 1 == o->loop.requested)
-        outlet_wake(o); /* nothing else can come */
+        outlet_wake(o); /* no other event can come */
     else
         outlet_ring(o);
     if (o->loop.bytes - o->loop.taken >= o->window.bytes)
@@ -180,7 +180,8 @@ static void outlet_begin(struct uva_stream *stream)
                                 &hooks);
 }
 
-/* The reader may be at the same tasks: each goes to who moves the head on. */
+/* The reader may be taking the same tasks: the thread that advances `head` owns
+ * the task. */
 static void outlet_discard(struct uva__outlet *o)
 {
     const uint64_t tail = uva__word_peek(&o->tail);
@@ -207,8 +208,8 @@ static void outlet_heed(struct uva__outlet *o)
         uva__producer_quit(o->stream->tail, o->handler.producer);
 }
 
-/* Passes on what the reader wants. It may have told us of room that it saw
- * before the ring was full: then it is to tell us once more. */
+/* Requests what the reader wants. The reader may have reported room that it saw
+ * before the ring was full: then it has to report it again. */
 static void outlet_request(struct uva__outlet *o)
 {
     struct ArrowAsyncProducer *producer = o->handler.producer;
@@ -228,8 +229,9 @@ static void outlet_request(struct uva__outlet *o)
     uva__producer_hold(o->stream->tail, false);
 }
 
-/* Whether the producer is about to tell us more, so that one wake-up will do
- * for all of it. Not for long: others may be slow in between. */
+/* Returns whether the producer is about to call again, so that one wake-up
+ * serves for all of it. Only for a few visits, since other objects may be slow
+ * in between. */
 static bool outlet_can_wait(const struct uva__outlet *o)
 {
     return o->loop.waits < WAITS_MAX && !o->loop.cancelled &&
@@ -339,7 +341,7 @@ int uva__outlet_start(struct uva_stream *stream,
         outlet_free(o, &stream->hub->allocator);
         return code;
     }
-    (void)uva_stream_acquire(stream); /* the reader's hold */
+    (void)uva_stream_acquire(stream); /* the reader's reference */
     *out = o;
     return 0;
 }
@@ -349,7 +351,7 @@ void uva__outlet_release(struct uva__outlet *o)
     struct uva_stream *stream = o->stream;
 
     if (!uva__hub_is_alive(stream->hub))
-        return; /* a forked child: all of it is the parent's */
+        return; /* a forked child: it all belongs to the parent */
     if (!o->reader.told)
         uva_stream_cancel(stream, ECANCELED,
                           "the blocking stream it was read through was "

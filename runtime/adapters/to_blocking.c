@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream given out as Arrow's blocking streams, for other threads to read:
- * the two C structs, on top of adapters/outlet. Everything hangs on their
- * private_data, so they may be moved (DS-18).
+/* A stream exported as one of Arrow's blocking streams, for other threads to
+ * read: the two C structs, on top of adapters/outlet and adapters/user_side.
+ * All state is in their private_data, so they may be moved.
  *
  * Happy path:  started -> get_schema -> (get_next)* -> end -> release.
  *
  * What can fail:
- * - the start: nothing was given;
- * - the stream: get_next says so, the same each time, with the stream's text;
- * - reading where nobody may wait: EDEADLK, and nothing has changed;
+ * - the start: no stream is given;
+ * - the stream: every get_next returns the code, with the stream's text;
+ * - reading on a thread that must not block: EDEADLK, and no state has changed;
  * - a plain stream, at data that the host cannot read: ENOTSUP, which ends the
  *   stream too.
  *
  * On cancel and close: get_next returns the code. Release cancels, and does not
- *              wait for that. */
+ *              wait for that.
+ *
+ * Clauses: DS-18. */
 #include <errno.h>
 #include <string.h>
 
@@ -83,7 +85,7 @@ static int plain_get_schema(struct ArrowArrayStream *self,
     return uva__user_side_schema(self->private_data, out);
 }
 
-/* Managed memory comes to the host by itself. */
+/* The pages of managed memory move to the host when it reads them. */
 static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
     struct ArrowDeviceArray batch;

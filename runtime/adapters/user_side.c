@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  asked for a batch -> (waits) -> a task is taken, more requested
- *              when few are left, extracted -> end.
+/* Happy path:  a batch is wanted -> (waits) -> a task is taken, more are
+ * requested when few are left, the task is extracted -> end.
  *
  * What can fail:
- * - the stream: told behind the tasks before that, from then on always alike;
- * - an extraction: what the stream says of it is waited for, as each of ours
- *   that fails is followed by an on_error or, late, by a release.
+ * - the stream: reported behind the tasks before that, and then by every call;
+ * - an extraction: the stream's own report is waited for, since each extraction
+ * of ours that fails is followed by an on_error or, late, by a release.
  *
- * On cancel and close: the loop takes the tasks that wait, one by one, as the
- * reader may: each of them goes to one of the two.
+ * On cancel and close: the loop takes the tasks in the ring, one by one, while
+ * the reader may do so too: each of them goes to one of the two.
  *
- * A reader does not spin before it sleeps: it does not know whether the loop is
- * on another CPU, and where it is not, spinning costs ten times what it can
- * save (R23). */
+ * A reader does not spin before it sleeps: it cannot know whether the loop is
+ * on another CPU, and if it is not, spinning costs ten times what it can save.
+ */
 #include "adapters/user_side.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "uvarrow/arrow.h"
 
-/* Has the loop look at what was left for it. */
+/* Wakes the loop for what the reader has noted. */
 static void user_post(struct uva__outlet *o)
 {
     uva__hub_post(o->stream->hub, &o->stream->node);
@@ -42,7 +42,7 @@ static int user_check_alive(struct uva__outlet *o)
                           "a forked child cannot read its parent's streams");
 }
 
-/* Once the runtime has closed there is nothing to wait for. */
+/* Once the runtime has closed, no wake-up can come. */
 static int user_check_thread(struct uva__outlet *o)
 {
     const struct uva__hub *hub = o->stream->hub;
@@ -55,8 +55,9 @@ static int user_check_thread(struct uva__outlet *o)
                     "stream on another one");
 }
 
-/* News before tail: an end implies that all before it is seen. A cancel empties
- * the ring and says so first: then it may not pass for the end. */
+/* Reads `news` before `tail`: so with the end, all tasks before it are seen. A
+ * cancel sets its bit before it empties the ring: so an empty ring is not taken
+ * for the end. */
 static uint64_t user_look(const struct uva__outlet *o)
 {
     const uint64_t news = uva__word_load(&o->news);
@@ -66,14 +67,14 @@ static uint64_t user_look(const struct uva__outlet *o)
                : news | (uva__word_load(&o->news) & UVA__NEWS_CANCELLED);
 }
 
-/* Where nothing is offered until there is room for bytes: now there is. */
+/* The ring has drained below its byte limit: resumes the producer. */
 static void user_tell_hunger(struct uva__outlet *o, uint64_t news)
 {
     if (!(news & UVA__NEWS_TASK) && uva__word_exchange(&o->held, 0) != 0)
         user_post(o);
 }
 
-/* Waits for one of `wanted`; returns all there is. */
+/* Waits for one of the bits in `wanted`; returns all bits that are set. */
 static uint64_t user_await(struct uva__outlet *o, uint64_t wanted)
 {
     uint64_t news = user_look(o);
@@ -97,7 +98,7 @@ static uint64_t user_await(struct uva__outlet *o, uint64_t wanted)
 
 /* ---- taking -------------------------------------------------------------- */
 
-/* Has more requested once few of what was asked for are to come. */
+/* Has more batches requested once few of those requested are outstanding. */
 static void user_refill(struct uva__outlet *o, uint64_t taken)
 {
     const uint64_t left = o->reader.asked - taken;
@@ -125,11 +126,11 @@ static bool user_take(struct uva__outlet *o, uint64_t news,
     *out = place.task;
     /* not covered: or in the two between */
     if (!uva__word_cas(&o->head, &head, head + 1))
-        return false; /* not covered: the same; model/test_outlet does */
+        return false; /* not covered: only by model/test_outlet */
     uva__word_store(&o->eaten,
                     uva__word_peek(&o->eaten) + (uint64_t)place.bytes);
     if (uva__word_load(&o->news) & UVA__NEWS_CANCELLED) {
-        uva_task_discard(out); /* those before it may have been */
+        uva_task_discard(out); /* tasks before it may have been discarded */
         return false;
     }
     if (!(news & UVA__NEWS_END))
@@ -137,8 +138,9 @@ static bool user_take(struct uva__outlet *o, uint64_t news,
     return true;
 }
 
-/* Says how the stream ended, from now on always alike (G-66), and lets it be
- * done. What is in the ring yet is of no use: the stream failed at a task. */
+/* Stores how the stream ended, which all later calls return (G-66), and lets
+ * the stream be done. Tasks that are still in the ring are not used: the stream
+ * failed at an earlier task. */
 static int user_conclude(struct uva__outlet *o, uint64_t news)
 {
     struct ArrowAsyncTask task;
@@ -157,7 +159,7 @@ static int user_conclude(struct uva__outlet *o, uint64_t news)
                                         : NULL);
 }
 
-/* All but its code is known to the stream alone, or will be. */
+/* Only the stream has, or will have, more of the error than its code. */
 static int user_extraction_failed(struct uva__outlet *o, int code)
 {
     const uint64_t news = user_await(o, UVA__NEWS_BAD | UVA__NEWS_RELEASED);
