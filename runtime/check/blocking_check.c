@@ -14,7 +14,6 @@
 
 #include "check/array_check.h"
 #include "check/error_text.h"
-#include "check/ledger.h"
 #include "check/schema_check.h"
 #include "check/shim.h"
 #include "check/utf8.h"
@@ -440,7 +439,7 @@ int64_t uva_check_conclude_blocking(struct ArrowDeviceArrayStream *stream)
                                "the stream was never released");
         blocking_end(proxy);
     }
-    (void)uva__ledger_settle(uva__witness_ledger(witness));
+    (void)uva__witness_settle(witness);
     count = uva__witness_count(witness);
     uva__witness_release(witness);
     return count;

@@ -8,7 +8,6 @@
 #include "check/checked_handler.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
-#include "check/ledger.h"
 #include "core/structs.h"
 
 /* ---- begin -------------------------------------------------------------- */
@@ -95,7 +94,7 @@ int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
     int64_t breaches;
 
     assert(c->keep);
-    (void)uva__ledger_settle(uva__witness_ledger(c->witness));
+    (void)uva__witness_settle(c->witness);
     breaches = uva__witness_count(c->witness);
     if (forgotten)
         uva__checked_release_now(c);

@@ -6,10 +6,7 @@
 #include "check/ledger.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 
-#include "check/witness.h"
 #include "core/memory.h"
 
 #define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
@@ -23,11 +20,13 @@ static_assert(sizeof(struct uva__ledger_entry) >= LEDGER_USES,
               "every mark points into its entry");
 
 void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva__ledger_ops *ops,
                       const struct uva_allocator *allocator)
 {
     const size_t size = sizeof(struct uva__ledger_entry);
 
     ledger->witness = witness;
+    ledger->ops = ops;
     ledger->shared.slab = (struct uva__slab){
         .allocator = allocator,
         .size = (size + LEDGER_ALIGN - 1) / LEDGER_ALIGN * LEDGER_ALIGN,
@@ -59,7 +58,7 @@ static uint64_t ledger_use(const struct uva__ledger_entry *entry)
 static void ledger_hold_locked(struct uva__ledger *ledger)
 {
     if (ledger->shared.holds++ == 0)
-        (void)uva__witness_acquire(ledger->witness);
+        (void)ledger->ops->acquire(ledger->witness);
 }
 
 /* Drops the lock. */
@@ -69,7 +68,7 @@ static void ledger_unhold_unlock(struct uva__ledger *ledger)
 
     uva__lock_drop(&ledger->shared.lock);
     if (last)
-        uva__witness_release(ledger->witness);
+        ledger->ops->release(ledger->witness);
 }
 
 void uva__ledger_hold(struct uva__ledger *ledger)
@@ -198,41 +197,25 @@ int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)
     return live;
 }
 
-/* What was never released. */
-struct leftovers {
-    struct uva__ledger_entry *first; /* borrows: the lowest ordinal */
-    int64_t count;
-};
-
 static void ledger_count_entry(void *block, void *ctx)
 {
-    struct uva__ledger_entry *entry = block;
-    struct leftovers *left = ctx;
+    const struct uva__ledger_entry *entry = block;
+    struct uva__ledger_leftovers *left = ctx;
 
     if (uva__ledger_state_of(entry) != UVA__LEDGER_OUT || entry->parent != NULL)
         return;
-    if (left->count == 0 || entry->ordinal < left->first->ordinal)
+    if (left->roots == 0 || entry->ordinal < left->first->ordinal)
         left->first = entry;
-    left->count++;
+    left->roots++;
 }
 
-int64_t uva__ledger_settle(struct uva__ledger *ledger)
+void uva__ledger_count_leftovers(struct uva__ledger *ledger,
+                                 struct uva__ledger_leftovers *left)
 {
-    struct leftovers left = {.count = 0};
-    char others[64] = "";
-
-    uva__slab_each(&ledger->shared.slab, ledger_count_entry, &left);
-    if (left.count > 1)
-        (void)snprintf(others, sizeof(others), ", and %" PRId64 " more",
-                       left.count - 1);
-    if (left.count > 0)
-        uva__witness_breach_as(ledger->witness, "LC-02", UVA_SEVERITY_ERROR,
-                               "%s %" PRId64 " was never released%s",
-                               left.first->kind == UVA__LEDGER_SCHEMA ? "schema"
-                                                                      : "array",
-                               left.first->ordinal, others);
-    return uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
-           uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
+    *left = (struct uva__ledger_leftovers){.roots = 0};
+    uva__slab_each(&ledger->shared.slab, ledger_count_entry, left);
+    left->structs = uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
+                    uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
 }
 
 /* ---- families ----------------------------------------------------------- */

@@ -11,6 +11,16 @@
 
 struct uva__witness;
 
+/* References of a ledger to the witness that it is part of: a ledger lies below
+ * its witness and does not call it by name. */
+struct uva__ledger_ops {
+    /* Adds a reference. Called with the ledger's lock held. Thread: any. */
+    struct uva__witness *(*acquire)(struct uva__witness *witness);
+    /* Drops it, which may free the ledger. Called without the lock.
+     * Thread: any. */
+    void (*release)(struct uva__witness *witness);
+};
+
 /* What is kept account of. */
 enum uva__ledger_kind { UVA__LEDGER_SCHEMA, UVA__LEDGER_ARRAY };
 #define UVA__LEDGER_KINDS 2
@@ -46,7 +56,8 @@ struct uva__ledger_entry {
 
 /* Part of a witness. */
 struct uva__ledger {
-    struct uva__witness *witness; /* borrows: whose it is */
+    struct uva__witness *witness;      /* borrows: its owner */
+    const struct uva__ledger_ops *ops; /* static */
     struct {
         struct uva__lock lock;
         struct uva__slab slab;           /* of the entries */
@@ -56,8 +67,16 @@ struct uva__ledger {
     } shared;
 };
 
-/* Makes an empty one. `allocator` is borrowed. Thread: any. */
+/* The structs of a ledger that were never released. */
+struct uva__ledger_leftovers {
+    const struct uva__ledger_entry *first; /* borrows: the lowest ordinal */
+    int64_t roots;                         /* not counting children */
+    int64_t structs;                       /* counting children */
+};
+
+/* Makes an empty one. `ops` is static, `allocator` is borrowed. Thread: any. */
 void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva__ledger_ops *ops,
                       const struct uva_allocator *allocator);
 
 /* Frees all entries. Thread: any. */
@@ -98,9 +117,10 @@ uva__ledger_state_of(const struct uva__ledger_entry *entry);
 int64_t uva__ledger_live(struct uva__ledger *ledger,
                          enum uva__ledger_kind kind);
 
-/* Reports what is still out, as never released (LC-02): for who knows that
- * nothing will be released any more. Gives their number. Thread: any. */
-int64_t uva__ledger_settle(struct uva__ledger *ledger);
+/* Fills `left` with the structs that are still out. Thread: any, when nothing
+ * will be released any more. */
+void uva__ledger_count_leftovers(struct uva__ledger *ledger,
+                                 struct uva__ledger_leftovers *left);
 
 /* ---- families ----------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "check/witness.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,6 +62,9 @@ static int witness_adopt(const struct uva_check *how, struct uva_check *out,
     return 0;
 }
 
+static const struct uva__ledger_ops WITNESS_LEDGER_OPS = {
+    .acquire = uva__witness_acquire, .release = uva__witness_release};
+
 int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
                      struct uva_error *error)
 {
@@ -80,7 +84,8 @@ int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
     witness->how.name = (const char *)(witness + 1);
     witness->size = sizeof(*witness) + name_size;
     uva__word_store(&witness->counts, 1);
-    uva__ledger_init(&witness->ledger, witness, &witness->how.allocator);
+    uva__ledger_init(&witness->ledger, witness, &WITNESS_LEDGER_OPS,
+                     &witness->how.allocator);
     *out = witness;
     return 0;
 }
@@ -186,6 +191,24 @@ void uva__witness_breach_as(struct uva__witness *witness, const char *id,
     va_start(args, format);
     witness_breach(witness, &breach, format, args);
     va_end(args);
+}
+
+int64_t uva__witness_settle(struct uva__witness *witness)
+{
+    struct uva__ledger_leftovers left;
+    char others[64] = "";
+
+    uva__ledger_count_leftovers(&witness->ledger, &left);
+    if (left.roots > 1)
+        (void)snprintf(others, sizeof(others), ", and %" PRId64 " more",
+                       left.roots - 1);
+    if (left.roots > 0)
+        uva__witness_breach_as(witness, "LC-02", UVA_SEVERITY_ERROR,
+                               "%s %" PRId64 " was never released%s",
+                               left.first->kind == UVA__LEDGER_SCHEMA ? "schema"
+                                                                      : "array",
+                               left.first->ordinal, others);
+    return left.structs;
 }
 
 int64_t uva__witness_count(const struct uva__witness *witness)

@@ -73,6 +73,11 @@ void uva__witness_breach_as(struct uva__witness *witness, const char *clause,
                             enum uva_severity severity, const char *format,
                             ...);
 
+/* Reports the schemas and arrays that are still live as never released, and
+ * returns their number. Thread: any, when nothing will be released any more.
+ * Clauses: LC-02. */
+int64_t uva__witness_settle(struct uva__witness *witness);
+
 /* How many breaches of ERROR or worse were told. Thread: any. */
 int64_t uva__witness_count(const struct uva__witness *witness);
 

@@ -375,22 +375,20 @@ END_TEST
 START_TEST(lc02_what_was_never_released_is_told_when_all_is_over)
 {
     struct scene scene;
-    struct uva__ledger *ledger;
 
     open_with_shims(&scene, true);
-    ledger = uva__witness_ledger(scene.witness);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 8);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 8);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "array 5 was never released, and 1 more");
     ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
     breach_log_expect(&scene.log, "LC-02");
     release_array(&scene.array);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 4);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 4);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "schema 6 was never released");
     breach_log_expect(&scene.log, "LC-02");
     uva_schema_release(&scene.schema);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 0);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 0);
     scene_close(&scene);
 }
 END_TEST
@@ -500,7 +498,7 @@ START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
     schema.release(&schema);
     breach_log_expect(&scene.log, "DS-19");
     ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
-    ck_assert_int_eq(uva__ledger_settle(uva__witness_ledger(scene.witness)), 2);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 2);
     breach_log_expect(&scene.log, "LC-02");
     scene_close(&scene);
 }
