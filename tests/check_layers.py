@@ -47,7 +47,7 @@ MAY = {
                          "devices/"],
     "runtime/stream/": ["uvarrow/", "core/", "uv/", "stream/",
                         "devices/watch.h",
-                        "check/checked_task.h", "check/yard.h",
+                        "check/checked_task.h", "check/handler_check.h",
                         "check/breach_line.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "devices/copy.h",

@@ -42,7 +42,7 @@ enum blocking_last {
 
 /* What `private_data` of a checked stream leads to. */
 struct blocking {
-    struct uva__grave grave; /* first */
+    struct uva__quarantined block; /* first */
     uint64_t magic;
     struct uva__witness *witness; /* counted until released, then borrowed */
     struct uva__word facts;
@@ -100,7 +100,7 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
                             "%s while another call runs", call);
         return NULL;
     }
-    uva__error_texts_spoil(&proxy->texts, proxy->witness);
+    uva__error_texts_spoil(&proxy->texts);
     return proxy;
 }
 
@@ -117,8 +117,9 @@ static void blocking_end(struct blocking *proxy)
         uva__witness_breach(witness, "DS-15", 0,
                             "release did not mark the stream");
     uva_schema_release(&proxy->schema);
-    uva__error_texts_fini(&proxy->texts, witness);
-    uva__witness_bury(witness, &proxy->grave, sizeof(*proxy));
+    uva__error_texts_fini(&proxy->texts, uva__witness_quarantine(witness));
+    uva__quarantine_put(uva__witness_quarantine(witness), &proxy->block,
+                        sizeof(*proxy));
     uva__witness_release(witness);
 }
 
@@ -346,7 +347,7 @@ static const char *blocking_fetch_text(struct blocking *proxy)
     if (!uva__utf8_is_sound(text))
         uva__witness_breach(proxy->witness, "DS-11", 0,
                             "the error text is no UTF-8");
-    return uva__error_texts_copy(&proxy->texts, proxy->witness, text);
+    return uva__error_texts_copy(&proxy->texts, text);
 }
 
 static const char *blocking_get_last_error(struct ArrowDeviceArrayStream *self)
@@ -401,6 +402,7 @@ int uva__blocking_check(struct uva__witness *witness,
     if (proxy == NULL)
         return uva_error_set(error, ENOMEM, "check: no memory");
     proxy->witness = uva__witness_acquire(witness);
+    uva__error_texts_init(&proxy->texts, &uva__witness_how(witness)->allocator);
     blocking_put(proxy, stream);
     return 0;
 }

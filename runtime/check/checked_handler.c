@@ -32,7 +32,7 @@ enum { SPOILT = 0xDD };
 static const char *show_bytes(struct uva__callback *cb, const char *bytes,
                               size_t size, char **copy)
 {
-    *copy = size > 0 ? uva__checked_relic(cb->stream, size) : NULL;
+    *copy = size > 0 ? uva__quarantine_alloc(&cb->stream->copies, size) : NULL;
     if (*copy == NULL)
         return bytes;
     memcpy(*copy, bytes, size);
@@ -111,7 +111,7 @@ static struct ArrowSchema *schema_show(struct uva__callback *cb,
     cb->schema = schema;
     if (schema == NULL || schema->release == NULL)
         return NULL;
-    shown = uva__checked_relic(c, sizeof(*shown));
+    shown = uva__quarantine_alloc(&c->copies, sizeof(*shown));
     if (shown == NULL)
         return NULL;
     uva_schema_move(schema, shown);

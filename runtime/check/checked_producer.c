@@ -53,7 +53,7 @@ static void show_printed(struct uva__checked *c, const char *metadata,
                          size_t size)
 {
     const size_t line = UVA__SIGNPOST_SIZE;
-    char *room = uva__checked_relic(c, 2 * line + size);
+    char *room = uva__quarantine_alloc(&c->copies, 2 * line + size);
 
     if (room == NULL) {
         c->place = (void *)(uintptr_t)metadata;
@@ -79,7 +79,7 @@ static void adopt_metadata(struct uva__checked *c, const char *metadata,
     }
     peer->sum = sum_of(metadata, peer->size);
     show_printed(c, metadata, peer->size);
-    copy = uva__checked_relic(c, peer->size);
+    copy = uva__quarantine_alloc(&c->copies, peer->size);
     if (copy == NULL)
         return;
     memcpy(copy, metadata, peer->size);

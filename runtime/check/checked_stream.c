@@ -7,17 +7,17 @@
  * A release that comes while other callbacks run would free the consumer below
  * them: it is told, and made when they have returned.
  *
- * Late calls find memory of ours as long as a count is held: with `keep`, until
- * conclude; in a yard, for a while longer. Otherwise they are as safe as the
- * peers are by themselves: a graveyard for the whole process would be the
- * library's only global state, and hold blocks of allocators that are gone. */
+ * Late calls find memory of ours as long as a reference is held: with `keep`,
+ * until conclude; in a quarantine, for a while longer. Otherwise they are as
+ * safe as the peers are by themselves: a graveyard for the whole process would
+ * be the library's only global state, and hold blocks of allocators that are
+ * gone. */
 #include "check/checked_stream.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "check/bounce.h"
-#include "check/checked_task.h"
 #include "check/ledger.h"
 #include "check/token.h"
 #include "core/memory.h"
@@ -152,21 +152,6 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
 
 /* ---- what all of it needs ----------------------------------------------- */
 
-void *uva__checked_relic(struct uva__checked *c, size_t size)
-{
-    const size_t whole = sizeof(struct uva__relic) + size;
-    struct uva__relic *relic = uva__memory_new(&c->allocator, whole);
-
-    if (relic == NULL)
-        return NULL;
-    relic->size = whole;
-    uva__lock_take(&c->lock);
-    relic->next = c->locked.relics;
-    c->locked.relics = relic;
-    uva__lock_drop(&c->lock);
-    return relic + 1;
-}
-
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
 {
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
@@ -202,7 +187,8 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
-static void checked_configure(struct uva__checked *c)
+static void checked_configure(struct uva__checked *c,
+                              void (*on_idle)(struct uva__checked *c))
 {
     const struct uva_check *how = uva__witness_how(c->witness);
 
@@ -213,12 +199,14 @@ static void checked_configure(struct uva__checked *c)
     c->fine_clock = how->slow_call_ms < FINE_BELOW_MS ||
                     how->slow_extract_ms < FINE_BELOW_MS;
     uva__word_store(&c->chance, how->perturb_seed);
-    uva__checked_tasks_init(c);
+    uva__quarantine_init(&c->copies, &c->allocator, UVA__QUARANTINE_UNLIMITED);
+    c->on_idle = on_idle;
     c->locked.refs = 1;
 }
 
-int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
-                     struct uva_error *error)
+int uva__checked_new(const struct uva_check *how,
+                     void (*on_idle)(struct uva__checked *c),
+                     struct uva__checked **out, struct uva_error *error)
 {
     struct uva__witness *witness;
     struct uva__checked *c;
@@ -236,50 +224,42 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
     uva__witness_once(witness);
     uva__ledger_hold(uva__witness_ledger(witness));
     uva__witness_release(witness); /* which the ledger now counts on */
-    checked_configure(c);
+    checked_configure(c, on_idle);
     *out = c;
     return 0;
 }
 
 void uva__checked_drop_unlock(struct uva__checked *c)
 {
-    const bool last = --c->locked.refs == 0 && !c->locked.resting;
+    const bool last = --c->locked.refs == 0 && !c->locked.idle;
 
-    c->locked.resting |= last && c->yard != NULL;
+    c->locked.idle |= last;
     uva__lock_drop(&c->lock);
-    if (last && c->yard != NULL)
-        uva__yard_rest(c->yard, c);
-    else if (last)
-        uva__checked_free(c);
+    if (last)
+        c->on_idle(c);
 }
 
-void uva__checked_expire(struct uva__checked *c)
+bool uva__checked_is_expired(struct uva__checked *c)
 {
     bool empty;
 
     uva__lock_take(&c->lock);
-    c->locked.resting = false;
+    c->locked.idle = false;
     empty = c->locked.refs == 0;
     uva__lock_drop(&c->lock);
-    if (empty)
-        uva__checked_free(c);
+    return empty;
 }
 
 void uva__checked_free(struct uva__checked *c)
 {
     const struct uva_allocator allocator = c->allocator;
     struct uva__witness *witness = c->witness;
-    struct uva__yard *yard = c->yard;
-    struct uva__relic *relic = c->locked.relics, *next;
+    struct uva__quarantine *quarantine = c->quarantine;
 
-    for (; relic != NULL; relic = next) {
-        next = relic->next;
-        uva__memory_free(&allocator, relic, relic->size);
-    }
-    uva__checked_tasks_fini(c);
+    uva__quarantine_close(&c->copies);
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
     uva__ledger_unhold(uva__witness_ledger(witness));
-    if (yard != NULL)
-        uva__yard_release(yard);
+    if (quarantine != NULL)
+        uva__quarantine_release(quarantine);
 }

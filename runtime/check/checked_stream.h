@@ -11,19 +11,12 @@
 #include "check/bounce.h"
 #include "check/checked_peer.h"
 #include "check/protocol.h"
+#include "check/quarantine.h"
 #include "check/signpost.h"
 #include "check/tree_walk.h"
 #include "check/witness.h"
-#include "check/yard.h"
 #include "core/slab.h"
 #include "uvarrow/arrow_abi.h"
-
-/* Head of a copy that is kept, spoilt, until the stream is freed: who uses it
- * after the call that it was made for, finds memory of ours. */
-struct uva__relic {
-    struct uva__relic *next; /* owns */
-    size_t size;             /* of the block, this head included */
-};
 
 struct uva__checked {
     struct ArrowAsyncDeviceStreamHandler handler; /* what the producer has */
@@ -35,10 +28,15 @@ struct uva__checked {
                                                           functions */
     void *place; /* private_data of `producer`: of a signpost, or the metadata
                     where there is no memory; borrows */
-    struct uva__witness *witness;          /* owns a hold */
-    struct uva_allocator allocator;        /* of all that is here */
-    struct uva__yard *yard;                /* owns a count; NULL: none */
-    struct uva__link link;                 /* in its yard */
+    struct uva__witness *witness;        /* owns a hold */
+    struct uva_allocator allocator;      /* of all that is here */
+    struct uva__quarantine *quarantine;  /* owns a reference; NULL: none */
+    struct uva__quarantined quarantined; /* in that, while idle */
+    struct uva__quarantine copies; /* spoilt copies, kept until the stream is
+                                      freed, for uses after their call */
+    /* called once all references are gone, and again if a late call came in
+     * meanwhile; sends it to its quarantine, or frees it. Thread: any */
+    void (*on_idle)(struct uva__checked *c);
     int64_t slow_call_ms, slow_extract_ms; /* the limits */
     bool keep;                             /* stays until conclude */
     bool fine_clock;                       /* for limits of few ms */
@@ -57,9 +55,8 @@ struct uva__checked {
         int64_t early_request;         /* asked for before on_schema */
         bool early_cancel;             /* likewise */
         bool release_due;              /* it waits for calls under way */
-        bool resting;                  /* in its yard: late calls find it */
+        bool idle;                     /* no references; on_idle was called */
         uint64_t releaser;             /* the thread that it came on */
-        struct uva__relic *relics;     /* owns */
     } locked;
 };
 
@@ -96,10 +93,6 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
 
 /* ---- what all of it needs ----------------------------------------------- */
 
-/* Gives `size` bytes that last as long as the stream; NULL if there are none.
- * Thread: any. */
-void *uva__checked_relic(struct uva__checked *c, size_t size);
-
 /* With a perturb_seed: a delay at times; and true once in so many times.
  * Without, nothing and false. Thread: any, with no lock. */
 static inline void uva__checked_perturb(struct uva__checked *c)
@@ -130,21 +123,25 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Makes one with one count, by `how` (may be NULL; its ctx is taken), without
- * anything that passes through it. Takes nothing if it fails. Thread: any. */
+/* Makes one with one reference, by `how` (may be NULL; its ctx is taken),
+ * without tasks, handler and producer, which the caller adds. Takes nothing if
+ * it fails. Thread: any. */
 UVA_MUST_CHECK int uva__checked_new(const struct uva_check *how,
+                                    void (*on_idle)(struct uva__checked *c),
                                     struct uva__checked **out,
                                     struct uva_error *error);
 
-/* Gives a count back and drops the lock; with the last it goes to its yard, or
- * is freed. Thread: any. */
+/* Drops a reference and the lock; after the last, calls on_idle. Thread: any.
+ */
 void uva__checked_drop_unlock(struct uva__checked *c);
 
-/* Its rest is over: frees it, or has the late call that is in it do so.
- * Thread: any. */
-void uva__checked_expire(struct uva__checked *c);
+/* Ends its time in quarantine. Returns true if the caller must free it; false
+ * if a late call is inside, after which on_idle is called again. Thread: any.
+ */
+bool uva__checked_is_expired(struct uva__checked *c);
 
-/* Frees it, whoever counts. Thread: any, when nobody else will touch it. */
+/* Frees it, and drops its references to the witness and the quarantine. Its
+ * tasks have been freed. Thread: any, when no other thread will touch it. */
 void uva__checked_free(struct uva__checked *c);
 
 #endif

@@ -2,6 +2,8 @@
 /* The check of an async stream, as the user sees it: put in front of a handler,
  * and concluded. What passes through is seen by checked_handler.c and
  * checked_producer.c. */
+#include "check/handler_check.h"
+
 #include <assert.h>
 #include <errno.h>
 
@@ -9,6 +11,37 @@
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
 #include "core/structs.h"
+
+/* ---- idle --------------------------------------------------------------- */
+
+static void handler_check_free(struct uva__checked *c)
+{
+    uva__checked_tasks_fini(c);
+    uva__checked_free(c);
+}
+
+static void handler_check_on_idle(struct uva__checked *c)
+{
+    if (c->quarantine != NULL)
+        uva__quarantine_put(c->quarantine, &c->quarantined, sizeof(*c));
+    else
+        handler_check_free(c);
+}
+
+static void handler_check_expire(struct uva__quarantined *block)
+{
+    struct uva__checked *c =
+        uva__container_of(block, struct uva__checked, quarantined);
+
+    if (uva__checked_is_expired(c))
+        handler_check_free(c);
+}
+
+int uva__handler_check_quarantine(const struct uva_allocator *allocator,
+                                  size_t room, struct uva__quarantine **out)
+{
+    return uva__quarantine_new(allocator, room, handler_check_expire, out);
+}
 
 /* ---- begin -------------------------------------------------------------- */
 
@@ -42,12 +75,28 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
         tell_of_empty_slot(how, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
-    code = uva__checked_new(how, &c, error);
+    code = uva__checked_new(how, handler_check_on_idle, &c, error);
     if (code != 0)
         return code;
+    uva__checked_tasks_init(c);
     uva__checked_producer_init(c);
     uva__checked_handler_init(c, handler);
     *out = &c->handler;
+    return 0;
+}
+
+int uva__handler_check(struct uva__quarantine *quarantine,
+                       struct ArrowAsyncDeviceStreamHandler *handler,
+                       const struct uva_check *how,
+                       struct ArrowAsyncDeviceStreamHandler **out,
+                       struct uva_error *error)
+{
+    const int code = uva_check_handler(handler, how, out, error);
+
+    if (code != 0)
+        return code;
+    uva__quarantine_acquire(quarantine);
+    uva__checked_handler_stream(*out)->quarantine = quarantine;
     return 0;
 }
 

@@ -35,7 +35,7 @@ struct uva__witness {
     size_t size;               /* of this block: the name lies behind */
     struct uva__transcript transcript;
     struct uva__ledger ledger;
-    struct uva__shared graves;           /* owns: of uva__grave */
+    struct uva__quarantine quarantine;   /* of blocks that late calls find */
     bool once;                           /* tells of each kind of breach once */
     struct uva__word told[WITNESS_TOLD]; /* bits of those that were */
 };
@@ -86,6 +86,8 @@ int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
     uva__word_store(&witness->counts, 1);
     uva__ledger_init(&witness->ledger, witness, &WITNESS_LEDGER_OPS,
                      &witness->how.allocator);
+    uva__quarantine_init(&witness->quarantine, &witness->how.allocator,
+                         UVA__QUARANTINE_UNLIMITED);
     *out = witness;
     return 0;
 }
@@ -98,6 +100,11 @@ const struct uva_check *uva__witness_how(const struct uva__witness *witness)
 struct uva__ledger *uva__witness_ledger(struct uva__witness *witness)
 {
     return &witness->ledger;
+}
+
+struct uva__quarantine *uva__witness_quarantine(struct uva__witness *witness)
+{
+    return &witness->quarantine;
 }
 
 void uva__witness_once(struct uva__witness *witness)
@@ -248,18 +255,6 @@ void uva__witness_perturb(struct uva__witness *witness)
 
 /* ---- ended -------------------------------------------------------------- */
 
-void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
-                       size_t size)
-{
-    void *top = uva__shared_load(&witness->graves);
-
-    block->size = size;
-    do
-        block->next = top;
-    /* not covered: another thread buries at the same moment */
-    while (!uva__shared_cas(&witness->graves, &top, block));
-}
-
 struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
 {
     const uint64_t counts = uva__word_add(&witness->counts, 1);
@@ -272,12 +267,8 @@ struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
 static void witness_free(struct uva__witness *witness)
 {
     const struct uva_allocator allocator = witness->how.allocator;
-    struct uva__grave *grave = uva__shared_load(&witness->graves), *next;
 
-    for (; grave != NULL; grave = next) {
-        next = grave->next;
-        uva__memory_free(&allocator, grave, grave->size);
-    }
+    uva__quarantine_close(&witness->quarantine);
     uva__ledger_fini(&witness->ledger);
     uva__memory_free(&allocator, witness, witness->size);
 }

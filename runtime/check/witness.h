@@ -5,18 +5,12 @@
 #ifndef UVA_CHECK_WITNESS_H
 #define UVA_CHECK_WITNESS_H
 
+#include "check/quarantine.h"
 #include "core/sync.h"
 #include "uvarrow/check.h"
 
 struct uva__ledger;
 struct uva__witness;
-
-/* Lies at the beginning of a block that is to last as long as the witness, for
- * calls that come too late to be lawful. */
-struct uva__grave {
-    struct uva__grave *next; /* owns */
-    size_t size;             /* of the whole block */
-};
 
 /* Makes one with one count, by `how` (may be NULL; borrowed for the call, but
  * its ctx is taken). 0; EINVAL, ENOMEM: then nothing is taken. Thread: any. */
@@ -45,12 +39,10 @@ const struct uva_check *uva__witness_how(const struct uva__witness *witness);
  * Borrowed from it. Thread: any. */
 struct uva__ledger *uva__witness_ledger(struct uva__witness *witness);
 
-/* Takes a block of its allocator, to be freed when the witness is. The rest of
- * the block stays readable, so that a late call finds what it belongs to; that
- * needs somebody who holds a count: whatever is still out, or who asks.
- * Thread: any. */
-void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
-                       size_t size);
+/* Keeps blocks of its allocator until the witness is freed, so that a late call
+ * finds what it belongs to. It must hold a reference, or something that is
+ * still live must. Borrowed from the witness. Thread: any. */
+struct uva__quarantine *uva__witness_quarantine(struct uva__witness *witness);
 
 /* Adds a line to the transcript. `format` is static, with at most two
  * conversions, both PRId64, for `a` and `b`; it is not formatted before a

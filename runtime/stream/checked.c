@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check/breach_line.h"
-#include "check/yard.h"
+#include "check/handler_check.h"
 #include "stream/stock.h"
 #include "uvarrow/check.h"
 
@@ -85,8 +85,8 @@ uva__checked_hop(struct uva__hub *hub, const char *name,
     if (!hub->checked)
         return handler;
     how = check_of(hub, name);
-    if (uva__yard_check(uva__stock_yard(hub), handler, &how, &checked,
-                        &error) == 0)
+    if (uva__handler_check(uva__stock_yard(hub), handler, &how, &checked,
+                           &error) == 0)
         return checked;
     checked_fail(hub, name, &error);
     return handler;

@@ -6,7 +6,7 @@
  *              the memory itself goes with the hub. */
 #include "stream/stock.h"
 
-#include "check/yard.h"
+#include "check/handler_check.h"
 #include "core/memory.h"
 #include "stream/producer.h"
 #include "uv/turn.h"
@@ -26,7 +26,7 @@ static const uint64_t REST_NS = 1000000000;
 struct stock {
     struct uva__annex annex;         /* how the hub frees it */
     struct uva__hub *hub;            /* borrows: whose it is */
-    struct uva__yard *yard;          /* owns; or NULL */
+    struct uva__quarantine *yard;    /* owns: of checks; or NULL */
     struct uva__slab tasks;          /* loop only */
     struct uva__producer *lingering; /* loop only; borrows */
 
@@ -52,8 +52,10 @@ static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
 {
     struct stock *stock = uva__container_of(annex, struct stock, annex);
 
-    if (stock->yard != NULL)
-        uva__yard_close(stock->yard);
+    if (stock->yard != NULL) {
+        uva__quarantine_close(stock->yard);
+        uva__quarantine_release(stock->yard);
+    }
     uva__slab_each(&stock->tasks, task_clear, &hub->allocator);
     uva__slab_fini(&stock->tasks);
     uva__slab_fini(&stock->locked.producers);
@@ -67,7 +69,7 @@ static void stock_detach(struct uva__hub *hub, struct uva__annex *annex)
 
     (void)hub;
     if (stock->yard != NULL)
-        uva__yard_shut(stock->yard);
+        uva__quarantine_close(stock->yard);
     stock->lingering = NULL;
     for (; p != NULL; p = next) {
         next = p->loop.next;
@@ -84,8 +86,8 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
 
     if (stock == NULL)
         return NULL;
-    if (hub->checked &&
-        uva__yard_new(allocator, CHECKS_REST, &stock->yard) != 0) {
+    if (hub->checked && uva__handler_check_quarantine(allocator, CHECKS_REST,
+                                                      &stock->yard) != 0) {
         uva__memory_free(allocator, stock, sizeof(*stock));
         return NULL;
     }
@@ -131,7 +133,7 @@ int uva__stock_ensure(struct uva__hub *hub)
     return stock_of(hub) != NULL ? 0 : ENOMEM;
 }
 
-struct uva__yard *uva__stock_yard(struct uva__hub *hub)
+struct uva__quarantine *uva__stock_yard(struct uva__hub *hub)
 {
     return stock_of(hub)->yard;
 }

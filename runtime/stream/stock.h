@@ -9,14 +9,14 @@
 #include "stream/task.h"
 #include "uv/hub.h"
 
-struct uva__yard;
+struct uva__quarantine;
 
 /* Makes sure that the stock is there. 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__stock_ensure(struct uva__hub *hub);
 
 /* Gives the place where checks of hops rest, empty after the close; NULL where
  * nobody asked for checks. Thread: any, while a stream is open. */
-struct uva__yard *uva__stock_yard(struct uva__hub *hub);
+struct uva__quarantine *uva__stock_yard(struct uva__hub *hub);
 
 /* Gives a free slot; NULL without memory. Thread: loop. */
 struct uva__task *uva__stock_take_task(struct uva__hub *hub);

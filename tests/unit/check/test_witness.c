@@ -120,9 +120,9 @@ START_TEST(the_last_count_frees_all_and_then_the_context)
     how.allocator = faulty_allocator_table(&memory);
     witness = witness_new(&how);
     for (int i = 0; i < 3; i++) {
-        struct uva__grave *grave = uva__memory_new(&how.allocator, 64);
-        ck_assert_ptr_nonnull(grave);
-        uva__witness_bury(witness, grave, 64);
+        struct uva__quarantined *block = uva__memory_new(&how.allocator, 64);
+        ck_assert_ptr_nonnull(block);
+        uva__quarantine_put(uva__witness_quarantine(witness), block, 64);
     }
     ck_assert_ptr_eq(uva__witness_acquire(witness), witness);
     uva__witness_release(witness);
