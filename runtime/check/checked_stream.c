@@ -25,32 +25,23 @@
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
 
-/* How a breach is told. */
-struct rule_text {
-    const char *clause; /* static */
-    const char *text;   /* static: "#" is where the number goes */
-};
+/* ---- reports ------------------------------------------------------------ */
 
-#define RULE_TEXT(name, clause, text) [UVA__RULE_##name] = {clause, text},
-static const struct rule_text RULE_TEXTS[] = {UVA__RULES(RULE_TEXT)};
-#undef RULE_TEXT
-
-/* ---- telling ------------------------------------------------------------ */
-
-static void rule_describe(enum uva__rule rule, int64_t number,
-                          char text[TEXT_SIZE])
+/* Writes the text of a breach with its number. */
+static void checked_describe(const char *breach, int64_t number,
+                             char text[TEXT_SIZE])
 {
-    const char *from = RULE_TEXTS[rule].text, *mark = strchr(from, '#');
+    const char *mark = strchr(breach, '#');
 
     if (mark == NULL)
-        (void)snprintf(text, TEXT_SIZE, "%s", from);
+        (void)snprintf(text, TEXT_SIZE, "%s", breach);
     else
-        (void)snprintf(text, TEXT_SIZE, "%.*s%lld%s", (int)(mark - from), from,
-                       (long long)number, mark + 1);
+        (void)snprintf(text, TEXT_SIZE, "%.*s%lld%s", (int)(mark - breach),
+                       breach, (long long)number, mark + 1);
 }
 
-/* Whom a clause that binds both is held against; 0: as it says. */
-static enum uva_party rule_party(enum uva__rule rule)
+/* The party that breaks a clause which binds both; 0: the clause's own. */
+static enum uva_party checked_party(enum uva__rule rule)
 {
     switch (rule) {
     case UVA__RULE_AB_17:
@@ -69,15 +60,15 @@ void uva__checked_tell_all(struct uva__checked *c,
 
     for (int i = 0; i < findings->count; i++) {
         const enum uva__rule rule = findings->all[i].rule;
-        const char *clause = RULE_TEXTS[rule].clause;
+        const struct uva__clause *clause = uva__clause_of(rule);
 
-        rule_describe(rule, findings->all[i].number, text);
+        checked_describe(clause->breach, findings->all[i].number, text);
         if (rule == UVA__RULE_AH_03_EARLY || rule == UVA__RULE_AH_05_ALONE)
-            uva__witness_breach_as(c->witness, clause, UVA_SEVERITY_WARNING,
+            uva__witness_breach_as(c->witness, clause->id, clause->severity,
                                    "%s", text);
         else
-            uva__witness_breach(c->witness, clause, rule_party(rule), "%s",
-                                text);
+            uva__witness_breach(c->witness, clause->id, checked_party(rule),
+                                "%s", text);
     }
 }
 

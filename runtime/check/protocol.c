@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <strings.h>
 
-_Static_assert(UVA__RULE_COUNT <= 128, "each rule has a bit");
+_Static_assert(UVA__RULE_COUNT <= 256, "each rule has a bit");
 
 enum { CODE_MAX = 4095 };
 

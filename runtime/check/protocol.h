@@ -5,8 +5,8 @@
 #ifndef UVA_CHECK_PROTOCOL_H
 #define UVA_CHECK_PROTOCOL_H
 
+#include "check/clauses.h"
 #include "check/epochs.h"
-#include "check/rules.h"
 
 /* Most rules that one call can break. */
 enum { UVA__FINDINGS_MAX = 12 };
@@ -23,7 +23,7 @@ struct uva__findings {
 /* Everything known about one stream. All zeroes is one that was not begun. Read
  * freely; written only by the functions here. */
 struct uva__protocol {
-    uint64_t found[2];      /* bits of the rules found broken: each once */
+    uint64_t found[4];      /* bits of the rules found broken: each once */
     uint64_t granted;       /* batches asked for, all together, saturating */
     uint64_t granted_early; /* before cancel had returned */
     uint64_t largest;       /* request */
