@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new -> calls enter and leave -> release: the maker's count is
- *              given back -> the last task is extracted: freed.
+/* Happy path:  new -> calls enter and leave -> release: the maker's reference
+ *              is dropped -> the last task is extracted: idle.
  *
  * What can fail: memory. Then less is checked, and nothing else changes.
  *
- * A release that comes while other callbacks run would free the consumer below
- * them: it is told, and made when they have returned.
+ * A release during other callbacks would free the consumer while they run: it
+ * is reported, and made when they have returned.
  *
- * Late calls find memory of ours as long as a reference is held: with `keep`,
- * until conclude; in a quarantine, for a while longer. Otherwise they are as
- * safe as the peers are by themselves: a graveyard for the whole process would
+ * Late calls find the stream as long as a reference is held: with `keep`, until
+ * conclude; in a quarantine, for a while longer. Otherwise they are as safe as
+ * the two sides are without a check: a quarantine for the whole process would
  * be the library's only global state, and hold blocks of allocators that are
  * gone. */
 #include "check/checked_stream.h"
@@ -84,7 +84,7 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
     uva__checked_tell(c, &findings);
 }
 
-/* ---- a call that passes ------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------- */
 
 struct uva__place uva__checked_enter_locked(struct uva__checked *c,
                                             struct uva__epoch *epoch)
@@ -118,7 +118,7 @@ void uva__checked_release_now(struct uva__checked *c)
     uva__protocol_end(&c->locked.protocol, UVA__CALL_RELEASE, 0,
                       uva__epochs_calls_beside(&c->locked.epochs, &epoch),
                       &findings);
-    c->locked.refs -= c->keep ? 0 : 1; /* the maker's; the call has its own */
+    c->locked.refs -= c->keep ? 0 : 1; /* the maker's */
     uva__checked_leave_unlock(c, &epoch, &findings);
 }
 
@@ -141,7 +141,7 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
     uva__checked_drop_unlock(c);
 }
 
-/* ---- what all of it needs ----------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------ */
 
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
 {
@@ -214,7 +214,7 @@ int uva__checked_new(const struct uva_check *how,
     c->witness = witness;
     uva__witness_once(witness);
     uva__ledger_hold(uva__witness_ledger(witness));
-    uva__witness_release(witness); /* which the ledger now counts on */
+    uva__witness_release(witness); /* to which the ledger has a reference now */
     checked_configure(c, on_idle);
     *out = c;
     return 0;

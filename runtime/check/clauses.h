@@ -22,8 +22,8 @@ struct uva__clause {
     const char *rule;           /* in one line */
     const char *breach;     /* NULL: its text is made where it is found; "#" is
                                the place of a number */
-    const char *unnumbered; /* of a breach whose number is not known; NULL:
-                               as `breach`, which then has no number */
+    const char *unnumbered; /* of a breach without its number; NULL: `breach`
+                               has no number, and is used */
 };
 
 /* X(name, id, party, severity, rule, breach and unnumbered if there are any).

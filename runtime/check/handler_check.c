@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The check of an async stream, as the user sees it: put in front of a handler,
- * and concluded. What passes through is seen by checked_handler.c and
- * checked_producer.c. */
+ * and concluded. It makes, connects and frees the parts; the calls pass through
+ * checked_handler.c and checked_producer.c. */
 #include "check/handler_check.h"
 
 #include <assert.h>
@@ -45,7 +45,8 @@ int uva__handler_check_quarantine(const struct uva_allocator *allocator,
 
 /* ---- begin -------------------------------------------------------------- */
 
-/* Tells of a handler that is none, by a witness that takes nothing. */
+/* Reports a handler that has an empty slot, by a reporter that takes nothing.
+ */
 static void tell_of_empty_slot(const struct uva_check *how,
                                const struct uva_error *why)
 {
@@ -108,15 +109,15 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
 
     real->producer = NULL;
     uva__lock_take(&c->lock);
-    c->locked.protocol.releasing = true; /* who calls yet is not passed on */
+    c->locked.protocol.releasing = true; /* later calls are not passed on */
     uva__checked_drop_unlock(c);
     return real;
 }
 
 /* ---- conclude ----------------------------------------------------------- */
 
-/* Tells what should have come and did not. Returns whether the consumer's
- * handler was never released; nobody will do so any more. */
+/* Reports what should have come and did not. Returns whether the consumer's
+ * handler was never released; then it will not be. */
 static bool conclude_judge(struct uva__checked *c)
 {
     struct uva__findings findings;
@@ -130,7 +131,7 @@ static bool conclude_judge(struct uva__checked *c)
                            held, first, &findings);
     forgotten = !c->locked.protocol.releasing;
     c->locked.protocol.releasing = true;
-    c->locked.refs -= held; /* nobody will extract them either */
+    c->locked.refs -= held; /* they will not be extracted either */
     uva__lock_drop(&c->lock);
     uva__checked_tell(c, &findings);
     return forgotten;

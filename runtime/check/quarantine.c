@@ -2,7 +2,7 @@
 /* Happy path:  put -> kept until there is no room -> expired.
  *
  * On close:    all blocks expire. They are taken out one at a time, as expire
- *              calls code that may put or close again. */
+ *              may call put or close again. */
 #include "check/quarantine.h"
 
 #include "core/memory.h"

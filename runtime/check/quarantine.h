@@ -18,8 +18,8 @@ struct uva__quarantined {
     size_t size; /* of the whole block */
 };
 
-/* Ends a block whose time in quarantine is over. Called with no lock held, by
- * put or close. Thread: any. */
+/* Ends a block that leaves the quarantine. Called with no lock held, by put or
+ * close. Thread: any. */
 typedef void uva__quarantine_expire_fn(struct uva__quarantined *block);
 
 struct uva__quarantine {
@@ -40,9 +40,9 @@ struct uva__quarantine {
 /* Room without a limit. */
 #define UVA__QUARANTINE_UNLIMITED SIZE_MAX
 
-/* Makes an empty one in cleared memory, whose blocks each begin with their
- * struct uva__quarantined and are freed by `allocator` (copied). The owner ends
- * it by close. Thread: any. */
+/* Makes an empty one in cleared memory. Each block begins with its struct
+ * uva__quarantined and is freed by `allocator` (copied). The owner ends it by
+ * close. Thread: any. */
 void uva__quarantine_init(struct uva__quarantine *quarantine,
                           const struct uva_allocator *allocator, size_t room);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The witness: keeps the transcript, tells of breaches, counts those who need
- * it. Telling takes no lock: two threads may report at once. */
+/* The reporter: keeps the transcript, reports breaches, counts its references.
+ * A report takes no lock: two threads may report at once. */
 #include "check/witness.h"
 
 #include <assert.h>
@@ -22,25 +22,25 @@
 #define WITNESS_SLOW_EXTRACT_MS 100
 
 enum {
-    WITNESS_CLAUSES = 256, /* at most, in the catalogue */
-    WITNESS_KINDS = 16,    /* of a breach of one clause */
+    WITNESS_CLAUSES = 256, /* at most, in the table of clauses */
+    WITNESS_KINDS = 16,    /* of breaches of one clause */
     WITNESS_TOLD = WITNESS_CLAUSES * WITNESS_KINDS / 64
 };
 
 struct uva__witness {
     struct uva__word counts;
     struct uva__word breaches; /* of ERROR or worse */
-    struct uva__word delays;   /* random numbers drawn */
+    struct uva__word delays;   /* random numbers used so far */
     struct uva_check how;      /* completed; its ctx is owned */
-    size_t size;               /* of this block: the name lies behind */
+    size_t size;               /* of this block, with the name at its end */
     struct uva__transcript transcript;
     struct uva__ledger ledger;
-    struct uva__quarantine quarantine;   /* of blocks that late calls find */
-    bool once;                           /* tells of each kind of breach once */
-    struct uva__word told[WITNESS_TOLD]; /* bits of those that were */
+    struct uva__quarantine quarantine;   /* blocks that late calls find */
+    bool once;                           /* reports each kind of breach once */
+    struct uva__word told[WITNESS_TOLD]; /* bits of the reported kinds */
 };
 
-/* ---- made --------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 static int witness_adopt(const struct uva_check *how, struct uva_check *out,
                          struct uva_error *error)
@@ -112,7 +112,7 @@ void uva__witness_once(struct uva__witness *witness)
     witness->once = true;
 }
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------ */
 
 void uva__witness_note(struct uva__witness *witness, const char *format,
                        int64_t a, int64_t b)
@@ -120,7 +120,7 @@ void uva__witness_note(struct uva__witness *witness, const char *format,
     uva__transcript_note(&witness->transcript, format, a, b);
 }
 
-/* To the user's function, or standard error. */
+/* Reports to the user's function, or to standard error. */
 static void witness_tell(const struct uva__witness *witness,
                          const struct uva_breach *breach)
 {
@@ -132,8 +132,8 @@ static void witness_tell(const struct uva__witness *witness,
         uva__breach_line_plain(breach, stderr);
 }
 
-/* Whether a breach is to be told: the first of its clause, its severity and its
- * party, where one is enough. */
+/* Whether a breach is to be reported: with `once`, only the first of its
+ * clause, severity and party is. */
 static bool witness_admits(struct uva__witness *witness,
                            const struct uva_breach *breach)
 {
@@ -225,7 +225,7 @@ int64_t uva__witness_count(const struct uva__witness *witness)
 
 /* ---- delays ------------------------------------------------------------- */
 
-/* The `n`-th number of a sequence that `seed` begins. */
+/* Returns the `n`-th number of the sequence of `seed`. */
 static uint64_t witness_random(uint64_t seed, uint64_t n)
 {
     uint64_t x = seed + (n + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -253,7 +253,7 @@ void uva__witness_perturb(struct uva__witness *witness)
         (void)sched_yield();
 }
 
-/* ---- ended -------------------------------------------------------------- */
+/* ---- end ---------------------------------------------------------------- */
 
 struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
 {
