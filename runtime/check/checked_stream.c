@@ -230,7 +230,7 @@ void uva__checked_drop_unlock(struct uva__checked *c)
         c->on_idle(c);
 }
 
-bool uva__checked_is_expired(struct uva__checked *c)
+bool uva__checked_expire(struct uva__checked *c)
 {
     bool empty;
 

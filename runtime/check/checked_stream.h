@@ -143,7 +143,7 @@ void uva__checked_drop_unlock(struct uva__checked *c);
 /* Ends its time in quarantine. Returns true if the caller must free it; false
  * if a late call is inside, after which on_idle is called again. Thread: any.
  */
-bool uva__checked_is_expired(struct uva__checked *c);
+UVA_MUST_CHECK bool uva__checked_expire(struct uva__checked *c);
 
 /* Frees it, and drops its references to the witness and the quarantine. Its
  * tasks have been freed. Thread: any, when no other thread will touch it. */

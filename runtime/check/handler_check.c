@@ -33,7 +33,7 @@ static void handler_check_expire(struct uva__quarantined *block)
     struct uva__checked *c =
         uva__container_of(block, struct uva__checked, quarantined);
 
-    if (uva__checked_is_expired(c))
+    if (uva__checked_expire(c))
         handler_check_free(c);
 }
 
