@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Breaches by a foreign producer, with the texts of the clause table. */
+/* Takes the texts from the clause table, and counts breaches in the runtime. */
 #include "adapters/breaches.h"
 
 #include "check/clauses.h"
