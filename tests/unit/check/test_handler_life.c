@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a check frees itself, without `keep`: at the last of release, calls and
- * tasks; and what finds it afterwards, if it is in quarantine. */
+/* A check without `keep` frees itself after the last of release, calls and
+ * tasks; in quarantine, late calls still find it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 static struct check_scene play;
 
-/* A scene whose check frees itself; the schema goes at once, for it counts. */
+/* A scene with a check that frees itself; the schema is released at once, as it
+ * holds a reference. */
 static int drop_schema(struct check_scene *s, struct ArrowSchema *schema)
 {
     uva_schema_release(schema);
@@ -246,9 +247,8 @@ START_TEST(after_the_close_nothing_is_kept)
 }
 END_TEST
 
-/* Has the quarantine closed by the report of a late call, that is within its
- * check.
- */
+/* Closes the quarantine from the report of a late call, which is inside its
+ * check. */
 static void close_in_report(void *ctx, const struct uva_breach *breach)
 {
     (void)ctx;
