@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds three things together: the catalogue (docs/clauses.md), the checker's
-table (runtime/check/clauses.c) and the mutants of the reference peers. Prints
+table (runtime/check/clauses.h) and the mutants of the reference peers. Prints
 the clauses without a mutant, and why. Usage: check_clauses.py [ROOT]
 
 Fails when a clause has neither a mutant nor a reason in the catalogue, or both;
@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-CATALOGUE, TABLE = "docs/clauses.md", "runtime/check/clauses.c"
+CATALOGUE, TABLE = "docs/clauses.md", "runtime/check/clauses.h"
 MUTANTS = {  # which side each file's mutants are; None: their rows say it
     "tests/support/producer_mutants.c": "P",
     "tests/support/consumer_mutants.c": "C",
@@ -43,7 +43,8 @@ def catalogue(root):
 
 def table(root):
     """id -> (who, told as)"""
-    rows = re.findall(r'\{"(%s)", (\w), (\w), "' % ID, read(root, TABLE))
+    rows = re.findall(r'X\(\w{5}, "(%s)", (\w), (\w),[ \\\n]*"' % ID,
+                      read(root, TABLE))
     return {clause: (who, SEVERITY[how]) for clause, who, how in rows}
 
 
@@ -83,9 +84,13 @@ def faults(rows, told, found):
 
 
 def used(root):
-    """Ids that the checker's code names."""
+    """Ids that the checker's code names, or that have a text of a breach."""
     for path in glob.glob(os.path.join(root, "runtime/check/*.[ch]")):
-        if not path.endswith("/clauses.c"):
+        if path.endswith("/clauses.h"):
+            rows = read(root, TABLE).split(" X(")
+            yield from (re.search(ID, row)[0] for row in rows
+                        if ".breach =" in row)
+        else:
             yield from re.findall('"(%s)"' % ID, read(root, path))
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays, node by node. A fault hides what rests on it, and nothing else: with
- * an impossible length no buffer is measured, with another number of buffers
- * none is looked at, and the children still are. */
+/* Checks arrays node by node. A fault stops the checks that depend on it, and
+ * no others: with an impossible length no buffer is measured, with a wrong
+ * number of buffers none is read, but the children still are. */
 #include "check/array_check.h"
 
 #include <inttypes.h>
@@ -11,10 +11,10 @@
 #include "core/buffer.h"
 #include "core/structs.h"
 
-/* What storage is filled with before a producer may fill it. */
+/* The fill of storage that a producer has not written to. */
 #define ARRAY_CHECK_UNSET INT64_C(0xA5A5A5A5A5A5A5A5)
 
-/* One walk. */
+/* One walk down an array. */
 struct array_check {
     struct uva__tree_walk *walk; /* borrows */
     const char *misfit;          /* static; or NULL */
@@ -77,8 +77,8 @@ static bool array_check_length(struct uva__tree_walk *walk,
     return false;
 }
 
-/* What an array breaks that does not fit its schema: `clause`, unless all such
- * are one to whoever asks. */
+/* The clause for an array that does not fit its schema: `clause`, unless the
+ * caller gave one for all misfits. */
 static const char *array_check_misfit(const struct array_check *check,
                                       const char *clause)
 {
@@ -113,7 +113,7 @@ static bool array_check_buffer_count(struct array_check *check,
 
 /* ---- buffers ------------------------------------------------------------ */
 
-/* What the address of a buffer has to be a multiple of (DA-24). */
+/* The alignment that the address of a buffer needs. Clauses: DA-24. */
 static uintptr_t array_check_align(const struct uva__layout *layout,
                                    const char *format, int64_t i)
 {
@@ -137,8 +137,8 @@ static void array_check_aligned(struct uva__tree_walk *walk,
                               (int)align);
 }
 
-/* A bitmap that is not there: nothing may be null. With an unknown count that
- * cannot be told, and is seen in the wild. */
+/* A missing bitmap: no value may be null then. With an unknown null count that
+ * cannot be checked, and such arrays exist in practice. */
 static void array_check_no_bitmap(struct uva__tree_walk *walk,
                                   const struct ArrowArray *array)
 {
@@ -151,8 +151,8 @@ static void array_check_no_bitmap(struct uva__tree_walk *walk,
         array->null_count);
 }
 
-/* One buffer but a bitmap that is not there. False if the next may rest on it,
- * and must not be looked at. */
+/* Checks one buffer other than a missing bitmap. Returns false if the next
+ * buffer depends on it and must not be read. */
 static bool array_check_buffer(struct array_check *check,
                                const struct ArrowArray *array,
                                const struct uva__layout *layout, int64_t i)
@@ -174,8 +174,8 @@ static bool array_check_buffer(struct array_check *check,
     return false;
 }
 
-/* The data buffers of views, behind the fixed ones; their lengths are the last,
- * and come first. */
+/* Checks the data buffers of views, behind the fixed ones; their lengths are in
+ * the last buffer, which is checked first. */
 static void array_check_variadic(struct array_check *check,
                                  const struct ArrowArray *array,
                                  const struct uva__layout *layout)
@@ -212,7 +212,7 @@ static void array_check_buffers(struct array_check *check,
         array_check_variadic(check, array, layout);
 }
 
-/* All of one node but what is below it. */
+/* Checks one node without its children. */
 static void array_check_self(struct array_check *check,
                              const struct ArrowSchema *schema,
                              const struct ArrowArray *array)
@@ -226,9 +226,9 @@ static void array_check_self(struct array_check *check,
         array_check_buffers(check, array, &layout, schema->format);
 }
 
-/* ---- the quick way ------------------------------------------------------ */
+/* ---- the fast path ------------------------------------------------------ */
 
-/* Whether nothing but two buffers has to be looked at. */
+/* Whether only two buffers have to be checked. */
 static bool array_check_is_quick(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array)
 {
@@ -240,8 +240,8 @@ static bool array_check_is_quick(const struct ArrowSchema *schema,
            (uint64_t)array->offset <= INT32_MAX;
 }
 
-/* Whether a column of numbers is as most are. False for all others, sound or
- * not: those are looked at in full. */
+/* Whether a column of numbers has no fault, for the most common shape. False
+ * for all other columns, sound or not, which are checked in full. */
 static bool array_check_quickly(const struct ArrowSchema *schema,
                                 const struct ArrowArray *array)
 {
@@ -257,7 +257,7 @@ static bool array_check_quickly(const struct ArrowSchema *schema,
            uva__format_width(schema->format) != 0;
 }
 
-/* Whether the format has these two letters. */
+/* Whether the format consists of these two letters. */
 static bool array_check_format_is(const struct ArrowSchema *schema, char first,
                                   char second)
 {
@@ -267,8 +267,8 @@ static bool array_check_format_is(const struct ArrowSchema *schema, char first,
            format[2] == '\0';
 }
 
-/* Whether there is nothing to be said of a batch itself: a struct without
- * nulls. False for all others, likewise. */
+/* Whether a batch itself has no fault: a struct without nulls. False for all
+ * other arrays, sound or not. */
 static bool array_check_is_batch(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array)
 {
@@ -286,14 +286,15 @@ static void array_check_node(struct array_check *check,
                              const struct ArrowSchema *schema,
                              const struct ArrowArray *array);
 
-/* A schema that is reported elsewhere as gone is as good as none. */
+/* A schema that was released, which is reported elsewhere, is treated as none.
+ */
 static const struct ArrowSchema *
 array_check_known(const struct ArrowSchema *schema)
 {
     return schema != NULL && schema->release != NULL ? schema : NULL;
 }
 
-/* A child or, with index -1, the dictionary. */
+/* Checks a child or, with index -1, the dictionary. */
 static void array_check_below(struct array_check *check, int64_t index,
                               const struct ArrowSchema *schema,
                               const struct ArrowArray *array)
@@ -337,7 +338,7 @@ static void array_check_children(struct array_check *check,
     }
     if (schema != NULL &&
         !uva__structs_children_are_sound(schema->n_children, schema->children))
-        schema = NULL; /* which is told with the schema */
+        schema = NULL; /* it is reported with the schema */
     if (schema != NULL && array->n_children != schema->n_children)
         uva__tree_walk_breach(check->walk, array_check_misfit(check, "DA-20"),
                               "%" PRId64 " children; the schema has %" PRId64,
@@ -376,7 +377,7 @@ void uva__array_check(struct uva__tree_walk *walk,
     array_check_children(&check, schema, &array->array);
 }
 
-/* ---- for everybody ------------------------------------------------------ */
+/* ---- public ------------------------------------------------------------- */
 
 static void array_check_both(struct uva__tree_walk *walk,
                              const struct ArrowSchema *schema,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas and arrays behind one table each: where their fields are, and a
- * number that is another one once somebody has changed what they own. */
+/* The two tables, for schemas and for arrays. A digest changes when a receiver
+ * has changed what the producer owns. */
 #include "check/arrow_node.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A schema or an array, seen as the same: something with a release, children
- * and a dictionary. */
+/* One interface to schemas and arrays: a struct with a release, children and a
+ * dictionary. */
 #ifndef UVA_CHECK_ARROW_NODE_H
 #define UVA_CHECK_ARROW_NODE_H
 
@@ -9,36 +9,36 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* The release of either, to be cast back. */
+/* The release of either, to be cast back before the call. */
 typedef void (*uva__arrow_node_fn)(void);
 
-/* What a struct says of itself. */
+/* The fields that both have. */
 struct uva__arrow_node_view {
     uva__arrow_node_fn release; /* or NULL */
     void *private_data;         /* borrows */
-    int64_t n_children;         /* 0 if they are impossible */
+    int64_t n_children;         /* 0 if the field is impossible */
     void *dictionary;           /* borrows; or NULL */
 };
 
-/* A kind of struct. `node` is the struct, borrowed. Nothing is checked but what
- * the view says. Thread: any, for all of them. */
+/* The functions for one kind of struct. `node` is the struct, borrowed. They
+ * check no more than the view does. Thread: any, for all of them. */
 struct uva__arrow_node_ops {
-    size_t release_at, private_data_at; /* where those fields lie */
-    /* the fields */
+    size_t release_at, private_data_at; /* offsets of those fields */
+    /* reads the fields */
     struct uva__arrow_node_view (*look)(const void *node);
-    /* a child; NULL if that is what stands there */
+    /* returns a child; NULL if the pointer to it is NULL */
     void *(*child)(const void *node, int64_t i);
-    /* calls a release with it */
+    /* calls `release` with the struct */
     void (*call)(void *node, uva__arrow_node_fn release);
-    /* of what its receiver may not change: strings, buffers, pointers to the
-     * children; not of the children themselves */
+    /* a hash of what its receiver may not change: strings, buffers, pointers to
+     * the children; not of the children themselves */
     uint64_t (*digest)(const void *node);
 };
 
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY;
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA;
 
-/* One of the two fields, and both anew. */
+/* Read one of the two fields, and set both. */
 static inline uva__arrow_node_fn
 uva__arrow_node_release(const struct uva__arrow_node_ops *ops, const void *node)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking stream in front of another. Each call is judged as it enters, goes
- * on to the stream behind with storage of our own to be filled, and what comes
- * back is judged and handed on.
+/* A blocking stream in front of another one. Each call is checked as it enters,
+ * goes on to the inner stream with storage of the check's own, and what the
+ * inner stream returns is checked and passed on.
  *
- * A call that overlaps another, or comes after the release, is reported and
- * refused: nothing behind is touched. A release that overlaps is carried out by
- * the call it overlaps. */
+ * A call that overlaps another one, or comes after the release, is reported and
+ * refused without touching the inner stream. A release that overlaps a call is
+ * carried out at the end of that call. */
 #include "check/blocking_check.h"
 
 #include <assert.h>
@@ -14,7 +14,6 @@
 
 #include "check/array_check.h"
 #include "check/error_text.h"
-#include "check/ledger.h"
 #include "check/schema_check.h"
 #include "check/shim.h"
 #include "check/utf8.h"
@@ -25,42 +24,41 @@
 
 #define BLOCKING_MAGIC UINT64_C(0x75617262636b6e67)
 #define BLOCKING_ALIGN 64
-#define BLOCKING_MARK  40 /* where in its proxy `private_data` points */
+#define BLOCKING_MARK  40 /* of `private_data`, in its proxy */
 
 #define BLOCKING_UNSET    0xA5 /* storage that a producer has not filled */
-#define BLOCKING_POISONED 0xDD /* storage that nobody may read */
+#define BLOCKING_POISONED 0xDD /* storage that must not be read */
 
-/* Facts about a stream, as bits of a word. */
-#define BLOCKING_BUSY     UINT64_C(1) /* a call runs */
+/* State of a stream, as bits of an atomic. */
+#define BLOCKING_BUSY     UINT64_C(1) /* a call is running */
 #define BLOCKING_RELEASED UINT64_C(2) /* release was called */
 
-/* What get_last_error would be about. */
+/* The call that get_last_error would describe. */
 enum blocking_last {
-    BLOCKING_NOTHING, /* no call failed */
-    BLOCKING_FAILED,  /* the stream behind did */
-    BLOCKING_BROKE    /* we do, as what came was nothing to hand on */
+    BLOCKING_NOTHING, /* no failed call */
+    BLOCKING_FAILED,  /* the inner stream failed */
+    BLOCKING_BROKE    /* success that gave nothing to pass on */
 };
 
-/* What `private_data` of a checked stream leads to. */
+/* The proxy that `private_data` of a checked stream points to. */
 struct blocking {
-    struct uva__grave grave; /* first */
+    struct uva__quarantined block; /* first */
     uint64_t magic;
-    struct uva__witness *witness; /* counted until released, then borrowed */
+    struct uva__witness *witness; /* referenced until released */
     struct uva__word facts;
-    struct ArrowDeviceArrayStream inner; /* owns: the stream behind */
-    ArrowDeviceType first_type;          /* its device type at hand-over */
-    ArrowDeviceType device_type;         /* that it had last */
-    struct ArrowSchema schema;           /* owns: a copy of the first; may be
-                                            released */
-    bool schema_seen;                    /* and checked */
+    struct ArrowDeviceArrayStream inner; /* owns: the inner stream */
+    ArrowDeviceType first_type;          /* device type at hand-over */
+    ArrowDeviceType device_type;         /* device type after the last call */
+    struct ArrowSchema schema; /* owns: a copy of the first; may be released */
+    bool schema_seen;          /* the first was checked */
     enum blocking_last last;
-    int64_t chunks; /* that came */
+    int64_t chunks; /* chunks received */
     struct uva__error_texts texts;
 };
 
-/* ---- a call comes ------------------------------------------------------- */
+/* ---- a call enters ------------------------------------------------------ */
 
-/* The proxy that `self` leads to; NULL if none does. */
+/* Returns the proxy of `self`; NULL if it has none. */
 static struct blocking *blocking_find(const struct ArrowDeviceArrayStream *self)
 {
     const uintptr_t low = (uintptr_t)self->private_data % BLOCKING_ALIGN;
@@ -78,7 +76,7 @@ static struct blocking *blocking_find(const struct ArrowDeviceArrayStream *self)
     return proxy;
 }
 
-/* Lets a call in. NULL if it is refused. */
+/* Enters a call. Returns NULL if it is refused. */
 static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
                                        const char *call)
 {
@@ -101,14 +99,14 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
                             "%s while another call runs", call);
         return NULL;
     }
-    uva__error_texts_spoil(&proxy->texts, proxy->witness);
+    uva__error_texts_spoil(&proxy->texts);
     return proxy;
 }
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Releases the stream behind. What is left of the proxy stays with the witness,
- * for calls yet to come. */
+/* Releases the inner stream. What is left of the proxy goes to the reporter's
+ * quarantine, for late calls. */
 static void blocking_end(struct blocking *proxy)
 {
     struct uva__witness *witness = proxy->witness;
@@ -118,12 +116,13 @@ static void blocking_end(struct blocking *proxy)
         uva__witness_breach(witness, "DS-15", 0,
                             "release did not mark the stream");
     uva_schema_release(&proxy->schema);
-    uva__error_texts_fini(&proxy->texts, witness);
-    uva__witness_bury(witness, &proxy->grave, sizeof(*proxy));
+    uva__error_texts_fini(&proxy->texts, uva__witness_quarantine(witness));
+    uva__quarantine_put(uva__witness_quarantine(witness), &proxy->block,
+                        sizeof(*proxy));
     uva__witness_release(witness);
 }
 
-/* A call goes. */
+/* Leaves a call. */
 static void blocking_leave(struct blocking *proxy)
 {
     if (proxy->inner.device_type != proxy->device_type) {
@@ -160,9 +159,9 @@ static void blocking_release(struct ArrowDeviceArrayStream *self)
         blocking_end(proxy);
 }
 
-/* ---- what comes back ---------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
-/* Whether a producer left `release` as the storage was before. */
+/* Whether a producer left `release` as the storage was filled before. */
 static bool blocking_is_unset(const void *release)
 {
     static const unsigned char UNSET[] = {
@@ -173,7 +172,7 @@ static bool blocking_is_unset(const void *release)
     return memcmp(release, UNSET, sizeof(void (*)(void))) == 0;
 }
 
-/* A call that failed: `left` says that it gave something all the same. */
+/* Reports a failed call; `left`: it gave something nevertheless. */
 static int blocking_fail(struct blocking *proxy, const char *call, int code,
                          bool left)
 {
@@ -188,7 +187,7 @@ static int blocking_fail(struct blocking *proxy, const char *call, int code,
     return code;
 }
 
-/* Success with nothing that could be handed on. */
+/* Reports a call that succeeded and gave nothing that could be passed on. */
 static int blocking_break(struct blocking *proxy, const char *clause,
                           const char *what)
 {
@@ -199,7 +198,7 @@ static int blocking_break(struct blocking *proxy, const char *clause,
 
 /* ---- the schema --------------------------------------------------------- */
 
-/* The first is looked at, and kept to compare others with. */
+/* Checks the first schema, and compares later ones with it. */
 static void blocking_check_schema(struct blocking *proxy,
                                   const struct ArrowSchema *schema)
 {
@@ -250,7 +249,7 @@ static int blocking_get_schema(struct ArrowDeviceArrayStream *self,
     if (proxy == NULL)
         return EINVAL;
     code = blocking_fetch_schema(proxy, &got);
-    if (code == 0) { /* without memory for a shim it goes unchecked */
+    if (code == 0) { /* without memory for a hook it goes unchecked */
         uva_schema_move(&got, out);
         (void)!uva__shim_schema(proxy->witness, out, 0);
     } else {
@@ -304,7 +303,7 @@ static int blocking_fetch_chunk(struct blocking *proxy,
     uva__witness_note(proxy->witness, "it gives chunk %" PRId64, proxy->chunks,
                       0);
     blocking_check_chunk(proxy, got);
-    memset(got->reserved, 0, sizeof(got->reserved)); /* DA-08: ours, maybe */
+    memset(got->reserved, 0, sizeof(got->reserved)); /* perhaps the fill */
     return 0;
 }
 
@@ -330,7 +329,7 @@ static int blocking_get_next(struct ArrowDeviceArrayStream *self,
     return code;
 }
 
-/* ---- the text of an error ----------------------------------------------- */
+/* ---- error text --------------------------------------------------------- */
 
 static const char *blocking_fetch_text(struct blocking *proxy)
 {
@@ -347,7 +346,7 @@ static const char *blocking_fetch_text(struct blocking *proxy)
     if (!uva__utf8_is_sound(text))
         uva__witness_breach(proxy->witness, "DS-11", 0,
                             "the error text is no UTF-8");
-    return uva__error_texts_copy(&proxy->texts, proxy->witness, text);
+    return uva__error_texts_copy(&proxy->texts, text);
 }
 
 static const char *blocking_get_last_error(struct ArrowDeviceArrayStream *self)
@@ -362,9 +361,9 @@ static const char *blocking_get_last_error(struct ArrowDeviceArrayStream *self)
     return text;
 }
 
-/* ---- made --------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------ */
 
-/* Puts the proxy where the stream was. */
+/* Puts the proxy in the place of the stream. */
 static void blocking_put(struct blocking *proxy,
                          struct ArrowDeviceArrayStream *stream)
 {
@@ -402,6 +401,7 @@ int uva__blocking_check(struct uva__witness *witness,
     if (proxy == NULL)
         return uva_error_set(error, ENOMEM, "check: no memory");
     proxy->witness = uva__witness_acquire(witness);
+    uva__error_texts_init(&proxy->texts, &uva__witness_how(witness)->allocator);
     blocking_put(proxy, stream);
     return 0;
 }
@@ -440,7 +440,7 @@ int64_t uva_check_conclude_blocking(struct ArrowDeviceArrayStream *stream)
                                "the stream was never released");
         blocking_end(proxy);
     }
-    (void)uva__ledger_settle(uva__witness_ledger(witness));
+    (void)uva__witness_settle(witness);
     count = uva__witness_count(witness);
     uva__witness_release(witness);
     return count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_check_blocking() for those who have a witness already. */
+/* uva_check_blocking() with a reporter that exists already. */
 #ifndef UVA_CHECK_BLOCKING_CHECK_H
 #define UVA_CHECK_BLOCKING_CHECK_H
 
@@ -8,10 +8,11 @@
 
 struct uva__witness;
 
-/* Puts a check around `stream`, in place, which counts on the witness until the
- * stream is released and is told of later calls as long as somebody else does.
- * 0; EINVAL for a released one or an empty slot, which is reported (AB-17);
- * ENOMEM: `stream` then is untouched. Thread: any. */
+/* Puts a check around `stream`, in place. It holds a reference to the reporter
+ * until the stream is released; later calls are reported as long as another
+ * reference exists. Returns 0; EINVAL for a released stream or an empty slot,
+ * which is reported; ENOMEM: `stream` then is untouched. Thread: any.
+ * Clauses: AB-17. */
 UVA_MUST_CHECK int uva__blocking_check(struct uva__witness *witness,
                                        struct ArrowDeviceArrayStream *stream,
                                        struct uva_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread for each call: this is for finding faults, not for speed. */
+/* Creates a thread for each call, as this serves to find faults and need not be
+ * fast. */
 #define _GNU_SOURCE
 #include "check/bounce.h"
 
@@ -10,7 +11,7 @@
 #include "core/clock.h"
 
 struct bounce {
-    void (*fn)(void *arg); /* what is run */
+    void (*fn)(void *arg); /* to run */
     void *arg;             /* borrows */
 };
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each breach, plain or JSON. The stream is locked from the first
- * byte of a line to its last, and gets it in few pieces. Names and messages may
- * hold anything: what is no UTF-8 is replaced, and no line breaks in two. */
+/* Writes one line for each breach, plain or JSON. The FILE is locked from the
+ * first byte of a line to its last, and is written in few pieces. Names and
+ * messages may contain any bytes: invalid UTF-8 is replaced, and line breaks
+ * are escaped. */
 #include "check/breach_line.h"
 
 #include <string.h>
 
 #include "check/utf8.h"
 
-/* A line under way. */
+/* A line being written. */
 struct breach_line {
     FILE *out;        /* borrows, locked */
     char piece[1024]; /* not yet written */
@@ -37,7 +38,7 @@ static void breach_line_put(struct breach_line *line, const char *text,
     line->used += size;
 }
 
-/* Adds text of ours, shorter than a piece. */
+/* Adds text shorter than a piece. */
 static void breach_line_add(struct breach_line *line, const char *text)
 {
     breach_line_put(line, text, strlen(text));
@@ -64,9 +65,9 @@ static const char *breach_line_party(enum uva_party party)
     return NAMES[party];
 }
 
-/* ---- for people --------------------------------------------------------- */
+/* ---- plain -------------------------------------------------------------- */
 
-/* Adds one character of foreign text, and steps over it. */
+/* Adds one character of foreign text; returns the next. */
 static const char *breach_line_add_plain(struct breach_line *line,
                                          const char *text)
 {
@@ -106,9 +107,9 @@ void uva__breach_line_plain(const struct uva_breach *breach, FILE *out)
     breach_line_end(&line);
 }
 
-/* ---- for programs ------------------------------------------------------- */
+/* ---- JSON --------------------------------------------------------------- */
 
-/* Adds one character of a string, and steps over it. */
+/* Adds one character of a string; returns the next. */
 static const char *breach_line_add_char(struct breach_line *line,
                                         const char *text)
 {
@@ -130,7 +131,7 @@ static const char *breach_line_add_char(struct breach_line *line,
     return text + size;
 }
 
-/* Adds `text` up to `stop` or its end as a string; gives where that is. */
+/* Adds `text` up to `stop` or its end as a string; returns that place. */
 static const char *breach_line_add_string(struct breach_line *line,
                                           const char *text, char stop)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A breach as one line of text. */
+/* Writes a breach as one line of text. */
 #ifndef UVA_CHECK_BREACH_LINE_H
 #define UVA_CHECK_BREACH_LINE_H
 
@@ -7,7 +7,7 @@
 
 #include "uvarrow/check.h"
 
-/* Writes `breach` to `out` for people to read. Thread: any. */
+/* Writes `breach` to `out` as plain text. Thread: any. */
 void uva__breach_line_plain(const struct uva_breach *breach, FILE *out);
 
 /* Writes it as one JSON object: clause, severity, party, name, message, and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  open -> begin: judged -> passed on, perhaps on another thread,
- *              with no lock held -> end: judged by what it returned.
+/* Happy path:  open -> begin: checked -> passed on without a lock, perhaps on
+ *              another thread -> end: checked by what it returned.
  *
  * What can fail: nothing. */
 #include "check/checked_callback.h"
@@ -11,10 +11,10 @@
 
 enum { BOUNCE_ODDS = 2 };
 
-/* ---- whose it is -------------------------------------------------------- */
+/* ---- open --------------------------------------------------------------- */
 
-/* The stream that the handler is of, or a copy of it, or the handler itself
- * after its private_data was altered. What was altered is put right. */
+/* Returns the stream of the handler, or of a copy of it, or of the handler
+ * after its private_data was altered, which is restored. */
 static struct uva__checked *
 stream_of(struct ArrowAsyncDeviceStreamHandler *self,
           struct uva__findings *seen)
@@ -70,15 +70,13 @@ void uva__callback_open(struct uva__callback *cb,
 
 /* ---- begin -------------------------------------------------------------- */
 
-/* Whether the handler was meanwhile given to somebody else, who set another
- * producer; a consumer may clear it. */
+/* Whether the handler was given to another producer, which set itself there; a
+ * consumer may clear that field. */
 static bool handler_is_shared(const struct uva__checked *c)
 {
     return c->real->producer != NULL && c->real->producer != &c->producer;
 }
 
-/* Judges a callback. False if it came after release; then nothing of the
- * consumer may be touched. `ordinal` is that of a task. */
 bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
 {
     struct uva__checked *c = cb->stream;
@@ -116,8 +114,7 @@ void uva__callback_look(struct uva__callback *cb)
         uva__findings_add(&cb->seen, UVA__RULE_AH_29, 0);
 }
 
-/* Tells what was seen since it began, before the consumer may stumble over it.
- */
+/* Reports what was found since it began, before the consumer gets it. */
 static void callback_tell(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
@@ -168,8 +165,9 @@ static void callback_run(void *arg)
     uva__word_store(&cb->epoch.runner, 0);
 }
 
-/* What comes inside a call of the consumer's (AP-13) stays on its thread: the
- * consumer may wait, at the end, for calls that other threads are in. */
+/* A callback inside a call of the consumer stays on its thread: the consumer
+ * may wait, at the end, for calls in flight on other threads.
+ * Clauses: AP-13. */
 void uva__callback_pass_on(struct uva__callback *cb)
 {
     callback_tell(cb);
@@ -199,7 +197,6 @@ static void judge_end_locked(struct uva__callback *cb,
                            cb->slot->ordinal);
 }
 
-/* Returns what the callback returns; the stream may be gone. */
 int uva__callback_end(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
@@ -213,7 +210,6 @@ int uva__callback_end(struct uva__callback *cb)
     return code;
 }
 
-/* Of one that was not passed on. */
 void uva__callback_drop(struct uva__callback *cb)
 {
     const struct uva__findings none = {.count = 0};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema: producer adopted, schema shown in memory of ours ->
- *              (on_next_task: shown as a task of ours)* -> on_next_task(NULL)
- *              -> release: the consumer's handler is released.
+/* Happy path:  on_schema: the producer is recorded, the schema passed on in a
+ *              struct of the check -> (on_next_task: passed on as a task of the
+ *              check)* -> on_next_task(NULL) -> release: the consumer's handler
+ *              is released.
  *
- * What can fail: memory for copies; then the producer's own are shown.
+ * What can fail: memory for copies; then the producer's own are passed on.
  *
- * On release:  nothing is passed on any more. What still comes is told and
- *              disposed of: a task is discarded, a schema released. */
+ * On release:  later calls are not passed on. They are reported, and their
+ *              arguments disposed of: a task is discarded, a schema released.
+ */
 #include "check/checked_handler.h"
 
 #include <errno.h>
@@ -29,11 +31,12 @@ enum { SPOILT = 0xDD };
 
 /* ---- strings ------------------------------------------------------------ */
 
-/* A copy of `size` bytes, to be spoilt; the original if there is no memory. */
+/* Returns a copy of `size` bytes, to be overwritten later; the original if
+ * there is no memory. */
 static const char *show_bytes(struct uva__callback *cb, const char *bytes,
                               size_t size, char **copy)
 {
-    *copy = size > 0 ? uva__checked_relic(cb->stream, size) : NULL;
+    *copy = size > 0 ? uva__quarantine_alloc(&cb->stream->copies, size) : NULL;
     if (*copy == NULL)
         return bytes;
     memcpy(*copy, bytes, size);
@@ -47,7 +50,7 @@ static void spoil_bytes(char *copy, size_t size)
         memset(copy, SPOILT, size - 1);
 }
 
-/* Looks at the metadata of a callback. What cannot be read is shown as it is.
+/* Checks the metadata of a callback. What cannot be read is passed on as it is.
  */
 static void look_at_metadata(struct uva__callback *cb, const char *metadata)
 {
@@ -58,7 +61,8 @@ static void look_at_metadata(struct uva__callback *cb, const char *metadata)
 
 /* ---- on_schema ---------------------------------------------------------- */
 
-/* The schema's release after on_schema returned: somebody kept the pointer. */
+/* The release of the schema after on_schema returned: called by a consumer that
+ * kept the pointer. */
 static void schema_trap(struct ArrowSchema *self)
 {
     struct uva__checked *c = uva__token_read(self->private_data).object;
@@ -86,7 +90,7 @@ static void look_at_schema(struct uva__callback *cb,
         c->schema = copy;
 }
 
-/* The producer is looked at when it is first seen, and compared later. */
+/* The producer is recorded when it is first seen, and compared later. */
 static void meet_producer(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
@@ -102,7 +106,7 @@ static void meet_producer(struct uva__callback *cb)
     }
 }
 
-/* Shows the schema in a struct of ours, with a shim. */
+/* Returns the schema in a struct of the check, with a release hook. */
 static struct ArrowSchema *schema_show(struct uva__callback *cb,
                                        struct ArrowSchema *schema)
 {
@@ -112,7 +116,7 @@ static struct ArrowSchema *schema_show(struct uva__callback *cb,
     cb->schema = schema;
     if (schema == NULL || schema->release == NULL)
         return NULL;
-    shown = uva__checked_relic(c, sizeof(*shown));
+    shown = uva__quarantine_alloc(&c->copies, sizeof(*shown));
     if (shown == NULL)
         return NULL;
     uva_schema_move(schema, shown);
@@ -122,7 +126,8 @@ static struct ArrowSchema *schema_show(struct uva__callback *cb,
     return shown;
 }
 
-/* What was left is the producer's to release (G-43). */
+/* Ends the consumer's access. The Arrow document leaves open which side
+ * releases a schema that the consumer left; here the producer does. */
 static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
                         struct ArrowSchema *schema)
 {
@@ -163,7 +168,7 @@ static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- on_next_task ------------------------------------------------------- */
 
-/* A task without a function; stands in for it, so that nobody calls NULL. */
+/* Replaces the function of a task that has none, so that NULL is not called. */
 static int task_extract_nothing(struct ArrowAsyncTask *self,
                                 struct ArrowDeviceArray *out)
 {
@@ -173,7 +178,7 @@ static int task_extract_nothing(struct ArrowAsyncTask *self,
     return EPROTO;
 }
 
-/* Whether and how it is extracted is not seen: it stays under way. */
+/* Its extraction is not seen: it counts as running for ever. */
 static void task_pass_unwatched(struct uva__checked *c)
 {
     uva__lock_take(&c->lock);
@@ -181,7 +186,7 @@ static void task_pass_unwatched(struct uva__checked *c)
     uva__lock_drop(&c->lock);
 }
 
-/* Without a slot it passes unwatched. */
+/* Passes on a task of the check; without a slot, the task passes unchecked. */
 static void task_show(struct uva__callback *cb,
                       const struct ArrowAsyncTask *real, int64_t ordinal)
 {
@@ -313,7 +318,8 @@ static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- release ------------------------------------------------------------ */
 
-/* Whether it may be made at once; otherwise the last call under way does. */
+/* Records release. Returns whether it may be made at once; otherwise the last
+ * call in flight makes it. */
 static bool release_begin(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler that the producer of a checked stream has in its hands. */
+/* The handler that a check gives to the producer. */
 #ifndef UVA_CHECK_CHECKED_HANDLER_H
 #define UVA_CHECK_CHECKED_HANDLER_H
 
@@ -10,7 +10,7 @@
 void uva__checked_handler_init(struct uva__checked *c,
                                struct ArrowAsyncDeviceStreamHandler *real);
 
-/* The stream that a handler is of. Thread: any. */
+/* Returns the stream of a handler. Thread: any. */
 struct uva__checked *
 uva__checked_handler_stream(struct ArrowAsyncDeviceStreamHandler *handler);
 

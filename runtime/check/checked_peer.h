@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer of a checked stream, as it was met. Who looks at it again, and
- * when, is checked_producer.h. */
+/* The facts about the producer of a checked stream, as it was first seen.
+ * checked_producer.h compares it with them later. */
 #ifndef UVA_CHECK_CHECKED_PEER_H
 #define UVA_CHECK_CHECKED_PEER_H
 
@@ -9,16 +9,15 @@
 #include "core/sync.h"
 #include "uvarrow/arrow_abi.h"
 
-/* What the producer said of itself when it was first seen. Written by callbacks
- * alone. */
+/* The producer's fields when it was first seen. Written only by callbacks. */
 struct uva__checked_peer {
     struct uva__shared producer; /* borrows: struct ArrowAsyncProducer; NULL
-                                    until a callback brought it */
+                                    before the first callback that has it */
     ArrowDeviceType device_type; /* in on_schema */
     const char *metadata;        /* borrows: its additional_metadata */
-    size_t size;                 /* of that; 0: none, or not known */
-    uint64_t sum;                /* over that */
-    unsigned looks;              /* at large metadata, since */
+    size_t size;                 /* size of that; 0: none, or not known */
+    uint64_t sum;                /* checksum of that */
+    unsigned looks; /* comparisons that were due since, of large metadata */
 };
 
 #endif

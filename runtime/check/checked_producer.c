@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  adopted in on_schema -> request and cancel are judged, and
- * passed on with no lock held.
+/* Happy path:  recorded in on_schema -> request and cancel are checked, and
+ *              passed on with no lock held.
  *
- * What can fail: nothing here. What comes before on_schema is held back until
- *              then, for the producer is not known; what comes once release was
- *              entered is not passed on, for it may be gone. */
+ * What can fail: nothing. A call before on_schema is delayed until then, as the
+ *              producer is not known; a call after release was entered is not
+ *              passed on, as the producer may be freed. */
 #include "check/checked_producer.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ _Static_assert(offsetof(struct uva__checked, printed_private_data) -
                    40,
                "where the printed layout has private_data");
 
-/* ---- what it says of itself --------------------------------------------- */
+/* ---- fields ------------------------------------------------------------- */
 
 /* FNV-1a. */
 static uint64_t sum_of(const char *bytes, size_t size)
@@ -36,9 +36,10 @@ static uint64_t sum_of(const char *bytes, size_t size)
     return sum;
 }
 
-/* Whether the object begins with a function instead of a small number: then it
- * is of the few days when it had no device_type, and nothing in it lies where
- * it is looked for (AB-19). Padding may hold anything, a known type may not. */
+/* Whether the object begins with a function pointer instead of a small number:
+ * then it has the early layout without device_type, and its fields are
+ * elsewhere. Padding may hold any value, a known type may not.
+ * Clauses: AB-19. */
 static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
 {
     uint64_t first;
@@ -47,13 +48,13 @@ static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
     return (uint32_t)first > UINT16_MAX && first >> 32 != 0 && first >> 47 == 0;
 }
 
-/* Shows `size` bytes of metadata to who looks for them where the printed layout
- * has them, too. */
+/* Shows `size` bytes of metadata also to consumers that look for them where the
+ * layout printed in the document has them. */
 static void show_printed(struct uva__checked *c, const char *metadata,
                          size_t size)
 {
     const size_t line = UVA__SIGNPOST_SIZE;
-    char *room = uva__checked_relic(c, 2 * line + size);
+    char *room = uva__quarantine_alloc(&c->copies, 2 * line + size);
 
     if (room == NULL) {
         c->place = (void *)(uintptr_t)metadata;
@@ -79,7 +80,7 @@ static void adopt_metadata(struct uva__checked *c, const char *metadata,
     }
     peer->sum = sum_of(metadata, peer->size);
     show_printed(c, metadata, peer->size);
-    copy = uva__checked_relic(c, peer->size);
+    copy = uva__quarantine_alloc(&c->copies, peer->size);
     if (copy == NULL)
         return;
     memcpy(copy, metadata, peer->size);
@@ -107,8 +108,8 @@ void uva__checked_producer_adopt(struct uva__checked *c,
     adopt_metadata(c, real->additional_metadata, seen);
 }
 
-/* Whether the bytes of its metadata are to be looked at again: large ones only
- * now and then. */
+/* Whether the bytes of its metadata are to be compared again: large ones only
+ * at intervals. */
 static bool metadata_is_due(struct uva__checked_peer *peer)
 {
     return peer->size > 0 && (peer->size <= METADATA_SMALL ||
@@ -141,16 +142,17 @@ void uva__checked_producer_compare(struct uva__checked *c,
 
 /* ---- a call ------------------------------------------------------------- */
 
-/* One call of the consumer's. */
+/* One call of the consumer. */
 struct producer_call {
     struct uva__checked *stream;
     struct uva__epoch epoch;
-    struct ArrowAsyncProducer *real; /* borrows: to be called; or NULL */
-    int64_t n;                       /* of request */
+    struct ArrowAsyncProducer *real; /* borrows: to call; or NULL */
+    int64_t n;                       /* argument of request */
 };
 
-/* The stream that the object is of, or a copy of it, or the object itself after
- * its private_data was altered; that is put right again. */
+/* Returns the stream of the object, or of a copy of it, or of the object after
+ * its private_data was altered, which is restored. `rule` gets what is broken.
+ */
 static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
                                       enum uva__rule *rule)
 {
@@ -169,7 +171,7 @@ static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
     return c;
 }
 
-/* Whom to call now; otherwise keeps the call for later. */
+/* Returns the producer to call now; NULL delays the call. */
 static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
 {
     struct uva__checked *c = call->stream;
@@ -228,7 +230,7 @@ static void producer_pass_on(const struct producer_call *call)
     }
 }
 
-/* A request inside a callback: that counts. */
+/* Ends a request inside a callback, which holds the reference. */
 static void producer_end_inside(struct producer_call *call, int64_t took_ms)
 {
     uva__epochs_part(&call->epoch);
@@ -270,7 +272,7 @@ static void producer_run(struct producer_call *call, enum uva__rule rule)
         producer_end(call, took_ms);
 }
 
-/* ---- what the consumer calls -------------------------------------------- */
+/* ---- called by the consumer --------------------------------------------- */
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new -> calls enter and leave -> release: the maker's count is
- *              given back -> the last task is extracted: freed.
+/* Happy path:  new -> calls enter and leave -> release: the maker's reference
+ *              is dropped -> the last task is extracted: idle.
  *
  * What can fail: memory. Then less is checked, and nothing else changes.
  *
- * A release that comes while other callbacks run would free the consumer below
- * them: it is told, and made when they have returned.
+ * A release during other callbacks would free the consumer while they run: it
+ * is reported, and made when they have returned.
  *
- * Late calls find memory of ours as long as a count is held: with `keep`, until
- * conclude; in a yard, for a while longer. Otherwise they are as safe as the
- * peers are by themselves: a graveyard for the whole process would be the
- * library's only global state, and hold blocks of allocators that are gone. */
+ * Late calls find the stream as long as a reference is held: with `keep`, until
+ * conclude; in a quarantine, for a while longer. Otherwise they are as safe as
+ * the two sides are without a check: a quarantine for the whole process would
+ * be the library's only global state, and hold blocks of allocators that are
+ * gone. */
 #include "check/checked_stream.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "check/bounce.h"
-#include "check/checked_task.h"
 #include "check/ledger.h"
 #include "check/token.h"
 #include "core/memory.h"
@@ -26,32 +26,23 @@
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
 
-/* How a breach is told. */
-struct rule_text {
-    const char *clause; /* static */
-    const char *text;   /* static: "#" is where the number goes */
-};
+/* ---- reports ------------------------------------------------------------ */
 
-#define RULE_TEXT(name, clause, text) [UVA__RULE_##name] = {clause, text},
-static const struct rule_text RULE_TEXTS[] = {UVA__RULES(RULE_TEXT)};
-#undef RULE_TEXT
-
-/* ---- telling ------------------------------------------------------------ */
-
-static void rule_describe(enum uva__rule rule, int64_t number,
-                          char text[TEXT_SIZE])
+/* Writes the text of a breach with its number. */
+static void checked_describe(const char *breach, int64_t number,
+                             char text[TEXT_SIZE])
 {
-    const char *from = RULE_TEXTS[rule].text, *mark = strchr(from, '#');
+    const char *mark = strchr(breach, '#');
 
     if (mark == NULL)
-        (void)snprintf(text, TEXT_SIZE, "%s", from);
+        (void)snprintf(text, TEXT_SIZE, "%s", breach);
     else
-        (void)snprintf(text, TEXT_SIZE, "%.*s%lld%s", (int)(mark - from), from,
-                       (long long)number, mark + 1);
+        (void)snprintf(text, TEXT_SIZE, "%.*s%lld%s", (int)(mark - breach),
+                       breach, (long long)number, mark + 1);
 }
 
-/* Whom a clause that binds both is held against; 0: as it says. */
-static enum uva_party rule_party(enum uva__rule rule)
+/* The party that breaks a clause which binds both; 0: the clause's own. */
+static enum uva_party checked_party(enum uva__rule rule)
 {
     switch (rule) {
     case UVA__RULE_AB_17:
@@ -70,15 +61,15 @@ void uva__checked_tell_all(struct uva__checked *c,
 
     for (int i = 0; i < findings->count; i++) {
         const enum uva__rule rule = findings->all[i].rule;
-        const char *clause = RULE_TEXTS[rule].clause;
+        const struct uva__clause *clause = uva__clause_of(rule);
 
-        rule_describe(rule, findings->all[i].number, text);
+        checked_describe(clause->breach, findings->all[i].number, text);
         if (rule == UVA__RULE_AH_03_EARLY || rule == UVA__RULE_AH_05_ALONE)
-            uva__witness_breach_as(c->witness, clause, UVA_SEVERITY_WARNING,
+            uva__witness_breach_as(c->witness, clause->id, clause->severity,
                                    "%s", text);
         else
-            uva__witness_breach(c->witness, clause, rule_party(rule), "%s",
-                                text);
+            uva__witness_breach(c->witness, clause->id, checked_party(rule),
+                                "%s", text);
     }
 }
 
@@ -94,7 +85,7 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
     uva__checked_tell(c, &findings);
 }
 
-/* ---- a call that passes ------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------- */
 
 struct uva__place uva__checked_enter_locked(struct uva__checked *c,
                                             struct uva__epoch *epoch)
@@ -128,7 +119,7 @@ void uva__checked_release_now(struct uva__checked *c)
     uva__protocol_end(&c->locked.protocol, UVA__CALL_RELEASE, 0,
                       uva__epochs_calls_beside(&c->locked.epochs, &epoch),
                       &findings);
-    c->locked.refs -= c->keep ? 0 : 1; /* the maker's; the call has its own */
+    c->locked.refs -= c->keep ? 0 : 1; /* the maker's */
     uva__checked_leave_unlock(c, &epoch, &findings);
 }
 
@@ -151,22 +142,7 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
     uva__checked_drop_unlock(c);
 }
 
-/* ---- what all of it needs ----------------------------------------------- */
-
-void *uva__checked_relic(struct uva__checked *c, size_t size)
-{
-    const size_t whole = sizeof(struct uva__relic) + size;
-    struct uva__relic *relic = uva__memory_new(&c->allocator, whole);
-
-    if (relic == NULL)
-        return NULL;
-    relic->size = whole;
-    uva__lock_take(&c->lock);
-    relic->next = c->locked.relics;
-    c->locked.relics = relic;
-    uva__lock_drop(&c->lock);
-    return relic + 1;
-}
+/* ---- helpers ------------------------------------------------------------ */
 
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
 {
@@ -203,7 +179,8 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
-static void checked_configure(struct uva__checked *c)
+static void checked_configure(struct uva__checked *c,
+                              void (*on_idle)(struct uva__checked *c))
 {
     const struct uva_check *how = uva__witness_how(c->witness);
 
@@ -214,12 +191,14 @@ static void checked_configure(struct uva__checked *c)
     c->fine_clock = how->slow_call_ms < FINE_BELOW_MS ||
                     how->slow_extract_ms < FINE_BELOW_MS;
     uva__word_store(&c->chance, how->perturb_seed);
-    uva__checked_tasks_init(c);
+    uva__quarantine_init(&c->copies, &c->allocator, UVA__QUARANTINE_UNLIMITED);
+    c->on_idle = on_idle;
     c->locked.refs = 1;
 }
 
-int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
-                     struct uva_error *error)
+int uva__checked_new(const struct uva_check *how,
+                     void (*on_idle)(struct uva__checked *c),
+                     struct uva__checked **out, struct uva_error *error)
 {
     struct uva__witness *witness;
     struct uva__checked *c;
@@ -236,51 +215,43 @@ int uva__checked_new(const struct uva_check *how, struct uva__checked **out,
     c->witness = witness;
     uva__witness_once(witness);
     uva__ledger_hold(uva__witness_ledger(witness));
-    uva__witness_release(witness); /* which the ledger now counts on */
-    checked_configure(c);
+    uva__witness_release(witness); /* to which the ledger has a reference now */
+    checked_configure(c, on_idle);
     *out = c;
     return 0;
 }
 
 void uva__checked_drop_unlock(struct uva__checked *c)
 {
-    const bool last = --c->locked.refs == 0 && !c->locked.resting;
+    const bool last = --c->locked.refs == 0 && !c->locked.idle;
 
-    c->locked.resting |= last && c->yard != NULL;
+    c->locked.idle |= last;
     uva__lock_drop(&c->lock);
-    if (last && c->yard != NULL)
-        uva__yard_rest(c->yard, c);
-    else if (last)
-        uva__checked_free(c);
+    if (last)
+        c->on_idle(c);
 }
 
-void uva__checked_expire(struct uva__checked *c)
+bool uva__checked_expire(struct uva__checked *c)
 {
     bool empty;
 
     uva__lock_take(&c->lock);
-    c->locked.resting = false;
+    c->locked.idle = false;
     empty = c->locked.refs == 0;
     uva__lock_drop(&c->lock);
-    if (empty)
-        uva__checked_free(c);
+    return empty;
 }
 
 void uva__checked_free(struct uva__checked *c)
 {
     const struct uva_allocator allocator = c->allocator;
     struct uva__witness *witness = c->witness;
-    struct uva__yard *yard = c->yard;
-    struct uva__relic *relic = c->locked.relics, *next;
+    struct uva__quarantine *quarantine = c->quarantine;
 
-    for (; relic != NULL; relic = next) {
-        next = relic->next;
-        uva__memory_free(&allocator, relic, relic->size);
-    }
-    uva__checked_tasks_fini(c);
+    uva__quarantine_close(&c->copies);
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
     uva__ledger_unhold(uva__witness_ledger(witness));
-    if (yard != NULL)
-        uva__yard_release(yard);
+    if (quarantine != NULL)
+        uva__quarantine_release(quarantine);
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new (HELD) -> shown in on_next_task -> spoil -> extract
- *              (EXTRACTING), into memory of ours, looked at, handed on -> IDLE.
+/* Happy path:  new (HELD) -> passed on in on_next_task -> overwritten ->
+ *              extract (EXTRACTING) into memory of the check, checked, passed
+ *              on -> IDLE.
  *
  * What can fail: the producer's extraction: its code is passed on. A second
- *              extraction is not: EINVAL, `out` as it was.
+ *              extraction is not: EINVAL, `out` unchanged.
  *
- * Refused:     what on_next_task returned an error for, and did not extract, is
- *              the producer's again: ECANCELED for a late copy (G-18).
+ * Refused:     a task for which on_next_task returned an error, and which was
+ *              not extracted, is the producer's again; extracting a late copy
+ *              of it returns ECANCELED.
  *
- * The slots rest before they are used again, so that a stale copy is known for
- * what it is. */
+ * Slots wait in a quarantine before they are used again, so that a stale copy
+ * of a task is recognised. */
 #include "check/checked_task.h"
 
 #include <assert.h>
@@ -24,7 +26,7 @@
 
 enum { SLOT_STEP = 16, SLOT_REST = 48, UNSET = 0xA5, SPOILT = 0xDD };
 
-/* A slot and what follows it up to the next. */
+/* A slot, padded up to the next. */
 union task_slot {
     struct uva__checked_task task;
     char room[2 * UVA__TOKEN_ALIGN];
@@ -92,7 +94,7 @@ struct uva__checked_task *uva__checked_task_fetch(struct uva__checked *c)
     return task;
 }
 
-/* Makes room for metadata, to be kept for the next. */
+/* Makes room for metadata, which the slot keeps for later tasks. */
 static bool slot_make_room(struct uva__checked_task *task, size_t size)
 {
     const struct uva_allocator *allocator = &task->stream->allocator;
@@ -123,7 +125,8 @@ void uva__checked_task_fill(struct uva__checked_task *task,
 
 /* ---- after the callback ------------------------------------------------- */
 
-/* The task of a token that may be altered; NULL if nothing of it is known. */
+/* Returns the task of a token that may be altered; NULL if its slot cannot be
+ * found. */
 static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
 {
     return self != NULL ? uva__token_read(self->private_data).object : NULL;
@@ -136,7 +139,7 @@ uva__checked_task_behind(const struct ArrowAsyncTask *task)
     return &task_of(task)->real;
 }
 
-/* Called through the struct of a callback that is over. */
+/* Called through the struct of a callback that has returned. */
 static int task_extract_spoilt(struct ArrowAsyncTask *self,
                                struct ArrowDeviceArray *out)
 {
@@ -185,18 +188,19 @@ void uva__checked_task_scribble(const struct uva__checked_task *task,
     real->private_data = task->shown.private_data;
 }
 
-/* ---- extract: who may --------------------------------------------------- */
+/* ---- extract: permission ------------------------------------------------ */
 
-/* One extraction under way. */
+/* One extraction. */
 struct extraction {
-    struct uva__checked *stream;    /* borrows; counted by the epoch */
+    struct uva__checked *stream;    /* borrows; the call has a reference */
     struct uva__checked_task *task; /* borrows */
     struct uva__epoch epoch;
-    bool failed;               /* it gives no array, though wanted */
-    struct uva__findings seen; /* what is wrong with the array */
+    bool failed;               /* it gave no array, though one was requested */
+    struct uva__findings seen; /* faults of the array */
 };
 
-/* 0 if the token names a task that is held; otherwise what to answer. */
+/* Returns 0 if the token names a task that is held; otherwise the error to
+ * return. */
 static int task_judge_locked(struct uva__checked_task *task,
                              const struct uva__token *token,
                              struct uva__findings *findings)
@@ -248,11 +252,11 @@ static void extraction_end(struct extraction *e)
     e->task->state = UVA__CHECKED_IDLE;
     uva__slab_put(&c->locked.tasks, e->task);
     c->locked.held--;
-    c->locked.refs--; /* the task's; the call has its own */
+    c->locked.refs--; /* the task's; the call has its own reference */
     uva__checked_leave_unlock(c, &e->epoch, &findings);
 }
 
-/* ---- extract: what comes ------------------------------------------------ */
+/* ---- extract: the array ------------------------------------------------- */
 
 static bool gives_array(const struct ArrowDeviceArray *array)
 {
@@ -263,7 +267,7 @@ static bool gives_array(const struct ArrowDeviceArray *array)
            memcmp(&array->array.release, unset, sizeof(unset)) != 0;
 }
 
-/* Calls the producer; the time it takes is its own. */
+/* Calls the producer, and measures only that. */
 static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
 {
     struct uva__checked *c = e->stream;
@@ -278,8 +282,8 @@ static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
     return code;
 }
 
-/* Shape and numbers are told by their own clauses, but as AT-17 where the
- * schema is not heeded. */
+/* Faults of shape and numbers are reported by their own clauses; those against
+ * the schema, by AT-17. */
 static void extraction_judge(struct extraction *e,
                              const struct ArrowDeviceArray *array)
 {
@@ -294,15 +298,16 @@ static void extraction_judge(struct extraction *e,
                      array, "AT-17");
 }
 
-/* A trap stands in its place, unless there was no memory for one.
+/* A trap replaces this release, unless there was no memory for one.
  * not covered: then a consumer would have to break AT-22 */
 static void array_of_none(struct ArrowArray *array)
 {
     array->release = NULL; /* not covered: the same */
 }
 
-/* There is none. A consumer that marked `out` as released finds it as it was;
- * one that did not finds a trap, or a mark of ours (AT-22). */
+/* Gives no array. A consumer that marked `out` as released finds it unchanged;
+ * one that did not finds a trap, or the mark.
+ * Clauses: AT-22. */
 static void extraction_give_none(struct extraction *e, int code,
                                  struct ArrowDeviceArray *array,
                                  struct ArrowDeviceArray *out)
@@ -335,7 +340,7 @@ static int extraction_run(struct extraction *e, struct ArrowDeviceArray *out)
         return code;
     }
     extraction_judge(e, &array);
-    memset(array.reserved, 0, sizeof(array.reserved)); /* DA-08: ours, maybe */
+    memset(array.reserved, 0, sizeof(array.reserved)); /* perhaps the fill */
     memcpy(out, &array, sizeof(*out));
     if (uva__shim_array(e->stream->witness, &out->array, e->task->ordinal) != 0)
         uva__witness_note(e->stream->witness, "no memory: it passes unwatched",
@@ -362,7 +367,7 @@ static void extraction_init(struct extraction *e,
     e->seen.count = 0;
 }
 
-/* The function of every task that a checked stream shows. */
+/* The extract_data of every task that a check passes on. */
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
@@ -393,10 +398,10 @@ static int task_extract(struct ArrowAsyncTask *self,
 
 /* ---- at the end --------------------------------------------------------- */
 
-/* What is left. */
+/* Tasks that are left. */
 struct leftovers {
-    int64_t count; /* of tasks held */
-    int64_t first; /* the lowest ordinal of them */
+    int64_t count; /* tasks held */
+    int64_t first; /* the lowest ordinal of those */
 };
 
 static void slot_count(void *block, void *ctx)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of rules. A "must" that is broken is an error; it is fatal where
- * the deed itself frees, uses or overwrites what it may not, so that memory is
- * not safe any more: a bad value that the other side can still refuse is not.
- * A "should" is a warning, and what is allowed, a note. Four rules are told
- * more mildly than they are meant, for peers that break them are at work:
- * AB-19, AH-09, DS-07 and MD-02. */
+/* The rows of clauses.h as an array, in the order of enum uva__rule. */
 #include "check/clauses.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* Columns that can be read at a glance. */
+/* The columns of the table. */
 #define P UVA_PARTY_PRODUCER
 #define C UVA_PARTY_CONSUMER
 #define B UVA_PARTY_EITHER
@@ -18,214 +14,41 @@
 #define E UVA_SEVERITY_ERROR
 #define F UVA_SEVERITY_FATAL
 
+/* The rest of a row: its rule, and the texts of a breach by name. */
+#define CLAUSE_ROW(name, clause, who, how, ...)                                \
+    {.id = (clause), .party = (who), .severity = (how), .rule = __VA_ARGS__},
 static const struct uva__clause CLAUSES[] = {
-    {"AB-01", B, E, "the guard macros keep their exact names"},
-    {"AB-02", B, E, "ArrowDeviceType is an int32_t"},
-    {"AB-03", B, E, "the device macros keep their numbers"},
-    {"AB-04", B, E, "ArrowSchema has the layout of the C data interface"},
-    {"AB-05", B, E, "ArrowArray has the layout of the C data interface"},
-    {"AB-06", B, E, "ArrowDeviceArray has 128 bytes, laid out as defined"},
-    {"AB-07", B, E, "ArrowDeviceArrayStream has 48 bytes, laid out so"},
-    {"AB-08", B, E, "ArrowAsyncTask has 16 bytes, laid out as defined"},
-    {"AB-09", B, E, "ArrowAsyncProducer has 40 bytes and no release"},
-    {"AB-10", B, E, "the handler has 48 bytes, with a producer pointer"},
-    {"AB-11", B, E, "the structs have the known sizes with 32 bits too"},
-    {"AB-13", B, E, "request takes an int64_t, on_error a pointer"},
-    {"AB-15", C, E, "an unknown device type is taken as opaque"},
-    {"AB-16", B, E, "no exception or longjmp crosses a callback"},
-    {"AB-17", B, E, "no mandatory function is NULL at hand-over"},
-    {"AB-18", B, N, "no Arrow library is needed to take part"},
-    {"AB-19", B, N, "the layouts are those of today's definitions"},
-    {"AB-20", B, E, "whoever defines a guard defines all of its block"},
-    {"DA-03", P, E, "device_type is set"},
-    {"DA-04", P, E, "device_id is set"},
-    {"DA-05", P, N, "a CPU array has the device id -1"},
-    {"DA-07", B, E, "a CPU array is a plain array with a few fields"},
-    {"DA-08", P, E, "the reserved bytes are zero at hand-over"},
-    {"DA-09", C, E, "the reserved bytes are neither read nor changed"},
-    {"DA-11", P, F, "all that was allocated goes with array.release"},
-    {"DA-12", B, E, "only release == NULL tells that one is released"},
-    {"DA-13", C, F, "release is called with the live struct it is in"},
-    {"DA-14", B, N, "the struct's storage is the receiver's affair"},
-    {"DA-16", C, F, "a move copies the bytes and marks the source"},
-    {"DA-17", P, F, "the struct may be moved to any address"},
-    {"DA-19", P, N, "a batch is a struct array, its metadata the schema's"},
-    {"DA-20", P, E, "the number of buffers is that of the format"},
-    {"DA-21", P, E, "length, offset and null_count are possible"},
-    {"DA-22", P, E, "no buffer is NULL that has to hold something"},
-    {"DA-23", P, E, "offsets rise, and sizes are possible"},
-    {"DA-24", P, W, "buffers are aligned for what they hold"},
-    {"DA-25", P, E, "there are n_children live children"},
-    {"DA-26", P, E, "there is a dictionary where the schema has one"},
-    {"DA-27", P, E, "views have a last buffer with the lengths"},
-    {"DA-28", C, N, "what is refused is released all the same"},
-    {"DA-29", C, W, "release is looked at before any other field"},
-    {"EV-01", P, F, "without an event the data is ready"},
-    {"EV-03", P, F, "all writes come before the event"},
-    {"EV-04", P, W, "a CPU array has no event"},
-    {"EV-09", P, W, "VPI, WEBGPU and HEXAGON arrays have no event"},
-    {"EV-17", C, F, "the consumer's reads are over when it releases"},
-    {"EV-18", P, N, "an event may be NULL where none is needed"},
-    {"EV-20", B, F, "one event stands for the whole tree"},
-    {"DS-01", P, E, "all chunks fit the schema that get_schema gave"},
-    {"DS-02", P, E, "get_next gives a chunk, the end or an error"},
-    {"DS-03", P, W, "chunks are of the stream's device type"},
-    {"DS-04", C, E, "device_id is read from each chunk"},
-    {"DS-05", P, E, "the stream's device_type is set and stays"},
-    {"DS-06", C, F, "nothing is called on a released stream"},
-    {"DS-07", P, W, "what is returned is 0 or a positive errno"},
-    {"DS-09", C, E, "after get_next, release == NULL means the end"},
-    {"DS-10", C, E, "get_last_error follows a failed call only"},
-    {"DS-11", P, E, "the error text is NULL or UTF-8"},
-    {"DS-12", C, F, "the error text is copied before the next call"},
-    {"DS-14", C, F, "the stream is released once"},
-    {"DS-15", P, E, "release marks the stream as released"},
-    {"DS-16", C, F, "one call at a time"},
-    {"DS-17", C, F, "private_data is left alone"},
-    {"DS-18", P, F, "the stream may be moved between calls"},
-    {"DS-19", B, F, "a failed call gives nothing, to be left alone"},
-    {"DS-20", P, E, "the schema is host memory, apart from the stream"},
-    {"DS-21", P, E, "get_schema gives equal schemas, at any time"},
-    {"AT-01", P, F, "extract_data is not NULL"},
-    {"AT-02", C, E, "every task is extracted"},
-    {"AT-03", C, F, "and once only, over all its copies"},
-    {"AT-04", P, E, "extract_data takes NULL, to clean up"},
-    {"AT-05", P, E, "success gives a whole, live array"},
-    {"AT-07", P, E, "a failed extraction returns non-zero"},
-    {"AT-08", P, W, "after it, nothing but on_error and release"},
-    {"AT-09", P, W, "extraction is quick"},
-    {"AT-10", P, E, "extraction works at any time, on any thread"},
-    {"AT-12", P, F, "a task may be copied anywhere"},
-    {"AT-13", C, F, "the task's struct is not used after the call"},
-    {"AT-14", C, F, "the task's private_data is left alone"},
-    {"AT-15", P, E, "tasks come in the order of the data"},
-    {"AT-16", P, W, "arrays are of the producer's device type"},
-    {"AT-17", P, W, "arrays fit the schema of on_schema"},
-    {"AT-20", P, E, "the task's struct is not read after the call"},
-    {"AT-21", C, E, "tasks left over at the end are extracted too"},
-    {"AT-22", C, F, "after a failed extraction there is no array"},
-    {"AT-23", P, E, "extract_data calls no callback on its stack"},
-    {"AT-24", P, E, "nor needs a lock that a callback holds"},
-    {"AP-01", P, E, "the producer's device_type is set and stays"},
-    {"AP-02", P, E, "requests add up"},
-    {"AP-03", P, E, "request works inside callbacks"},
-    {"AP-04", P, E, "request calls no on_next_task and no on_error"},
-    {"AP-05", P, W, "nor release"},
-    {"AP-06", P, E, "no more tasks than were requested"},
-    {"AP-07", P, E, "request after cancel does nothing"},
-    {"AP-08", C, E, "what is requested is more than 0"},
-    {"AP-09", P, W, "0 or less is answered by on_error"},
-    {"AP-10", P, E, "a failed request is told by on_error, later"},
-    {"AP-11", P, E, "a second cancel does nothing"},
-    {"AP-13", P, E, "cancel calls nothing but on_error"},
-    {"AP-14", P, E, "after cancel, tasks end and release comes"},
-    {"AP-15", C, E, "after cancel, tasks and errors are still taken"},
-    {"AP-16", P, E, "a cancel that worked is no error"},
-    {"AP-17", P, E, "a cancel that failed is one"},
-    {"AP-18", P, W, "after cancel only what was ready comes"},
-    {"AP-19", P, E, "additional_metadata is NULL or well-formed"},
-    {"AP-20", P, E, "and stays as it is"},
-    {"AP-21", C, F, "the producer's private_data is left alone"},
-    {"AP-23", C, E, "the producer is called where it lies"},
-    {"AP-24", C, E, "the producer is not called from the end on"},
-    {"AP-25", C, E, "without a request, nothing comes"},
-    {"AP-26", P, E, "with a request and a batch ready, a task comes"},
-    {"AP-28", P, E, "request and cancel wait for no callback"},
-    {"AP-29", P, E, "without a request, little is read ahead"},
-    {"AH-01", C, E, "a handler is ready before it is given away"},
-    {"AH-02", C, E, "the handler's functions are not NULL"},
-    {"AH-03", P, E, "producer is set before the first callback"},
-    {"AH-04", C, E, "producer is not used before on_schema"},
-    {"AH-05", P, E, "on_schema comes first, and once"},
-    {"AH-06", C, E, "on_schema moves or releases the schema"},
-    {"AH-07", P, E, "the schema is there, and live"},
-    {"AH-08", P, E, "after a refused schema only release comes"},
-    {"AH-09", C, W, "callbacks return 0 or an errno"},
-    {"AH-10", P, E, "no task comes before the first request"},
-    {"AH-11", P, E, "the end comes once, and nothing good after it"},
-    {"AH-12", P, E, "a stream ends by the end, an error or a cancel"},
-    {"AH-13", P, E, "a task's metadata is NULL or well-formed"},
-    {"AH-14", C, F, "and copied by whoever needs it longer"},
-    {"AH-15", P, F, "on_next_task runs once at a time"},
-    {"AH-16", P, E, "after a refused task only release comes"},
-    {"AH-17", P, E, "after on_error only release comes, and does"},
-    {"AH-18", P, N, "on_error may come at any time"},
-    {"AH-19", C, E, "on_error and release call no producer"},
-    {"AH-20", C, F, "an error's text is copied if it is kept"},
-    {"AH-21", P, F, "release is called once"},
-    {"AH-22", P, F, "nothing is called after release"},
-    {"AH-23", P, N, "release may come without any request"},
-    {"AH-24", P, E, "self is the pointer that was handed over"},
-    {"AH-25", P, F, "the handler's private_data is left alone"},
-    {"AH-26", P, E, "of the handler, only producer is written"},
-    {"AH-29", B, E, "a handler has one producer"},
-    {"AH-30", P, W, "every batch fits the schema"},
-    {"AH-32", P, E, "there is one error at most"},
-    {"AH-33", P, E, "after the end an error tells of extraction only"},
-    {"AH-34", P, E, "a task taken stays good after the end"},
-    {"TH-01", P, F, "callbacks run one at a time"},
-    {"TH-02", C, E, "callbacks may come on any thread"},
-    {"TH-04", C, N, "cancel may come from any thread"},
-    {"TH-06", P, E, "no lock is held over a callback"},
-    {"TH-08", P, E, "no callback begins inside another"},
-    {"TH-09", P, F, "release comes when all others have returned"},
-    {"TH-10", C, F, "the producer is not in use when the stream ends"},
-    {"TH-11", C, E, "a task may come before request returns, or after"},
-    {"TH-12", C, W, "callbacks return soon"},
-    {"TH-13", C, F, "a blocking stream is called one call at a time"},
-    {"TH-14", P, E, "the first callback may come inside the start"},
-    {"MD-01", P, E, "metadata is encoded as defined"},
-    {"MD-02", P, N, "no metadata is NULL, not a block without pairs"},
-    {"MD-03", P, E, "metadata is encoded alike in all four places"},
-    {"MD-05", P, E, "its numbers are not negative"},
-    {"MD-06", C, E, "keys and values are bytes, not strings"},
-    {"MD-07", C, N, "metadata may be ignored"},
-    {"MD-08", B, E, "the order of pairs is kept, and doubles are"},
-    {"MD-09", P, E, "metadata is of a sane size"},
-    {"MD-10", P, E, "extension types are named in the metadata"},
-    {"MD-11", B, E, "metadata lasts as long as its place says"},
-    {"MD-12", P, E, "what int32 cannot count is not encoded"},
-    {"LC-01", B, E, "what is live has a release, what is not has none"},
-    {"LC-02", C, F, "what is received is released, and once"},
-    {"LC-03", C, E, "children are released by their parent"},
-    {"LC-04", C, F, "nothing is read after its release"},
-    {"LC-05", P, E, "release releases the children that are live"},
-    {"LC-07", P, E, "release marks what it released"},
-    {"LC-08", P, F, "release does not care where the struct lies"},
-    {"LC-10", C, E, "with a child moved out, the parent is released"},
-    {"LC-11", C, E, "what the producer owns is not altered"},
-    {"LC-14", P, E, "producer is set before the callbacks"},
-    {"LC-15", P, F, "strings last for the call"},
-    {"LC-17", P, E, "a schema left behind is released"},
-    {"LC-22", B, E, "at the end all is accounted for"},
-    {"LC-24", P, E, "releasing an array waits for no callback"},
-    {"ER-01", B, E, "0 is success, all else an errno"},
-    {"ER-02", B, W, "EINVAL, ENOMEM and EIO are known"},
-    {"ER-03", P, W, "an error is followed by release"},
-    {"ER-04", P, W, "a refusal is not answered by on_error"},
-    {"ER-05", B, W, "a failed extraction is told twice"},
-    {"ER-06", P, W, "the code of an error is not 0"},
-    {"ER-07", P, E, "the text of an error is NULL or UTF-8"},
-    {"ER-08", P, E, "an error's metadata is NULL or well-formed"},
-    {"ER-09", P, E, "an error is not passed off as the end"},
-    {"ER-10", B, E, "a stream has one outcome"},
-    {"ER-11", P, E, "no error comes after release"},
-    {"ER-12", C, E, "a failed extraction is an error by itself"},
-    {"ER-13", C, E, "release alone is not an end"},
-    {"ER-14", C, E, "after cancel, any end means cancelled"},
-    {"ER-15", B, E, "a stream's errors have a code and a text"},
-};
+    UVA__CLAUSES(CLAUSE_ROW) UVA__CLAUSE_VARIANTS(CLAUSE_ROW)};
+#undef CLAUSE_ROW
+
+#define CLAUSE_ONE(...) +1
+static const int COUNT = 0 UVA__CLAUSES(CLAUSE_ONE);
+#undef CLAUSE_ONE
 
 const struct uva__clause *uva__clauses(int *count)
 {
-    *count = (int)(sizeof(CLAUSES) / sizeof(CLAUSES[0]));
+    *count = COUNT;
     return CLAUSES;
+}
+
+const struct uva__clause *uva__clause_of(enum uva__rule rule)
+{
+    assert(rule < UVA__RULE_COUNT);
+    return &CLAUSES[rule];
 }
 
 const struct uva__clause *uva__clause_find(const char *id)
 {
-    for (size_t i = 0; i < sizeof(CLAUSES) / sizeof(CLAUSES[0]); i++)
+    for (int i = 0; i < COUNT; i++)
         if (strcmp(CLAUSES[i].id, id) == 0)
             return &CLAUSES[i];
     return NULL;
+}
+
+const char *uva__clause_breach(const char *id)
+{
+    const struct uva__clause *clause = uva__clause_find(id);
+
+    assert(clause != NULL && clause->breach != NULL);
+    return clause->unnumbered != NULL ? clause->unnumbered : clause->breach;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of the few calls that are under way, the newest first. */
+/* A list of the few calls in flight, the newest first. */
 #include "check/epochs.h"
 
 #include <stddef.h>

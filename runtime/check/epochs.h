@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls are under way, on which threads: overlap and reentrancy are read
- * off it. Each call brings its own record, on its stack. Pure; under its
- * owner's lock. */
+/* The calls in flight and their threads, from which overlap and reentrancy are
+ * found. Each call has its own record, on its stack. Pure; used under the lock
+ * of its owner. */
 #ifndef UVA_CHECK_EPOCHS_H
 #define UVA_CHECK_EPOCHS_H
 
@@ -22,25 +22,25 @@ enum uva__call {
     UVA__CALL_EXTRACT  /* of a task */
 };
 
-/* One call under way. */
+/* One call in flight. */
 struct uva__epoch {
-    struct uva__epoch *next; /* borrows: one that began before */
-    enum uva__call call;     /* which */
-    uint64_t thread;         /* that called */
-    struct uva__word runner; /* the thread that runs it instead; or 0 */
-    bool inside;             /* began inside a callback, on the same thread */
-    struct uva__epoch *host; /* borrows: the callback that a request is a part
-                                of, instead of being under way by itself */
-    enum uva__call part;     /* of a callback: such a call, or none. Its own
-                                thread's */
+    struct uva__epoch *next; /* borrows: an older call */
+    enum uva__call call;     /* its kind */
+    uint64_t thread;         /* the calling thread */
+    struct uva__word runner; /* the thread that runs it for the caller; or 0 */
+    bool inside;             /* begun inside a callback, on its thread */
+    struct uva__epoch *host; /* borrows: the callback that a request belongs to,
+                                which then has no place in the list */
+    enum uva__call part;     /* of a callback: a request that runs inside it, or
+                                none; only its own thread uses this */
 };
 
-/* All zeroes is none. */
+/* All zeroes is an empty list. */
 struct uva__epochs {
     struct uva__epoch *newest; /* borrows */
 };
 
-/* Whether `call`, which is one, is of the handler's. */
+/* Whether `call`, which is not NONE, is a callback of the handler. */
 static inline bool uva__call_is_callback(enum uva__call call)
 {
     return call <= UVA__CALL_RELEASE;
@@ -51,23 +51,23 @@ static inline bool uva__call_is_next_task(enum uva__call call)
     return call == UVA__CALL_TASK || call == UVA__CALL_END;
 }
 
-/* Whether the call is under way on `thread`. */
+/* Whether the call runs on `thread`. */
 static inline bool uva__epoch_is_on(const struct uva__epoch *epoch,
                                     uint64_t thread)
 {
     return epoch->thread == thread || uva__word_load(&epoch->runner) == thread;
 }
 
-/* Where a call would begin. */
+/* The calls around one that begins. */
 struct uva__place {
-    enum uva__call within;        /* the innermost call on this thread */
-    enum uva__call callback;      /* the innermost callback on this thread */
-    enum uva__call beside;        /* a callback on another thread; on_next_task
-                                     rather than any other */
-    struct uva__epoch *innermost; /* on this thread; borrows, or NULL */
+    enum uva__call within;   /* the innermost call on this thread */
+    enum uva__call callback; /* the innermost callback on this thread */
+    enum uva__call beside;   /* a callback on another thread; on_next_task if
+                                there are several */
+    struct uva__epoch *innermost; /* record of `within`; borrows */
 };
 
-/* Looks around for a call that begins on `thread`. */
+/* Returns the calls around one that begins on `thread`. */
 static inline struct uva__place
 uva__epochs_place(const struct uva__epochs *epochs, uint64_t thread)
 {
@@ -91,8 +91,8 @@ uva__epochs_place(const struct uva__epochs *epochs, uint64_t thread)
     return place;
 }
 
-/* Begins and ends a call; `epoch` has its call and thread, and stays until it
- * ended. */
+/* Add and remove a call. `epoch` has its call and thread, and stays where it is
+ * until it is removed. */
 static inline void uva__epochs_enter(struct uva__epochs *epochs,
                                      struct uva__epoch *epoch)
 {
@@ -110,9 +110,9 @@ static inline void uva__epochs_leave(struct uva__epochs *epochs,
     *at = epoch->next;
 }
 
-/* Makes a call a part of `host`, the callback that it began directly inside, on
- * the same thread; and ends that. For one that nobody else needs to know of, as
- * the callback stands for it. */
+/* Make a call a part of `host`, the callback that it began directly inside, on
+ * one thread, and end that. For calls that no other thread needs to see, as the
+ * callback stands for them. */
 static inline void uva__epochs_join(struct uva__epoch *host,
                                     struct uva__epoch *epoch)
 {
@@ -125,13 +125,13 @@ static inline void uva__epochs_part(const struct uva__epoch *epoch)
     epoch->host->part = UVA__CALL_NONE;
 }
 
-/* Whether a request or cancel is under way on another thread than those of
- * `epoch`, that did not begin inside a callback. */
+/* Whether a request or cancel that did not begin inside a callback runs on
+ * another thread than those of `epoch`. */
 bool uva__epochs_calls_beside(const struct uva__epochs *epochs,
                               const struct uva__epoch *epoch);
 
-/* Whether release must wait for others: callbacks, or calls of `thread`, on
- * which it came. */
+/* Whether a release that came on `thread` must wait: for callbacks, or for
+ * calls of that thread. */
 bool uva__epochs_hold_release(const struct uva__epochs *epochs,
                               uint64_t thread);
 

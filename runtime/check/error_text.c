@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of texts. A spoiled one keeps its NUL, so that whoever reads it still
- * reads a string, of another text. */
+/* Copies of error texts. A spoiled copy keeps its NUL, so that a late reader
+ * still finds a string, with another text. */
 #include "check/error_text.h"
 
 #include <assert.h>
@@ -8,53 +8,48 @@
 
 #include "core/memory.h"
 
-static struct uva__error_text *error_text_new(struct uva__witness *witness,
-                                              const char *text)
-{
-    const size_t bytes = strlen(text) + 1;
-    const size_t size = sizeof(struct uva__error_text) + bytes;
-    struct uva__error_text *copy =
-        uva__memory_new(&uva__witness_how(witness)->allocator, size);
+enum { SPOILT = 0xDD };
 
-    if (copy == NULL)
-        return NULL;
-    copy->size = size;
-    memcpy(copy->text, text, bytes);
-    return copy;
+static size_t error_text_size(const char *text)
+{
+    return sizeof(struct uva__error_text) + strlen(text) + 1;
+}
+
+void uva__error_texts_init(struct uva__error_texts *texts,
+                           const struct uva_allocator *allocator)
+{
+    uva__quarantine_init(&texts->spoiled, allocator, UVA__ERROR_TEXTS);
 }
 
 const char *uva__error_texts_copy(struct uva__error_texts *texts,
-                                  struct uva__witness *witness,
                                   const char *text)
 {
+    struct uva__error_text *copy =
+        uva__memory_new(&texts->spoiled.allocator, error_text_size(text));
+
     assert(texts->current == NULL);
-    texts->current = error_text_new(witness, text);
-    return texts->current == NULL ? text : texts->current->text;
+    if (copy == NULL)
+        return text;
+    memcpy(copy->text, text, strlen(text) + 1);
+    texts->current = copy;
+    return copy->text;
 }
 
-void uva__error_texts_spoil(struct uva__error_texts *texts,
-                            struct uva__witness *witness)
+void uva__error_texts_spoil(struct uva__error_texts *texts)
 {
-    struct uva__error_text **slot =
-        &texts->spoiled[texts->next % UVA__ERROR_TEXTS];
+    struct uva__error_text *spoiled = texts->current;
 
-    if (texts->current == NULL)
+    if (spoiled == NULL)
         return;
-    if (*slot != NULL)
-        uva__memory_free(&uva__witness_how(witness)->allocator, *slot,
-                         (*slot)->size);
-    *slot = texts->current;
-    memset((*slot)->text, 0xDD, strlen((*slot)->text));
     texts->current = NULL;
-    texts->next++;
+    memset(spoiled->text, SPOILT, strlen(spoiled->text));
+    uva__quarantine_put(&texts->spoiled, &spoiled->block,
+                        error_text_size(spoiled->text));
 }
 
 void uva__error_texts_fini(struct uva__error_texts *texts,
-                           struct uva__witness *witness)
+                           struct uva__quarantine *quarantine)
 {
-    uva__error_texts_spoil(texts, witness);
-    for (int i = 0; i < UVA__ERROR_TEXTS; i++)
-        if (texts->spoiled[i] != NULL)
-            uva__witness_bury(witness, &texts->spoiled[i]->grave,
-                              texts->spoiled[i]->size);
+    uva__error_texts_spoil(texts);
+    uva__quarantine_move(&texts->spoiled, quarantine);
 }

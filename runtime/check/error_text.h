@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that are good for a while: a receiver gets a copy, which is spoiled
- * when its time is over, and not yet freed. */
+/* Error texts that are valid for a limited time: the consumer gets a copy,
+ * which is overwritten when its time is over, and freed later. */
 #ifndef UVA_CHECK_ERROR_TEXT_H
 #define UVA_CHECK_ERROR_TEXT_H
 
-#include "check/witness.h"
+#include "check/quarantine.h"
 
 #define UVA__ERROR_TEXTS 8 /* spoiled ones that are kept */
 
 /* A copy. */
 struct uva__error_text {
-    struct uva__grave grave; /* first */
-    size_t size;             /* of the whole block */
+    struct uva__quarantined block; /* first */
     char text[];
 };
 
-/* All zeroes is none. For one thread at a time. */
+/* The texts of one stream. For one thread at a time. */
 struct uva__error_texts {
-    struct uva__error_text *current;                   /* owns; good; or NULL */
-    struct uva__error_text *spoiled[UVA__ERROR_TEXTS]; /* owns */
-    unsigned next; /* of them, to be replaced */
+    struct uva__error_text *current; /* owns; valid; or NULL */
+    struct uva__quarantine spoiled;  /* the texts before it */
 };
 
-/* Gives a copy of `text` (borrows), to be good until they are spoiled; `text`
- * itself if there is no memory. Thread: any one at a time. */
+/* Makes the empty set in cleared memory. `allocator` is copied. Thread: any. */
+void uva__error_texts_init(struct uva__error_texts *texts,
+                           const struct uva_allocator *allocator);
+
+/* Returns a copy of `text` (borrowed) that is valid until they are spoiled;
+ * `text` itself if there is no memory. Thread: any one at a time. */
 const char *uva__error_texts_copy(struct uva__error_texts *texts,
-                                  struct uva__witness *witness,
                                   const char *text);
 
-/* Spoils the text that is good, if there is one. Thread: any one at a time. */
-void uva__error_texts_spoil(struct uva__error_texts *texts,
-                            struct uva__witness *witness);
+/* Overwrites the valid text, if there is one. Thread: any one at a time. */
+void uva__error_texts_spoil(struct uva__error_texts *texts);
 
-/* Leaves all of them to the witness. Thread: any one at a time. */
+/* Spoils the valid text and moves all of them to `quarantine`, which has the
+ * same allocator. Thread: any one at a time. */
 void uva__error_texts_fini(struct uva__error_texts *texts,
-                           struct uva__witness *witness);
+                           struct uva__quarantine *quarantine);
 
 #endif

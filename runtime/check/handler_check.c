@@ -1,19 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The check of an async stream, as the user sees it: put in front of a handler,
- * and concluded. What passes through is seen by checked_handler.c and
- * checked_producer.c. */
+ * and concluded. It makes, connects and frees the parts; the calls pass through
+ * checked_handler.c and checked_producer.c. */
+#include "check/handler_check.h"
+
 #include <assert.h>
 #include <errno.h>
 
 #include "check/checked_handler.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
-#include "check/ledger.h"
 #include "core/structs.h"
+
+/* ---- idle --------------------------------------------------------------- */
+
+static void handler_check_free(struct uva__checked *c)
+{
+    uva__checked_tasks_fini(c);
+    uva__checked_free(c);
+}
+
+static void handler_check_on_idle(struct uva__checked *c)
+{
+    if (c->quarantine != NULL)
+        uva__quarantine_put(c->quarantine, &c->quarantined, sizeof(*c));
+    else
+        handler_check_free(c);
+}
+
+static void handler_check_expire(struct uva__quarantined *block)
+{
+    struct uva__checked *c =
+        uva__container_of(block, struct uva__checked, quarantined);
+
+    if (uva__checked_expire(c))
+        handler_check_free(c);
+}
+
+int uva__handler_check_quarantine(const struct uva_allocator *allocator,
+                                  size_t room, struct uva__quarantine **out)
+{
+    return uva__quarantine_new(allocator, room, handler_check_expire, out);
+}
 
 /* ---- begin -------------------------------------------------------------- */
 
-/* Tells of a handler that is none, by a witness that takes nothing. */
+/* Reports a handler that has an empty slot, by a reporter that takes nothing.
+ */
 static void tell_of_empty_slot(const struct uva_check *how,
                                const struct uva_error *why)
 {
@@ -43,12 +76,28 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
         tell_of_empty_slot(how, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
-    code = uva__checked_new(how, &c, error);
+    code = uva__checked_new(how, handler_check_on_idle, &c, error);
     if (code != 0)
         return code;
+    uva__checked_tasks_init(c);
     uva__checked_producer_init(c);
     uva__checked_handler_init(c, handler);
     *out = &c->handler;
+    return 0;
+}
+
+int uva__handler_check(struct uva__quarantine *quarantine,
+                       struct ArrowAsyncDeviceStreamHandler *handler,
+                       const struct uva_check *how,
+                       struct ArrowAsyncDeviceStreamHandler **out,
+                       struct uva_error *error)
+{
+    const int code = uva_check_handler(handler, how, out, error);
+
+    if (code != 0)
+        return code;
+    uva__quarantine_acquire(quarantine);
+    uva__checked_handler_stream(*out)->quarantine = quarantine;
     return 0;
 }
 
@@ -60,15 +109,15 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
 
     real->producer = NULL;
     uva__lock_take(&c->lock);
-    c->locked.protocol.releasing = true; /* who calls yet is not passed on */
+    c->locked.protocol.releasing = true; /* later calls are not passed on */
     uva__checked_drop_unlock(c);
     return real;
 }
 
 /* ---- conclude ----------------------------------------------------------- */
 
-/* Tells what should have come and did not. Returns whether the consumer's
- * handler was never released; nobody will do so any more. */
+/* Reports what should have come and did not. Returns whether the consumer's
+ * handler was never released; then it will not be. */
 static bool conclude_judge(struct uva__checked *c)
 {
     struct uva__findings findings;
@@ -82,7 +131,7 @@ static bool conclude_judge(struct uva__checked *c)
                            held, first, &findings);
     forgotten = !c->locked.protocol.releasing;
     c->locked.protocol.releasing = true;
-    c->locked.refs -= held; /* nobody will extract them either */
+    c->locked.refs -= held; /* they will not be extracted either */
     uva__lock_drop(&c->lock);
     uva__checked_tell(c, &findings);
     return forgotten;
@@ -95,7 +144,7 @@ int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
     int64_t breaches;
 
     assert(c->keep);
-    (void)uva__ledger_settle(uva__witness_ledger(c->witness));
+    (void)uva__witness_settle(c->witness);
     breaches = uva__witness_count(c->witness);
     if (forgotten)
         uva__checked_release_now(c);

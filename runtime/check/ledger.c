@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries lie in a slab and rest, long enough, between two uses. A struct keeps
- * the address of one of the first bytes of its entry: which byte tells which
- * use of the entry is meant. So a copy left over from an earlier use is told
- * from one of this use. */
+/* Entries are in a slab, and wait long enough between two uses. A struct keeps
+ * the address of one of the first bytes of its entry; which byte it is depends
+ * on the number of the use. So a copy from an earlier use is distinguished from
+ * one of this use. */
 #include "check/ledger.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 
-#include "check/witness.h"
 #include "core/memory.h"
 
 #define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
-#define LEDGER_ALIGN  64           /* of an entry; a power of two */
-#define LEDGER_USES   LEDGER_ALIGN /* that are told apart */
-#define LEDGER_REST   128 /* entries that rest before one is used again */
-#define LEDGER_STEP   16  /* entries that are fetched at once */
+#define LEDGER_ALIGN  64           /* alignment of an entry; a power of two */
+#define LEDGER_USES   LEDGER_ALIGN /* uses with a mark of their own */
+#define LEDGER_REST   128 /* entries in quarantine before one is used again */
+#define LEDGER_STEP   16  /* entries allocated at once */
 #define LEDGER_STATES 4
 
 static_assert(sizeof(struct uva__ledger_entry) >= LEDGER_USES,
               "every mark points into its entry");
 
 void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva__ledger_ops *ops,
                       const struct uva_allocator *allocator)
 {
     const size_t size = sizeof(struct uva__ledger_entry);
 
     ledger->witness = witness;
+    ledger->ops = ops;
     ledger->shared.slab = (struct uva__slab){
         .allocator = allocator,
         .size = (size + LEDGER_ALIGN - 1) / LEDGER_ALIGN * LEDGER_ALIGN,
@@ -54,22 +53,22 @@ static uint64_t ledger_use(const struct uva__ledger_entry *entry)
     return uva__word_load(&entry->state) / LEDGER_STATES;
 }
 
-/* ---- held --------------------------------------------------------------- */
+/* ---- references --------------------------------------------------------- */
 
 static void ledger_hold_locked(struct uva__ledger *ledger)
 {
     if (ledger->shared.holds++ == 0)
-        (void)uva__witness_acquire(ledger->witness);
+        (void)ledger->ops->acquire(ledger->witness);
 }
 
-/* Drops the lock. */
+/* Also drops the lock. */
 static void ledger_unhold_unlock(struct uva__ledger *ledger)
 {
     const bool last = --ledger->shared.holds == 0;
 
     uva__lock_drop(&ledger->shared.lock);
     if (last)
-        uva__witness_release(ledger->witness);
+        ledger->ops->release(ledger->witness);
 }
 
 void uva__ledger_hold(struct uva__ledger *ledger)
@@ -85,7 +84,7 @@ void uva__ledger_unhold(struct uva__ledger *ledger)
     ledger_unhold_unlock(ledger);
 }
 
-/* ---- out ---------------------------------------------------------------- */
+/* ---- opened ------------------------------------------------------------- */
 
 static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
                                                     enum uva__ledger_kind kind,
@@ -101,7 +100,7 @@ static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
     return entry;
 }
 
-/* Takes an entry, if need be of more memory. */
+/* Takes an entry, and allocates more if there is none. */
 static struct uva__ledger_entry *
 ledger_take(struct uva__ledger *ledger, enum uva__ledger_kind kind, bool counts)
 {
@@ -132,7 +131,8 @@ struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
 
     if (entry == NULL)
         return NULL;
-    if (entry->magic != LEDGER_MAGIC) { /* never used; later, all may read it */
+    /* Written only before the first use: later, any thread may read it. */
+    if (entry->magic != LEDGER_MAGIC) {
         entry->witness = ledger->witness;
         entry->magic = LEDGER_MAGIC;
     }
@@ -148,7 +148,7 @@ void *uva__ledger_mark(const struct uva__ledger_entry *entry)
     return (char *)(uintptr_t)entry + ledger_use(entry);
 }
 
-/* ---- back --------------------------------------------------------------- */
+/* ---- closed ------------------------------------------------------------- */
 
 struct uva__ledger_entry *uva__ledger_find(void *private_data)
 {
@@ -198,41 +198,25 @@ int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)
     return live;
 }
 
-/* What was never released. */
-struct leftovers {
-    struct uva__ledger_entry *first; /* borrows: the lowest ordinal */
-    int64_t count;
-};
-
 static void ledger_count_entry(void *block, void *ctx)
 {
-    struct uva__ledger_entry *entry = block;
-    struct leftovers *left = ctx;
+    const struct uva__ledger_entry *entry = block;
+    struct uva__ledger_leftovers *left = ctx;
 
     if (uva__ledger_state_of(entry) != UVA__LEDGER_OUT || entry->parent != NULL)
         return;
-    if (left->count == 0 || entry->ordinal < left->first->ordinal)
+    if (left->roots == 0 || entry->ordinal < left->first->ordinal)
         left->first = entry;
-    left->count++;
+    left->roots++;
 }
 
-int64_t uva__ledger_settle(struct uva__ledger *ledger)
+void uva__ledger_count_leftovers(struct uva__ledger *ledger,
+                                 struct uva__ledger_leftovers *left)
 {
-    struct leftovers left = {.count = 0};
-    char others[64] = "";
-
-    uva__slab_each(&ledger->shared.slab, ledger_count_entry, &left);
-    if (left.count > 1)
-        (void)snprintf(others, sizeof(others), ", and %" PRId64 " more",
-                       left.count - 1);
-    if (left.count > 0)
-        uva__witness_breach_as(ledger->witness, "LC-02", UVA_SEVERITY_ERROR,
-                               "%s %" PRId64 " was never released%s",
-                               left.first->kind == UVA__LEDGER_SCHEMA ? "schema"
-                                                                      : "array",
-                               left.first->ordinal, others);
-    return uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
-           uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
+    *left = (struct uva__ledger_leftovers){.roots = 0};
+    uva__slab_each(&ledger->shared.slab, ledger_count_entry, left);
+    left->structs = uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
+                    uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
 }
 
 /* ---- families ----------------------------------------------------------- */
@@ -297,8 +281,9 @@ void uva__ledger_find_due(
     uva__lock_drop(&ledger->shared.lock);
 }
 
-/* Leaves the parent without children; gives those that nobody released, linked
- * as siblings. The claim fails only where another thread releases one now. */
+/* Leaves the parent without children; returns the marked ones that were not
+ * released, linked as siblings. The claim fails only where another thread is
+ * releasing one. */
 static struct uva__ledger_entry *
 ledger_take_due_locked(struct uva__ledger_entry *parent)
 {
@@ -308,7 +293,7 @@ ledger_take_due_locked(struct uva__ledger_entry *parent)
     for (; child != NULL; child = next) {
         next = child->sibling;
         child->parent = NULL;
-        /* not covered: another thread releases it now */
+        /* not covered: another thread is releasing it */
         if (!child->due || !uva__ledger_claim(child, uva__ledger_mark(child)))
             continue;
         child->sibling = due;

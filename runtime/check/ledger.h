@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Account of the schemas and arrays that pass a checker: which are out, and
- * whether what comes back was. Its entries are type-stable and rest before they
- * are used again, so that a release by a stale copy of a struct is recognised
- * and not a crash. The structs themselves are shim.h. */
+/* The schemas and arrays that passed a check: which of them are live, and
+ * whether a struct that is released was. Entries stay at their addresses and
+ * wait in a quarantine before they are used again, so that a release through a
+ * stale copy of a struct is recognised instead of crashing. shim.h puts them
+ * into the structs. */
 #ifndef UVA_CHECK_LEDGER_H
 #define UVA_CHECK_LEDGER_H
 
@@ -11,96 +12,119 @@
 
 struct uva__witness;
 
-/* What is kept account of. */
+/* Functions by which a ledger holds a reference to the reporter that it is part
+ * of. A table, as the reporter makes the ledger and so calls it. */
+struct uva__ledger_ops {
+    /* Adds a reference. Called with the ledger's lock held. Thread: any. */
+    struct uva__witness *(*acquire)(struct uva__witness *witness);
+    /* Drops it, which may free the ledger. Called without the lock.
+     * Thread: any. */
+    void (*release)(struct uva__witness *witness);
+};
+
+/* The kind of a struct. */
 enum uva__ledger_kind { UVA__LEDGER_SCHEMA, UVA__LEDGER_ARRAY };
 #define UVA__LEDGER_KINDS 2
 
-/* How far an entry is. */
+/* The state of an entry. */
 enum uva__ledger_state {
-    UVA__LEDGER_FREE,      /* nothing has it; or it is released, and rests */
-    UVA__LEDGER_OUT,       /* its struct is live, somewhere */
-    UVA__LEDGER_RELEASING, /* its release runs */
-    UVA__LEDGER_TRAP       /* stands for a struct that nobody may release */
+    UVA__LEDGER_FREE,      /* unused, or released and in quarantine */
+    UVA__LEDGER_OUT,       /* its struct is live */
+    UVA__LEDGER_RELEASING, /* its release is running */
+    UVA__LEDGER_TRAP       /* for a struct that must not be released */
 };
 
-/* One struct that passed. Its mark is the address of one of the first bytes:
- * which one tells which use of the entry is meant. */
+/* A struct that passed. Its mark, for `private_data`, is the address of one of
+ * the entry's first bytes; the choice of the byte identifies the use of the
+ * entry. */
 struct uva__ledger_entry {
-    uint64_t magic;         /* tells it from what is no entry */
-    struct uva__word state; /* a state, and above it the number of the use */
-    struct uva__witness *witness; /* borrows; counted while out */
-    struct uva__link link;        /* in the slab */
+    uint64_t magic;         /* identifies an entry */
+    struct uva__word state; /* a state, and above that the number of the use */
+    struct uva__witness *witness; /* borrows; referenced while OUT */
+    struct uva__link link;        /* in the slab's lists */
     enum uva__ledger_kind kind;
-    int64_t ordinal;       /* of the struct, to tell which */
+    int64_t ordinal;       /* of the struct, for reports */
     void (*release)(void); /* the struct's own */
     void *private_data;    /* the struct's own; borrows */
-    uint64_t digest;       /* of what may not be changed */
-    const char *clause;    /* of a trap: what its use breaks */
-    void *place;           /* of a child: where its parent has it; borrows */
-    bool is_child;         /* it has or had a parent */
-    bool due; /* of a child: its parent's release has to release it */
-    struct uva__ledger_entry *parent;  /* of a child, while that is out */
-    struct uva__ledger_entry *child;   /* the first */
-    struct uva__ledger_entry *sibling; /* the next child of the parent */
+    uint64_t digest;       /* hash of what must not be changed */
+    const char *clause;    /* of a trap: the clause that a release breaks */
+    void *place;           /* of a child: its address in its parent; borrows */
+    bool is_child;         /* has or had a parent */
+    bool due; /* of a child: to be released by its parent's release */
+    struct uva__ledger_entry *parent; /* of a child, while the parent is live */
+    struct uva__ledger_entry *child;  /* the first */
+    struct uva__ledger_entry *sibling; /* the parent's next child */
 };
 
-/* Part of a witness. */
+/* Part of a reporter. */
 struct uva__ledger {
-    struct uva__witness *witness; /* borrows: whose it is */
+    struct uva__witness *witness;      /* borrows: its owner */
+    const struct uva__ledger_ops *ops; /* static */
     struct {
         struct uva__lock lock;
-        struct uva__slab slab;           /* of the entries */
-        int64_t live[UVA__LEDGER_KINDS]; /* out, of each kind */
-        int64_t holds; /* of who holds it, and of all that is out: together
-                          they are one count on the witness */
+        struct uva__slab slab;           /* memory of the entries */
+        int64_t live[UVA__LEDGER_KINDS]; /* live structs of each kind */
+        int64_t holds; /* calls of hold, and live structs: together they have
+                          one reference to the reporter */
     } shared;
 };
 
-/* Makes an empty one. `allocator` is borrowed. Thread: any. */
+/* The structs of a ledger that were never released. */
+struct uva__ledger_leftovers {
+    const struct uva__ledger_entry *first; /* borrows: the lowest ordinal */
+    int64_t roots;                         /* not counting children */
+    int64_t structs;                       /* counting children */
+};
+
+/* Makes an empty one. `ops` is static, `allocator` is borrowed. Thread: any. */
 void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
+                      const struct uva__ledger_ops *ops,
                       const struct uva_allocator *allocator);
 
 /* Frees all entries. Thread: any. */
 void uva__ledger_fini(struct uva__ledger *ledger);
 
-/* Counts on the witness, as all that is out does: for who opens one entry after
- * the other, and spares each its count. Unhold may free the witness.
- * Thread: any. */
+/* Adds, and drops, a share in the ledger's one reference to the reporter, so
+ * that live structs need none each. Unhold may free the reporter. Thread: any.
+ */
 void uva__ledger_hold(struct uva__ledger *ledger);
 void uva__ledger_unhold(struct uva__ledger *ledger);
 
-/* Gives an entry, out, which counts on the witness; NULL if there is no memory.
- * A trap does not count. Thread: any. */
+/* Returns an entry in `state`, OUT or TRAP; NULL if there is no memory. One
+ * that is OUT holds the reporter, a trap does not. Thread: any. */
 struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
                                            enum uva__ledger_kind kind,
                                            enum uva__ledger_state state);
 
-/* Takes one back after its release, and uncounts. Thread: any. */
+/* Takes an entry back after its release, which may free the reporter.
+ * Thread: any. */
 void uva__ledger_close(struct uva__ledger *ledger,
                        struct uva__ledger_entry *entry);
 
-/* What to put into `private_data` for this use of the entry. Thread: any. */
+/* Returns the value of `private_data` for this use of the entry. Thread: any.
+ */
 void *uva__ledger_mark(const struct uva__ledger_entry *entry);
 
-/* The entry that `private_data` leads to, of whichever use; NULL if to none.
- * Thread: any. */
+/* Returns the entry that `private_data` points to, of any use; NULL if it
+ * points to none. Thread: any. */
 struct uva__ledger_entry *uva__ledger_find(void *private_data);
 
-/* Turns an entry that is out to releasing, if `private_data` means this use of
- * it; exactly one caller can. Thread: any. */
+/* Makes a live entry RELEASING, if `private_data` is of this use of it; exactly
+ * one caller succeeds. Thread: any. */
 bool uva__ledger_claim(struct uva__ledger_entry *entry, void *private_data);
 
-/* How far the entry is. Thread: any. */
+/* Returns the state of an entry. Thread: any. */
 enum uva__ledger_state
 uva__ledger_state_of(const struct uva__ledger_entry *entry);
 
-/* How many of a kind are out. Thread: any. */
+/* Returns how many structs of a kind are live. Thread: any. */
 int64_t uva__ledger_live(struct uva__ledger *ledger,
                          enum uva__ledger_kind kind);
 
-/* Reports what is still out, as never released (LC-02): for who knows that
- * nothing will be released any more. Gives their number. Thread: any. */
-int64_t uva__ledger_settle(struct uva__ledger *ledger);
+/* Fills `left` with the structs that are still live. Thread: any, when nothing
+ * will be released any more. */
+void uva__ledger_count_leftovers(struct uva__ledger *ledger,
+                                 struct uva__ledger_leftovers *left);
 
 /* ---- families ----------------------------------------------------------- */
 
@@ -109,21 +133,21 @@ void uva__ledger_join(struct uva__ledger *ledger,
                       struct uva__ledger_entry *parent,
                       struct uva__ledger_entry *child);
 
-/* Makes it nobody's. Gives the parent it had, or NULL, and in `releasing`
- * whether that is being released. Thread: any. */
+/* Takes `child` from its parent. Returns that parent, or NULL, and sets
+ * `releasing` if the parent is being released. Thread: any. */
 struct uva__ledger_entry *uva__ledger_leave(struct uva__ledger *ledger,
                                             struct uva__ledger_entry *child,
                                             bool *releasing);
 
-/* Before the release of a parent: notes which children, and theirs, it has to
- * release, by what `in_place` says. Thread: any. */
+/* Before the release of a parent: marks its children, and theirs, that it has
+ * to release because they are `in_place`. Thread: any. */
 void uva__ledger_find_due(
     struct uva__ledger *ledger, struct uva__ledger_entry *parent,
     bool (*in_place)(const struct uva__ledger_entry *child));
 
-/* After it: leaves the parent without children. Gives how many of those that
- * were due are not released, and closes them: their structs are gone.
- * Thread: any. */
+/* After the release of a parent: leaves it without children. Returns how many
+ * of those that were marked are not released, and closes them, as their structs
+ * are gone. Thread: any. */
 int uva__ledger_write_off(struct uva__ledger *ledger,
                           struct uva__ledger_entry *parent);
 

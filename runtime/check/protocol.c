@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL)
- *              -> release.
+/* Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
+ *              release.
  *
- * Of the rules on order a call breaks at most one: the first that applies. So
- * it is with those on place (which other call it began inside or beside).
+ * A call breaks at most one of the rules on order: the first that applies. So
+ * it is with the rules on place (the call that it began inside or beside).
  *
- * Liveness (a call that should have come) is judged by conclude alone. */
+ * Only conclude checks liveness, that is, calls that should have come. */
 #include "check/protocol.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <strings.h>
 
-_Static_assert(UVA__RULE_COUNT <= 128, "each rule has a bit");
+_Static_assert(UVA__RULE_COUNT <= 256, "each rule has a bit");
 
 enum { CODE_MAX = 4095 };
 
@@ -39,8 +39,8 @@ void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
 
 /* ---- where a callback begins -------------------------------------------- */
 
-/* The rule against a callback inside another call on one thread; COUNT if
- * there is none. */
+/* The rule against a callback inside another call on its thread; COUNT if there
+ * is none. */
 static enum uva__rule rule_within(const struct uva__protocol *p,
                                   enum uva__call call,
                                   const struct uva__place *place)
@@ -87,7 +87,7 @@ static void judge_place(struct uva__protocol *p, enum uva__call call,
 
 /* ---- the order of callbacks --------------------------------------------- */
 
-/* Of a release that lets nobody know how the stream ended. */
+/* The rule against a release before the outcome of the stream is known. */
 static enum uva__rule rule_of_release(const struct uva__protocol *p)
 {
     if (p->schema_refused || p->task_refused || p->failed || p->cancelled)
@@ -110,7 +110,8 @@ static enum uva__rule rule_of_error(const struct uva__protocol *p)
     return UVA__RULE_COUNT;
 }
 
-/* Of a call after the stream ended in another way than by NULL. */
+/* The rule against a call after the stream ended in another way than by NULL.
+ */
 static enum uva__rule rule_of_more(const struct uva__protocol *p,
                                    enum uva__call call)
 {
@@ -142,7 +143,7 @@ static enum uva__rule rule_of_order(const struct uva__protocol *p,
 
 /* ---- demand ------------------------------------------------------------- */
 
-/* A task that came in order: whether there was a request for it. */
+/* Checks whether a task that came in order was requested. */
 static void judge_offer(struct uva__protocol *p, struct uva__findings *findings)
 {
     const uint64_t offers = (uint64_t)p->offers + 1;
@@ -189,8 +190,8 @@ bool uva__protocol_begin(struct uva__protocol *p, enum uva__call call,
     return true;
 }
 
-/* Whether the error is but the echo of a cancel: it says so, by its code or,
- * under the code for anything, in words. */
+/* Whether an error only reports a cancel: by its code or, under the generic
+ * EINVAL, by its message. */
 static bool tells_of_cancel(int code, const char *message)
 {
     static const char word[] = "cancel";
@@ -238,9 +239,9 @@ void uva__protocol_end(struct uva__protocol *p, enum uva__call call, int code,
     p->failure_known |= p->failures > 0;
 }
 
-/* ---- what the consumer calls -------------------------------------------- */
+/* ---- calls of the consumer ---------------------------------------------- */
 
-/* Whether the producer may be called. */
+/* Checks a call by its place. Returns whether the producer may be called. */
 static bool judge_call(struct uva__protocol *p, const struct uva__place *place,
                        struct uva__findings *findings)
 {
@@ -298,7 +299,7 @@ void uva__protocol_cancelled(struct uva__protocol *p)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Why release should have come, or something else first. */
+/* The rule that is broken if neither release nor the call before it came. */
 static enum uva__rule rule_of_silence(const struct uva__protocol *p)
 {
     if (p->failed)
@@ -308,7 +309,7 @@ static enum uva__rule rule_of_silence(const struct uva__protocol *p)
     if (p->schema_refused || p->task_refused || p->ended || !p->schema_told)
         return UVA__RULE_AH_21;
     if (p->granted <= (uint64_t)p->offers)
-        return UVA__RULE_COUNT; /* it was waiting to be asked (AP-25) */
+        return UVA__RULE_COUNT; /* it waits for a request, lawfully */
     if (p->requests > 1 && (uint64_t)p->offers >= p->largest)
         return UVA__RULE_AP_02;
     return p->offers == 0 && !p->asked_outside ? UVA__RULE_AP_03
@@ -319,7 +320,7 @@ void uva__protocol_conclude(struct uva__protocol *p, bool accepted,
                             int64_t held, int64_t first,
                             struct uva__findings *findings)
 {
-    /* it may wait for a task that may yet fail */
+    /* the producer may wait for a task that can still fail */
     const bool waits = held > 0 && p->ended && !p->failed && !p->cancelled;
     enum uva__rule rule = UVA__RULE_COUNT;
 

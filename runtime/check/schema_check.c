@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk down a schema. The clauses speak of arrays where a schema can be
- * wrong in the same way: they count for both. */
+/* One walk down a schema. Where a clause is about arrays and a schema can have
+ * the same fault, it counts for both. */
 #include "check/schema_check.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ bool uva__metadata_check(struct uva__tree_walk *walk, const char *block,
 
 /* ---- one node ----------------------------------------------------------- */
 
-/* Whether the format goes with what is below; `sound`: that can be. */
+/* Checks the format against the children; `sound`: their number is possible. */
 static void schema_check_format(struct uva__tree_walk *walk,
                                 const struct ArrowSchema *schema, bool sound)
 {
@@ -61,7 +61,7 @@ static void schema_check_format(struct uva__tree_walk *walk,
 static void schema_check_node(struct uva__tree_walk *walk,
                               const struct ArrowSchema *schema);
 
-/* A child or, with index -1, the dictionary. */
+/* Checks a child or, with index -1, the dictionary. */
 static void schema_check_below(struct uva__tree_walk *walk, int64_t index,
                                const struct ArrowSchema *child)
 {
@@ -103,9 +103,9 @@ void uva__schema_check(struct uva__tree_walk *walk,
     schema_check_node(walk, schema);
 }
 
-/* ---- two of them -------------------------------------------------------- */
+/* ---- comparison --------------------------------------------------------- */
 
-/* NULL and "" are the same name. */
+/* NULL and "" are equal names. */
 static bool schema_equals_text(const char *a, const char *b)
 {
     return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with a schema, and with metadata. */
+/* Checks schemas and metadata. */
 #ifndef UVA_CHECK_SCHEMA_CHECK_H
 #define UVA_CHECK_SCHEMA_CHECK_H
 
 #include "check/tree_walk.h"
 #include "uvarrow/arrow_abi.h"
 
-/* Reports all that is wrong with the live `schema` (borrowed) and what is below
- * it: DA-20, DA-25, DA-26, MD-02, MD-05, MD-09. Thread: any. */
+/* Reports all faults of the live `schema` (borrowed) and of what is below it.
+ * Thread: any.
+ * Clauses: DA-20, DA-25, DA-26, MD-02, MD-05, MD-09. */
 void uva__schema_check(struct uva__tree_walk *walk,
                        const struct ArrowSchema *schema);
 
-/* Reports what is wrong with a block of metadata (borrowed; or NULL), `what` it
- * is being said: MD-02, MD-05, MD-09. False if it must not be read.
- * Thread: any. */
+/* Reports the faults of a block of metadata (borrowed; or NULL), which reports
+ * call `what`. Returns false if it must not be read. Thread: any.
+ * Clauses: MD-02, MD-05, MD-09. */
 bool uva__metadata_check(struct uva__tree_walk *walk, const char *block,
                          const char *what);
 
-/* Whether two live schemas (borrowed) say the same. False for trees without an
- * end, too. Thread: any. */
+/* Whether two live schemas (borrowed) are equal. False also for trees without
+ * an end. Thread: any. */
 bool uva__schema_equals(const struct ArrowSchema *a,
                         const struct ArrowSchema *b);
 

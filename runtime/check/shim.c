@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The release that stands in front of another one, for schemas and arrays
- * alike: what the two differ in is in a table each.
+/* The hook in front of a release, for schemas and arrays; a table for each has
+ * what differs.
  *
- * A struct is known by its `private_data` alone, as it may be moved to any
- * address. Children are shimmed where they lie, if at all; each has an entry of
- * its own, for it may be moved out and outlive its parent (LC-10). */
+ * A struct is identified by its `private_data` alone, as it may be moved to any
+ * address. Children are hooked where they lie, if at all; each has an entry of
+ * its own, as it may be moved out and outlive its parent.
+ * Clauses: LC-10. */
 #include "check/shim.h"
 
 #include <inttypes.h>
@@ -17,12 +18,12 @@
 static void shim_release_array(struct ArrowArray *array);
 static void shim_release_schema(struct ArrowSchema *schema);
 
-/* What to say of a kind, and what stands in its release. */
+/* The functions and words for a kind of struct. */
 struct shim_ops {
     const struct uva__arrow_node_ops *node;
     enum uva__ledger_kind kind;
     const char *noun;
-    const char *note; /* of a release */
+    const char *note; /* for the transcript */
     uva__arrow_node_fn shim;
 };
 
@@ -40,9 +41,9 @@ static const struct shim_ops SHIM_SCHEMA = {
     .note = "release of schema %" PRId64,
     .shim = (uva__arrow_node_fn)shim_release_schema};
 
-/* ---- put in ------------------------------------------------------------- */
+/* ---- put into a struct -------------------------------------------------- */
 
-/* What all of one tree shares. */
+/* The data of one tree. */
 struct shim_tree {
     const struct shim_ops *ops;
     struct uva__witness *witness; /* borrows */
@@ -72,8 +73,8 @@ static void shim_put_below(struct shim_tree *tree,
                            struct uva__ledger_entry *parent, void *node,
                            int depth);
 
-/* One node below the root: not if it is gone, or is known already, as it would
- * be in a tree that leads in a circle. Without memory it goes unchecked. */
+/* Hooks one node below the root, unless it is released, or hooked already, as
+ * it would be in a tree with a circle. Without memory it goes unchecked. */
 static void shim_put_child(struct shim_tree *tree,
                            struct uva__ledger_entry *parent, void *node,
                            int depth)
@@ -186,8 +187,8 @@ bool uva__shim_schema_is_trap(const struct ArrowSchema *schema)
 
 /* ---- called ------------------------------------------------------------- */
 
-/* Whether this is the one release that is due; reports what it is otherwise.
- * The struct then is marked, so that nobody tries again. */
+/* Whether this is the one release that is expected; otherwise reports it and
+ * marks the struct, so that it is not tried again. */
 static bool shim_is_due(const struct shim_ops *ops,
                         struct uva__ledger_entry *entry, void *node)
 {
@@ -214,7 +215,7 @@ static bool shim_is_due(const struct shim_ops *ops,
     return false;
 }
 
-/* A child may be released by its parent, or once it was moved out. */
+/* Checks that a child is released by its parent, or after it was moved out. */
 static void shim_check_parent(const struct shim_ops *ops,
                               struct uva__ledger_entry *entry, void *node)
 {
@@ -256,7 +257,7 @@ static bool shim_is_in_place(const struct uva__ledger_entry *child)
                uva__ledger_mark(child);
 }
 
-/* Runs the struct's own release, and looks at what it left behind. */
+/* Runs the struct's own release, and checks the result. */
 static void shim_forward(const struct shim_ops *ops,
                          struct uva__ledger_entry *entry, void *node)
 {
@@ -288,7 +289,7 @@ static void shim_release(const struct shim_ops *ops, void *node)
     struct uva__ledger_entry *entry =
         uva__ledger_find(uva__arrow_node_private_data(ops->node, node));
 
-    if (entry == NULL) /* and nobody to tell of it */
+    if (entry == NULL) /* and so no reporter either */
         return;
     uva__witness_perturb(entry->witness);
     if (!shim_is_due(ops, entry, node))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A place that leads to its object and holds a metadata block, for a
- * `private_data` that must stand for both: the document prints a producer
- * object whose additional_metadata lies there (G-03). A place is odd, which no
- * pointer to a struct is, and its low bits are a sum of the others: what is
- * none of ours is told without touching memory. */
+/* A `private_data` that identifies its object and at the same time points to a
+ * metadata block. The Arrow document prints an older producer struct, with
+ * additional_metadata at the offset of our private_data, so one pointer must
+ * serve both readings. Such a place has an odd address, which no pointer to a
+ * struct has, and its low bits are a checksum of the others: a foreign pointer
+ * is recognised without touching memory. */
 #ifndef UVA_CHECK_SIGNPOST_H
 #define UVA_CHECK_SIGNPOST_H
 
@@ -11,12 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { UVA__SIGNPOST_SIZE = 64 }; /* and what it is a multiple of */
+enum { UVA__SIGNPOST_SIZE = 64 }; /* and its alignment */
 
 #define UVA__SIGNPOST_MAGIC UINT64_C(0x7561736967706f73)
 
-/* Zeroes behind its head: an empty block, at whichever place. A longer block
- * runs on behind it. */
+/* A head and zeroes behind it: at every place, an empty block. A longer block
+ * continues behind the struct. */
 struct uva__signpost {
     uint64_t magic;
     void *object; /* borrows */
@@ -26,8 +27,8 @@ struct uva__signpost {
 _Static_assert(sizeof(struct uva__signpost) == UVA__SIGNPOST_SIZE,
                "a post fills its line");
 
-/* Where in its line the place of a post is: odd, behind the head, with room for
- * four bytes up to the end. */
+/* Offset of the place in its line: odd, behind the head, with four bytes behind
+ * it. */
 static inline uintptr_t uva__signpost_offset(uintptr_t line)
 {
     const uintptr_t head = offsetof(struct uva__signpost, room);
@@ -38,14 +39,14 @@ static inline uintptr_t uva__signpost_offset(uintptr_t line)
     return head + 1 + 2 * (uintptr_t)((sum >> 40) % places);
 }
 
-/* Where its place is. Thread: any. */
+/* Returns the address of its place. Thread: any. */
 static inline char *uva__signpost_place(struct uva__signpost *post)
 {
     return (char *)post + uva__signpost_offset((uintptr_t)post);
 }
 
-/* Has it lead to `object` (borrowed); gives its place. The post is all zeroes
- * before. Thread: any one. */
+/* Makes it point to `object` (borrowed), and returns its place. It is all
+ * zeroes before. Thread: any one. */
 static inline char *uva__signpost_raise(struct uva__signpost *post,
                                         void *object)
 {
@@ -54,7 +55,7 @@ static inline char *uva__signpost_raise(struct uva__signpost *post,
     return uva__signpost_place(post);
 }
 
-/* The object that a place leads to; NULL if it is no place. Thread: any. */
+/* Returns the object of a place; NULL if it is not a place. Thread: any. */
 static inline void *uva__signpost_read(const void *place)
 {
     const uintptr_t low = (uintptr_t)place % UVA__SIGNPOST_SIZE;

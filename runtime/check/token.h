@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for our own objects that strangers carry about in `private_data`: the
- * address and a generation, with two sums, so that what was altered is told
- * from what is ours without touching memory. Objects lie at multiples of 64
- * below 2^48. */
+/* Pointer-sized ids of the check's own objects for `private_data` fields that
+ * foreign code carries: the address and a generation, with two checksums, so
+ * that an altered token is recognised without touching memory. Objects are
+ * aligned to 64 bytes and lie below 2^48. */
 #ifndef UVA_CHECK_TOKEN_H
 #define UVA_CHECK_TOKEN_H
 
@@ -13,15 +13,15 @@
 
 enum { UVA__TOKEN_ALIGN = 64 };
 
-/* What a token says. */
+/* A decoded token. */
 struct uva__token {
-    void *object;       /* borrows; NULL: the token is none of ours */
+    void *object;       /* borrows; NULL: not a token */
     uint8_t generation; /* of the object */
-    bool intact;        /* the rest of it is as we made it */
+    bool intact;        /* no other bit was altered */
 };
 
-/* The exclusive or of all groups of 8 bits, so that no single change stays
- * unseen. Never 0: so no plain pointer, which has zeroes there, is a token. */
+/* The exclusive or of all bytes, so that no single change goes unnoticed. Never
+ * 0, so that a plain pointer, which has zeroes there, is not a token. */
 static inline uint64_t uva__token_sum(uint64_t word)
 {
     word ^= word >> 32;
@@ -30,8 +30,8 @@ static inline uint64_t uva__token_sum(uint64_t word)
     return word == 0 ? 0xff : word;
 }
 
-/* From the low bits on: 5 of a sum of all, one zero that stops a carry, the
- * address, 8 of a sum of the address, 8 of the generation. */
+/* From the low bits on: 5 bits of a sum of all, one zero that stops a carry,
+ * the address, 8 bits of a sum of the address, 8 of the generation. */
 static inline void *uva__token_make(const void *object, uint8_t generation)
 {
     uint64_t token = (uint64_t)(uintptr_t)object, sum;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of notes without a lock. A writer clears the stamp, writes, and
- * stamps; a reader that finds the same stamp before and after has read one
- * note. Two writers that are a whole round apart may mix theirs: the line then
- * is wrong, and nothing else, as every format takes the same arguments. */
+ * stamps; a reader that finds one stamp before and after has read one note. Two
+ * writers that are a whole round apart may mix theirs: then the line is wrong,
+ * but it can be formatted, as every format takes the same types. */
 #include "check/transcript.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ void uva__transcript_note(struct uva__transcript *transcript,
     uva__word_store(&note->stamp, number + 1);
 }
 
-/* The small number of a thread; they count from 1, and all that do not fit are
- * the last. */
+/* Returns the small number of a thread, from 1; threads that do not fit share
+ * the last number. */
 static int transcript_thread(struct uva__transcript *transcript,
                              uint64_t thread)
 {
@@ -43,8 +43,8 @@ static int transcript_thread(struct uva__transcript *transcript,
     return i + 1;
 }
 
-/* Writes the call of that number, as a line; nothing if it has been written
- * over or is not complete. */
+/* Writes the call of that number, as a line. Writes nothing if it was
+ * overwritten or is not complete. */
 static size_t transcript_write_line(struct uva__transcript *transcript,
                                     uint64_t number, char *line)
 {
@@ -56,7 +56,7 @@ static size_t transcript_write_line(struct uva__transcript *transcript,
     const uint64_t thread = uva__word_load(&note->thread);
     int head, size;
 
-    /* not covered: it is written over while it is read */
+    /* not covered: it is overwritten while it is read */
     if (before != number + 1 || uva__word_load(&note->stamp) != before)
         return 0;
     head = snprintf(line, UVA__TRANSCRIPT_LINE,

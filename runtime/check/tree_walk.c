@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path becomes text only when there is something to tell. */
+/* Formats the path only for a report. */
 #include "check/tree_walk.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ void uva__tree_walk_leave(struct uva__tree_walk *walk)
     walk->depth--;
 }
 
-/* "children[2].dictionary"; cut at the end of a step. */
+/* Writes the path as "children[2].dictionary"; cut at the end of a step. */
 static void tree_walk_write(const struct uva__tree_walk *walk,
                             char text[TREE_WALK_PATH])
 {

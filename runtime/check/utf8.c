@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8, strictly: no form longer than needed, no surrogate, nothing beyond the
+/* Strict UTF-8: no form longer than needed, no surrogate, nothing beyond the
  * last plane. */
 #include "check/utf8.h"
 
 #include <stdint.h>
 
-/* What may follow a lead byte. */
+/* The bytes that may follow a lead byte. */
 struct utf8_lead {
     uint8_t from, to;  /* the lead bytes */
     uint8_t size;      /* of the character */
-    uint8_t low, high; /* of its second byte; all further are 80 to BF */
+    uint8_t low, high; /* of its second byte; further bytes are 80 to BF */
 };
 
 static const struct utf8_lead UTF8_LEADS[] = {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the character that `text` begins with; 0 if it begins with none.
- * `text` ends with a NUL, which is a character. Thread: any. */
+/* Returns the size of the character that `text` begins with; 0 if it is not
+ * valid. `text` ends with a NUL, which is a character. Thread: any. */
 size_t uva__utf8_size(const char *text);
 
 /* Whether all of `text` is UTF-8. Thread: any. */

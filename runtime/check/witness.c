@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The witness: keeps the transcript, tells of breaches, counts those who need
- * it. Telling takes no lock: two threads may report at once. */
+/* The reporter: keeps the transcript, reports breaches, counts its references.
+ * A report takes no lock: two threads may report at once. */
 #include "check/witness.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,25 +22,25 @@
 #define WITNESS_SLOW_EXTRACT_MS 100
 
 enum {
-    WITNESS_CLAUSES = 256, /* at most, in the catalogue */
-    WITNESS_KINDS = 16,    /* of a breach of one clause */
+    WITNESS_CLAUSES = 256, /* at most, in the table of clauses */
+    WITNESS_KINDS = 16,    /* of breaches of one clause */
     WITNESS_TOLD = WITNESS_CLAUSES * WITNESS_KINDS / 64
 };
 
 struct uva__witness {
     struct uva__word counts;
     struct uva__word breaches; /* of ERROR or worse */
-    struct uva__word delays;   /* random numbers drawn */
+    struct uva__word delays;   /* random numbers used so far */
     struct uva_check how;      /* completed; its ctx is owned */
-    size_t size;               /* of this block: the name lies behind */
+    size_t size;               /* of this block, with the name at its end */
     struct uva__transcript transcript;
     struct uva__ledger ledger;
-    struct uva__shared graves;           /* owns: of uva__grave */
-    bool once;                           /* tells of each kind of breach once */
-    struct uva__word told[WITNESS_TOLD]; /* bits of those that were */
+    struct uva__quarantine quarantine;   /* blocks that late calls find */
+    bool once;                           /* reports each kind of breach once */
+    struct uva__word told[WITNESS_TOLD]; /* bits of the reported kinds */
 };
 
-/* ---- made --------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 static int witness_adopt(const struct uva_check *how, struct uva_check *out,
                          struct uva_error *error)
@@ -61,6 +62,9 @@ static int witness_adopt(const struct uva_check *how, struct uva_check *out,
     return 0;
 }
 
+static const struct uva__ledger_ops WITNESS_LEDGER_OPS = {
+    .acquire = uva__witness_acquire, .release = uva__witness_release};
+
 int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
                      struct uva_error *error)
 {
@@ -80,7 +84,10 @@ int uva__witness_new(const struct uva_check *how, struct uva__witness **out,
     witness->how.name = (const char *)(witness + 1);
     witness->size = sizeof(*witness) + name_size;
     uva__word_store(&witness->counts, 1);
-    uva__ledger_init(&witness->ledger, witness, &witness->how.allocator);
+    uva__ledger_init(&witness->ledger, witness, &WITNESS_LEDGER_OPS,
+                     &witness->how.allocator);
+    uva__quarantine_init(&witness->quarantine, &witness->how.allocator,
+                         UVA__QUARANTINE_UNLIMITED);
     *out = witness;
     return 0;
 }
@@ -95,12 +102,17 @@ struct uva__ledger *uva__witness_ledger(struct uva__witness *witness)
     return &witness->ledger;
 }
 
+struct uva__quarantine *uva__witness_quarantine(struct uva__witness *witness)
+{
+    return &witness->quarantine;
+}
+
 void uva__witness_once(struct uva__witness *witness)
 {
     witness->once = true;
 }
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------ */
 
 void uva__witness_note(struct uva__witness *witness, const char *format,
                        int64_t a, int64_t b)
@@ -108,7 +120,7 @@ void uva__witness_note(struct uva__witness *witness, const char *format,
     uva__transcript_note(&witness->transcript, format, a, b);
 }
 
-/* To the user's function, or standard error. */
+/* Reports to the user's function, or to standard error. */
 static void witness_tell(const struct uva__witness *witness,
                          const struct uva_breach *breach)
 {
@@ -120,8 +132,8 @@ static void witness_tell(const struct uva__witness *witness,
         uva__breach_line_plain(breach, stderr);
 }
 
-/* Whether a breach is to be told: the first of its clause, its severity and its
- * party, where one is enough. */
+/* Whether a breach is to be reported: with `once`, only the first of its
+ * clause, severity and party is. */
 static bool witness_admits(struct uva__witness *witness,
                            const struct uva_breach *breach)
 {
@@ -188,6 +200,24 @@ void uva__witness_breach_as(struct uva__witness *witness, const char *id,
     va_end(args);
 }
 
+int64_t uva__witness_settle(struct uva__witness *witness)
+{
+    struct uva__ledger_leftovers left;
+    char others[64] = "";
+
+    uva__ledger_count_leftovers(&witness->ledger, &left);
+    if (left.roots > 1)
+        (void)snprintf(others, sizeof(others), ", and %" PRId64 " more",
+                       left.roots - 1);
+    if (left.roots > 0)
+        uva__witness_breach_as(witness, "LC-02", UVA_SEVERITY_ERROR,
+                               "%s %" PRId64 " was never released%s",
+                               left.first->kind == UVA__LEDGER_SCHEMA ? "schema"
+                                                                      : "array",
+                               left.first->ordinal, others);
+    return left.structs;
+}
+
 int64_t uva__witness_count(const struct uva__witness *witness)
 {
     return (int64_t)uva__word_load(&witness->breaches);
@@ -195,7 +225,7 @@ int64_t uva__witness_count(const struct uva__witness *witness)
 
 /* ---- delays ------------------------------------------------------------- */
 
-/* The `n`-th number of a sequence that `seed` begins. */
+/* Returns the `n`-th number of the sequence of `seed`. */
 static uint64_t witness_random(uint64_t seed, uint64_t n)
 {
     uint64_t x = seed + (n + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -223,19 +253,7 @@ void uva__witness_perturb(struct uva__witness *witness)
         (void)sched_yield();
 }
 
-/* ---- ended -------------------------------------------------------------- */
-
-void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
-                       size_t size)
-{
-    void *top = uva__shared_load(&witness->graves);
-
-    block->size = size;
-    do
-        block->next = top;
-    /* not covered: another thread buries at the same moment */
-    while (!uva__shared_cas(&witness->graves, &top, block));
-}
+/* ---- end ---------------------------------------------------------------- */
 
 struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
 {
@@ -249,12 +267,8 @@ struct uva__witness *uva__witness_acquire(struct uva__witness *witness)
 static void witness_free(struct uva__witness *witness)
 {
     const struct uva_allocator allocator = witness->how.allocator;
-    struct uva__grave *grave = uva__shared_load(&witness->graves), *next;
 
-    for (; grave != NULL; grave = next) {
-        next = grave->next;
-        uva__memory_free(&allocator, grave, grave->size);
-    }
+    uva__quarantine_close(&witness->quarantine);
     uva__ledger_fini(&witness->ledger);
     uva__memory_free(&allocator, witness, witness->size);
 }

@@ -1,82 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every checker has: whom it tells of breaches, and the last calls to tell
- * with them. One witness belongs to one checked thing, counted by everything
- * that may still be called about it. */
+/* The reporter of a check: reports breaches to the user's function, with the
+ * last calls before them. Each check has one, referenced by everything that may
+ * still be called about it. */
 #ifndef UVA_CHECK_WITNESS_H
 #define UVA_CHECK_WITNESS_H
 
+#include "check/quarantine.h"
 #include "core/sync.h"
 #include "uvarrow/check.h"
 
 struct uva__ledger;
 struct uva__witness;
 
-/* Lies at the beginning of a block that is to last as long as the witness, for
- * calls that come too late to be lawful. */
-struct uva__grave {
-    struct uva__grave *next; /* owns */
-    size_t size;             /* of the whole block */
-};
-
-/* Makes one with one count, by `how` (may be NULL; borrowed for the call, but
- * its ctx is taken). 0; EINVAL, ENOMEM: then nothing is taken. Thread: any. */
+/* Makes one with one reference, by `how` (may be NULL; borrowed for the call,
+ * but its ctx is taken). Returns 0; EINVAL or ENOMEM, which take nothing.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__witness_new(const struct uva_check *how,
                                     struct uva__witness **out,
                                     struct uva_error *error);
 
-/* Counts; the last release calls free_ctx and frees it. Thread: any. */
+/* Adds and drops a reference; the last release frees it and calls free_ctx.
+ * Thread: any. */
 struct uva__witness *uva__witness_acquire(struct uva__witness *witness);
 void uva__witness_release(struct uva__witness *witness);
 
-/* Ends one that has a single count, without free_ctx: for a constructor that
- * fails after it made one, and so has taken nothing. Thread: any. */
+/* Frees one that has a single reference, without free_ctx: for a constructor
+ * that fails later on, and so has taken nothing. Thread: any. */
 void uva__witness_undo(struct uva__witness *witness);
 
-/* Has it tell of each clause once, for each severity and party: for what is
- * checked more often than it can be told of. Thread: any, before the first
- * breach. */
+/* Makes it report each clause once, for each severity and party, for checks
+ * that find a breach again at every call. Thread: any, before the first breach.
+ */
 void uva__witness_once(struct uva__witness *witness);
 
-/* What the report was made with, completed: no time is 0, `allocator` has both
- * functions, `name` is never NULL. Borrowed from it. Thread: any. */
+/* Returns the options that it was made with, completed: no time is 0,
+ * `allocator` has both functions, `name` is never NULL. Borrowed from it.
+ * Thread: any. */
 const struct uva_check *uva__witness_how(const struct uva__witness *witness);
 
-/* Where the schemas and arrays that it sees are kept account of (ledger.h).
- * Borrowed from it. Thread: any. */
+/* Returns the ledger of the schemas and arrays that the check saw. Borrowed
+ * from it. Thread: any. */
 struct uva__ledger *uva__witness_ledger(struct uva__witness *witness);
 
-/* Takes a block of its allocator, to be freed when the witness is. The rest of
- * the block stays readable, so that a late call finds what it belongs to; that
- * needs somebody who holds a count: whatever is still out, or who asks.
- * Thread: any. */
-void uva__witness_bury(struct uva__witness *witness, struct uva__grave *block,
-                       size_t size);
+/* Returns the quarantine for blocks of its allocator, which lasts as long as
+ * the reporter. A late call finds them there as long as a reference exists: of
+ * something live, or of the caller. Borrowed from it. Thread: any. */
+struct uva__quarantine *uva__witness_quarantine(struct uva__witness *witness);
 
 /* Adds a line to the transcript. `format` is static, with at most two
  * conversions, both PRId64, for `a` and `b`; it is not formatted before a
- * breach is told. Thread: any. */
+ * breach is reported. Thread: any. */
 void uva__witness_note(struct uva__witness *witness, const char *format,
                        int64_t a, int64_t b);
 
-/* Tells of a breach of `clause`, a static id of the catalogue (clauses.h), with
- * the transcript so far; severity is the catalogue's. `party` is who did it,
- * for a clause that binds either; 0: as the catalogue says. Calls the user's
- * function: hold no lock. Thread: any. */
+/* Reports a breach of `clause`, a static id of clauses.h, with the transcript
+ * so far and the severity of the table. `party` broke it, where the clause
+ * binds both; 0: the party of the table. Calls the user's function: hold no
+ * lock. Thread: any. */
 UVA_PRINTF(4, 5)
 void uva__witness_breach(struct uva__witness *witness, const char *clause,
                          enum uva_party party, const char *format, ...);
 
-/* The same, by the catalogue's party, for a breach that is milder or worse than
- * most of its clause. Thread: any. */
+/* Reports a breach with the party of the table, and another severity than most
+ * breaches of its clause have. Thread: any. */
 UVA_PRINTF(4, 5)
 void uva__witness_breach_as(struct uva__witness *witness, const char *clause,
                             enum uva_severity severity, const char *format,
                             ...);
 
-/* How many breaches of ERROR or worse were told. Thread: any. */
+/* Reports the schemas and arrays that are still live as never released, and
+ * returns their number. Thread: any, when nothing will be released any more.
+ * Clauses: LC-02. */
+int64_t uva__witness_settle(struct uva__witness *witness);
+
+/* Returns how many breaches of ERROR or worse were reported. Thread: any. */
 int64_t uva__witness_count(const struct uva__witness *witness);
 
-/* With a perturb_seed: delays the caller by a random while, or not at all.
+/* With a perturb_seed: delays the caller for a random time, or not at all.
  * Thread: any, with no lock held. */
 void uva__witness_perturb(struct uva__witness *witness);
 

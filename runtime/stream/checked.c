@@ -11,15 +11,15 @@
 
 #include "check/breach_line.h"
 #include "check/checked_task.h"
-#include "check/yard.h"
+#include "check/handler_check.h"
 #include "core/memory.h"
 #include "uvarrow/check.h"
 
 enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */
 
 struct checks {
-    struct uva__annex annex; /* first: how the hub frees it */
-    struct uva__yard *yard;  /* owns: the quarantine */
+    struct uva__annex annex;            /* first: how the hub frees it */
+    struct uva__quarantine *quarantine; /* owns: of finished checks */
 };
 
 /* ---- the quarantine ----------------------------------------------------- */
@@ -28,14 +28,16 @@ static void checks_free(struct uva__hub *hub, struct uva__annex *annex)
 {
     struct checks *checks = uva__container_of(annex, struct checks, annex);
 
-    uva__yard_close(checks->yard);
+    uva__quarantine_close(checks->quarantine);
+    uva__quarantine_release(checks->quarantine);
     uva__memory_free(&hub->allocator, checks, sizeof(*checks));
 }
 
 static void checks_detach(struct uva__hub *hub, struct uva__annex *annex)
 {
     (void)hub;
-    uva__yard_shut(uva__container_of(annex, struct checks, annex)->yard);
+    uva__quarantine_close(
+        uva__container_of(annex, struct checks, annex)->quarantine);
 }
 
 static struct uva__annex *checks_new(struct uva__hub *hub)
@@ -46,7 +48,8 @@ static struct uva__annex *checks_new(struct uva__hub *hub)
         return NULL;
     checks->annex.free = checks_free;
     checks->annex.detach = checks_detach;
-    if (uva__yard_new(&hub->allocator, QUARANTINE, &checks->yard) == 0)
+    if (uva__handler_check_quarantine(&hub->allocator, QUARANTINE,
+                                      &checks->quarantine) == 0)
         return &checks->annex;
     uva__memory_free(&hub->allocator, checks, sizeof(*checks));
     return NULL;
@@ -60,11 +63,11 @@ int uva__checked_ensure(struct uva__hub *hub)
                : ENOMEM;
 }
 
-static struct uva__yard *yard_of(const struct uva__hub *hub)
+static struct uva__quarantine *quarantine_of(const struct uva__hub *hub)
 {
     return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_CHECKS]),
                              struct checks, annex)
-        ->yard;
+        ->quarantine;
 }
 
 /* ---- reports ------------------------------------------------------------ */
@@ -145,7 +148,8 @@ uva__checked_hop(struct uva__hub *hub, const char *name,
     if (!hub->checked)
         return handler;
     how = check_of(hub, name);
-    if (uva__yard_check(yard_of(hub), handler, &how, &checked, &error) == 0)
+    if (uva__handler_check(quarantine_of(hub), handler, &how, &checked,
+                           &error) == 0)
         return checked;
     checked_fail(hub, name, &error);
     return handler;

@@ -29,7 +29,7 @@ import xml.etree.ElementTree as ET
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 REPORT = os.path.join(ROOT, "docs/conformance.md")
 CATALOGUE = os.path.join(ROOT, "docs/clauses.md")
-RULES = os.path.join(ROOT, "runtime/check/clauses.c")
+RULES = os.path.join(ROOT, "runtime/check/clauses.h")
 TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
 LINES = 16  # of a transcript
 AGAIN = 6   # times that a clause is played which differs from the report
@@ -288,7 +288,7 @@ def rules():
         clauses = re.findall(r"^\| ([A-Z]{2}-\d\d) \|", file.read(), re.M)
     with open(RULES, encoding="utf-8") as file:
         told = dict(re.findall(
-            r'\{"([A-Z]{2}-\d\d)",[^"]*"([^"]*)"\}', file.read()))
+            r'X\(\w{5}, "([A-Z]{2}-\d\d)",[^"]*"([^"]*)"', file.read()))
     return {clause: told.get(clause, "") for clause in clauses}
 
 

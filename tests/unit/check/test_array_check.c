@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array, sound; and then wrong in one way at a time, which is told by that
- * rule's id and no other. Cases begin with the id. */
+/* Checks one array: sound, and then with one fault at a time, which is reported
+ * by its clause and no other. Cases begin with the id of the clause. */
 #include "check/array_check.h"
 
 #include <check.h>
@@ -115,7 +115,7 @@ static void expect_error(struct scene *scene, const char *clause)
                           UVA_SEVERITY_ERROR);
 }
 
-/* Expects exactly this, of less than a "must". */
+/* Expects exactly this breach, of less than a "must". */
 static void expect_mild(struct scene *scene, const char *clause,
                         enum uva_severity severity)
 {
@@ -689,7 +689,7 @@ START_TEST(md_rules_hold_for_the_metadata_of_each_field)
 }
 END_TEST
 
-/* ---- how it is told ----------------------------------------------------- */
+/* ---- how it is reported ------------------------------------------------- */
 
 START_TEST(all_breaches_are_told_and_the_first_is_the_error)
 {
@@ -789,7 +789,7 @@ START_TEST(without_memory_nothing_is_checked)
 }
 END_TEST
 
-/* ---- beside a stream ---------------------------------------------------- */
+/* ---- against the schema of a stream ------------------------------------- */
 
 static void check_beside(struct scene *scene, const struct ArrowSchema *schema,
                          const char *misfit)

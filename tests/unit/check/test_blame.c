@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutants against partners drawn by chance, in any order of steps: whatever is
- * told of is never held against the partner, and memory stays sound. A failure
- * names the mutant and the seed. */
+/* Mutants against partners drawn at random, in any order of steps: no breach is
+ * ever reported against the partner, and memory stays sound. A failure names
+ * the mutant and the seed. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 100, STEPS = 400 };
 
-/* The options of the mutant's own pair, with what the partner does drawn. */
+/* The options of the mutant's own pair, with random ones for the partner. */
 static void draw_pair(const struct reference_mutant *mutant, bool of_producer,
                       struct reference_chance *chance,
                       struct reference_pair *out)
@@ -31,7 +31,7 @@ static void draw_pair(const struct reference_mutant *mutant, bool of_producer,
     out->consumer.keep = false;
 }
 
-/* As far as they get: a mutant may never come to an end. */
+/* Runs as far as the pair gets: a mutant may never end. */
 static void run_some(struct reference_producer *producer,
                      struct reference_consumer *consumer,
                      struct reference_chance *chance)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking stream behind a check. What both sides do right passes unchanged
- * and without a word; what one does wrong is told by that rule's id alone, and
- * goes no further than it would have. */
+/* A blocking stream with a check. Correct calls pass unchanged and without a
+ * report; a fault is reported by its clause alone, and has no more effect than
+ * without the check. */
 #include "check/blocking_check.h"
 
 #include <check.h>
@@ -14,7 +14,7 @@
 #include "support/spoiled_stream.h"
 #include "uvarrow/arrow.h"
 
-/* ---- as it should be ---------------------------------------------------- */
+/* ---- correct ------------------------------------------------------------ */
 
 START_TEST(a_stream_that_is_read_to_its_end_gives_no_report)
 {
@@ -142,7 +142,7 @@ START_TEST(ds12_the_text_is_spoiled_by_the_next_call)
     }
     text = spoiled_stream_get_last_error(&scene);
     scene.stream.release(&scene.stream);
-    ck_assert_str_eq(text, "\xDD\xDD\xDD"); /* not yet freed, as others */
+    ck_assert_str_eq(text, "\xDD\xDD\xDD"); /* in quarantine */
     ck_assert_int_ge(faulty_allocator_live(&scene.memory), UVA__ERROR_TEXTS);
     spoiled_stream_close(&scene);
 }
@@ -304,7 +304,7 @@ START_TEST(ds16_one_call_at_a_time_is_let_through)
         ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_FATAL);
         breach_log_expect(&scene.log, "DS-16 DS-16 DS-16");
         ck_assert_int_eq(spoiled_stream_get_next(&scene),
-                         0); /* and the next is */
+                         0); /* and the next call is */
         spoiled_stream_close(&scene);
     }
 }
@@ -400,8 +400,8 @@ START_TEST(ds19_after_a_failure_there_is_nothing_to_release)
 }
 END_TEST
 
-/* What `no_release` would do is not what a check without `keep` changes: the
- * witness is gone by the time. */
+/* `no_release` is left out: a check without `keep` cannot report it, as the
+ * reporter is freed by then. */
 START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
 {
     struct spoiled_stream scene;
@@ -459,7 +459,7 @@ START_TEST(lc02_a_chunk_is_released_once)
 }
 END_TEST
 
-/* ---- when all is over --------------------------------------------------- */
+/* ---- conclude ----------------------------------------------------------- */
 
 /* A stream of one chunk with a check that keeps. */
 static void open_kept(struct spoiled_stream *scene)
@@ -531,7 +531,7 @@ START_TEST(ds14_and_lc02_what_was_never_released_is_told)
         ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
         breach_log_expect(&scene.log, "DS-14 LC-02");
         ck_assert_int_eq(scene.log.freed, 0);
-        uva_array_release(&chunk); /* which may still be done */
+        uva_array_release(&chunk); /* which is still allowed */
         expect_gone(&scene);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking stream that does one thing wrong behind its check: it is told by
- * that rule's id alone. */
+/* A blocking stream with one fault, behind its check: it is reported by its
+ * clause alone. */
 #include <check.h>
 #include <string.h>
 

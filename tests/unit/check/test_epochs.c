@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which call is inside or beside which; and the tokens that name objects. */
+/* The calls inside and beside each other; and the tokens that name objects. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 
 #include "support/check_play.h"
 
-/* Moves the schema and asks for `n`; none for 0. */
+/* Moves the schema and requests `n`; nothing for 0. */
 static int take_schema_and_ask(struct check_scene *s,
                                struct ArrowSchema *schema, int64_t n)
 {
@@ -42,7 +42,7 @@ static int refuse_task(struct check_scene *s, struct ArrowAsyncTask *task)
     return EIO;
 }
 
-/* ---- nothing to tell ---------------------------------------------------- */
+/* ---- correct ------------------------------------------------------------ */
 
 START_TEST(a_whole_stream_brings_no_report)
 {
@@ -353,7 +353,7 @@ START_TEST(requests_without_end_are_counted_to_infinity)
     play_begin();
     play_ask(INT64_MAX);
     play_ask(INT64_MAX);
-    play_ask(3); /* which make 1, in 64 bits */
+    play_ask(3); /* the sum is 1, in 64 bits */
     play_tasks(3);
     play_end();
     play_told_at_last("");

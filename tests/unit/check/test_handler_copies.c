@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings that are copied and spoilt; calls that take too long; too little
+/* Strings that are copied and overwritten; calls that take too long; too little
  * memory. */
 #include <check.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char BAD_COUNT[] = "\377\377\377\377";
 static const char BAD_LENGTH[] = "\1\0\0\0\377\377\377\377";
 static const char HUGE_COUNT[] = "\0\0\0\100";
 
-/* Blocks that are none, and what they are told as. */
+/* Malformed blocks, and the clauses that report them. */
 static const struct {
     const char *block;
     const char *story;
@@ -141,7 +141,7 @@ END_TEST
 
 /* ---- time --------------------------------------------------------------- */
 
-/* Until the clock that limits are held against has passed one of 1 ms. */
+/* Waits until the clock that limits use has passed one of 1 ms. */
 static void dawdle(void)
 {
     const int64_t begun = uva__bounce_clock_ns(true);
@@ -250,8 +250,8 @@ static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
     return 0;
 }
 
-/* A stream with everything in it, whatever memory there is: the first task
- * fails after the end, which is then told. */
+/* A stream with everything in it, with any amount of memory: the first task
+ * fails after the end, which is reported then. */
 static void play_all(struct faulty_allocator *faulty)
 {
     struct uva_check how = {.allocator = faulty_allocator_table(faulty)};

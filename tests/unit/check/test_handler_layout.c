@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer object that a checked consumer sees, read by the released header
- * and by the text that the document prints (AB-09, G-03). */
+/* The producer object that a checked consumer gets, read by the released header
+ * and by the layout that the document prints.
+ * Clauses: AB-09. */
 #include <check.h>
 #include <string.h>
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a check frees itself, without `keep`: at the last of release, calls and
- * tasks; and what finds it afterwards, if it has a yard to rest in. */
+/* A check without `keep` frees itself after the last of release, calls and
+ * tasks; in quarantine, late calls still find it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/yard.h"
+#include "check/handler_check.h"
 #include "support/check_scene.h"
 #include "support/faulty_allocator.h"
 
 static struct check_scene play;
 
-/* A scene whose check frees itself; the schema goes at once, for it counts. */
+/* A scene with a check that frees itself; the schema is released at once, as it
+ * holds a reference. */
 static int drop_schema(struct check_scene *s, struct ArrowSchema *schema)
 {
     uva_schema_release(schema);
@@ -156,12 +157,12 @@ START_TEST(what_is_withdrawn_is_as_it_was)
 }
 END_TEST
 
-/* ---- in a yard ---------------------------------------------------------- */
+/* ---- in quarantine ------------------------------------------------------ */
 
 static struct faulty_allocator memory;
-static struct uva__yard *yard;
+static struct uva__quarantine *quarantine;
 
-static void yard_setup(void)
+static void quarantine_setup(void)
 {
     check_scene_init(&play, NULL);
     (void)uva_check_withdraw(play.out);
@@ -169,11 +170,18 @@ static void yard_setup(void)
     play.how.keep = false;
     faulty_allocator_init(&memory, 0);
     play.how.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(uva__yard_new(&play.how.allocator, 2, &yard), 0);
+    ck_assert_int_eq(
+        uva__handler_check_quarantine(&play.how.allocator, 2, &quarantine), 0);
     play.on_schema = drop_schema;
 }
 
-static void yard_teardown(void)
+static void quarantine_end(void)
+{
+    uva__quarantine_close(quarantine);
+    uva__quarantine_release(quarantine);
+}
+
+static void quarantine_teardown(void)
 {
     ck_assert_int_eq((int)faulty_allocator_live(&memory), 0);
     ck_assert_int_eq(check_scene_live(), 0);
@@ -181,28 +189,29 @@ static void yard_teardown(void)
     check_scene_fini(&play);
 }
 
-static void yard_check(void)
+static void quarantine_check(void)
 {
     ck_assert_int_eq(
-        uva__yard_check(yard, &play.inner, &play.how, &play.out, NULL), 0);
+        uva__handler_check(quarantine, &play.inner, &play.how, &play.out, NULL),
+        0);
     play.out->producer = &play.producer;
 }
 
-static void yard_stream(void)
+static void quarantine_stream(void)
 {
     const struct ArrowAsyncDeviceStreamHandler before = play.inner;
 
-    yard_check();
+    quarantine_check();
     play_stream();
     play.inner = before;
 }
 
-START_TEST(late_calls_find_a_check_at_rest)
+START_TEST(late_calls_find_a_check_in_quarantine)
 {
     struct ArrowDeviceArray array;
 
     play.on_task = keep_task;
-    yard_stream();
+    quarantine_stream();
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), 0);
     uva_array_release(&array);
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EINVAL);
@@ -212,69 +221,71 @@ START_TEST(late_calls_find_a_check_at_rest)
     ck_assert_int_eq(atomic_load(&play.freed), 0);
     story("AT-03 consumer fatal\nAP-24 consumer error\nAH-21 producer fatal\n"
           "AH-22 producer fatal");
-    uva__yard_close(yard);
+    quarantine_end();
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
 END_TEST
 
-START_TEST(the_one_that_rested_longest_makes_room)
+START_TEST(the_oldest_makes_room)
 {
-    yard_stream();
-    yard_stream();
+    quarantine_stream();
+    quarantine_stream();
     ck_assert_int_eq(atomic_load(&play.freed), 0);
-    yard_stream();
+    quarantine_stream();
     ck_assert_int_eq(atomic_load(&play.freed), 1);
-    uva__yard_close(yard);
+    quarantine_end();
     ck_assert_int_eq(atomic_load(&play.freed), 3);
 }
 END_TEST
 
-START_TEST(after_the_close_nothing_rests)
+START_TEST(after_the_close_nothing_is_kept)
 {
-    yard_check();
-    uva__yard_close(yard);
+    quarantine_check();
+    quarantine_end();
     play_stream();
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
 END_TEST
 
-/* Has the yard closed by the report of a late call, that is within its check.
- */
+/* Closes the quarantine from the report of a late call, which is inside its
+ * check. */
 static void close_in_report(void *ctx, const struct uva_breach *breach)
 {
     (void)ctx;
     ck_assert_str_eq(breach->clause, "AP-24");
-    uva__yard_close(yard);
+    quarantine_end();
     ck_assert_int_eq(atomic_load(&play.freed), 0);
 }
 
 START_TEST(a_late_call_keeps_what_it_is_in)
 {
     play.how.report = close_in_report;
-    yard_stream();
+    quarantine_stream();
     play.peer->request(play.peer, 1);
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
 END_TEST
 
-START_TEST(a_yard_needs_memory_and_a_whole_handler)
+START_TEST(a_quarantine_needs_memory_and_a_whole_handler)
 {
-    struct uva__yard *none;
+    struct uva__quarantine *none;
 
     play.inner.release = NULL;
     ck_assert_int_eq(
-        uva__yard_check(yard, &play.inner, &play.how, &play.out, NULL), EINVAL);
+        uva__handler_check(quarantine, &play.inner, &play.how, &play.out, NULL),
+        EINVAL);
     story("AH-02 consumer error");
-    uva__yard_close(yard);
+    quarantine_end();
     faulty_allocator_init(&memory, 1);
-    ck_assert_int_eq(uva__yard_new(&play.how.allocator, 2, &none), ENOMEM);
+    ck_assert_int_eq(
+        uva__handler_check_quarantine(&play.how.allocator, 2, &none), ENOMEM);
 }
 END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("handler_life");
-    TCase *all = tcase_create("all"), *resting = tcase_create("yard");
+    TCase *all = tcase_create("all"), *resting = tcase_create("quarantine");
     SRunner *runner;
     int failed;
 
@@ -287,12 +298,12 @@ int main(void)
     tcase_add_test(all, a_release_inside_a_callback_frees_it_when_that_returns);
     tcase_add_test(all, what_is_withdrawn_is_as_it_was);
     suite_add_tcase(suite, all);
-    tcase_add_checked_fixture(resting, yard_setup, yard_teardown);
-    tcase_add_test(resting, late_calls_find_a_check_at_rest);
-    tcase_add_test(resting, the_one_that_rested_longest_makes_room);
-    tcase_add_test(resting, after_the_close_nothing_rests);
+    tcase_add_checked_fixture(resting, quarantine_setup, quarantine_teardown);
+    tcase_add_test(resting, late_calls_find_a_check_in_quarantine);
+    tcase_add_test(resting, the_oldest_makes_room);
+    tcase_add_test(resting, after_the_close_nothing_is_kept);
     tcase_add_test(resting, a_late_call_keeps_what_it_is_in);
-    tcase_add_test(resting, a_yard_needs_memory_and_a_whole_handler);
+    tcase_add_test(resting, a_quarantine_needs_memory_and_a_whole_handler);
     suite_add_tcase(suite, resting);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with the handler, the producer object or the schema. */
+/* Faults of the handler, the producer object and the schema. */
 #include <check.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const char BAD_COUNT[] = "\377\377\377\377";
 static const char BAD_LENGTH[] = "\1\0\0\0\377\377\377\377";
 static const char HUGE_COUNT[] = "\0\0\0\100";
 
-/* Blocks that are none, and what they are told as. */
+/* Malformed blocks, and the clauses that report them. */
 static const struct {
     const char *block;
     const char *story;
@@ -118,7 +118,7 @@ START_TEST(a_handler_checked_twice_is_AH_29)
     play_told("AH-29 either error");
     ck_assert_ptr_eq(uva_check_withdraw(second), &play.inner);
     ck_assert_ptr_null(play.inner.producer);
-    play.inner = before; /* as the first check knew it */
+    play.inner = before; /* as the first check recorded it */
 }
 END_TEST
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls inside other calls or beside them, and what the consumer may not call.
- */
+/* Calls inside other calls or beside them, and calls that the consumer may not
+ * make. */
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "support/check_play.h"
 
-/* Moves the schema and asks for `n`; none for 0. */
+/* Moves the schema and requests `n`; nothing for 0. */
 static int take_schema_and_ask(struct check_scene *s,
                                struct ArrowSchema *schema, int64_t n)
 {
@@ -402,7 +402,7 @@ START_TEST(a_request_after_the_end_is_no_breach)
 }
 END_TEST
 
-/* Another thread that stays inside request until it is let out. */
+/* Another thread that stays inside request until it is released. */
 static pthread_barrier_t gate;
 
 static void stay_in_request(struct check_scene *s, int64_t n)

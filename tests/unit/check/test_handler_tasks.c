@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with tasks, how they are extracted, and the arrays they give.
- */
+/* Faults of tasks, of their extraction, and of their arrays. */
 #include <check.h>
 #include <string.h>
 
@@ -170,7 +169,7 @@ START_TEST(out_released_after_a_failure_is_AT_22)
 }
 END_TEST
 
-/* As it is where both parties check. */
+/* As where both parties check. */
 START_TEST(of_two_checks_neither_takes_the_others_trap_for_an_array)
 {
     struct ArrowAsyncDeviceStreamHandler *const inner = play.out;

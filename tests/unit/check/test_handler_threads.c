@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that break no rule, with a thread for the producer and several for the
- * consumer, who ask, extract, discard, cancel and refuse as it comes: nothing
- * is reported, and all is accounted for. With the perturbation too. */
+ * consumer, which request, extract, discard, cancel and refuse at random:
+ * nothing is reported, and everything is released. With the perturbation too.
+ */
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 
 enum { WORKERS = 3, QUEUE = 256, STREAMS = 60 };
 
-/* What happens in one stream. */
+/* The options of one stream. */
 struct plan {
-    int batches;      /* of the producer */
-    int window;       /* that the consumer asks for at first */
+    int batches;      /* batches of the producer */
+    int window;       /* batches that the consumer requests at first */
     int cancel_at;    /* the task at which it cancels; negative: never */
     int refuse_at;    /* the task that it refuses; negative: none */
     int error_at;     /* the batch that the producer fails at; negative: none */
@@ -30,7 +31,7 @@ static struct pair {
     struct ArrowAsyncTask queue[QUEUE]; /* the consumer's */
     int queued, taken, inside;
     bool gate_closed, over;
-    int seen; /* tasks that came: no lock, as callbacks come in turn (TH-03) */
+    int seen; /* tasks offered: no lock, as callbacks come one at a time */
 } pair;
 
 static void lock(void)
@@ -105,7 +106,7 @@ static void *produce(void *arg)
 
 /* ---- the consumer ------------------------------------------------------- */
 
-/* Calls the producer, unless the stream has ended (G-14). */
+/* Calls the producer, unless the stream has ended. */
 static void call(int64_t n)
 {
     struct ArrowAsyncProducer *peer = pair.scene.peer;

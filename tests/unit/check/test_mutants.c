@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each mutant of a reference peer, with a check between it and its partner: the
- * clause that it breaks is told, with the one who broke it, and nothing else;
- * of the same pair without the mutant, nothing. A case is named after its
- * clause. */
+ * clause that it breaks is reported, with the party that broke it, and nothing
+ * else; for the same pair without the mutant, nothing. A case is named after
+ * its clause. */
 #include <check.h>
 
 #include "support/breach_list.h"
@@ -12,7 +12,7 @@
 
 enum { SLOW_MS = 40 };
 
-/* One mutant, and who it is. */
+/* One mutant, and its party. */
 struct subject {
     const struct reference_mutant *mutant;
     enum uva_party party;
@@ -35,7 +35,7 @@ static struct subject subject_at(int i)
     return subject;
 }
 
-/* A mutant is seen in each of these, if it is in the first. */
+/* A mutant must be found in each of these, if it is in the first. */
 enum way { PLAIN, DEEP, PERTURBED, BOTH, WAYS };
 
 static struct uva_check how_to_see(const struct reference_mutant *mutant,
@@ -55,7 +55,7 @@ static struct uva_check how_to_see(const struct reference_mutant *mutant,
     return how;
 }
 
-/* Once the handler is accepted. */
+/* Called once the handler is accepted. */
 static void run_checked(struct reference_producer *producer,
                         struct reference_consumer *consumer,
                         struct ArrowAsyncDeviceStreamHandler *checked)

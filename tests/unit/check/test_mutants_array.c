@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays with one thing wrong, looked at alone: the clause is told, and nothing
- * else; of a sound one, nothing. A case is named after its clause. */
+/* Arrays with one fault, checked alone: its clause is reported, and nothing
+ * else; for a sound one, nothing. A case is named after its clause. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "support/plain_tree.h"
 #include "support/reference_shape.h"
 
-/* ---- one thing wrong ---------------------------------------------------- */
+/* ---- one fault ---------------------------------------------------------- */
 
 static const struct wrong {
     const char *clause;
@@ -50,7 +50,7 @@ static const struct wrong {
 };
 enum { WRONGS_COUNT = sizeof(WRONGS) / sizeof(WRONGS[0]) };
 
-/* Looks at one batch; gives what the check returned. */
+/* Checks one batch; returns what the check returned. */
 static int look(const enum reference_shape *shape, ArrowDeviceType type,
                 struct breach_list *told)
 {
@@ -124,7 +124,7 @@ static void released_run(int i)
     schema.release(&schema);
 }
 
-/* ---- nothing wrong ------------------------------------------------------ */
+/* ---- no fault ----------------------------------------------------------- */
 
 START_TEST(a_sound_batch_breaks_nothing)
 {
@@ -135,7 +135,7 @@ START_TEST(a_sound_batch_breaks_nothing)
 }
 END_TEST
 
-/* AB-15, DA-10, EV-18. */
+/* Clauses: AB-15, DA-10, EV-18. */
 START_TEST(devices_that_have_events_break_nothing)
 {
     static const ArrowDeviceType TYPES[] = {ARROW_DEVICE_CUDA,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conforming pairs, drawn by chance, with a check in between: it says nothing,
- * and everything is accounted for. A failure names the seed; UVA_SEED runs that
- * one alone, and UVA_STREAMS says how many are run otherwise. */
+/* Conforming pairs, drawn at random, with a check in between: nothing is
+ * reported, and everything is released. A failure names the seed; UVA_SEED runs
+ * that one alone, and UVA_STREAMS sets how many are run otherwise. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 enum { STREAMS = 100000, ROUNDS = 10 };
 
-/* One blocking stream to so many others. */
+/* One in so many streams is a blocking one. */
 enum { BLOCKING = 5 };
 
-/* One draw in so many goes on threads. */
+/* One draw in so many runs on threads. */
 enum { THREADED = 50 };
 
 static struct uva_check draw_check(struct reference_chance *chance,

@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- on_error ----------------------------------------------------------- */
 
-/* What on_error says after a cancel on thread 1. */
+/* The arguments of on_error after a cancel on thread 1. */
 static int echoes(int code, const char *message, uint64_t thread)
 {
     setup();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference peers, face to face, with nothing between them: they come to
- * their end, give everything back and find no fault with each other. */
+/* The reference peers without a check between them: they finish, release
+ * everything, and find no fault with each other. */
 #include <check.h>
 #include <stdlib.h>
 

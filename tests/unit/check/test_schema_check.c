@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether two schemas say the same. What is wrong with one is told with arrays,
- * in test_array_check.c. */
+/* Whether two schemas are equal. test_array_check.c has the faults of one
+ * schema. */
 #include "check/schema_check.h"
 
 #include <check.h>
@@ -43,7 +43,7 @@ START_TEST(schemas_are_equal_that_say_the_same)
 }
 END_TEST
 
-/* Makes one thing different. */
+/* Changes one field. */
 static void vary(struct ArrowSchema *schema, int how)
 {
     static const int32_t ONE[] = {1, 0, 0}, OTHER[] = {1, 0, 1, 0x61},
@@ -83,7 +83,7 @@ START_TEST(schemas_differ_by_any_detail)
             ck_assert(!equals(&a, &b));
         } else if (i == 5 || i == 7 || i == 8) {
             vary(&a, i);
-            ck_assert(!equals(&a, &b)); /* nobody knows what they say */
+            ck_assert(!equals(&a, &b)); /* their content is unknown */
         }
         a.children[TEXT]->n_children = b.children[TEXT]->n_children = 0;
         uva_schema_release(&a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays and schemas with shims: released as they should be, nothing is told
- * and nothing is left; in any other way, exactly that is. */
+/* Arrays and schemas with release hooks: released correctly, nothing is
+ * reported and nothing is left; in any other way, exactly that is reported. */
 #include "check/shim.h"
 
 #include <check.h>
@@ -81,7 +81,7 @@ static void release_array(struct ArrowArray *array)
         array->release(array);
 }
 
-/* Releases what is left, and expects that nothing more is told. */
+/* Releases what is left, and expects no further report. */
 static void scene_close(struct scene *scene)
 {
     release_array(&scene->array);
@@ -96,7 +96,7 @@ static void scene_close(struct scene *scene)
     ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
 }
 
-/* ---- as it should be ---------------------------------------------------- */
+/* ---- correct ------------------------------------------------------------ */
 
 START_TEST(released_once_wherever_it_lies_nothing_is_told)
 {
@@ -274,7 +274,7 @@ START_TEST(what_leads_nowhere_is_let_be)
 }
 END_TEST
 
-/* Changes one thing, or back. */
+/* Changes one field, or changes it back. */
 static void alter(struct scene *scene, int what, bool back)
 {
     static void *before;
@@ -375,22 +375,20 @@ END_TEST
 START_TEST(lc02_what_was_never_released_is_told_when_all_is_over)
 {
     struct scene scene;
-    struct uva__ledger *ledger;
 
     open_with_shims(&scene, true);
-    ledger = uva__witness_ledger(scene.witness);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 8);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 8);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "array 5 was never released, and 1 more");
     ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
     breach_log_expect(&scene.log, "LC-02");
     release_array(&scene.array);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 4);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 4);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "schema 6 was never released");
     breach_log_expect(&scene.log, "LC-02");
     uva_schema_release(&scene.schema);
-    ck_assert_int_eq(uva__ledger_settle(ledger), 0);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 0);
     scene_close(&scene);
 }
 END_TEST
@@ -435,7 +433,7 @@ END_TEST
 
 static struct ArrowArray *forgotten; /* a child of an array that is gone */
 
-/* Leaves a child and what is below it to whoever finds it. */
+/* Leaves a child and what is below it unreleased. */
 static void forgetful(struct ArrowArray *array)
 {
     forgotten = array->children[1];
@@ -500,7 +498,7 @@ START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
     schema.release(&schema);
     breach_log_expect(&scene.log, "DS-19");
     ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
-    ck_assert_int_eq(uva__ledger_settle(uva__witness_ledger(scene.witness)), 2);
+    ck_assert_int_eq(uva__witness_settle(scene.witness), 2);
     breach_log_expect(&scene.log, "LC-02");
     scene_close(&scene);
 }
@@ -530,7 +528,7 @@ START_TEST(no_trap_lies_where_nobody_would_step)
     open_with_shims(&scene, false);
     uva__shim_trap_array(scene.witness, &array, "AT-22");
     ck_assert(array.release == NULL);
-    before = scene.array; /* a live one of earlier */
+    before = scene.array; /* one that is live already */
     uva__shim_trap_array(scene.witness, &scene.array, "AT-22");
     ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
     scene.memory.fail_at = scene.memory.asked + 1;
@@ -553,11 +551,11 @@ START_TEST(trees_that_are_none_are_shimmed_as_far_as_they_go)
     scene_open(&scene, true);
     children = scene.array.children;
     child = children[0];
-    child->release(child); /* one that is gone */
+    child->release(child); /* a released one */
     ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
     ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 3);
     release_array(&scene.array);
-    make_array(&scene.array); /* one that was never there */
+    make_array(&scene.array); /* a NULL one */
     children = scene.array.children;
     child = children[0];
     children[0] = NULL;
@@ -566,7 +564,7 @@ START_TEST(trees_that_are_none_are_shimmed_as_far_as_they_go)
     release_array(&scene.array);
     child->release(child);
     free(child);
-    make_array(&scene.array); /* and none can be there */
+    make_array(&scene.array); /* and no child is possible */
     children = scene.array.children;
     scene.array.children = NULL;
     ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of signposts, at many addresses. */
+/* Places in signposts, at many addresses. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 enum { POSTS = 4096 };
 
-static struct uva__signpost *posts; /* in a row, all zeroes before each test */
+static struct uva__signpost *posts; /* adjacent, all zeroes before each test */
 
 static void posts_open(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with every batch of a stream is told of the first, and not
+/* A fault of every batch of a stream is reported for the first batch, and not
  * again. A case is named after its clause. */
 #include <check.h>
 
@@ -12,8 +12,8 @@
 enum { BATCHES = 3 };
 
 static const struct wrong {
-    const char *clause;   /* told between producer and handler */
-    const char *blocking; /* told of a blocking stream; NULL: the same */
+    const char *clause;   /* reported between producer and handler */
+    const char *blocking; /* reported of a blocking stream; NULL: as above */
     const char *variant;
     enum reference_shape shape;
 } WRONGS[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A witness: what it takes, whom it tells and how, what it remembers, and when
- * it goes. */
+/* The reporter: its options, its reports, its transcript, and its end. */
 #include "check/witness.h"
 
 #include <check.h>
@@ -120,9 +119,9 @@ START_TEST(the_last_count_frees_all_and_then_the_context)
     how.allocator = faulty_allocator_table(&memory);
     witness = witness_new(&how);
     for (int i = 0; i < 3; i++) {
-        struct uva__grave *grave = uva__memory_new(&how.allocator, 64);
-        ck_assert_ptr_nonnull(grave);
-        uva__witness_bury(witness, grave, 64);
+        struct uva__quarantined *block = uva__memory_new(&how.allocator, 64);
+        ck_assert_ptr_nonnull(block);
+        uva__quarantine_put(uva__witness_quarantine(witness), block, 64);
     }
     ck_assert_ptr_eq(uva__witness_acquire(witness), witness);
     uva__witness_release(witness);
@@ -146,7 +145,7 @@ START_TEST(one_that_is_undone_leaves_the_context_alone)
 }
 END_TEST
 
-/* ---- telling ------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------ */
 
 START_TEST(a_breach_is_told_as_the_catalogue_has_it)
 {
@@ -191,7 +190,7 @@ START_TEST(only_errors_and_worse_are_counted)
 }
 END_TEST
 
-/* Tells of all that it may tell apart. */
+/* Reports each kind of breach that it distinguishes. */
 static void tell_of_all(struct uva__witness *witness)
 {
     int count;
@@ -221,14 +220,14 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
     tell_of_all(witness);
     told = log.count;
     tell_of_all(witness);
-    /* LC-02 binds the consumer, and is fatal: that has been told by then */
+    /* LC-02 binds the consumer, and is fatal: that kind was reported before */
     ck_assert_int_eq(told, count * 3 + 3);
     ck_assert_int_eq(log.count, told);
     uva__witness_release(witness);
 }
 END_TEST
 
-/* Runs `fn` and gives what it wrote to standard error. */
+/* Runs `fn` and returns what it wrote to standard error. */
 static void capture(void (*fn)(const struct uva_check *how),
                     const struct uva_check *how, char *text, size_t room)
 {
@@ -476,7 +475,7 @@ static void *note_once(void *ctx)
     return NULL;
 }
 
-/* So many threads at once, which each note something. */
+/* So many threads at once, each of which adds notes. */
 static void note_from(struct uva__transcript *transcript, int count)
 {
     pthread_t threads[UVA__TRANSCRIPT_THREADS + 8];
@@ -503,7 +502,7 @@ START_TEST(threads_are_told_apart_by_small_numbers)
     uva__transcript_write(&transcript, text);
     ck_assert_str_eq(text, "thread 1: here\nthread 2: here\nthread 3: here\n"
                            "thread 1: again");
-    uva__transcript_write(&transcript, text); /* and keep them */
+    uva__transcript_write(&transcript, text); /* and keeps them */
     ck_assert_ptr_nonnull(strstr(text, "thread 3: here\nthread 1: again"));
 }
 END_TEST
