@@ -74,8 +74,8 @@ static void adbc_error_release(struct AdbcError *said)
     *said = ADBC_ERROR_INIT;
 }
 
-/* Sets an error with the step that failed and the driver's reason. Takes the
- * content of `said`. */
+/* Sets an error with the step that failed and the driver's reason. Releases
+ * the driver's error. */
 static int step_result(AdbcStatusCode status, struct AdbcError *said,
                        const char *what, struct uva_error *error)
 {

@@ -28,7 +28,7 @@ struct opencl {
     int (*release_context)(void *context);
 };
 
-/* One sample. The loop thread writes `told_ns` and then sets `told`. */
+/* One sample. The loop thread writes the time, then sets the flag. */
 struct sample {
     pthread_mutex_t lock;
     pthread_cond_t changed;

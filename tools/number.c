@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REAL_ROOM     40 /* room for a number written by printf */
-#define DECIMAL_LIMBS 8  /* 32-bit limbs for 256 bits */
-#define DECIMAL_DIGITS                                                         \
-    81 /* nine groups of nine digits, enough for 256 bits                      \
-        */
+#define REAL_ROOM      40 /* room for a number written by printf */
+#define DECIMAL_LIMBS  8  /* 32-bit limbs for 256 bits */
+#define DECIMAL_DIGITS 81 /* nine times nine, enough for 256 bits */
 
 /* ---- integers ----------------------------------------------------------- */
 

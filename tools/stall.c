@@ -4,9 +4,9 @@
  *
  * Happy path:  for each of the two: heart beats -> query opened -> (batch
  *              turned into CSV, thrown away)* -> end -> heart stopped -> line
- *              printed. What can fail: as in query; the first error ends the
- *              command. On cancel:   there is no cancel; Ctrl-C ends the
- *              program.
+ *              printed.
+ * What can fail: as in query; the first error ends the command.
+ * On cancel:   there is no cancel; Ctrl-C ends the program.
  *
  * The loop-thread run is as considerate as possible: it reads one batch in each
  * loop iteration, so that timers can fire in between. */

@@ -70,8 +70,8 @@ static inline void uva__text_put(struct uva__text *text, const void *data,
 void uva__text_put_hex(struct uva__text *text, const void *data, size_t size);
 
 /* Quotes the text from `start` on as a field of RFC 4180 if needed: it holds a
- * comma, a quote or a line break, or it is empty, to distinguish an empty string
- * from a null. Thread: any. */
+ * comma, a quote or a line break, or it is empty, to distinguish an empty
+ * string from a null. Thread: any. */
 void uva__text_quote_csv(struct uva__text *text, size_t start);
 
 /* Turns the text from `start` on into a JSON string. Thread: any. */

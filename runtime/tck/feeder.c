@@ -2,10 +2,11 @@
 /* The words of a script, and the callbacks they make.
  *
  * Happy path:  the subject makes a consumer -> the words are played on the
- * case's thread, on a thread of their own or on many -> the outcome is known,
- * and all tasks, arrays and schemas have been returned. What can fail: the
- * consumer; that is a breach or the verdict. On cancel: playing continues; the
- * script decides what follows.
+ *              case's thread, on a thread of their own or on many -> the
+ *              outcome is known, and all tasks, arrays and schemas have been
+ *              returned.
+ * What can fail: the consumer; that is a breach or the verdict.
+ * On cancel:   playing continues; the script decides what follows.
  *
  * What is lent for one call only (task, schema, strings) is overwritten when
  * the call returns, so that a consumer that kept a pointer runs into a trap.

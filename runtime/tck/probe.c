@@ -2,10 +2,11 @@
 /* The callbacks of the recording consumer.
  *
  * Happy path:  on_schema: checked, the schema copied and released, the first
- * request made -> on_next_task: checked, the task copied and extracted, one
- * more requested -> NULL -> release. What can fail: the producer; that is a
- * breach or the verdict. On cancel: it is called where the manner requires it;
- * tasks that still arrive are extracted as before.
+ *              request made -> on_next_task: checked, the task copied and
+ *              extracted, one more requested -> NULL -> release.
+ * What can fail: the producer; that is a breach or the verdict.
+ * On cancel:   it is called where the manner requires it; tasks that still arrive
+ *              are extracted as before.
  *
  * The checks are in sentinel.h, which keeps the state under the lock. */
 #define _GNU_SOURCE

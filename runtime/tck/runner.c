@@ -2,10 +2,11 @@
 /* A run of the suite.
  *
  * Happy path:  cases selected -> the subject loaded once, in a sandbox, to find
- * its roles -> each case in a sandbox of its own, several at the same time ->
- * results reported in order -> files written. What can fail: the caller's
- * options (EINVAL, ENOENT) and the system; never a case, which has a verdict.
- * On cancel: there is no cancel; sandboxes end with the program.
+ *              its roles -> each case in a sandbox of its own, several at the
+ *              same time -> results reported in order -> files written.
+ * What can fail: the caller's options (EINVAL, ENOENT) and the system; never a
+ *              case, which has a verdict.
+ * On cancel:   there is no cancel; sandboxes end with the program.
  *
  * The subject is never loaded into this process, so every sandbox starts as
  * clean as the program is. */
