@@ -40,7 +40,7 @@ struct uva__feeder_task {
     enum uva__ration_kind kind;
     bool broken;
     bool hollow;
-    struct uva__word spent; /* extracted, discarded, or reclaimed by us */
+    struct uva__word spent; /* extracted, discarded, or revoked */
 };
 
 /* Lives as long as its process. */

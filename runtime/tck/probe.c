@@ -5,8 +5,8 @@
  *              request made -> on_next_task: checked, the task copied and
  *              extracted, one more requested -> NULL -> release.
  * What can fail: the producer; that is a breach or the verdict.
- * On cancel:   it is called where the manner requires it; tasks that still arrive
- *              are extracted as before.
+ * On cancel:   it is called where the manner requires it; tasks that still
+ * arrive are extracted as before.
  *
  * The checks are in sentinel.h, which keeps the state under the lock. */
 #define _GNU_SOURCE

@@ -16,7 +16,7 @@ enum { TASKS_MAX = 4, ARENA = 2048 };
 
 static const struct {
     const char *name;
-    int64_t batches, bytes; /* of the window; a task has one byte */
+    int64_t batches, bytes; /* limits of the window; a task has one byte */
     uint64_t tasks;         /* tasks of the producer */
     bool lets_go;           /* the reader releases after the first batch */
     bool cancels;           /* another thread cancels, seen by the loop */

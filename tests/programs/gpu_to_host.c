@@ -67,7 +67,7 @@ int main(void)
     assert(uva_array_wait(rt, &one, UVA_FOREVER, one_ready, NULL) == 0);
 
     s = uva_stream_from_blocking(rt, &scan, NULL);
-    assert(uva_stream_transfer(s, NULL) == 0); /* to the host */
+    assert(uva_stream_transfer(s, NULL) == 0); /* copies to the host */
     assert(uva_stream_for_each(
                s,
                &(struct uva_consumer){.on_batch = on_batch, .on_done = on_done},

@@ -83,7 +83,7 @@ class UvaError(Exception):
 
 
 class Runtime:
-    """On asyncio's loop, by one descriptor."""
+    """A runtime on asyncio's loop, by one descriptor."""
 
     def __init__(self):
         out = ffi.new("struct uva_runtime **")

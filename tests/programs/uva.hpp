@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++17 binding on one page: two owners, lambdas for callbacks, one
+// A C++17 binding on one page: two owning classes, lambdas for callbacks, one
 // exception.
 #pragma once
 

@@ -165,7 +165,7 @@ void hostile_scene_play(struct hostile_scene *s, bool blind)
     hostile_scene_make(s);
     hostile_scene_start(s);
     if (blind) {
-        hostile_scene_turn(s); /* the stream begins, and start with it */
+        hostile_scene_turn(s); /* starts the stream and the script */
         hostile_await(&s->peer.played, 1);
     }
     hostile_scene_finish(s);
