@@ -47,7 +47,7 @@ enum {
 
 #define BIT(story) (UINT64_C(1) << (story))
 #define QUIET      (UINT64_C(1) << 62) /* also wait for late callbacks */
-#define LEDGER     (UINT64_C(1) << 63) /* also check that everything was freed */
+#define LEDGER     (UINT64_C(1) << 63) /* also check that all was freed */
 
 #define WHOLES                                                                 \
     (BIT(EACH) | BIT(ALL) | BIT(SOME) | BIT(AROUND) | BIT(NOTHING) |           \

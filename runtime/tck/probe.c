@@ -6,7 +6,7 @@
  *              extracted, one more requested -> NULL -> release.
  * What can fail: the producer; that is a breach or the verdict.
  * On cancel:   it is called where the manner requires it; tasks that still
- * arrive are extracted as before.
+ *              arrive are extracted as before.
  *
  * The checks are in sentinel.h, which keeps the state under the lock. */
 #define _GNU_SOURCE

@@ -637,8 +637,7 @@ static void nothing_is_under_way(struct gpu_scene *s)
         (void)sched_yield();
 }
 
-/* Waits for an event, copies, and records events: each succeeds, or fails with
- * `code`. */
+/* Waits, copies and records: each succeeds, or fails with `code`. */
 static void play(struct gpu_scene *s, int code)
 {
     struct uva_stream *stream;
@@ -771,8 +770,7 @@ START_TEST(callbacks_share_streams_where_there_are_many)
 }
 END_TEST
 
-/* The call fails on the program's own thread, in the driver or in the
- * library. */
+/* The call that fails runs on the program's own thread. */
 START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
 {
     struct uva_device_info info;

@@ -771,8 +771,7 @@ START_TEST(no_single_fault_does_harm)
 }
 END_TEST
 
-/* Spoils a column of ten items in one way, or not at all; `bitmap` is its first
- * buffer. */
+/* Spoils a column of ten in one way, or none; `bitmap` is its first buffer. */
 static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
                  bool bitmap)
 {
