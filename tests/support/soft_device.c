@@ -20,7 +20,7 @@ void soft_device_init(struct soft_device *device, enum soft_mode mode)
     }
 }
 
-/* Frees watches here, because vendors may be that late. */
+/* Makes the callbacks that are left, because vendors may be that late. */
 void soft_device_fini(struct soft_device *device)
 {
     for (int i = 0; i < SOFT_EVENTS; i++)
