@@ -71,7 +71,8 @@ static int producer_use(int *steps)
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct script_producer *p = self->private_data;
-    const bool late = p->prompt && p->cancels > 0; /* else others may ask */
+    /* If not prompt, another thread may still request after the cancel. */
+    const bool late = p->prompt && p->cancels > 0;
     const bool plays = frame_begin(p);
 
     fuzz_trace("producer", "is asked for", n);

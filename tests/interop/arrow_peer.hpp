@@ -54,7 +54,7 @@ struct Ending {
 enum class From {
     ARRAYS,        /* exported one by one, into uva_stream_from_arrays() */
     READY,         /* ExportAsyncRecordBatchReader(), of ready batches */
-    POOLED,        /* the same, of batches made on Arrow's threads */
+    POOLED,        /* as READY, of batches made on Arrow's threads */
     READER,        /* ExportRecordBatchReader() */
     DEVICE_READER, /* ExportDeviceRecordBatchReader() */
     QUICK_READER,  /* ExportDeviceRecordBatchReader(), on the loop thread */

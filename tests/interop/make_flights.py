@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes flights.csv of the first flights, and flights.parquet of the same, with
+"""Makes flights.csv of the first flights, and flights.parquet of those, with
 Arrow. Usage: make_flights.py FLIGHTS.CSV.ZIP FOLDER"""
 import itertools
 import sys

@@ -68,7 +68,7 @@ int main(void)
     s->mine = open_stream(s->rt);
     s->other = open_stream(s->rt);
     assert(uva_stream_for_each(s->mine, &consumer, NULL) == 0);
-    /* The order of the two is not specified; both do the same. */
+    /* The order of the two is not specified; both run the same callback. */
     assert(uva_stream_for_each(s->other, &consumer, NULL) == 0);
     uv_run(loop, UV_RUN_DEFAULT);
     assert(is_closed);

@@ -34,7 +34,7 @@ struct armed {
     struct uva_watch *watch; /* holds a reference, until called back */
     struct loaded *loaded;   /* table that armed it */
     bool told, settled;
-    bool excused; /* needs no settle: it was called back while services end */
+    bool excused; /* needs no settle: it was called back while threads end */
 };
 
 struct device_event {
@@ -76,7 +76,7 @@ static struct {
     bool inside;                /* callbacks run inside arm */
     int load_code;
     bool load_stuck;
-    bool closing; /* a service may end at any time */
+    bool closing; /* device threads may end at any time */
     bool over;    /* no more late callbacks */
     struct loaded tables[TABLES];
     int tables_used;
@@ -368,7 +368,7 @@ static void armed_free(struct armed *armed)
         arena_free(armed);
 }
 
-/* A callback during the end of services may find no service to settle it. */
+/* A callback while device threads end may find none to settle it. */
 static void armed_note_told(struct armed *armed)
 {
     armed->told = true;
@@ -744,7 +744,7 @@ void device_close(void)
     device.closing = true;
 }
 
-/* Runs independently: a service may be ending. */
+/* Runs independently: a device thread may be ending. */
 static void late_teller(void *arg)
 {
     struct armed *late;

@@ -3,7 +3,7 @@
  * one of its drivers picks them; they fail, get stuck until the gate opens,
  * report late or report a wrong success. It polls or calls back, and copies, as
  * the schedule draws it. It checks the library strictly: events are queried
- * only while their array lives, and by the service alone unless queries are
+ * only while their array lives, and by the device thread alone unless they are
  * fast; nothing is called after `unload`; each armed watch is settled once. */
 #ifndef SIM_DEVICE_PEER_H
 #define SIM_DEVICE_PEER_H
@@ -59,7 +59,7 @@ struct device_place {
     int64_t ordinal;
 };
 
-/* From now on services may end at any time; callbacks from then on need not be
+/* From now on device threads may end at any time; later callbacks need not be
  * settled. */
 void device_close(void);
 

@@ -164,7 +164,7 @@ int __real_uva__devices_load(struct uva__devices *devices,
 void __wrap_uva__service_end(struct uva__service *service);
 void __real_uva__service_end(struct uva__service *service);
 
-/* Both functions wait for the service. */
+/* Both functions wait for the device thread. */
 int __wrap_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
                              struct uva_error *error)

@@ -30,7 +30,7 @@ enum reference_point {
     REFERENCE_AT_CANCEL,   /* after a cancel was recorded */
     REFERENCE_AT_EXTRACT,  /* an extraction; struct reference_extraction */
     REFERENCE_AT_FILLED,   /* after it gave an array; the same struct */
-    /* in a consumer; the same */
+    /* in a consumer; the operation, then what `at` points to */
     REFERENCE_AT_READY,   /* after the handler was filled; the handler */
     REFERENCE_AT_STEP,    /* a step */
     REFERENCE_AT_GREET,   /* taking the schema; its struct ArrowSchema */

@@ -96,7 +96,7 @@ enum stream_point {
     STREAM_AT_CHUNK,   /* after it gave a chunk; its struct stream_call */
     STREAM_AT_FAIL,    /* after it failed; its struct stream_call */
     STREAM_AT_RELEASE, /* after release; the stream's struct */
-    /* in a reader; the same */
+    /* in a reader; the operation, then what `at` points to */
     STREAM_AT_READ, /* get_next; its struct stream_call */
     STREAM_AT_FED,  /* after it; the same struct */
     STREAM_AT_DROP, /* releasing a chunk; struct ArrowArray */
