@@ -16,9 +16,9 @@ struct explore_kernel {
     const char *name;
     void *memory; /* borrows: all shared memory; cleared each time */
     size_t size;
-    void (*prepare)(void);    /* prepares the memory; or NULL */
-    void (*first)(void *arg); /* spawns the fibers */
-    const char *(*wrong)(void)/* checks the end: the failure, or NULL */;
+    void (*prepare)(void);      /* prepares the memory; or NULL */
+    void (*first)(void *arg);   /* spawns the fibers */
+    const char *(*wrong)(void); /* checks the end: the failure, or NULL */
 };
 
 /* Checks that every schedule ends well. Prints how many there are. */

@@ -56,7 +56,7 @@ enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
 /* After a SIM_EXHAUSTIVE run: returns whether there is another schedule. */
 bool sim_next(void);
 
-/* Abandons a SIM_EXHAUSTIVE search before its end. */
+/* Discards an unfinished SIM_EXHAUSTIVE search. */
 void sim_restart(void);
 
 /* The number of steps of the last schedule, and a hash of its choices. */
@@ -74,7 +74,7 @@ int sim_self(void); /* -1 outside of a run */
 bool sim_is_over(int fiber);
 
 /* Let other fibers run. sim_breathe() does nothing if SIM_EXHAUSTIVE: it is for
- * places where other fibers matter only if they have forgotten a lock. */
+ * places where other fibers only matter if the code lacks a lock. */
 void sim_point(void);
 void sim_breathe(void);
 
