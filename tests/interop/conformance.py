@@ -102,7 +102,7 @@ class Case:
         self.subjects = []    # subjects that failed it, in order
         self.complaints = []  # (message, transcript), cleaned
         self.reason = ""      # why it was not run
-        self.culprits = set() # other clauses that made it fail
+        self.culprits = set()  # other clauses that made it fail
 
     def verdict(self):
         return min(self.verdicts, default=NEVER)
@@ -251,7 +251,7 @@ def of_arrow(tool, subjects, runs, clause=None):
     return cases
 
 
-# ---- texts that do not vary --------------------------------------------
+# ---- texts that do not vary -------------------------------------------------
 
 def clean(text):
     """Removes addresses, and numbers that memory held by chance."""

@@ -186,8 +186,7 @@ void arena_free_ctx(void *ctx)
     arena_free(ctx);
 }
 
-/* ---- replacements of the C library's functions
- * ------------------------------ */
+/* ---- replacements of the C library's functions -------------------------- */
 
 /* Allocations of the library outside its allocator are tracked here, too. */
 static void *plain_new(size_t size, size_t align)

@@ -257,7 +257,7 @@ int __wrap_poll(struct pollfd *polled, nfds_t n, int timeout_ms)
     return ready;
 }
 
-/* ---- the page that a fork clears ----------------------------------------- */
+/* ---- the page that a fork clears ---------------------------------------- */
 
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd,
                   off_t offset);

@@ -151,7 +151,7 @@ START_TEST(a_lawful_producer_is_never_blamed)
 }
 END_TEST
 
-/* ---- invalid streams: clauses.md 14.2, row by row ------------------------ */
+/* ---- invalid streams: clauses.md 14.2, row by row ----------------------- */
 
 static const struct life UNLAWFUL[] = {
     /* second on_schema */
