@@ -28,7 +28,7 @@ static struct host {
     uv_poll_t keeper;            /* keeps that loop alive; on `fd` */
     int fd;                      /* an eventfd */
     bool opened; /* opening has finished, perhaps with an error */
-    void (*begin)(struct uva_runtime *runtime); /* the only user of its loop */
+    void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
     int fiber;      /* fiber that runs the loop; -1: none of ours */
     bool may_close; /* if alone: everything else is over */
     bool posted;    /* a turn was requested */
