@@ -130,8 +130,8 @@ int32_t uva_subject_version(void)
     return UVA_SUBJECT_VERSION;
 }
 
-/* Returns when the stream is over, as Arrow does. Without a source it fails
- * before there is a schema, with EINVAL. */
+/* Returns when the stream is over, as Arrow does. It fails before
+ * on_schema only if it is given no schema, and then with EINVAL. */
 int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
                             ArrowAsyncDeviceStreamHandler *handler)
 {
