@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrow C++ at the same work: its exporter of asynchronous readers in front of
- * the handler by hand and in front of uvarrow, its importer behind a producer
- * by hand and behind uvarrow, and one behind the other. `window` is how many
- * requests are open, or how long Arrow's queue is. */
+/* The same work with Arrow C++: its exporter of asynchronous readers drives the
+ * handler written by hand and uvarrow, its importer consumes the producer
+ * written by hand and uvarrow, and its exporter drives its importer. `window`
+ * is the number of open requests, or the length of Arrow's queue. */
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/util/async_generator.h>
@@ -33,7 +33,7 @@ std::shared_ptr<arrow::Schema> schema()
     return arrow::schema({arrow::field("n", arrow::int64())});
 }
 
-/* The same batches as batch_fill() gives, made once and for all. */
+/* The same batches as batch_fill() gives, made once. */
 std::vector<Batch> prebuilt()
 {
     std::vector<int64_t> values(BATCH_ROWS + BATCH_COLUMNS);
@@ -49,7 +49,7 @@ std::vector<Batch> prebuilt()
     return batches;
 }
 
-/* Gives `count` batches, each ready when it is asked for. */
+/* Gives `count` batches, each ready as soon as it is requested. */
 arrow::AsyncGenerator<Batch> generator(int64_t count)
 {
     static const std::vector<Batch> batches = prebuilt();
@@ -76,8 +76,8 @@ void produce(ArrowAsyncDeviceStreamHandler *handler, int64_t count)
               .status());
 }
 
-/* Starts `producer` on a thread in front of Arrow's handler and reads all; the
- * producer is told when that is done. */
+/* Starts `producer` on a thread, consumes it with Arrow's handler and reads
+ * everything; then it sets the future that the producer waits for. */
 template <typename Producer>
 void consume(Producer producer, int64_t window, int64_t count)
 {
@@ -187,7 +187,7 @@ double run_producer(const bench_case *self, const bench_how *how)
 double run_consumer(const bench_case *self, const bench_how *how)
 {
     const double begun = bench_now_ns(how);
-    Plain plain; /* outlasts the handler, which calls it after its release */
+    Plain plain; /* outlives the handler, which calls it after its release */
 
     consume([&](auto *handler, auto) { plain.run(handler, how->batches); },
             self->window, how->batches);
@@ -228,8 +228,8 @@ double run_into_uvarrow(const bench_case *self, const bench_how *how)
     return begun;
 }
 
-/* On the calling thread. Arrow still holds tasks when it has been released, and
- * they can be extracted as long as the runtime is open. */
+/* Runs on the calling thread. After release, Arrow still holds tasks, which it
+ * can extract only while the runtime is open. */
 void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
            std::future<void> all_read)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything but what goes by is static and shared: a batch costs one struct.
- */
+/* Everything but the struct is static and shared: a batch costs one struct. */
 #include "batch.h"
 
 #include "suite.h"
 
 /* ---- arrays ------------------------------------------------------------- */
 
-/* Shared by all batches, so nothing is done when one of them goes. */
+/* The memory is shared by all batches, so a release frees nothing. */
 static void column_release(struct ArrowArray *array)
 {
     (void)array;
@@ -118,7 +117,7 @@ void feed_init(struct feed *feed, int64_t count)
                           .count = count};
 }
 
-/* ---- the receiver ------------------------------------------------------- */
+/* ---- the consumer ------------------------------------------------------- */
 
 void tally_check(const struct tally *tally, int64_t count)
 {

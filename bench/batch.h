@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data of the bench: batches of one int64 column with 1024 rows, prebuilt.
- * There are 16 columns, which batches have in turn. Each begins at another row
- * of the same values, so that whoever receives a batch can tell whether it is
- * the right one. */
+/* The data of the bench: prebuilt batches of one int64 column with 1024 rows.
+ * There are 16 columns, which the batches use in turn. Each begins at another
+ * row of the same values, so that a consumer can check that it has the right
+ * batch. */
 #ifndef BENCH_BATCH_H
 #define BENCH_BATCH_H
 
@@ -16,7 +16,7 @@ extern "C" {
 
 enum { BATCH_ROWS = 1024, BATCH_COLUMNS = 16 };
 
-/* Gives `out` batch `i`: writes the struct, allocates nothing. */
+/* Writes batch `i` to `out`; allocates nothing. */
 void batch_fill(struct ArrowDeviceArray *out, int64_t i);
 
 /* Gives `out` the schema of all batches. */
@@ -25,20 +25,20 @@ void batch_schema(struct ArrowSchema *out);
 /* A blocking stream of batches, which never blocks. */
 struct feed {
     struct ArrowDeviceArrayStream abi; /* first */
-    int64_t next;                      /* batch to be given */
-    int64_t count;                     /* of all batches */
+    int64_t next;                      /* next batch to give */
+    int64_t count;                     /* number of batches */
 };
 
-/* Prepares a stream of `count` batches, which must outlast abi.release(). */
+/* Prepares a stream of `count` batches. `feed` must outlive abi.release(). */
 void feed_init(struct feed *feed, int64_t count);
 
-/* What a receiver has seen. */
+/* What a consumer has received. */
 struct tally {
     int64_t seen;  /* batches */
-    int64_t wrong; /* not 0: one was not the one expected */
+    int64_t wrong; /* not 0: a batch was not the expected one */
 };
 
-/* Looks at the next batch in order. */
+/* Checks the next batch in order. */
 static inline void tally_take(struct tally *tally,
                               const struct ArrowArray *array)
 {
@@ -48,7 +48,7 @@ static inline void tally_take(struct tally *tally,
     tally->seen++;
 }
 
-/* Aborts unless just `count` batches were seen, in order. */
+/* Aborts unless exactly `count` batches were received, in order. */
 void tally_check(const struct tally *tally, int64_t count);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the protocol checker costs: the same hop without it and with it. */
+/* The cost of the protocol checker: the same hop without it and with it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static double run_bare(const struct bench_case *self,
     return begun;
 }
 
-/* `more` is not 0: the arrays' children are looked after too. */
+/* If `more` is not 0, the arrays' children are checked too. */
 static double run_checked(const struct bench_case *self,
                           const struct bench_how *how)
 {

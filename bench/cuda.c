@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of CUDA, by its driver, which is looked for as the library does it:
- * how late the loop knows of them, by hand and through uvarrow, and what a wait
- * of 100 ms takes; and how fast batches come to the host. Without a driver, or
- * a device, nothing is measured.
+/* CUDA events, through the driver API, which is found as the library finds it:
+ * the delay from an event to the loop, by hand and through uvarrow, the cost of
+ * a wait of 100 ms, and the speed of copies to the host. Without a driver or a
+ * device, nothing is measured.
  *
- * By hand is a host function that is queued behind the event, and a thread that
- * asks after the event all the time. */
+ * By hand means a host function queued behind the event, or a thread that polls
+ * the event all the time. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,12 +40,12 @@ static struct {
 struct gpu {
     void *context;
     void *stream; /* where events are recorded */
-    void *other;  /* that waits for them, by hand */
+    void *other;  /* stream that waits for them, by hand */
     void *event;
-    _Atomic uint32_t *gate; /* events are behind it, one value each */
+    _Atomic uint32_t *gate; /* holds events back, by one value each */
     uint32_t passed;
-    pthread_t asker; /* by hand */
-    bool asks;       /* there is one */
+    pthread_t asker; /* thread that polls, by hand */
+    bool asks;       /* `asker` runs */
     struct latency *latency;
 };
 
@@ -87,7 +87,7 @@ static bool driver_resolve(void *library)
     return true;
 }
 
-/* False: there is none, and that was said. */
+/* Returns false if there is no device, after printing that. */
 static bool gpu_open(struct gpu *gpu)
 {
     const char *path = getenv("UVA_CUDA_LIBRARY");
@@ -186,14 +186,14 @@ static const struct latency_device gated_events = {
 
 enum { ROWS = 8 << 20, COPY_BYTES = ROWS * 8, UNDER_WAY = 4 };
 
-/* A stream of batches of one column, which is the same for all. */
+/* A stream of batches that all have the same column. */
 struct copies {
     struct ArrowDeviceArrayStream abi; /* first */
     struct ArrowArray column;
     struct ArrowArray *columns[1];
     const void *buffers[2];
     const void *none[1];
-    int64_t left; /* batches */
+    int64_t left; /* batches left */
 };
 
 static void copy_release(struct ArrowArray *array)
@@ -296,7 +296,8 @@ static double copies_by_hand(const struct bench_how *how, struct gpu *gpu,
     return begun;
 }
 
-/* Bytes a nanosecond are gigabytes a second. `window` 1: through uvarrow. */
+/* Returns bytes per nanosecond, which are gigabytes per second. `window` 1:
+ * through uvarrow. */
 static double run_copies(const struct bench_case *self,
                          const struct bench_how *how)
 {

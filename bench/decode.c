@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that each take 20 microseconds to decode: by hand on as many threads
  * as there are workers, which share nothing and keep no order, and by
- * uva_stream_from_tasks() behind uva_stream_parallel(), which keeps it.
+ * uva_stream_from_tasks() with uva_stream_parallel(), which keeps the order.
  * `window` is the number of workers. */
 #include <uv.h>
 
@@ -9,7 +9,7 @@
 
 enum { DECODE_NS = 20000, PROBES = 5, PROBE_STEPS = 1000000, MOST = 2 };
 
-/* Work that the compiler cannot leave out, and which needs no memory. */
+/* Does work that the compiler cannot remove and that needs no memory. */
 static uint64_t decode(int64_t steps)
 {
     uint64_t x = 88172645463325252u;
@@ -22,7 +22,7 @@ static uint64_t decode(int64_t steps)
     return x;
 }
 
-/* How many steps take DECODE_NS on this machine. */
+/* Returns how many steps take DECODE_NS on this machine. */
 static int64_t decode_steps(void)
 {
     const struct bench_how how = {.cpu = true};
@@ -96,7 +96,7 @@ static int tasks_schema(void *ctx, struct ArrowSchema *out,
     return 0;
 }
 
-/* An item is the number of its batch, and one more, for 0 is the end. */
+/* An item is the number of its batch plus one, because 0 is the end. */
 static int tasks_next(void *ctx, void **item, const char **metadata,
                       struct uva_error *error)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread, producer to handler through the C interface: request, task,
- * extract, release. The same handler on a producer by hand, which is the floor,
- * and on uva_stream_drive(), bare and behind fused maps. `window` is how many
- * requests are open at first; half of them are renewed at a time. `more` is how
- * many maps there are. */
+/* One thread, from producer to handler through the C interface: request, task,
+ * extract, release. The same handler runs on a producer written by hand, which
+ * is the baseline, and on uva_stream_drive(), bare and with fused maps.
+ * `window` is the number of requests that are open at first; they are renewed
+ * when half are used. `more` is the number of maps. */
 #include "host.h"
 #include "taker.h"
 
-enum { AT_ONCE = 4096 }; /* batches of one stream: they fit into the cache */
+enum { AT_ONCE = 4096 }; /* batches of one stream, which fit into the cache */
 
-/* ---- the floors --------------------------------------------------------- */
+/* ---- baselines ---------------------------------------------------------- */
 
 static double run_get_next(const struct bench_case *self,
                            const struct bench_how *how)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arming and ending meet in one word: whoever comes second tells the watch. */
+/* Arming and completing meet in one atomic: the second of the two completes the
+ * watch. */
 #include "event.h"
 
 #include <errno.h>

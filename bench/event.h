@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device that costs next to nothing, so that what is measured is what waits
- * for it: its events are words that the bench sets. */
+/* A device that costs almost nothing, so that only the waiting is measured: its
+ * events are atomics that the bench sets. */
 #ifndef BENCH_EVENT_H
 #define BENCH_EVENT_H
 
@@ -9,31 +9,31 @@
 #include "batch.h"
 #include "uvarrow/uvarrow.h"
 
-/* An event; all zeroes is one that is pending. */
+/* An event; all zeroes is a pending one. */
 struct event {
-    _Atomic(void *) is; /* NULL; the watch that it was armed for; or itself:
-                           complete */
+    _Atomic(void *) is; /* NULL; the watch it was armed for; or its own
+                           address: complete */
 };
 
-/* How often the tables were called. */
+/* How often the device functions were called. */
 struct event_counts {
     atomic_long arms;
     atomic_long queries;
 };
 
-/* Makes events known to a runtime, as device type EXT_DEV: told by callback, or
- * polled. `counts` is borrowed while the runtime's workers last. */
+/* Registers the events with a runtime as device type EXT_DEV, completed by
+ * callback or polled. `counts` is borrowed while the runtime's workers exist.
+ */
 void event_register(struct uva_runtime *runtime, bool by_callback,
                     struct event_counts *counts);
 
-/* Completes one, once. Thread: any. */
+/* Completes an event, once. Thread: any. */
 void event_end(struct event *event);
 
-/* A feed whose batch i carries event i: a stream of type EXT_DEV. `feed`, which
- * is first, and the events are borrowed by it. */
+/* A stream of type EXT_DEV. It borrows the struct and the events. */
 struct event_feed {
     struct feed feed;     /* first */
-    struct event *events; /* borrows: one a batch */
+    struct event *events; /* borrows: one for each batch */
     int64_t mask;         /* batch i carries event (i & mask) */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a device that costs nothing: what `ready` takes of the loop for a
- * batch whose event is complete already; what 4,096 events that are outstanding
- * take of it, how often they wake it when they complete together, and whether
- * they take threads; and what it takes to wait 100 ms for one.
+/* Events of a device that costs nothing: the loop time that `ready` takes for a
+ * batch with a completed event; for 4,096 outstanding events, the loop time,
+ * the number of wake-ups if they complete together, and whether they need
+ * threads; and the cost of waiting 100 ms for one event.
  *
- * `window` is how many events a stream has, `more` how many streams there are;
- * events are told by callback unless BY_POLLING. */
+ * `window` is the number of events of a stream, `more` the number of streams;
+ * events complete by callback unless BY_POLLING. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
@@ -18,9 +18,9 @@
 
 enum { BY_POLLING = 1 << 8, WAITS_MS = 100 };
 
-/* ---- complete already --------------------------------------------------- */
+/* ---- completed events --------------------------------------------------- */
 
-/* `window`: 0 no stage; 1 a stage, but no events; 2 a stage and events. */
+/* `window`: 0: no stage; 1: a stage, but no events; 2: a stage and events. */
 static double run_complete(const struct bench_case *self,
                            const struct bench_how *how)
 {
@@ -57,20 +57,20 @@ static double run_complete(const struct bench_case *self,
 struct crowd {
     struct host host;
     struct event_counts counts;
-    int64_t each;    /* events of a stream */
-    int64_t streams; /* so many */
+    int64_t each;    /* events for each stream */
+    int64_t streams; /* number of streams */
     struct member {
         struct event_feed feed;
         struct tally tally;
     } * members;          /* owns */
-    struct event *events; /* owns: of all */
+    struct event *events; /* owns: events of all streams */
     bool by_callback;
-    int pause_ms;       /* between the last arming and the first end */
-    int threads;        /* of the process while all were outstanding */
-    double waited_ns;   /* of the processor, in the pause */
-    atomic_bool ending; /* the first one is about to be complete */
-    int64_t wakes;      /* of the loop, from then on */
-    pthread_t ender;    /* the thread that completes them all */
+    int pause_ms; /* from the last arming to the first completion */
+    int threads;  /* threads of the process while all events were outstanding */
+    double waited_ns;   /* CPU time used in the pause */
+    atomic_bool ending; /* completions are about to begin */
+    int64_t wakes;      /* wake-ups of the loop from then on */
+    pthread_t ender;    /* thread that completes all events */
     uv_check_t check;
 };
 
@@ -85,7 +85,7 @@ static double cpu_ns(clockid_t clock)
 static int threads_now(void)
 {
     DIR *folder = opendir("/proc/self/task");
-    int count = -2; /* . and .. */
+    int count = -2; /* leaves out . and .. */
 
     bench_check(folder != NULL, "/proc");
     while (readdir(folder) != NULL)
@@ -181,7 +181,7 @@ static void crowd_close(struct crowd *crowd)
     free(crowd->events);
 }
 
-/* Gives the nanoseconds that the loop's thread had a core. */
+/* Returns the CPU time of the loop thread in nanoseconds. */
 static double crowd_run(struct crowd *crowd, const struct bench_case *self,
                         const struct bench_how *how)
 {
@@ -208,7 +208,8 @@ static void say_below(const char *name, const char *what, double value,
     bench_say(path, value, unit);
 }
 
-/* Loop time is the mean of some runs, wake-ups are the most of any. */
+/* Loop time is the mean of several runs, the number of wake-ups their
+ * maximum. */
 static double run_outstanding(const struct bench_case *self,
                               const struct bench_how *how)
 {
@@ -228,7 +229,7 @@ static double run_outstanding(const struct bench_case *self,
     return 0;
 }
 
-/* How much of a core the process takes while nothing happens. */
+/* Returns how much of a core the process uses while nothing happens. */
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of what is written by hand: a loop and a thread with a ring between
- * them. Which of the two writes, and when each wakes the other, is the
- * caller's.
- */
+/* One run of the version written by hand: a loop and a thread with a ring
+ * between them. The caller decides which of the two writes, and when each wakes
+ * the other. */
 #ifndef BENCH_HAND_H
 #define BENCH_HAND_H
 
@@ -12,15 +11,15 @@
 struct hand {
     struct ring ring; /* first */
     struct feed feed;
-    struct tally tally;          /* of who reads */
+    struct tally tally;          /* batches seen by the reader */
     const struct bench_how *how; /* borrows */
-    uint64_t at;                 /* of the loop */
-    double ended_ns;             /* when the reader had all */
+    uint64_t at;                 /* position of the loop */
+    double ended_ns;             /* when the reader had read everything */
 };
 
-/* Runs `thread` beside a loop that `on_wake` is called on, both with a hand,
- * until the thread has ended and the loop has closed its async. Returns how
- * long that took, in ns. */
+/* Runs `thread` beside a loop that calls `on_wake`, both with a struct hand,
+ * until the thread has ended and the loop has closed its async. Returns the
+ * time that took, in ns. */
 double hand_play(const struct bench_case *self, const struct bench_how *how,
                  uv_async_cb on_wake, uv_thread_cb thread);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How late a timer of 1 ms is, on a loop that has nothing else to do and on one
- * that receives from a source which blocks for 10 ms a batch: the ticks' 99th
- * percentile. Beside them, a loop that a thread wakes every 10 ms, and nothing
- * else: what any wake-up costs a timer of libuv. A case is as long as its
- * batches take. */
+/* Measures the 99th percentile of how late a 1 ms timer fires, on an idle loop
+ * and on one that receives from a source that blocks for 10 ms a batch. For
+ * comparison, a thread wakes a loop every 10 ms and does nothing else: the cost
+ * of any wake-up for a libuv timer. A case takes as long as its batches. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,9 +15,9 @@ enum { BLOCKS_NS = 10000000, TICK_MS = 1, TICKS_A_BATCH = 10 };
 struct pulse {
     uv_timer_t timer;
     uint64_t *gaps; /* owns; ns */
-    int64_t count;  /* of gaps */
+    int64_t count;  /* number of gaps */
     int64_t most;
-    uint64_t last; /* tick, or 0 */
+    uint64_t last; /* time of the last tick, or 0 */
 };
 
 static void pulse_on_tick(uv_timer_t *timer)
@@ -50,7 +49,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns microseconds beyond the 1 ms. */
+/* Returns the microseconds beyond 1 ms. */
 static double pulse_fini(struct pulse *pulse)
 {
     double late_us;
@@ -95,10 +94,10 @@ static double run_empty(const struct bench_case *self,
 
 /* ---- a wake-up by hand -------------------------------------------------- */
 
-/* A thread that wakes a loop so many times. */
+/* A thread that wakes a loop `left` times. */
 struct waker {
     uv_async_t async;
-    int64_t left; /* wake-ups */
+    int64_t left; /* wake-ups left */
     pthread_t thread;
 };
 

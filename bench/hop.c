@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One batch at a time, so that all of its parts are static. */
+/* Handles one batch at a time, so that all of its parts can be static. */
 #include "hop.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const void *batch_buffers[1] = {NULL};
 static struct ArrowArray column;
 static struct ArrowArray *columns[1] = {&column};
 
-/* There is but one at a time, so that its parts can be static. */
+/* Only one batch exists at a time, so its parts can be static. */
 static int batch_extract(struct ArrowAsyncTask *task,
                          struct ArrowDeviceArray *out)
 {

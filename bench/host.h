@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime on a libuv loop of the bench's own, and a stream run to its end on
- * it. */
+/* A runtime on a libuv loop of the bench, and functions that run a stream to
+ * its end. */
 #ifndef BENCH_HOST_H
 #define BENCH_HOST_H
 
@@ -16,34 +16,36 @@ extern "C" {
 
 struct host {
     uv_loop_t loop;
-    struct uva_workers *workers; /* owns a count */
-    struct uva_runtime *runtime; /* owns, till host_close() */
+    struct uva_workers *workers; /* owns a reference */
+    struct uva_runtime *runtime; /* owns, until host_close() */
     const struct bench_how *how; /* borrows */
     int open;                    /* streams not done */
-    double ended_ns;             /* when the last was */
+    double ended_ns;             /* when the last stream was done */
 };
 
-/* Opens a runtime, with at most `compute_threads` for extraction (0: one a
- * core). Its threads are on core 1 if `how` wants threads apart, the calling
- * one on core 0. */
+/* Opens a runtime, with at most `compute_threads` for extraction (0: one for
+ * each core). If `how` wants threads apart, its threads run on core 1, the
+ * calling one on core 0. */
 void host_open(struct host *host, const struct bench_how *how,
                int compute_threads);
 
-/* The same, with memory from `allocator` (copied). */
+/* As host_open(), with memory from `allocator` (copied). */
 void host_open_on(struct host *host, const struct bench_how *how,
                   int compute_threads, const struct uva_allocator *allocator);
 
-/* Starts `stream`, which is let go of, and counts its batches in `tally`. */
+/* Starts `stream`, releases it, and counts its batches in `tally`. */
 void host_for_each(struct host *host, struct uva_stream *stream,
                    struct tally *tally);
 
-/* An on_done that notes the time; `ctx` is the host. Counts down `open`. */
+/* An on_done callback that records the time and decrements `open`; `ctx` is the
+ * host. */
 void host_on_done(void *ctx, const struct uva_outcome *outcome);
 
-/* Runs the loop until all streams are done. Returns when that was. */
+/* Runs the loop until all streams are done. Returns the time at which they
+ * were. */
 double host_run(struct host *host);
 
-/* Closes all that was opened. */
+/* Closes everything that was opened. */
 void host_close(struct host *host);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that calls get_next, a loop that receives: by hand over a ring, with
- * one uv_queue_work() a batch, and by uva_stream_from_blocking() and
- * uva_stream_for_each(). `window` is how many batches may be under way. */
+/* A thread that calls get_next, and a loop that receives: by hand over a ring,
+ * with one uv_queue_work() for each batch, and by uva_stream_from_blocking()
+ * with uva_stream_for_each(). `window` is the number of batches that may be in
+ * flight. */
 #include <stdlib.h>
 
 #include "hand.h"
@@ -73,7 +74,7 @@ static double run_hand(const struct bench_case *self,
 
 struct queue {
     uv_loop_t loop;
-    uv_mutex_t mutex; /* one get_next at a time */
+    uv_mutex_t mutex; /* allows one get_next at a time */
     struct feed feed;
     struct tally tally;
     const struct bench_how *how; /* borrows */
@@ -106,7 +107,7 @@ static void work_done(uv_work_t *req, int status)
         queue->ended_ns = bench_now_ns(queue->how);
         return;
     }
-    queue->tally.seen++; /* in order or not: nobody keeps it */
+    queue->tally.seen++; /* in any order, as libuv's pool keeps none */
     work->array.array.release(&work->array.array);
     (void)uv_queue_work(&queue->loop, req, work_do, work_done);
 }
@@ -123,7 +124,7 @@ static double run_queue(const struct bench_case *self,
     bench_check(uv_mutex_init(&queue.mutex) == 0, "mutex");
     feed_init(&queue.feed, how->batches);
     begun = bench_now_ns(how);
-    bench_stay_on(how, 1); /* libuv's threads begin where this one is */
+    bench_stay_on(how, 1); /* libuv's threads inherit the core of this one */
     for (int32_t i = 0; i < self->window; i++) {
         works[i].queue = &queue;
         (void)uv_queue_work(&queue.loop, &works[i].req, work_do, work_done);

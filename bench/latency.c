@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each sample: an event is made, somebody waits for it, the other thread ends
- * it a while later, and the loop runs until somebody was told. */
+/* For each sample: an event is made, a wait for it begins, the other thread
+ * completes it a while later, and the loop runs until the callback is called.
+ */
 #include "latency.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum { PAUSE_NS = 300000, LONG_PAUSE_NS = 100000000, WARM = 20 };
 
-/* The ways that are uvarrow's; those by hand come before them. */
+/* The ways through uvarrow; those by hand come before them. */
 enum { THROUGH_ARRAY, THROUGH_READY, WAYS_OF_OURS };
 static const char *const ours[] = {"array", "ready"};
 
@@ -22,7 +23,7 @@ static int ways_by_hand(const struct latency *latency)
     return count;
 }
 
-/* ---- the thread that ends events ---------------------------------------- */
+/* ---- the thread that completes events ----------------------------------- */
 
 static double processor_ns(void)
 {
@@ -51,7 +52,7 @@ static void *ender_main(void *arg)
     }
 }
 
-/* ---- who is told -------------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static void seen(struct latency *latency)
 {
@@ -106,7 +107,7 @@ static void sample_wait(struct latency *latency, int way,
                     "uva_pusher_push");
 }
 
-/* Gives microseconds. */
+/* Returns the delay in microseconds. */
 static double sample_take(struct latency *latency, int way)
 {
     struct ArrowDeviceArray array;
@@ -146,7 +147,7 @@ static void stream_open(struct latency *latency)
     latency->host.open++;
 }
 
-/* The service thread starts before the loop's has a core to stay on. */
+/* Starts the device thread before the loop thread is bound to its core. */
 static void latency_open(struct latency *latency, const struct bench_how *how)
 {
     struct bench_how anywhere = *how;
@@ -230,7 +231,7 @@ void latency_run(const char *name, const struct bench_how *how,
     }
 }
 
-/* The first one has warmed up. */
+/* The first sample only warms up. */
 void latency_idle(const char *name, const struct bench_how *how,
                   const struct latency_device *device, void *ctx)
 {

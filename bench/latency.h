@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long it takes from the end of an event on a device to a callback on the
- * loop, by different ways that take turns, so that each has had the machine as
- * it was: by hand, through uva_array_wait() and through `ready`. */
+/* The delay from the completion of a device event to a callback on the loop,
+ * measured in several ways that take turns, so that all run under the same
+ * conditions: by hand, through uva_array_wait() and through `ready`. */
 #ifndef BENCH_LATENCY_H
 #define BENCH_LATENCY_H
 
@@ -16,46 +16,48 @@ struct latency;
 /* One kind of device. */
 struct latency_device {
     ArrowDeviceType device_type;
-    const char *by_hand[4]; /* the names of its bare mechanisms, then NULL */
-    /* makes a pending event and gives it as arrays carry it */
+    const char *by_hand[4]; /* names of the mechanisms used by hand, then
+                               NULL */
+    /* Makes a pending event; returns it as arrays carry it. */
     void *(*make)(void *ctx);
-    /* completes it, and may go on after that while it is freed. On another
+    /* Completes the event, and may still run while it is freed. On another
      * thread. */
     void (*end)(void *ctx);
-    /* has latency_hand_over() called when it is complete, by bare mechanism
-     * `way` */
+    /* Arranges for latency_hand_over() to be called on completion, by mechanism
+     * `way` of `by_hand`. */
     void (*wait)(void *ctx, int way, struct latency *latency);
-    /* frees it */
+    /* Frees the event. */
     void (*free)(void *ctx);
 };
 
 struct latency {
     struct host host;
     const struct latency_device *device; /* borrows */
-    void *ctx;                           /* borrows: the device's */
-    uv_async_t async;                    /* what waits by hand send */
-    struct uva_pusher *pusher;           /* owns: of the stream */
-    pthread_t thread;                    /* ends events */
-    sem_t made;                          /* one is to be ended */
+    void *ctx;                           /* borrows: argument for the device */
+    uv_async_t async;                    /* sent by waits made by hand */
+    struct uva_pusher *pusher;           /* owns: pusher of the stream */
+    pthread_t thread;                    /* completes events */
+    sem_t made;                          /* an event is to be completed */
     atomic_bool quit;
-    int64_t pause_ns;  /* how long it is waited for, at least */
-    double idle_ns;    /* of the processor, in the last pause */
-    uint64_t ended_ns; /* when the last was ended; before `seen_ns` */
-    uint64_t seen_ns;  /* when its callback was called, or 0 */
-    int64_t samples;   /* of each way */
-    double *taken[8];  /* owns: microseconds, of each way */
+    int64_t pause_ns;  /* minimum time before it completes */
+    double idle_ns;    /* CPU time in the last pause */
+    uint64_t ended_ns; /* last completion; written before `seen_ns` */
+    uint64_t seen_ns;  /* when the callback ran, or 0 */
+    int64_t samples;   /* samples of each way */
+    double *taken[8];  /* owns: microseconds, for each way */
 };
 
-/* Measures `samples` of each way and prints p50 and p99 as NAME/WAY/p50. */
+/* Measures `samples` for each way and prints p50 and p99 as NAME/WAY/p50 and so
+ * on. */
 void latency_run(const char *name, const struct bench_how *how,
                  const struct latency_device *device, void *ctx);
 
-/* Measures how much of a core the process takes while `ready` waits 100 ms for
+/* Measures how much of a core the process uses while `ready` waits 100 ms for
  * one event, and prints that as NAME. */
 void latency_idle(const char *name, const struct bench_how *how,
                   const struct latency_device *device, void *ctx);
 
-/* Says, by hand, that an event is complete. Thread: any. */
+/* Called by hand when an event is complete. Thread: any. */
 void latency_hand_over(struct latency *latency);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One open stream on a loop, and 10,000: what a batch costs, what a stream
- * takes of the heap while nothing happens on it, and whether it takes a thread.
- * `window` is the number of streams.
+/* One open stream on a loop, and 10,000: the time for a batch, the heap memory
+ * of an idle stream, and whether a stream needs a thread. `window` is the
+ * number of streams.
  *
- * Batches are counted between two stops, at which every consumer says EAGAIN:
- * after its first batch, so that opening is not in the figure, and after its
- * last but one, so that closing is not. */
+ * Time is measured between two stops, at which every consumer returns EAGAIN:
+ * after its first batch, to leave out opening, and after its last but one, to
+ * leave out closing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,16 +33,16 @@ static void heap_dealloc(void *ctx, void *block, size_t size)
 
 struct crowd {
     struct host host;
-    int64_t heap;  /* bytes, now */
-    int64_t each;  /* batches of a stream between the stops */
+    int64_t heap;  /* bytes allocated now */
+    int64_t each;  /* batches of a stream between the two stops */
     int64_t stops; /* streams that are stopped */
-    int64_t count; /* of streams */
+    int64_t count; /* number of streams */
     struct member {
         struct feed feed;
         struct tally tally;
         struct crowd *crowd;       /* borrows */
-        struct uva_stream *stream; /* owns a count */
-        struct uva_pusher *pusher; /* owns, where it is one */
+        struct uva_stream *stream; /* owns a reference */
+        struct uva_pusher *pusher; /* owns, if it has one */
     } * members;                   /* owns */
 };
 
@@ -92,7 +92,7 @@ static void member_open(struct member *member, bool pushed)
     crowd->host.open++;
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all streams -------------------------------------------------------- */
 
 static void crowd_open(struct crowd *crowd, const struct bench_how *how,
                        int64_t count, int64_t each)
@@ -159,8 +159,8 @@ static void say_below(const char *name, const char *what, double value)
     bench_say(path, value, what);
 }
 
-/* Streams on which nothing happens: they wait for someone to push, or for a
- * consumer that has said EAGAIN (`more` is 1). */
+/* Idle streams: they wait for a push, or for a consumer that returned EAGAIN
+ * (`more` is 1). */
 static double run_idle(const struct bench_case *self,
                        const struct bench_how *how)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of an OpenCL platform (PoCL, or what is installed): how late the loop
- * knows of them, by hand and through uvarrow, and what a wait of 100 ms takes.
- * Without a platform nothing is measured. */
+/* Events of an OpenCL platform (PoCL or any other that is installed): the delay
+ * from an event to the loop, by hand and through uvarrow, and the cost of a
+ * wait of 100 ms. Without a platform nothing is measured. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool platform_find(cl_device_id *out)
     return false;
 }
 
-/* False: there is none, and that was said. */
+/* Returns false if there is no platform, after printing that. */
 static bool platform_open(struct platform *platform)
 {
     cl_device_id device;

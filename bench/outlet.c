@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop that produces, a thread that reads and may wait: by hand over a ring,
- * and by uva_stream_to_blocking(). `window` is how many batches may wait for
- * the reader. */
+/* A loop that produces, and a thread that reads and may block: by hand over a
+ * ring, and by uva_stream_to_blocking(). `window` is the number of batches that
+ * may wait for the reader. */
 #include "hand.h"
 
 enum {
     SPIN_NS = 30000,
-    TURN_BATCHES = 256, /* then the loop may do something else; as uvarrow */
+    TURN_BATCHES = 256, /* batches in one loop iteration, as in uvarrow */
 };
 
 /* ---- by hand ------------------------------------------------------------ */
@@ -19,7 +19,7 @@ static void hand_thread(void *ctx)
     uint64_t at = 0;
 
     bench_stay_on(hand->how, 1);
-    ring_wake_loop(ring); /* to begin */
+    ring_wake_loop(ring); /* starts the writing */
     for (;;) {
         if (!ring_has_batch(ring, at))
             ring_sleep(ring, ring_has_batch, at);
@@ -35,7 +35,7 @@ static void hand_thread(void *ctx)
     hand->ended_ns = bench_now_ns(hand->how);
 }
 
-/* Returns whether it has stopped short, for others to have their turn. */
+/* Returns whether it stopped early, to let other handles run. */
 static bool hand_fill(struct hand *hand)
 {
     struct ring *ring = &hand->ring;
@@ -86,7 +86,7 @@ struct reader {
     struct ArrowDeviceArrayStream stream; /* owns */
     struct tally tally;
     const struct bench_how *how; /* borrows */
-    uv_async_t gone;             /* closed when it has read all */
+    uv_async_t gone;             /* closed once it has read everything */
     double ended_ns;
 };
 
@@ -114,7 +114,7 @@ static void reader_on_gone(uv_async_t *async)
     uv_close((uv_handle_t *)async, NULL);
 }
 
-/* The source is called on the loop, as by hand. */
+/* The source is called on the loop, as in the version by hand. */
 static void reader_open(struct reader *reader, struct host *host,
                         struct feed *feed, int32_t window)
 {

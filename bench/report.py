@@ -1,5 +1,5 @@
-"""Turns the figures that run.py has collected into docs/benchmarks.md: which
-targets are met, and by how much the others are missed, then all figures."""
+"""Turns the figures collected by run.py into docs/benchmarks.md: which targets
+are met, by how much the others are missed, then all figures."""
 import os
 import statistics
 
@@ -27,7 +27,7 @@ Measured on {processor}, {cores} cores, {system}
 {kernel}. Load average when it began: {load}; it is near 0 on an idle machine.
 """
 
-# What each kind of case is, in the order of the page.
+# The title of each kind of case, in the order of the page.
 PROGRAMS = {
     "drive": "One thread, producer to handler through the C interface",
     "lane": "A thread that calls `get_next`, a loop that receives",
@@ -45,8 +45,8 @@ PROGRAMS = {
 
 
 class Target:
-    """What is to hold: value(round) at most, or at least, `limit`. Not every
-    machine has the programs whose figures begin with `needs`."""
+    """A target: value(round) must be at most, or at least, `limit`. Not every
+    machine has the programs for the figures that begin with `needs`."""
 
     def __init__(self, title, mode, value, limit, unit, least=False, needs=""):
         self.title, self.mode, self.value = title, mode, value
@@ -68,7 +68,7 @@ class Target:
 
 
 def per_round(figures, value):
-    """value() of each round; none if a figure is not there."""
+    """Returns value() of each round; an empty list if a figure is missing."""
     rounds = max((len(f["rounds"]) for f in figures.values()), default=0)
     values = []
     for i in range(rounds):
@@ -133,7 +133,7 @@ def lane_targets():
 
 
 def outlet_targets(figures):
-    """A floor below what the interface itself costs is no floor: there, 40 ns
+    """A baseline below the cost of the interface itself is unfair: there, 40 ns
     more are allowed."""
     own = median(figures, "one", "drive/64/uvarrow")
     for mode, floor, where in (("one", "ring", "one core"),
@@ -264,7 +264,8 @@ def program_rows(results, program):
 
 
 def profile_lines(results):
-    """Which functions take the instructions, one case a column."""
+    """Shows which functions the instructions are spent in, one column for each
+    case."""
     profiles = results["profiles"]
     if not profiles:
         return
@@ -280,8 +281,8 @@ def profile_lines(results):
 
 
 def missing(results):
-    """The titles of targets that no figure speaks for, of those that are meant
-    here: there may be no Arrow C++, and no device."""
+    """Returns the titles of required targets without a figure. Arrow C++ and a
+    device may be missing, so their targets are not required without them."""
     figures = results["figures"]
     names = [name for mode in figures.values() for name in mode]
     return [t.title for t in targets(figures)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: both sides count up their own word and look at the other's.
- * What can fail: nothing but a wake-up that is lost. Whoever is about to sleep
- * says so and then looks again; whoever has news publishes them and then asks
- * who sleeps; both with exchanges, so that one of them sees the other.
- * On close: the side that is last closes the async. */
+/* Happy path: each side advances its own counter and reads that of the other.
+ * What can fail: only a wake-up that is lost. A side that is about to sleep
+ * announces that and then checks again; a side with something new publishes it
+ * and then checks whether the other sleeps. Both use exchanges, so one of them
+ * sees the other.
+ * On close: the last side closes the async. */
 #define _GNU_SOURCE
 #include "ring.h"
 

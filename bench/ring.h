@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of batches between one thread that writes and one that reads, without
- * a lock: what somebody who knows how would write by hand in place of a stream.
- * One of the two is a libuv loop, woken by an uv_async_t; the other is a thread
- * that sleeps on a futex. The writer is woken when half the ring is free, the
- * reader when there is something in it. It knows nothing of errors, cancels,
- * closing or a second stream. */
+/* A lock-free ring of batches between one writing and one reading thread: what
+ * an expert would write by hand instead of a stream. One of the two is a libuv
+ * loop, woken by an uv_async_t; the other is a thread that sleeps on a futex.
+ * The writer is woken when half the ring is free, the reader when it is not
+ * empty. The ring has no errors, no cancel, no close and no second stream. */
 #ifndef BENCH_RING_H
 #define BENCH_RING_H
 
@@ -16,54 +15,55 @@
 #include "batch.h"
 
 struct ring {
-    struct ArrowDeviceArray *slots;      /* owns */
-    uint64_t window;                     /* of them */
-    uint64_t spin_ns;                    /* the thread spins so long before it
-                                          sleeps; 0: not */
-    alignas(64) _Atomic uint64_t tail;   /* written so far */
-    atomic_bool ended;                   /* nothing more will be */
-    alignas(64) _Atomic uint64_t head;   /* read so far */
-    alignas(64) _Atomic uint32_t asleep; /* the thread is, or about to be */
-    alignas(64) _Atomic uint32_t armed;  /* the loop has been woken and has not
-                                            looked yet */
+    struct ArrowDeviceArray *slots; /* owns */
+    uint64_t window;                /* number of slots */
+    uint64_t spin_ns; /* spin time of the thread before it sleeps */
+    alignas(64) _Atomic uint64_t tail;   /* batches written so far */
+    atomic_bool ended;                   /* the writer is finished */
+    alignas(64) _Atomic uint64_t head;   /* batches read so far */
+    alignas(64) _Atomic uint32_t asleep; /* the thread sleeps or is about to */
+    alignas(64) _Atomic uint32_t armed;  /* the loop has a pending wake-up */
     uv_async_t async;
 };
 
-/* Prepares a ring of `window` batches whose loop is called by `on_wake`. */
+/* Prepares a ring of `window` batches; `on_wake` runs on `loop`. */
 void ring_init(struct ring *ring, int32_t window, uint64_t spin_ns,
                uv_loop_t *loop, uv_async_cb on_wake);
 
-/* Frees it; its async is closed by the loop. */
+/* Frees the ring; the loop closes its async. */
 void ring_fini(struct ring *ring);
 
-/* Waits until ready(ring, at) holds. The thread. */
+/* Waits until ready(ring, at) holds. Thread: the other thread. */
 void ring_sleep(struct ring *ring,
                 bool (*ready)(const struct ring *ring, uint64_t at),
                 uint64_t at);
 
-/* Wakes the thread if it sleeps. The loop. */
+/* Wakes the thread if it sleeps. Thread: loop. */
 void ring_wake_thread(struct ring *ring);
 
-/* Has the loop look, unless it is about to. The thread. */
+/* Wakes the loop, unless it has been woken already. Thread: the other
+ * thread. */
 void ring_wake_loop(struct ring *ring);
 
-/* The loop is about to wait: whether it may, for ready() does not hold. If it
- * returns true, nobody will wake the loop: look once more. */
+/* Called before the loop waits, because ready() does not hold. If it returns
+ * true, ready() holds by now and no wake-up follows: check again. Thread: loop.
+ */
 bool ring_must_look_again(struct ring *ring,
                           bool (*ready)(const struct ring *ring, uint64_t at),
                           uint64_t at);
 
-/* Whether there is a free slot for batch `at`, or one is there. */
+/* Return whether there is a free slot for batch `at`, and whether batch `at` is
+ * in its slot. */
 bool ring_has_room(const struct ring *ring, uint64_t at);
 bool ring_has_batch(const struct ring *ring, uint64_t at);
 
-/* Whether half the window ends with batch `at` - 1. */
+/* Returns whether half the window ends with batch `at` - 1. */
 static inline bool ring_at_half(const struct ring *ring, uint64_t at)
 {
     return ring->window < 2 || (at & (ring->window / 2 - 1)) == 0;
 }
 
-/* The slot of batch `at`. */
+/* Returns the slot of batch `at`. */
 static inline struct ArrowDeviceArray *ring_slot(const struct ring *ring,
                                                  uint64_t at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether memory grows with the number of batches: what the process holds after
- * the first tenth of a long stream, and after all of it. */
+/* Measures whether memory grows with the number of batches: the memory of the
+ * process after the first tenth of a long stream, and after all of it. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,9 +20,9 @@ static double resident_kib(void)
 }
 
 struct watch {
-    struct host host; /* first: host_on_done() takes it */
+    struct host host; /* first: host_on_done() casts to it */
     struct tally tally;
-    int64_t warm; /* look after so many batches */
+    int64_t warm; /* batches before the first measurement */
     double warm_kib;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command line, order of runs and print of a bench program. */
+/* The command line of a bench program, the order of its runs, and its
+ * output. */
 #define _GNU_SOURCE
 #include "suite.h"
 
@@ -12,15 +13,15 @@
 enum { LEAST_BATCHES = 20 };
 
 struct wishes {
-    struct bench_how how; /* but for the batches */
+    struct bench_how how; /* except the number of batches */
     double scale;
-    const char *only; /* or "" */
-    int64_t batches;  /* or 0 */
+    const char *only; /* a case or folder, or "" */
+    int64_t batches;  /* number of batches, or 0 */
     int64_t passes;
     bool cold;
 };
 
-/* One of the options without a value. */
+/* Handles an option without a value. */
 static bool wishes_note(struct wishes *wishes, const char *option)
 {
     bool *const flags[] = {&wishes->cold, &wishes->how.apart, &wishes->how.cpu};
@@ -80,7 +81,7 @@ static void case_measure(const struct bench_case *what,
         bench_say(what->name, took / (double)how.batches, "ns");
 }
 
-/* Whether `name` is `path`, or in that folder. */
+/* Returns whether `name` is `path` or lies below it. */
 static bool is_under(const char *name, const char *path)
 {
     const size_t length = strlen(path);

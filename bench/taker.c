@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: schema, request, tasks each extracted at once, the end. What can
- * fail: nothing may; everything aborts. */
+/* Happy path: schema, request, each task extracted at once, the end.
+ * What can fail: any failure aborts. */
 #include "taker.h"
 
 #include "suite.h"

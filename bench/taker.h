@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler by hand, as plain as can be: it extracts each task at once, looks
- * at the batch and releases it. */
+/* The simplest handler, written by hand: it extracts each task at once, checks
+ * the batch and releases it. */
 #ifndef BENCH_TAKER_H
 #define BENCH_TAKER_H
 
@@ -12,9 +12,9 @@ extern "C" {
 
 struct taker {
     struct ArrowAsyncDeviceStreamHandler abi; /* first */
-    int64_t window;                           /* requests open at most */
-    int64_t taken;                            /* since the last request */
-    struct tally tally;                       /* of what came */
+    int64_t window;     /* maximum number of open requests */
+    int64_t taken;      /* batches since the last request */
+    struct tally tally; /* batches received */
 };
 
 /* Prepares a handler that opens `window` requests and renews them when half of

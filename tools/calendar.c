@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar counts from 1 March of the year 0, so that a leap day is the
- * last day of its year, of its four years and of its four hundred. */
+/* Calendar years start on 1 March of the year 0, so that a leap day is the last
+ * day of its year, of its 4 years and of its 400 years. */
 #include "calendar.h"
 
 #include <assert.h>
@@ -15,8 +15,7 @@
 #define DAYS_400     (4 * DAYS_100 + 1)
 #define DAYS_TO_1970 719468 /* from 0000-03-01 */
 
-/* A count split in whole parts, rounded down, and a rest that is not negative.
- */
+/* A count as a number of whole units, rounded down, and a remainder. */
 struct split {
     int64_t whole; /* may be negative */
     int64_t rest;  /* 0 to unit - 1 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two steps: find the value itself, through dictionaries, unions and runs; then
- * write it as its kind is written. Lists and structs are JSON. */
+/* Works in two steps: finds the value through dictionaries, unions and runs,
+ * then writes it in the form of its kind. Lists and structs become JSON. */
 #include "cell.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static bool load_bit(const void *data, int64_t at)
     return (((const uint8_t *)data)[at >> 3] >> (at & 7) & 1) != 0;
 }
 
-/* The integer at the cell, of the width of its kind. */
+/* Loads the integer at the cell, with the width of its kind. */
 static int64_t cell_int(const struct uva__cell *c)
 {
     return uva__field_load(c->array->buffers[1], c->field->width, c->at);
@@ -48,7 +48,7 @@ static struct uva__cell cell_look_up(const struct uva__cell *c)
                               cell_int(c) + array->offset};
 }
 
-/* The run that holds the cell is the first to end behind it. */
+/* The cell is in the first run that ends after it. */
 static struct uva__cell cell_run(const struct uva__cell *c)
 {
     const struct uva__cell ends = cell_child(c, 0, 0);
@@ -87,7 +87,8 @@ static bool cell_is_null(const struct uva__cell *c)
            !load_bit(c->array->buffers[0], c->at);
 }
 
-/* Goes to where the value really is. False if there is none. */
+/* Follows dictionaries, unions and runs to the value. Returns false if it is
+ * null. */
 static bool cell_resolve(struct uva__cell *c)
 {
     for (;;) {
@@ -246,7 +247,7 @@ static void put_months_ns(const struct uva__cell *c, struct uva__text *out)
 
 /* Some bytes in a buffer. Borrows. */
 struct span {
-    const char *data; /* may be NULL if there are none */
+    const char *data; /* may be NULL if size is 0 */
     size_t size;      /* in bytes */
 };
 
@@ -400,7 +401,7 @@ void uva__cell_put_csv(struct uva__cell cell, struct uva__text *out)
         uva__text_quote_csv(out, start);
 }
 
-/* JSON has no word for what is not a number. */
+/* Returns whether it is finite; JSON has no notation for NaN and infinity. */
 static bool is_number(const struct uva__text *out)
 {
     const char last = out->size == 0 ? '\0' : out->data[out->size - 1];

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One value of an Arrow array, as text. What its array is like was looked at
- * before, by field.h. */
+/* One value of an Arrow array, as text. field.h must have checked the array
+ * before. */
 #ifndef UVA_TOOLS_CELL_H
 #define UVA_TOOLS_CELL_H
 
 #include "field.h"
 #include "text.h"
 
-/* A value and where it is. Borrows all of it. */
+/* A value and its place in an array. Borrows all members. */
 struct uva__cell {
     const struct uva__field *field; /* how it is stored and written */
     const struct ArrowArray *array; /* checked against `field` */
-    int64_t at;                     /* with the array's offset counted in */
+    int64_t at;                     /* index, including the array's offset */
 };
 
-/* Appends the value as a field of CSV; nothing if it is null. Thread: any. */
+/* Appends the value as a CSV field; appends nothing if it is null. Thread:
+ * any. */
 void uva__cell_put_csv(struct uva__cell cell, struct uva__text *out);
 
 /* Appends the value as JSON. Thread: any. */

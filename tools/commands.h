@@ -3,7 +3,7 @@
 #ifndef UVA_TOOLS_COMMANDS_H
 #define UVA_TOOLS_COMMANDS_H
 
-/* Each reads the arguments behind its name, which end in NULL, and returns the
+/* Each reads the arguments after its name, which end in NULL, and returns the
  * exit code of the program. Thread: loop. */
 int uva__devices_main(char **args);
 int uva__query_main(char **args);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commas and line ends; all else is done by cell.h. */
+/* Writes commas and line ends; cell.h writes the values. */
 #include "csv.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uvarrow devices: lists every device type of the Arrow document, whether its
- * events can be waited for on this machine, how, and if not, why. */
+/* uvarrow devices: lists every device type of the Arrow specification, and
+ * whether and how its events can be waited for on this machine, or why not. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const char HELP[] =
     "environment say where a library is. Events of oneAPI belong to the SYCL\n"
     "that a program has loaded; this one has none.\n";
 
-enum { TYPES_END = 17 }; /* behind the last of the document */
+enum { TYPES_END = 17 }; /* after the last type of the specification */
 
 static void print_type(const struct uva_device_info *info)
 {
@@ -66,7 +66,8 @@ static int measure(struct uva_runtime *runtime)
     return UVA__EXIT_OK;
 }
 
-/* What was printed has arrived, or not: the disk may be full. */
+/* Flushes the output and reports an error if that fails, such as a full
+ * disk. */
 static int print_end(void)
 {
     struct uva_error error;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  load -> init -> database -> connection -> statement -> execute,
  *              all inside open; free_ctx undoes them in reverse.
- * What can fail: each step; the error says which, and what the driver said.
- *              What was made before stays for free_ctx, since an interrupt may
- *              be using it.
+ * What can fail: each step; the error names the step and gives the driver's
+ *              message. Earlier objects stay for free_ctx, since an interrupt
+ *              may be using them.
  * On cancel:   interrupt stops open between two steps, and asks the driver to
- *              cancel what it is doing; drivers of ADBC 1.0 cannot be asked.
+ *              cancel its current call; ADBC 1.0 drivers have no function for
+ *              that.
  *
- * The library of a driver is never unloaded: drivers with a run-time system of
- * their own (Go, .NET) do not survive that. */
+ * A driver's library is never unloaded: drivers with a runtime of their own
+ * (Go, .NET) do not survive that. */
 #include "driver.h"
 
 #include <arrow-adbc/adbc.h>
@@ -19,32 +20,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far open has come, as far as interrupt may use it. */
+/* How far open has got, which decides what interrupt may use. */
 enum progress {
     PROGRESS_NOTHING = 0,
     PROGRESS_CONNECTED, /* `connection` may be cancelled */
-    PROGRESS_EXECUTING  /* `statement` too */
+    PROGRESS_EXECUTING  /* so may `statement` */
 };
 
-/* One query and all it needs. Open and get_next run on one worker while
- * interrupt may run on another: it reads the two atomics and, as far as
- * `progress` says, what was written before `progress` was. */
+/* One query with all its objects. Open and get_next run on one worker, while
+ * interrupt may run on another. Interrupt reads the two atomics and, depending
+ * on `progress`, members written before `progress` was. */
 struct session {
     const struct uva__options *options; /* borrows */
-    void *library;                      /* kept for ever */
-    AdbcDriverInitFunc init;            /* of the library */
-    struct AdbcDriver driver;           /* owns what is set below */
+    void *library;                      /* never unloaded */
+    AdbcDriverInitFunc init;            /* from the library */
+    struct AdbcDriver driver;           /* owns what is set in the ones below */
     struct AdbcDatabase database;       /* owns, if it has private_data */
-    struct AdbcConnection connection;   /* likewise */
-    struct AdbcStatement statement;     /* likewise */
+    struct AdbcConnection connection;   /* owns, if it has private_data */
+    struct AdbcStatement statement;     /* owns, if it has private_data */
     struct ArrowArrayStream *out;       /* borrows, during open */
-    atomic_bool interrupted;            /* somebody wants no more */
+    atomic_bool interrupted;            /* the stream was cancelled */
     atomic_int progress;                /* an enum progress */
 };
 
 /* ---- errors ------------------------------------------------------------- */
 
-/* The dialect of ADBC in that of errno. */
+/* Translates an ADBC status to an errno. */
 static int errno_of(AdbcStatusCode status)
 {
     switch (status) {
@@ -73,7 +74,8 @@ static void adbc_error_release(struct AdbcError *said)
     *said = ADBC_ERROR_INIT;
 }
 
-/* Says what could not be done, and why. Takes what `said` holds. */
+/* Sets an error with the step that failed and the driver's reason. Releases
+ * the driver's error. */
 static int step_result(AdbcStatusCode status, struct AdbcError *said,
                        const char *what, struct uva_error *error)
 {
@@ -117,7 +119,8 @@ static int session_load(struct session *s, struct uva_error *error)
     return 0;
 }
 
-/* What every driver must have; all else is asked for when it is used. */
+/* Checks for the functions that every driver must have; the optional ones are
+ * checked when they are used. */
 static bool driver_is_whole(const struct AdbcDriver *driver)
 {
     return driver->DatabaseNew != NULL && driver->DatabaseInit != NULL &&
@@ -147,7 +150,7 @@ static int session_init(struct session *s, struct uva_error *error)
     return step_result(status, &said, "the driver does not start", error);
 }
 
-/* Makes one setting on what `place` says. */
+/* Makes one setting on the object that `place` names. */
 static AdbcStatusCode session_set(struct session *s,
                                   enum uva__setting_place place,
                                   const char *key, const char *value,
@@ -289,7 +292,7 @@ static int session_open(void *ctx, struct ArrowArrayStream *out,
     int code = 0;
     size_t i;
 
-    assert(s->library == NULL); /* once */
+    assert(s->library == NULL); /* opened once only */
     s->out = out;
     for (i = 0; i < sizeof(STEPS) / sizeof(*STEPS) && code == 0; i++)
         code = atomic_load(&s->interrupted)
@@ -307,7 +310,8 @@ static void session_interrupt(void *ctx)
     AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
     int progress;
 
-    atomic_store(&s->interrupted, true); /* before: open looks after */
+    atomic_store(&s->interrupted, true); /* first: open reads it after
+                                            its steps */
     progress = atomic_load(&s->progress);
     if (progress >= PROGRESS_EXECUTING && s->driver.StatementCancel != NULL)
         status = s->driver.StatementCancel(&s->statement, &said);
@@ -318,7 +322,7 @@ static void session_interrupt(void *ctx)
     adbc_error_release(&said);
 }
 
-/* Nobody is left to be told of an error. */
+/* Errors are ignored, because there is no caller to report them to. */
 static void session_free(void *ctx)
 {
     struct session *s = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for driver.c where there is no adbc.h to build that with: every
- * query fails and says why. The test suite needs neither. */
+/* Replaces driver.c where adbc.h is missing: every query fails with an error
+ * that gives the reason. The test suite needs neither file. */
 #include "driver.h"
 
 static int driverless_open(void *ctx, struct ArrowArrayStream *out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Format strings are looked up in one table. Arrays are compared with what the
- * table says of their buffers and children; offsets within buffers are taken on
- * trust, as everybody does with data of the own process. */
+/* Looks up format strings in one table, and compares the buffers and children
+ * of arrays with it. Offsets inside buffers are trusted, as is usual for data
+ * of the same process. */
 #include "field.h"
 
 #include <assert.h>
@@ -12,14 +12,14 @@
 #include "calendar.h"
 #include "number.h"
 
-#define FIELD_DEPTH_MAX 64 /* of nesting */
+#define FIELD_DEPTH_MAX 64 /* levels of nesting */
 
-/* A format string and what it stands for. One that ends in ':' is a prefix. */
+/* A format string and its meaning. A text that ends in ':' is a prefix. */
 struct format {
-    const char *text;          /* as in a schema */
+    const char *text;          /* as it stands in a schema */
     enum uva__field_kind kind; /* how values are stored */
     int32_t width;             /* see struct uva__field */
-    int32_t digits;            /* likewise */
+    int32_t digits;            /* see struct uva__field */
 };
 
 static const struct format FORMATS[] = {
@@ -73,10 +73,10 @@ static const struct format FORMATS[] = {
     {"+r", UVA__FIELD_RUNS, 0, 0},
 };
 
-/* What an array of a kind is made of. */
+/* The parts of an array of a kind. */
 struct shape {
-    int64_t buffers;  /* of views, at least */
-    int64_t children; /* -1: as the schema says */
+    int64_t buffers;  /* minimum for view types */
+    int64_t children; /* -1: as many as the schema has */
     bool quoted;      /* written as text */
 };
 
@@ -206,7 +206,7 @@ static bool parameter_read(struct uva__field *field, const char *text)
     }
 }
 
-/* A failure leaves the children made so far to uva__field_fini(). */
+/* On failure, uva__field_fini() frees the children made so far. */
 static int children_build(struct uva__field *field,
                           const struct ArrowSchema *schema, int depth,
                           struct uva_error *error)
@@ -292,9 +292,9 @@ void uva__field_fini(struct uva__field *field)
     memset(field, 0, sizeof(*field));
 }
 
-/* ---- against an array --------------------------------------------------- */
+/* ---- checking an array -------------------------------------------------- */
 
-/* How many values the children must have, if that is known beforehand. */
+/* Returns the length that the children must have, if it is known beforehand. */
 static int64_t child_length(const struct uva__field *field,
                             const struct ArrowArray *array)
 {
@@ -313,7 +313,7 @@ static int64_t child_length(const struct uva__field *field,
     }
 }
 
-/* Only a bitmap may be missing, and the data of empty strings. */
+/* Only a bitmap may be missing, or the data of strings that are all empty. */
 static bool buffers_fit(const struct uva__field *field,
                         const struct ArrowArray *array)
 {
@@ -350,7 +350,7 @@ static bool field_fits(const struct uva__field *field,
     return true;
 }
 
-/* Every value must lie in a run: so the last one must end late enough. */
+/* Every value must lie in a run, so the last run must end late enough. */
 static bool runs_fit(const struct uva__field *field,
                      const struct ArrowArray *array)
 {

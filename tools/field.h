@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the values of a column are to be read and written, known from its schema
- * before the first batch comes. Reading one value is left to cell.h. */
+/* How the values of a column are read and written, determined from its schema
+ * before the first batch arrives. cell.h reads the single values. */
 #ifndef UVA_TOOLS_FIELD_H
 #define UVA_TOOLS_FIELD_H
 
@@ -40,27 +40,28 @@ enum uva__field_kind {
     UVA__FIELD_DENSE_UNION, /* type ids in `ids`, offsets */
     UVA__FIELD_SPARSE_UNION,
     UVA__FIELD_RUNS, /* ends of runs, and their values */
-    UVA__FIELD_KINDS /* how many there are */
+    UVA__FIELD_KINDS /* number of kinds */
 };
 
-/* One column, or a part of one. */
+/* One column or a part of one. */
 struct uva__field {
-    enum uva__field_kind kind;   /* how values are stored */
-    bool quoted;                 /* text: JSON has it in quotes */
-    int32_t width;               /* bytes, or values of a fixed list */
-    int32_t scale;               /* of decimals */
-    int32_t digits;              /* after the second: 0, 3, 6 or 9 */
-    int32_t zone;                /* of timestamps, see calendar.h */
-    int8_t ids[128];             /* of unions: the child of a type id, or -1 */
-    const char *name;            /* borrows from the schema; "" if none */
-    int64_t n_children;          /* of lists, structs, unions, runs */
-    struct uva__field *children; /* owns; an array */
-    struct uva__field *dictionary; /* owns; set: this one holds indexes */
+    enum uva__field_kind kind; /* how values are stored */
+    bool quoted;               /* text: quoted in JSON */
+    int32_t width;             /* bytes, or values of a fixed list */
+    int32_t scale;             /* scale of decimals */
+    int32_t digits;            /* digits after the second: 0, 3, 6 or 9 */
+    int32_t zone;              /* zone of timestamps, see calendar.h */
+    int8_t ids[128];    /* unions: index of the child of a type id, or -1 */
+    const char *name;   /* borrows from the schema; "" if none */
+    int64_t n_children; /* of lists, structs, unions and runs */
+    struct uva__field *children;   /* owns; an array */
+    struct uva__field *dictionary; /* owns; if set, this column holds indexes */
 };
 
-/* Fills `field` from `schema`, which must outlive it. 0; EINVAL for a schema
- * that makes no sense; ENOTSUP for what cannot be written as text; ENOMEM. The
- * error names the column. On failure there is nothing to free. Thread: any. */
+/* Fills `field` from `schema`, which must outlive it. Returns 0; EINVAL for an
+ * invalid schema; ENOTSUP for a type that cannot be written as text; ENOMEM.
+ * The error names the column. On failure there is nothing to free. Thread: any.
+ */
 UVA_MUST_CHECK int uva__field_init(struct uva__field *field,
                                    const struct ArrowSchema *schema,
                                    struct uva_error *error);
@@ -68,8 +69,8 @@ UVA_MUST_CHECK int uva__field_init(struct uva__field *field,
 /* Frees what `field` owns. Thread: any. */
 void uva__field_fini(struct uva__field *field);
 
-/* Reads the integer of `width` bytes at place `at`. Copies it out, because
- * buffers are aligned as a rule, not by law. Thread: any. */
+/* Reads the integer of `width` bytes at index `at`. Uses memcpy, because Arrow
+ * recommends aligned buffers but does not require them. Thread: any. */
 static inline int64_t uva__field_load(const void *data, int32_t width,
                                       int64_t at)
 {
@@ -95,8 +96,9 @@ static inline int64_t uva__field_load(const void *data, int32_t width,
     }
 }
 
-/* Looks whether `array` is built as `field` says, so that values can be read
- * without looking again. 0; EINVAL names the column. Thread: any. */
+/* Checks that `array` has the layout of `field`, so that values can be read
+ * without further checks. Returns 0; EINVAL with an error that names the
+ * column. Thread: any. */
 UVA_MUST_CHECK int uva__field_check(const struct uva__field *field,
                                     const struct ArrowArray *array,
                                     struct uva_error *error);

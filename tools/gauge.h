@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long it takes from an event of a device to a callback on the loop. */
+/* Measures the delay from a device event to the callback on the loop. */
 #ifndef UVA_TOOLS_GAUGE_H
 #define UVA_TOOLS_GAUGE_H
 
@@ -7,16 +7,17 @@
 
 #include "uvarrow/runtime.h"
 
-/* What came out. */
+/* The result. */
 struct uva__gauge {
     int64_t samples; /* events waited for */
-    uint64_t p50_ns; /* half of them were told of within that */
-    uint64_t p99_ns; /* nearly all of them */
+    uint64_t p50_ns; /* median delay */
+    uint64_t p99_ns; /* 99th percentile */
 };
 
 /* Measures with user events of the first OpenCL device, which another thread
- * completes. 0; ENOTSUP, with what is missing. `runtime` has a thread of its
- * own. Blocks for about a second. Thread: any but the loop. */
+ * completes. Returns 0; ENOTSUP with an error that names what is missing.
+ * `runtime` must have a thread of its own. Blocks for about a second. Thread:
+ * any but the loop. */
 UVA_MUST_CHECK int uva__gauge_opencl(struct uva_runtime *runtime,
                                      struct uva__gauge *out,
                                      struct uva_error *error);

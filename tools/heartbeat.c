@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  start -> (beat)* -> stop.
  * What can fail: nothing.
- * On cancel and close: stop may come at any time, the last gap is counted. */
+ * On cancel and close: stop may be called at any time; the last gap is counted.
+ */
 #include "heartbeat.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@
 
 /* ---- classes ------------------------------------------------------------ */
 
-/* Eight classes for each power of two. */
+/* The histogram has eight classes for each power of two. */
 static unsigned class_of(uint64_t value)
 {
     unsigned power = 0;

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer that wants to fire every millisecond, and how late it was: what any
- * other user of the loop would have felt. */
+/* A timer set to fire every millisecond, which measures how late it fires: the
+ * delay that any other user of the loop would see. */
 #ifndef UVA_TOOLS_HEARTBEAT_H
 #define UVA_TOOLS_HEARTBEAT_H
 
 #include <stdint.h>
 #include <uv.h>
 
-/* How many classes latenesses are counted in. */
+/* Number of classes of the histogram of delays. */
 #define UVA__HEARTBEAT_CLASSES 512
 
-/* A heartbeat and what it has seen. */
+/* A heartbeat and its measurements. */
 struct uva__heartbeat {
-    uv_timer_t timer; /* on the loop that is listened to */
-    uint64_t last_ns; /* when it fired last */
-    uint64_t max_ns;  /* the worst lateness, exactly */
-    uint64_t beats;   /* times it fired */
-    uint64_t counts[UVA__HEARTBEAT_CLASSES]; /* of latenesses, by size */
+    uv_timer_t timer;                        /* on the loop to measure */
+    uint64_t last_ns;                        /* time of the last beat */
+    uint64_t max_ns;                         /* largest delay, exact */
+    uint64_t beats;                          /* number of beats */
+    uint64_t counts[UVA__HEARTBEAT_CLASSES]; /* histogram of delays */
 };
 
 /* Starts to beat on `loop`, every millisecond. Keeps the loop alive until
  * uva__heartbeat_stop(). Thread: loop. */
 void uva__heartbeat_start(struct uva__heartbeat *heart, uv_loop_t *loop);
 
-/* Stops: counts what has passed since the last beat and closes the timer, which
- * the loop must still run for. A second call does nothing. Thread: loop. */
+/* Stops: counts the time since the last beat and closes the timer; the loop
+ * must still run for that. A second call does nothing. Thread: loop. */
 void uva__heartbeat_stop(struct uva__heartbeat *heart);
 
-/* The lateness that a `share` (0 to 1) of the beats kept below, to within an
- * eighth. Thread: loop. */
+/* Returns the delay that a `share` (0 to 1) of the beats did not exceed, to
+ * within an eighth. Thread: loop. */
 uint64_t uva__heartbeat_quantile_ns(const struct uva__heartbeat *heart,
                                     double share);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  the schema comes, on the loop thread; then every batch, on one
- *              worker at a time or on several; the arrays made of them are
- *              freed by whoever has written them.
+/* Happy path:  the schema arrives on the loop thread; then every batch, on one
+ *              worker at a time or on several; the output arrays are freed by
+ *              the thread that has written them.
  * What can fail: a type that CSV cannot hold (ENOTSUP, before the first batch),
- *              an array that is not as its schema says (EINVAL), memory.
- * On cancel and close: free_ctx comes after the last batch. */
+ *              an array that does not fit its schema (EINVAL), memory.
+ * On cancel and close: free_ctx is called after the last batch. */
 #include "lines.h"
 
 #include <assert.h>
@@ -14,30 +14,30 @@
 #include "csv.h"
 #include "uvarrow/arrow.h"
 
-/* What the stage knows. */
+/* State of the stage. */
 struct stage {
     struct ArrowSchema schema; /* owns: a copy, which csv borrows */
     struct uva__csv csv;       /* how to write a row */
     atomic_size_t bytes_hint;  /* size of the largest text so far */
 };
 
-/* The schema that comes out, in one piece. */
+/* The output schema, in one allocation. */
 struct shape {
     struct ArrowSchema columns[2];   /* released with the root */
-    struct ArrowSchema *children[2]; /* at the two above */
+    struct ArrowSchema *children[2]; /* points to the two above */
     struct uva__text header;         /* owns; ended by a NUL */
 };
 
-/* One array that comes out, in one piece. */
+/* One output array, in one allocation. */
 struct page {
     struct uva__text text;          /* owns */
-    int64_t offsets[2];             /* of the one value in text */
-    int64_t rows;                   /* the other column's value */
-    const void *no_buffers[1];      /* of the root: no bitmap */
+    int64_t offsets[2];             /* offsets of the one value in text */
+    int64_t rows;                   /* value of the other column */
+    const void *no_buffers[1];      /* buffers of the root: no bitmap */
     const void *text_buffers[3];    /* bitmap, offsets, data */
     const void *rows_buffers[2];    /* bitmap, data */
     struct ArrowArray columns[2];   /* released with the root */
-    struct ArrowArray *children[2]; /* at the two above */
+    struct ArrowArray *children[2]; /* points to the two above */
 };
 
 /* ---- the schema --------------------------------------------------------- */
@@ -85,7 +85,7 @@ static int stage_schema(void *ctx, const struct ArrowSchema *in,
     struct shape *shape;
     int code;
 
-    assert(stage->schema.release == NULL); /* once */
+    assert(stage->schema.release == NULL); /* called once only */
     code = uva_schema_copy(in, &stage->schema);
     if (code == 0)
         code = uva__csv_init(&stage->csv, &stage->schema, error);
@@ -152,8 +152,8 @@ static void page_give(struct page *page, struct ArrowArray *out)
                                .private_data = page};
 }
 
-/* Batches are alike as a rule: with room for the largest so far, the text has
- * seldom to move. */
+/* Batches are usually of similar size: with room for the largest so far, the
+ * text is seldom reallocated. */
 static int stage_write(struct stage *stage, const struct ArrowArray *in,
                        struct page *page, struct uva_error *error)
 {
@@ -214,7 +214,7 @@ int uva__lines_map(struct uva_map *map)
     return 0;
 }
 
-/* ---- what came out ------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------- */
 
 struct uva__lines uva__lines_read(const struct ArrowArray *array)
 {

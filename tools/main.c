@@ -59,8 +59,9 @@ static int unknown(const char *name)
     return uva__report_error(&error, UVA__EXIT_USAGE);
 }
 
-/* A standard descriptor that is closed would be given to the next file opened,
- * and then be written to by mistake. Nothing can be written to its stand-in. */
+/* If a standard descriptor is closed, the next file opened would get its number
+ * and be written to by mistake. This opens a stand-in that cannot be written
+ * to. */
 static void fill_descriptors(void)
 {
     int fd;
@@ -78,8 +79,8 @@ int main(int argc, char **argv)
     size_t i;
 
     fill_descriptors();
-    (void)setenv("UV_THREADPOOL_SIZE", "1", 0); /* files are written in order */
-    (void)signal(SIGPIPE, SIG_IGN);             /* the write says so too */
+    (void)setenv("UV_THREADPOOL_SIZE", "1", 0); /* keeps file writes in order */
+    (void)signal(SIGPIPE, SIG_IGN); /* the write returns EPIPE instead */
     if (name != NULL && strcmp(name, "--help") == 0)
         return help();
     if (name != NULL && strcmp(name, "--version") == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integers go two digits at a time. Floating point tries a decimal with few
- * digits first, which costs a division, and leaves the rest to printf. */
+/* Writes integers two digits at a time. For floating point it first tries a
+ * decimal with few digits, which costs one division, and otherwise uses printf.
+ */
 #include "number.h"
 
 #include <assert.h>
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REAL_ROOM      40 /* for a real as printf writes it */
-#define DECIMAL_LIMBS  8  /* of 32 bits: 256 bits */
+#define REAL_ROOM      40 /* room for a number written by printf */
+#define DECIMAL_LIMBS  8  /* 32-bit limbs for 256 bits */
 #define DECIMAL_DIGITS 81 /* nine times nine, enough for 256 bits */
 
 /* ---- integers ----------------------------------------------------------- */
@@ -67,11 +68,11 @@ char *uva__number_put_digits(char *at, uint64_t value, int digits)
 
 /* ---- floating point ----------------------------------------------------- */
 
-/* A positive number as digits and the place of the point among them: 0.05 is
+/* A positive number as digits and the position of its decimal point: 0.05 is
  * "5" and -1, 12.5 is "125" and 2. */
 struct decimal {
     char digits[24]; /* no trailing zeroes */
-    int size;        /* of the digits; at least 1 */
+    int size;        /* number of digits; at least 1 */
     int point;       /* digits before the point; may be negative */
 };
 
@@ -82,8 +83,8 @@ static void decimal_trim(struct decimal *d)
 }
 
 /* Looks for a decimal with at most `most` digits, 15 or less, that reads back
- * as `value`. Such a decimal is the shortest, and a quotient of two exact
- * doubles is rounded as reading its text would be. */
+ * as `value`. Such a decimal is the shortest, and the quotient of two exact
+ * doubles is rounded exactly as reading its text would be. */
 static bool decimal_guess(struct decimal *d, double value, bool narrow)
 {
     static const double POWERS[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
@@ -109,14 +110,16 @@ static bool decimal_guess(struct decimal *d, double value, bool narrow)
     return false;
 }
 
-/* A float is compared as a float. */
+/* Returns whether the text reads back as `value`; a float is compared as a
+ * float. */
 static bool reads_back(const char *text, double value, bool narrow)
 {
     return narrow ? strtof(text, NULL) == (float)value
                   : strtod(text, NULL) == value;
 }
 
-/* Adds one to the last digit of "1.23e+05". False for one that is all nines. */
+/* Adds one to the last digit of "1.23e+05". Returns false if all digits are
+ * nines. */
 static bool text_step_up(char *text)
 {
     char *at = strchr(text, 'e') - 1;
@@ -130,8 +133,9 @@ static bool text_step_up(char *text)
     return true;
 }
 
-/* Shortens `full`, "1.2345e+05", to so many digits. False if the next one
- * cannot be told from here: what is cut off was perhaps rounded to a half. */
+/* Shortens `full`, "1.2345e+05", to `digits` digits. Returns false if rounding
+ * is undecidable, because the digits cut off may themselves come from rounding
+ * to a half. */
 static bool text_round(char *text, const char *full, int digits)
 {
     const char *cut = full + digits + 1;
@@ -146,9 +150,9 @@ static bool text_round(char *text, const char *full, int digits)
     return text_step_up(text);
 }
 
-/* Whether `value` in so many digits, written to `text`, reads back. Below a
- * power of two its neighbours are nearer than above: there the next decimal may
- * be good where the nearest is not. */
+/* Writes `value` with `digits` digits to `text`; returns whether it reads back.
+ * A power of two has a nearer neighbour below than above, so the next higher
+ * decimal may read back where the nearest does not. */
 static bool decimal_try(char *text, const char *full, int digits, double value,
                         bool narrow)
 {
@@ -162,7 +166,7 @@ static bool decimal_try(char *text, const char *full, int digits, double value,
            reads_back(text, value, narrow);
 }
 
-/* Asks printf for all digits there are, and takes the fewest that read back. */
+/* Gets all digits from printf, and keeps the fewest that read back. */
 static void decimal_search(struct decimal *d, double value, bool narrow)
 {
     const bool tiny = value < (narrow ? (double)FLT_MIN : DBL_MIN);
@@ -172,7 +176,7 @@ static void decimal_search(struct decimal *d, double value, bool narrow)
     (void)snprintf(full, sizeof(full), "%.*e", narrow ? 8 : 16, value);
     while (!decimal_try(text, full, digits, value, narrow))
         digits++;
-    assert(digits <= (narrow ? 9 : 17)); /* that many always read back */
+    assert(digits <= (narrow ? 9 : 17)); /* that many digits always suffice */
     d->digits[0] = text[0];
     memcpy(d->digits + 1, text + 2, (size_t)digits - 1);
     d->size = digits;
@@ -208,7 +212,7 @@ static char *decimal_put_scientific(char *at, const struct decimal *d)
     return uva__number_put_uint(at, (uint64_t)abs(exponent));
 }
 
-/* Writes a decimal plainly, or with an exponent beyond 16 digits. */
+/* Writes a decimal, with an exponent if it has more than 16 digits. */
 static char *decimal_put(char *at, const struct decimal *d)
 {
     if (d->point <= -4 || d->point > 16)
@@ -291,7 +295,7 @@ static bool limbs_load(uint32_t *limbs, const void *value, size_t width)
     return negative;
 }
 
-/* Divides by a thousand million in place; returns the remainder. */
+/* Divides by 10^9 in place; returns the remainder. */
 static uint32_t limbs_divide(uint32_t *limbs, size_t count)
 {
     uint64_t rest = 0;
@@ -305,7 +309,8 @@ static uint32_t limbs_divide(uint32_t *limbs, size_t count)
     return (uint32_t)rest;
 }
 
-/* Writes all digits into `digits`, right-aligned; returns how many count. */
+/* Writes all digits into `digits`, right-aligned; returns how many are
+ * significant. */
 static int limbs_put_digits(uint32_t *limbs, size_t count, char *digits)
 {
     int first = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as text, quickly and without loss. Each function writes at `at`,
+/* Writes numbers as text, fast and without loss. Each function writes at `at`,
  * where UVA__NUMBER_ROOM bytes must be free, and returns the end of what it
- * wrote; no NUL follows. Dates are left to calendar.h. */
+ * wrote; it adds no NUL. Dates are in calendar.h. */
 #ifndef UVA_TOOLS_NUMBER_H
 #define UVA_TOOLS_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest text: a 256-bit decimal and the zeroes its scale may add. */
+/* The longest text: a 256-bit decimal and the zeroes that its scale may add. */
 #define UVA__NUMBER_ROOM 256
 
-/* The largest scale of a decimal, either way. */
+/* The largest absolute scale of a decimal. */
 #define UVA__NUMBER_SCALE_MAX 128
 
 /* Writes an integer. Thread: any. */
@@ -27,7 +27,7 @@ char *uva__number_put_digits(char *at, uint64_t value, int digits);
 char *uva__number_put_double(char *at, double value);
 char *uva__number_put_float(char *at, float value);
 
-/* Writes a half float, given as its bits, exactly. Thread: any. */
+/* Writes a half float, given by its bits, exactly. Thread: any. */
 char *uva__number_put_half(char *at, uint16_t bits);
 
 /* Writes the two's complement integer of 4, 8, 16 or 32 bytes at `value`,

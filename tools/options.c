@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options may stand before and after the query; "--" ends them. A value may
- * follow as an argument of its own or behind a '='. */
+/* Parses options. They may stand before and after the query; "--" ends them. A
+ * value follows as the next argument or after a '='. */
 #include "options.h"
 
 #include <assert.h>
@@ -38,8 +38,8 @@ static const char *const TEXTS[NAMES] = {
     [NAME_ASYNC] = "--async",
 };
 
-/* The option that `arg` names, with `value` behind its '=' or NULL; NAMES for
- * one that is unknown. */
+/* Returns the option that `arg` names, and in `value` what follows its '=', or
+ * NULL. Returns NAMES for an unknown option. */
 static enum name name_find(const char *arg, const char **value)
 {
     int name;
@@ -72,7 +72,7 @@ static bool name_is_known(const struct uva__options *options, enum name name)
     }
 }
 
-/* Keeps a "KEY=VALUE". */
+/* Stores a "KEY=VALUE" setting. */
 static int setting_add(struct uva__options *options,
                        enum uva__setting_place place, const char *text,
                        struct uva_error *error)

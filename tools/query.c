@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvarrow query: a query in, CSV out.
  *
- * Happy path:  open sink -> stream starts -> schema: header written ->
- *              (batch: lines written)* -> done -> sink written and closed ->
- *              handles closed -> runtime detached -> summary.
- * What can fail: the driver, the database, the query (exit code 2, before the
- *              schema came; 1 later); the sink. If the reader of a pipe goes
- *              away, that is no failure: it has seen enough.
- * On cancel:   the first Ctrl-C cancels the stream; what is on its way is still
+ * Happy path:  open sink -> stream starts -> schema: header written -> (batch:
+ *              lines written)* -> done -> sink written and closed -> handles
+ *              closed -> runtime detached -> summary.
+ * What can fail: the driver, the database, the query (exit code 2 before the
+ *              schema arrives, 1 later); the sink. A pipe closed by its reader
+ *              is no failure: the reader has read enough.
+ * On cancel:   the first Ctrl-C cancels the stream; queued chunks are still
  *              written, so the output ends with a whole line. The second one
- *              waits for nothing. */
+ *              exits at once. */
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,20 +49,20 @@ static const char HELP[] =
 /* One run of the command. */
 struct query {
     struct uva__options options;    /* owns */
-    uv_loop_t loop;                 /* all of the below is on it */
+    uv_loop_t loop;                 /* loop of all the members below */
     struct uva_runtime *runtime;    /* owns, until closed */
-    struct uva_stream *stream;      /* owns a hold, until done */
+    struct uva_stream *stream;      /* owns a reference, until done */
     struct uva__sink sink;          /* where the CSV goes */
-    struct uva__heartbeat heart;    /* how late the loop was */
+    struct uva__heartbeat heart;    /* measures how late the loop is */
     uv_timer_t progress;            /* shows the line of progress */
     uv_signal_t interrupt;          /* Ctrl-C */
-    uv_signal_t terminate;          /* SIGTERM, treated alike */
+    uv_signal_t terminate;          /* SIGTERM, handled like Ctrl-C */
     struct uva__tally tally;        /* what was written */
-    struct uva_runtime_stats stats; /* of the runtime, at its end */
+    struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
-    bool has_begun;                 /* the schema came */
-    bool reader_gone;               /* nobody reads what we write */
-    int signal;                     /* that told us to stop, or 0 */
+    bool has_begun;                 /* the schema has arrived */
+    bool reader_gone;               /* the reader has closed the pipe */
+    int signal;                     /* the signal that stopped it, or 0 */
 };
 
 /* ---- the stream --------------------------------------------------------- */
@@ -134,8 +134,8 @@ static void query_on_detached(void *ctx)
     uva_runtime_get_stats(q->runtime, &q->stats);
 }
 
-/* How it ends is settled: one more Ctrl-C must not change that while the
- * handles that caught it close. */
+/* The exit code is settled now: another Ctrl-C must not change it while the
+ * signal handles close. */
 static void query_block_signals(const struct query *q)
 {
     sigset_t ours;
@@ -148,7 +148,7 @@ static void query_block_signals(const struct query *q)
     (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
 }
 
-/* Nothing is left to do: closes all that keeps the loop going. */
+/* The sink is closed: closes everything that keeps the loop alive. */
 static void query_on_sink_closed(void *ctx)
 {
     struct query *q = ctx;
@@ -274,7 +274,7 @@ static int query_finish(struct query *q)
         uva__report_summary(query_ending(q), &q->tally, q->heart.max_ns,
                             (uint64_t)q->stats.hold_max_ns);
     if (q->stats.calls_stuck > 0)
-        _exit(exit_code); /* the driver is still at work: do not tidy up */
+        _exit(exit_code); /* skip cleanup: a driver call is still running */
     return exit_code;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers are written for people: with commas, in sensible units. */
+/* Formats numbers for people: with commas, in sensible units. */
 #include "report.h"
 
 #include <stdio.h>

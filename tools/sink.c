@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  open -> (write -> written)* -> close -> on_closed. Pipes,
- *              terminals and sockets are streams of libuv; a file is written by
- *              its threads, one chunk at a time, at the file's own position.
- * What can fail: every write. The first failure is told, at once where it is
- *              noticed on the way, and all chunks behind it are thrown away.
- * On close:    what is on its way is still written; then the handle goes, then
- *              on_closed. */
+ *              terminals and sockets are libuv streams; a file is written by
+ *              libuv's threads, one chunk at a time, at the file's own
+ *              position.
+ * What can fail: every write. The first failure is reported at once, possibly
+ *              inside the call that caused it; all later chunks are discarded.
+ * On close:    queued chunks are still written; then the handle is closed, then
+ *              on_closed is called. */
 #include "sink.h"
 
 #include <assert.h>
@@ -17,24 +18,25 @@
 
 #include "uvarrow/arrow.h"
 
-#define SINK_HIGH_BYTES ((size_t)4 << 20) /* then it is full */
-#define SINK_LOW_BYTES  ((size_t)1 << 20) /* then there is room again */
+#define SINK_HIGH_BYTES ((size_t)4 << 20) /* full at this size */
+#define SINK_LOW_BYTES  ((size_t)1 << 20) /* room again at this size */
 #define SINK_FD_MIN     3                 /* above the three standard ones */
 
-/* Some bytes on their way. */
+/* A chunk of bytes to write. */
 struct uva__sink_chunk {
-    uv_write_t write;              /* of a stream */
+    uv_write_t write;              /* for a stream */
     struct uva__sink *sink;        /* borrows */
-    struct uva__sink_chunk *next;  /* of a file */
+    struct uva__sink_chunk *next;  /* for a file */
     struct ArrowDeviceArray owner; /* owns, if live; else `copy` is used */
-    uv_buf_t rest;                 /* not yet written, of a file */
+    uv_buf_t rest;                 /* file: the part not written so far */
     size_t size;                   /* in bytes */
-    char copy[];                   /* if there is no owner */
+    char copy[];                   /* used if there is no owner */
 };
 
 /* ---- open --------------------------------------------------------------- */
 
-/* libuv makes a pipe non-blocking, for every program that shares it. */
+/* Saves the flags: libuv makes a pipe non-blocking, also for the programs that
+ * share it. */
 static void sink_remember_flags(struct uva__sink *sink)
 {
     sink->fd_flags = fcntl(sink->fd, F_GETFL);
@@ -90,7 +92,7 @@ static void sink_fail(struct uva__sink *sink, int code)
     sink->events.on_failed(sink->events.ctx, code);
 }
 
-/* Nothing has to be written for this to come. */
+/* Runs when the pipe's last reader closes it, even if nothing is written. */
 static void sink_on_watch(uv_poll_t *watch, int status, int events)
 {
     (void)status;
@@ -99,8 +101,8 @@ static void sink_on_watch(uv_poll_t *watch, int status, int events)
     sink_fail(watch->data, EPIPE);
 }
 
-/* A pipe says so when its last reader goes; a socket says only that its peer
- * will send no more. Without the watch the next write fails. */
+/* A pipe signals when its last reader closes it; a socket signals only that its
+ * peer will send no more. Without the watch, the next write fails. */
 static void sink_watch(struct uva__sink *sink)
 {
     struct stat about;
@@ -155,7 +157,7 @@ int uva__sink_open(struct uva__sink *sink, uv_loop_t *loop, const char *path,
 static void sink_pump(struct uva__sink *sink);
 static void sink_settle(struct uva__sink *sink);
 
-/* A chunk has gone, one way or another. */
+/* Drops a chunk that was written or has failed. */
 static void chunk_end(struct uva__sink_chunk *chunk, int code)
 {
     struct uva__sink *sink = chunk->sink;
@@ -175,7 +177,7 @@ static void chunk_written(uv_write_t *write, int code)
     chunk_end((struct uva__sink_chunk *)write, code);
 }
 
-/* A write may do less than it was asked for. */
+/* A write may be short. */
 static void chunk_file_written(uv_fs_t *fs)
 {
     struct uva__sink *sink = fs->data;
@@ -195,8 +197,8 @@ static void chunk_file_written(uv_fs_t *fs)
     sink_pump(sink);
 }
 
-/* Goes on with the first chunk of a file; those of a file that has failed are
- * thrown away. */
+/* Writes the next chunk of a file; discards the chunks of a file that has
+ * failed. */
 static void sink_pump(struct uva__sink *sink)
 {
     struct uva__sink_chunk *chunk;
@@ -214,7 +216,7 @@ static void sink_pump(struct uva__sink *sink)
     }
 }
 
-/* A device cannot be cut off, and need not be. */
+/* Truncating a device fails, which is harmless. */
 static void sink_truncated(uv_fs_t *fs)
 {
     struct uva__sink *sink = fs->data;
@@ -249,7 +251,7 @@ static void sink_send(struct uva__sink *sink, struct uva__sink_chunk *chunk)
         sink_pump(sink);
     else if (uv_fs_ftruncate(sink->loop, &sink->fs, sink->fd, 0,
                              sink_truncated) != 0)
-        abort(); /* cannot be: libuv only queues it */
+        abort(); /* cannot fail: libuv only queues it */
     sink->truncate = false;
 }
 
@@ -304,7 +306,7 @@ static void sink_file_closed(uv_fs_t *fs)
     sink->events.on_closed(sink->events.ctx);
 }
 
-/* libuv writes to a terminal through a descriptor of its own. */
+/* libuv writes to a terminal through another descriptor, so close both. */
 static void sink_close_handles(struct uva__sink *sink)
 {
     uv_os_fd_t used = sink->fd;
@@ -319,7 +321,8 @@ static void sink_close_handles(struct uva__sink *sink)
     (void)close(sink->watch_fd);
 }
 
-/* Looks what is to be done now that less is on its way. */
+/* Checks, now that fewer bytes are queued, for a room callback or a close that
+ * is due. */
 static void sink_settle(struct uva__sink *sink)
 {
     if (sink->full && sink->pending_bytes <= SINK_LOW_BYTES) {
@@ -333,7 +336,7 @@ static void sink_settle(struct uva__sink *sink)
         sink_close_handles(sink);
     else if (uv_fs_close(sink->loop, &sink->fs, sink->fd, sink_file_closed) !=
              0)
-        abort(); /* cannot be: libuv only queues it */
+        abort(); /* cannot fail: libuv only queues it */
 }
 
 void uva__sink_close(struct uva__sink *sink)

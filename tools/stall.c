@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uvarrow stall: the same query, pulled on the loop thread and pulled through
- * uvarrow, and what a timer that wants to fire every millisecond felt of it.
+/* uvarrow stall: runs the same query on the loop thread and through uvarrow,
+ * and compares how late a timer fires that is set to every millisecond.
  *
  * Happy path:  for each of the two: heart beats -> query opened -> (batch
- * turned into CSV, thrown away)* -> end -> heart stopped -> line printed. What
- * can fail: as in query; the first error ends the command. On cancel:   there
- * is none; Ctrl-C ends the program.
+ *              turned into CSV, thrown away)* -> end -> heart stopped -> line
+ *              printed.
+ * What can fail: as in query; the first error ends the command.
+ * On cancel:   there is no cancel; Ctrl-C ends the program.
  *
- * The pull on the loop thread is done as kindly as can be: one batch in each
- * turn of the loop, so that timers get their chance in between. */
+ * The loop-thread run is as considerate as possible: it reads one batch in each
+ * loop iteration, so that timers can fire in between. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,18 +39,18 @@ static const char HELP[] =
 /* One of the two runs. */
 struct run {
     const struct uva__options *options; /* borrows */
-    uv_loop_t loop;                     /* one of its own */
-    struct uva__heartbeat heart;        /* what the timer felt */
-    struct uva__tally tally;            /* how much was read */
+    uv_loop_t loop;                     /* a loop of its own */
+    struct uva__heartbeat heart;        /* delays of the timer */
+    struct uva__tally tally;            /* rows and bytes read */
     struct uva_error error;             /* code 0: none */
-    bool stuck;                         /* the driver has not come back */
+    bool stuck;                         /* a driver call has not returned */
 
     struct uva_blocking_source source; /* sync: owns, through free_ctx */
-    uv_idle_t idle;                    /* sync: a turn of the loop */
+    uv_idle_t idle;                    /* sync: one iteration of the loop */
     struct ArrowArrayStream rows;      /* sync: owns */
     struct ArrowSchema schema;         /* sync: owns */
     struct uva__csv csv;               /* sync: owns */
-    struct uva__text text;             /* sync: owns; of the last batch */
+    struct uva__text text;             /* sync: owns; CSV of the last batch */
 
     struct uva_runtime *runtime; /* async: owns, until closed */
 };
@@ -110,7 +111,7 @@ static int sync_open(struct run *run)
     return uva__csv_init(&run->csv, &run->schema, &run->error);
 }
 
-/* Reads one batch; `more` says whether there was one. */
+/* Reads one batch; `more` returns whether there was one. */
 static int sync_step(struct run *run, bool *more)
 {
     struct ArrowArray array = {0};
@@ -284,7 +285,7 @@ static int stall_one(const struct uva__options *options, const char *name,
     if (exit_code == UVA__EXIT_OK)
         print_run(name, &run);
     if (run.stuck)
-        _exit(exit_code); /* the driver is still at work: do not tidy up */
+        _exit(exit_code); /* skip cleanup: a driver call is still running */
     return exit_code;
 }
 

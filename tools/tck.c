@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvarrow tck: runs the test suite for implementations of Arrow's asynchronous
- * streams on a shared object, and tells how each case went. The suite itself is
- * libuvarrow-tck. */
+ * streams on a shared object, and prints the result of each case. The suite
+ * itself is libuvarrow-tck. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,14 +30,14 @@ static const char HELP[] =
     "\n"
     "Exit code: 0 all required cases hold; 1 not all; 2 nothing was run.\n";
 
-/* The command line, and what is said of the results. */
+/* The command line, and counts of the results. */
 struct session {
     struct uva_tck what;
     bool list;
     bool help;
 };
 
-/* ---- what was asked for ------------------------------------------------- */
+/* ---- the command line --------------------------------------------------- */
 
 static int role_read(struct uva_tck *what, const char *text,
                      struct uva_error *error)
@@ -56,7 +56,8 @@ static int role_read(struct uva_tck *what, const char *text,
     return 0;
 }
 
-/* Reads an option that takes a value, which stands behind it or behind '='. */
+/* Reads an option with a value, which follows as the next argument or after
+ * '='. */
 static int value_read(struct uva_tck *what, char ***args,
                       struct uva_error *error)
 {
@@ -116,7 +117,7 @@ static int session_init(struct session *session, char **args,
     return code;
 }
 
-/* ---- what is said ------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------- */
 
 static const char *role_name(enum uva_tck_role role)
 {
@@ -125,7 +126,7 @@ static const char *role_name(enum uva_tck_role role)
                                      : "stream  ";
 }
 
-/* A text with every line set in. */
+/* Prints a text with every line indented. */
 static void print_block(const char *text)
 {
     while (*text != '\0') {

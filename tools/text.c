@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Growing text. Quoting happens in place, from the end to the beginning, once
- * it is known by how much the text grows. */
+/* Growing text. Quoting works in place, from the end to the beginning, once the
+ * number of added bytes is known. */
 #include "text.h"
 
 #include <assert.h>
@@ -56,7 +56,7 @@ void uva__text_put_hex(struct uva__text *text, const void *data, size_t size)
     uva__text_advance(text, at);
 }
 
-/* How many bytes quoting adds; 0 for a field that is fine as it is. */
+/* Returns how many bytes quoting adds; 0 for a field that needs none. */
 static size_t csv_growth(const char *field, size_t size)
 {
     size_t quotes = 0, i;
@@ -92,7 +92,8 @@ void uva__text_quote_csv(struct uva__text *text, size_t start)
     text->size += growth;
 }
 
-/* How JSON writes a byte: 0 as it is, 1 as \uXXXX, else behind a backslash. */
+/* Returns how JSON escapes a byte: 0: not at all, 1: as \uXXXX, otherwise the
+ * character that follows the backslash. */
 static char json_escape(unsigned char c)
 {
     switch (c) {
@@ -121,7 +122,7 @@ static size_t json_growth(const char *value, size_t size)
     return growth;
 }
 
-/* Writes one character so that it ends before `to`; returns where it begins. */
+/* Writes one character so that it ends before `to`; returns its start. */
 static char *json_put_before(char *to, unsigned char c)
 {
     char escape = json_escape(c);

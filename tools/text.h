@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that grows at its end, and quoting of what was written last. What the
- * text says is left to csv.h and cell.h. */
+/* Text that grows at its end, and quoting of the part written last. csv.h and
+ * cell.h decide on the content. */
 #ifndef UVA_TOOLS_TEXT_H
 #define UVA_TOOLS_TEXT_H
 
@@ -9,25 +9,25 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Text under construction. All zeroes is an empty one. Failure is remembered:
- * write on, and ask once at the end. */
+/* Text under construction. All zeroes is an empty text. A failure is sticky:
+ * keep writing, and check `failed` once at the end. */
 struct uva__text {
     char *data;      /* owns; not ended by a NUL */
     size_t size;     /* bytes written */
     size_t capacity; /* bytes there is room for */
-    bool failed;     /* out of memory: something is missing */
+    bool failed;     /* out of memory: the text is incomplete */
 };
 
 /* Frees what `text` owns and leaves it empty. Thread: any. */
 void uva__text_fini(struct uva__text *text);
 
-/* Makes room for `size` more bytes. NULL when there is no memory. Thread: any.
- */
+/* Makes room for `size` more bytes. Returns NULL if there is no memory. Thread:
+ * any. */
 char *uva__text_grow(struct uva__text *text, size_t size);
 
-/* Gives the place where up to `size` bytes may be written next, to be counted
- * by uva__text_advance(). Borrows until the next call; NULL when there is no
- * memory. Thread: any. */
+/* Returns a place to write up to `size` bytes, which uva__text_advance() then
+ * counts. Borrowed until the next call; NULL if there is no memory. Thread:
+ * any. */
 static inline char *uva__text_room(struct uva__text *text, size_t size)
 {
     if (text->capacity - text->size >= size && text->data != NULL)
@@ -35,7 +35,7 @@ static inline char *uva__text_room(struct uva__text *text, size_t size)
     return uva__text_grow(text, size);
 }
 
-/* Counts what was written up to `end`. Thread: any. */
+/* Counts the bytes written up to `end`. Thread: any. */
 static inline void uva__text_advance(struct uva__text *text, const char *end)
 {
     assert(end >= text->data + text->size &&
@@ -69,12 +69,12 @@ static inline void uva__text_put(struct uva__text *text, const void *data,
 /* Appends bytes as pairs of lower-case hexadecimal digits. Thread: any. */
 void uva__text_put_hex(struct uva__text *text, const void *data, size_t size);
 
-/* Quotes what was written from `start` on as a field of RFC 4180, if it has to
- * be: it holds a comma, a quote or a line break, or it is empty, which tells
- * an empty string from no value. Thread: any. */
+/* Quotes the text from `start` on as a field of RFC 4180 if needed: it holds a
+ * comma, a quote or a line break, or it is empty, to distinguish an empty
+ * string from a null. Thread: any. */
 void uva__text_quote_csv(struct uva__text *text, size_t start);
 
-/* Turns what was written from `start` on into a JSON string. Thread: any. */
+/* Turns the text from `start` on into a JSON string. Thread: any. */
 void uva__text_quote_json(struct uva__text *text, size_t start);
 
 #endif

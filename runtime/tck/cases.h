@@ -6,15 +6,15 @@
 
 #include "tck/trial.h"
 
-/* One case: it tells how a subject holds one clause. */
+/* One case: decides whether a subject keeps one clause. */
 struct uva__tck_case {
     const char *name;                      /* level_clause_sentence */
-    void (*run)(struct uva__trial *trial); /* NULL: it cannot be decided */
-    uint64_t arg;       /* for `run`: what to play, in bits */
-    const char *reason; /* why it cannot; else NULL */
+    void (*run)(struct uva__trial *trial); /* NULL: undecidable */
+    uint64_t arg;       /* argument of `run`: the scenarios to play, as bits */
+    const char *reason; /* why it cannot be decided; otherwise NULL */
 };
 
-/* Some cases. */
+/* A table of cases. */
 struct uva__tck_table {
     const struct uva__tck_case *cases;
     size_t count;
@@ -30,8 +30,8 @@ extern const struct uva__tck_table uva__handler_unseen;
 extern const struct uva__tck_table uva__stream_cases;
 extern const struct uva__tck_table uva__stream_unseen;
 
-/* The case of that number in a role, counted from 0; NULL beyond the last.
- * Thread: any. */
+/* Returns case `n` of a role, counted from 0, or NULL beyond the last. Thread:
+ * any. */
 const struct uva__tck_case *uva__cases_at(enum uva_tck_role role, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bridge between the checker and a trial. */
+/* Connects the protocol checker to a case run. */
 #include "tck/checker.h"
 
 #include <stdlib.h>
 
-/* Who is on trial. Lives as long as the check. */
+/* The party under test. Lives as long as the check. */
 struct charge {
     struct uva__trial *trial;
     enum uva_party party;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A crowd waits at a gate, which opens when all are there. */
+/* A thread barrier, which opens once all threads have arrived. */
 #include "tck/crowd.h"
 
 #include <inttypes.h>
 
-/* Lives as long as the process, for a thread may hang. */
+/* Lives as long as the process, because a thread may hang. */
 struct crowd {
     struct uva__trial *trial;
     void (*fn)(void *ctx);

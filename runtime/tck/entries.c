@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing cases, and keeping their results. */
+/* Selects cases and stores their results. */
 #include "tck/entries.h"
 
 #include <ctype.h>
@@ -22,8 +22,8 @@ const char *uva__entries_role(enum uva_tck_role role)
     }
 }
 
-/* Whether `filter` is the clause, with or without its dash, or a part of the
- * name. */
+/* Returns whether `filter` is the clause, with or without its dash, or a part
+ * of the name. */
 static bool entry_fits(const char *name, const char *filter)
 {
     char clause[8];
@@ -38,7 +38,7 @@ static bool entry_fits(const char *name, const char *filter)
            strstr(name, filter) != NULL;
 }
 
-/* Counts the cases that fit, and puts them to `to` unless that is NULL. */
+/* Counts the cases that fit, and writes them to `to` unless that is NULL. */
 static size_t entries_choose(struct uva__tck_entry *to, unsigned roles,
                              const char *filter)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a feeder, and its callbacks.
+/* The words of a script, and the callbacks they make.
  *
- * Happy path:  a consumer is made by the subject -> the words are played, on
- * the case's thread, on one of their own or on many -> the outcome is known,
- * and all tasks, arrays and schemas have come back. What can fail: the
- * consumer, which is a breach or the verdict. On cancel: words go on, the
- * script says what follows.
+ * Happy path:  the subject makes a consumer -> the words are played on the
+ *              case's thread, on a thread of their own or on many -> the
+ *              outcome is known, and all tasks, arrays and schemas have been
+ *              returned.
+ * What can fail: the consumer; that is a breach or the verdict.
+ * On cancel:   playing continues; the script decides what follows.
  *
- * What is only lent for a call (task, schema, strings) is written over when the
- * call is back: who kept it runs into a trap. What the consumer may do when is
- * warden.h. */
+ * What is lent for one call only (task, schema, strings) is overwritten when
+ * the call returns, so that a consumer that kept a pointer runs into a trap.
+ * The rules for what the consumer may do, and when, are in warden.h. */
 #include "tck/feeder.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ enum { WORD = 24, BLOCK = 64 };
 
 /* ---- tasks -------------------------------------------------------------- */
 
-/* In the place of extract_data, once the call that lent the task is back. */
+/* Replaces extract_data once the call that lent the task has returned. */
 static int trap_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
@@ -66,9 +67,9 @@ static int task_extract(struct ArrowAsyncTask *self,
     return 0;
 }
 
-/* ---- what is said beside ------------------------------------------------ */
+/* ---- metadata ----------------------------------------------------------- */
 
-/* One pair at an odd address. */
+/* Writes a block with one pair, at an odd address. */
 static const char *block_write(char *to, const char *value, int32_t size)
 {
     const int32_t numbers[] = {1, 3};
@@ -81,7 +82,7 @@ static const char *block_write(char *to, const char *value, int32_t size)
     return to;
 }
 
-/* A block that says it has -1 pairs. */
+/* Writes a block that claims to have -1 pairs. */
 static const char *block_smudge(char *to)
 {
     const int32_t none = -1;
@@ -123,7 +124,8 @@ static void say_task(struct uva__feeder *feeder,
     if (task.private_data != payload)
         uva__trial_breach(feeder->trial, "AT-14",
                           "the task's private_data was changed");
-    /* refused and left alone, it is ours again: LC-18 */
+    /* The consumer refused the task and did not extract it, so it is ours
+     * again. Clause: LC-18. */
     if (code != 0 && uva__word_exchange(&payload->spent, 1) == 0)
         (void)uva__word_add(&feeder->spent, 1);
     task = (struct ArrowAsyncTask){trap_extract, payload};
@@ -166,7 +168,7 @@ static void say_release(struct uva__feeder *feeder)
 
 /* ---- the producer object ------------------------------------------------ */
 
-/* For a wait. */
+/* Argument of a wait. */
 struct eagerness {
     struct uva__feeder *feeder;
     uint64_t offered;
@@ -233,7 +235,7 @@ static void word_task(struct uva__feeder *feeder, const char *word)
     memset(block, 0xDD, sizeof(block));
 }
 
-/* The words that are callbacks. */
+/* Makes the callback that a word stands for. */
 static void word_say(struct uva__feeder *feeder, const char *word)
 {
     if (word_is(word, "schema"))
@@ -248,7 +250,7 @@ static void word_say(struct uva__feeder *feeder, const char *word)
         word_task(feeder, word);
 }
 
-/* A callback to be made by a new thread. */
+/* A callback that a new thread makes. */
 struct saying {
     struct uva__feeder *feeder;
     const char *word;
@@ -331,7 +333,7 @@ static bool tasks_are_spent(void *ctx)
     return uva__word_load(&feeder->spent) == uva__word_load(&feeder->offered);
 }
 
-/* For a wait. */
+/* Argument of a wait. */
 struct asking {
     struct uva__feeder *feeder;
     struct uva_subject_outcome *outcome;
@@ -352,8 +354,9 @@ static bool outcome_is_known(void *ctx)
     return code == 0;
 }
 
-/* Waits for what the consumer has to do behind the script. It may fail to, and
- * the case be about something else: then it is not given that long again. */
+/* Waits for what the consumer must do after the script. The first wait that
+ * fails uses up the full time limit; later ones get a short one only, because
+ * the case may be about something else. */
 static bool feeder_awaits(struct uva__feeder *feeder, uva__trial_fn *fn,
                           void *ctx)
 {
@@ -365,14 +368,15 @@ static bool feeder_awaits(struct uva__feeder *feeder, uva__trial_fn *fn,
     return !trial->let_down;
 }
 
-/* All that says that what was given is let go of. */
+/* The clauses that require the consumer to release what it was given. */
 static const char *const KEEPING[] = {"LC-02", "LC-22", "DA-16"};
 
-/* Everything offered and given comes back. */
+/* Waits until everything offered and given has been returned. */
 static void feeder_settle(struct uva__feeder *feeder)
 {
     struct uva__trial *trial = feeder->trial;
-    const bool hasty = trial->let_down; /* what is late now may yet come */
+    const bool hasty = trial->let_down; /* late things may still arrive, so they
+                                           are no breach */
 
     if (!feeder_awaits(feeder, tasks_are_spent, feeder) && !hasty) {
         uva__trial_breach(trial, "AT-21", "tasks that waited were left");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role handler: each plays some stories to a consumer, which is
- * watched by its feeder, and compares what it says it saw. */
+/* Cases of the role handler. Each plays some scenarios to a consumer, which its
+ * scripted producer observes, and compares the outcome that the consumer
+ * reports. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,39 +9,39 @@
 #include "tck/cases.h"
 #include "tck/feeder.h"
 
-/* Numbers of the stories: bits of a case's `arg`. */
+/* Numbers of the scenarios: bits of a case's `arg`. */
 enum {
-    INSIDE = 0, /* all of it inside the starting call */
+    INSIDE = 0, /* all callbacks inside the call that starts it */
     THREAD,     /* on another thread */
-    BOUNCE,     /* each callback on a new one */
+    BOUNCE,     /* each callback on a new thread */
     LONG,
     EMPTY,
     SLOW,
-    EAGER, /* tasks come before request is back */
-    HOLDS, /* extracted late, elsewhere */
-    SOME,  /* only so many are asked for */
+    EAGER, /* tasks are offered before request returns */
+    HOLDS, /* extracted late, on another thread */
+    SOME,  /* only some batches are requested */
     TAGGED,
-    SMUDGED, /* malformed metadata */
-    FUTURE,  /* reserved bytes in use */
-    FIRST,   /* the CPU as device 0 */
-    ALIEN,   /* a device that is not known */
+    SMUDGED, /* a task with malformed metadata */
+    FUTURE,  /* an array with reserved bytes in use */
+    FIRST,   /* an array on the CPU as device 0 */
+    ALIEN,   /* an array on an unknown device */
     ERROR_FIRST,
     ERROR_NOW,
-    ERROR_LATE, /* behind batches */
+    ERROR_LATE, /* an error after some batches */
     ERROR_ZERO,
-    ERROR_ODD,   /* an odd code */
-    ERROR_BELOW, /* a negative one */
+    ERROR_ODD,   /* an odd error code */
+    ERROR_BELOW, /* a negative error code */
     ERROR_MUTE,
     ERROR_TAGGED,
-    GONE,       /* release and no ending */
-    GONE_FIRST, /* release and nothing else */
-    BROKEN,     /* an extraction fails, and nothing more is said of it */
-    HOLLOW,     /* an extraction gives nothing */
-    STOPS,      /* cancels; release follows */
-    STOPS_MORE, /* tasks under way come first */
-    STOPS_END,  /* NULL comes first */
+    GONE,       /* release without an ending */
+    GONE_FIRST, /* release and no other callback */
+    BROKEN,     /* an extraction fails, and no on_error follows */
+    HOLLOW,     /* an extraction gives no array */
+    STOPS,      /* the consumer cancels; release follows */
+    STOPS_MORE, /* offered tasks come before release */
+    STOPS_END,  /* on_next_task(NULL) comes before release */
     STOPS_ERROR,
-    STOPS_EAGER, /* on another thread, early */
+    STOPS_EAGER, /* on another thread, with early tasks */
     REFUSES_FIRST,
     REFUSES_LATER,
     REFUSES_SCHEMA,
@@ -64,18 +65,18 @@ enum {
 
 enum { ANY = -1 };
 
-/* A story, and what the consumer has to say of it. */
+/* A scenario and the outcome that the consumer must report. */
 struct story {
     enum uva_subject_manner manner;
     int64_t k;
     const char *script;
     int end;         /* an enum uva_subject_end, or ANY */
-    int64_t batches; /* seen; or ANY */
-    int code;        /* of a failure; ANY: not 0 */
-    int wrong;       /* the clause's number, for a wrong ending: see CLAUSES */
+    int64_t batches; /* batches received, or ANY */
+    int code;        /* code of a failure; ANY: any but 0 */
+    int wrong; /* index in CLAUSES of the clause that a wrong ending breaks */
 };
 
-/* The clauses that say how a stream ended, and those about what was seen. */
+/* The clauses about how a stream ended, and about what was received. */
 enum { AH_01, ER_01, ER_06, ER_12, ER_13, ER_14, DA_29, AB_15, AP_15, TH_02 };
 static const char *const CLAUSES[] = {"AH-01", "ER-01", "ER-06", "ER-12",
                                       "ER-13", "ER-14", "DA-29", "AB-15",
@@ -153,9 +154,9 @@ static const struct story STORIES_TOLD[STORIES] = {
 };
 /* clang-format on */
 
-/* ---- one story ---------------------------------------------------------- */
+/* ---- one scenario ------------------------------------------------------- */
 
-/* The ending is what it should be; `clause` is about that. */
+/* Checks that the stream ended as it must; `clause` covers the ending. */
 static void tale_check_end(struct uva__trial *trial, const struct story *story,
                            const struct uva_subject_outcome *got)
 {
@@ -164,13 +165,13 @@ static void tale_check_end(struct uva__trial *trial, const struct story *story,
     if (story->end != ANY && got->end != story->end)
         uva__trial_fail(trial, "%s: the consumer says it ended as %d, not %d",
                         clause, (int)got->end, story->end);
-    /* a 0 that was sent may be kept */
+    /* A consumer may keep a code of 0 if the producer sent one. */
     if (got->end == UVA_SUBJECT_FAILED && got->code == 0 &&
         story->wrong != ER_06)
         uva__trial_fail(trial, "%s: a failure with code 0", clause);
 }
 
-/* Of a failure: its code and its text are those that were told. */
+/* Checks that a failure has the code and the text that were sent. */
 static void tale_check_error(struct uva__trial *trial,
                              const struct story *story,
                              const struct uva_subject_outcome *got)
@@ -186,7 +187,7 @@ static void tale_check_error(struct uva__trial *trial,
                           got->message);
 }
 
-/* The batches it saw are the first so many. */
+/* Checks that the consumer received the first batches, in order. */
 static void tale_check_rows(struct uva__trial *trial, const struct story *story,
                             const struct uva_subject_outcome *got)
 {
@@ -205,7 +206,7 @@ static void tale_check_rows(struct uva__trial *trial, const struct story *story,
                         trial->clause, got->sum, rows * (rows - 1) / 2);
 }
 
-/* What it says of the last metadata. */
+/* Checks the last metadata that the consumer reports. */
 static void tale_check_tag(struct uva__trial *trial, const char *tag,
                            int64_t size, const struct uva_subject_outcome *got)
 {
@@ -219,7 +220,8 @@ static void tale_check_tag(struct uva__trial *trial, const char *tag,
     if (got->tag_size == size && memcmp(got->tag, tag, (size_t)size) == 0)
         return;
     for (size_t i = 0; i < sizeof(ABOUT) / sizeof(*ABOUT); i++)
-        /* lost or cut is not misread: of that, MD-06 alone tells */
+        /* Metadata that was lost or cut was not misread: only MD-06 covers
+         * it. */
         if (got->tag_size > 0 || strcmp(ABOUT[i], "MD-06") == 0)
             uva__trial_breach(trial, ABOUT[i],
                               "%" PRId64

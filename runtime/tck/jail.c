@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A forked process in a group of its own, told to be over by a pipe whose other
- * end only it holds. */
+/* A forked process in a process group of its own. Only the child
+ * holds the write end of a pipe, so end of file there signals that it ended. */
 #define _GNU_SOURCE
 #include "tck/jail.h"
 
@@ -19,7 +19,8 @@
 
 enum { JAIL_MAX = 64 };
 
-/* The child: nothing it does reaches the terminal, and no core is left. */
+/* Runs in the child: its output goes to the file instead of the terminal, and
+ * it leaves no core file. */
 static void jail_settle(const struct uva__jail *jail)
 {
     const struct rlimit none = {0, 0};
@@ -72,7 +73,8 @@ fail_output:
     return code;
 }
 
-/* The process has gone, or is made to. Its children go with it. */
+/* Reaps a process that has ended, or kills it first. Its children are killed
+ * with it. */
 static void jail_reap(struct uva__jail *jail, bool hung)
 {
     int status = 0;
@@ -91,7 +93,7 @@ static void jail_reap(struct uva__jail *jail, bool hung)
         jail->end = hung ? UVA__JAIL_HUNG : UVA__JAIL_CRASHED;
 }
 
-/* How long the first of them may still go on. */
+/* Returns how long the next process to run out of time still has. */
 static int64_t jail_patience(const struct uva__jail *jails, int count)
 {
     const int64_t now_ms = uva__trial_now_ms();

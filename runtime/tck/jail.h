@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function run in a process of its own, with a time limit. What it prints is
- * caught, a crash or a hang is told from an end. Knows nothing of cases. */
+/* A sandbox: runs a function in a process of its own, with a time limit. It
+ * catches the output and distinguishes a crash or a hang from a normal end. It
+ * knows nothing of cases. */
 #ifndef UVA_TCK_JAIL_H
 #define UVA_TCK_JAIL_H
 
@@ -13,33 +14,34 @@
 /* How the process ended. */
 enum uva__jail_end {
     UVA__JAIL_EXITED = 0,
-    UVA__JAIL_CRASHED, /* by a signal */
-    UVA__JAIL_HUNG     /* past its limit; it was killed */
+    UVA__JAIL_CRASHED, /* ended by a signal */
+    UVA__JAIL_HUNG     /* exceeded its time limit and was killed */
 };
 
-/* One process. All zeroes: none. */
+/* One process. All zeroes: no process. */
 struct uva__jail {
-    pid_t pid;              /* of it, and of its group; 0: none */
-    int alive;              /* reads as ended when the process has gone */
-    FILE *output;           /* owns: what it prints */
+    pid_t pid;    /* process and process group; 0: none */
+    int alive;    /* descriptor at its end of file once the process is gone */
+    FILE *output; /* owns: the process's output */
     int64_t began_ms;       /* monotonic */
-    int64_t limit_ms;       /* likewise: when it is killed */
-    enum uva__jail_end end; /* once it is over */
-    int code;               /* its exit code, or the signal's number */
-    int64_t took_ms;        /* likewise */
+    int64_t limit_ms;       /* monotonic: when it is killed */
+    enum uva__jail_end end; /* set once it has ended */
+    int code;               /* exit code, or the number of the signal */
+    int64_t took_ms;        /* run time, set once it has ended */
 };
 
-/* Starts one that calls `fn` and exits. 0 or an errno. Thread: any. */
+/* Starts a process that calls `fn` and exits. Returns 0 or an errno. Thread:
+ * any. */
 UVA_MUST_CHECK int uva__jail_open(struct uva__jail *jail, void (*fn)(void *ctx),
                                   void *ctx, int64_t limit_ms);
 
-/* Waits until at least one of `count` jails is over, ends those past their
- * limit, and returns its index; -1 if none runs. Thread: that of the opening.
- */
+/* Waits until at least one of `count` processes has ended, kills those past
+ * their time limit, and returns the index of the one that ended; -1 if none is
+ * running. Thread: the one that opened them. */
 int uva__jail_wait(struct uva__jail *jails, int count);
 
-/* Copies the end of what it has printed to `text`, with a NUL; closes what it
- * has. Thread: any. */
+/* Copies the end of the output to `text`, with a NUL, and closes the sandbox.
+ * Thread: any. */
 void uva__jail_fini(struct uva__jail *jail, char *text, size_t size);
 
 #endif

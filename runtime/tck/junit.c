@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results as JUnit XML, a suite for each role. What is recommended only counts
- * as skipped where it does not hold. */
+/* Writes results as JUnit XML, one suite for each role. A clause that is only
+ * recommended counts as skipped if it does not hold. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tck/entries.h"
 
-/* A text in XML; what XML cannot hold becomes a '?'. */
+/* Writes a text in XML; a character that XML cannot hold becomes a '?'. */
 static void junit_write_text(FILE *file, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -60,7 +60,8 @@ static void junit_write_case(FILE *file, const struct uva_tck_result *result)
     (void)fputs("    </testcase>\n", file);
 }
 
-/* The suite that begins at entry `i`; returns where the next one does. */
+/* Writes the suite that begins at entry `i`; returns where the next one
+ * begins. */
 static size_t junit_write_suite(FILE *file, const struct uva__tck_entries *from,
                                 size_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stories, and what their plans make of them apart from the rules that the
- * probe looks after. */
+/* The scenarios, and the checks of their plans that go beyond the rules checked
+ * by the recording consumer. */
 #include "tck/lives.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "tck/scene.h"
 #include "tck/specimen.h"
 
-/* A story. */
+/* A scenario. */
 struct story {
     enum uva_subject_plan plan;
     int64_t batches;
@@ -21,7 +21,7 @@ struct story {
     struct uva__probe_manner manner;
 };
 
-/* A task of a TAGGED plan: its metadata holds its number. */
+/* Checks a task of a TAGGED plan: its metadata holds its number. */
 static void life_check_tag(struct uva__probe *probe, int64_t ordinal)
 {
     char number[24];
@@ -44,7 +44,7 @@ static bool life_is_released(void *ctx)
     return releases > 0;
 }
 
-/* Gives a release time to come too early, on another thread. */
+/* Gives a release that comes too early, on another thread, time to happen. */
 static void life_stop_and_stay(struct uva__probe *probe, int64_t ordinal)
 {
     if (ordinal != 1)
@@ -142,7 +142,7 @@ static const struct story STORIES_TOLD[STORIES] = {
                     .manner = {.first = 2, .each = 1, .may_fail = true}},
 };
 
-/* ---- one story ---------------------------------------------------------- */
+/* ---- one scenario ------------------------------------------------------- */
 
 static void life_check_whole(struct uva__scene *scene)
 {
@@ -197,7 +197,7 @@ static void life_check_tags(struct uva__scene *scene)
                           "the error's metadata is not what it should be");
 }
 
-/* What the plan has, apart from the rules. */
+/* Checks what the plan promises, apart from the rules. */
 static void life_check_plan(struct uva__scene *scene)
 {
     struct uva__trial *trial = scene->trial;

@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole lives of a producer, each played with a probe that does something else.
- * A case names some of them in its `arg`, by bits. */
+/* Producer runs from start to release, each played with a recording consumer
+ * that behaves in another way. A case names some of them by bits in its `arg`.
+ */
 #ifndef UVA_TCK_LIVES_H
 #define UVA_TCK_LIVES_H
 
 #include "tck/cases.h"
 
-/* Their numbers: bits of a case's `arg`. */
+/* Numbers of the scenarios: bits of a case's `arg`. */
 enum {
-    EACH = 0,        /* one at a time */
+    EACH = 0,        /* requested one at a time */
     ALL,             /* all requested at once */
-    SOME,            /* three ahead, extracted by other threads */
-    AROUND,          /* everything done by other threads */
-    NOTHING,         /* nothing is wanted */
-    LATER,           /* extracted when the producer has let go */
-    KEPT,            /* arrays kept until then */
-    EMPTY,           /* no batch */
+    SOME,            /* three requested ahead, extracted by other threads */
+    AROUND,          /* requested and extracted by other threads */
+    NOTHING,         /* every task is extracted to NULL */
+    LATER,           /* tasks are extracted after release */
+    KEPT,            /* arrays are kept until after release */
+    EMPTY,           /* a stream without batches */
     LINGERS,         /* slow callbacks */
     SLOW,            /* a slow source */
-    SCRIBBLES,       /* the task is written over */
-    VANISHES,        /* the handler's memory goes in release */
-    LEAVES,          /* the schema is not released */
-    LEAVES_REFUSING, /* nor when it is refused */
-    TAGGED,          /* with metadata */
+    SCRIBBLES,       /* the task is overwritten once it is copied */
+    VANISHES,        /* the handler's memory is unmapped in release */
+    LEAVES,          /* the consumer does not release the schema */
+    LEAVES_REFUSING, /* it neither accepts nor releases the schema */
+    TAGGED,          /* tasks with metadata */
     TAGGED_FAILS,
     STOP_SCHEMA, /* cancelled in on_schema */
     STOP_FIRST,
     STOP_THIRD,
     STOP_LAST,
-    STOP_ENDLESS, /* by another thread */
-    STOP_LATER,   /* with tasks held */
+    STOP_ENDLESS, /* cancelled by another thread */
+    STOP_LATER,   /* cancelled while tasks are held */
     STOP_FAILS,   /* the cancel itself fails */
-    STOP_STAYS,   /* the callback that cancels takes its time */
-    NO_SCHEMA,    /* refused */
+    STOP_STAYS,   /* the callback that cancels returns late */
+    NO_SCHEMA,    /* the consumer refuses the schema */
     NO_FIRST,
     NO_THIRD,
-    NO_TAKEN, /* extracted, then refused */
+    NO_TAKEN, /* a task is extracted, then refused */
     FAILS,
-    FAILS_AT_ONCE, /* without a batch */
-    FAILS_FIRST,   /* without a schema */
-    FAILS_LATER,   /* with tasks held */
+    FAILS_AT_ONCE, /* fails before any batch */
+    FAILS_FIRST,   /* fails before the schema */
+    FAILS_LATER,   /* fails while tasks are held */
     TASK_FAILS,
     STORIES
 };
 
 #define BIT(story) (UINT64_C(1) << (story))
-#define QUIET      (UINT64_C(1) << 62) /* listen for late callbacks */
-#define LEDGER     (UINT64_C(1) << 63) /* look for what is left behind */
+#define QUIET      (UINT64_C(1) << 62) /* also wait for late callbacks */
+#define LEDGER     (UINT64_C(1) << 63) /* also check that all was freed */
 
 #define WHOLES                                                                 \
     (BIT(EACH) | BIT(ALL) | BIT(SOME) | BIT(AROUND) | BIT(NOTHING) |           \
@@ -54,13 +55,14 @@ enum {
 #define STOPS                                                                  \
     (BIT(STOP_SCHEMA) | BIT(STOP_FIRST) | BIT(STOP_THIRD) | BIT(STOP_LAST) |   \
      BIT(STOP_ENDLESS) | BIT(STOP_LATER))
-/* Not NO_TAKEN, at which producers crash: that has a case of its own. */
+/* Leaves NO_TAKEN out, which makes producers crash: it has a case of its
+ * own. */
 #define REFUSALS (BIT(NO_FIRST) | BIT(NO_THIRD))
 #define FAILURES                                                               \
     (BIT(FAILS) | BIT(FAILS_AT_ONCE) | BIT(FAILS_FIRST) | BIT(FAILS_LATER))
 #define EVERY (WHOLES | STOPS | BIT(NO_SCHEMA) | REFUSALS | FAILURES)
 
-/* Plays the stories that the case names. Thread: the case's. */
+/* Plays the scenarios that the case names. Thread: the case's. */
 void uva__lives_run(struct uva__trial *trial);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of a probe, and what they do of their own.
+/* The callbacks of the recording consumer.
  *
- * Happy path:  on_schema: judged, the schema copied and released, the first
- * request made -> on_next_task: judged, the task copied, taken, one more
- * requested -> NULL -> release. What can fail: the producer, which is a breach
- * or the verdict. On cancel: it is called as the manner says; tasks that still
- * come are taken as before.
+ * Happy path:  on_schema: checked, the schema copied and released, the first
+ *              request made -> on_next_task: checked, the task copied and
+ *              extracted, one more requested -> NULL -> release.
+ * What can fail: the producer; that is a breach or the verdict.
+ * On cancel:   it is called where the manner requires it; tasks that still
+ *              arrive are extracted as before.
  *
- * Judging is sentinel.h: it keeps the books, under the lock. */
+ * The checks are in sentinel.h, which keeps the state under the lock. */
 #define _GNU_SOURCE
 #include "tck/probe.h"
 
@@ -31,7 +32,7 @@ void uva__probe_request(struct uva__probe *probe, int64_t n)
     const int slot = uva__sentinel_call(probe, UVA__CALL_REQUEST, n);
 
     if (slot < 0)
-        return; /* it is over: AP-24 */
+        return; /* the stream is over. Clause: AP-24. */
     probe->producer->request(probe->producer, n);
     uva__sentinel_back(probe, slot);
 }
@@ -46,7 +47,7 @@ void uva__probe_cancel(struct uva__probe *probe)
     uva__sentinel_back(probe, slot);
 }
 
-/* What an extraction that said 0 gave. */
+/* Checks the array of an extraction that returned 0. */
 static void probe_receive(struct uva__probe *probe, int64_t ordinal,
                           struct ArrowDeviceArray *array)
 {
@@ -73,11 +74,12 @@ static void probe_receive(struct uva__probe *probe, int64_t ordinal,
     }
 }
 
-/* What it left behind when it failed. */
+/* Checks what a failed extraction left behind. */
 static void probe_receive_failure(struct uva__probe *probe,
                                   const struct ArrowDeviceArray *array)
 {
-    /* checked, there is a trap for who releases it all the same */
+    /* A checked run puts a trap there for a consumer that releases it
+     * anyway. */
     if (!probe->trial->checked && array->array.release != NULL &&
         !uva__specimen_is_filled(&array->array.release, sizeof(void *)))
         uva__trial_breach(probe->trial, "AT-07",
@@ -88,7 +90,7 @@ int uva__probe_extract(struct uva__probe *probe, int64_t ordinal, bool wanted)
 {
     struct uva__probe_task *task = &probe->tasks[ordinal];
     struct ArrowDeviceArray array;
-    struct ArrowAsyncTask copy = task->copy; /* any copy will do: AT-12 */
+    struct ArrowAsyncTask copy = task->copy; /* any copy works (AT-12) */
     int64_t began_ms;
     int slot;
 
@@ -125,7 +127,7 @@ void uva__probe_let_go(struct uva__probe *probe, int64_t ordinal)
 
 /* ---- on another thread -------------------------------------------------- */
 
-/* What another thread is to do. */
+/* A call that another thread makes. */
 struct errand {
     struct uva__probe *probe;
     enum uva__probe_call what;
@@ -157,7 +159,7 @@ static void probe_send(struct uva__probe *probe, enum uva__probe_call what,
     uva__trial_thread(probe->trial, errand_run, errand);
 }
 
-/* ---- what a manner asks for --------------------------------------------- */
+/* ---- what a manner requires --------------------------------------------- */
 
 static void probe_ask(struct uva__probe *probe, int64_t n)
 {
@@ -185,7 +187,8 @@ static void probe_linger(const struct uva__probe *probe)
         (void)nanosleep(&time, NULL);
 }
 
-/* Calls of other threads are over before the last callbacks return: TH-10. */
+/* Waits until calls of other threads are over, before the last callbacks
+ * return. Clause: TH-10. */
 static void probe_drain(struct uva__probe *probe)
 {
     uva__trial_await(probe->trial, uva__sentinel_is_calm, probe,
@@ -216,7 +219,7 @@ static struct uva__probe *probe_of(struct ArrowAsyncDeviceStreamHandler *self)
     return self->private_data;
 }
 
-/* Looks at the schema, and does with it what the manner says. */
+/* Checks the schema and keeps, copies or leaves it as the manner requires. */
 static void probe_read_schema(struct uva__probe *probe,
                               struct ArrowSchema *schema)
 {
@@ -259,7 +262,7 @@ static int probe_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     return code;
 }
 
-/* A task has come; says what to answer. */
+/* Handles a task that has arrived; returns the callback's return code. */
 static int probe_get_task(struct uva__probe *probe, struct ArrowAsyncTask *task,
                           int64_t ordinal)
 {
@@ -276,7 +279,7 @@ static int probe_get_task(struct uva__probe *probe, struct ArrowAsyncTask *task,
     if (manner->refuse_at == ordinal + 1) {
         if (manner->refuse_taken)
             (void)uva__probe_extract(probe, ordinal, true);
-        probe->tasks[ordinal].taken = true; /* it goes back: LC-18 */
+        probe->tasks[ordinal].taken = true; /* handed back: LC-18 */
         return EINVAL;
     }
     probe_take(probe, ordinal);
@@ -333,7 +336,7 @@ static void probe_release(struct ArrowAsyncDeviceStreamHandler *self)
     uva__sentinel_leave(probe, false);
 }
 
-/* ---- made and asked ----------------------------------------------------- */
+/* ---- making one and querying it ----------------------------------------- */
 
 struct uva__probe *uva__probe_new(struct uva__trial *trial,
                                   const struct uva__probe_manner *manner)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role producer about what it gives: arrays that are moved, taken
- * apart, released in any order and on any thread, and tasks extracted the same
- * way. */
+/* Cases of the role producer about its data: arrays that are moved, taken
+ * apart, released in any order and on any thread, and tasks that are extracted
+ * in any order and on any thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 
 enum { HELD = 64 };
 
-/* Plays a stream of `batches`: until the end if tasks are kept, otherwise until
- * release. False if the subject cannot. */
+/* Plays a stream of `batches`: to the end if tasks are kept, otherwise to
+ * release. Returns false if the subject cannot. */
 static bool arrays_play(struct uva__scene *scene, struct uva__trial *trial,
                         int64_t batches, enum uva__probe_take take)
 {
@@ -38,7 +38,7 @@ static bool arrays_play(struct uva__scene *scene, struct uva__trial *trial,
     return true;
 }
 
-/* Takes an array out of the probe's hands. */
+/* Takes an array from the recording consumer. */
 static struct ArrowDeviceArray arrays_take(struct uva__scene *scene, int n)
 {
     struct uva__probe_task *task = &scene->probe->tasks[n];
@@ -94,7 +94,7 @@ static void a_cpu_array_is_a_plain_array(struct uva__trial *trial)
     uva__scene_settle(&scene);
 }
 
-/* Three places to extract to: here, the heap, between other arrays. */
+/* Extracts to three places: the stack, the heap, and between other arrays. */
 static void extraction_writes_anywhere(struct uva__trial *trial)
 {
     struct uva__scene scene;
@@ -156,7 +156,7 @@ static void a_child_may_be_moved_out(struct uva__trial *trial)
         uva__scene_check_live(trial);
 }
 
-/* A release walks to its children: they are marked as well. */
+/* A release must also mark the children as released. */
 static void release_walks_to_children(struct uva__trial *trial)
 {
     struct uva__scene scene;
@@ -176,8 +176,8 @@ static void release_walks_to_children(struct uva__trial *trial)
 
 /* ---- orders and threads ------------------------------------------------- */
 
-/* Releases four things in the order that `n`, from 0 to 23, stands for: three
- * arrays and the schema, when the stream has gone. */
+/* Releases four things, three arrays and the schema, after the stream is gone,
+ * in permutation `n` (0 to 23). */
 static void release_in_order(struct uva__trial *trial, int n)
 {
     struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
@@ -209,13 +209,13 @@ static void any_order_of_release(struct uva__trial *trial)
         release_in_order(trial, n);
 }
 
-/* What a crowd takes turns in. */
+/* State shared by the threads that extract. */
 struct turns {
     struct uva__probe *probe;
     struct uva__word next;
 };
 
-/* Each takes the next of the tasks, in an order that is no order. */
+/* Runs on each thread: extracts the next task until none is left. */
 static void crowd_extracts(void *ctx)
 {
     struct turns *turns = ctx;
@@ -267,8 +267,8 @@ static void deed_let_go(void *ctx)
     uva__probe_let_go(ctx, 0);
 }
 
-/* In the third task: the first array goes here, the second on another thread.
- */
+/* In the third task: releases the first array here, the second on another
+ * thread. */
 static void let_go_inside(struct uva__probe *probe, int64_t ordinal)
 {
     if (ordinal == 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role producer that whole lives decide: each plays some stories
- * and is told by the probe what was wrong with them. Cases that do something
- * out of the way are in producer_probes.c. */
+/* Cases of the role producer that whole runs decide: each plays some scenarios,
+ * and the recording consumer reports the breaches. Cases that need unusual
+ * calls are in producer_probes.c. */
 #include "tck/lives.h"
 
 #define LIVES(name, stories)                                                   \

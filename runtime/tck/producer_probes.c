@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role producer about requests and cancels that a plain life does
- * not make: too few, too many, too late, by many threads, while a callback
+/* Cases of the role producer about requests and cancels that an ordinary run
+ * does not make: too few, too many, too late, by many threads, while a callback
  * blocks. */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 enum {
     LOOKS_MAX = 40,
-    LOOKS_SAME = 5 /* in a row: a busy machine may hold a thread up for some */
+    LOOKS_SAME = 5 /* looks in a row: a busy machine may delay a thread */
 };
 
 /* ---- demand ------------------------------------------------------------- */
@@ -59,13 +59,14 @@ static void progress_with_demand(struct uva__trial *trial)
         uva__probe_request(scene.probe, 1);
         uva__scene_await_tasks(&scene, n);
     }
-    uva__probe_request(scene.probe, 1); /* some notice the end only so: Q-16 */
+    /* Some producers notice the end only then. Clause: Q-16. */
+    uva__probe_request(scene.probe, 1);
     uva__scene_await_release(&scene);
     uva__scene_settle(&scene);
 }
 
-/* Each request meets a producer that has nothing to do, so that it can only be
- * the request itself that calls back on this stack. */
+/* Each request meets an idle producer, so a callback on this stack can only
+ * come from the request itself. */
 static void requests_to_an_idle_one(struct uva__trial *trial)
 {
     const struct uva__probe_manner manner = {0};
@@ -126,7 +127,8 @@ static void bad_requests_are_errors(struct uva__trial *trial)
     bad_request(trial, INT64_MIN);
 }
 
-/* Whether the source comes to rest, which may take a busy machine a while. */
+/* Returns whether the source stops reading, which may take a while on a busy
+ * machine. */
 static bool source_comes_to_rest(struct uva__scene *scene,
                                  const struct uva__trial *trial)
 {
@@ -164,8 +166,8 @@ static void reading_ahead_is_bounded(struct uva__trial *trial)
 
 /* ---- cancel ------------------------------------------------------------- */
 
-/* How many errors a life has that is cancelled as `manner` says. A cancel may
- * be told as an error; that is another rule, AP-16. */
+/* Returns how many errors a run reports that is cancelled as `manner` requires.
+ * Whether a cancel may be reported as an error is another clause, AP-16. */
 static int64_t cancel_errors(struct uva__trial *trial,
                              const struct uva__probe_manner *manner)
 {
@@ -185,7 +187,7 @@ static void requests_after_cancel(struct uva__trial *trial)
     const int64_t errors = cancel_errors(trial, &manner);
     struct uva__scene scene;
 
-    manner.first = 5; /* requested behind the cancel */
+    manner.first = 5; /* requested after the cancel */
     if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 50, 0, &manner))
         return;
     uva__scene_await_release(&scene);
@@ -225,7 +227,7 @@ static void cancels_are_idempotent(struct uva__trial *trial)
                                "cancelled once it did not");
 }
 
-/* At rest, so that it is outside of callbacks too. */
+/* Cancels while the producer is idle, so outside of callbacks. */
 static void cancel_without_demand(struct uva__trial *trial)
 {
     const struct uva__probe_manner manner = {0};
@@ -262,7 +264,7 @@ static void cancel_by_a_crowd(struct uva__trial *trial)
     }
 }
 
-/* Cancels at a moment that moves from round to round. */
+/* Cancels at a moment that differs from round to round. */
 static void cancel_anywhere(struct uva__trial *trial)
 {
     const struct uva__probe_manner manner = {.first = 2, .each = 1};
@@ -332,7 +334,7 @@ static void all_at_once(struct uva__trial *trial)
 
 /* ---- while a callback blocks -------------------------------------------- */
 
-/* In the second task: what another thread does is waited for. */
+/* In the second task: waits for the other thread's call. */
 static void block_for(struct uva__probe *probe, int64_t ordinal)
 {
     if (ordinal != 1)
@@ -341,7 +343,7 @@ static void block_for(struct uva__probe *probe, int64_t ordinal)
                    (void (*)(void *))(uintptr_t)probe->manner.ctx, probe);
 }
 
-/* Plays a stream whose second callback blocks until `deed` is done. */
+/* Plays a stream and blocks in its second callback until `deed` is done. */
 static void blocked_scene(struct uva__trial *trial, void (*deed)(void *ctx))
 {
     const struct uva__probe_manner manner = {.first = 4,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays and schemas on pages that vanish. */
+/* Arrays and schemas on pages that are unmapped by their release. */
 #define _GNU_SOURCE
 #include "tck/ration.h"
 
@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the struct that a consumer has leads to: on a page that vanishes. */
+/* What the consumer's struct points to, on a page that is unmapped by the
+ * release. */
 struct ration_data {
     struct ArrowArray *children[1];
     struct ArrowArray n;
@@ -23,12 +24,12 @@ struct ration_array {
     int64_t ordinal;
     struct uva__word parent_gone;
     struct uva__word child_gone;
-    struct uva__word parts_gone; /* of the two, and done with */
-    struct ArrowArray as_given;  /* to be compared */
+    struct uva__word parts_gone; /* how many of the two are finished */
+    struct ArrowArray as_given;  /* to compare the consumer's struct with */
     struct ration_data *data;
 };
 
-/* The same of a schema. */
+/* What the consumer's schema points to, on such a page. */
 struct ration_column {
     struct ArrowSchema *children[1];
     struct ArrowSchema n;
@@ -67,7 +68,7 @@ bool uva__rations_are_back(void *ctx)
 
 /* ---- arrays ------------------------------------------------------------- */
 
-/* What the consumer had for a while is as it was given. */
+/* Checks that the array is unchanged since the consumer got it. */
 static void ration_check(const struct ration_array *own,
                          const struct ArrowArray *array)
 {
@@ -89,7 +90,7 @@ static void ration_check(const struct ration_array *own,
                           own->ordinal);
 }
 
-/* One part is done with; the pages go with the second. */
+/* One part is finished; the pages are unmapped with the second. */
 static void ration_close(struct ration_array *own)
 {
     struct uva__rations *books = own->books;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run of the suite.
  *
- * Happy path:  cases chosen -> the subject loaded once, in a jail, to see what
- * it is -> each case in a jail of its own, some at the same time -> results
- * told in order -> files written. What can fail: what was given (EINVAL,
- * ENOENT), and the system; never a case, which has a verdict. On cancel: there
- * is none; jails die with the program.
+ * Happy path:  cases selected -> the subject loaded once, in a sandbox, to find
+ *              its roles -> each case in a sandbox of its own, several at the
+ *              same time -> results reported in order -> files written.
+ * What can fail: the caller's options (EINVAL, ENOENT) and the system; never a
+ *              case, which has a verdict.
+ * On cancel:   there is no cancel; sandboxes end with the program.
  *
- * Nothing of the subject is ever loaded into this process, so that every jail
- * begins as clean as the program is. */
+ * The subject is never loaded into this process, so every sandbox starts as
+ * clean as the program is. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,10 +21,10 @@
 #include "tck/jail.h"
 
 enum {
-    RUNNER_MOST = 600000,  /* of any number that is given */
-    RUNNER_JOBS = 16,      /* at the same time, at most */
-    RUNNER_TOLD = 40,      /* lines of a transcript that are told */
-    RUNNER_OUTPUT = 4096,  /* bytes of the output that are told */
+    RUNNER_MOST = 600000,  /* upper limit of every numeric option */
+    RUNNER_JOBS = 16,      /* at most this many at the same time */
+    RUNNER_TOLD = 40,      /* lines of a transcript that are reported */
+    RUNNER_OUTPUT = 4096,  /* bytes of the output that are reported */
     RUNNER_WAIT_MS = 5000, /* the defaults of struct uva_tck */
     RUNNER_QUIET_MS = 50
 };
@@ -31,27 +32,27 @@ enum {
 /* A run. */
 struct runner {
     const struct uva_tck *what;
-    char *file; /* owns: the subject's, from the root */
+    char *file; /* owns: absolute path of the subject */
     int64_t wait_ms;
     int64_t quiet_ms;
     struct uva__tck_entries entries;
-    size_t told; /* entries that on_result has heard of */
+    size_t told; /* entries already passed to on_result */
     int jobs;
     struct uva__jail jails[RUNNER_JOBS];
-    struct uva__tck_entry *busy[RUNNER_JOBS]; /* what each jail runs */
-    struct uva__trial_page *pages;            /* shared; one for each jail */
+    struct uva__tck_entry *busy[RUNNER_JOBS]; /* entry of each sandbox */
+    struct uva__trial_page *pages;            /* shared; one for each sandbox */
 };
 
-/* What goes into a jail. */
+/* What a sandbox runs. */
 struct inmate {
     struct runner *runner;
-    const struct uva__tck_case *what; /* NULL: only load */
+    const struct uva__tck_case *what; /* NULL: only load the subject */
     struct uva__trial_page *page;
 };
 
-/* ---- in the jail -------------------------------------------------------- */
+/* ---- in the sandbox ----------------------------------------------------- */
 
-/* Loads the subject and says so, by a verdict; its roles stand in `lines`. */
+/* Loads the subject and reports that by a verdict; `lines` holds its roles. */
 static void inmate_look(void *ctx)
 {
     const struct inmate *inmate = ctx;
@@ -69,7 +70,8 @@ static void inmate_look(void *ctx)
     _exit(0);
 }
 
-/* Runs a case. The trial is never freed: threads of the subject may see it. */
+/* Runs a case. The case run is never freed, because threads of the subject may
+ * still use it. */
 static void inmate_run(void *ctx)
 {
     const struct inmate *inmate = ctx;
@@ -90,7 +92,7 @@ static void inmate_run(void *ctx)
     uva__trial_hold(trial);
 }
 
-/* ---- what was given ----------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 static int runner_find(struct runner *runner, struct uva_error *error)
 {
@@ -103,7 +105,7 @@ static int runner_find(struct runner *runner, struct uva_error *error)
     return 0;
 }
 
-/* What the program asked for, or the environment, or `usual`. */
+/* Takes the number from the caller's options, the environment, or `usual`. */
 static int number_read(const char *name, int32_t given, int64_t usual,
                        int64_t *number, struct uva_error *error)
 {
@@ -161,7 +163,7 @@ static int runner_settle(struct runner *runner, struct uva_error *error)
     return 0;
 }
 
-/* Why the subject could not even be looked at, or 0. */
+/* Returns why the subject could not be loaded, or 0. */
 static int runner_judge_look(struct runner *runner, const char *output,
                              struct uva_error *error)
 {
@@ -188,7 +190,7 @@ static int runner_judge_look(struct runner *runner, const char *output,
     }
 }
 
-/* Sees in a jail whether this is a subject; gives its roles. */
+/* Finds out in a sandbox whether this is a subject; gives its roles. */
 static int runner_look(struct runner *runner, unsigned *roles,
                        struct uva_error *error)
 {
@@ -225,7 +227,7 @@ static int runner_start(struct runner *runner, int slot,
                           runner->wait_ms * 4 + runner->quiet_ms * 40);
 }
 
-/* The last lines of a page, joined. */
+/* Joins the last lines of a page. */
 static void page_join(struct uva__trial_page *page, char *to, size_t size)
 {
     const uint64_t lines = uva__word_load(&page->lines);
@@ -242,7 +244,7 @@ static void page_join(struct uva__trial_page *page, char *to, size_t size)
     }
 }
 
-/* What the jail's end and the page say together. */
+/* Derives the verdict from the sandbox's end and the page. */
 static enum uva_tck_verdict runner_judge(const struct uva__jail *jail,
                                          struct uva__trial_page *page)
 {
@@ -294,7 +296,8 @@ static void runner_tell(struct runner *runner)
     }
 }
 
-/* The next one that needs a jail; those that do not are done with. */
+/* Returns the next case that needs a sandbox; finishes the cases before it that
+ * need none. */
 static struct uva__tck_entry *runner_next(struct runner *runner, size_t *at)
 {
     while (*at < runner->entries.count) {
@@ -308,7 +311,7 @@ static struct uva__tck_entry *runner_next(struct runner *runner, size_t *at)
     return NULL;
 }
 
-/* Gives the jail the next case, if there is one. */
+/* Starts the next case in the sandbox, if there is one. */
 static int runner_fill(struct runner *runner, int slot, size_t *at,
                        struct uva_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a producer and waiting for it. It is started by another thread, for
- * it may come back only when the stream is over. */
+/* Starts a producer and waits for it. Another thread starts it, because the
+ * call may return only when the stream is over. */
 #include "tck/scene.h"
 
 #include <inttypes.h>
@@ -55,7 +55,7 @@ void uva__scene_await_schema(struct uva__scene *scene)
                      "on_schema");
 }
 
-/* For a wait. */
+/* Argument of a wait. */
 struct goal {
     struct uva__probe *probe;
     int64_t tasks;
@@ -75,7 +75,7 @@ void uva__scene_await_tasks(struct uva__scene *scene, int64_t n)
     uva__trial_await(scene->trial, goal_is_met, &goal, "a task");
 }
 
-/* Extracts what nobody has, of the tasks that are back from their callback. */
+/* Extracts the tasks not taken so far, if their callback has returned. */
 static void scene_extract(struct uva__scene *scene)
 {
     struct uva__probe *probe = scene->probe;
@@ -86,8 +86,8 @@ static void scene_extract(struct uva__scene *scene)
             (void)uva__probe_extract(probe, i, true);
 }
 
-/* A producer whose tasks may fail lets go when they are extracted: only so can
- * it still tell of a failure (G-17). */
+/* If tasks may fail, a producer releases the handler only after they are
+ * extracted, so that it can still report a failure. Clause: G-17. */
 static void scene_unlock(struct uva__scene *scene)
 {
     uva__trial_await(scene->trial, uva__probe_is_told, scene->probe,
@@ -128,7 +128,7 @@ void uva__scene_stop(struct uva__scene *scene)
     uva__scene_settle(scene);
 }
 
-/* For a wait. */
+/* Argument of a wait. */
 struct silence {
     struct uva__probe *probe;
     size_t letters;

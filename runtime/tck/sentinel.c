@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for a producer as one reads them off its calls. A breach is told
- * under the lock: telling only writes lines, or ends the process. */
+/* The rules for a producer, as its calls show them. A breach is reported under
+ * the lock, because reporting only writes lines or ends the process. */
 #include "tck/sentinel.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static void judge_overlap_locked(struct uva__probe *probe, char letter)
     uva__trial_breach(trial, "TH-01", "'%c' overlaps another callback", letter);
 }
 
-/* No callback comes on the stack of a call of ours. */
+/* Checks that no callback is made inside a call of ours. */
 static void judge_stack_locked(struct uva__probe *probe, char letter)
 {
     struct uva__trial *trial = probe->trial;
@@ -82,7 +82,8 @@ static void judge_handler(struct uva__probe *probe,
                           "changed");
 }
 
-/* Somebody else's memory now: what else it holds tells nothing. */
+/* The memory belongs to another object now, so its other members prove
+ * nothing. */
 static void judge_gone(struct uva__trial *trial, char letter)
 {
     uva__trial_breach(trial, "LC-13", "the producer object changed before '%c'",
@@ -91,7 +92,7 @@ static void judge_gone(struct uva__trial *trial, char letter)
                       letter);
 }
 
-/* The producer object is what it was, as long as it may be used. */
+/* Checks that the producer object is unchanged while it may be used. */
 static void judge_producer(struct uva__probe *probe, char letter)
 {
     const struct ArrowAsyncProducer *now = probe->producer;
@@ -119,7 +120,7 @@ static void judge_producer(struct uva__probe *probe, char letter)
     }
 }
 
-/* ---- what may follow what ----------------------------------------------- */
+/* ---- the order of callbacks --------------------------------------------- */
 
 static void judge_late_locked(struct uva__probe *probe, char letter)
 {
@@ -301,7 +302,7 @@ void uva__sentinel_tag(struct uva__probe *probe, const char *metadata,
                                  &probe->now.tag_size);
 }
 
-/* Whether `text` is UTF-8, as far as its lead and trail bytes tell. */
+/* Returns whether `text` is UTF-8, judging by its lead and trail bytes only. */
 static bool text_is_utf8(const char *text)
 {
     while (*text != '\0') {
@@ -335,7 +336,7 @@ void uva__sentinel_hear(struct uva__probe *probe, int code, const char *message)
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* The number of the call that is noted. */
+/* Returns the number of the call that is recorded. */
 static int call_add_locked(struct uva__probe *probe, enum uva__probe_call what)
 {
     for (int i = 0; i < UVA__PROBE_CALLS; i++) {

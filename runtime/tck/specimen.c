@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of schemas, arrays and metadata, each breach by its clause. What
- * cannot be read is not looked at any further. */
+/* Checks of schemas, arrays and metadata; each breach names its clause. A value
+ * that cannot be read ends the check. */
 #include "tck/specimen.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static void check_numbers(struct uva__trial *trial,
                           array->length, array->offset, array->null_count);
 }
 
-/* The first child of a struct array, if it is there to be read. */
+/* Returns the first child of a struct array, if it can be read. */
 static const struct ArrowArray *check_child(struct uva__trial *trial,
                                             const struct ArrowArray *array,
                                             const char *shape)
@@ -184,7 +184,7 @@ bool uva__specimen_check_array(struct uva__trial *trial,
     return true;
 }
 
-/* All that says how long what an array points to is good. */
+/* The clauses about how long the memory of an array stays valid. */
 static const char *const LASTING[] = {"DA-15", "DA-18", "AT-18", "DS-13",
                                       "LC-12"};
 
@@ -207,7 +207,7 @@ void uva__specimen_release_array(struct uva__trial *trial,
 
 /* ---- metadata ----------------------------------------------------------- */
 
-/* No pairs are to be said by NULL. */
+/* Metadata without pairs must be passed as NULL. */
 static void check_not_empty(struct uva__trial *trial, const char *block)
 {
     int32_t pairs = 0;

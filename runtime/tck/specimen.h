@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data of the suite: as it comes from producers and streams, checked. See
- * uvarrow/tck.h for what it is. */
+/* Checks of the suite's expected data in what producers and streams give.
+ * uvarrow/tck.h describes that data. */
 #ifndef UVA_TCK_SPECIMEN_H
 #define UVA_TCK_SPECIMEN_H
 
 #include "tck/trial.h"
 
-/* What memory that is to be written looks like before. */
+/* Fills memory that a subject is about to write. */
 #define UVA__SPECIMEN_FILL 0xA5
 
-/* Fills what a subject is about to write. Thread: any. */
+/* Fills memory that a subject is about to write. Thread: any. */
 void uva__specimen_fill(void *memory, size_t size);
 
-/* Whether it was left as it was. Thread: any. */
+/* Returns whether the memory still holds the fill. Thread: any. */
 bool uva__specimen_is_filled(const void *memory, size_t size);
 
-/* Checks a schema, reporting breaches; `clause` is the one broken by data of
- * another kind. Thread: any. */
+/* Checks a schema and reports breaches; `clause` is the one that data of
+ * another type breaks. Thread: any. */
 void uva__specimen_check_schema(struct uva__trial *trial,
                                 const struct ArrowSchema *schema,
                                 const char *clause);
 
-/* Checks an array that was just given: batch `ordinal`. False if it cannot be
- * read. `order` and `shape` are the clauses for values of another batch and for
- * data that does not fit the schema. Thread: any. */
+/* Checks an array that was just given: batch `ordinal`. Returns false if it
+ * cannot be read. `order` and `shape` are the clauses for values of another
+ * batch and for data that does not fit the schema. Thread: any. */
 bool uva__specimen_check_array(struct uva__trial *trial,
                                const struct ArrowDeviceArray *array,
                                int64_t ordinal, const char *order,
                                const char *shape);
 
-/* Checks the values once more, then releases, and checks that. Thread: any. */
+/* Checks the values once more, then releases the array and checks that. Thread:
+ * any. */
 void uva__specimen_release_array(struct uva__trial *trial,
                                  struct ArrowDeviceArray *array,
                                  int64_t ordinal);
 
-/* Whether the values are those of batch `ordinal`. Thread: any. */
+/* Returns whether the values are those of batch `ordinal`. Thread: any. */
 bool uva__specimen_is(const struct ArrowArray *array, int64_t ordinal);
 
-/* Checks a metadata block; gives the value of key "tck" (`size` -1: none) in
- * at most 64 bytes. `clause` is the one of its place. Thread: any. */
+/* Checks a metadata block; gives the value of key "tck" (`size` -1: none) in at
+ * most 64 bytes. `clause` covers the call that passed it. Thread: any. */
 void uva__specimen_check_metadata(struct uva__trial *trial, const char *block,
                                   const char *clause, char tag[64],
                                   int64_t *size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role stream: the suite reads blocking streams, one call at a
- * time, and looks at all that comes. Each plays some readings. */
+/* Cases of the role stream. The suite reads blocking streams, one call at a
+ * time, and checks everything it gets. Each case plays some readings. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 
 /* Numbers of the readings: bits of a case's `arg`. */
 enum {
-    WHOLE = 0, /* to the end */
-    EMPTY,     /* no batch */
+    WHOLE = 0, /* read to the end */
+    EMPTY,     /* a stream without batches */
     SLOW,
-    EARLY,  /* released behind the third batch */
-    UNREAD, /* released at once */
-    KEPT,   /* batches and schema are released behind the stream */
-    MOVED,  /* the stream's struct is moved behind each call */
-    ASKED,  /* get_schema again and again */
-    FAILS,  /* behind three batches */
+    EARLY,  /* the stream is released after the third batch */
+    UNREAD, /* the stream is released without a read */
+    KEPT,   /* batches and schema are released after the stream */
+    MOVED,  /* the stream's struct is moved after each call */
+    ASKED,  /* get_schema is called again and again */
+    FAILS,  /* fails after three batches */
     FAILS_FIRST,
     ABROAD, /* batches are released by other threads */
     READINGS
@@ -38,12 +38,12 @@ enum {
 
 enum { ARRAYS = 16 };
 
-/* How each is read. */
+/* How a stream is read. */
 struct manner {
     enum uva_subject_plan plan;
     int64_t batches;
-    int64_t reads; /* calls of get_next that give a batch; then, unless `stops`,
-                      one more */
+    int64_t reads; /* calls of get_next that give a batch; then one more,
+                      unless `stops` */
     bool stops;
     bool keeps;
     bool moves;
@@ -78,21 +78,21 @@ static const struct manner MANNERS[READINGS] = {
                 .abroad = true},
 };
 
-/* A stream that is read. Lives as long as its process. */
+/* A stream being read. Lives as long as its process. */
 struct reading {
     struct uva__trial *trial;
     const struct manner *manner;
-    struct ArrowDeviceArrayStream *stream; /* where it lies now */
+    struct ArrowDeviceArrayStream *stream; /* where its struct is now */
     ArrowDeviceType device_type;
     struct ArrowSchema schema;
-    struct ArrowDeviceArray arrays[ARRAYS]; /* that are kept */
+    struct ArrowDeviceArray arrays[ARRAYS]; /* batches that are kept */
     int64_t kept;
-    struct uva__word next; /* to be released, by a crowd */
+    struct uva__word next; /* next batch for a thread to release */
 };
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* What holds at each call. */
+/* Checks what must hold at each call. */
 static void reading_look(struct reading *r)
 {
     if (r->stream->device_type != r->device_type)
@@ -100,7 +100,7 @@ static void reading_look(struct reading *r)
                           (int)r->stream->device_type);
 }
 
-/* A call has failed with `code`: it is to be one, and to have a text. */
+/* A call has failed: checks that `code` is an errno and has a text. */
 static void reading_hear(struct reading *r, int code)
 {
     const char *text;
@@ -134,7 +134,7 @@ static bool reading_get_schema(struct reading *r, struct ArrowSchema *out)
     return true;
 }
 
-/* Asks for the schema once more, which is to be its own and the same. */
+/* Gets the schema once more and checks that it is a copy of the first. */
 static void reading_ask(struct reading *r)
 {
     struct ArrowSchema schema;
@@ -150,7 +150,7 @@ static void reading_ask(struct reading *r)
         uva__trial_breach(r->trial, "LC-07", "a schema was not marked");
 }
 
-/* Moves the stream to another place, and spoils the old one. */
+/* Moves the stream to another place, and overwrites the old one. */
 static void reading_move(struct reading *r)
 {
     struct ArrowDeviceArrayStream *place =
@@ -180,7 +180,7 @@ static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
         uva__specimen_release_array(r->trial, array, ordinal);
 }
 
-/* One call of get_next. False if no batch came. */
+/* Calls get_next once. Returns false if it gave no batch. */
 static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
 {
     struct ArrowDeviceArray array;
@@ -193,7 +193,8 @@ static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
     reading_look(r);
     if (*code != 0) {
         reading_hear(r, *code);
-        /* checked, there is a trap for who releases it all the same */
+        /* A checked run puts a trap there for a reader that releases it
+         * anyway. */
         if (!r->trial->checked && array.array.release != NULL &&
             !uva__specimen_is_filled(&array.array.release, sizeof(void *)))
             uva__trial_breach(r->trial, "DS-19",
@@ -207,7 +208,8 @@ static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
     return true;
 }
 
-/* What came is what the plan has: so many batches, then an end or an error. */
+/* Checks the result against the plan: so many batches, then an end or an
+ * error. */
 static void reading_judge(struct reading *r, int64_t came, int code)
 {
     const bool fails = r->manner->plan == UVA_SUBJECT_FAILS;
@@ -262,7 +264,7 @@ static void crowd_releases(void *ctx)
         uva__specimen_release_array(r->trial, &r->arrays[n], (int64_t)n);
 }
 
-/* The stream goes first, what it gave later. */
+/* Releases the stream first, and what it gave afterwards. */
 static void reading_release(struct reading *r)
 {
     r->stream->release(r->stream);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading, by dlopen(). */
+/* Loads a subject by dlopen(). */
 #include "tck/subject.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* An entry point, or NULL. POSIX lets a function be a void pointer; ISO C wants
- * the detour. */
+/* Finds an entry point, or gives NULL. POSIX lets a function pointer be stored
+ * in a void pointer; ISO C does not, hence the copy. */
 static void subject_find(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);

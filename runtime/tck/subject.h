@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shared object to be tested: its entry points, once it is loaded. It stays
- * loaded until the process ends, for its threads may still be inside. */
+/* A shared object under test and its entry points. It stays loaded until the
+ * process ends, because its threads may still be running in it. */
 #ifndef UVA_TCK_SUBJECT_H
 #define UVA_TCK_SUBJECT_H
 
 #include "uvarrow/tck.h"
 
-/* Its functions; see tck.h. NULL: not there. */
+/* Its functions; see tck.h. NULL: missing. */
 struct uva__subject {
     int32_t (*version)(void);
     int32_t (*produce)(int32_t plan, int64_t batches, int64_t at,
@@ -19,12 +19,12 @@ struct uva__subject {
     int64_t (*count)(int32_t what);
 };
 
-/* Loads `file` and finds its functions. 0; EINVAL with what is wrong with it.
- * It may crash or hang in here. Thread: any. */
+/* Loads `file` and finds its functions. Returns 0, or EINVAL with an error that
+ * describes the fault. The subject may crash or hang in here. Thread: any. */
 UVA_MUST_CHECK int uva__subject_load(struct uva__subject *subject,
                                      const char *file, struct uva_error *error);
 
-/* The roles that it has the functions of: bits. Thread: any. */
+/* Returns the roles, as bits, that it has the functions of. Thread: any. */
 unsigned uva__subject_roles(const struct uva__subject *subject);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results in the Test Anything Protocol, version 14. What is recommended only
- * is marked TODO where it does not hold, which a reader does not count as a
- * failure. */
+/* Writes results in the Test Anything Protocol, version 14. A clause that is
+ * only recommended is marked TODO if it does not hold, which TAP readers do not
+ * count as a failure. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tck/entries.h"
 
-/* A text as a block of the YAML below a line: every line set in. */
+/* Writes a text as a YAML block below a result line; every line is indented. */
 static void tap_write_block(FILE *file, const char *name, const char *text)
 {
     bool begin = true;
@@ -28,7 +28,7 @@ static void tap_write_block(FILE *file, const char *name, const char *text)
         (void)fputc('\n', file);
 }
 
-/* The reason behind a directive: one line, without a '#'. */
+/* Writes the reason after a directive: one line, without a '#'. */
 static void tap_write_reason(FILE *file, const char *word, const char *text)
 {
     (void)fprintf(file, " # %s ", word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts, lines and waits. A thread that loses the race for the verdict
- * sleeps until the winner has ended the process. */
+/* Verdicts, transcript lines and waits. A thread that loses the race for the
+ * verdict sleeps until the winner has ended the process. */
 #include "tck/trial.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void uva__trial_clean(char *text)
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* A number for a thread that is short to read. */
+/* Returns a short number for the thread. */
 static unsigned trial_thread_number(void)
 {
     return (unsigned)(((uintptr_t)(void *)pthread_self() >> 12) & 0xfff);
@@ -132,8 +132,8 @@ void uva__trial_breach(struct uva__trial *trial, const char *clause,
 
 /* ---- waits -------------------------------------------------------------- */
 
-/* Whether `fn` says true before `limit_ms` of the clock. It is asked now and
- * then as well, for what changes without a word. */
+/* Waits until `fn` returns true or the clock reaches `limit_ms`. It also polls
+ * from time to time, for changes without a wake-up. */
 static bool trial_until(struct uva__trial *trial, uva__trial_fn *fn, void *ctx,
                         int64_t limit_ms)
 {
@@ -173,7 +173,7 @@ void uva__trial_changed(struct uva__trial *trial)
     uva__signal_raise(&trial->changed);
 }
 
-/* ---- means -------------------------------------------------------------- */
+/* ---- resources ---------------------------------------------------------- */
 
 void uva__trial_thread(struct uva__trial *trial, void *(*fn)(void *), void *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clauses that no case can decide, in each role, with the reason: they are
- * listed and skipped, so that the list has all of the catalogue. */
+/* Clauses that no case can decide, for each role, with the reason. They are
+ * listed as skipped, so that the list covers the whole catalogue. */
 #include "tck/cases.h"
 
 #define STATIC    "it is decided when the header is compiled"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for a consumer as one reads them off its calls. A breach is told
- * under the lock: telling only writes lines, or ends the process. */
+/* The rules for a consumer, as its calls show them. A breach is reported under
+ * the lock, because reporting only writes lines or ends the process. */
 #include "tck/warden.h"
 
 #include <inttypes.h>

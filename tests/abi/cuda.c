@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our part of CUDA's binary interface beside cuda.h: the functions have the
- * types that we call them by, with handles of the same size. The types of ours
- * are CUDA's own here. */
+/* Checks our declarations of CUDA's binary interface against cuda.h: the
+ * functions must have the types that we call them with, and handles the same
+ * size. Our types are CUDA's own here. */
 #include <cuda.h>
 
 #define UVA_GPU_TYPES
@@ -43,7 +43,7 @@ AS_LARGE(void *, CUstream);
 AS_LARGE(void *, CUcontext);
 AS_LARGE(unsigned long long, CUdeviceptr);
 
-/* Headers may choose a later version than ours of what is not here. */
+/* Headers may select a later version of functions not listed here than ours. */
 extern const struct uva__gpu_calls cuda_calls;
 const struct uva__gpu_calls cuda_calls = {
     .event_create = cuEventCreate,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device types have the numbers of DLPack (AB-03). Compiled, not run, by
- * tests/abi/run, against the copy of DLPack's header in the pyarrow wheel. */
+/* Checks that device types have the numbers of DLPack (AB-03). Compiled, not
+ * run, by tests/abi/run, with the copy of DLPack's header in the pyarrow wheel.
+ */
 #include <arrow/c/dlpack_abi.h>
 
 #include "uvarrow/arrow_abi.h"

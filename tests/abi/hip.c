@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our part of HIP's binary interface beside hip_runtime_api.h, as cuda.c has
- * CUDA's. */
+/* Checks our declarations of HIP's binary interface against hip_runtime_api.h,
+ * as cuda.c does for CUDA. */
 #define __HIP_PLATFORM_AMD__ /* the only one with a library of its own */
 #include <hip/hip_runtime_api.h>
 

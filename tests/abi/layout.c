@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where every member of the Arrow C structs lies on a 64-bit platform, and the
- * types and constants around them: AB-02 to AB-10, AB-13, AB-20. Compiled, not
- * run, by tests/abi/run: as C and as C++, and with another copy of the structs
- * included before or after ours. With UVA_ABI_NOT_OURS that copy alone. */
+/* Checks the offset of every member of the Arrow C structs on a 64-bit
+ * platform, and the related types and constants: AB-02 to AB-10, AB-13, AB-20.
+ * Compiled, not run, by tests/abi/run: as C and as C++, and with another copy
+ * of the structs included before or after ours. With UVA_ABI_NOT_OURS only that
+ * copy is used. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@
 #define AT(type, member, offset)                                               \
     HOLDS(offsetof(struct type, member) == (offset))
 
-/* AB-01: all five blocks are marked as there */
+/* AB-01: the guards of all five blocks are defined */
 #if !defined(ARROW_C_DATA_INTERFACE) || !defined(ARROW_C_STREAM_INTERFACE) ||  \
     !defined(ARROW_C_DEVICE_DATA_INTERFACE) ||                                 \
     !defined(ARROW_C_DEVICE_STREAM_INTERFACE) ||                               \
@@ -27,13 +28,13 @@
 #error "a guard is missing"
 #endif
 
-/* AB-02: pointers to the two are compatible only if the types are one */
+/* AB-02: pointers to the two are compatible only if the types are the same */
 extern const int32_t *const uva_abi_device_type;
 const int32_t *const uva_abi_device_type = (const ArrowDeviceType *)0;
 HOLDS(sizeof(ArrowDeviceType) == 4);
 HOLDS((ArrowDeviceType)-1 < 0);
 
-/* AB-03: macros, so that #if sees them, and their values */
+/* AB-03: macros, so that #if can test them, and their values */
 #if !(ARROW_DEVICE_CPU == 1 && ARROW_DEVICE_CUDA == 2 &&                       \
       ARROW_DEVICE_CUDA_HOST == 3 && ARROW_DEVICE_OPENCL == 4 &&               \
       ARROW_DEVICE_VULKAN == 7 && ARROW_DEVICE_METAL == 8 &&                   \
@@ -116,7 +117,7 @@ AT(ArrowAsyncDeviceStreamHandler, release, 24);
 AT(ArrowAsyncDeviceStreamHandler, producer, 32);
 AT(ArrowAsyncDeviceStreamHandler, private_data, 40);
 
-/* AB-08, AB-10, AB-13: functions of exactly these types fit the slots */
+/* AB-08, AB-10, AB-13: functions of exactly these types can be assigned */
 static int extract_data(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
@@ -169,7 +170,7 @@ extern const struct ArrowAsyncDeviceStreamHandler uva_abi_handler;
 const struct ArrowAsyncDeviceStreamHandler uva_abi_handler = {
     on_schema, on_next_task, on_error, release, &uva_abi_producer, NULL};
 
-/* AB-20: whichever copy came first, the keys of statistics are there */
+/* AB-20: whichever copy came first, the keys of statistics are defined */
 extern const char *const uva_abi_keys[];
 const char *const uva_abi_keys[] = {
     ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of the Arrow C structs on 32-bit platforms (AB-11). They differ by
- * how int64_t is aligned: to 4 bytes on i386 but for Windows, elsewhere to 8.
- * Compiled, not run, by tests/abi/run. */
+/* Checks the sizes of the Arrow C structs on 32-bit platforms (AB-11). They
+ * depend on the alignment of int64_t: 4 bytes on i386 except on Windows, 8
+ * elsewhere. Compiled, not run, by tests/abi/run. */
 #include <stddef.h>
 
 #include "uvarrow/arrow_abi.h"

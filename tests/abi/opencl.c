@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our part of OpenCL's binary interface beside cl.h, as cuda.c has CUDA's. */
+/* Checks our declarations of OpenCL's binary interface against cl.h, as cuda.c
+ * does for CUDA. */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the document's text of ArrowAsyncProducer lies beside the released one
+/* Compares the document's text of ArrowAsyncProducer with the released one
  * (AB-09, G-03). Compiled, not run, by tests/abi/run. */
 #include <stddef.h>
 
@@ -19,8 +19,10 @@ HOLDS(offsetof(struct printed_producer, release) == 24);
 HOLDS(offsetof(struct printed_producer, additional_metadata) == 32);
 HOLDS(offsetof(struct printed_producer, private_data) == 40);
 
-/* where one reads metadata, the other has release; where the other does, the
- * one has private_data, which is the producer's own: room for the pointer */
+/* The printed object has its release where the released one has
+ * additional_metadata, and its additional_metadata where that one has
+ * private_data, which belongs to the producer. Its private_data is behind the
+ * released object. */
 HOLDS(offsetof(struct printed_producer, release) ==
       offsetof(struct ArrowAsyncProducer, additional_metadata));
 HOLDS(offsetof(struct printed_producer, additional_metadata) ==

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real SYCL events, made from those of OpenCL: markers behind user events, so
- * that a test says when they are complete. dpctl's library has a queue for C;
- * what else it takes, libsycl has under the names that C++ gives it. */
+/* Real SYCL events, made from OpenCL events: markers after user events, so that
+ * a test decides when they complete. dpctl's library has a queue for C;
+ * everything else is called in libsycl by its mangled C++ names. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <check.h>
@@ -11,9 +11,9 @@
 
 #include "devices/sycl_driver.h"
 
-enum { MOST = 1024, OPENCL = 1 /* of sycl::backend */ };
+enum { MOST = 1024, OPENCL = 1 /* as in sycl::backend */ };
 
-/* Functions by their names, but for the last two. */
+/* Functions, named as in the libraries, except for the last two. */
 struct calls {
     void *(*DPCTLFilterSelector_Create)(const char *filter);
     void *(*DPCTLDevice_CreateFromSelector)(void *selector);
@@ -43,17 +43,18 @@ static const char *const names[] = {
 
 static struct {
     struct calls calls;
-    void *queue, *context; /* of SYCL */
+    void *queue, *context; /* objects of SYCL */
     cl_command_queue native;
     struct {
-        void *event; /* NULL: free */
+        void *event; /* NULL: unused */
         cl_event gate;
     } pending[MOST];
 } dpctl;
 
 /* ---- events ------------------------------------------------------------- */
 
-/* What SYCL makes is larger than it says; a copy is its own. */
+/* The objects that SYCL makes are larger than declared, so they are copied to
+ * memory of their own. */
 static void *event_wrap(cl_event native)
 {
     void *made[8] = {NULL};
@@ -121,7 +122,7 @@ static int dpctl_events_live(void)
     return -1;
 }
 
-/* ---- beginning ---------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static bool calls_find(void)
 {
@@ -156,7 +157,7 @@ static bool queue_make(void)
     return dpctl.queue != NULL && dpctl.context != NULL;
 }
 
-/* Out of order: events of one test do not wait for those of another. */
+/* Out of order, so that events of one test do not wait for those of another. */
 static bool native_make(void)
 {
     const cl_queue_properties properties[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before every call of the fake libraries: whether it may go on,
- * what is current on its thread, what the test wants. */
+/* The checks before every call of the fake libraries: whether the call may
+ * proceed, the thread's current context, faults that the test requested. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void fakegpu_fail(long n, int code)
 
 void fakegpu_poison(int code)
 {
-    if (code == 0) /* what has failed must not be done after all */
+    if (code == 0) /* work that failed must not be done later */
         fake_drain();
     atomic_store(&sticky, code);
     fake_wake();
@@ -69,7 +69,7 @@ void fake_calls_back(bool on)
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* Whether the test wants this one to fail. */
+/* Returns whether the test makes this call fail. */
 static bool call_fails(void)
 {
     if (excused)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How tests drive a fake library: looked up in it by name, so that a real one,
- * which has none of these, is told from it. */
+/* How tests control a fake library. The functions are looked up by name, and a
+ * real library, which has none of them, is recognised by that. */
 #ifndef UVA_TESTS_FAKE_CONTROL_H
 #define UVA_TESTS_FAKE_CONTROL_H
 
 enum fake_what {
-    FAKE_EVENTS,    /* that are not destroyed */
-    FAKE_STREAMS,   /* likewise */
-    FAKE_BLOCKS,    /* of memory */
-    FAKE_KEPT,      /* times that primary contexts are kept */
-    FAKE_BREACHES,  /* calls from inside a callback */
-    FAKE_CALLS,     /* of threads that are not excused */
-    FAKE_CALLBACKS, /* that were made */
+    FAKE_EVENTS,    /* events not destroyed */
+    FAKE_STREAMS,   /* streams not destroyed */
+    FAKE_BLOCKS,    /* blocks of memory not freed */
+    FAKE_KEPT,      /* references to primary contexts */
+    FAKE_BREACHES,  /* calls made inside a callback */
+    FAKE_CALLS,     /* calls of threads that are not excused */
+    FAKE_CALLBACKS, /* callbacks made */
     FAKE_WHATS
 };
 
 struct fake_control {
     long (*fakegpu_count)(int what);
-    /* calls of this thread neither count nor fail */
+    /* Calls of this thread are neither counted nor do they fail. */
     void (*fakegpu_excuse)(int on);
-    /* the `n`-th counted call from now on fails; 0: none */
+    /* Makes the `n`-th counted call from now on fail; 0: none. */
     void (*fakegpu_fail)(long n, int code);
-    /* all work fails from now on, with that; 0: all is well again */
+    /* Makes all work fail with that code from now on; 0: ends that. */
     void (*fakegpu_poison)(int code);
 };
 

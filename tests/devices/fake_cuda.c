@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fake device under the names of CUDA's driver, with the versions that its
- * symbols carry. */
+/* The fake device under the names of the CUDA driver's functions, with the
+ * versions that its symbols carry. */
 #include <stdlib.h>
 
 #include "devices/cuda_abi.h"
 #include "devices/fake_gpu.h"
 
-/* A call that goes on only if it may. */
+/* Makes the call only if the checks allow it. */
 #define IF_MAY(needs, what)                                                    \
     do {                                                                       \
         const int code = fake_begin(needs);                                    \
         return code != 0 ? code : (what);                                      \
     } while (0)
 
-/* A call that frees, whatever else. */
+/* Frees even if the checks report an error. */
 #define ANYHOW(what)                                                           \
     do {                                                                       \
         const int code = fake_begin(0);                                        \
@@ -136,7 +136,7 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
     return fake_push(made);
 }
 
-/* Its memory stays: events know it by that. */
+/* Keeps the memory, because events refer to it. */
 int cuCtxDestroy_v2(void *context)
 {
     static struct fake_context *last;

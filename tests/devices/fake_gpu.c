@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  operations are queued on streams -> the thread of each runs them
- *              in turn -> a stream that was destroyed drains, and its thread
- *              frees it.
+/* Happy path:  operations are queued on streams -> the thread of each stream
+ *              runs them in order -> a stream that was destroyed drains, and
+ *              its thread frees it.
  *
- * What can fail: a poisoned device: nothing is copied any more, nobody waits,
- *              events are never complete, callbacks get the code, host
- *              functions are not called. */
+ * What can fail: a poisoned device: nothing is copied, waits return, events
+ *              never complete, callbacks get the code, host functions are not
+ *              called. */
 #define _GNU_SOURCE
 #include "devices/fake_gpu.h"
 
@@ -23,7 +23,7 @@ enum { PAUSE_NS = 50000, UNCALLED = 4096 };
 enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY };
 
 struct event {
-    int refs; /* its owner, and operations */
+    int refs; /* references of its owner and of operations */
     uint64_t recorded, done;
     struct fake_context *context;
 };
@@ -31,11 +31,11 @@ struct event {
 struct op {
     struct op *next;
     enum kind kind;
-    struct event *event; /* counts */
-    uint64_t turn;       /* of the event's records; or the value */
+    struct event *event; /* holds a reference */
+    uint64_t turn;       /* number of the record; or the value */
     fake_callback_fn *callback;
     fake_host_fn *host;
-    void *target; /* or the word, or the user data */
+    void *target; /* or the word to write, or the user data */
     const void *source;
     size_t size;
 };
@@ -47,13 +47,13 @@ struct stream {
     struct fake_context *context;
 };
 
-/* Over all streams and events. */
+/* Guards all streams and events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
-static void *uncalled[UNCALLED]; /* what a driver holds on to for good */
+static void *uncalled[UNCALLED]; /* user data of calls that are never made */
 static unsigned n_uncalled;
-static long waiting; /* operations, of all streams */
+static long waiting; /* queued operations of all streams */
 
 void fake_wake(void)
 {
@@ -70,7 +70,7 @@ void fake_drain(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- running an operation, the lock held -------------------------------- */
+/* ---- running an operation, with the lock held --------------------------- */
 
 static void event_drop_locked(struct event *event)
 {
@@ -90,7 +90,7 @@ static void run_value_locked(const struct op *op)
     }
 }
 
-/* Calls the program back; not for a host function of a poisoned device. */
+/* Calls the program back, except for host functions of a poisoned device. */
 static void run_call_locked(struct stream *stream, const struct op *op)
 {
     const int code = fake_sticky();
@@ -199,7 +199,7 @@ int fake_stream_destroy(void *handle)
     return fake_sticky();
 }
 
-/* NULL, 1 and 2 are default streams: here, all the same one. */
+/* NULL, 1 and 2 are default streams: here they are all the same. */
 static struct stream *stream_of_locked(void *handle)
 {
     if ((uintptr_t)handle > 2)
@@ -311,7 +311,7 @@ int fake_event_destroy(void *event)
     return fake_sticky();
 }
 
-/* Of the same context as the stream. */
+/* The event must be of the same context as the stream. */
 int fake_event_record(void *handle, void *stream)
 {
     struct event *event = handle;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A double of what CUDA's driver and HIP have in common: streams with a thread
- * each, events with the rules of record and wait, failures that stay, memory of
- * the device that faults when the host touches it. From what their documents
- * say; strict where those are silent. fake_cuda.c and fake_hip.c give it the
- * vendors' names; tests drive it by fake_control.h. */
+/* A double of what the CUDA driver and HIP have in common: streams with a
+ * thread each, events with the rules of record and wait, sticky failures, and
+ * device memory that faults when the host touches it. It follows the vendors'
+ * documents, and is strict where they leave a case open. fake_cuda.c and
+ * fake_hip.c add the vendors' names; tests control it by fake_control.h. */
 #ifndef UVA_TESTS_FAKE_GPU_H
 #define UVA_TESTS_FAKE_GPU_H
 
@@ -32,31 +32,31 @@ enum {
 
 enum { FAKE_DEVICES = 2 };
 
-/* What a call asks for. */
+/* What a call requires or does. */
 enum {
-    FAKE_INSIDE = 1, /* a current context */
-    FAKE_UNSAFE = 2, /* may spoil what another thread captures */
-    FAKE_TELLS = 4   /* and if it fails, then because all work has */
+    FAKE_INSIDE = 1, /* needs a current context */
+    FAKE_UNSAFE = 2, /* may invalidate a capture on another thread */
+    FAKE_TELLS = 4   /* its failure means that all work has failed */
 };
 
 struct fake_context {
     int device;
-    atomic_int kept; /* a primary one is active while it is kept */
+    atomic_int kept; /* a primary context is active while this is not 0 */
     atomic_bool destroyed;
-    struct fake_context *before; /* it was destroyed before this one */
+    struct fake_context *before; /* the context destroyed before this one */
 };
 
 typedef void fake_callback_fn(void *stream, int code, void *user_data);
 typedef void fake_host_fn(void *user_data);
 
-/* Every entry of a vendor begins with it: a code, or 0 to go on. Calls that
- * free go on whatever it says. */
+/* Starts every function of a vendor: returns a code, or 0 to proceed. Functions
+ * that free proceed in any case. */
 int fake_begin(unsigned needs);
 
-/* The driver is initialised from now on; FAKE_NO_DEVICE if it has none. */
+/* Initialises the driver; returns FAKE_NO_DEVICE if it has no device. */
 int fake_init(void);
 
-/* Contexts: those of devices, and what is current on this thread. */
+/* Contexts: those of devices, and the current one of this thread. */
 struct fake_context *fake_primary(int device);
 struct fake_context *fake_current(void);
 void fake_current_set(struct fake_context *context);
@@ -64,7 +64,8 @@ int fake_push(struct fake_context *context);
 struct fake_context *fake_pop(void);
 int fake_context_keep(struct fake_context *context, int step);
 
-/* How this thread treats captures of others; gives the mode before. */
+/* Sets how this thread affects captures of other threads; returns the mode
+ * before. */
 int fake_capture_mode(int mode);
 int fake_capture_begin(void);
 int fake_capture_end(void);
@@ -88,22 +89,23 @@ int fake_stream_context(void *stream, void **out);
 /* Memory. */
 int fake_memory_new(void **out, size_t size, bool of_host);
 int fake_memory_free(void *memory);
-/* Where the bytes of an address are: beside it, for the device's. */
+/* Returns where the bytes of an address are; for device memory, that is another
+ * place. */
 void *fake_memory_bytes(const void *address);
 
-/* All work has failed, with that. */
+/* Returns the code that all work has failed with, or 0. */
 int fake_sticky(void);
 
-/* Who waits looks again. */
+/* Wakes all waiting threads. */
 void fake_wake(void);
 
 /* Waits until nothing is queued. */
 void fake_drain(void);
 
-/* This thread is inside a callback. */
+/* Marks this thread as inside a callback, or not. */
 void fake_calls_back(bool on);
 
-/* Counted by fake_control.h. */
+/* A count that fake_control.h reads. */
 void fake_count(int what, int step);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fake device under the names of HIP. A failure stays with the thread until
- * it is asked for. */
+/* The fake device under the names of HIP. An error stays with the thread until
+ * it is queried. */
 #include <stdlib.h>
 
 #include "devices/fake_gpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the fake device: addresses that nobody may touch, with the bytes
- * elsewhere. Memory of the host is just that. */
+/* Memory of the fake device: addresses without access, with the bytes
+ * elsewhere. Host memory is ordinary memory. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 struct block {
     struct block *next;
-    char *address, *bytes; /* the same for memory of the host */
+    char *address, *bytes; /* equal for host memory */
     size_t size;
 };
 

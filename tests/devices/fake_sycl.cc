@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A double of libsycl: those classes of SYCL that uvarrow knows, under their
- * own names and with members of their own types, so that a C++ compiler gives
- * them the names by which they are looked up. As with Intel's, the status of an
- * event that has failed is that of a complete one, and a wait for it throws. */
+/* A double of libsycl: the SYCL classes that uvarrow uses, under their own
+ * names and with members of their own types, so that a C++ compiler gives them
+ * the mangled names by which they are looked up. As in Intel's libsycl, the
+ * status of a failed event is that of a complete one, and a wait for it throws.
+ */
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -16,7 +17,7 @@
 #include "devices/fake_sycl.h"
 #include "devices/sycl_driver.h"
 
-/* Without barriers and codes, as one that is older; or without anything. */
+/* Without barriers and codes, like an older library; or without anything. */
 #define EXPORTED __attribute__((visibility("default")))
 #ifdef UVA_FAKE_STRANGE
 #define EXPORTED_OLD
@@ -59,7 +60,7 @@ struct code_location {
     unsigned long line, column;
 };
 
-/* Pending, complete, or failed; or as far as those that it stands behind. */
+/* Pending, complete or failed; or in the state of the events it depends on. */
 class event_impl
 {
   public:
@@ -188,7 +189,7 @@ class EXPORTED_NEW queue
     std::vector<std::shared_ptr<detail::event_impl>> queued;
 };
 
-/* Behind all that is queued; behind nothing, if nothing is. */
+/* Completes after everything queued; at once if the queue is empty. */
 event queue::ext_oneapi_submit_barrier(const detail::code_location &location)
 {
     (void)location;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test may do to the double of libsycl besides: how its events fail. */
+/* What a test can configure in the double of libsycl: how its events fail. */
 #ifndef UVA_DEVICES_FAKE_SYCL_H
 #define UVA_DEVICES_FAKE_SYCL_H
 
-/* What is thrown, and from where. */
+/* What is thrown, and by which call. */
 enum fake_sycl_fault {
-    FAKE_SYCL_WAIT,    /* by the wait for an event that has failed: always */
-    FAKE_SYCL_STATUS,  /* by each question after the status of an event */
-    FAKE_SYCL_BARRIER, /* by each barrier */
+    FAKE_SYCL_WAIT,    /* by the wait for a failed event: always */
+    FAKE_SYCL_STATUS,  /* by each query of an event's status */
+    FAKE_SYCL_BARRIER, /* by each submission of a barrier */
     FAKE_SYCL_MEMORY,  /* std::bad_alloc, by each wait */
     FAKE_SYCL_OTHER,   /* another std::exception, by each wait */
-    FAKE_SYCL_INT      /* what is none, by each wait */
+    FAKE_SYCL_INT      /* an int, by each wait */
 };
 
 #define FAKE_SYCL_BREAK "fake_sycl_break"

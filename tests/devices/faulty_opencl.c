@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL, but that calls fail when the test says so: most without having done
- * anything, those that free in spite of it. With UVA_FAKE_OLD it is of a time
- * before shared virtual memory. Told from the library that it hands on to by
- * its path alone. */
+/* OpenCL with calls that fail when the test requires it: most have no effect
+ * then, but those that free do so anyway. With UVA_FAKE_OLD it is a version
+ * without shared virtual memory. Only its path distinguishes it from the
+ * library that it forwards to. */
 #include "devices/faulty_opencl.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ static atomic_long fail_at;
 static atomic_int fail_code;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void (*behind)(void *ctx); /* locked, as all below */
+static void (*behind)(void *ctx); /* locked, like all below */
 static void *behind_ctx;
 static bool keeping;
 static struct {
@@ -127,7 +127,7 @@ bool faultycl_call_back(int status)
     return fn != NULL;
 }
 
-/* ---- the library that is here ------------------------------------------- */
+/* ---- the real library --------------------------------------------------- */
 
 static void find(void *library, const char *name, void *out)
 {
@@ -166,7 +166,7 @@ static void library_open(void)
     FIND(clEnqueueSVMMemcpy);
 }
 
-/* Whether the test wants this call to fail: a code, or 0. */
+/* Returns the code with which the test wants this call to fail, or 0. */
 static int32_t faulty_begin(void)
 {
     (void)pthread_once(&opened, library_open);
@@ -176,14 +176,14 @@ static int32_t faulty_begin(void)
     return atomic_load(&fail_code);
 }
 
-/* A call that goes on only if it may. */
+/* Makes the call only if it is not to fail. */
 #define IF_MAY(what)                                                           \
     do {                                                                       \
         const int32_t code = faulty_begin();                                   \
         return code != 0 ? code : (what);                                      \
     } while (0)
 
-/* A call that frees, whatever else. */
+/* Frees even if the call is to fail. */
 #define ANYHOW(what)                                                           \
     do {                                                                       \
         const int32_t code = faulty_begin();                                   \
@@ -193,8 +193,8 @@ static int32_t faulty_begin(void)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* An event of which nothing can be learned is over: who is told so lets go of
- * what its command uses. */
+/* Waits for an event before a call reports that it cannot be queried, because
+ * the library then releases what its command uses. */
 static void event_finish(void *event)
 {
     uint32_t type = COMMAND_USER;
@@ -216,7 +216,7 @@ int32_t clGetEventInfo(void *event, uint32_t what, size_t size, void *value,
     return code;
 }
 
-/* For events that are complete. */
+/* Called for complete events only. */
 int32_t clWaitForEvents(uint32_t count, void *const *events)
 {
     ANYHOW(real.clWaitForEvents(count, events));

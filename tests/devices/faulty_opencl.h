@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How tests drive a library that stands between us and OpenCL as it is here:
- * looked up in it by name. */
+/* How tests control the library between us and this machine's OpenCL. The
+ * functions are looked up in it by name. */
 #ifndef UVA_TESTS_FAULTY_OPENCL_H
 #define UVA_TESTS_FAULTY_OPENCL_H
 
 #include <stdbool.h>
 
 struct faulty_opencl {
-    /* the `n`-th call from now on fails; 0: none */
+    /* Makes the `n`-th call from now on fail; 0: none. */
     void (*faultycl_fail)(long n, int code);
-    /* calls until one fails; 0: none is to; below that: one has */
+    /* Returns the calls left until one fails; 0: none will; negative: one has
+     * failed. */
     long (*faultycl_left)(void);
-    /* calls `fn`, once, behind the next copy that is queued */
+    /* Calls `fn`, once, after the next copy is queued. */
     void (*faultycl_behind_copy)(void (*fn)(void *ctx), void *ctx);
-    /* OpenCL is told of no callback any more: the test makes it */
+    /* Withholds callbacks from OpenCL; the test makes them instead. */
     void (*faultycl_keep_callback)(bool keep);
-    /* makes the one that was kept; false: none was */
+    /* Makes the callback that was withheld; returns false if there is none. */
     bool (*faultycl_call_back)(int status);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that are pending, complete, cancelled, many; closing in between; work
+/* Events that are pending, complete, cancelled, many; a close meanwhile; work
  * of the program's streams; copies. With a fake driver: failures of the device
  * and of each call. */
 #include "devices/gpu_cases.h"
@@ -54,8 +54,8 @@ START_TEST(an_event_that_was_never_recorded_is_complete)
 }
 END_TEST
 
-/* Until it is waited for in the way of events that last. A real driver does not
- * say so; there the patience with one array measures the time. */
+/* Waits until the library treats the event as a lasting one. A real driver does
+ * not show that; there, the timeout of one wait provides the time. */
 static void event_lasts(struct gpu_scene *s, int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
@@ -167,7 +167,7 @@ START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
 }
 END_TEST
 
-/* As many turns of the loop come before the close as the case has number. */
+/* The number of loop turns before the close is that of the case. */
 START_TEST(a_close_comes_while_events_are_armed)
 {
     struct uva_stream *stream;
@@ -282,7 +282,7 @@ START_TEST(memory_of_the_host_may_say_no_device)
     struct gpu_scene s;
 
     gpu_scene_open(&s, gpu, control, 1);
-    for (int i = 0; i < 2; i++) { /* a stream that says which, or does not */
+    for (int i = 0; i < 2; i++) { /* with an explicit stream, and without one */
         gpu_scene_array(&s, 0, &s.arrays[0]);
         s.arrays[0].device_type = gpu->host_type;
         s.arrays[0].device_id = -1;
@@ -315,7 +315,7 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 }
 END_TEST
 
-/* Nothing of ours may spoil it. */
+/* The library's calls must not invalidate the capture. */
 START_TEST(another_thread_may_capture_meanwhile)
 {
     struct gpu_scene s;
@@ -335,8 +335,8 @@ START_TEST(another_thread_may_capture_meanwhile)
 }
 END_TEST
 
-/* The service has done what it was sent so far, for it does so in turn.
- * `complete` is an event that is. */
+/* Waits until the device thread has processed earlier commands, which it does
+ * in order. `complete` is an event that is complete. */
 static void errands_end(struct gpu_scene *s, int complete)
 {
     gpu_scene_array(s, 5, &s->arrays[5]);
@@ -371,7 +371,7 @@ static void on_end(void *ctx, const struct uva_outcome *outcome)
     s->outcome = *outcome;
 }
 
-/* From the host to a device and back. */
+/* Copies from the host to a device and back. */
 static struct uva_stream *copies_begin(struct gpu_scene *s,
                                        ArrowDeviceType device_type,
                                        int64_t device_id,
@@ -414,7 +414,7 @@ START_TEST(batches_go_to_the_device_and_come_back)
 }
 END_TEST
 
-/* Streams of the library's own, which only a fake driver counts. */
+/* Counts the library's own streams; only a fake driver can. */
 static long own_streams(void)
 {
     if (control->fakegpu_count == NULL)
@@ -462,7 +462,7 @@ START_TEST(pinned_memory_is_used_again)
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
-        while (atomic_load(&s.fake.live) > live) /* copies end by themselves */
+        while (atomic_load(&s.fake.live) > live) /* freed by a thread */
             (void)sched_yield();
         errands_end(&s, 0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
@@ -475,7 +475,7 @@ START_TEST(pinned_memory_is_used_again)
 }
 END_TEST
 
-/* What a batch has instead of its values, while it is alive. */
+/* The original values of a batch, while it is alive. */
 static struct {
     const void *values;
     void (*release)(struct ArrowArray *array);
@@ -495,7 +495,7 @@ static void values_swap(struct ArrowArray *array, void *memory)
     array->release = swapped_release;
 }
 
-/* The buffer of batch 0 is filled behind the gate, before its event. */
+/* The buffer of batch 0 is filled after the gate, before its event. */
 START_TEST(a_copy_is_behind_the_event)
 {
     struct uva_consumer mine = {.on_batch = on_copied, .on_done = on_end};
@@ -539,8 +539,8 @@ static int on_any(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* The copy to the host is behind a gate that is closed, and a driver may wait
- * for all of a stream before it copies from memory that is not pinned. */
+/* The copy to the host waits for a closed gate, and a driver may wait for a
+ * whole stream before it copies from memory that is not pinned. */
 START_TEST(copies_to_the_device_are_not_behind_those_from_it)
 {
     const struct uva_transfer there = {.device_type = gpu->device_type};
@@ -582,7 +582,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
 }
 END_TEST
 
-/* As drivers take it, it would be the first device. */
+/* A driver that truncates the number would use the first device. */
 START_TEST(a_device_that_cannot_be_is_not_there)
 {
     struct uva_error error;
@@ -598,7 +598,7 @@ START_TEST(a_device_that_cannot_be_is_not_there)
 }
 END_TEST
 
-/* ---- failures, of a fake one -------------------------------------------- */
+/* ---- failures of a fake driver ------------------------------------------ */
 
 START_TEST(a_failure_of_the_device_is_told_with_its_code)
 {
@@ -627,8 +627,8 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
-/* Work that was begun while all fails never ends once the device is well. The
- * scene has an event and the memory of its gates. */
+/* Work started while everything fails never ends once the device works again.
+ * The scene itself has an event and the memory of its gates. */
 static void nothing_is_under_way(struct gpu_scene *s)
 {
     while (atomic_load(&s->fake.live) != 0 ||
@@ -637,7 +637,7 @@ static void nothing_is_under_way(struct gpu_scene *s)
         (void)sched_yield();
 }
 
-/* Waits for an event, copies, asks for events: done, or failed with `code`. */
+/* Waits, copies and records: each succeeds, or fails with `code`. */
 static void play(struct gpu_scene *s, int code)
 {
     struct uva_stream *stream;
@@ -713,7 +713,7 @@ START_TEST(there_may_be_no_memory)
 }
 END_TEST
 
-/* The event is asked after instead. */
+/* The event is polled instead. */
 START_TEST(a_callback_without_memory_is_done_without)
 {
     struct gpu_scene s;
@@ -742,7 +742,7 @@ START_TEST(a_callback_without_memory_is_done_without)
 }
 END_TEST
 
-/* One more than there are streams for. */
+/* One event more than there are streams. */
 START_TEST(callbacks_share_streams_where_there_are_many)
 {
     const int last = UVA__GPU_POSTS;
@@ -770,7 +770,7 @@ START_TEST(callbacks_share_streams_where_there_are_many)
 }
 END_TEST
 
-/* On the program's own thread: by the driver, or by us. */
+/* The call that fails runs on the program's own thread. */
 START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
 {
     struct uva_device_info info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds of CUDA and HIP alike, with a real driver or a fake one. */
+/* What must hold for both CUDA and HIP, with a real driver or a fake one. */
 #ifndef UVA_TESTS_GPU_CASES_H
 #define UVA_TESTS_GPU_CASES_H
 
@@ -7,11 +7,11 @@
 
 #include "devices/vendor_driver.h"
 
-/* Adds the cases, those that need a fake driver only with one. */
+/* Adds the cases; those that need a fake driver only with one. */
 void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *control);
 
-/* Runs the suite; the exit code of the program. */
+/* Runs the suite; returns the exit code of the program. */
 int gpu_cases_run(Suite *suite);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events stand behind gates, one for each of the two streams. */
+/* Events wait for gates, one for each of the two streams. */
 #include "devices/gpu_faults.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const struct fake_control *control;
 struct gated {
     struct fault_scene f;
     void *streams[2], *events[2];
-    _Atomic uint32_t *words; /* of the gates, in pinned memory */
+    _Atomic uint32_t *words; /* words of the gates, in pinned memory */
 };
 
 static void gated_pass(struct gated *g, int i)
@@ -31,8 +31,8 @@ static void gated_revive(void *ctx)
     gated_pass(ctx, 1);
 }
 
-/* The event of the other stream is there; it works as long as the device does.
- */
+/* `other`: the other stream has an event, too; it works as long as the device
+ * does. */
 static void gated_open(struct gated *g, bool other)
 {
     fault_scene_open(&g->f);
@@ -87,7 +87,7 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
 }
 END_TEST
 
-/* To it, or from it. */
+/* Copies to the device, and from it. */
 START_TEST(a_device_that_is_not_there_is_told_with_the_call_that_says_so)
 {
     const struct uva_transfer there = {.device_type = gpu->device_type,
@@ -109,10 +109,10 @@ START_TEST(a_device_that_is_not_there_is_told_with_the_call_that_says_so)
 }
 END_TEST
 
-/* ---- with a fake one ---------------------------------------------------- */
+/* ---- with a fake driver ------------------------------------------------- */
 
-/* What stays with a device spoils its other streams; those of the host go on.
- */
+/* A sticky failure fails the device's other streams, too; streams on the host
+ * continue. */
 START_TEST(a_device_that_fails_is_told_with_its_code)
 {
     const struct fault faults[] = {
@@ -151,7 +151,8 @@ static bool has_answered(void *ctx)
     return *(bool *)ctx;
 }
 
-/* The service has done what it was sent so far, for it does so in turn. */
+/* Waits until the device thread has processed earlier commands, which it does
+ * in order. */
 static void service_await(struct gated *g)
 {
     void *event = gpu->event_new(); /* never recorded: complete */
@@ -169,7 +170,7 @@ static void service_await(struct gated *g)
     gpu->event_free(event);
 }
 
-/* The copies are queued then, behind the event. */
+/* The copies are queued by then, waiting for the event. */
 START_TEST(a_device_that_fails_fails_the_copies_on_it)
 {
     const struct fault fault = {EIO, gpu->vendor, 719, gpu->query};
@@ -178,7 +179,7 @@ START_TEST(a_device_that_fails_fails_the_copies_on_it)
     gated_open(&g, false);
     fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
     fault_scene_transfer(&g.f, NULL);
-    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* that of their end */
+    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* their own event */
         loop_rig_settle(&g.f.rig);
     service_await(&g);
     control->fakegpu_poison(719);
@@ -189,8 +190,8 @@ START_TEST(a_device_that_fails_fails_the_copies_on_it)
 }
 END_TEST
 
-/* A batch to the device, where the `k`-th call finds no memory. False: there
- * were fewer. */
+/* Copies a batch to the device, with the `k`-th call out of memory. Returns
+ * false if there were fewer calls. */
 static bool memory_ends(long k, bool *seen)
 {
     const struct uva_transfer there = {.device_type = gpu->device_type};

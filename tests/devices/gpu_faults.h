@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where CUDA or HIP fails, with a real driver as far as it can be
- * made to, or a fake one. */
+/* The errors reported when CUDA or HIP fails, with a fake driver or, as far as
+ * it can be made to fail, a real one. */
 #ifndef UVA_TESTS_GPU_FAULTS_H
 #define UVA_TESTS_GPU_FAULTS_H
 
@@ -8,7 +8,7 @@
 
 #include "devices/vendor_driver.h"
 
-/* Adds the cases, those that need a fake driver only with one. */
+/* Adds the cases; those that need a fake driver only with one. */
 void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
                     const struct fake_control *control);
 

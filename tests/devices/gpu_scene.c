@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gates are words that streams wait for, so that nothing depends on time.
- */
+/* Gates are words that streams wait for, so that nothing depends on time. */
 #include "devices/gpu_scene.h"
 
 #include <check.h>
@@ -24,8 +23,8 @@ void gpu_scene_open(struct gpu_scene *s, const struct vendor_driver *gpu,
     fake_source_init(&s->fake, batches);
 }
 
-/* The service may end after the runtime; what is left for good ends in the time
- * limit of the program. */
+/* The device thread may end after the runtime. Anything left for good runs into
+ * the time limit of the test. */
 static void nothing_is_left(const struct gpu_scene *s)
 {
     static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A platform that says of a failed command that it is complete, as some do: the
- * one that is installed, but for that. */
+/* A platform that reports a failed command as complete, as some do: forwards
+ * all else to the installed one. */
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>

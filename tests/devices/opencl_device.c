@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any platform will do: what the tests need is in OpenCL 1.2. */
+/* Works with any platform: the tests need OpenCL 1.2 only. */
 #define _GNU_SOURCE
 #include "devices/opencl_device.h"
 
@@ -16,7 +16,7 @@ static void leave_now(int status, void *arg)
     _exit(status);
 }
 
-/* Intel's may not survive its own end, when commands have failed. */
+/* Intel's platform may crash at process exit after commands have failed. */
 static void platform_distrust(cl_platform_id platform)
 {
     char name[64] = "";

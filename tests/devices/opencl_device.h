@@ -13,17 +13,17 @@ struct opencl_device {
     cl_command_queue queue; /* in order */
 };
 
-/* Whether there is one. */
+/* Returns whether there is one. */
 bool opencl_device_find(cl_device_id *out);
 
 void opencl_device_open(struct opencl_device *device);
 void opencl_device_close(struct opencl_device *device);
 
-/* Gives an event that is complete when the test says so. */
+/* Makes an event that the test completes. */
 cl_event opencl_device_gate(struct opencl_device *device);
 
-/* The call that tells of a command whose predecessor has failed: to the status
- * it is complete on some platforms. */
+/* Returns the name of the call that reports a command after a failed one,\n *
+ * because on some platforms the command's status is that of a complete one. */
 const char *opencl_device_teller(struct opencl_device *device);
 
 #endif

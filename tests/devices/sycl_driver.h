@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tests have SYCL events from: a real libsycl, or a double of it. */
+/* The source of SYCL events in tests: a real libsycl, or a double of it. */
 #ifndef UVA_DEVICES_SYCL_DRIVER_H
 #define UVA_DEVICES_SYCL_DRIVER_H
 
@@ -12,24 +12,23 @@ extern "C" {
 struct sycl_driver {
     bool real;
     void *queue; /* borrows: a sycl::queue, out of order */
-    /* gives a sycl::event that is pending */
+    /* Returns a pending sycl::event. */
     void *(*event_new)(void);
-    /* it comes to its end; failed, if so. Any thread */
+    /* Completes it, or makes it fail. Any thread. */
     void (*event_end)(void *event, bool failed);
-    /* takes it; it has come to its end */
+    /* Takes it; it must be complete or failed. */
     void (*event_free)(void *event);
-    /* what is queued from now on waits for it */
+    /* Makes what is queued from now on wait for it. */
     void (*queue_block)(void *event);
-    /* takes what the tested code has in flight to its end: gives how many
-     * events are live but for those of event_new(); less than 0: it cannot tell
-     */
+    /* Completes what the tested code has in flight. Returns how many events
+     * exist other than those of event_new(); negative: unknown. */
     int (*events_live)(void);
 };
 
-/* A table of this type is what the double has under this name. */
+/* The double exports a table of this type under this name. */
 #define FAKE_SYCL_DRIVER "fake_sycl_driver"
 
-/* Looks for a real one: dpctl's C interface and a device of OpenCL. False:
+/* Opens a real one: dpctl's C interface and an OpenCL device. Returns false if
  * there is none. */
 bool dpctl_driver_open(struct sycl_driver *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA, with the driver that is here, or the fake one in
- * UVA_CUDA_LIBRARY. Without a device it is skipped. */
+/* CUDA, with this machine's driver, or the fake one in UVA_CUDA_LIBRARY.
+ * Skipped without a device. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "devices/gpu_scene.h"
 #include "support/fault_scene.h"
 
-/* What programs call beside what the library does. */
+/* Functions that only programs call, in addition to the library's. */
 static struct {
     struct uva__cu cu;
     struct uva__gpu_calls calls;
@@ -25,8 +25,8 @@ static struct {
     int (*cuStreamBeginCapture)(void *stream, int mode);
     int (*cuStreamEndCapture)(void *stream, void **graph);
     int (*cuGraphDestroy)(void *graph);
-    bool streams_tell;                         /* in which context they are */
-    bool spares_captures, calls_back, manages; /* as newer drivers do */
+    bool streams_tell; /* streams report their context */
+    bool spares_captures, calls_back, manages; /* features of newer drivers */
 } lib;
 
 static struct fake_control control;
@@ -254,7 +254,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Brings array 0 to a device, and gives the code of the outcome. */
+/* Copies array 0 to a device; returns the code of the outcome. */
 static int transfer(struct gpu_scene *s, ArrowDeviceType device_type)
 {
     const struct uva_transfer how = {.device_type = device_type};
@@ -297,7 +297,8 @@ static void primary_is_not_there(void)
     ck_assert_int_eq(active, 0);
 }
 
-/* The event is of a context that the library does not know, and it lasts. */
+/* The event belongs to a context that the library does not know, and it
+ * lasts. */
 START_TEST(no_context_is_made_where_the_program_has_none)
 {
     struct vendor_driver driver = cuda;
@@ -319,7 +320,7 @@ START_TEST(no_context_is_made_where_the_program_has_none)
 }
 END_TEST
 
-/* Streams say which context they are in; memory does not. */
+/* Streams report their context; memory does not. */
 START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
 {
     struct vendor_driver driver = cuda;
@@ -377,7 +378,8 @@ START_TEST(a_copy_that_wants_the_primary_context_is_told_that_there_is_none)
 }
 END_TEST
 
-/* Its event is of no use any more; another context's are. */
+/* Events of a destroyed context are unusable; those of other contexts are not
+ * affected. */
 START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
 {
     const struct fault fault = {ENODEV, "cuda", UVA__GPU_CONTEXT_DESTROYED,
@@ -397,7 +399,7 @@ START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
     fault_scene_ready(&s, NULL);
     fault_scene_expect(&s, &fault);
     fault_scene_close(&s);
-    if (control.fakegpu_count != NULL) /* a real one went with the context */
+    if (control.fakegpu_count != NULL) /* a context frees a real one */
         event_free(event);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where a library of CUDA or HIP is not there, is another one, is
- * the toolkit's stub, or finds no device. The last with the real HIP library,
- * where there is one. */
+/* The errors reported if a library of CUDA or HIP is missing, is another
+ * library, is the toolkit's stub, or finds no device. The last one also with
+ * the real HIP library, if it is installed. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,9 +73,9 @@ START_TEST(a_library_is_named_as_it_was_found)
 }
 END_TEST
 
-/* ---- what streams are told ---------------------------------------------- */
+/* ---- errors of streams -------------------------------------------------- */
 
-/* A stream of arrays with events of a type; the other one is of the host. */
+/* A stream of arrays with events of a type; the other stream is on the host. */
 static void stream_is_told(ArrowDeviceType device_type,
                            const struct fault *fault)
 {
@@ -127,7 +127,7 @@ START_TEST(a_stream_is_told_that_the_library_is_the_toolkits_stub)
 }
 END_TEST
 
-/* CUDA's driver has not been initialised then, HIP does that by itself. */
+/* CUDA's driver has not been initialised then; HIP does that itself. */
 START_TEST(a_stream_is_told_that_there_is_no_device)
 {
     const struct fault fault = {ENODEV, vendor_of(_i), _i < 3 ? 3 : 100,
@@ -141,7 +141,8 @@ START_TEST(a_stream_is_told_that_there_is_no_device)
 }
 END_TEST
 
-/* Debian's, of which one without a device is known to be careful. */
+/* Looks for Debian's library, which is known to work safely without a
+ * device. */
 static bool real_hip_has_no_device(void)
 {
     void *library = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);

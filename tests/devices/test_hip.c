@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HIP, with the library that is here, or the fake one in UVA_HIP_LIBRARY.
- * Without a device it is skipped. */
+/* HIP, with this machine's library, or the fake one in UVA_HIP_LIBRARY. Skipped
+ * without a device. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "devices/gpu_scene.h"
 #include "devices/hip_abi.h"
 
-/* What programs call beside what the library does. */
+/* Functions that only programs call, in addition to the library's. */
 static struct {
     struct uva__hip hip;
     struct uva__gpu_calls calls;
@@ -63,7 +63,7 @@ static void must(int code)
     ck_assert_int_eq(code, 0);
 }
 
-/* A device is always current. */
+/* HIP always has a current device. */
 static void hip_enter(void)
 {
     must(lib.hip.hipSetDevice(0));
@@ -170,7 +170,7 @@ static void capture_begin(void *stream)
 
 static int capture_end(void *stream)
 {
-    void *graph = NULL; /* of one stream in one process: left behind */
+    void *graph = NULL; /* never freed: one per process */
 
     return lib.hipStreamEndCapture(stream, &graph);
 }
@@ -208,10 +208,10 @@ static const struct vendor_driver hip = {
     .capture_end = capture_end,
 };
 
-/* ---- what calls leave behind -------------------------------------------- */
+/* ---- state of the calling thread ---------------------------------------- */
 
-/* Calls on the thread of the program leave nothing there, nor another device.
- */
+/* Calls on a thread of the program must leave no error and no other device
+ * there. */
 START_TEST(the_programs_thread_is_left_as_it_was)
 {
     struct uva_error error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SYCL events, those of a real libsycl or of a double: asked until they are
- * complete, with what libsycl throws for those that have failed; barriers that
- * the library submits. Without a libsycl it is skipped. */
+/* SYCL events of a real libsycl or of a double: polled until they are complete,
+ * with the exceptions that libsycl throws for failed ones; barriers that the
+ * library submits. Skipped without a libsycl. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,11 +27,11 @@ struct scene {
     struct ArrowDeviceArray arrays[MOST];
     struct uva_stream *stream;
     int64_t batches;
-    void *sync_event; /* of the last batch */
-    bool early;       /* one came before its event was complete */
+    void *sync_event; /* event of the last batch */
+    bool early;       /* a batch arrived before its event was complete */
     bool done;
     struct uva_outcome outcome;
-    struct uva_error answer; /* of uva_array_wait() */
+    struct uva_error answer; /* result of uva_array_wait() */
 };
 
 static struct sycl_driver driver;
@@ -193,7 +193,7 @@ START_TEST(a_failed_event_ends_the_stream_with_the_words_of_the_vendor)
 
     scene_open(&s, SOME);
     for (int k = 0; k < SOME; k++)
-        if (k != 3 && k != 5) /* which nobody ends before the stream */
+        if (k != 3 && k != 5) /* never completed before the end */
             scene_end(&s, k, false);
     scene_start(&s, NULL);
     scene_end(&s, 3, true);
@@ -301,7 +301,7 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
     loop_rig_close_runtime(&s.rig, 0);
     scene_close(&s);
     while (driver.events_live() > 0)
-        sched_yield(); /* the service has one yet */
+        sched_yield(); /* the device thread still holds one */
 }
 END_TEST
 
@@ -323,11 +323,11 @@ START_TEST(a_producer_records_an_event_behind_its_work)
     loop_rig_close_runtime(&s.rig, 0);
     scene_close(&s);
     while (driver.events_live() > 0)
-        sched_yield(); /* the service has one yet */
+        sched_yield(); /* the device thread still holds one */
 }
 END_TEST
 
-/* What then is queued comes behind the batches' events. */
+/* Work queued then must run after the batches' events. */
 START_TEST(a_queue_of_the_consumer_waits)
 {
     const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
@@ -338,7 +338,7 @@ START_TEST(a_queue_of_the_consumer_waits)
     scene_open(&s, 2);
     fake_source_batch(&s.fake, 0, &later);
     later.device_type = ARROW_DEVICE_ONEAPI;
-    s.ended[0] = s.ended[1] = true; /* nobody waits for them here */
+    s.ended[0] = s.ended[1] = true; /* these are never waited for */
     scene_start(&s, &how);
     scene_finish(&s);
     s.ended[0] = s.ended[1] = false;
@@ -388,13 +388,13 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, patience_with_one_array_ends);
     tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
     tcase_add_test(tc, a_queue_of_the_consumer_waits);
-    /* of a barrier behind what fails meanwhile Intel's runtime may die */
+    /* Intel's runtime may crash at a barrier that follows a failure. */
     tcase_add_loop_test(tc, an_array_is_released_behind_the_work_that_reads_it,
                         0, driver.real ? 1 : 2);
     tcase_add_test(tc, the_type_says_what_it_rests_on);
 }
 
-/* The double's, where the environment names one. */
+/* Opens the double that the environment names. */
 static bool driver_open(void)
 {
     const char *path = getenv("UVA_TEST_SYCL");
@@ -406,7 +406,7 @@ static bool driver_open(void)
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     fake = library != NULL ? dlsym(library, FAKE_SYCL_DRIVER) : NULL;
     if (fake == NULL)
-        abort(); /* it was built for this */
+        abort(); /* the test was built for it */
     driver = *fake;
     return true;
 }
@@ -430,7 +430,7 @@ int main(void)
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    if (driver.real) { /* whose libraries may not survive their own end */
+    if (driver.real) { /* their libraries may crash at exit */
         (void)fflush(NULL);
         _exit(failed != 0);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oneAPI where something is missing, and everything that a libsycl may throw,
- * on doubles of it. Each case is a process of its own: what a program has
- * loaded stays. */
+/* oneAPI with functions missing, and every exception that a libsycl may throw,
+ * with doubles of it. Each case is a process of its own, because libraries stay
+ * loaded. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct scene s;
 
 /* ---- the scene ---------------------------------------------------------- */
 
-/* The double is loaded as a program's own would be; NULL: none. */
+/* Loads the double as a program would load its libsycl; NULL: none. */
 static void scene_load(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -93,7 +93,7 @@ static void assert_answer(int code, const char *text)
                   s.answer.message);
 }
 
-/* ---- what is missing ---------------------------------------------------- */
+/* ---- missing functions -------------------------------------------------- */
 
 START_TEST(a_program_without_sycl_is_told_so)
 {
@@ -153,12 +153,12 @@ START_TEST(an_old_libsycl_has_events_without_barriers)
     s.driver.event_end(s.event, true);
     scene_wait();
     assert_answer(EIO, "the fake device has failed (-5)");
-    ck_assert_int_eq(s.answer.vendor_code, 0); /* it has no codes either */
+    ck_assert_int_eq(s.answer.vendor_code, 0); /* nor has it error codes */
     scene_close();
 }
 END_TEST
 
-/* That of the service, as the libraries are opened. */
+/* Memory fails on the device thread, while it opens the libraries. */
 START_TEST(there_may_be_no_memory)
 {
     bool again = true;
@@ -199,7 +199,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Has a queue wait for the event of a batch. */
+/* Makes a queue wait for the event of a batch. */
 static void scene_chain(void)
 {
     const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
@@ -227,7 +227,7 @@ START_TEST(a_queue_cannot_be_made_to_wait_without_barriers)
 }
 END_TEST
 
-/* ---- what is thrown ----------------------------------------------------- */
+/* ---- exceptions --------------------------------------------------------- */
 
 START_TEST(what_libsycl_throws_is_told)
 {
@@ -279,8 +279,8 @@ START_TEST(a_barrier_that_throws_is_told)
 }
 END_TEST
 
-/* Nothing tells when the work is complete: the array stays until the workers
- * end. */
+/* Without an event, the completion of the work is unknown, so the array stays
+ * until the workers end. */
 START_TEST(an_array_is_kept_where_no_event_can_be_recorded)
 {
     scene_open(UVA_TEST_FAKE_SYCL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a real OpenCL platform (PoCL, or what is installed): user events
- * that the test completes, markers behind them, failures, kernels. Without a
- * platform it is skipped. */
+/* Events of a real OpenCL platform (PoCL, or the installed one): user events
+ * that the test completes, markers after them, failures, kernels. Skipped
+ * without a platform. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ struct scene {
     struct fake_source fake;
     struct opencl_device cl;
     cl_event gates[MOST];  /* user events */
-    cl_event events[MOST]; /* what batches carry */
+    cl_event events[MOST]; /* events of batches */
     struct ArrowDeviceArray arrays[MOST];
     int64_t batches;
-    bool early; /* one came before its event was complete */
+    bool early; /* a batch arrived before its event was complete */
     bool done;
     struct uva_outcome outcome;
-    int answers; /* of uva_array_wait() */
+    int answers; /* results of uva_array_wait() */
     struct uva_error answer;
 };
 
@@ -61,7 +61,7 @@ static void scene_close(struct scene *s)
     opencl_device_close(&s->cl);
 }
 
-/* Batch k carries a user event, or a marker behind one. */
+/* Gives batch k a user event, or a marker after one. */
 static void scene_arrays(struct scene *s, int count, bool markers)
 {
     cl_int code;
@@ -149,7 +149,7 @@ START_TEST(batches_come_when_their_events_are_complete)
 }
 END_TEST
 
-/* All of them wait at once, and are complete in an order of no meaning. */
+/* All of them wait at once, and complete in an arbitrary order. */
 START_TEST(thousands_of_events_are_waited_for_at_once)
 {
     struct uva_stream *stream;
@@ -236,7 +236,7 @@ static cl_uint event_uses(cl_event event)
     return uses;
 }
 
-/* PoCL calls nobody back then. */
+/* PoCL does not call back in this case. */
 START_TEST(a_failed_event_is_found_out_and_let_go_of_without_a_callback)
 {
     const bool marker = _i == 1;
@@ -265,7 +265,7 @@ START_TEST(a_failed_event_is_found_out_and_let_go_of_without_a_callback)
 END_TEST
 
 /* The event of an array may be waited for any number of times (EV-22): by one
- * service, if they share the workers, or by two. */
+ * device thread, if the runtimes share the workers, or by two. */
 START_TEST(two_runtimes_wait_for_the_same_events)
 {
     struct uva_workers *workers = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of many types in buffers of a real OpenCL device, one filled by a
- * kernel: transferred to the host they are what they were. And what cannot be
- * copied. Without a platform it is skipped. */
+ * kernel, must be equal after a transfer to the host. Also what cannot be
+ * copied. Skipped without a platform. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -18,20 +18,20 @@ enum { ROWS = 6, BATCHES = 8, SLOTS = 48, DEVICE_ID = 3 };
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* What stands in a buffer of the array on the host. */
+/* The host array that a buffer holds the content of. */
 struct slot {
     const struct ArrowArray *array; /* borrows */
     int index;
     size_t size;
 };
 
-/* A batch: on the host, where its values are literals; or on the device. */
+/* A batch: on the host, with literal values; or on the device. */
 struct columns {
     struct opencl_device *cl; /* borrows; NULL: on the host */
     struct ArrowDeviceArray array;
     struct slot slots[SLOTS];
     cl_mem memory[SLOTS]; /* owns */
-    int used;             /* of these */
+    int used;             /* number of these in use */
 };
 
 static void slot_fill(struct columns *c, struct ArrowArray *array, int index,
@@ -55,7 +55,7 @@ static void slot_fill(struct columns *c, struct ArrowArray *array, int index,
 #define FILL(c, array, index, data)                                            \
     slot_fill(c, array, index, data, sizeof(data))
 
-/* Its values are the kernel's; `values` is what they will be. */
+/* A kernel computes the values; `values` is what they must be. */
 static void column_numbers(struct columns *c, struct ArrowArray *out,
                            const int64_t *values)
 {
@@ -63,7 +63,7 @@ static void column_numbers(struct columns *c, struct ArrowArray *out,
     slot_fill(c, out, 1, values, ROWS * sizeof(int64_t));
 }
 
-/* Begins at an offset; two are null. */
+/* Starts at an offset; two values are null. */
 static void column_nulls(struct columns *c, struct ArrowArray *out)
 {
     static const uint8_t valid[] = {0xD7, 0x01};
@@ -99,7 +99,7 @@ static void column_large_bytes(struct columns *c, struct ArrowArray *out)
     FILL(c, out, 2, bytes);
 }
 
-/* Two levels of lists, whose lengths are known one behind the other. */
+/* Two levels of lists; the lengths of the inner one depend on the outer one. */
 static void column_lists(struct columns *c, struct ArrowArray *out)
 {
     static const int32_t outer[] = {0, 1, 1, 3, 3, 4, 4};
@@ -131,7 +131,7 @@ static void column_dictionary(struct columns *c, struct ArrowArray *out)
     FILL(c, words, 2, text);
 }
 
-/* One is too long for its view, and stands in a buffer. */
+/* One value is too long for its view, so it is in a buffer. */
 static void column_views(struct columns *c, struct ArrowArray *out)
 {
     static const struct {
@@ -253,9 +253,9 @@ struct scene {
     struct loop_rig rig;
     struct opencl_device cl;
     struct columns given[BATCHES];
-    int64_t values[BATCHES][ROWS]; /* of the column of numbers */
+    int64_t values[BATCHES][ROWS]; /* values of the column of numbers */
     struct ArrowDeviceArray arrays[BATCHES];
-    struct ArrowDeviceArray kept; /* if `keeps`, the last one delivered */
+    struct ArrowDeviceArray kept; /* if `keeps`: the last one delivered */
     bool keeps;
     int64_t batches;
     bool done;
@@ -313,7 +313,7 @@ static bool is_done(void *ctx)
     return ((struct scene *)ctx)->done;
 }
 
-/* Consumes what the given columns become, moved into a stream. */
+/* Makes and consumes a stream of the given columns, which are moved into it. */
 static struct uva_stream *scene_stream(struct scene *s, int count)
 {
     struct ArrowSchema schema;
@@ -367,7 +367,7 @@ static cl_kernel kernel_make(struct opencl_device *cl, cl_program *program)
     return kernel;
 }
 
-/* Queues the kernel that fills the numbers of a batch, and its event. */
+/* Queues the kernel that fills the numbers of a batch, and gives its event. */
 static void kernel_fill(struct scene *s, cl_kernel kernel, int k)
 {
     const size_t rows = ROWS;
@@ -420,7 +420,7 @@ START_TEST(columns_that_a_kernel_fills_arrive_on_the_host)
 }
 END_TEST
 
-/* ---- there and back ----------------------------------------------------- */
+/* ---- round trips -------------------------------------------------------- */
 
 START_TEST(columns_go_to_the_device_and_come_back)
 {
@@ -585,8 +585,8 @@ START_TEST(an_event_of_another_context_is_refused_by_the_platform)
 }
 END_TEST
 
-/* Errands of the service run in order, so what was sent before is done when
- * this array has gone. */
+/* Waits for the device thread. It runs commands in order, so earlier ones are
+ * done when this array is released. */
 static void service_await(struct scene *s)
 {
     struct ArrowDeviceArray last = {.device_type = ARROW_DEVICE_OPENCL};
@@ -598,9 +598,9 @@ static void service_await(struct scene *s)
         sched_yield();
 }
 
-/* Whether it has failed when the copy is queued, or fails behind that. PoCL
- * leaves a command waiting for ever that comes behind a failed event; and where
- * an event fails at that very time, it is at odds with itself. */
+/* The event has failed when the copy is queued, or fails afterwards. PoCL never
+ * completes a command that follows a failed event, and it races with itself if
+ * an event fails while the command is queued. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
     struct uva_stream *stream;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where OpenCL fails: a library that is not there or is another
- * one, a device that nobody attached, events that fail, are never set, or are
- * of another context, a copy of several that fails. Another stream on the same
- * device goes on. On a real platform; without one it is skipped. */
+/* The errors reported when OpenCL fails: a library that is missing or another
+ * one, a device that was not attached, events that fail, are never set or
+ * belong to another context, one failing copy of several. Another stream on the
+ * same device must continue. On a real platform; skipped without one. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,10 +17,10 @@ enum { DEVICE_ID = 3, ROWS = 3 };
 
 /* ---- the scene ---------------------------------------------------------- */
 
-/* An array whose buffers are the device's, until it is released. */
+/* An array with its buffers on the device, until it is released. */
 struct moved {
     cl_mem validity, values; /* owns */
-    const void *host;        /* the values there */
+    const void *host;        /* the host's values */
     void (*release)(struct ArrowArray *array);
     void *private_data;
 };
@@ -28,9 +28,9 @@ struct moved {
 struct scene {
     struct fault_scene f;
     struct opencl_device cl;
-    cl_event gates[2]; /* of the stream, and of the other one */
+    cl_event gates[2]; /* gates of the stream and of the other one */
     struct moved moved[2 + FAULT_ARRAYS];
-    int used; /* of these */
+    int used; /* number of these in use */
 };
 
 static void moved_release(struct ArrowArray *array)
@@ -57,7 +57,7 @@ static cl_mem memory_new(struct scene *s, const void *data, size_t size)
     return memory;
 }
 
-/* Two buffers: two copies, one behind the other. */
+/* Moves two buffers: two copies, one after the other. */
 static void scene_move(struct scene *s, struct ArrowDeviceArray *array)
 {
     static const uint8_t all[] = {0xFF};
@@ -84,7 +84,7 @@ static void scene_revive(void *ctx)
     ck_assert_int_eq(clSetUserEventStatus(s->gates[1], CL_COMPLETE), 0);
 }
 
-/* The other stream waits for its event on the host, or its data is copied. */
+/* The other stream waits for its event on the host, or copies its data. */
 static void scene_open(struct scene *s, bool copies)
 {
     memset(s, 0, sizeof(*s));
@@ -210,7 +210,7 @@ START_TEST(shared_memory_of_no_context_is_told_with_the_call_that_wants_one)
 }
 END_TEST
 
-/* Where there is none, or one without the functions; the other stream is of the
+/* There is no library, or one without the functions; the other stream is on the
  * host. */
 START_TEST(a_library_that_cannot_be_used_is_told_with_the_call_that_says_so)
 {
@@ -232,13 +232,14 @@ END_TEST
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* The table that is built in, but that the event of one copy is the test's. */
+/* The built-in device functions, except that the event of one copy is the
+ * test's. */
 static struct {
     struct uva_device_ops ops;
-    struct uva__attachments attached; /* nothing */
-    cl_event gate;                    /* borrows: in its place */
-    atomic_int swap_at;               /* so many copies from now; 0: none */
-    atomic_int copies, events;        /* begun; not freed */
+    struct uva__attachments attached; /* empty */
+    cl_event gate;                    /* borrows: replaces the event */
+    atomic_int swap_at;        /* swaps at this copy from now; 0: never */
+    atomic_int copies, events; /* begun; not freed */
 } copier;
 
 static pthread_mutex_t copier_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -261,7 +262,7 @@ static int copier_copy(void *state, const struct uva_device_copy *copy,
     atomic_fetch_add(&copier.events, 1);
     box = *event_out;
     if (atomic_fetch_sub(&copier.swap_at, 1) == 1) {
-        clWaitForEvents(1, box); /* nobody else will */
+        clWaitForEvents(1, box); /* the library does not wait for it */
         clReleaseEvent(*box);
         clRetainEvent(*box = copier.gate);
     }
@@ -277,8 +278,8 @@ static void copier_event_free(void *state, void *event)
     pthread_mutex_unlock(&copier_lock);
 }
 
-/* PoCL touches events behind a failed one while it tells them, though they are
- * released meanwhile. */
+/* PoCL accesses the events after a failed one while it notifies them, even if
+ * they are released meanwhile. */
 static void gate_fail(struct scene *s)
 {
     pthread_mutex_lock(&copier_lock);
@@ -301,8 +302,8 @@ static void copier_register(struct scene *s)
                      0);
 }
 
-/* The first of two, or the last: the second stands behind the first. All that
- * was begun is let go of; the next copies go through the same queue. */
+/* Fails the first of two copies, or the last, which waits for the first.
+ * Everything begun must be released, and the next copies use the same queue. */
 START_TEST(a_copy_among_others_that_fails_fails_the_batch)
 {
     struct fault fault = {EIO, "opencl", -5, "clGetEventInfo"};
@@ -320,7 +321,7 @@ START_TEST(a_copy_among_others_that_fails_fails_the_batch)
     ck_assert_int_eq(uva_stream_transfer(s.f.stream, NULL), 0);
     atomic_store(&copier.swap_at, 1 + _i);
     fault_scene_start(&s.f);
-    while (atomic_load(&copier.copies) < 2 + 2) /* the other one's, and these */
+    while (atomic_load(&copier.copies) < 2 + 2) /* the other's, and these */
         loop_rig_settle(&s.f.rig);
     gate_fail(&s);
     fault_scene_expect(&s.f, &fault);

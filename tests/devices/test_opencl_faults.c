@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of events and copies where calls of OpenCL fail, each in turn,
- * or where there is no memory; where events fail while a copy is queued behind
- * them; where the library is older than shared virtual memory. All else is done
- * by the platform that is here: between it and us stands faulty_opencl.c.
- * Without a platform it is skipped. */
+/* Events and copies when calls of OpenCL fail, each in turn, or memory fails;
+ * when events fail while a copy is queued after them; when the library is older
+ * than shared virtual memory. faulty_opencl.c stands between us and this
+ * machine's platform. Skipped without a platform. */
 #include <assert.h>
 #include <check.h>
 #include <dlfcn.h>
@@ -47,7 +46,8 @@ static void scene_open(int64_t batches)
     s.gate = opencl_device_gate(&s.devices[0]);
 }
 
-/* All that is made in a context counts it, and so does each who keeps it. */
+/* Every object of a context holds a reference to it, and so does the
+ * library. */
 static cl_uint context_uses(cl_context context)
 {
     cl_uint uses = 0;
@@ -57,8 +57,8 @@ static cl_uint context_uses(cl_context context)
     return uses;
 }
 
-/* The service may be at a copy yet, or be the one that lets go of an array;
- * what is left for good ends in the time limit of the program. */
+/* The device thread may still be copying, or be the one to release an array.
+ * Anything left for good runs into the time limit of the test. */
 static void scene_close(void)
 {
     loop_rig_close(&s.rig);
@@ -75,7 +75,7 @@ static void scene_close(void)
     }
 }
 
-/* Each device has a context of its own. */
+/* Each device gets a context of its own. */
 static void scene_attach(bool queue, bool svm)
 {
     struct uva_error error;
@@ -149,7 +149,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 static const struct uva_consumer consumer = {.on_batch = on_batch,
                                              .on_done = on_done};
 
-/* To a device and back; gives the code of the outcome. */
+/* Copies to a device and back; returns the code of the outcome. */
 static int scene_copy(int device)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
@@ -170,7 +170,8 @@ static int scene_copy(int device)
     return s.outcome.error.code;
 }
 
-/* Waits for the array by `how`, which takes it; likewise. */
+/* Waits for the array by `how`, which takes it; returns the code of the
+ * outcome. */
 static int scene_ready(const struct uva_ready *how)
 {
     struct ArrowSchema schema;
@@ -187,8 +188,8 @@ static int scene_ready(const struct uva_ready *how)
 
 /* ---- each call in turn -------------------------------------------------- */
 
-/* What is told of a call that has failed: by it, or for want of what it gives.
- */
+/* Checks the error after a call has failed: it is that of the call, or
+ * ENOMEM. */
 static void expect_told(const struct uva_error *error, int wanted)
 {
     ck_assert_msg(error->code == 0 || error->code == wanted ||
@@ -209,7 +210,7 @@ static cl_uint gate_uses(void)
     return uses;
 }
 
-/* Until the gate is armed, unless what is to fail has done so. */
+/* Waits until the gate is armed, or the planned failure has happened. */
 static void gate_await(cl_uint before)
 {
     while (gate_uses() == before && cl.faultycl_left() >= 0 &&
@@ -217,7 +218,8 @@ static void gate_await(cl_uint before)
         sched_yield();
 }
 
-/* Waits for an event that is complete later; asks for one of ours. */
+/* Waits for an event that completes later, and records an event of the
+ * library. */
 static void play_events(int wanted)
 {
     const cl_uint before = gate_uses();
@@ -253,7 +255,8 @@ static void play_copies(int wanted)
     }
 }
 
-/* By shared virtual memory, or not; on queues of the program, or of ours. */
+/* With shared virtual memory or without; on queues of the program or of the
+ * library. */
 START_TEST(any_call_may_fail)
 {
     bool again = true;
@@ -275,7 +278,7 @@ START_TEST(any_call_may_fail)
 }
 END_TEST
 
-/* That of the service, which asks the C library for it. */
+/* Memory fails on the device thread, which uses the C library's allocator. */
 START_TEST(there_may_be_no_memory)
 {
     bool again = true;
@@ -343,7 +346,7 @@ END_TEST
 
 /* ---- events ------------------------------------------------------------- */
 
-/* As platforms do other than PoCL. */
+/* Platforms other than PoCL do this. */
 START_TEST(a_callback_may_tell_of_a_failure)
 {
     scene_open(1);
@@ -364,7 +367,7 @@ START_TEST(a_callback_may_tell_of_a_failure)
 }
 END_TEST
 
-/* Meanwhile a command that waits for nothing would be complete. */
+/* Waits as long as an independent command takes to complete. */
 static void work_elsewhere(void)
 {
     cl_event marker;
@@ -403,7 +406,7 @@ END_TEST
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* Brings the array to the host. */
+/* Copies the array to the host. */
 static void scene_fetch(void)
 {
     struct ArrowSchema schema;
@@ -423,7 +426,7 @@ static void gate_fail(void *ctx)
     clSetUserEventStatus(s.gate, -5);
 }
 
-/* The queue of ours is left, and another one made. */
+/* The library abandons its queue and makes another one. */
 START_TEST(an_event_that_fails_while_a_copy_is_queued_fails_the_copy)
 {
     cl_mem memory;
@@ -431,7 +434,7 @@ START_TEST(an_event_that_fails_while_a_copy_is_queued_fails_the_copy)
 
     scene_open(1);
     scene_attach(_i == 1, false);
-    if (_i == 2) /* there is one of another context */
+    if (_i == 2) /* in another context */
         for (int i = 0; i < DEVICES; i++)
             ck_assert_int_eq(scene_copy(i), 0);
     s.batches = 0;
@@ -458,7 +461,7 @@ START_TEST(an_old_library_has_no_shared_virtual_memory)
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
     scene_open(1);
     scene_attach(true, true);
-    ck_assert_int_eq(scene_copy(0), ENOMEM); /* none to be had there */
+    ck_assert_int_eq(scene_copy(0), ENOMEM); /* not available there */
     scene_close();
     scene_open(1);
     scene_attach(true, false);
@@ -468,7 +471,7 @@ START_TEST(an_old_library_has_no_shared_virtual_memory)
 }
 END_TEST
 
-/* Nor can it copy what is said to be in some. */
+/* Nor can it copy from memory declared as shared. */
 START_TEST(an_old_library_copies_no_shared_virtual_memory)
 {
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a real Vulkan driver (lavapipe, or what is installed): set by the
- * host, or by the device behind a fill; for the device alone; and what becomes
- * of waits when the device is detached. Without a driver it is skipped. */
+/* Events of a real Vulkan driver (lavapipe, or the installed one): set by the
+ * host, or by the device after a fill; for the device alone; and waits when the
+ * device is detached. Skipped without a driver. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@ struct scene {
     struct fake_source fake;
     VkInstance instance;
     VkDevice device;
-    VkEvent events[MOST]; /* what batches carry */
+    VkEvent events[MOST]; /* events of batches */
     struct ArrowDeviceArray arrays[MOST];
     struct uva_stream *stream;
     int64_t batches;
-    bool early; /* one came before its event was set */
+    bool early; /* a batch arrived before its event was set */
     bool done;
     struct uva_outcome outcome;
-    struct uva_error answer; /* of uva_array_wait() */
+    struct uva_error answer; /* result of uva_array_wait() */
 };
 
 /* ---- the scene ---------------------------------------------------------- */
@@ -169,14 +169,14 @@ END_TEST
 
 /* ---- events that the device sets ---------------------------------------- */
 
-/* Memory that the device fills and the host sees. */
+/* Memory that the device fills and the host can read. */
 struct filled {
     VkBuffer buffer;
     VkDeviceMemory memory;
     const uint32_t *words;
 };
 
-/* A type that `bits` allows, visible to the host and coherent. */
+/* Returns a type that `bits` allows, visible to the host and coherent. */
 static uint32_t memory_type(VkPhysicalDevice physical, uint32_t bits)
 {
     const VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
@@ -240,7 +240,8 @@ static VkCommandBuffer commands_begin(VkDevice device, VkCommandPool *pool)
     return commands;
 }
 
-/* Waits for `gate`, fills, makes that visible to the host, sets `event`. */
+/* Waits for `gate`, fills, makes the result visible to the host, sets
+ * `event`. */
 static void commands_fill(VkCommandBuffer commands, VkEvent gate,
                           const struct filled *f, VkEvent event)
 {
@@ -344,7 +345,7 @@ START_TEST(an_event_of_a_device_that_nobody_attached_is_refused)
 }
 END_TEST
 
-/* What the wrapped function answers in the place of the driver's. */
+/* The wrapped function returns this instead of the driver's result. */
 START_TEST(a_device_that_is_lost_fails_its_waits)
 {
     VkPhysicalDevice physical;
@@ -387,8 +388,8 @@ END_TEST
 
 /* ---- detaching ---------------------------------------------------------- */
 
-/* Until the service asks after what is waited for, which the loop may have
- * asked before. */
+/* Waits until the device thread polls the event, which the loop may have polled
+ * before. */
 static void door_await(void)
 {
     const long before = atomic_load(&door.calls);

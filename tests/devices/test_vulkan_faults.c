@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where a Vulkan device fails: one that nobody attached, without
- * the function, lost, with an event that is never set, detached. Another stream
- * of the same device goes on where it can. Without a driver it is skipped. */
+/* The errors reported when a Vulkan device fails: not attached, without the
+ * function, lost, with an event that is never set, detached. Another stream of
+ * the same device continues if possible. Skipped without a driver. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@ struct scene {
     struct fault_scene f;
     VkInstance instance;
     VkDevice device;
-    VkEvent events[EVENTS]; /* of the stream, and of the other one */
+    VkEvent events[EVENTS]; /* events of the stream and of the other one */
 };
 
 static void scene_revive(void *ctx)
@@ -28,7 +28,7 @@ static void scene_revive(void *ctx)
     ck_assert_int_eq(vkSetEvent(s->device, s->events[1]), VK_SUCCESS);
 }
 
-/* `other`: the other stream is of the same device. */
+/* `other`: the other stream uses the same device. */
 static void scene_open(struct scene *s, bool attached, bool other)
 {
     VkPhysicalDevice physical;
@@ -131,7 +131,7 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
 }
 END_TEST
 
-/* The context of an event is its device, which is destroyed behind a detach. */
+/* The context of an event is its device, which is destroyed after a detach. */
 START_TEST(a_device_that_is_detached_fails_what_waits)
 {
     const struct fault fault = {ENODEV, "vulkan", 0, "vkGetEventStatus"};
@@ -143,7 +143,7 @@ START_TEST(a_device_that_is_detached_fails_what_waits)
     fault_scene_ready(&s.f, NULL);
     loop_rig_settle(&s.f.rig);
     before = atomic_load(&door.calls);
-    while (atomic_load(&door.calls) == before) /* the service asks */
+    while (atomic_load(&door.calls) == before) /* the device thread polls */
         (void)sched_yield();
     ck_assert_int_eq(
         uva_device_detach(s.f.rig.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID), 0);

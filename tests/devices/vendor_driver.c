@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for the library where the library under test looks. */
+/* Looks for the library in the same places as the library under test. */
 #include "devices/vendor_driver.h"
 
 #include <dlfcn.h>

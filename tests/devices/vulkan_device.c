@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any driver will do: what the tests need is in Vulkan 1.0. */
+/* Works with any driver: the tests need Vulkan 1.0 only. */
 #include "devices/vulkan_device.h"
 
 #include <check.h>

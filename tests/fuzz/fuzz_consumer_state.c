@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The consumer's state machine: callbacks of a hostile producer in any order,
- * nested and overlapping, with a program that does what the verdicts say. Books
- * are kept beside it; in the end nothing is left over. */
+ * nested and overlapping, and a program that follows the verdicts. Separate
+ * counts are compared with the state; at the end nothing may be left. */
 #include <errno.h>
 #include <string.h>
 
 #include "core/consumer_state.h"
 #include "fuzz/fuzz_input.h"
 
-/* What came, and what became of it. */
+/* Counts of what arrived and what became of it. */
 struct books {
-    int64_t offered;            /* tasks with a function, and without */
-    int64_t taken;              /* of those */
-    int64_t discarded;          /* likewise */
-    int64_t ignored;            /* likewise */
-    int64_t handed_on;          /* taken, and no longer held */
-    int64_t asked;              /* in all */
-    int cancels;                /* told to the producer */
-    int schemas;                /* taken */
-    int releases;               /* taken */
-    bool closed;                /* no call of ours was allowed any more */
-    enum uva__consumer_end end; /* as it last was */
-    int code;                   /* likewise */
+    int64_t offered;   /* tasks with a function, and without */
+    int64_t taken;     /* tasks taken */
+    int64_t discarded; /* tasks refused */
+    int64_t ignored;   /* tasks ignored */
+    int64_t handed_on; /* taken, and not held any more */
+    int64_t asked;     /* requested in total */
+    int cancels;       /* cancels sent to the producer */
+    int schemas;       /* schemas taken */
+    int releases;      /* releases taken */
+    bool closed;       /* no calls to the producer are allowed any more */
+    enum uva__consumer_end end; /* the end, as last seen */
+    int code;                   /* its code, as last seen */
 };
 
 /* ---- what must hold ----------------------------------------------------- */
 
-/* What was taken and given up, counted twice. */
+/* Compares what was taken and handed on with the state's own counts. */
 static void check_sums(const struct uva__consumer_state *s,
                        const struct books *b)
 {
@@ -39,14 +39,14 @@ static void check_sums(const struct uva__consumer_state *s,
     FUZZ_RULE((s->breaches == 0) == (s->first_breach == NULL));
 }
 
-/* Whether an end that is told may still be another one. */
+/* Returns whether the end can no longer be replaced by another one. */
 static bool is_final(enum uva__consumer_end end)
 {
     return end != UVA__CONSUMER_OPEN && end != UVA__CONSUMER_COMPLETE;
 }
 
-/* The first cause stays, and a stream is not over before all is handed on, but
- * for those who want no more. */
+/* The first cause must stay, and a stream must not be over before everything is
+ * handed on, unless the program has cancelled. */
 static void check_end(const struct uva__consumer_state *s,
                       const struct books *b)
 {
@@ -60,7 +60,7 @@ static void check_end(const struct uva__consumer_state *s,
     FUZZ_RULE(!uva__consumer_is_over(s) || !waits || s->held == 0);
 }
 
-/* Calls to the producer end before it does, and never come back. */
+/* Calls to the producer must stop before it ends, and must not start again. */
 static void check_calls(const struct uva__consumer_state *s, struct books *b)
 {
     const bool may = uva__consumer_may_call(s);
@@ -90,9 +90,9 @@ static void check_verdict(struct books *b,
 
     FUZZ_RULE((verdict->code != 0) == (verdict->action == UVA__ACTION_REFUSE));
     FUZZ_RULE(task || verdict->action != UVA__ACTION_DISCARD);
-    if (call->event == UVA__EVENT_SCHEMA) /* never left with the producer */
+    if (call->event == UVA__EVENT_SCHEMA) /* never left to the producer */
         FUZZ_RULE(take || verdict->action == UVA__ACTION_REFUSE);
-    if (task) /* extracted exactly if it can be: AT-02 */
+    if (task) /* extracted exactly if it can be (AT-02) */
         FUZZ_RULE((call->code == 0) == (verdict->action != UVA__ACTION_IGNORE));
     if (task)
         FUZZ_RULE(verdict->action != UVA__ACTION_REFUSE); /* G-18 */
@@ -106,7 +106,7 @@ static void check_verdict(struct books *b,
 
 /* ---- one step ----------------------------------------------------------- */
 
-/* Tasks that nobody asked for, more than anyone would hold. */
+/* Sends unrequested tasks, more than the consumer will hold. */
 static void flood(struct uva__consumer_state *s, struct books *b)
 {
     const struct uva__consumer_call task = {.event = UVA__EVENT_TASK};
@@ -119,7 +119,7 @@ static void flood(struct uva__consumer_state *s, struct books *b)
     }
 }
 
-/* A callback that begins. */
+/* Begins a callback. */
 static void call(struct uva__consumer_state *s, struct books *b,
                  struct fuzz_input *in)
 {
@@ -149,7 +149,7 @@ static void call(struct uva__consumer_state *s, struct books *b,
     FUZZ_RULE(s->calls < 2 || strcmp(verdict.clause, "TH-01") == 0);
     if (verdict.action != UVA__ACTION_TAKE || fuzz_byte(in) < 240)
         return;
-    code = 1 + fuzz_below(in, 100); /* the program says no */
+    code = 1 + fuzz_below(in, 100); /* the program refuses */
     if (this.event == UVA__EVENT_SCHEMA)
         uva__consumer_note_refusal(s, UVA__EVENT_SCHEMA, code);
     if (this.event != UVA__EVENT_TASK)
@@ -183,7 +183,7 @@ static void tell_cancel(struct uva__consumer_state *s, struct books *b)
     FUZZ_RULE(!uva__consumer_may_call(s));
 }
 
-/* What the program does meanwhile. */
+/* Makes a random call of the program. */
 static void meddle(struct uva__consumer_state *s, struct books *b,
                    struct fuzz_input *in)
 {
@@ -214,7 +214,8 @@ static void meddle(struct uva__consumer_state *s, struct books *b,
 
 /* ---- one input ---------------------------------------------------------- */
 
-/* The producer lets go, the program hands on what it has: then it is over. */
+/* The producer releases, the program hands on what it holds: then all must be
+ * over. */
 static void finish(struct uva__consumer_state *s, struct books *b)
 {
     const struct uva__consumer_call release = {.event = UVA__EVENT_RELEASE};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile handler at uva_stream_drive(), under an owner who cancels, drops,
- * closes and runs out of memory when the bytes say so. */
+/* A hostile handler at uva_stream_drive(), with an owner that cancels, drops,
+ * closes and runs out of memory as the bytes decide. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,10 +15,10 @@ struct scene {
     struct fake_source source;
     struct uva_stream *stream; /* NULL once released or dropped */
     int dones;                 /* calls of on_done */
-    bool started;              /* on_done was promised */
-    bool dropped;              /* ... and given up */
+    bool started;              /* on_done was promised ... */
+    bool dropped;              /* ... and is no longer due */
     bool stopped;              /* the owner has cancelled, dropped or closed */
-    bool reclaimed;            /* what the handler holds was taken back */
+    bool reclaimed; /* the tasks that the handler holds were revoked */
     struct uva_outcome outcome;
 };
 
@@ -71,8 +71,8 @@ static void scene_meddle(void *ctx, int way)
     }
 }
 
-/* Once the runtime has gone, all that is left are tasks that the handler holds,
- * unless they were taken back. */
+/* Once the runtime is gone, only tasks that the handler holds may be left,
+ * unless they were revoked. */
 static void scene_look(struct scene *s)
 {
     s->peer.deaf = s->ground.runtime == NULL;
@@ -139,7 +139,7 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
     return uva_stream_from_blocking_cpu(s->ground.runtime, &plain, &how);
 }
 
-/* Stages as the bytes say; one that fails is told of at the start. */
+/* Adds stages as the bytes decide; if one fails, the start reports it. */
 static void scene_build(struct scene *s, struct fuzz_input *in)
 {
     const struct uva_parallel parallel = {.workers = 1 + fuzz_below(in, 2)};
@@ -162,13 +162,13 @@ static void scene_start(struct scene *s, struct fuzz_input *in)
         .on_done = scene_on_done, .ctx = s, .on_worker = on_worker};
 
     s->peer.prompt = s->ground.prompt && !on_worker;
-    s->started = true; /* on_done may come before this returns */
+    s->started = true; /* on_done may be called before this returns */
     s->started =
         uva_stream_drive(s->stream, &s->peer.handler, &drive, NULL) == 0;
     scene_settle(s);
 }
 
-/* What the end may be, by what was done. */
+/* Checks that the outcome fits what was done. */
 static void check_outcome(const struct scene *s)
 {
     const struct script_handler *peer = &s->peer;
@@ -184,7 +184,7 @@ static void check_outcome(const struct scene *s)
         FUZZ_RULE(peer->cancelled || s->stopped);
 }
 
-/* What the handler holds it extracts now, or once the runtime has gone. */
+/* Extracts what the handler holds, now or once the runtime is gone. */
 static void scene_finish(struct scene *s, bool late)
 {
     if (!late)

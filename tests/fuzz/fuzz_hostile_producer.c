@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile producer at uva_stream_from_async(), under an owner who cancels,
- * drops, closes and runs out of memory when the bytes say so. */
+/* A hostile producer at uva_stream_from_async(), with an owner that cancels,
+ * drops, closes and runs out of memory as the bytes decide. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,17 +13,17 @@ struct scene {
     struct ground ground;
     struct script_producer peer;
     struct uva_stream *stream; /* NULL once released or dropped */
-    int verdict;               /* of the next on_batch */
+    int verdict;               /* return value of the next on_batch */
     bool moves;                /* the next on_batch moves its batch out */
-    int64_t batches;           /* accepted */
-    int64_t last;              /* the first value of the last one */
+    int64_t batches;           /* batches accepted */
+    int64_t last;              /* first value of the last batch */
     int schemas;               /* calls of on_schema */
     int dones;                 /* calls of on_done */
-    bool waits;                /* the last on_batch answered EAGAIN */
-    bool started;              /* on_done was promised */
-    bool dropped;              /* ... and given up */
+    bool waits;                /* the last on_batch returned EAGAIN */
+    bool started;              /* on_done was promised ... */
+    bool dropped;              /* ... and is no longer due */
     bool stopped;              /* the owner has cancelled, dropped or closed */
-    bool refused;              /* an answer that ended the stream */
+    bool refused;              /* a return code ended the stream */
     struct uva_outcome outcome;
 };
 
@@ -121,7 +121,7 @@ static void scene_meddle(void *ctx, int way)
 
 /* ---- one input ---------------------------------------------------------- */
 
-/* Stages as the bytes say; one that fails is told of at the start. */
+/* Adds stages as the bytes decide; if one fails, the start reports it. */
 static void scene_build(struct scene *s, struct fuzz_input *in)
 {
     const struct uva_parallel parallel = {.workers = 1 + fuzz_below(in, 2)};
@@ -151,12 +151,12 @@ static void scene_start(struct scene *s)
                                           .ctx = s};
 
     s->last = -1;
-    s->started = true; /* on_done may come before this returns */
+    s->started = true; /* on_done may be called before this returns */
     s->started = uva_stream_for_each(s->stream, &consumer, NULL) == 0;
     ground_settle(&s->ground);
 }
 
-/* What the end may be, by what was done. */
+/* Checks that the outcome fits what was done. */
 static void check_outcome(const struct scene *s)
 {
     const struct script_producer *peer = &s->peer;
@@ -173,14 +173,14 @@ static void check_outcome(const struct scene *s)
         FUZZ_RULE(s->refused && s->outcome.error.code == EDOM);
 }
 
-/* Whether an outcome is owed. */
+/* Returns whether an outcome is still due. */
 static bool scene_is_open(const struct scene *s)
 {
     return s->started && s->dones == 0 && !s->dropped &&
            s->ground.runtime != NULL;
 }
 
-/* What is open by now is so only because the consumer waits. */
+/* A stream that is still open must be waiting for the consumer: resumes it. */
 static void scene_resume(struct scene *s)
 {
     FUZZ_RULE(s->waits);

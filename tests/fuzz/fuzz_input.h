@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that are read as small numbers, for the programs here: whatever they
- * say, they never run out, as there are zeroes behind the last. And the rule
- * that ends a program when it is broken, whatever NDEBUG says. */
+/* Reads bytes as small numbers. Input never runs out: zeroes follow the last
+ * byte. Also a check that ends the program when it fails, with or without
+ * NDEBUG. */
 #ifndef UVA_FUZZ_FUZZ_INPUT_H
 #define UVA_FUZZ_FUZZ_INPUT_H
 
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What every program here defines: one input, from begin to end. Returns 0. */
+/* Defined by every program here: plays one input, from start to end. Returns
+ * 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_RULE(truth)                                                       \
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                      \
     } while (false)
 
-/* Writes a line of what a script does, if UVA_FUZZ_TRACE is set. */
+/* Prints a line about a step of the script, if UVA_FUZZ_TRACE is set. */
 static inline void fuzz_trace(const char *who, const char *what, int64_t n)
 {
     static int wanted = -1;
@@ -35,11 +36,11 @@ static inline void fuzz_trace(const char *who, const char *what, int64_t n)
 }
 
 struct fuzz_input {
-    const uint8_t *data; /* borrows: what is left */
-    size_t size;         /* of that */
+    const uint8_t *data; /* borrows: the remaining bytes */
+    size_t size;         /* number of remaining bytes */
 };
 
-/* The next byte; 0 behind the end. */
+/* Returns the next byte; 0 after the end. */
 static inline uint8_t fuzz_byte(struct fuzz_input *in)
 {
     if (in->size == 0)
@@ -48,13 +49,14 @@ static inline uint8_t fuzz_byte(struct fuzz_input *in)
     return *in->data++;
 }
 
-/* A number below `n`, which is 1 to 256. */
+/* Returns a number below `n`, which is 1 to 256. */
 static inline int fuzz_below(struct fuzz_input *in, int n)
 {
     return fuzz_byte(in) % n;
 }
 
-/* A number as others get wrong: small, or at the edge of a type. */
+/* Returns a number that code often handles wrongly: small, or at the edge of a
+ * type. */
 static inline int64_t fuzz_strange(struct fuzz_input *in)
 {
     static const int64_t edges[] = {

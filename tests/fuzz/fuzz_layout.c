@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas and arrays of any shape: measured, copied and shared.
  *
- * A tree is built from the bytes, schema and array together, mostly fitting,
- * with any field of any node spoilt. What a foreign party may not lie about is
- * kept: pointers are NULL or lead to what is there (a vector as long as it is
- * said to be, unless it is said to be longer than anyone would follow; offsets
- * for all items that are said to be there). Every struct, vector, text and
- * buffer is a block of its own, so that a read beyond one is seen. */
+ * The bytes build a tree of schema and array together. Most of it is
+ * consistent, but any field of any node may be wrong. Only what a foreign party
+ * must not get wrong is kept: pointers are NULL or valid (a vector has at least
+ * its stated length, unless that length exceeds what any code would follow;
+ * offsets exist for all stated items). Every struct, vector, text and buffer is
+ * a block of its own, so that a read beyond one is found. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,23 +19,23 @@
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"
 
-__extension__ typedef __int128 grove_wide; /* sums that no int64_t holds */
+__extension__ typedef __int128 grove_wide; /* for sums beyond an int64_t */
 
 enum { MOST_NODES = 200, MOST_BYTES = 4096, MOST_DEPTH = 80 };
 
-/* A tree that is being built. */
+/* A tree under construction. */
 struct grove {
     struct fuzz_input in;
-    void *blocks[MOST_NODES * 16]; /* owns: all there is */
+    void *blocks[MOST_NODES * 16]; /* owns: all blocks */
     int block_count;
-    int nodes;    /* made so far */
-    bool tied;    /* one node leads back up */
+    int nodes;    /* nodes made so far */
+    bool tied;    /* one node refers back to a parent */
     bool on_host; /* offsets will be read */
-    const struct ArrowSchema *schemas[MOST_DEPTH + 1]; /* the way here */
+    const struct ArrowSchema *schemas[MOST_DEPTH + 1]; /* path from the root */
     const struct ArrowArray *arrays[MOST_DEPTH + 1];
 };
 
-static int grove_released; /* roots given back, of both kinds */
+static int grove_released; /* roots released, of both kinds */
 
 static void *grove_new(struct grove *g, size_t size)
 {
@@ -69,7 +69,7 @@ static const char *const FORMATS[] = {
     "d:9,1,32", "d:5,-1", "tsu:UTC", "tdD",  "tin", "w:2147483647",
     "+s"};
 
-/* Gives a text of the next bytes, as long as the first of them says. */
+/* Makes a text of the next bytes; the first of them gives its length. */
 static const char *grove_text(struct grove *g)
 {
     const size_t size = (size_t)fuzz_below(&g->in, 24);
@@ -95,7 +95,7 @@ static const char *grove_format(struct grove *g)
 
 /* ---- buffers ------------------------------------------------------------ */
 
-/* Gives a buffer of `size` bytes, a few of them from the input. */
+/* Makes a buffer of `size` bytes, some of them from the input. */
 static void *grove_bytes(struct grove *g, size_t size)
 {
     unsigned char *bytes = grove_new(g, size);
@@ -105,9 +105,9 @@ static void *grove_bytes(struct grove *g, size_t size)
     return bytes;
 }
 
-/* The bytes of `buffers[i]` that may be read: none of most, all of offsets and
- * of the lengths of views. -1: more than there is room for here, though not
- * more than there can be. */
+/* Returns how many bytes of `buffers[i]` may be read: none of most buffers, all
+ * of offsets and view lengths. -1: more than fits here, although not more than
+ * is possible. */
 static int64_t grove_readable(const struct uva__layout *layout,
                               const struct ArrowArray *array, int64_t i)
 {
@@ -126,8 +126,8 @@ static int64_t grove_readable(const struct uva__layout *layout,
     return size > MOST_BYTES ? -1 : (int64_t)size;
 }
 
-/* Fills the slots that are there; in a host's array one that would have to be
- * too large stays NULL. */
+/* Fills the buffers; in a host array, a buffer that would have to be too large
+ * stays NULL. */
 static void grove_fill(struct grove *g, struct ArrowArray *array,
                        const struct uva__layout *layout, int64_t slots)
 {
@@ -142,8 +142,8 @@ static void grove_fill(struct grove *g, struct ArrowArray *array,
 
 /* ---- nodes -------------------------------------------------------------- */
 
-/* What is said of a vector of `n` members: the truth, fewer, or what nobody
- * will follow. */
+/* Returns the stated length of a vector of `n` members: the true one, a smaller
+ * one, or one that no code will follow. */
 static int64_t grove_count(struct grove *g, int64_t n)
 {
     const int byte = fuzz_byte(&g->in);
@@ -157,7 +157,7 @@ static int64_t grove_count(struct grove *g, int64_t n)
     return other < 0 || other > UVA__STRUCTS_MAX_NODES ? other : n;
 }
 
-/* Lengths and counts, sound or strange. */
+/* Sets lengths and counts, valid or strange. */
 static void grove_numbers(struct grove *g, struct ArrowArray *array)
 {
     const int way = fuzz_byte(&g->in);
@@ -170,8 +170,9 @@ static void grove_numbers(struct grove *g, struct ArrowArray *array)
 static void grove_plant(struct grove *g, struct ArrowSchema *schema,
                         struct ArrowArray *array, int depth);
 
-/* One child, or a way back up to what is above: that once, since a tree that
- * shares its branches takes too long to walk, though not for ever. */
+/* Makes a child, or a reference back to a parent. The latter only once, because
+ * walking a tree that shares branches takes very long, although not for ever.
+ */
 static void grove_child(struct grove *g, struct ArrowSchema *schema,
                         struct ArrowArray *array, int i, int depth)
 {
@@ -270,7 +271,7 @@ static int64_t plain_number(const void *buffer, int32_t width, int64_t i)
     return width == 8 ? wide : narrow;
 }
 
-/* What offsets say of the data behind them. */
+/* Returns the size of the data that offsets refer to. */
 static grove_wide plain_data(const struct ArrowArray *array,
                              const void *offsets, int32_t width)
 {
@@ -282,7 +283,7 @@ static grove_wide plain_data(const struct ArrowArray *array,
     return last;
 }
 
-/* The bytes of one buffer, in numbers that do not overflow. */
+/* Returns the size of one buffer in bytes, without overflow. */
 static grove_wide plain_buffer(const struct uva__layout *layout,
                                const struct ArrowArray *array, int64_t i,
                                bool on_host)
@@ -312,7 +313,7 @@ static grove_wide plain_buffer(const struct uva__layout *layout,
     }
 }
 
-/* Adds up what the buffers of one node hold. */
+/* Adds up the buffers of one node. */
 static grove_wide sum_node(const struct ArrowSchema *schema,
                            const struct ArrowArray *array, bool on_host)
 {
@@ -333,7 +334,7 @@ static grove_wide sum_node(const struct ArrowSchema *schema,
     return sum;
 }
 
-/* A second opinion on a tree that was found sound. */
+/* Computes the size of a valid tree independently. */
 static grove_wide sum_tree(const struct ArrowSchema *schema,
                            const struct ArrowArray *array, bool on_host)
 {
@@ -368,7 +369,7 @@ static int check_measure(const struct ArrowSchema *schema,
     return code;
 }
 
-/* A copy of a schema is whole or nothing, also where memory ends. */
+/* A copy of a schema must be complete or absent, also if memory fails. */
 static void check_copy(const struct ArrowSchema *schema, bool sound, long fail)
 {
     struct faulty_allocator faulty;
@@ -391,7 +392,8 @@ static void check_copy(const struct ArrowSchema *schema, bool sound, long fail)
     FUZZ_RULE(faulty_allocator_live(&faulty) == 0);
 }
 
-/* Two halves, released in either order; then the array, once. */
+/* Shares the array, releases the halves in either order; the array must be
+ * released once. */
 static void check_share(struct ArrowDeviceArray *array, int way, long fail)
 {
     struct faulty_allocator faulty;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metadata blocks of any bytes, against a plain reader that knows where they
- * end.
+/* Metadata blocks of any bytes, compared with a simple reader that knows where
+ * they end.
  *
- * A block does not say how large it is, so the decoder may be led anywhere
- * below its cap. The bytes therefore lie before others that end it wherever it
- * looks (-1), up to the cap, and behind that a page without access. A block
- * that is complete by itself is read a second time where nothing follows it. */
+ * A block does not state its size, so the decoder may be led anywhere below its
+ * limit. The bytes are therefore followed by others that end it wherever it
+ * reads (-1), up to the limit, and then by a page without access. A block that
+ * is complete by itself is read a second time with nothing after it. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,16 +17,16 @@
 
 #define CAP       ((size_t)64 * 1024 * 1024)
 #define PAGE      ((size_t)4096)
-#define MOST      ((size_t)4096) /* bytes of an input that are used */
+#define MOST      ((size_t)4096) /* maximum number of bytes used of an input */
 #define MAX_PAIRS (1024 * 1024)
 
-/* ---- the plain reader --------------------------------------------------- */
+/* ---- the simple reader -------------------------------------------------- */
 
-/* What the block says. */
+/* The content of the block. */
 struct plain {
-    int code;       /* that uva_metadata_size() should answer */
-    uint64_t size;  /* that it should find */
-    uint64_t pairs; /* before the end or the fault */
+    int code;       /* expected return code of uva_metadata_size() */
+    uint64_t size;  /* expected size */
+    uint64_t pairs; /* pairs before the end or the error */
 };
 
 static uint32_t plain_number(const uint8_t *block, uint64_t at)
@@ -37,7 +37,8 @@ static uint32_t plain_number(const uint8_t *block, uint64_t at)
     return number;
 }
 
-/* One length and its bytes: the place behind them, or 0 with the code. */
+/* Reads a length and its bytes: returns the offset after them, or 0 with the
+ * code. */
 static uint64_t plain_bytes(const uint8_t *block, uint64_t at, int *code)
 {
     uint32_t size;
@@ -85,7 +86,8 @@ static void check_size(const char *block, const struct plain *plain)
     FUZZ_RULE(size == (plain->code == 0 ? plain->size : 77));
 }
 
-/* All pairs in order, none behind another, none beyond the end. */
+/* All pairs must come in order, must not overlap, and must lie before the
+ * end. */
 static void check_pairs(const char *block, const struct plain *plain)
 {
     const char *end = block + 4;
@@ -106,7 +108,7 @@ static void check_pairs(const char *block, const struct plain *plain)
     FUZZ_RULE(uva_metadata_next(block, &at, &pair) == code);
 }
 
-/* A place that no call gave is refused or harmless. */
+/* A position that no call returned must be refused or harmless. */
 static void check_place(const char *block, struct fuzz_input *in)
 {
     struct uva_metadata_at at = {0};
@@ -116,7 +118,7 @@ static void check_place(const char *block, struct fuzz_input *in)
     FUZZ_RULE(at.index >= 0 || uva_metadata_next(block, &at, &pair) == EINVAL);
 }
 
-/* The first value of a key is found, and no other. */
+/* The first value of a key must be found, and no other. */
 static void check_get(const char *block, const struct uva_pair *pairs,
                       size_t count)
 {
@@ -138,8 +140,8 @@ static void check_get(const char *block, const struct uva_pair *pairs,
     free(key);
 }
 
-/* A block that is complete by itself: nothing behind it is read; a copy is
- * equal; its pairs written again are the same block. */
+/* For a block that is complete by itself: nothing after it may be read, a copy
+ * must be equal, and writing its pairs again must give the same block. */
 static void check_whole(const char *block, size_t size)
 {
     struct uva_pair pairs[64] = {{{0}, {0}}};
@@ -170,8 +172,7 @@ static void check_whole(const char *block, size_t size)
 
 /* ---- one input ---------------------------------------------------------- */
 
-/* Gives room up to the cap, filled, and a page behind it that nobody may read.
- */
+/* Maps memory up to the limit, filled, followed by a page without access. */
 static uint8_t *open_ground(void)
 {
     static uint8_t *ground;

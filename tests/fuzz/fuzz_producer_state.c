@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer's state machine: facts in any order, moves carried out by an
- * honest caller, and what the handler saw counted beside it. */
+/* The producer's state machine: facts in any order, with moves carried out by a
+ * caller that keeps the rules, compared with counts of what the handler
+ * received. */
 #include <errno.h>
 
 #include "core/producer_state.h"
 #include "fuzz/fuzz_input.h"
 
-/* What the handler has seen, and what was done to the stream. */
+/* What the handler received, and what was done to the stream. */
 struct seen {
-    int64_t open;     /* asked for and not yet told; unbounded sticks */
+    int64_t open;     /* requested and not offered; unbounded stays so */
     int64_t given;    /* batches that became ready */
-    int64_t tasks;    /* told */
-    int64_t limit;    /* batches allowed; negative: any number */
-    int schemas;      /* told */
-    int ends;         /* told */
-    int errors;       /* told */
-    int releases;     /* told */
-    int first_urgent; /* the first code that goes before all else, or 0 */
-    bool cancelled;   /* by the consumer */
-    bool refused;     /* a callback answered with an error */
+    int64_t tasks;    /* tasks offered */
+    int64_t limit;    /* batches allowed; negative: no limit */
+    int schemas;      /* calls of on_schema */
+    int ends;         /* calls with NULL */
+    int errors;       /* calls of on_error */
+    int releases;     /* calls of release */
+    int first_urgent; /* the first urgent code, or 0 */
+    bool cancelled;   /* cancelled by the consumer */
+    bool refused;     /* a callback returned an error */
 };
 
 /* ---- what must hold ----------------------------------------------------- */
@@ -46,7 +47,7 @@ static void check_release(const struct uva__producer_state *s,
     FUZZ_RULE(closed || s->hurried || s->unsettled == 0);
 }
 
-/* Whether `move` may come after what was seen. */
+/* Checks that `move` may follow what the handler received. */
 static void check_move(const struct uva__producer_state *s,
                        const struct seen *seen, enum uva__producer_move move)
 {
@@ -109,7 +110,7 @@ static void note_request(struct uva__producer_state *s, struct seen *seen,
         seen->open += n;
 }
 
-/* A fact, from the consumer or from whom extracts. */
+/* Notes a fact from the consumer or from an extracting thread. */
 static void meddle(struct uva__producer_state *s, struct seen *seen,
                    struct fuzz_input *in)
 {
@@ -145,7 +146,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
     }
 }
 
-/* A fact from the source, or from the one who carries out the moves. */
+/* Notes a fact from the source, or from the code that carries out moves. */
 static void supply(struct uva__producer_state *s, struct seen *seen,
                    struct fuzz_input *in)
 {
@@ -174,7 +175,7 @@ static void supply(struct uva__producer_state *s, struct seen *seen,
     }
 }
 
-/* Carries out the next move, with facts while it runs. */
+/* Carries out the next move; more facts arrive while it runs. */
 static enum uva__producer_move carry_out(struct uva__producer_state *s,
                                          struct seen *seen,
                                          struct fuzz_input *in)
@@ -199,7 +200,7 @@ static enum uva__producer_move carry_out(struct uva__producer_state *s,
 
 /* ---- one input ---------------------------------------------------------- */
 
-/* Once nothing more comes from outside, the stream comes to its release. */
+/* Once no facts arrive from outside, the stream must reach its release. */
 static void finish(struct uva__producer_state *s, struct seen *seen)
 {
     struct fuzz_input nothing = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes' jobs run on the caller's thread, one by one, and guests only while the
- * caller waits for them: so an input comes out the same each time. The workers
- * outlive the runtimes, so that it costs no thread. */
+/* Worker jobs run on the caller's thread, one after the other, and extra
+ * threads only while the caller waits for them, so the result of an input is
+ * reproducible. The workers outlive the runtimes, so no thread is created for
+ * each input. */
 #include "fuzz/ground.h"
 
 #include <poll.h>
@@ -15,20 +16,20 @@
 enum { PUMP_JOBS = 256 };
 
 static struct uva_workers *pump_workers;
-static struct uva_job *pump_jobs[PUMP_JOBS]; /* a ring of those submitted */
-static unsigned pump_first, pump_last;       /* of those, in turn */
+static struct uva_job *pump_jobs[PUMP_JOBS]; /* a ring of submitted jobs */
+static unsigned pump_first, pump_last;       /* positions in the ring */
 
-static struct faulty_allocator pump_memory; /* of the runtime */
-static bool pump_gone;                      /* the runtime has */
+static struct faulty_allocator pump_memory; /* memory of the runtime */
+static bool pump_gone;                      /* the runtime is gone */
 
-static atomic_bool pump_idle;         /* the caller waits for guests */
-static atomic_bool pump_taken;        /* one of them is at work */
-static atomic_int pump_waits;         /* calls that may wait for others */
-static _Thread_local int guest_depth; /* calls that entered and not left */
+static atomic_bool pump_idle;  /* the caller waits for extra threads */
+static atomic_bool pump_taken; /* one of them is running */
+static atomic_int pump_waits;  /* calls that may wait for other threads */
+static _Thread_local int guest_depth; /* calls entered and not left */
 
 /* ---- jobs --------------------------------------------------------------- */
 
-/* Called by guests too, while the pump waits for them. */
+/* Called by extra threads, too, while the pump waits for them. */
 static int pump_submit(void *ctx, enum uva_lane lane, struct uva_job *job)
 {
     (void)ctx;
@@ -47,7 +48,7 @@ static bool pump_run_jobs(void)
     return some;
 }
 
-/* ---- guests ------------------------------------------------------------- */
+/* ---- extra threads ------------------------------------------------------ */
 
 static bool guests_are_busy(void)
 {

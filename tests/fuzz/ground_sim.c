@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script is the first fiber. The peer is at work while a fiber has the
- * turn: the script, but where it settles; a fiber that calls the peer, while
- * the script does not have it. A runtime that has gone says so when nobody has
- * it: no call of the peer's is then below. */
+/* The script is the first fiber. The peer may be called by the fiber that holds
+ * the turn: the script, except while it settles; otherwise a fiber that calls
+ * the peer. The close of a runtime is reported only when no fiber holds the
+ * turn, because then no call of the peer is on any stack. */
 #include "fuzz/ground.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "sim/peers.h"
 #include "sim/story.h"
 
-/* Shorter than any timer, but those that stand for `at once`; long enough for a
- * close. */
+/* Shorter than any timer, except those that mean `at once`; and long enough for
+ * a close. */
 #define A_WHILE_NS UINT64_C(500000)
 #define A_CLOSE_NS UINT64_C(3000000000)
 
@@ -27,9 +27,9 @@ static struct {
     void (*scene)(struct fuzz_input in);
     struct fuzz_input in;
     struct uva_workers *workers;
-    int holder; /* the fiber that has the turn, or -1 */
+    int holder; /* the fiber that holds the turn, or -1 */
     int depth;  /* how often it has entered */
-    int waits;  /* calls that may wait for those who enter */
+    int waits;  /* calls that may wait for entering fibers */
 } play;
 
 /* ---- the turn ----------------------------------------------------------- */
@@ -107,7 +107,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Hardly any time passes, and none while anybody can go on without. */
+/* Lets hardly any time pass, and none while any fiber can run. */
 void ground_settle(void *ctx)
 {
     struct ground *ground = ctx;
@@ -223,8 +223,8 @@ static void play_body(void *arg)
     arena_begin();
     fake_files_begin();
     fake_threads_begin(0);
-    hosts_begin(false);    /* what a check gave is gone before its runtime is */
-    executor_begin(false); /* who is refused needs a thread, and memory */
+    hosts_begin(false);    /* a check must end before its runtime does */
+    executor_begin(false); /* a refused job would need a thread and memory */
     overseer_begin(true);
     peers_begin(false, false);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
@@ -258,7 +258,7 @@ static struct sim_plan plan_read(struct fuzz_input *in)
     plan.told = in->data;
     in->data += plan.told_size;
     in->size -= plan.told_size;
-    if (plan.scheduler != SIM_TOLD) /* another script has another chance */
+    if (plan.scheduler != SIM_TOLD) /* other choices for each script */
         plan.seed = sim_mix_bytes(plan.seed, in->data, in->size);
     return plan;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds files to a program of this folder, so that its corpus is a test
- * wherever it is built: replay FILE|FOLDER... Without the fuzzer's library. */
+/* Runs a program of this folder on files, so that its corpus is a test wherever
+ * it is built: replay FILE|FOLDER... Needs no fuzzer library. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void replay_die(const char *path)
     exit(2);
 }
 
-/* Gives the bytes of a file in a block that ends where they do. */
+/* Reads a file into a block of exactly its size. */
 static uint8_t *replay_read(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -39,7 +39,7 @@ static void replay_file(const char *path)
     size_t size;
     uint8_t *bytes = replay_read(path, &size);
 
-    (void)fprintf(stderr, "replay: %s\n", path); /* the last is the culprit */
+    (void)fprintf(stderr, "replay: %s\n", path); /* the last one fails */
     (void)LLVMFuzzerTestOneInput(bytes, size);
     free(bytes);
     replay_files++;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hostile peers that do what bytes say: a producer that calls a handler of
+/* Hostile peers that do what bytes decide: a producer that calls a handler of
  * ours, and a handler that a producer of ours calls. Each byte is one call, in
- * any order, with any argument, also inside calls that are made to them.
+ * any order, with any argument, also inside calls made to the peer.
  *
- * They start no thread, wait for nothing and look at no clock: where the others
- * are to go on, the host is asked. So they can be driven by any loop, and by a
- * simulated one. What a peer may never do is kept, for nothing can be done
- * about it: calls through pointers that have gone, on several threads at a
- * time.
+ * They start no threads, never block and read no clock: to let other threads
+ * run, they call the host. So any loop can drive them, a simulated one, too.
+ * They obey only those rules that cannot be enforced: no calls through dangling
+ * pointers, and no concurrent calls.
  *
- * Books are kept; check them once the peer has gone home. */
+ * They count what happens; check the counts once the peer is finished. */
 #ifndef UVA_FUZZ_SCRIPT_H
 #define UVA_FUZZ_SCRIPT_H
 
@@ -19,17 +18,17 @@
 #include "support/fake_source.h"
 #include "uvarrow/stream.h"
 
-/* Whom a script runs with. */
+/* The environment of a script. */
 struct script_host {
-    /* lets the others go on for a while */
+    /* lets other threads run for a while */
     void (*pause)(void *ctx);
-    /* has the owner of the stream do something; `way` says what */
+    /* makes the owner of the stream do something; `way` chooses what */
     void (*meddle)(void *ctx, int way);
-    /* a call to the peer has begun, on whatever thread: returns once the peer
-     * may go on; false: only at once, and without a call of its own */
+    /* a call to the peer has begun, on any thread: returns once the peer may
+     * run; false: it must return at once and make no calls */
     bool (*enter)(void *ctx);
-    void (*leave)(void *ctx); /* it is over */
-    /* brackets a call of the peer's that may wait for such threads */
+    void (*leave)(void *ctx); /* the call has ended */
+    /* surrounds a call of the peer that may wait for such threads */
     void (*wait)(void *ctx, bool begins);
     void *ctx; /* borrows */
 };
@@ -41,52 +40,52 @@ struct script_producer {
     struct script_host host;
     struct fake_source data; /* its schema and batches */
 
-    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows; NULL: not yet */
-    struct ArrowAsyncDeviceStreamHandler copy;     /* of it (AH-24) */
-    void (*release)(struct ArrowAsyncDeviceStreamHandler *); /* as it was */
-    struct ArrowAsyncProducer *object; /* owns; NULL once it cannot be called */
-    atomic_int frames;                 /* calls made to it that run now */
-    int calls;                         /* calls of the handler that run now */
-    int64_t ordinal;                   /* of the next batch */
-    int on_request;                    /* steps inside the next request */
-    int on_cancel;                     /* steps inside the next cancel */
-    int on_extract;                    /* steps inside the next extraction */
-    int asked;                         /* requests inside the innermost call */
+    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows; NULL: none */
+    struct ArrowAsyncDeviceStreamHandler copy; /* copy of the handler (AH-24) */
+    void (*release)(struct ArrowAsyncDeviceStreamHandler *); /* its own */
+    struct ArrowAsyncProducer *object; /* owns; NULL once it is invalid */
+    atomic_int frames;                 /* calls to the peer in progress */
+    int calls;                         /* calls of the handler in progress */
+    int64_t ordinal;                   /* ordinal of the next batch */
+    int on_request; /* steps to make inside the next request */
+    int on_cancel;  /* steps to make inside the next cancel */
+    int on_extract; /* steps to make inside the next extraction */
+    int asked;      /* requests inside the innermost call */
 
     bool touched;         /* it has called the handler */
-    bool schema_taken;    /* on_schema answered 0 */
-    bool complete;        /* it has called NULL */
+    bool schema_taken;    /* on_schema returned 0 */
+    bool complete;        /* it has ended the stream with NULL */
     atomic_bool ended;    /* it has called NULL, on_error or release */
     atomic_bool released; /* it has called release */
-    bool gone;            /* ... and nothing of ours is below any more */
+    bool gone;            /* ... and none of our frames is on a stack */
     bool freed;           /* free_ctx was called */
     int64_t offered;      /* tasks with a function, before the end */
     int64_t open;         /* batches requested and not offered */
-    int64_t unasked;      /* offered while none was */
-    int64_t window;       /* the most that may be; set before the start */
-    atomic_long items;    /* tasks not yet extracted */
+    int64_t unasked;      /* tasks offered without a request */
+    int64_t window;       /* maximum of open requests; set before the start */
+    atomic_long items;    /* tasks not extracted so far */
     atomic_int cancels;   /* calls of cancel */
     int starts;           /* calls of start */
-    bool prompt;          /* no thread decides on a call while it is at work */
-    int steps_in_start;   /* that are made inside it */
-    int start_code;       /* that it returns */
+    bool prompt;          /* no other thread decides on calls while it runs */
+    int steps_in_start;   /* steps to make inside start */
+    int start_code;       /* return code of start */
 };
 
-/* A producer that does what `in` says. */
+/* Prepares a producer that does what `in` decides. */
 void script_producer_init(struct script_producer *p, struct fuzz_input in,
                           const struct script_host *host);
 
-/* It as a source; its ctx is counted. */
+/* Returns it as a source; its ctx is counted. */
 struct uva_async_source script_producer_source(struct script_producer *p);
 
-/* Does what the next bytes say. False: there are none, or it may do nothing any
- * more. */
+/* Makes the step that the next bytes choose. Returns false if there are none,
+ * or if the peer must not do anything any more. */
 bool script_producer_step(struct script_producer *p);
 
-/* Lets go of the handler, if it has it still. */
+/* Releases the handler, unless it has done so. */
 void script_producer_go_home(struct script_producer *p);
 
-/* Checks that all it gave came back, and frees what is left. */
+/* Checks that everything it gave was released, and frees what is left. */
 void script_producer_fini(struct script_producer *p);
 
 /* ---- the handler -------------------------------------------------------- */
@@ -96,48 +95,48 @@ enum { SCRIPT_TASKS = 64 };
 struct script_handler {
     struct fuzz_input in;
     struct script_host host;
-    struct ArrowAsyncDeviceStreamHandler handler; /* to be driven */
+    struct ArrowAsyncDeviceStreamHandler handler; /* the handler to be driven */
 
     struct ArrowAsyncProducer
-        *producer; /* borrows: till the runtime has gone */
-    struct ArrowAsyncTask tasks[SCRIPT_TASKS]; /* that came */
-    bool spent[SCRIPT_TASKS];     /* of these, extracted or refused */
-    int declined;                 /* of these, the one refused, or -1 */
-    struct ArrowDeviceArray kept; /* the last one extracted */
-    int task_count;               /* of those */
-    int calls;                    /* callbacks that run now; at most 1 */
-    int answer;                   /* of the next callback */
-    bool deaf;                    /* the runtime has gone: nothing of it is
-                                     called but tasks not yet spent */
+        *producer; /* borrows: until the runtime is gone */
+    struct ArrowAsyncTask tasks[SCRIPT_TASKS]; /* tasks received */
+    bool spent[SCRIPT_TASKS];                  /* tasks extracted or refused */
+    int declined;                 /* index of the refused task, or -1 */
+    struct ArrowDeviceArray kept; /* the latest array extracted */
+    int task_count;               /* number of tasks received */
+    int calls;                    /* callbacks in progress; at most 1 */
+    int answer;                   /* return code of the next callback */
+    bool deaf; /* the runtime is gone: only tasks not extracted may be called */
 
-    int64_t asked;  /* batches, by lawful requests before the end */
-    bool bad;       /* an unlawful one */
-    int64_t came;   /* tasks */
+    int64_t asked;  /* batches requested validly before the end */
+    bool bad;       /* an invalid request was made */
+    int64_t came;   /* tasks received */
     int schemas;    /* calls of on_schema */
     int ends;       /* calls with NULL */
     int errors;     /* calls of on_error */
     int releases;   /* calls of release */
     bool cancelled; /* it has called cancel */
-    bool prompt;    /* its calls are heeded at once: no thread in between */
-    bool refused;   /* it has answered with an error */
-    bool plays;     /* the callback that runs may call something itself */
+    bool prompt;  /* its calls take effect at once, with no thread in between */
+    bool refused; /* a callback returned an error */
+    bool plays;   /* the current callback may make calls itself */
 };
 
-/* A handler that does what `in` says. */
+/* Prepares a handler that does what `in` decides. */
 void script_handler_init(struct script_handler *h, struct fuzz_input in,
                          const struct script_host *host);
 
-/* Does what the next bytes say, outside of callbacks. False: there are none. */
+/* Makes the step that the next bytes choose, outside of callbacks. Returns
+ * false if there are none. */
 bool script_handler_step(struct script_handler *h);
 
-/* Extracts what it holds (AT-02). */
+/* Extracts the tasks that it holds (AT-02). */
 void script_handler_go_home(struct script_handler *h);
 
-/* Forgets what it holds: that was taken back from it (G-16). */
+/* Forgets the tasks that it holds: they were revoked (G-16). */
 void script_handler_forget(struct script_handler *h);
 
-/* Checks how it was treated, and frees what is left. `accepted`: its release
- * was promised. */
+/* Checks how it was called, and frees what is left. `accepted`: its release was
+ * promised. */
 void script_handler_fini(struct script_handler *h, bool accepted);
 
 #endif

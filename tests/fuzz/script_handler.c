@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each callback: checked against what came before, then as many steps as the
- * next byte says. Steps outside of callbacks are any thread's calls. */
+/* Each callback is checked against the earlier ones, then makes as many steps
+ * as the next byte decides. Steps outside of callbacks are calls from any
+ * thread. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ handler_of(struct ArrowAsyncDeviceStreamHandler *handler)
     return handler->private_data;
 }
 
-/* ---- what it does ------------------------------------------------------- */
+/* ---- calls it makes ----------------------------------------------------- */
 
 static void handler_request(struct script_handler *h, int64_t n)
 {
@@ -44,9 +45,9 @@ static void step_cancel(struct script_handler *h)
     h->producer->cancel(h->producer);
 }
 
-/* The oldest that is not spent; or one that is, which must do no harm (AT-03).
- * A refused one may yet be extracted by another thread, till it has gone back.
- */
+/* Returns the oldest task that is not extracted; or an extracted one, which
+ * must do no harm (AT-03). Another thread may still extract a refused one until
+ * the producer has it back. */
 static int handler_choose(struct script_handler *h, bool spent)
 {
     for (int i = 0; i < h->task_count; i++)
@@ -138,9 +139,9 @@ bool script_handler_step(struct script_handler *h)
     return true;
 }
 
-/* ---- what is done to it ------------------------------------------------- */
+/* ---- calls made to it --------------------------------------------------- */
 
-/* Whether nothing may follow but release (AH-08, AH-16, AH-17, AP-15). */
+/* Returns whether only release may follow (AH-08, AH-16, AH-17, AP-15). */
 static bool handler_is_closed(const struct script_handler *h)
 {
     return h->refused || h->errors > 0 || (h->cancelled && h->prompt);
@@ -153,7 +154,7 @@ static void handler_begin(struct script_handler *h, const char *what, int64_t n)
     FUZZ_RULE(++h->calls == 1 && h->releases == 0);
 }
 
-/* As many steps as the next byte says, but few. Gives what to answer. */
+/* Makes a few steps, as the next byte decides. Returns the code to return. */
 static int handler_end(struct script_handler *h)
 {
     const int answer = h->answer;
@@ -177,7 +178,7 @@ static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     FUZZ_RULE(++h->schemas == 1 && h->ends == 0 && !handler_is_closed(h));
     FUZZ_RULE(schema->release != NULL && self->producer != NULL);
     h->producer = self->producer;
-    if (fuzz_byte(&h->in) < 128) /* else it stays with the producer (G-43) */
+    if (fuzz_byte(&h->in) < 128) /* else the producer keeps it (G-43) */
         uva_schema_release(schema);
     answer = handler_end(h);
     h->refused = answer != 0;
@@ -198,7 +199,7 @@ static int handler_on_task(struct script_handler *h,
     answer = handler_end(h);
     if (answer == 0)
         return 0;
-    h->spent[i] = true; /* it goes back to the producer (LC-18) */
+    h->spent[i] = true; /* the producer gets it back (LC-18) */
     h->declined = i;
     h->refused = true;
     return answer;
@@ -217,7 +218,7 @@ static int handler_on_next(struct ArrowAsyncDeviceStreamHandler *self,
         return handler_on_task(h, task);
     FUZZ_RULE(h->schemas == 1 && ++h->ends == 1);
     FUZZ_RULE(!h->bad || !h->prompt); /* AP-09 */
-    return handler_end(h);            /* of no account (G-41) */
+    return handler_end(h);            /* the code is ignored (G-41) */
 }
 
 static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
@@ -245,7 +246,7 @@ static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
     (void)handler_end(h);
 }
 
-/* ---- its life ----------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 void script_handler_init(struct script_handler *h, struct fuzz_input in,
                          const struct script_host *host)

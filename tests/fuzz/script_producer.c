@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function a call that can be made, and one table that has a byte choose.
- * Lawful calls come more often than others, or few scripts would get far. */
+/* One function for each call that can be made, and a table from which a byte
+ * chooses. Valid calls are more frequent than others, or few scripts would get
+ * far. */
 #include <errno.h>
 #include <string.h>
 
 #include "fuzz/script.h"
 #include "uvarrow/arrow.h"
 
-/* A task that was offered. */
+/* A task that it has offered. */
 struct script_item {
     struct script_producer *producer; /* borrows */
     int64_t ordinal;
-    int kind; /* what its extraction does: enum script_kind */
+    int kind; /* an enum script_kind */
 };
 
 enum script_kind {
     SCRIPT_SOUND,   /* gives a batch */
-    SCRIPT_FAILING, /* returns an error, and leaves dirt in `out` */
-    SCRIPT_EMPTY,   /* says it went well, and gives nothing */
-    SCRIPT_CROOKED, /* gives what does not fit the schema */
-    SCRIPT_ALIEN,   /* gives what lies on another device */
+    SCRIPT_FAILING, /* returns an error, and leaves garbage in `out` */
+    SCRIPT_EMPTY,   /* returns 0 and gives nothing */
+    SCRIPT_CROOKED, /* gives an array that does not fit the schema */
+    SCRIPT_ALIEN,   /* gives an array on another device */
     SCRIPT_KINDS
 };
 
-/* ---- calls that are made to it ------------------------------------------ */
+/* ---- calls made to it --------------------------------------------------- */
 
-/* Whether it may call anything itself. */
+/* Returns whether it may make calls itself. */
 static bool frame_begin(struct script_producer *p)
 {
     const bool plays = p->host.enter(p->host.ctx);
@@ -35,7 +36,7 @@ static bool frame_begin(struct script_producer *p)
     return plays;
 }
 
-/* Once it has said its last, nothing of its object is used. */
+/* After its last callback, no member of its object may be used. */
 static void producer_rest(struct script_producer *p)
 {
     p->gone = p->released;
@@ -58,7 +59,7 @@ static void producer_play(struct script_producer *p, int steps)
         ;
 }
 
-/* Steps inside a call are made once. */
+/* Returns the number of steps and resets it, so they are made once. */
 static int producer_use(int *steps)
 {
     const int n = *steps;
@@ -70,7 +71,8 @@ static int producer_use(int *steps)
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct script_producer *p = self->private_data;
-    const bool late = p->prompt && p->cancels > 0; /* another may yet ask */
+    /* If not prompt, another thread may still request after the cancel. */
+    const bool late = p->prompt && p->cancels > 0;
     const bool plays = frame_begin(p);
 
     fuzz_trace("producer", "is asked for", n);
@@ -113,7 +115,7 @@ static int producer_start(void *ctx,
         producer_play(p, p->steps_in_start);
     if (p->start_code != 0) {
         (void)uva_error_set(error, p->start_code, "the script says no");
-        if (!p->touched) /* then it is not ours to release (G-55) */
+        if (!p->touched) /* else the source still owns it (G-55) */
             p->released = p->ended = true;
     }
     frame_end(p);
@@ -137,9 +139,9 @@ struct uva_async_source script_producer_source(struct script_producer *p)
         .start = producer_start, .free_ctx = producer_free, .ctx = p};
 }
 
-/* ---- calls that it makes ------------------------------------------------ */
+/* ---- calls it makes ----------------------------------------------------- */
 
-/* Brackets a call of the handler. Gives what to put back. */
+/* Begins a call of the handler. Returns a value to restore afterwards. */
 static int call_begin(struct script_producer *p)
 {
     const int asked = p->asked;
@@ -158,7 +160,7 @@ static void call_end(struct script_producer *p, int asked)
         producer_rest(p);
 }
 
-/* A block of one pair, or one that lies about itself; or NULL. */
+/* Gives a block of one pair, an invalid one, or NULL. */
 static const char *script_metadata(struct script_producer *p)
 {
     static const char sound[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
@@ -179,12 +181,12 @@ static void step_schema(struct script_producer *p)
     fake_source_schema(&p->data, &schema);
     p->handler->producer = p->object;
     code = p->handler->on_schema(p->handler, &schema);
-    FUZZ_RULE(schema.release == NULL); /* ours has moved it, or let it go */
+    FUZZ_RULE(schema.release == NULL); /* the handler has moved it */
     p->schema_taken = p->schema_taken || code == 0;
     call_end(p, asked);
 }
 
-/* A schema that is none, or by a producer that is none. */
+/* Passes an invalid schema, or one from an invalid producer. */
 static void step_bad_schema(struct script_producer *p)
 {
     struct ArrowSchema schema;
@@ -251,7 +253,7 @@ static int item_extract(struct ArrowAsyncTask *self,
     return code;
 }
 
-/* One that nobody has asked for may yet meet a request on its way. */
+/* A task that was not requested may still match a request in flight. */
 static void task_count(struct script_producer *p)
 {
     p->unasked += p->open == 0;
@@ -338,9 +340,9 @@ static void step_release(struct script_producer *p)
     call_end(p, asked);
 }
 
-/* ---- what else it does -------------------------------------------------- */
+/* ---- other steps -------------------------------------------------------- */
 
-/* Goes on with a copy, and spoils what it leaves behind (AH-24, Q-07). */
+/* Continues with a copy, and overwrites the original (AH-24, Q-07). */
 static void step_copy(struct script_producer *p)
 {
     if (p->handler == &p->copy || p->calls > 0)
@@ -403,7 +405,7 @@ static const struct {
     {step_on_extract, "on extract"},
 };
 
-/* ---- its life ----------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 void script_producer_init(struct script_producer *p, struct fuzz_input in,
                           const struct script_host *host)

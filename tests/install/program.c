@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest program against an installed uvarrow: opens a runtime on its
- * own uv loop and closes it. Built by tests/install/run in every way a user
- * would. */
+/* The smallest program that uses an installed uvarrow: opens a runtime on its
+ * own uv loop and closes it. Built by tests/install/run in all documented ways.
+ */
 #include <stdio.h>
 #include <uv.h>
 

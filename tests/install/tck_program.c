@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest program against an installed uvarrow-tck: lists the cases about
- * one clause. It links no libuv. */
+/* The smallest program that uses an installed uvarrow-tck: lists the cases for
+ * one clause. It does not link libuv. */
 #include <stdio.h>
 
 #include <uvarrow/tck.h>

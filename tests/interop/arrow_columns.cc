@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns are written down as JSON, a few rows each, and grown by putting
- * slices of them together, so that offsets, bitmaps that begin within a byte
- * and views of many buffers come of themselves. */
+/* Columns are written as JSON, a few rows each, and extended by concatenating
+ * slices of them, which produces offsets, bitmaps that begin within a byte, and
+ * views of many buffers. */
 #include "arrow_columns.hpp"
 
 #include <arrow/array/concatenate.h>
@@ -28,7 +28,7 @@ using TypePtr = std::shared_ptr<arrow::DataType>;
 constexpr int64_t GROWN = 60; /* rows of a flat column */
 constexpr int64_t ROWS = 20;  /* rows of a batch */
 
-/* ---- an extension type of our own --------------------------------------- */
+/* ---- an extension type -------------------------------------------------- */
 
 class RgbType : public arrow::ExtensionType
 {
@@ -166,7 +166,7 @@ ArrayPtr array_of(const TypePtr &type, const char *values)
     return value_of(arrow::json::ArrayFromJSONString(type, values));
 }
 
-/* Slices of `small`, one after the other, up to GROWN rows. */
+/* Concatenates slices of `small` up to GROWN rows. */
 ArrayPtr grown(const ArrayPtr &small)
 {
     ArrayVector pieces;
@@ -195,7 +195,7 @@ ArrayPtr extension_of(const TypePtr &type)
                                            grown(array_of(storage, values)));
 }
 
-/* ---- one inside the other ----------------------------------------------- */
+/* ---- nested columns ----------------------------------------------------- */
 
 /* Every third row is null, every fourth is empty. */
 std::string list_ends(bool sizes)
@@ -223,7 +223,7 @@ ArrayPtr series(const TypePtr &type, int64_t count, int64_t first, int64_t step)
     return array_of(type, (text + "]").c_str());
 }
 
-/* The views lie from the back to the front, and one over the other. */
+/* The views are in reverse order and overlap. */
 ArrayVector lists_of(const ArrayPtr &inner)
 {
     using namespace arrow;
@@ -259,13 +259,13 @@ ArrayVector unions_of(const ArrayPtr &inner)
     };
 }
 
-/* Rows [13, 33) of what has GROWN of them. */
+/* Cuts rows [13, 33) out of an array of GROWN rows. */
 ArrayPtr cut(const ArrayPtr &array)
 {
     return array->length() > ROWS ? array->Slice(13, ROWS) : array;
 }
 
-/* `inner` has GROWN rows, so has much of what is returned. */
+/* `inner` has GROWN rows, and so has most of what is returned. */
 ArrayVector nests_of(const ArrayPtr &inner)
 {
     using namespace arrow;
@@ -346,8 +346,8 @@ Batch batch_of(const ArrayVector &columns)
         ROWS, rows);
 }
 
-/* The columns of `batch`, with nothing but nulls in them; but not those with
- * runs inside, of which Arrow makes no valid ones. */
+/* Returns the columns of `batch` with nulls only; without columns that contain
+ * runs, because Arrow makes invalid ones of those. */
 Batch nulls_like(const Batch &batch, int64_t rows)
 {
     ArrayVector columns;
@@ -363,7 +363,8 @@ Batch nulls_like(const Batch &batch, int64_t rows)
     return arrow::RecordBatch::Make(batch->schema(), rows, columns);
 }
 
-/* Not a slice without a row: Arrow then finds its own views too short. */
+/* Leaves out slices without rows: Arrow then considers its own views too
+ * short. */
 const Batches &every_type()
 {
     static const Batch whole = batch_of(all_columns());
@@ -408,7 +409,7 @@ Batches no_columns()
 namespace
 {
 
-/* Says the first column that is not equal. */
+/* Reports the first column that is not equal. */
 void check_same(const arrow::RecordBatch &sent, const arrow::RecordBatch &got)
 {
     ck_assert_arrow(got.ValidateFull());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Record batches with a column of every type that Arrow C++ has, flat and one
- * inside the other, and the say of Arrow whether two of them are equal. */
+/* Record batches with a column of every type that Arrow C++ has, flat and
+ * nested, and checks by Arrow whether two of them are equal. */
 #ifndef INTEROP_ARROW_COLUMNS_HPP
 #define INTEROP_ARROW_COLUMNS_HPP
 
@@ -29,38 +29,38 @@ inline void check_text(const std::string &got, const std::string &expected)
 using Batch = std::shared_ptr<arrow::RecordBatch>;
 using Batches = std::vector<Batch>;
 
-/* The value, or the end of the test. */
+/* Returns the value, or fails the test. */
 template <typename T> T value_of(arrow::Result<T> result)
 {
     ck_assert_arrow(result.status());
     return std::move(result).ValueUnsafe();
 }
 
-/* One column of each type, alone. */
+/* One column of each flat type. */
 arrow::ArrayVector flat_columns();
 
-/* Those, and each of them in every kind of list, map, struct, union,
- * dictionary and run; and some of these in each other again. */
+/* Those columns, and each of them in every kind of list, map, struct, union,
+ * dictionary and run; and some of these nested again. */
 arrow::ArrayVector all_columns();
 
-/* With metadata of its own and of its fields, NULs in it. */
+/* Adds metadata to the batch and to its fields, with NULs in it. */
 Batch batch_of(const arrow::ArrayVector &columns);
 
-/* All columns: whole, in slices, without a row, and with nothing but nulls.
- * Made by the first call. */
+/* Batches with all columns: whole, in slices, without rows, and with nulls
+ * only. Made by the first call. */
 const Batches &every_type();
 
-/* The same number of batches, in which a number tells the rows apart: for what
- * is about the stream and not about its data. */
+/* `count` batches in which a number identifies the rows: for tests of the
+ * stream rather than of its data. */
 Batches numbers(int count);
 
-/* Rows without a column. */
+/* Batches with rows but no columns. */
 Batches no_columns();
 
-/* What arrived is what was sent, and all of it. */
+/* Checks that everything sent has arrived, and is equal. */
 void check_equal(const Batches &sent, const Batches &got);
 
-/* What arrived is what was sent, as far as it goes. */
+/* Checks that what has arrived is equal to the beginning of what was sent. */
 void check_begins(const Batches &sent, const Batches &got);
 
 } // namespace interop

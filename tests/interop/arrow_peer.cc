@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources own what they send, through free_ctx. What reads without a loop has
- * a thread for it, which wakes the loop when it is over. */
+/* Sources own what they send, through free_ctx. A reader without a loop runs on
+ * a thread of its own, which wakes the loop when it is done. */
 #include "arrow_peer.hpp"
 
 #include <arrow/c/bridge.h>
@@ -19,10 +19,10 @@
 namespace interop
 {
 
-/* Arrays, where there is no end: more than anybody reads ahead. */
+/* Number of arrays of an endless source: more than any reader reads ahead. */
 constexpr size_t NEARLY_ENDLESS = 400;
 
-/* Given to Arrow and not extracted before the runtime was closed. */
+/* Tasks given to Arrow and not extracted before the runtime was closed. */
 std::atomic<int64_t> tasks_lost = 0;
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -32,7 +32,7 @@ World::World(bool checked)
     uva_runtime_options options{};
 
     options.check = checked ? 1 : 0;
-    if (checked) /* what Arrow does wrong is known */
+    if (checked) /* ignores known deviations of Arrow */
         options.log.write = [](void *, const uva_log_record *) {};
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     ck_assert_int_eq(uv_async_init(&loop, &awake, [](uv_async_t *) {}), 0);
@@ -126,7 +126,7 @@ struct Sender {
             [this] { return feed.batch(next++); }));
     }
 
-    /* Comes back when the stream is over: so does Arrow. */
+    /* Returns when the stream is over, as Arrow does. */
     static int start(void *ctx, ArrowAsyncDeviceStreamHandler *handler,
                      uva_error *)
     {
@@ -239,14 +239,14 @@ uva_stream *stream_from(World &world, From from, const Feed &feed)
 namespace
 {
 
-/* One run: what it reads, how far, and what came of it. */
+/* One run: what it reads, how far, and the result. */
 struct Run {
     World &world;
-    uva_stream *stream; /* a hold, until dropped */
+    uva_stream *stream; /* holds a reference, until dropped */
     Plan plan;
     Delivery to{};
-    std::atomic<bool> reached = false; /* a thread has come to `plan.at` */
-    std::atomic<bool> over = false;    /* there is nothing more to read */
+    std::atomic<bool> reached = false; /* a thread has read up to `plan.at` */
+    std::atomic<bool> over = false;    /* nothing more will be read */
 
     bool is_there() const
     {
@@ -269,7 +269,7 @@ struct Run {
         stream = nullptr;
     }
 
-    /* Whether the thread is to read on; looked at before each read. */
+    /* Returns whether the thread may read on; called before each read. */
     bool goes_on()
     {
         if (!is_there())
@@ -278,12 +278,12 @@ struct Run {
             cancel();
         reached = true;
         world.wake();
-        while (plan.stop == Stop::DROP && reached) /* not past the place */
+        while (plan.stop == Stop::DROP && reached) /* waits at that batch */
             sched_yield();
         return !leaves();
     }
 
-    /* What the loop does once the thread is there. */
+    /* Runs on the loop once the thread has got there. */
     void react()
     {
         if (!reached)
@@ -324,7 +324,7 @@ void each_stop(Run *run)
     }
 }
 
-/* The batch that brings the count to `plan.at` is the last that is read. */
+/* The batch at which the count reaches `plan.at` is the last one read. */
 int each_on_batch(void *ctx, uva_batch *batch)
 {
     auto *run = static_cast<Run *>(ctx);
@@ -423,7 +423,8 @@ void read_blocking(Run *run, std::shared_ptr<arrow::RecordBatchReader> from)
     run->end();
 }
 
-/* Importing asks for the schema, which takes the loop: on the thread too. */
+/* Importing gets the schema, which blocks until the loop runs, so it is done on
+ * the thread, too. */
 template <typename Stream>
 void read_exported(Run *run, Stream *stream,
                    arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> (
@@ -511,9 +512,9 @@ std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream)
 namespace
 {
 
-/* Threads of Arrow, on any machine. Its reader keeps one of them while it waits
- * for a task, and a source that makes batches on them needs another: with one,
- * which is what Arrow takes on one processor, neither goes on. */
+/* Arrow's number of threads on every machine. Its reader occupies one while it
+ * waits for a task, and a source that makes batches needs another. With one
+ * thread, Arrow's default on one processor, they deadlock. */
 constexpr int THREADS = 4;
 
 int64_t bytes_before;
@@ -524,8 +525,8 @@ void set_out()
     bytes_before = arrow::default_memory_pool()->bytes_allocated();
 }
 
-/* Threads may be about to free some: what never comes back is told by the time
- * limit of the case. */
+/* Other threads may still be freeing memory. If some is never freed, the time
+ * limit of the case reports it. */
 void await_bytes()
 {
     arrow::internal::GetCpuThreadPool()->WaitForIdle();
@@ -556,9 +557,9 @@ int run_suite(Suite *suite)
 
 } // namespace interop
 
-/* Arrow's handler loses what is queued when an error comes (Q-10), and itself
- * with it. What such a task may lead to is kept, though its data is not: the
- * end of the process is no place to look for leaks then. LeakSanitizer asks. */
+/* If an error arrives, Arrow's handler loses its queued tasks, and itself with
+ * them (Q-10). The data of such a task is freed, but the task is not, so leaks
+ * cannot be checked at exit. LeakSanitizer calls this. */
 extern "C" int __lsan_is_turned_off()
 {
     return interop::tasks_lost > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrow C++ before a stream and behind it: every way from its batches into a
- * stream, and every way from a stream into its batches. */
+/* Arrow C++ in front of a stream and behind it: every way from its batches into
+ * a stream, and every way from a stream into its batches. */
 #ifndef INTEROP_ARROW_PEER_HPP
 #define INTEROP_ARROW_PEER_HPP
 
@@ -18,32 +18,32 @@ namespace interop
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* A loop and a runtime on it. A handle of its own keeps the loop waiting: a
- * stream does not, once only extraction by Arrow's threads is awaited. */
+/* A loop with a runtime. A handle of its own keeps the loop alive, because a
+ * stream does not once it only waits for extraction by Arrow's threads. */
 struct World {
     uv_loop_t loop;
     uv_async_t awake;
     uva_runtime *runtime = nullptr; /* until it is closed */
-    /* of Arrow: of a stream dropped, nothing tells when it is released */
+    /* of Arrow; the release of a dropped stream's handler is not reported */
     std::list<ArrowAsyncDeviceStreamHandler> handlers;
 
     explicit World(bool checked = false); /* with the checker on every hop */
     World(const World &) = delete;
-    ~World(); /* closes, and waits until all is closed */
+    ~World(); /* closes everything and waits for that */
 
-    void close(); /* the runtime; ~World() does the rest */
+    void close(); /* closes the runtime; ~World() does the rest */
 
     void until(const std::function<bool()> &is_over);
-    void wake(); /* until() looks again; any thread */
+    void wake(); /* makes until() check again; any thread */
 };
 
-/* The end of a stream, as the loop hears of it. */
+/* The end of a stream, as reported on the loop. */
 struct Ending {
     bool done = false;
     uva_end end = UVA_END_COMPLETE;
     int code = 0;
     std::string message;
-    std::string metadata; /* the block, whole */
+    std::string metadata; /* the complete block */
 
     static void on_done(void *ctx, const uva_outcome *outcome);
 };
@@ -53,35 +53,35 @@ struct Ending {
 /* The ways from batches of Arrow into a stream. */
 enum class From {
     ARRAYS,        /* exported one by one, into uva_stream_from_arrays() */
-    READY,         /* ExportAsyncRecordBatchReader(), what it sends is ready */
-    POOLED,        /* the same, what it sends is made on Arrow's threads */
+    READY,         /* ExportAsyncRecordBatchReader(), of ready batches */
+    POOLED,        /* as READY, of batches made on Arrow's threads */
     READER,        /* ExportRecordBatchReader() */
     DEVICE_READER, /* ExportDeviceRecordBatchReader() */
-    QUICK_READER,  /* the same, on the loop thread */
+    QUICK_READER,  /* ExportDeviceRecordBatchReader(), on the loop thread */
     END
 };
 
-/* Puts something before a handler, and returns what is to be called in its
- * stead. */
+/* Puts a handler in front of another one, and returns the one to call. */
 using Tap = std::function<ArrowAsyncDeviceStreamHandler *(
     ArrowAsyncDeviceStreamHandler *)>;
 
-/* What is sent: these, and then an error, if it is one. */
+/* What is sent: these batches, and then the error, if it is one. */
 struct Feed {
     Batches batches;
     arrow::Status end{};
-    int32_t window = 0;   /* in batches; 0: the default */
-    bool cheap = false;   /* READY and POOLED: extracted on the loop thread */
-    bool endless = false; /* again from the first, for ever */
-    /* what is sent instead; or NULL */
+    int32_t window = 0;   /* size in batches; 0: the default */
+    bool cheap = false;   /* READY and POOLED: extraction on the loop thread */
+    bool endless = false; /* repeats the batches for ever */
+    /* sent instead of the batches; or NULL */
     std::shared_ptr<arrow::RecordBatchReader> reader{};
-    Tap tap{}; /* READY and POOLED: between Arrow and uvarrow; or none */
+    Tap tap{}; /* READY and POOLED: between Arrow and uvarrow; or empty */
 
     std::shared_ptr<arrow::Schema> schema() const;
     arrow::Result<Batch> batch(size_t k) const;
 };
 
-/* ARRAYS cannot fail, have an end, if a far one, and come from no reader. */
+/* ARRAYS cannot fail, end only after many batches if endless, and have no
+ * reader. */
 uva_stream *stream_from(World &world, From from, const Feed &feed);
 
 /* ---- Arrow receives ----------------------------------------------------- */
@@ -90,51 +90,49 @@ uva_stream *stream_from(World &world, From from, const Feed &feed);
 enum class To {
     EACH,            /* for_each, imported one by one */
     DRIVE,           /* CreateAsyncDeviceStreamHandler(), called by the loop */
-    DRIVE_ON_WORKER, /* the same, called by a worker */
+    DRIVE_ON_WORKER, /* CreateAsyncDeviceStreamHandler(), called by a worker */
     BLOCKING,        /* ImportRecordBatchReader() */
     DEVICE_BLOCKING, /* ImportDeviceRecordBatchReader() */
     END
 };
 
-/* What is done to the stream once `at` batches were read. */
+/* What happens to the stream once `at` batches were read. */
 enum class Stop {
     NEVER,
     CANCEL, /* uva_stream_cancel(), with ENOSPC and "seen enough" */
-    LEAVE,  /* the reader goes: ECANCELED from a callback, or it lets go of what
-               it reads from */
-    RESCUE, /* the same, and then CANCEL: for Arrow's handler cannot cancel, and
-               waits for an end */
-    DROP    /* uva_stream_drop(), while the reader goes on */
+    LEAVE,  /* the reader stops: ECANCELED from a callback, or a release */
+    RESCUE, /* LEAVE, then CANCEL: Arrow's handler waits for an end */
+    DROP    /* uva_stream_drop(), while the reader continues */
 };
 
 struct Plan {
     Stop stop = Stop::NEVER;
     size_t at = 0;
-    int32_t window = 0; /* in batches: of to_blocking, of Arrow's queue */
-    Tap tap{};          /* DRIVE..: between uvarrow and Arrow; or none */
+    int32_t window = 0; /* size in batches of to_blocking, of Arrow's queue */
+    Tap tap{};          /* DRIVE..: between uvarrow and Arrow; or empty */
 };
 
-/* What arrived, and how it ended, as Arrow says and as uvarrow says. */
+/* What arrived, and how it ended, as reported by Arrow and by uvarrow. */
 struct Delivery {
     std::shared_ptr<arrow::Schema> schema;
     Batches batches;
     std::vector<std::shared_ptr<const arrow::KeyValueMetadata>> metadata;
-    arrow::Status status{}; /* Arrow's; of EACH: always OK */
-    Ending ending{};        /* of EACH, DRIVE..; not of a dropped stream */
+    arrow::Status status{}; /* Arrow's; for EACH always OK */
+    Ending ending{};        /* for EACH, DRIVE..; not for a dropped stream */
 };
 
-/* Reads `stream` to the end, or to where it is stopped, and releases it. */
+/* Reads `stream` to the end, or until it is stopped, and releases it. */
 Delivery carry(World &world, uva_stream *stream, To to, const Plan &plan = {});
 
-/* A reader of Arrow on the end of `stream`, which it takes. */
+/* Returns a reader of Arrow at the end of `stream`, which it takes. */
 std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream);
 
 /* ---- the program -------------------------------------------------------- */
 
-/* A suite of which each case is to leave nothing in Arrow's memory. */
+/* Makes test cases, each of which must leave nothing in Arrow's memory. */
 TCase *new_case(Suite *suite, const char *name);
 
-/* Runs it; what main() returns. */
+/* Runs it; returns the exit code of main(). */
 int run_suite(Suite *suite);
 
 } // namespace interop

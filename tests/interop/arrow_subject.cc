@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow C++ as a subject of the test suite: its exporter of asynchronous
- * readers plays the producer, its importer the handler, its exporter of readers
- * the blocking stream. An adapter and no more: whatever Arrow does, right or
- * wrong, goes through untouched, and a plan that Arrow's interface has no words
- * for is refused.
+ * readers is the producer, its importer the handler, its exporter of readers
+ * the blocking stream. This is only an adapter: whatever Arrow does, right or
+ * wrong, passes through unchanged, and a plan that Arrow's interface cannot
+ * express is refused.
  *
- * Built twice. Here batches are ready when they are asked for; with
+ * Built twice. In one build batches are ready when they are requested; with
  * ARROW_SUBJECT_POOLED they are made on Arrow's threads, and there is only the
  * producer. */
 #include <arrow/api.h>
@@ -33,8 +33,8 @@ namespace
 
 using Batch = std::shared_ptr<arrow::RecordBatch>;
 
-std::atomic<int64_t> live{0}; /* columns that somebody holds */
-std::atomic<int64_t> made{0}; /* batches, ever */
+std::atomic<int64_t> live{0}; /* columns that are referenced */
+std::atomic<int64_t> made{0}; /* batches made in total */
 
 /* ---- the data ----------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ std::shared_ptr<arrow::Schema> schema()
     return arrow::schema({arrow::field("n", arrow::int64())});
 }
 
-/* The values of batch k, counted until the last holder lets go. */
+/* Makes the values of batch k, counted until the last reference is dropped. */
 std::shared_ptr<arrow::Array> column(int64_t k)
 {
     std::vector<int64_t> values(UVA_SUBJECT_ROWS);
@@ -60,8 +60,8 @@ std::shared_ptr<arrow::Array> column(int64_t k)
                               }));
 }
 
-/* Batch k. One that cannot be exported has more columns than its schema says;
- * Arrow notices when the task is extracted. */
+/* Makes batch k. One that cannot be exported has more columns than its schema;
+ * Arrow notices that when the task is extracted. */
 Batch batch(int64_t k, bool can_be_exported)
 {
     auto n = column(k);
@@ -72,7 +72,7 @@ Batch batch(int64_t k, bool can_be_exported)
                : arrow::RecordBatch::Make(schema(), UVA_SUBJECT_ROWS, {n, n});
 }
 
-/* Where batches come from. Asked by one thread at a time. */
+/* The source of batches. Called by one thread at a time. */
 struct Source {
     int32_t plan;
     int64_t batches;
@@ -96,8 +96,8 @@ struct Source {
 
 /* ---- producer ----------------------------------------------------------- */
 
-/* Arrow can neither send metadata beside the schema's own, nor tell its source
- * of a cancel, which then could fail. */
+/* Arrow can neither send metadata other than the schema's own, nor notify its
+ * source of a cancel, so a cancel cannot fail. */
 bool producer_can(int32_t plan)
 {
     switch (plan) {
@@ -130,8 +130,8 @@ int32_t uva_subject_version(void)
     return UVA_SUBJECT_VERSION;
 }
 
-/* Comes back when the stream is over: so does Arrow. It fails before there is a
- * schema only if it is given none; it then says EINVAL. */
+/* Returns when the stream is over, as Arrow does. It fails before
+ * on_schema only if it is given no schema, and then with EINVAL. */
 int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
                             ArrowAsyncDeviceStreamHandler *handler)
 {
@@ -145,8 +145,8 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
     return 0;
 }
 
-/* The structs that Arrow exports take memory of its default pool, and nothing
- * else here does: they are counted as one. */
+/* The structs that Arrow exports use its default memory pool, and nothing else
+ * here does: they are counted as one. */
 int64_t uva_subject_count(int32_t what)
 {
     if (what == UVA_SUBJECT_MADE)
@@ -161,7 +161,7 @@ int64_t uva_subject_count(int32_t what)
 namespace
 {
 
-/* Takes an int32 off the front of `from`; -1 if there is none. */
+/* Removes an int32 from the front of `from`; returns -1 if there is none. */
 int32_t take_size(std::string_view &from)
 {
     int32_t size;
@@ -173,7 +173,8 @@ int32_t take_size(std::string_view &from)
     return size;
 }
 
-/* Takes a string that has its size before it; "" if it is cut short. */
+/* Removes a string with its size from the front; returns "" if it is
+ * truncated. */
 std::string_view take_text(std::string_view &from)
 {
     const int32_t size = take_size(from);
@@ -187,8 +188,8 @@ std::string_view take_text(std::string_view &from)
     return text;
 }
 
-/* The value of key "tck", by hand: AsyncErrorDetail::ErrorMetadata() is
- * declared, but Arrow's library lacks it. */
+/* Finds the value of key "tck" by hand: AsyncErrorDetail::ErrorMetadata() is
+ * declared, but missing in Arrow's library. */
 std::string_view find_tag(std::string_view metadata)
 {
     for (int32_t left = take_size(metadata); left > 0; left--) {
@@ -203,9 +204,9 @@ std::string_view find_tag(std::string_view metadata)
 
 using Outcome = struct uva_subject_outcome;
 
-/* One consumer: what Arrow gives for a handler, read by a thread. Lives as long
- * as the process. Has threads of its own to extract on, so that one which hangs
- * does not stop others. */
+/* One consumer: Arrow's handler, read by a thread. Lives as long as the
+ * process. Extracts on threads of its own, so that one that hangs does not stop
+ * the others. */
 struct Reader {
     std::shared_ptr<arrow::internal::ThreadPool> threads =
         *arrow::internal::ThreadPool::MakeEternal(2);
@@ -274,8 +275,8 @@ struct Reader {
 
 } // namespace
 
-/* Arrow's reader asks for one batch more for each that it takes, cannot cancel
- * and cannot refuse. It extracts on a thread of its executor whatever comes. */
+/* Arrow's reader requests one more batch for each that it takes, cannot cancel
+ * and cannot refuse. It extracts every task, on a thread of its executor. */
 int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
                             ArrowAsyncDeviceStreamHandler **handler)
 {
@@ -291,8 +292,8 @@ int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
     return 0;
 }
 
-/* Arrow does not tell when a handler is released: it is over when the reader
- * has come to its end. */
+/* Arrow does not report the release of a handler, so the end of the reader
+ * counts as the end. */
 int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 {
     const auto *reader =

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Writes docs/conformance.md: how uvarrow and Arrow C++ hold each clause, by
-what `uvarrow tck` says of their subjects. Or checks that it is up to date.
+the results of `uvarrow tck` for their subjects. Or checks that it is up to
+date.
 
 Usage: conformance.py [--check] [--runs N] TOOL RESULTS [ARROW.so...]
 
-TOOL is the command uvarrow, RESULTS the folder where the tests tck/ leave their
-JUnit files, ARROW.so the subjects of Arrow C++. These are run here, N times
-(2; with --check: 1), for it is not the same each time; freed memory is
-overwritten in them, so that its use shows. With --check nothing is written: the
-rows and the column of uvarrow must be as in the file (unless RESULTS is "-"),
-and the verdicts of Arrow C++ if it was run.
+TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
+tests tck/, ARROW.so the subjects of Arrow C++. Those are run here, N times (2;
+with --check: 1), because results vary; memory they free is overwritten, so that
+its use shows. With --check nothing is written: the rows and the column of
+uvarrow must be as in the file (unless RESULTS is "-"), and so must the verdicts
+of Arrow C++ if it was run.
 
-Arrow's verdicts may hang on how its threads run. What was not so in every run
-may be so or not; a clause about which today differs from the file is played
-again, alone and with more patience. It is wrong if the file's verdict never
-comes, and only told of if it does.
+Arrow's verdicts may depend on thread timing. A verdict that varied between the
+runs may vary again. A clause that differs from the file is run again, alone and
+with a longer timeout. It is an error if the file's verdict never occurs, and
+only reported if it does.
 """
 import argparse
 import importlib.metadata
@@ -31,8 +32,8 @@ REPORT = os.path.join(ROOT, "docs/conformance.md")
 CATALOGUE = os.path.join(ROOT, "docs/clauses.md")
 RULES = os.path.join(ROOT, "runtime/check/clauses.h")
 TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
-LINES = 16  # of a transcript
-AGAIN = 6   # times that a clause is played which differs from the report
+LINES = 16  # lines of a transcript
+AGAIN = 6   # how often a clause that differs from the report is run again
 ALONE = {"UVA_TCK_JOBS": "1", "UVA_TCK_WAIT_MS": "5000"}
 
 GROUPS = {
@@ -43,7 +44,7 @@ GROUPS = {
 }
 ROLES = ["producer", "handler", "stream"]
 
-# What is said of a case; that of a clause is the first of its cases.
+# The words for verdicts. A clause gets the first one of its cases.
 FAILS, WEAK, HOLDS, UNDECIDED, CANNOT, NEVER = range(6)
 WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
          UNDECIDED: "undecided", CANNOT: "not played", NEVER: "–"}
@@ -90,18 +91,18 @@ def die(text):
 # ---- what is tested ---------------------------------------------------------
 
 class Case:
-    """One case of the suite, and what became of it in all runs."""
+    """One case of the suite, with its results in all runs."""
 
     def __init__(self, role, name):
         self.role, self.name = role, name
         self.level, clause, self.sentence = name.split("_", 2)
         self.clause = f"{clause[:2]}-{clause[2:]}"
-        self.verdicts = []    # of each run
-        self.of = []          # of which subject each was
-        self.subjects = []    # that it did not hold for, in order
+        self.verdicts = []    # one for each run
+        self.of = []          # the subject of each verdict
+        self.subjects = []    # subjects that failed it, in order
         self.complaints = []  # (message, transcript), cleaned
-        self.reason = ""      # why there is nothing to run
-        self.culprits = set() # other clauses that it fell over
+        self.reason = ""      # why it was not run
+        self.culprits = set()  # other clauses that made it fail
 
     def verdict(self):
         return min(self.verdicts, default=NEVER)
@@ -117,7 +118,7 @@ class Case:
 
 
 def listed(tool):
-    """All cases, by (role, name), with the reason where there is no test."""
+    """Returns all cases, by (role, name), with the reason if there is no test."""
     out = subprocess.run([tool, "tck", "--list"], check=True, text=True,
                          stdout=subprocess.PIPE).stdout
     cases = {}
@@ -130,7 +131,7 @@ def listed(tool):
 
 
 def known(results):
-    """(name, file) of uvarrow's own results."""
+    """Yields (name, file) of uvarrow's own results."""
     try:
         files = sorted(os.listdir(results))
     except OSError as error:
@@ -144,7 +145,7 @@ def known(results):
 
 
 def run(tool, subject, clause=None):
-    """The <testcase>s of one run of the suite, or of one clause, alone."""
+    """Returns the <testcase>s of one run of the suite, or of one clause alone."""
     env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **ALONE if clause else {})
     only = ["--filter", clause] if clause else []
     with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +159,7 @@ def run(tool, subject, clause=None):
 
 
 def judge(case, found):
-    """The verdict of one <testcase>, and its complaint."""
+    """Returns the verdict of one <testcase>, and its complaint."""
     failure, skipped = found.find("failure"), found.find("skipped")
     output = found.findtext("system-out")
     if failure is None and skipped is None:
@@ -181,8 +182,9 @@ def judge(case, found):
 
 
 def excuse(case, message, output):
-    """The clause whose breach stands behind this complaint, or None. A producer
-    object that is gone holds anything, and calls into it do anything."""
+    """Returns the clause that caused this complaint by being broken, or None. A
+    producer object that was freed contains anything, and calls into it do
+    anything."""
     fell = re.search("crashed|hung|did not come", message)
     story = output[max(output.rfind("-- produce("), 0):]
     if case.clause in ("LC-13", "AP-22"):
@@ -194,7 +196,7 @@ def excuse(case, message, output):
 
 
 def note(case, name, found):
-    """One <testcase> of subject `name` becomes a part of its case."""
+    """Adds one <testcase> of subject `name` to its case."""
     verdict, complaint = judge(case, found)
     culprit = excuse(case, *complaint) if complaint else None
     if culprit:
@@ -209,8 +211,8 @@ def note(case, name, found):
 
 
 def excuse_the_unstable(cases):
-    """Where the producer object is gone too early, what only at times crashes
-    or hangs, in a case about something else, is put down to that."""
+    """If the producer object is freed too early, occasional crashes and hangs
+    in cases about something else are attributed to that."""
     lost = any(case.clause == "LC-13" and case.verdict() == FAILS
                for case in cases.values())
     for case in cases.values() if lost else ():
@@ -224,7 +226,7 @@ def excuse_the_unstable(cases):
 
 
 def of_uvarrow(tool, results):
-    """All cases, after uvarrow's own runs."""
+    """Returns all cases, after uvarrow's own runs."""
     cases = listed(tool)
     for name, path in known(results) if results != "-" else ():
         for found in ET.parse(path).iter("testcase"):
@@ -237,7 +239,7 @@ def name_of(subject):
 
 
 def of_arrow(tool, subjects, runs, clause=None):
-    """All cases, after all runs of all subjects; or those of a clause."""
+    """Returns all cases, after all runs of all subjects; or those of a clause."""
     cases = listed(tool)
     for subject in subjects:
         name = name_of(subject)
@@ -249,18 +251,18 @@ def of_arrow(tool, subjects, runs, clause=None):
     return cases
 
 
-# ---- texts that are the same each time --------------------------------------
+# ---- texts that do not vary -------------------------------------------------
 
 def clean(text):
-    """Without addresses, and without numbers that memory held by chance."""
+    """Removes addresses, and numbers that memory held by chance."""
     text = re.sub(r"\b0x[0-9a-f]{5,}\b", "0x…", text)
     text = text.replace(str(2**63 - 1), "INT64_MAX")
     return re.sub(r"(?<![\w.])-?\d{7,}\b", "…", text)
 
 
 def shorten(transcript):
-    """The end of it, as (line, ...): no times, threads as letters, repetitions
-    left out."""
+    """Returns the end of the transcript, as (line, ...): without times, threads
+    as letters, repetitions left out."""
     lines, remarks = [], set()
     for line in transcript.strip().splitlines():
         found = re.match(r"\s*\d+ ms\s+([0-9a-f]+)  (.*)$", line)
@@ -283,7 +285,7 @@ def shorten(transcript):
 # ---- the report -------------------------------------------------------------
 
 def rules():
-    """The catalogue: {"AP-06": what it says in one line, or ""}."""
+    """Returns the catalogue: {"AP-06": its rule in one line, or ""}."""
     with open(CATALOGUE, encoding="utf-8") as file:
         clauses = re.findall(r"^\| ([A-Z]{2}-\d\d) \|", file.read(), re.M)
     with open(RULES, encoding="utf-8") as file:
@@ -293,7 +295,7 @@ def rules():
 
 
 def cell(cases):
-    """What stands in a column about one clause, from its cases."""
+    """Returns the cell for one clause, from its cases."""
     worst = min((case.verdict() for case in cases), default=NEVER)
     text = WORDS[worst]
     if worst in (FAILS, WEAK):
@@ -306,7 +308,7 @@ def cell(cases):
 
 
 def remark(both):
-    """Why a clause is not decided, where it is not."""
+    """Returns why a clause is not decided, if it is not."""
     reasons = sorted({case.reason for case in both if case.reason})
     if not both:
         return "the suite has no case"
@@ -323,7 +325,7 @@ def of_clause(cases, clause):
 
 
 def rows(ours, arrow):
-    """(clause, rule, uvarrow, Arrow C++, remark) for each clause."""
+    """Yields (clause, rule, uvarrow, Arrow C++, remark) for each clause."""
     order = list(GROUPS)
     for clause, rule in sorted(rules().items(),
                                key=lambda r: (order.index(r[0][:2]), r)):
@@ -357,7 +359,8 @@ def wrapped(names):
 
 
 def transcripts(title, cases):
-    """A section about what does not hold, with one transcript for each case."""
+    """Writes a section about what does not hold, with one transcript for each
+    case."""
     bad = [case for case in cases.values() if case.complaints]
     if not bad:
         return
@@ -405,7 +408,7 @@ def version(tool):
 # ---- writing and checking ---------------------------------------------------
 
 def stands():
-    """The rows in the report as it stands: {clause: row}."""
+    """Returns the rows of the current report: {clause: row}."""
     try:
         with open(REPORT, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -417,7 +420,7 @@ def stands():
 
 
 def agree(there, now):
-    """Whether a cell as it stands and one of today say the same."""
+    """Returns whether a cell of the report and one of today agree."""
     chance = ", not in every run"
     plain = now.replace(chance, "")
     if there.replace(chance, "") == plain:
@@ -431,7 +434,8 @@ def agree(there, now):
 
 
 def differing(ours, arrow, columns):
-    """(clause, column, as it stands, as it is) for each cell that differs."""
+    """Yields (clause, column, cell in the report, cell today) for each
+    difference."""
     old = stands()
     for row in rows(ours, arrow):
         there = old.pop(row[0], None) or ["not there"] * len(row)
@@ -443,14 +447,15 @@ def differing(ours, arrow, columns):
 
 
 def tell(cases):
-    """Prints what was complained of."""
+    """Prints the complaints."""
     for case in cases:
         for message, lines in case.complaints:
             print(f"{case.role} {case.name}: {message}", *lines, sep="\n  ")
 
 
 def comes(args, arrow, clause, there):
-    """Whether Arrow's cell about `clause` still comes out as it stands."""
+    """Runs the clause again; returns whether Arrow's cell occurs as in the
+    report."""
     players = {name for case in of_clause(arrow, clause) for name in case.of}
     subjects = [file for file in args.arrow if name_of(file) in players]
     for _ in range(AGAIN):
@@ -461,7 +466,7 @@ def comes(args, arrow, clause, there):
 
 
 def check(args, ours, arrow):
-    """Complains of each cell that is not as in the report."""
+    """Reports each cell that differs from the report."""
     names = {0: "clause", 1: "rule"}
     if args.results != "-":
         names[2] = "uvarrow"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands between a producer and a handler, passes every call on, and writes
- * down what either does: for deviations that leave no trace when survived. */
+/* Stands between a producer and a handler, passes every call on, and records
+ * what each of them does: for deviations that leave no trace if they are
+ * survived. */
 #ifndef INTEROP_HANDLER_SPY_HPP
 #define INTEROP_HANDLER_SPY_HPP
 
@@ -16,23 +17,22 @@
 namespace interop
 {
 
-/* Outlives the producer and all tasks. The handler that it shows goes with its
- * release, so that a sanitizer sees who looks into it afterwards. */
+/* Outlives the producer and all tasks. The handler that it shows is freed with
+ * its release, so that a sanitizer finds accesses after that. */
 class HandlerSpy
 {
   public:
-    std::string story;              /* of callbacks; once all is over */
+    std::string story;              /* callbacks; complete once all is over */
     std::atomic<int64_t> least = 1; /* smallest number requested */
-    std::atomic<int64_t> open = 0;  /* requested, and not answered */
-    std::atomic<int64_t> most = 0;  /* of that, ever */
+    std::atomic<int64_t> open = 0;  /* requested, and not offered */
+    std::atomic<int64_t> most = 0;  /* the largest value of `open` */
     std::atomic<int> refused = 0;   /* callbacks that returned an error */
-    std::atomic<int> late = 0; /* calls to the producer behind NULL, on_error
-                                  or release */
+    std::atomic<int> late = 0;      /* calls to the ended producer */
     std::atomic<int> cancels = 0;
     std::atomic<int> dirty = 0; /* extractions that left bytes unwritten */
-    bool garble = false;        /* tasks get metadata that is no block */
+    bool garble = false;        /* tasks get malformed metadata */
 
-    /* `inner` is called by what is returned. */
+    /* Returns the handler to call in place of `inner`. */
     ArrowAsyncDeviceStreamHandler *tap(ArrowAsyncDeviceStreamHandler *inner)
     {
         inner_ = inner;
@@ -52,11 +52,11 @@ class HandlerSpy
 
     Handler *inner_ = nullptr;
     std::unique_ptr<Handler> shown_;
-    ArrowAsyncProducer producer_{};        /* what the handler sees */
-    ArrowAsyncProducer *source_ = nullptr; /* what it stands for */
+    ArrowAsyncProducer producer_{}; /* the producer that the handler gets */
+    ArrowAsyncProducer *source_ = nullptr; /* the producer it forwards to */
     std::atomic<bool> over_ = false;
-    std::list<Task> tasks_; /* all that came: some are never extracted */
-    std::mutex lock_;       /* over `story` */
+    std::list<Task> tasks_; /* all tasks: some are never extracted */
+    std::mutex lock_;       /* guards `story` */
 
     static HandlerSpy *of(const Handler *handler)
     {
@@ -157,7 +157,7 @@ class HandlerSpy
         spy->source_->cancel(spy->source_);
     }
 
-    /* Hands in a struct full of old bytes, whatever it was given. */
+    /* Passes a struct full of old bytes, instead of the caller's. */
     static int extract(ArrowAsyncTask *self, ArrowDeviceArray *out)
     {
         auto *task = static_cast<Task *>(self->private_data);

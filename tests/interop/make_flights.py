@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes flights.csv of the first of the flights, and flights.parquet of that,
-by Arrow. Usage: make_flights.py FLIGHTS.CSV.ZIP FOLDER"""
+"""Makes flights.csv of the first flights, and flights.parquet of those, with
+Arrow. Usage: make_flights.py FLIGHTS.CSV.ZIP FOLDER"""
 import itertools
 import sys
 import zipfile

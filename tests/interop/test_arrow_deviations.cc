@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules that Arrow C++ is known to break, one by one: first that it breaks
- * them, called by hand, in a child process where it does not survive that
- * itself; then that uvarrow gets along with it all the same. If a first half
- * fails with a newer Arrow, Arrow has been mended. */
+/* The rules that Arrow C++ is known to break, one by one: first a check that it
+ * breaks them when called by hand, in a child process if it does not survive
+ * that; then a check that uvarrow works with it nevertheless. If a first half
+ * fails with a newer Arrow, Arrow has fixed the fault. */
 #include <arrow/c/bridge.h>
 #include <arrow/util/async_generator.h>
 #include <arrow/util/thread_pool.h>
@@ -22,28 +22,28 @@ namespace
 
 using namespace interop;
 
-/* Whether a use of freed memory ends the process for certain. */
+/* Whether a use of freed memory is certain to end the process. */
 constexpr bool IS_SANITIZED = sizeof(UVA_TEST_SANITIZE) > 1;
 
 /* ---- Arrow's producer, called by hand ----------------------------------- */
 
-/* A handler that does what it is told, right or wrong. */
+/* A handler that follows its settings, right or wrong. */
 struct Probe {
     ArrowAsyncDeviceStreamHandler handler{schema,  task,    error,
                                           release, planted, this};
-    int64_t wants = 100;       /* requested in on_schema */
+    int64_t wants = 100;       /* number to request in on_schema */
     int schema_code = 0;       /* returned by on_schema */
     int task_code = 0;         /* returned by on_next_task */
-    bool extracts = true;      /* each task */
-    int cancel_at = -1;        /* task in which it cancels; -1: never */
+    bool extracts = true;      /* extracts each task */
+    int cancel_at = -1;        /* task to cancel in; -1: never */
     bool touches_dead = false; /* requests at the end */
     std::string story;
-    std::string text; /* of the error */
+    std::string text; /* text of the error */
     int code = 0;
     int extracted = -1; /* what the last extraction returned */
     int dirty = 0;
     int tasks = 0;
-    const void *producer = nullptr; /* at the first callback */
+    const void *producer = nullptr; /* as seen in the first callback */
 
     static inline ArrowAsyncProducer *const planted =
         reinterpret_cast<ArrowAsyncProducer *>(0x5a5a5a5a5a5a5a5a);
@@ -135,7 +135,7 @@ struct Probe {
     }
 };
 
-/* How a child that runs `what` ends: true if it lives to tell. */
+/* Returns whether a child process that runs `what` ends normally. */
 bool survives(const std::function<void()> &what)
 {
     const pid_t child = fork();
@@ -151,8 +151,8 @@ bool survives(const std::function<void()> &what)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Batches that cannot be exported behind `good` ones that can: one has a column
- * more than the schema. */
+/* Makes `good` valid batches, followed by some that cannot be exported, because
+ * one has a column more than the schema. */
 Batches spoiled(int good)
 {
     Batches batches = numbers(good + 1);
@@ -163,13 +163,13 @@ Batches spoiled(int good)
     return batches;
 }
 
-/* ---- what a consumer here does ------------------------------------------ */
+/* ---- a consumer --------------------------------------------------------- */
 
-/* Answers as it is told, and notes the end. */
+/* Returns the given codes, and records the end. */
 struct Consumer {
     int schema_code = 0;
     int batch_code = 0;
-    int batch_at = -1; /* the one that gets `batch_code` */
+    int batch_at = -1; /* the batch that gets `batch_code` */
     int batches = 0;
     int dirty = 0;
     Ending ending;
@@ -221,7 +221,7 @@ Feed spied(const Batches &batches, HandlerSpy &spy)
     return feed;
 }
 
-/* Whether these were the last callbacks, whatever was extracted meanwhile. */
+/* Returns whether these were the last callbacks, ignoring extractions. */
 bool ends_with(std::string story, const std::string &words)
 {
     for (const char *word : {" nodata", " data"})
@@ -283,7 +283,7 @@ START_TEST(Q02_an_error_behind_a_refused_task)
         ck_assert_int_eq(consumer.ending.end, UVA_END_REJECTED);
         ck_assert_int_eq(consumer.ending.code, EIO);
         ck_assert_int_eq(consumer.batches, at + 1);
-        ck_assert_int_eq(spy.refused, 0); /* never, with a task */
+        ck_assert_int_eq(spy.refused, 0); /* never for a task */
     }
 }
 END_TEST
@@ -317,7 +317,7 @@ START_TEST(Q03_an_error_behind_a_cancel)
 }
 END_TEST
 
-/* Q02_... is how it is survived: a task is never refused. */
+/* The case Q02_... shows how uvarrow avoids this: it never refuses a task. */
 START_TEST(Q04_a_task_that_is_extracted_and_refused_is_freed_twice)
 {
     ck_assert(!survives([] {
@@ -350,7 +350,7 @@ START_TEST(Q05_a_negative_request_opens_the_flood)
 }
 END_TEST
 
-/* The checker, which fills them beforehand, does not pass them on either. */
+/* The checker fills them beforehand, but does not pass them on either. */
 START_TEST(Q06_reserved_bytes_are_left_as_they_were)
 {
     Probe probe;
@@ -395,7 +395,7 @@ START_TEST(Q07_an_early_error_comes_without_a_producer)
 }
 END_TEST
 
-/* While Arrow keeps the thread that started it, the loop goes on. */
+/* Arrow occupies the thread that started it, and the loop continues. */
 START_TEST(Q17_a_stream_keeps_the_thread_that_starts_it)
 {
     struct Starter {
@@ -421,7 +421,7 @@ START_TEST(Q17_a_stream_keeps_the_thread_that_starts_it)
         arrow::ExportAsyncRecordBatchReader(
             sent[0]->schema(),
             [&] {
-                while (!s->seen) /* by the loop, which is free */
+                while (!s->seen) /* the loop is free */
                     sched_yield();
                 return arrow::Future<Batch>::MakeFinished(
                     next < sent.size() ? sent[next++] : nullptr);
@@ -474,7 +474,7 @@ START_TEST(Q18_what_is_not_exported_counts_as_success)
 }
 END_TEST
 
-/* Arrow frees its producer before it says so. */
+/* Arrow frees its producer before it reports the end. */
 START_TEST(LC13_the_producer_is_gone_before_the_end)
 {
     const bool is_alive = survives([] {
@@ -501,7 +501,7 @@ START_TEST(LC13_the_producer_is_gone_before_the_end)
 END_TEST
 
 /* Each stream blocks one thread, and some of Arrow's: there are more streams
- * than its pool has threads. */
+ * than threads in its pool. */
 START_TEST(P26_many_streams_at_once_do_not_lock_each_other)
 {
     constexpr int STREAMS = 24;
@@ -530,7 +530,7 @@ END_TEST
 
 using Opened = arrow::Future<arrow::AsyncRecordBatchGenerator>;
 
-/* Arrow's handler, not yet read from. */
+/* Makes Arrow's handler, without reading from it. */
 Opened new_handler(ArrowAsyncDeviceStreamHandler *handler, uint64_t queue = 5)
 {
     std::memset(handler, 0x5a, sizeof(*handler));
@@ -551,8 +551,8 @@ Ending drive(World &world, uva_stream *stream,
     return ending;
 }
 
-/* It asks for more with each batch that is read, though all is long over, and
- * the handler was released. */
+/* It requests more for each batch that is read, although the stream is over and
+ * the handler released. */
 START_TEST(Q08_requests_behind_the_release)
 {
     const Batches sent = numbers(5);
@@ -600,7 +600,8 @@ START_TEST(Q09_an_error_follows_a_failed_extraction)
 }
 END_TEST
 
-/* What Arrow forgets to extract is freed with the runtime, or by its owner. */
+/* Tasks that Arrow never extracts are freed with the runtime, or by their
+ * owner. */
 START_TEST(Q10_tasks_before_an_error_are_never_extracted)
 {
     const bool by_owner = _i;
@@ -644,7 +645,7 @@ START_TEST(Q10_tasks_before_an_error_are_never_extracted)
 }
 END_TEST
 
-/* Arrow would wait for ever for an end that never came. */
+/* Arrow would wait for ever for an end. */
 START_TEST(Q12_there_is_an_end_before_each_release)
 {
     const Stop stop = _i == 0 ? Stop::NEVER : Stop::CANCEL;
@@ -686,8 +687,8 @@ START_TEST(Q19_all_bytes_of_an_extracted_struct_are_written)
 }
 END_TEST
 
-/* Its handler comes with old bytes for a producer, and keeps its `release`
- * when that was called. The spy's is freed then: nobody looks. */
+/* Its handler arrives with garbage as its producer, and keeps its `release`
+ * after the call. The spy's handler is freed then, and not accessed. */
 START_TEST(Q21_a_handler_is_neither_clean_nor_cleared)
 {
     ArrowAsyncDeviceStreamHandler handler;
@@ -709,7 +710,7 @@ START_TEST(Q21_a_handler_is_neither_clean_nor_cleared)
 }
 END_TEST
 
-/* What it refuses it has neither extracted nor kept. */
+/* Arrow refuses the task without extracting or keeping it. */
 START_TEST(Q22_bad_metadata_loses_the_task)
 {
     HandlerSpy spy;
@@ -730,7 +731,7 @@ START_TEST(Q22_bad_metadata_loses_the_task)
 }
 END_TEST
 
-/* With a queue of none it asks for none; it is told that this is wrong. */
+/* With a queue of size 0 it requests 0, which is reported as an error. */
 START_TEST(C02_a_request_for_nothing_is_an_error)
 {
     ArrowAsyncDeviceStreamHandler handler;
@@ -747,7 +748,7 @@ START_TEST(C02_a_request_for_nothing_is_an_error)
 }
 END_TEST
 
-/* Says text and sends numbers. */
+/* Declares text and sends numbers. */
 class LyingReader : public arrow::RecordBatchReader
 {
   public:
@@ -766,8 +767,8 @@ class LyingReader : public arrow::RecordBatchReader
     int left_ = 4;
 };
 
-/* Arrow's producer sends what it did not announce, and its consumer does not
- * say that it cannot import that: it is over for its reader only. */
+/* Arrow's producer sends data that does not fit its schema, and its consumer
+ * does not report that the import failed: only its reader sees the end. */
 START_TEST(C14_a_failed_import_is_not_told)
 {
     Feed feed{};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors go both ways: what fails in Arrow is told by uvarrow, what fails in
- * uvarrow is told by Arrow, with the same text, and with the same code where
- * Arrow keeps one. What came before arrives. */
+/* Errors pass in both directions: uvarrow reports errors of Arrow, and Arrow
+ * reports errors of uvarrow, with the same text, and with the same code if
+ * Arrow keeps one. Earlier batches arrive. */
 #include <arrow/c/bridge.h>
 
 #include <cerrno>
@@ -41,8 +41,8 @@ bool is_driven(To to)
 
 /* ---- from Arrow --------------------------------------------------------- */
 
-/* A kind of failure, and what is left of it: Arrow's asynchronous exporter
- * says EINVAL of all, its readers know a few codes and add the name. */
+/* A kind of error, and what is left of it: Arrow's asynchronous exporter turns
+ * all into EINVAL, its readers know a few codes and add the name. */
 struct Kind {
     arrow::Status status;
     int code;
@@ -100,8 +100,8 @@ END_TEST
 
 /* ---- to Arrow ----------------------------------------------------------- */
 
-/* What Arrow makes of a code: its importer of blocking streams knows a few,
- * its asynchronous one keeps it as it is. */
+/* Checks Arrow's translation of a code: its importer of blocking streams knows
+ * a few, its asynchronous one keeps the code. */
 void check_status(const arrow::Status &status, To to, int code,
                   const char *text)
 {
@@ -123,8 +123,8 @@ void check_status(const arrow::Status &status, To to, int code,
     check_text(status.message(), text);
 }
 
-/* How many batches Arrow's handler still hands out depends on when the error
- * comes (Q-10). */
+/* How many batches Arrow's handler still delivers depends on when the error
+ * arrives (Q-10). */
 START_TEST(a_failure_passes_from_Arrow_to_Arrow)
 {
     const From from = from_of(_i);
@@ -148,12 +148,12 @@ START_TEST(a_failure_passes_from_Arrow_to_Arrow)
 }
 END_TEST
 
-/* ---- of a source of ours ------------------------------------------------ */
+/* ---- errors of a source in uvarrow -------------------------------------- */
 
 /* Where a source of tasks fails. */
 enum Place { SCHEMA, NEXT, EXTRACT, PLACES };
 
-/* The ctx of one that fails at `place`, when it comes to batch `at`. */
+/* The ctx of a source that fails at `place`, on reaching batch `at`. */
 struct Faulty {
     Batches batches;
     Place place;
@@ -290,8 +290,8 @@ START_TEST(metadata_of_a_batch_comes_with_it)
 }
 END_TEST
 
-/* Arrow reads the block as a C string: what is behind the first NUL is lost
- * (Q-11), and nothing else is. */
+/* Arrow reads the block as a C string: everything after the first NUL is lost
+ * (Q-11), and nothing else. */
 START_TEST(metadata_of_an_error_is_cut_by_Arrow)
 {
     const std::string block = block_of("line", "17");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that Arrow reads and writes, with a stream in between: the first
- * flights of a year, from CSV and from Parquet, to CSV and to Parquet. What is
- * wrong with a file is told in Arrow's words. */
+ * flights of a year, from CSV and Parquet, to CSV and Parquet. Faults of a file
+ * are reported with Arrow's text. */
 #include <arrow/compute/initialize.h>
 #include <arrow/csv/api.h>
 #include <arrow/io/file.h>
@@ -23,7 +23,7 @@ using Reader = std::shared_ptr<arrow::RecordBatchReader>;
 
 constexpr int TOS = static_cast<int>(To::END);
 constexpr int64_t FLIGHTS = 60000;
-/* made by make_flights.py, of the same rows */
+/* made by make_flights.py, with the same rows */
 const char CSV[] = UVA_TEST_FOLDER "flights.csv";
 const char PARQUET[] = UVA_TEST_FOLDER "flights.parquet";
 
@@ -43,7 +43,7 @@ Reader read_csv()
     return csv_reader(value_of(arrow::io::ReadableFile::Open(CSV)));
 }
 
-/* A reader that holds the file it reads. */
+/* A reader that owns the file it reads. */
 class ParquetReader : public arrow::RecordBatchReader
 {
   public:
@@ -120,7 +120,7 @@ void check_rows(const std::shared_ptr<arrow::Table> &sent, const Delivery &got)
     ck_assert(sent->Equals(*table));
 }
 
-/* Each way in is tried, and each way out. */
+/* Returns the way in; each is tried with each way out. */
 From from_of(int i)
 {
     static const From FROMS[] = {From::READER, From::DEVICE_READER,
@@ -154,7 +154,7 @@ END_TEST
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Runs `write` on the end of a stream, on a thread, till it is over. */
+/* Runs `write` at the end of a stream, on a thread, until it is done. */
 void write_streamed(Reader reader,
                     const std::function<void(const Reader &)> &write)
 {
@@ -200,7 +200,7 @@ START_TEST(a_stream_is_written_to_csv)
 }
 END_TEST
 
-/* ---- not to the end ----------------------------------------------------- */
+/* ---- stopped early ------------------------------------------------------ */
 
 START_TEST(a_file_is_let_go_of_in_the_midst)
 {
@@ -221,7 +221,7 @@ START_TEST(a_file_is_let_go_of_in_the_midst)
 }
 END_TEST
 
-/* ---- what is wrong with a file ------------------------------------------ */
+/* ---- faults of a file --------------------------------------------------- */
 
 std::shared_ptr<arrow::Buffer> bytes_of(const char *path)
 {
@@ -233,8 +233,8 @@ std::shared_ptr<arrow::Buffer> bytes_of(const char *path)
     return bytes;
 }
 
-/* The text of a reader of Arrow that fails with no stream behind it, and how
- * many rows came before. */
+/* Returns the error text of a failing reader of Arrow without a stream, and the
+ * number of rows before it. */
 std::string fault_of(const Reader &reader, int64_t *rows)
 {
     for (*rows = 0;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams between Arrow and Arrow are stopped before every one of their
- * batches, by everybody who can: what arrived until then is right, both sides
- * come to rest, and nothing is left. */
+/* Streams between Arrow and Arrow are stopped before each of their batches, by
+ * every party that can: the batches until then are right, both sides end, and
+ * nothing is left. */
 #include <arrow/c/bridge.h>
 
 #include <cerrno>
@@ -34,8 +34,9 @@ bool is_driven(To to)
     return to == To::DRIVE || to == To::DRIVE_ON_WORKER;
 }
 
-/* Arrow's handler waits, once left, for an end, and asks for no more by then:
- * what has an end is to be asked for whole. */
+/* Once its reader is gone, Arrow's handler waits for an end, but requests
+ * nothing more. So all batches of a stream with an end must be requested
+ * before. */
 Delivery stopped(int route, Stop stop, size_t at, bool endless)
 {
     Feed feed{numbers(BATCHES)};
@@ -56,8 +57,8 @@ void check_rows(const Delivery &got)
     check_begins(all, got.batches);
 }
 
-/* What Arrow says of the cancel: the code and text of the stream. Blocking
- * streams have no place for the code, but among a few. */
+/* Checks Arrow's status after a cancel: the code and text of the stream.
+ * Blocking streams only keep a few codes. */
 void check_cancelled(const Delivery &got, To to)
 {
     const auto detail =
@@ -92,7 +93,7 @@ START_TEST(a_cancel_before_any_batch_ends_it)
 }
 END_TEST
 
-/* Where Arrow's handler waits for an end, a cancel gives it one. */
+/* Arrow's handler waits for an end; a cancel provides it. */
 START_TEST(a_reader_may_leave_before_any_batch)
 {
     for (size_t k = 0; k < STOPS; k++) {
@@ -108,9 +109,9 @@ START_TEST(a_reader_may_leave_before_any_batch)
 }
 END_TEST
 
-/* A stream that ends gives Arrow's handler the end it waits for. But not one
- * whose tasks may fail: they might yet be extracted, until a long time has
- * passed (G-17) or it is cancelled. */
+/* A stream that ends provides the end that Arrow's handler waits for. One with
+ * tasks that may fail does not, because they might still be extracted, until a
+ * timeout (G-17) or a cancel. */
 START_TEST(a_reader_may_leave_a_stream_that_ends)
 {
     const From from = from_of(_i);
@@ -144,7 +145,7 @@ START_TEST(a_drop_before_any_batch_is_silent)
 }
 END_TEST
 
-/* The runtime goes first, with all that runs on it. */
+/* The runtime is closed first, with everything that runs on it. */
 START_TEST(a_closed_runtime_ends_it)
 {
     Feed feed{numbers(BATCHES)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every type that Arrow C++ has goes through streams of every kind, from Arrow
- * to Arrow, and Arrow says that it arrived equal: values, types and metadata.
- * Slices, empty batches and columns of nothing but nulls among them. */
+/* Every type of Arrow C++ passes through every kind of stream, from Arrow to
+ * Arrow, and Arrow checks that it arrives equal: values, types and metadata.
+ * This includes slices, empty batches and columns with nulls only. */
 #include <arrow/c/bridge.h>
 
 #include <cstring>
@@ -28,7 +28,7 @@ To to_of(int route)
     return static_cast<To>(route % TOS);
 }
 
-/* The end is a good one, whoever is asked. */
+/* Checks that both sides report success. */
 void check_complete(const Delivery &got)
 {
     ck_assert_arrow(got.status);
@@ -93,7 +93,7 @@ START_TEST(rows_without_columns_arrive)
 }
 END_TEST
 
-/* A stream that ends at once has a schema all the same. */
+/* A stream that ends at once still has a schema. */
 class NoBatches : public arrow::RecordBatchReader
 {
   public:
@@ -126,8 +126,8 @@ START_TEST(a_stream_without_batches_has_a_schema)
 }
 END_TEST
 
-/* Windows count bytes: there is no type whose size is not known, and no more
- * bytes than Arrow counts buffers, which it does with all that are shared. */
+/* Windows limit bytes: every type must have a known size, which must not exceed
+ * the size of the buffers as Arrow counts them, including shared ones. */
 START_TEST(the_size_of_every_type_is_known)
 {
     for (const auto &column : all_columns()) {
@@ -147,7 +147,7 @@ START_TEST(the_size_of_every_type_is_known)
 }
 END_TEST
 
-/* Copies of schemas, which streams make, are as Arrow wrote them. */
+/* Streams copy schemas: the copies must equal those of Arrow. */
 START_TEST(a_copied_schema_is_equal)
 {
     const auto sent = batch_of(all_columns())->schema();
@@ -161,7 +161,7 @@ START_TEST(a_copied_schema_is_equal)
 }
 END_TEST
 
-/* Once, for all cases: before they fork. */
+/* Called once, before the cases fork. */
 void make_columns()
 {
     (void)every_type();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DuckDB, by its own ADBC driver, before a stream: its rows arrive as they do
- * without a stream in between, and a query that would take hours is cancelled
- * while a worker waits in it, in open or in get_next. */
+/* DuckDB, through its own ADBC driver, as the source of a stream: its rows
+ * arrive as they do without a stream, and a query that would take hours is
+ * cancelled while a worker waits in it, in open or in get_next. */
 #include <arrow-adbc/adbc.h>
 #include <arrow/c/bridge.h>
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ using namespace interop;
 constexpr int SKIP = 77;
 constexpr int TOS = static_cast<int>(To::END);
 
-/* Rows of many types, the same each time. */
+/* Rows of many types, the same in every run. */
 const char ROWS[] =
     "SELECT i, i::TINYINT AS i8, i::UBIGINT AS u64, i::HUGEINT AS i128, "
     "i % 3 = 0 AS b, i / 7 AS d, i::FLOAT AS f, i::DECIMAL(9, 3) AS dec, "
@@ -34,7 +34,7 @@ const char ROWS[] =
     "CASE WHEN i % 2 = 0 THEN 'even' END AS half "
     "FROM range(100) r(i), range(200) q(j) ORDER BY i, j";
 
-/* Nothing before a sum that takes hours. */
+/* A sum that takes hours before the first row. */
 const char ENDLESS_SUM[] =
     "SELECT sum(hash(a.i + b.i)) FROM range(10000000) a(i), "
     "range(10000000) b(i)";
@@ -62,7 +62,7 @@ bool load_duckdb()
 /* One query: the ctx of a stream. */
 struct Session {
     const char *sql;
-    const char *before; /* a statement that is run by open, or NULL */
+    const char *before; /* a statement that open runs, or NULL */
     AdbcDriver driver{};
     AdbcDatabase database{};
     AdbcConnection connection{};
@@ -106,8 +106,8 @@ struct Session {
         return code;
     }
 
-    /* Runs a statement to its end: DuckDB does nothing before it is asked for
-     * rows. */
+    /* Runs a statement to its end: DuckDB does nothing until rows are
+     * requested. */
     int finish(const char *query, uva_error *error)
     {
         AdbcError said = ADBC_ERROR_INIT;
@@ -134,7 +134,7 @@ struct Session {
         return EIO;
     }
 
-    /* The rows as DuckDB gives them, but for a note that it is asked. */
+    /* Gives DuckDB's rows, and records when a call waits for them. */
     void lend(ArrowArrayStream *out)
     {
         out->get_schema = [](ArrowArrayStream *self, ArrowSchema *schema) {
@@ -177,8 +177,8 @@ struct Session {
         return code;
     }
 
-    /* DuckDB forgets what it was told before the query had begun: so it is told
-     * until the call has come back. */
+    /* DuckDB drops a cancel that comes before the query has begun, so this
+     * repeats it until the call has returned. */
     static void interrupt(void *ctx)
     {
         auto *s = static_cast<Session *>(ctx);
@@ -221,7 +221,7 @@ struct Session {
     }
 };
 
-/* What a query gives to Arrow without a stream of ours. */
+/* Reads a query with Arrow directly, without a stream of ours. */
 Batches rows_without_stream(const char *sql)
 {
     Session session(sql);
@@ -243,7 +243,7 @@ Batches rows_without_stream(const char *sql)
     return batches;
 }
 
-/* The stream is over, and DuckDB with it: no call is left behind. */
+/* Checks that the stream is over and no call of DuckDB is running. */
 void check_rest(World &world, const Session &session)
 {
     uva_runtime_stats stats;
@@ -302,7 +302,7 @@ START_TEST(an_error_among_the_rows_is_told_in_its_words)
 }
 END_TEST
 
-/* A consumer on the loop, which goes on while a worker waits in DuckDB. */
+/* A consumer on the loop, which runs while a worker waits in DuckDB. */
 struct Watch {
     int batches = 0;
     Ending ending;
@@ -323,7 +323,7 @@ struct Watch {
     }
 };
 
-/* Turns the loop without waiting for it: what is awaited happens on workers. */
+/* Turns the loop without blocking: the condition becomes true on workers. */
 void spin_until(World &world, const std::function<bool()> &is_over)
 {
     while (!is_over()) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Store buffers are on, so what holds on x86 in any order holds here. States
- * seen before end a schedule (sim/engine.h); how many schedules came to an end
- * of their own is told beside. */
+/* Store buffers are on, so code that passes here is correct on x86 in every
+ * order. A schedule ends at a state seen before (sim/engine.h); the output also
+ * shows how many schedules ran to their own end. */
 #include "model/explore.h"
 
 #include <check.h>
@@ -11,9 +11,9 @@ enum { TIMEOUT_S = 120, STEPS = 10000 };
 
 struct verdict {
     int64_t schedules;
-    int64_t ended; /* of these, not where another had been */
+    int64_t ended; /* schedules that ran to their own end */
     int64_t wrong_at;
-    char wrong[256]; /* the first thing that was; "": nothing */
+    char wrong[256]; /* the first failure; "": none */
 };
 
 static const char *explore_once(const struct explore_kernel *kernel,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goes through all schedules of a kernel: a few fibers that use one of the
- * library's own inline functions on a few words. With it come mutants, each
- * with one thing wrong, which must be found.
+/* Explores all schedules of a small program: a few fibers that use one of the
+ * library's inline algorithms on a few atomics. Each comes with mutants that
+ * have one fault, which must be found.
  *
- * Not seen: what only machines with weaker orders than x86 do, such as a load
- * that passes a read-modify-write of another word; and races over memory that
- * a lock should guard, for code goes on from one shared word to the next
- * undisturbed. ThreadSanitizer looks for those. */
+ * What it cannot find: reorderings that only occur on machines weaker than x86,
+ * such as a load that passes a read-modify-write of another atomic; and races
+ * on memory that a lock should guard, because a fiber runs undisturbed from one
+ * access of an atomic to the next. ThreadSanitizer finds those. */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
 
@@ -14,27 +14,27 @@
 
 struct explore_kernel {
     const char *name;
-    void *memory; /* borrows: all that its fibers share; cleared each time */
+    void *memory; /* borrows: all shared memory; cleared each time */
     size_t size;
-    void (*prepare)(void);    /* sets it up; or NULL */
-    void (*first)(void *arg); /* spawns the fibers */
-    const char *(*wrong)(void)/* at the end: what is, or NULL */;
+    void (*prepare)(void);      /* prepares the memory; or NULL */
+    void (*first)(void *arg);   /* spawns the fibers */
+    const char *(*wrong)(void); /* checks the end: the failure, or NULL */
 };
 
-/* Every schedule must end well. Prints how many there are. */
+/* Checks that every schedule ends well. Prints how many there are. */
 void explore_holds(const struct explore_kernel *kernel);
 
-/* The same with something wrong, of which `mutant` says what: some schedule
- * must end badly. */
+/* Checks that some schedule ends badly, given the fault described by
+ * `mutant`. */
 void explore_finds(const struct explore_kernel *kernel, const char *mutant);
 
-/* The same with a word of the kernel's memory that has a defect. */
+/* As explore_finds(), with a defect in an atomic of the program's memory. */
 void explore_finds_spoiled(const struct explore_kernel *kernel,
                            const void *word, enum sim_defect defect,
                            const char *mutant);
 
-/* Memory for the library's own allocations, part of the kernel's: `ctx` of an
- * allocator. What comes back is cleared, so that equal states look equal. */
+/* Memory for the library's own allocations, a part of the program's: the `ctx`
+ * of an allocator. Freed memory is cleared, so that equal states look equal. */
 struct explore_arena {
     char *bytes; /* borrows: aligned to 64 */
     size_t size, used;
@@ -43,7 +43,7 @@ struct explore_arena {
 void *explore_alloc(void *arena, size_t size, size_t align);
 void explore_dealloc(void *arena, void *block, size_t size);
 
-/* Runs the tests of a program, made by tcase_add_test(): its main(). */
+/* Runs the tests that tcase_add_test() added; call it in main(). */
 struct TCase;
 int explore_main(const char *name, void (*add)(struct TCase *tests));
 

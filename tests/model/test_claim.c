@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/claim.h: two threads have copies of one token, the loop reuses the
- * slot, takes it back, or lets go of it. One of them gets what is in it, and
- * the count that goes with a watch is given back once. */
+/* stream/claim.h: two threads hold copies of one token, while the loop reuses
+ * the slot, revokes it, or releases the producer. Exactly one of them gets the
+ * slot's content, and the reference of a watch is dropped once. */
 #include "stream/claim.h"
 
 #include <check.h>
@@ -28,18 +28,18 @@ static const char *const names[] = {"claim, a slot that is reused",
 
 static struct {
     struct uva__word state;
-    struct uva__word refs;   /* of the producer: the loop, and watches */
-    struct uva__word posted; /* to the loop */
-    uint64_t array;          /* what is in the slot: its generation, or 0 */
-    uint64_t generation;     /* of the token that is out */
-    uint64_t claims;         /* that succeeded */
-    uint64_t discarded;      /* by the loop */
-    uint64_t freed;          /* the producer: how often */
+    struct uva__word refs;   /* references of the loop and of watches */
+    struct uva__word posted; /* wake-ups of the loop */
+    uint64_t array;          /* content of the slot: its generation, or 0 */
+    uint64_t generation;     /* generation of the token handed out */
+    uint64_t claims;         /* claims that succeeded */
+    uint64_t discarded;      /* arrays discarded by the loop */
+    uint64_t freed;          /* how often the producer was freed */
     bool reused;
 } world;
 
-static enum mutant mutant; /* of the case */
-static enum loop now;      /* likewise */
+static enum mutant mutant; /* mutant of the case */
+static enum loop now;      /* loop behaviour of the case */
 
 static void prepare(void)
 {
@@ -78,7 +78,7 @@ static void slot_settle(enum uva__task_state as)
         producer_release();
 }
 
-/* ---- who extracts ------------------------------------------------------- */
+/* ---- extracting threads ------------------------------------------------- */
 
 static void slot_empty(uint64_t generation)
 {
@@ -92,7 +92,7 @@ static void slot_empty(uint64_t generation)
 
 static void extractor_run(void *arg)
 {
-    const uint64_t generation = 1; /* as the token says */
+    const uint64_t generation = 1; /* as the token has it */
     bool unwatched;
 
     (void)arg;
@@ -123,7 +123,7 @@ static void loop_reuse(void)
     (void)uva__claim_offer(&world.state);
 }
 
-/* As uva__task_swept() does it. */
+/* Does what uva__task_swept() does. */
 static void loop_sweep(void)
 {
     slot_empty(1);
@@ -141,7 +141,7 @@ static void loop_reclaim(uint64_t flags)
         loop_sweep();
 }
 
-/* As uva__offered_watch() and a closing loop do it. */
+/* Does what uva__offered_watch() and a closing loop do. */
 static void loop_let_go(void)
 {
     if (mutant != WATCHES_WITHOUT_A_COUNT)
@@ -149,7 +149,7 @@ static void loop_let_go(void)
     if (!uva__claim_watch(&world.state) && mutant != WATCHES_WITHOUT_A_COUNT)
         producer_release();
     loop_reclaim(UVA__TASK_LAPSE);
-    producer_release(); /* its own */
+    producer_release(); /* drops its own reference */
 }
 
 static void loop_run(void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h once more: nodes are posted while the loop lets go. Each is
- * disposed of once, by who posted it or by the loop. */
+/* uv/inbox.h with a close: objects are posted while the loop shuts down. Each
+ * is disposed of once, by the posting thread or by the loop. */
 #include "uv/inbox.h"
 
 #include <check.h>
@@ -13,7 +13,7 @@ enum mutant { NONE, LOOKS_AT_CLOSED_FIRST, CLOSES_AFTER_IT_TOOK };
 
 struct zombie {
     struct uva__node node;
-    uint64_t disposed; /* how often */
+    uint64_t disposed; /* how often each was disposed of */
 };
 
 static struct {
@@ -21,7 +21,7 @@ static struct {
     struct zombie zombies[POSTERS];
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
 static void dispose(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/demand.h with uv/inbox.h: a handler asks for more, or for no more, on
- * threads of its own; a dispatcher takes that in and sleeps. */
+/* stream/demand.h with uv/inbox.h: a handler requests, or cancels, on threads
+ * of its own, while a dispatcher absorbs that and sleeps. */
 #include "stream/demand.h"
 
 #include <check.h>
@@ -13,15 +13,15 @@ enum { ASKED = 2 + 3 };
 enum mutant { NONE, TWO_WORDS, VISITS_BEFORE_UNCLAIM };
 
 static struct {
-    struct uva__word word, scheduled; /* the other of the two */
+    struct uva__word word, scheduled; /* second atomic of one mutant */
     struct uva__inbox inbox;
     struct uva__node node;
     struct uva__word descriptor, over;
-    uint64_t credit; /* taken in */
+    uint64_t credit; /* credit absorbed */
     bool cancelled, bad;
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
 static void handler_post(void)
 {
@@ -30,7 +30,7 @@ static void handler_post(void)
         uva__word_add(&world.descriptor, 1);
 }
 
-/* Credits, and whether somebody will look, in two words. */
+/* Keeps the credit and the scheduled mark in two atomics. */
 static void handler_ask_by_two(int64_t n)
 {
     uva__demand_ask(&world.word, n);
@@ -137,7 +137,7 @@ static const struct explore_kernel credits = {
     .wrong = wrong_credit,
 };
 
-/* ---- and a cancel ------------------------------------------------------- */
+/* ---- with a cancel ------------------------------------------------------ */
 
 static void first_cancel(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/gate.h: who is inside uses what the last one out frees; a loop that
- * closes waits until the gate is empty, and is told. */
+/* core/gate.h: threads inside use memory that the last one to leave frees; a
+ * closing loop waits until all have left, and is notified. */
 #include "core/gate.h"
 
 #include <check.h>
@@ -14,13 +14,13 @@ enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, TELLS_BY_ITS_OWN_LOOK };
 static struct {
     struct uva__gate abroad, owed;
     struct uva__word posted;
-    uint64_t freed; /* how often */
-    bool waits;     /* the loop does */
+    uint64_t freed; /* how often it was freed */
+    bool waits;     /* the loop waits */
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
-/* ---- the last one out frees --------------------------------------------- */
+/* ---- the last one to leave frees ---------------------------------------- */
 
 static bool guest_enter(void)
 {
@@ -32,8 +32,8 @@ static bool guest_enter(void)
     return true;
 }
 
-/* One who leaves looks whether it is shut; one who shuts, whether it is empty.
- */
+/* With two atomics, leaving checks whether it is closed, and closing checks
+ * whether it is empty. */
 static bool guest_leave(void)
 {
     if (mutant != TWO_WORDS)
@@ -91,7 +91,7 @@ static const struct explore_kernel last_out = {
     .wrong = wrong_out,
 };
 
-/* ---- a close waits for an empty gate ------------------------------------ */
+/* ---- a close waits for the last one ------------------------------------- */
 
 static void job_run(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h: two threads publish and post, a loop looks and sleeps. A wake-up
- * is lost if the loop sleeps and has not seen all. */
+/* uv/inbox.h: two threads publish and post, while a loop reads and sleeps. A
+ * wake-up is lost if the loop sleeps without having read everything. */
 #include "uv/inbox.h"
 
 #include <check.h>
@@ -21,18 +21,18 @@ enum mutant {
 
 struct poster {
     struct uva__node node;
-    struct uva__word published; /* by itself */
-    uint64_t seen;              /* by the loop */
+    struct uva__word published; /* published by this thread */
+    uint64_t seen;              /* read by the loop */
 };
 
 static struct {
     struct uva__inbox inbox;
     struct uva__word descriptor;
     struct poster posters[POSTERS];
-    struct uva__word over; /* posters that are */
+    struct uva__word over; /* posting threads that are done */
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
 static void poster_post(struct poster *poster)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/foreign_state.c, inlet.c, peer_side.c and depot.c as they are,
- * between a producer on a thread of its own and a loop that has extra threads
- * request and cancel. No demand is lost, no method of the producer's is inside
- * or entered once its terminal callback has returned, and all is given back
- * once.
+/* adapters/foreign_state.c, inlet.c, peer_side.c and depot.c, unchanged,
+ * between a peer on its own thread and a loop that has extra threads request
+ * and cancel. No demand is lost, no method of the peer runs or starts once its
+ * terminal callback has returned, and everything is released once.
  *
- * The mutants replace a function that one of the files calls in another: the
- * linker does so (--wrap). */
+ * The mutants replace a function that one of the files calls in another,
+ * through the linker (--wrap). */
 #include "adapters/inlet.h"
 
 #include <check.h>
@@ -31,9 +30,9 @@ enum mutant {
 
 static const struct {
     const char *name;
-    uint64_t batches; /* that the peer has */
-    int64_t window;   /* of ours */
-    bool cancels;     /* the loop, after the first batch */
+    uint64_t batches; /* batches that the peer has */
+    int64_t window;   /* window of our side */
+    bool cancels;     /* the loop cancels after the first batch */
 } cases[] = {
     {"inlet", 2, 1, false},
     {"inlet, a cancel", 1, 1, true},
@@ -53,18 +52,18 @@ static struct {
     struct uva__inlet inlet;
     struct peer peer;
     struct uva__word posted;
-    uint64_t received; /* batches, by the loop */
-    uint64_t cancels;  /* calls of the peer's method */
+    uint64_t received; /* batches received by the loop */
+    uint64_t cancels;  /* calls of the peer's cancel */
     uint64_t breaches;
-    uint64_t freed, left; /* the inlet; its ctx: how often */
+    uint64_t freed, left; /* how often the state was freed, and its ctx */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
 
-static enum mutant mutant; /* of the case */
-static int now;            /* which case */
+static enum mutant mutant; /* mutant of the case */
+static int now;            /* index of the case */
 
-/* ---- what is around an inlet -------------------------------------------- */
+/* ---- what surrounds it -------------------------------------------------- */
 
 static void inlet_dealloc(void *ctx, void *block, size_t size)
 {
@@ -321,7 +320,7 @@ static void loop_stop(int64_t taken)
                            uva__container_of(link, struct uva__parcel, link));
 }
 
-/* Whether the stream goes on. */
+/* Returns whether the stream continues. */
 static bool loop_visit(int64_t *taken)
 {
     struct uva__inlet_news news;
@@ -359,7 +358,7 @@ static void loop_run(void *arg)
     uva__inlet_release(&world.inlet);
 }
 
-/* ---- the kernels -------------------------------------------------------- */
+/* ---- test programs ------------------------------------------------------ */
 
 static void prepare(void)
 {
@@ -380,7 +379,7 @@ static void prepare(void)
     i->how.free_ctx = peer_leave;
     uva__inlet_init(i);
     i->locked.start_returned = true;
-    uva__inlet_acquire(i); /* the peer's */
+    uva__inlet_acquire(i); /* the peer's reference */
 }
 
 static void first(void *arg)

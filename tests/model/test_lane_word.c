@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/lane_word.h: a loop grants slots, a lane fills them, pauses, is sent
- * on and goes home; two workers do the lane's jobs. No slot is forgotten, no
- * two workers have the source, it is closed once, and every slot filled is
- * taken or discarded once. */
+/* adapters/lane_word.h: a loop grants slots, a worker fills them, pauses, is
+ * resumed and closes the source; two workers can run its job. No slot is
+ * forgotten, no two workers hold the source, it is closed once, and every
+ * filled slot is taken or discarded once. */
 #include "adapters/lane_word.h"
 
 #include <check.h>
@@ -25,8 +25,8 @@ enum mutant {
 static struct {
     const char *name;
     uint64_t ends_at; /* slots that the source can fill */
-    bool cancels;     /* the loop, when it has granted */
-    bool pauses;      /* the lane, after its first slot */
+    bool cancels;     /* the loop cancels after granting */
+    bool pauses;      /* the worker pauses after its first slot */
 } const cases[] = {
     {"lane word", UINT64_MAX, false, false},
     {"lane word, a pause", UINT64_MAX, false, true},
@@ -38,24 +38,24 @@ static struct {
 enum { PLAIN, PAUSE, CANCEL, END, PAUSE_AND_CANCEL, CASES };
 
 static struct {
-    struct uva__word word, credits; /* the latter: of TWO_WORDS */
-    struct uva__word jobs;          /* to be done */
-    struct uva__word posted;        /* to the loop */
+    struct uva__word word, credits; /* `credits`: only for TWO_WORDS */
+    struct uva__word jobs;          /* jobs to run */
+    struct uva__word posted;        /* wake-ups of the loop */
     struct uva__word tail;          /* slots filled */
-    uint64_t taken, kept;           /* the loop's */
-    bool stopped, home, over;       /* likewise */
-    uint64_t left;                  /* the lane's: credits taken, not used */
-    bool paused;                    /* likewise: once is enough */
-    uint64_t discarded;             /* slots, by the lane */
-    uint64_t owner;                 /* the worker that has the source */
-    uint64_t closed;                /* how often */
-    uint64_t resting;               /* workers */
+    uint64_t taken, kept;           /* counts of the loop */
+    bool stopped, home, over;       /* state of the loop */
+    uint64_t left;                  /* worker: credits taken and not used */
+    bool paused;                    /* worker: has paused once */
+    uint64_t discarded;             /* slots discarded by the worker */
+    uint64_t owner;                 /* the worker that holds the source */
+    uint64_t closed;                /* how often the source was closed */
+    uint64_t resting;               /* idle workers */
 } world;
 
-static enum mutant mutant; /* of the case */
-static int now;            /* which case */
+static enum mutant mutant; /* mutant of the case */
+static int now;            /* index of the case */
 
-/* ---- the lane ----------------------------------------------------------- */
+/* ---- the worker --------------------------------------------------------- */
 
 enum lane_end { LANE_IDLE, LANE_TO_HOME };
 
@@ -106,7 +106,7 @@ static enum uva__lane_word_next lane_refill(void)
 
 static void lane_fill(uint64_t me)
 {
-    sim_point(); /* inside the source */
+    sim_point(); /* a call of the source */
     lane_must_own(me);
     world.left--;
     uva__word_store(&world.tail, uva__word_peek(&world.tail) + 1);
@@ -213,7 +213,7 @@ static void loop_grant(void)
     }
 }
 
-/* As reader_stop() does it. */
+/* Does what reader_stop() does. */
 static void loop_stop(void)
 {
     uint64_t word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/outlet.c and user_side.c as they are, between a loop that tells them
- * of tasks and a thread that reads. Neither waits for the other for ever, and
- * each task is spent once. */
+/* adapters/outlet.c and user_side.c, unchanged, between a loop that offers
+ * tasks and a thread that reads. Neither waits for the other for ever, and each
+ * task is extracted once. */
 #include "adapters/outlet.h"
 
 #include <check.h>
@@ -16,11 +16,11 @@ enum { TASKS_MAX = 4, ARENA = 2048 };
 
 static const struct {
     const char *name;
-    int64_t batches, bytes; /* of the window; a task has one byte */
-    uint64_t tasks;         /* that the producer has */
-    bool lets_go;           /* the reader, after the first batch */
-    bool cancels;           /* somebody else, as the loop comes to see */
-    bool dribbles;          /* the producer tells one task at each visit */
+    int64_t batches, bytes; /* limits of the window; a task has one byte */
+    uint64_t tasks;         /* tasks of the producer */
+    bool lets_go;           /* the reader releases after the first batch */
+    bool cancels;           /* another thread cancels, seen by the loop */
+    bool dribbles;          /* the producer offers one task in each visit */
 } cases[] = {
     {"outlet", 2, 100, 4, false, false, false},
     {"outlet, full of bytes", 3, 1, 2, false, false, false},
@@ -38,18 +38,18 @@ static struct {
     struct uva_stream stream;
     struct uva__producer producer;
     struct uva__word posted;
-    uint64_t spent[TASKS_MAX];      /* tasks: how often each */
-    uint64_t asked, told;           /* tasks */
-    uint64_t read;                  /* of these, by the reader */
-    uint64_t done, cancels, let_go; /* how often */
-    bool held, ended;               /* no task is told; all is */
+    uint64_t spent[TASKS_MAX];      /* how often each task was extracted */
+    uint64_t asked, told;           /* tasks requested and offered */
+    uint64_t read;                  /* tasks read by the reader */
+    uint64_t done, cancels, let_go; /* how often each happened */
+    bool held, ended; /* offering is paused; the end was offered */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
 
-static int now; /* which case */
+static int now; /* index of the case */
 
-/* ---- what is around an outlet ------------------------------------------- */
+/* ---- what surrounds it -------------------------------------------------- */
 
 void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
 {
@@ -201,7 +201,7 @@ void uva__task_drop(struct ArrowAsyncTask *task)
     task_spend(task);
 }
 
-/* It is the first that the arena gives. */
+/* It is the first block that the arena gives. */
 static const struct uva__outlet *outlet_at_start(void)
 {
     return (const void *)world.bytes;
@@ -296,7 +296,7 @@ static void reader_run(void *arg)
     uva__outlet_release(o);
 }
 
-/* ---- the kernels -------------------------------------------------------- */
+/* ---- test programs ------------------------------------------------------ */
 
 static void first(void *arg)
 {

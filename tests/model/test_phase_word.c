@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/phase_word.h: a lane calls its source, twice if nothing is against
- * it, and closes it; a loop cancels and has a guest interrupt. A source that
- * was entered is interrupted until it returns, and never after it was closed;
- * one that was not is not called any more. */
+/* adapters/phase_word.h: a worker calls its source, twice if nothing forbids
+ * that, and closes it; a loop cancels and has an extra thread interrupt. If the
+ * source is being called, it is interrupted until it returns, and never after
+ * it was closed; otherwise it is not called any more. */
 #include "adapters/phase_word.h"
 
 #include <check.h>
@@ -23,7 +23,7 @@ enum mutant {
 static const struct {
     const char *name;
     bool stuck;   /* a call returns only when interrupted */
-    bool forgets; /* as it begins, an interrupt that came before */
+    bool forgets; /* a call ignores an interrupt before it */
 } sources[] = {
     {"phase, a source that returns", false, false},
     {"phase, a source that waits", true, false},
@@ -34,15 +34,15 @@ enum { RETURNS, WAITS, FORGETS, SOURCES };
 
 static struct {
     struct uva__phase phase;
-    struct uva__word cancelled;   /* of TWO_WORDS */
-    struct uva__word interrupted; /* the source */
-    struct uva__word stuck;       /* calls counted as that */
-    struct uva__word guest;       /* 1: is wanted; 2: nobody wants him */
+    struct uva__word cancelled;   /* for TWO_WORDS */
+    struct uva__word interrupted; /* the source was interrupted */
+    struct uva__word stuck;       /* calls counted as stuck */
+    struct uva__word guest;       /* 1: needed; 2: not needed */
     bool closed;
 } world;
 
-static enum mutant mutant; /* of the case */
-static int now;            /* which source */
+static enum mutant mutant; /* mutant of the case */
+static int now;            /* index of the source */
 
 /* ---- the source --------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ static void source_interrupt(void)
     uva__word_exchange(&world.interrupted, 1);
 }
 
-/* ---- the lane ----------------------------------------------------------- */
+/* ---- the worker --------------------------------------------------------- */
 
 static bool lane_enter(void)
 {
@@ -115,7 +115,7 @@ static void lane_run(void *arg)
     world.closed = true;
 }
 
-/* ---- who cancels -------------------------------------------------------- */
+/* ---- the canceller ------------------------------------------------------ */
 
 static bool loop_cancel(void)
 {
@@ -123,14 +123,14 @@ static bool loop_cancel(void)
 
     if (mutant != TWO_WORDS)
         return uva__phase_cancel(&world.phase);
-    uva__word_store(&world.cancelled, 1); /* of which a load is in the way */
+    uva__word_store(&world.cancelled, 1); /* a load may pass this store */
     word = uva__word_load(&world.phase.word);
     return (word & PHASE_IN) &&
            uva__word_cas(&world.phase.word, &word,
                          word | PHASE_CANCEL | PHASE_STUCK);
 }
 
-/* As uva__lane_side_break() does it. */
+/* Does what uva__lane_side_break() does. */
 static void loop_run(void *arg)
 {
     bool inside;
@@ -153,7 +153,7 @@ static bool guest_is_wanted(void *arg)
     return uva__word_load(&world.guest) != 0;
 }
 
-/* As uva__lane_side_interrupt() does it. */
+/* Does what uva__lane_side_interrupt() does. */
 static void guest_run(void *arg)
 {
     sim_wait(guest_is_wanted, arg);

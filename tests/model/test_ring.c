@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h as a lane uses it: it fills a ring of slots, says how many by a
- * store, and posts. The loop takes them, and grants them anew. */
+/* uv/inbox.h as a worker uses it: it fills slots of a ring, publishes their
+ * number by a store, and posts. The loop takes them and grants them again. */
 #include "uv/inbox.h"
 
 #include <check.h>
@@ -22,13 +22,13 @@ static struct {
     struct uva__node node;
     struct uva__word descriptor, over;
     struct uva__word tail, granted;
-    uint64_t slots[ROOM]; /* whose turn it is: the loop's or the lane's */
+    uint64_t slots[ROOM]; /* owner of each slot: the loop or the worker */
     uint64_t taken;
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
-/* ---- the lane ----------------------------------------------------------- */
+/* ---- the worker --------------------------------------------------------- */
 
 static void lane_post(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/sleeper.h: a loop puts items into a ring, a reader takes them and sleeps
- * when there is none. It must not sleep while there is one. */
+/* core/sleeper.h: a loop puts items into a ring, and a reader takes them and
+ * sleeps when there are none. It must not sleep while there is one. */
 #include "core/sleeper.h"
 
 #include <check.h>
@@ -19,10 +19,10 @@ enum mutant {
 static struct {
     struct uva__sleeper sleeper;
     struct uva__word tail;
-    uint64_t head; /* the reader's */
+    uint64_t head; /* position of the reader */
 } world;
 
-static enum mutant mutant; /* of the case */
+static enum mutant mutant; /* mutant of the case */
 
 static void loop_run(void *arg)
 {
@@ -41,7 +41,7 @@ static bool reader_has_some(void)
     return uva__word_load(&world.tail) != world.head;
 }
 
-/* As adapters/user_side.c does it. */
+/* Does what adapters/user_side.c does. */
 static void reader_await(void)
 {
     uint32_t seen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators/team.c as it is, between a loop that grants cells, and stops, and
- * the two workers that it may have. Each cell is extracted once or taken back
- * once, none is left lying, and no worker stays counted. */
+/* operators/team.c, unchanged, between a loop that grants entries and stops,
+ * and the two workers it may use. Each entry is extracted once or taken back
+ * once, none is forgotten, and no worker stays counted. */
 #include "operators/team.h"
 
 #include <check.h>
@@ -18,19 +18,19 @@ static struct {
     struct uva__node node;
     struct uva__team team;
     struct uva__cell cells[CELLS];
-    uint64_t spent[CELLS];            /* how often */
-    uint64_t granted, taken_back;     /* cells */
-    struct uva__word submitted, over; /* jobs; 1: no more will be */
+    uint64_t spent[CELLS];            /* how often each was extracted */
+    uint64_t granted, taken_back;     /* entries granted and taken back */
+    struct uva__word submitted, over; /* jobs submitted; 1: all are */
     struct uva_job *jobs[CELLS];
-    uint64_t run; /* of these */
+    uint64_t run; /* jobs run */
     int64_t refs, begun;
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
 
-static bool stops; /* of the case: the loop, at once */
+static bool stops; /* the loop stops at once */
 
-/* ---- what is around a team ---------------------------------------------- */
+/* ---- what surrounds it -------------------------------------------------- */
 
 void uva__operator_acquire(struct uva__operator *op)
 {
@@ -181,7 +181,7 @@ static void first(void *arg)
     loop_run(arg);
 }
 
-/* ---- the kernels -------------------------------------------------------- */
+/* ---- test programs ------------------------------------------------------ */
 
 static void prepare(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corners of the contract: what the headers promise about errors while
- * building, EAGAIN, late resumes, drops, last holds and closing. */
+/* Details of the contract: what the headers promise about errors while
+ * building, EAGAIN, late resumes, drops, last references and closing. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static void errors_while_building_are_remembered(void)
     assert(start(s, count, &x) == EINVAL && x.error.message[0] != '\0');
     uva_stream_release(s);
 
-    (void)db_scan("x", &rows); /* no runtime: taken all the same */
+    (void)db_scan("x", &rows); /* no runtime, but rows are taken */
     s = uva_stream_from_blocking_cpu(
         NULL, &rows,
         &(struct uva_blocking_source){.free_ctx = freed, .ctx = &y});
@@ -127,10 +127,10 @@ static int again_twice(void *ctx, struct uva_batch *batch)
     struct seen *x = ctx;
 
     assert(uva_array_is_live(&batch->data));
-    assert(batch->ordinal == x->batches); /* the same one comes again */
+    assert(batch->ordinal == x->batches); /* the same batch again */
     if (x->agains < 2) {
         x->agains++;
-        uva_stream_resume(x->stream); /* before the EAGAIN is even seen */
+        uva_stream_resume(x->stream); /* before EAGAIN is returned */
         return EAGAIN;
     }
     return count(ctx, batch);
@@ -140,7 +140,7 @@ static int take_and_wait(void *ctx, struct uva_batch *batch)
 {
     struct seen *x = ctx;
 
-    assert(batch->ordinal == x->batches++); /* the next one comes */
+    assert(batch->ordinal == x->batches++); /* the next batch */
     uva_array_release(&x->kept);
     uva_array_move(&batch->data, &x->kept);
     uva_stream_resume(x->stream);
@@ -182,7 +182,7 @@ static void outcomes_are_told_apart(void)
     uva_stream_limit(u, 3);
     assert(start(s, uv_error, &x) == 0 && start(t, enough, &y) == 0 &&
            start(u, count, &z) == 0);
-    uva_stream_release(s); /* fire and forget */
+    uva_stream_release(s); /* the stream runs on by itself */
     uva_stream_release(t);
     uva_stream_release(u);
     run();
@@ -198,7 +198,7 @@ static int drop_myself(void *ctx, struct uva_batch *batch)
 
     assert(batch->ordinal == 0);
     uva_stream_drop(x->stream);
-    memset(x, 0x5A, sizeof(*x)); /* nobody may look any more */
+    memset(x, 0x5A, sizeof(*x)); /* no callback may read it any more */
     return EIO;
 }
 
@@ -208,7 +208,7 @@ static void drop_is_silent(void)
     struct uva_stream *s = some(), *t = some();
 
     assert(start(s, drop_myself, &x) == 0 && start(t, count, &y) == 0);
-    uva_stream_drop(t); /* before anything has come */
+    uva_stream_drop(t); /* before any batch */
     run();
     assert(x.done == 0x5A5A5A5A && y.done == 0 && y.batches == 0);
 }
@@ -277,7 +277,7 @@ static void cancel_comes_from_anywhere(void)
     pthread_join(x.thread, NULL);
     assert(x.done == 1 &&
            (x.end == UVA_END_CANCELLED || x.end == UVA_END_COMPLETE));
-    uva_stream_cancel(s, 0, NULL); /* long over */
+    uva_stream_cancel(s, 0, NULL); /* has ended long before */
     uva_stream_release(s);
     run();
 }
@@ -312,7 +312,7 @@ static void close_cancels_and_tells(void)
     assert(start(t, count, &late) == ESHUTDOWN && late.done == 0);
     run();
     assert(x.done == 1 && x.end == UVA_END_CANCELLED && x.freed == 1);
-    uva_stream_release(s); /* after the runtime has gone */
+    uva_stream_release(s); /* after the runtime is closed */
     uva_stream_release(t);
     rt = mine;
 }

@@ -34,7 +34,7 @@ struct next { // one call is one awaitable
     }
     bool await_suspend(std::coroutine_handle<> h)
     {
-        waiting = h; // the answer is always late, so this is no race
+        waiting = h; // safe: the callback always runs later
         return uva_stream_next(s, answer, this, &failure) == 0;
     }
     std::optional<array> await_resume()
@@ -53,7 +53,7 @@ struct next { // one call is one awaitable
     }
 };
 
-struct job { // starts at once, belongs to nobody
+struct job { // starts at once, and frees itself
     struct promise_type {
         job get_return_object()
         {
@@ -126,7 +126,7 @@ int main()
     assert(whole.code == 0 && whole.rows == DB_BATCHES * DB_ROWS);
     assert(broken.code == ECANCELED && broken.rows == 0);
     assert(refused.code == EINVAL);
-    uv_run(uv_default_loop(), UV_RUN_DEFAULT); // the runtime goes
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT); // ends the runtime
     world_await_release();
     return uv_loop_close(uv_default_loop());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device of the program's own: its events are counters in shared memory that
- * another process raises once it has written a column there. Two functions make
- * it known. */
+/* A device of the program's own: its events are counters in shared memory,
+ * which another process increments after writing a column there. Two functions
+ * register it. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -58,14 +58,14 @@ static const struct uva_device_ops fence_ops = {
     .query = fence_query,
 };
 
-/* ---- what both processes see -------------------------------------------- */
+/* ---- shared memory ------------------------------------------------------ */
 
 struct shared {
     struct fence fences[BATCHES];
     int64_t values[BATCHES][ROWS];
 };
 
-/* The other process: fills the columns, and fails at one of them. */
+/* Runs in the other process: fills the columns, and fails at one of them. */
 static void shared_fill(struct shared *shared, int fails_at)
 {
     for (int k = 0; k < BATCHES; k++) {
@@ -80,7 +80,7 @@ static void shared_fill(struct shared *shared, int fails_at)
     _exit(0);
 }
 
-/* A batch of ours around a column of theirs. */
+/* A batch of ours around a column of the other process. */
 struct frame {
     struct ArrowArray child;
     struct ArrowArray *children[1];
@@ -155,7 +155,7 @@ static void scan_release(struct ArrowDeviceArrayStream *self)
 /* ---- the program -------------------------------------------------------- */
 
 struct report {
-    int64_t rows; /* each checked to say the next number */
+    int64_t rows; /* each is checked to be the next number */
     struct uva_outcome outcome;
 };
 
@@ -206,7 +206,7 @@ static struct report run(struct scan *scan)
     return report;
 }
 
-/* Another process, which fails at a batch, or at none (-1). */
+/* The other process, which fails at a batch, or at none (-1). */
 struct other {
     struct shared *shared;
     pid_t pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data stays on the GPU: our CUDA stream waits for each event, work of ours is
- * queued behind it, and the array is released when that work is done. */
+/* Data stays on the GPU: our CUDA stream waits for each event, our work is
+ * queued after it, and the array is released when that work is done. */
 #include <assert.h>
 #include <stdio.h>
 #include <uv.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns that a CUDA program fills: exported with an event, copied to the host
- * behind it, delivered on the loop when they have arrived. */
+/* Columns filled by a CUDA program: exported with an event, copied to the host
+ * after it, and delivered on the loop once they have arrived. */
 #include <assert.h>
 #include <stdio.h>
 #include <uv.h>
@@ -9,7 +9,7 @@
 #include "support/world.h"
 #include "uvarrow/uvarrow.h"
 
-static int64_t rows; /* each checked to say the next number */
+static int64_t rows; /* each is checked to be the next number */
 static int answers;
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -18,7 +18,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
     (void)ctx;
     for (int64_t i = 0; i < batch->data.array.length; i++)
-        assert(values[i] == rows++); /* host memory, ready */
+        assert(values[i] == rows++); /* host memory, complete */
     return 0;
 }
 
@@ -35,7 +35,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
     assert(outcome->end == UVA_END_COMPLETE);
 }
 
-/* One array without any stream: tell me when its data is there. */
+/* One array without a stream: a callback when its data is complete. */
 static void one_ready(void *ctx, struct ArrowDeviceArray *array,
                       const struct uva_error *error)
 {
@@ -63,11 +63,11 @@ int main(void)
     assert(uva_device_get_info(rt, ARROW_DEVICE_CUDA, &cuda) == 0);
     assert(cuda.available && cuda.can_copy);
     assert(gpu_scan(&scan) == 0 && scan.get_next(&scan, &one) == 0);
-    rows = GPU_ROWS; /* the first batch goes alone */
+    rows = GPU_ROWS; /* the first batch is waited for alone */
     assert(uva_array_wait(rt, &one, UVA_FOREVER, one_ready, NULL) == 0);
 
     s = uva_stream_from_blocking(rt, &scan, NULL);
-    assert(uva_stream_transfer(s, NULL) == 0); /* to the host */
+    assert(uva_stream_transfer(s, NULL) == 0); /* copies to the host */
     assert(uva_stream_for_each(
                s,
                &(struct uva_consumer){.on_batch = on_batch, .on_done = on_done},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that uses uvarrow inside and shows none of it: it opens a runtime
- * of its own at first need, from whatever thread its user is on, and gives
- * plain Arrow streams out. Its users are threads that know nothing of loops. */
+/* A library that uses uvarrow internally without exposing it: it opens a
+ * runtime of its own on first use, on any thread of its users, and gives them
+ * plain Arrow streams. Its users are threads that know nothing of loops. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int lib_open(char *message, size_t size)
     return code;
 }
 
-/* The last one to go takes the runtime's thread along. */
+/* The last user to leave closes the runtime and its thread. */
 static void lib_close(void)
 {
     pthread_mutex_lock(&lock);
@@ -53,7 +53,7 @@ static int open_one(void *ctx, struct ArrowArrayStream *out,
                : uva_error_set(error, EIO, "%s: cannot open", (char *)ctx);
 }
 
-/* A database that is read ahead of its reader, as a blocking stream. */
+/* Reads a database ahead of its reader, as a blocking stream. */
 static int lib_scan(const char *uri, struct ArrowArrayStream *out)
 {
     struct uva_stream *s = uva_stream_from_blocking_cpu(
@@ -70,7 +70,7 @@ static int lib_scan(const char *uri, struct ArrowArrayStream *out)
 
 enum { USERS = 4, SCANS = 8 };
 
-/* Every other scan is given up half-way. */
+/* Every other scan is abandoned half-way. */
 static void use_once(bool whole)
 {
     struct db *copy = db_open("copy.db");

@@ -88,7 +88,7 @@ int main()
         after_the_destructor_no_callback_comes(rt);
         building_fails_with_an_exception(rt);
     }
-    uv_run(uv_default_loop(), UV_RUN_DEFAULT); // the runtime goes
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT); // ends the runtime
     world_await_release();
     return uv_loop_close(uv_default_loop());
 }

@@ -32,11 +32,11 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     s->batches++;
     assert(batch->data.array.length == DB_ROWS);
     uva_array_move(&batch->data, &s->kept);
-    uva_stream_drop(s->other); /* no callback of it any more */
-    uva_stream_drop(s->mine);  /* nor of this one, though it is running */
+    uva_stream_drop(s->other); /* no callback of it will follow */
+    uva_stream_drop(s->mine);  /* nor of this one, although one is running */
     uva_array_release(&s->kept);
     assert(uva_runtime_close(s->rt, 0, closed, s) == 0);
-    return 0; /* nobody minds what is returned now */
+    return 0; /* the return code is ignored now */
 }
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
@@ -68,7 +68,7 @@ int main(void)
     s->mine = open_stream(s->rt);
     s->other = open_stream(s->rt);
     assert(uva_stream_for_each(s->mine, &consumer, NULL) == 0);
-    /* Which one is first to come is nobody's promise; both do the same. */
+    /* The order of the two is not specified; both run the same callback. */
     assert(uva_stream_for_each(s->other, &consumer, NULL) == 0);
     uv_run(loop, UV_RUN_DEFAULT);
     assert(is_closed);

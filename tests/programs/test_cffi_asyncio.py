@@ -3,14 +3,14 @@
 """Python through CFFI: `async for batch in stream` on asyncio, one add_reader,
 no thread of Python's.
 
-The declarations come from the headers themselves (see cdef_of). CFFI lets go of
-the GIL around every call and takes it again in callbacks, so a next() that
-answers on the loop thread, which is Python's own, and a map that runs on a
-worker both just work.
+The declarations come from the headers themselves (see cdef_of). CFFI releases
+the GIL around every call and takes it again in callbacks. That makes two
+cases work: a next() with its callback on the loop thread, which is Python's
+own, and a map that runs on a worker.
 
-The environment says where things are: UVA_TEST_SOURCE the repository,
-UVA_TEST_BUILD room for the extension, UVA_TEST_LIBRARY the shared library,
-UVA_TEST_SANITIZE which sanitizers are in that (then nothing can be tested here).
+Environment variables: UVA_TEST_SOURCE: the repository, UVA_TEST_BUILD: a folder
+for the extension, UVA_TEST_LIBRARY: the shared library, UVA_TEST_SANITIZE: the
+sanitizers in it (then nothing can be tested here).
 """
 import asyncio
 import gc
@@ -28,14 +28,14 @@ except ImportError:
 
 HEADERS = "arrow_abi base arrow runtime stream adapters operators".split()
 BATCHES, ROWS = 20, 1000  # as support/world.h has them
-PATIENCE = 100  # seconds, after which a test hangs
+PATIENCE = 100  # time limit of a test, in seconds
 ffi = lib = None
-kept = {}  # what the library holds a handle of
+kept = {}  # functions that the library holds a handle of
 
 
 def cdef_of(include):
-    """The headers as CFFI wants them: preprocessed, without system headers,
-    bodies or attributes."""
+    """Converts the headers for CFFI: preprocessed, without system headers,
+    function bodies or attributes."""
     text = ""
     for name in HEADERS:
         with open(f"{include}/uvarrow/{name}.h", encoding="utf-8") as header:
@@ -83,7 +83,7 @@ class UvaError(Exception):
 
 
 class Runtime:
-    """On asyncio's loop, by one descriptor."""
+    """A runtime on asyncio's loop, by one descriptor."""
 
     def __init__(self):
         out = ffi.new("struct uva_runtime **")
@@ -108,14 +108,14 @@ class Runtime:
 
 
 class Waiter:
-    """What the callback needs: apart from Stream, so that no cycle keeps a
+    """State of the callback, separate from Stream, so that no cycle keeps a
     stream alive."""
     future = None
 
 
 class Stream:
-    """Holds one count; dropping it in __del__ is safe because asyncio's thread
-    is the loop thread."""
+    """Holds one reference; dropping it in __del__ is safe because asyncio's
+    thread is the loop thread."""
 
     def __init__(self, runtime, stream):
         self.runtime, self.s, self.waiter = runtime, stream, Waiter()
@@ -154,7 +154,7 @@ def callbacks():
     @ffi.def_extern()
     def py_next(ctx, batch, outcome):
         future = ffi.from_handle(ctx).future
-        if future is None or future.done():  # the task gave up
+        if future is None or future.done():  # the task was cancelled
             return
         if batch:
             owned = ffi.gc(ffi.new("struct ArrowDeviceArray *"),
@@ -166,7 +166,7 @@ def callbacks():
         else:
             future.set_exception(StopAsyncIteration())
 
-    @ffi.def_extern(error=5)  # EIO, if it raises
+    @ffi.def_extern(error=5)  # EIO, if it raises an exception
     def py_map(ctx, batch, out, error):
         ffi.from_handle(ctx)(batch)
         lib.uva_array_move(ffi.addressof(batch, "data"), out)
@@ -237,7 +237,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
 
         task = asyncio.ensure_future(heartbeat())
         async for batch in query(self.runtime):
-            while beats < 5:  # between two batches the loop is ours
+            while beats < 5:  # the loop is free between two batches
                 await asyncio.sleep(0)
             beats = 0
         task.cancel()
@@ -263,7 +263,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
     async def test_a_waiting_next_that_is_cancelled_cancels_its_stream(self):
         stream = query(self.runtime)
         task = asyncio.ensure_future(stream.__anext__())
-        await asyncio.sleep(0)  # it has asked, and cannot have its answer
+        await asyncio.sleep(0)  # it has requested, and cannot have a batch so early
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An asynchronous stream read by a thread that knows only blocking streams: the
- * loop makes batches as there is room for them, and a thread of libuv's pool
- * ingests them into a database. */
+/* An asynchronous stream read by a thread that only knows blocking streams: the
+ * loop makes batches while there is room, and a thread of libuv's pool ingests
+ * them into a database. */
 #include <assert.h>
 #include <uv.h>
 
@@ -24,8 +24,8 @@ static void ingest_run(uv_work_t *work)
 {
     struct ingest *job = work->data;
 
-    /* pulls on this thread until the end, then releases `in`; if it gives up
-     * early, releasing cancels the stream */
+    /* Reads on this thread until the end, then releases `in`; if it stops
+     * early, the release cancels the stream. */
     job->code = db_ingest(job->db, "flights", &job->in);
 }
 
@@ -41,7 +41,7 @@ static void ingest_done(uv_work_t *work, int status)
 
 struct feed {
     struct ArrowDeviceArray next;
-    int pushed, full; /* batches; times that there was no room */
+    int pushed, full; /* batches pushed; pushes without room */
 };
 
 static void feed_room(void *ctx, struct uva_pusher *pusher)
@@ -58,7 +58,7 @@ static void feed_room(void *ctx, struct uva_pusher *pusher)
         }
         code = uva_pusher_push(pusher, &feed->next, NULL, 0);
         if (code == EAGAIN) {
-            feed->full++; /* called again when there is */
+            feed->full++; /* called again when there is room */
             return;
         }
         assert(code == 0);
@@ -74,7 +74,7 @@ static void feed_start(struct feed *feed, struct uva_pusher *pusher)
     assert(column_schema(&schema) == 0);
     assert(uva_pusher_set_schema(pusher, &schema) == 0);
     feed_room(feed, pusher);
-    assert(feed->full > 0); /* nothing can have been taken yet */
+    assert(feed->full > 0); /* nothing can have been read so far */
 }
 
 int main(void)

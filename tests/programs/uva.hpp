@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++17 binding on one page: two owners, lambdas for callbacks, one
+// A C++17 binding on one page: two owning classes, lambdas for callbacks, one
 // exception.
 #pragma once
 
@@ -36,7 +36,7 @@ template <class F> int guarded(F &&f) noexcept
     }
 }
 
-// A guest on a libuv loop. Run the loop once more after it was destroyed.
+// Embeds a runtime in a libuv loop. Run the loop once more after destroying it.
 class runtime
 {
     uva_runtime *rt_ = nullptr;
@@ -58,7 +58,7 @@ class runtime
     }
 };
 
-// For the loop thread: after ~stream no callback comes.
+// For the loop thread: no callback runs after ~stream.
 class stream
 {
     struct calls {

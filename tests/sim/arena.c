@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks lie one behind the other, each between a head and a tail; one that
- * came back is filled with a pattern that crashes who follows it, and that must
- * still be there at the end. */
+/* Blocks lie one after the other, each between a head and a tail. A block that
+ * was freed is filled with a pattern, which crashes code that follows a pointer
+ * in it, and which must be unchanged at the end. */
 #include "sim/arena.h"
 
 #include <stdint.h>
@@ -33,14 +33,14 @@ void __asan_unpoison_memory_region(void const volatile *at, size_t size);
 
 enum { ARENA_TAIL = 16, ARENA_NEW = 0xA5, ARENA_OLD = 0xDD };
 
-/* Right before the block. */
+/* Lies directly in front of the block. */
 struct arena_head {
-    struct arena_head *before; /* the block made before */
+    struct arena_head *before; /* the block allocated before */
     uint64_t mark;
     size_t size;
-    const char *what; /* static; NULL: the library's */
-    int64_t number;   /* among the library's */
-    void *pad[3];     /* 64 bytes in all */
+    const char *what; /* static; NULL: allocated by the library */
+    int64_t number;   /* among the library's blocks */
+    void *pad[3];     /* pads the head to 64 bytes */
 };
 
 static struct {
@@ -120,7 +120,7 @@ static void head_check_tail(const struct arena_head *head)
                      head->size, head_name(head), (long long)head->number);
 }
 
-/* What the fiber itself stored was stored before. */
+/* Flushes first: the fiber's own stores happened before the free. */
 static void arena_give_back(struct arena_head *head)
 {
     sim_flush();
@@ -186,9 +186,9 @@ void arena_free_ctx(void *ctx)
     arena_free(ctx);
 }
 
-/* ---- in place of the C library's ---------------------------------------- */
+/* ---- replacements of the C library's functions -------------------------- */
 
-/* What the library takes there is in the same books. */
+/* Allocations of the library outside its allocator are tracked here, too. */
 static void *plain_new(size_t size, size_t align)
 {
     if (size == 0)

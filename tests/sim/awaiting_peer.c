@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer that asks for one batch at a time, from the callback before or
- * from a fiber of its own, and now and then once more after the end. */
+/* A consumer that requests one batch at a time, from the previous callback or
+ * from a fiber of its own, and sometimes once more after the end. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -12,15 +12,15 @@
 #include "uvarrow/arrow.h"
 
 struct awaiting_peer {
-    struct uva_stream *stream; /* holds */
+    struct uva_stream *stream; /* holds a reference */
     struct story *story;
-    bool by_fiber;     /* asks from there */
-    bool waiting;      /* for an answer */
-    bool ended;        /* an outcome came */
-    int asks_after;    /* times to ask again then */
-    int64_t leaves_at; /* lets go after so many batches */
+    bool by_fiber;     /* requests from a fiber of its own */
+    bool waiting;      /* a request is outstanding */
+    bool ended;        /* an outcome was received */
+    int asks_after;    /* requests to make after the end */
+    int64_t leaves_at; /* drops the stream after so many batches */
     int64_t batches;
-    enum uva_end end; /* the outcome, that must stay the same */
+    enum uva_end end; /* the outcome, which must not change */
     int code;
 };
 
@@ -34,7 +34,7 @@ static void peer_free(struct awaiting_peer *peer)
 
 static bool peer_ask(struct awaiting_peer *peer);
 
-/* Having left, what is still unanswered is answered with CANCELLED. */
+/* Once the stream is dropped, outstanding requests must end with CANCELLED. */
 static void peer_note_end(struct awaiting_peer *peer,
                           const struct uva_outcome *outcome)
 {
@@ -54,7 +54,7 @@ static bool peer_wants_more(struct awaiting_peer *peer)
         return peer->asks_after-- > 0;
     if (peer->batches < peer->leaves_at)
         return true;
-    peer->story->over = true; /* nobody will hear of the end */
+    peer->story->over = true; /* no further callback will follow */
     return false;
 }
 
@@ -77,15 +77,15 @@ static void answered(void *ctx, struct uva_batch *batch,
             uva_array_release(&batch->data);
     }
     story_note("awaiter: answered");
-    peer->waiting = false; /* a fiber goes on now */
+    peer->waiting = false; /* lets the waiting fiber run */
     if (peer->by_fiber)
         return;
     if (!peer_wants_more(peer) || !peer_ask(peer))
         peer_free(peer);
 }
 
-/* False once the runtime closes: that may be as soon as the end is told, and
- * before it where somebody closes early. */
+/* Returns false once the runtime closes. That may be as soon as the end was
+ * reported, or before it if another peer closes early. */
 static bool peer_ask(struct awaiting_peer *peer)
 {
     int code;
@@ -141,7 +141,7 @@ int awaiting_peer_start(struct uva_stream *stream, struct story *story)
         arena_free(peer);
         return code;
     }
-    if (by_fiber) /* else it may be gone */
+    if (by_fiber) /* otherwise it may be freed by now */
         peers_spawn("asker", asker, peer);
     return 0;
 }

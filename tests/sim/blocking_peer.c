@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking source: quick, slow, stuck until it is interrupted or for good,
- * failing at some batch with a text or without one. It must be called by one
- * fiber at a time, and neither be released nor freed while an interrupt
+/* A blocking source: fast, slow, stuck until it is interrupted or for good,
+ * failing at some batch with or without a text. It checks that one fiber at a
+ * time calls it, and that it is neither released nor freed while an interrupt
  * runs. */
 #include <errno.h>
 #include <stdint.h>
@@ -16,16 +16,16 @@
 struct blocking_peer {
     struct story *story;
     ArrowDeviceType device_type;
-    int64_t next;     /* the batch to be given */
-    int64_t stuck_at; /* where it waits; -1: in open; INT64_MAX: nowhere */
-    bool deaf;        /* an interrupt comes in vain */
+    int64_t next;     /* next batch to give */
+    int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: none */
+    bool deaf;        /* interrupts have no effect */
     bool mute;        /* get_last_error gives NULL */
     bool quick;       /* never waits */
     bool interrupted;
-    int inside;       /* calls of the stream under way */
-    int interrupting; /* calls of interrupt under way */
-    bool released;    /* the stream was */
-    bool is_open;     /* there is a stream */
+    int inside;       /* calls of the stream in flight */
+    int interrupting; /* calls of interrupt in flight */
+    bool released;    /* the stream was released */
+    bool is_open;     /* the stream was opened */
 };
 
 static void peer_enter(struct blocking_peer *peer, const char *what)
@@ -52,7 +52,7 @@ static bool peer_may_go_on(void *arg)
     return peer->interrupted || peers_gate_is_open();
 }
 
-/* False when it was interrupted. */
+/* Returns false if it was interrupted. */
 static bool peer_wait(struct blocking_peer *peer, int64_t at)
 {
     if (peer->stuck_at != at)
@@ -70,7 +70,7 @@ static int peer_schema(struct blocking_peer *peer, struct ArrowSchema *out)
     return peer_leave(peer, 0);
 }
 
-/* 0 with an ordinal, or -1 at the end; or a code. */
+/* Returns 0 with an ordinal, or -1 at the end; or an error code. */
 static int peer_next(struct blocking_peer *peer, int64_t *ordinal)
 {
     const struct story *story = peer->story;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer of three callbacks: takes batches along or leaves them, pauses and
- * is resumed from somewhere, refuses one, has enough, cancels or drops the
- * stream in the middle of a callback. All must come on the loop, one at a
- * time, none inside a call of its own, none behind the end. */
+/* A consumer with three callbacks: takes batches or leaves them, pauses and is
+ * resumed elsewhere, refuses a batch, stops early, cancels or drops the stream
+ * inside a callback. It checks that all callbacks run on the loop, one at a
+ * time, none inside a call of its own and none after the end. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -14,21 +14,21 @@
 #include "uvarrow/arrow.h"
 
 struct callback_peer {
-    struct uva_stream *stream; /* holds; NULL once let go */
+    struct uva_stream *stream; /* holds a reference; NULL once released */
     struct story *story;
-    int64_t stop_at;     /* the batch at which it does `stop` */
+    int64_t stop_at;     /* the batch at which it stops */
     int stop;            /* what on_batch returns there; 0: nothing special */
-    bool cancels, drops; /* it does that there instead */
-    bool pauses;         /* now and then */
-    bool stubborn;       /* then does not go on by itself */
-    int loop;            /* the fiber that called first, or -1 */
-    bool inside;         /* a callback */
-    bool calling;        /* it is inside a call of the library */
-    bool paused;         /* an on_batch returned EAGAIN */
-    bool fickle;         /* the batch of the pause was left alone */
-    int resumers;        /* fibers that will resume */
-    int64_t batches;     /* seen, repeated ones not counted */
-    bool done;           /* on_done has been, or a drop */
+    bool cancels, drops; /* what it does there instead */
+    bool pauses;         /* pauses now and then */
+    bool stubborn;       /* must be resumed after a pause */
+    int loop;            /* the fiber of the first callback, or -1 */
+    bool inside;         /* a callback is running */
+    bool calling;        /* a call of the library is in progress */
+    bool paused;         /* an on_batch has returned EAGAIN */
+    bool fickle;         /* the batch of the pause was not taken */
+    int resumers;        /* fibers that will resume the stream */
+    int64_t batches;     /* batches received, repeated ones not counted */
+    bool done;           /* on_done was called, or the stream dropped */
 };
 
 static void peer_enter(struct callback_peer *peer, const char *what)
@@ -72,7 +72,7 @@ static bool peer_is_pressed(void *arg)
     return ((const struct callback_peer *)arg)->done || peers_gate_is_open();
 }
 
-/* On a fiber of its own. */
+/* Runs on a fiber of its own. */
 static void peer_resume(void *arg)
 {
     struct callback_peer *peer = arg;
@@ -86,7 +86,8 @@ static void peer_resume(void *arg)
     peer_free(peer);
 }
 
-/* Whoever drops lets go of the stream, so nobody may then resume. */
+/* A peer that drops releases the stream, so it must not have fibers that
+ * resume. */
 static int peer_pause(struct callback_peer *peer)
 {
     peer->paused = true;
@@ -116,7 +117,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     return peer_leave(peer, 0);
 }
 
-/* Makes an end of all callbacks. */
+/* Drops the stream, which ends all callbacks. */
 static void peer_drop(struct callback_peer *peer)
 {
     struct uva_stream *stream = peer->stream;
@@ -128,7 +129,7 @@ static void peer_drop(struct callback_peer *peer)
     uva_stream_drop(stream);
 }
 
-/* On the loop, outside of the consumer's callbacks. */
+/* Runs on the loop, outside of the consumer's callbacks. */
 static void peer_drop_posted(void *ctx)
 {
     struct callback_peer *peer = ctx;
@@ -139,7 +140,7 @@ static void peer_drop_posted(void *ctx)
     peer_free(peer);
 }
 
-/* In the middle of a callback. */
+/* Stops in the middle of a callback. */
 static int peer_stop(struct callback_peer *peer)
 {
     peer->calling = true;
@@ -157,13 +158,13 @@ static void batch_take(const struct callback_peer *peer,
     struct ArrowDeviceArray mine;
 
     if (device_take(peer->story, &batch->data) || peers_chance(1, 2))
-        return; /* released for us */
+        return; /* the library releases it */
     uva_array_move(&batch->data, &mine);
     sim_point();
     uva_array_release(&mine);
 }
 
-/* A batch that was left alone in a pause comes again. */
+/* A batch that was not taken during a pause is delivered again. */
 static bool batch_is_again(struct callback_peer *peer,
                            const struct uva_batch *batch)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one stream into the next it goes by the two public ways: as a blocking
- * stream, or by driving the handler of a stream that takes us for a stranger. A
- * stream whose next one is never started is let go of by that one's
- * free_ctx. */
+/* Connects streams in the two public ways: as a blocking stream, or by driving
+ * the handler of a stream that treats the one above as a foreign producer. If
+ * the next stream is never started, its free_ctx releases the stream above. */
 #include "sim/chain.h"
 
 #include <errno.h>
@@ -22,9 +21,9 @@
 
 struct mapper {
     struct story *story;
-    int64_t bad; /* the batch that it fails at; or -1 */
+    int64_t bad; /* the batch it fails at; or -1 */
     bool in_place;
-    bool on_device; /* what it makes */
+    bool on_device; /* places its new batches on the device */
     int inside;
 };
 
@@ -128,13 +127,13 @@ static void add_stages(struct uva_stream *stream, struct story *story,
 
 /* ---- from stream to stream ---------------------------------------------- */
 
-/* The way from one stream into the next. */
+/* A link from one stream to the next. */
 struct link {
-    struct uva_stream *above; /* holds */
+    struct uva_stream *above; /* holds a reference */
     struct uva_window window;
     struct story *story;
     bool on_worker;
-    int done; /* times on_done was called */
+    int done; /* how often on_done was called */
 };
 
 static struct link *link_new(struct uva_stream *above, struct story *story)
@@ -192,7 +191,8 @@ static struct uva_stream *link_blocking(struct uva_runtime *runtime,
     return uva_stream_from_blocking(runtime, NULL, &how);
 }
 
-/* The ctx may be gone: that of a start lives as long as its stream. */
+/* The link may be freed by now; the ctx of a start lives as long as its
+ * stream. */
 static void link_done(void *ctx, const struct uva_outcome *outcome)
 {
     int *done = ctx;
@@ -241,7 +241,7 @@ static struct uva_stream *link_async(struct uva_runtime *runtime,
     return uva_stream_from_async(runtime, &source);
 }
 
-/* Makes the next stream of what comes out of `above`. */
+/* Makes the next stream from the output of `above`. */
 static struct uva_stream *link_make(struct uva_runtime *runtime,
                                     struct uva_stream *above,
                                     struct story *story)
@@ -252,9 +252,9 @@ static struct uva_stream *link_make(struct uva_runtime *runtime,
                               : link_async(runtime, link);
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- whole chains ------------------------------------------------------- */
 
-/* Takes the stream, and holds it too. */
+/* Takes the stream, and keeps a reference to it. */
 static void chain_add(struct chain *chain, struct uva_stream *stream)
 {
     chain->streams[chain->used++] = uva_stream_acquire(stream);

@@ -1,9 +1,9 @@
-# The command uvarrow-sim: the whole runtime compiled for the engine, over a
-# fake libuv and a fake system, with peers as fibers. Not installed.
+# The command uvarrow-sim: the whole runtime compiled for the engine, on a fake
+# libuv and a fake system, with peers that run as fibers. Not installed.
 
-# What lies below the library is replaced: core/sync.c by the engine's, libuv
-# by fake_uv.c, and these functions of the system, at the link, by __wrap_NAME
-# in fake_files.c and fake_threads.c.
+# What the library stands on is replaced: core/sync.c by the engine's, libuv by
+# fake_uv.c, and these system functions, at link time, by __wrap_NAME in
+# fake_files.c and fake_threads.c.
 set(sim_wrapped
     eventfd timerfd_create timerfd_settime read write close poll
     mmap munmap madvise
@@ -12,10 +12,11 @@ set(sim_wrapped
     pthread_mutex_lock pthread_cond_wait pthread_cond_broadcast
     sched_getaffinity getpid getenv clock_gettime nanosleep sched_yield
     __assert_fail)
-# And one of the library's own: slots rest for a shorter while than 256 others,
-# or no stream here would be long enough to see one reused.
+# One function of the library is replaced, too: slots stay in quarantine for
+# less than 256 other allocations, or no stream here would be long enough to see
+# one reused.
 list(APPEND sim_wrapped uva__slab_take)
-# And two that no loop may call.
+# Two more, which must not be called on a loop.
 list(APPEND sim_wrapped uva__devices_load uva__service_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
@@ -24,7 +25,7 @@ add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
 target_compile_definitions(sim_runtime PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
-# What outlives runtimes is from malloc(); here, from the arena (arena.h).
+# Objects that outlive runtimes use malloc(); here that is the arena (arena.h).
 foreach(name IN ITEMS malloc calloc aligned_alloc free)
     target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})
 endforeach()
@@ -32,7 +33,7 @@ set_source_files_properties("${runtime_dir}/core/thread.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 
-# The world that the library runs in there, and those who live in it.
+# The simulated environment of the library, and the peers.
 add_library(sim_world STATIC hosts.c story.c crate.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     callback_peer.c task_peer.c pusher_peer.c producer_peer.c awaiting_peer.c
@@ -48,7 +49,7 @@ foreach(name IN LISTS sim_wrapped)
     target_link_options(sim_world INTERFACE "LINKER:--wrap=${name}")
 endforeach()
 
-# sim_program(NAME SOURCE...): a program of that world
+# sim_program(NAME SOURCE...): a program in this environment
 function(sim_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE sim_runtime sim_world)
@@ -61,8 +62,8 @@ target_compile_options(sim_world PRIVATE -UNDEBUG)
 
 # ---- in CTest ---------------------------------------------------------------
 
-# A share of what .ci/run does: always the same seeds, so that it fails for who
-# broke something. New ones are for the long mode.
+# A part of what .ci/run does, always with the same seeds, so that only a change
+# can make it fail. The long mode uses new seeds.
 set(sim_share 20000)
 if(UVA_SANITIZE)
     set(sim_share 2000)
@@ -76,7 +77,8 @@ add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
 uva_test_properties(sim/command sim)
 
-# The bugs that it must find. They are compiled as this build folder does it.
+# The planted bugs that it must find, compiled with the commands of this build
+# folder.
 if(NOT UVA_SANITIZE AND NOT UVA_COVERAGE AND CMAKE_GENERATOR STREQUAL "Ninja")
     add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
         "${PROJECT_BINARY_DIR}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch and its column are one block, so that what is used too late is found
- * wherever it is touched. */
+/* A batch and its column share one block, so that a use after free is found
+ * wherever it touches them. */
 #include "sim/crate.h"
 
 #include <string.h>
@@ -63,9 +63,9 @@ struct crate {
     struct ArrowArray *children[1];
     const void *struct_buffers[1];
     const void *child_buffers[2];
-    int64_t values[3]; /* ordinal, hops, mark */
+    int64_t values[3]; /* ordinal, maps passed, mark */
     void (*let_go)(void *event);
-    void *event; /* its own; or NULL */
+    void *event; /* owns: its event; or NULL */
 };
 
 static void crate_release_child(struct ArrowArray *array)
@@ -116,7 +116,8 @@ void crate_device_batch(int64_t ordinal, int64_t hops,
     uva_array_from_cpu(&plain, out);
 }
 
-/* By the child, as its private data need not be ours by now. */
+/* Finds the batch by its child, because its private_data may be replaced by
+ * now. */
 static struct crate *crate_of(const struct ArrowArray *batch)
 {
     return (struct crate *)(void *)batch->children[0];
@@ -161,7 +162,8 @@ int64_t crate_hops(const struct ArrowArray *batch)
     return crate_values(batch)[1];
 }
 
-/* By its buffers, as its private data need not be ours by now. */
+/* Finds the values by the buffers, because the private_data may be replaced by
+ * now. */
 void crate_add_hop(struct ArrowArray *batch)
 {
     ((int64_t *)(uintptr_t)crate_values(batch))[1]++;

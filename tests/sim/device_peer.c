@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  an event is made -> armed by some watches -> a driver gets to
- *              it: complete -> all who have armed are told.
+/* Happy path:  an event is made -> armed for some watches -> a driver picks it:
+ *              complete -> the callbacks of all armed watches are called.
  *
- * What the driver does is in order for copies, and recorded events, and in any
- * order for the rest. */
+ * The driver processes copies and recorded events in order, and all others in
+ * any order. */
 #include "sim/device_peer.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 
 enum fate {
     FATE_SOON,
-    FATE_NOW,     /* complete when it is made */
-    FATE_SLOW,    /* after some milliseconds */
-    FATE_FAILS,   /* soon */
-    FATE_LIES,    /* the same, but who has armed is told that all is well */
+    FATE_NOW,     /* complete from the start */
+    FATE_SLOW,    /* completes after some milliseconds */
+    FATE_FAILS,   /* fails soon */
+    FATE_LIES,    /* fails soon, but callbacks report success */
     FATE_UNARMED, /* it cannot be armed */
-    FATE_STUCK    /* for longer than anybody has patience */
+    FATE_STUCK    /* pending for longer than any timeout */
 };
 
 #define A_MS_NS  UINT64_C(1000000)
@@ -28,60 +28,59 @@ enum fate {
 
 enum { TABLES = 8 };
 
-/* Who is to be told; the watch may be of no use by then. */
+/* A watch to call back; the watch may be freed by then. */
 struct armed {
-    struct armed *next;      /* of those of its event, or of the late ones */
-    struct uva_watch *watch; /* counts, until told */
-    struct loaded *loaded;   /* by whom */
+    struct armed *next; /* next one of the same event or of the late list */
+    struct uva_watch *watch; /* holds a reference, until called back */
+    struct loaded *loaded;   /* table that armed it */
     bool told, settled;
-    bool
-        excused; /* from the settling: it was told while all comes to its end */
+    bool excused; /* needs no settle: it was called back while threads end */
 };
 
 struct device_event {
-    struct device_event *next; /* of those that wait for a driver */
+    struct device_event *next; /* next event that waits for a driver */
     struct story *story;       /* or NULL */
     int64_t ordinal;
     enum fate fate;
-    int state;       /* -1 pending */
-    uint64_t due_ns; /* not before that */
+    int state;       /* -1: pending */
+    uint64_t due_ns; /* not complete before this time */
     bool in_order;
-    struct uva_device_copy copy; /* to be done then; size 0: none */
-    struct device_event *after;  /* holds: what a copy waits for; or NULL */
-    struct device_event *read;   /* holds: whose array it reads; or NULL */
+    struct uva_device_copy copy; /* to run on completion; size 0: none */
+    struct device_event *after;  /* holds: event before a copy; or NULL */
+    struct device_event *read;   /* holds: event of the array read; or NULL */
     struct armed *armed;         /* owns */
-    int asked;                   /* calls about it under way */
-    int reads;                   /* of its array, queued */
+    int asked;                   /* calls about it in progress */
+    int reads;                   /* queued work that reads its array */
     int chained;                 /* streams that wait for it */
-    bool gone;                   /* nobody may ask any more */
+    bool gone;                   /* it must not be queried any more */
     int holds;
 };
 
-/* One table in use; its place is not used again. */
+/* A loaded device table; its place is not reused. */
 struct loaded {
-    int service;   /* the fiber that has loaded it */
+    int service;   /* the fiber that loaded it */
     bool live;     /* not unloaded */
-    int unsettled; /* of those armed, told and not settled */
+    int unsettled; /* watches armed and called back, but not settled */
 };
 
 static struct {
     struct uva_device_ops ops;
-    struct device_event *first; /* those that wait, the oldest first */
-    int drivers;                /* fibers */
-    bool ordered;               /* one is at what is done in order */
-    struct armed *late;         /* those who are told at the end */
-    struct armed *excused;      /* told, and perhaps never to be settled */
-    bool faulty;                /* events fail, or are stuck */
-    bool lazy;                  /* it calls back for some only at the end */
-    bool shy;                   /* arm asks to be polled first */
-    bool inside;                /* it calls back inside arm */
+    struct device_event *first; /* wait for a driver, the oldest first */
+    int drivers;                /* driver fibers */
+    bool ordered;               /* a driver is processing an in-order event */
+    struct armed *late;         /* watches called back only at the end */
+    struct armed *excused;      /* called back, and perhaps never settled */
+    bool faulty;                /* events fail or get stuck */
+    bool lazy;                  /* some callbacks come only at the end */
+    bool shy;                   /* arm requests a poll first */
+    bool inside;                /* callbacks run inside arm */
     int load_code;
     bool load_stuck;
-    bool closing; /* a service may be gone at any time */
-    bool over;    /* nobody is told late any more */
+    bool closing; /* device threads may end at any time */
+    bool over;    /* no more late callbacks */
     struct loaded tables[TABLES];
     int tables_used;
-    char queue; /* its address is that */
+    char queue; /* its address identifies the queue */
 } device;
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -221,7 +220,7 @@ static struct device_event *event_hold(struct device_event *event)
     return event;
 }
 
-/* The batch is lost, or late; that is told, or waited for, in its place. */
+/* The batch may be lost or late, and the chain may end or wait at it. */
 static void event_spoil(const struct device_event *event)
 {
     struct story *story = event->story;
@@ -241,7 +240,7 @@ static void event_draw(struct device_event *event)
 {
     event->fate = fate_draw(event->story);
     if (event->fate == FATE_LIES && !device.ops.query_quick)
-        event->fate = FATE_FAILS; /* nobody could tell */
+        event->fate = FATE_FAILS; /* a wrong success could not be detected */
     if (event->fate == FATE_NOW && event->in_order)
         event->fate = FATE_SOON;
     if (event->fate >= FATE_FAILS)
@@ -260,7 +259,7 @@ static bool gate_is_open(void *arg)
     return peers_gate_is_open();
 }
 
-/* There are as many drivers as get something to do. */
+/* Starts more drivers if there is work for them. */
 static void event_queue(struct device_event *event)
 {
     struct device_event **last = &device.first;
@@ -337,12 +336,12 @@ static bool event_may_end(const struct device_event *event)
     return event->after == NULL || event->after->state >= 0;
 }
 
-/* The place of one that may come to its end, or NULL: the first of them after
- * `skip` others, or the last. */
+/* Returns the place of an event that may complete, or NULL: the first after
+ * skipping `skip` others, or the last. */
 static struct device_event **event_find(uint64_t skip)
 {
     struct device_event **at, **found = NULL;
-    bool in_order = !device.ordered; /* those before it are done */
+    bool in_order = !device.ordered; /* in-order events before it are done */
 
     for (at = &device.first; *at != NULL; at = &(*at)->next) {
         const bool may = event_may_end(*at) && (in_order || !(*at)->in_order);
@@ -369,7 +368,7 @@ static void armed_free(struct armed *armed)
         arena_free(armed);
 }
 
-/* What is told while services end may find none that could settle it. */
+/* A callback while device threads end may find none to settle it. */
 static void armed_note_told(struct armed *armed)
 {
     armed->told = true;
@@ -420,8 +419,7 @@ static int event_outcome(const struct device_event *event)
                                                                  : 0;
 }
 
-/* Copies are made only now, so that who gave their memory back too early is
- * found. */
+/* Copies run only now, so that memory that was freed too early is found. */
 static void event_happen(struct device_event *event)
 {
     const int code = event_outcome(event);
@@ -443,7 +441,7 @@ static void event_happen(struct device_event *event)
     event_release(event);
 }
 
-/* When the first of those that wait for the clock is due. */
+/* Returns when the first event that waits for the clock is due. */
 static uint64_t events_due(void)
 {
     uint64_t due_ns = UINT64_MAX;
@@ -467,7 +465,7 @@ static struct device_event *event_take(void)
     return event;
 }
 
-/* As a rule for longer than it takes to arm. */
+/* Usually takes longer than arming does. */
 static void driver_dawdle(void)
 {
     for (uint64_t steps = sim_choose(2) * sim_choose(100); steps > 0; steps--)
@@ -578,7 +576,8 @@ static struct armed *armed_new(struct loaded *table, struct uva_watch *watch)
     return armed;
 }
 
-/* Complete already, or soon: vendors call back inside, or say so. */
+/* The event may be complete already: vendors then call back inside arm, or
+ * return that. */
 static int event_arm(struct device_event *event, struct loaded *table,
                      struct uva_watch *watch)
 {
@@ -646,7 +645,7 @@ static int table_stream_wait(void *state, const struct uva_device_event *given,
     return 0;
 }
 
-/* ---- what is done in order ---------------------------------------------- */
+/* ---- work in order ------------------------------------------------------ */
 
 void *device_queue(void)
 {
@@ -658,7 +657,7 @@ void device_read(struct device_event *event)
     struct device_event *work;
 
     if (device.ops.record == NULL || device.load_code != 0 || event == NULL)
-        return; /* nobody could tell when it is over */
+        return; /* its completion could not be observed */
     work = event_new(NULL, 0, true);
     work->read = event_hold(event);
     event->reads++;
@@ -666,7 +665,7 @@ void device_read(struct device_event *event)
     event_release(work);
 }
 
-/* What fails is made to be so by the batch's own events. */
+/* Never fails itself: failures come from the events of batches. */
 static int table_copy(void *state, const struct uva_device_copy *copy,
                       void **event_out, struct uva_error *error)
 {
@@ -745,7 +744,7 @@ void device_close(void)
     device.closing = true;
 }
 
-/* Its own affair by now: a service may be at its last act. */
+/* Runs independently: a device thread may be ending. */
 static void late_teller(void *arg)
 {
     struct armed *late;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* While a chain is built its story says where its batches are by now, and what
- * has been done about their events; then, how they must arrive. */
+/* While a chain is built, its scenario records where its batches are and what
+ * was done about their events; later, how they must arrive. */
 #include "sim/device_stages.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 enum { FIBERS = 1024 };
 
-static int waits;          /* of uva_array_wait(), not answered */
-static bool calls[FIBERS]; /* who is inside that */
+static int waits;          /* calls of uva_array_wait() not completed */
+static bool calls[FIBERS]; /* fibers inside such a call */
 static struct story outsiders[HOSTS];
 static int outsiders_used;
 
@@ -50,7 +50,8 @@ void device_batch(struct story *story, bool on_device, int64_t ordinal,
         crate_keep(out, device_event_new(story, ordinal), device_event_let_go);
 }
 
-/* A load that is stuck would be waited for here. */
+/* Leaves out uva_array_record() if a load may get stuck, because it would wait
+ * for that. */
 void device_recorded_batch(struct uva_runtime *runtime, struct story *story,
                            int64_t ordinal, struct ArrowDeviceArray *out)
 {
@@ -76,7 +77,7 @@ void device_recorded_batch(struct uva_runtime *runtime, struct story *story,
 
 /* ---- stages ------------------------------------------------------------- */
 
-/* Whether somebody may lose his patience though nothing is wrong. */
+/* Returns whether a timeout may expire although nothing is wrong. */
 static bool time_may_pass(int64_t timeout_ms)
 {
     return timeout_ms < 1000 || peers_are_slow() || fake_uv_ticks() ||
@@ -134,7 +135,7 @@ static void add_transfer(struct uva_stream *stream, struct story *story)
     story->on_device = !story->on_device;
     story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
     (void)uva_stream_transfer(stream, &how);
-    if (story->on_device) /* with an event of the library's */
+    if (story->on_device) /* with an event of the library */
         (void)uva_stream_ready(stream, NULL);
 }
 
@@ -152,7 +153,7 @@ void device_add_fresh(struct story *story)
     story->wait = WAIT_NOT;
 }
 
-/* ---- in place of the library's ------------------------------------------ */
+/* ---- replacements of library functions ---------------------------------- */
 
 int __wrap_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
@@ -163,7 +164,7 @@ int __real_uva__devices_load(struct uva__devices *devices,
 void __wrap_uva__service_end(struct uva__service *service);
 void __real_uva__service_end(struct uva__service *service);
 
-/* These two wait for the service. */
+/* Both functions wait for the device thread. */
 int __wrap_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
                              struct uva_error *error)
@@ -180,7 +181,7 @@ void __wrap_uva__service_end(struct uva__service *service)
     __real_uva__service_end(service);
 }
 
-/* ---- arriving ----------------------------------------------------------- */
+/* ---- checks on arrival -------------------------------------------------- */
 
 void device_see(const struct story *story, const struct ArrowDeviceArray *batch)
 {
@@ -224,7 +225,7 @@ bool device_may_end(const struct story *story, int code)
 struct waiter {
     struct ArrowDeviceArray array; /* owns */
     struct story *story;
-    const struct device_event *event; /* borrows, with the array; or NULL */
+    const struct device_event *event; /* borrows, from the array; or NULL */
     int64_t timeout_ms;
 };
 
@@ -275,7 +276,7 @@ static void array_wait(struct story *story, struct ArrowDeviceArray *array)
     calls[sim_self()] = false;
     story_note("an array is waited for: %s", uva_error_name(code));
     if (code == 0)
-        return; /* it may have been answered */
+        return; /* it may be called back by now */
     waits--;
     if (code != ESHUTDOWN && !arena_has_failed() && !fake_threads_have_failed())
         sim_fail("wait: %s", uva_error_name(code));
@@ -283,7 +284,8 @@ static void array_wait(struct story *story, struct ArrowDeviceArray *array)
     arena_free(waiter);
 }
 
-/* Without memory it would be lost. */
+/* Takes no batch into a wait if memory may fail, because the batch would be
+ * lost. */
 bool device_take(struct story *story, struct ArrowDeviceArray *batch)
 {
     struct ArrowDeviceArray mine;
@@ -318,7 +320,8 @@ static void ask_what_there_is(struct uva_runtime *runtime)
         sim_fail("the device is not there: %s", info.library);
 }
 
-/* Where the load is stuck it would be waited for. */
+/* Leaves the call out if a load may get stuck, because it would wait for
+ * that. */
 void device_use_outside(struct uva_runtime *runtime)
 {
     struct story *story = &outsiders[outsiders_used++];

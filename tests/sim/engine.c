@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fibers of a schedule and who goes next. */
+/* The fibers of a schedule, and the decision which of them runs next. */
 #define _GNU_SOURCE
 #include "sim/engine.h"
 
@@ -15,7 +15,7 @@
 #include "sim/engine_locals.h"
 
 enum { FIBERS = SIM_ACTORS / 2, TRAIL = 512 };
-enum { SIM_RUNNING = -1 }; /* no end yet */
+enum { SIM_RUNNING = -1 }; /* not ended */
 
 struct fiber {
     int number;
@@ -23,17 +23,17 @@ struct fiber {
     void (*body)(void *arg);
     void *arg;
     struct sim_context context;
-    struct sim_stack *stack; /* owns: the same in all schedules */
-    void *locals;            /* owns: its thread-local variables */
+    struct sim_stack *stack; /* owns; reused in all schedules */
+    void *locals;            /* owns: thread-local variables */
     bool over;
     struct sim_buffer buffer;
 
-    /* while it waits; else NULL */
+    /* the condition it waits for; or NULL */
     bool (*is_ready)(void *arg);
     void *ready_arg;
     uint64_t until_ns;
 
-    uint64_t seen; /* all that the world has answered it, as one number */
+    uint64_t seen; /* hash of all values returned to it */
 };
 
 struct trace {
@@ -43,16 +43,16 @@ struct trace {
     uint64_t value;
 };
 
-/* The one engine of the program. */
+/* The only engine of the program. */
 static struct {
     struct sim_plan plan;
     struct sim_context main;
-    void *locals;                 /* owns: those of the program itself */
-    int self;                     /* -1: no fiber */
-    int asking;                   /* whose is_ready() is being called, or -1 */
-    struct fiber *fibers[FIBERS]; /* owns; they serve schedule after schedule */
-    int count;                    /* in this schedule */
-    int live[FIBERS];             /* those not over */
+    void *locals; /* owns: thread-local variables of the program itself */
+    int self;     /* -1: no fiber */
+    int asking;   /* the fiber of the is_ready() being called, or -1 */
+    struct fiber *fibers[FIBERS]; /* owns; reused for all schedules */
+    int count;                    /* fibers in this schedule */
+    int live[FIBERS];             /* fibers that have not returned */
     int live_count;
     uint64_t now_ns;
     int64_t steps;
@@ -90,7 +90,7 @@ void sim_print_trail(FILE *file)
     }
 }
 
-/* ---- going from fiber to fiber ------------------------------------------ */
+/* ---- switching ---------------------------------------------------------- */
 
 static struct sim_context *engine_leave(void **locals)
 {
@@ -102,7 +102,7 @@ static struct sim_context *engine_leave(void **locals)
     return &engine.fibers[engine.self]->context;
 }
 
-/* `to` is a fiber or -1, the program. */
+/* Switches to `to`, a fiber, or -1 for the program. */
 static void engine_switch(int to, bool for_ever)
 {
     struct fiber *const next = to < 0 ? NULL : engine.fibers[to];
@@ -143,7 +143,7 @@ const char *sim_failure(void)
     return engine.failure;
 }
 
-/* ---- who may act -------------------------------------------------------- */
+/* ---- fibers that may run ------------------------------------------------ */
 
 static bool fiber_is_ready(struct fiber *fiber)
 {
@@ -172,7 +172,8 @@ static int engine_actors(int *actors)
     return count;
 }
 
-/* Nobody can act: moves the clock to when the first may. False if none will. */
+/* No fiber can run: moves the clock to when the first one can. Returns false if
+ * none ever can. */
 static bool engine_pass_time(void)
 {
     uint64_t first = UINT64_MAX;
@@ -205,9 +206,9 @@ static void engine_name_waiters(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-/* What a fiber is about to do: what it waits for, and its stack, where that can
- * be seen; else what it has been answered so far, which is something between
- * any two decisions. */
+/* Hashes what determines the fiber's next steps: what it waits for and, where
+ * it can be read, its stack; otherwise all values returned to it, from which
+ * its state follows. */
 static uint64_t fiber_state(const struct fiber *fiber)
 {
     const uint64_t *at;
@@ -265,7 +266,7 @@ static void engine_drain(struct fiber *fiber)
     engine.self = self;
 }
 
-/* Why nobody goes on. */
+/* Returns why no fiber can run. */
 static enum sim_end engine_stop(void)
 {
     if (engine.live_count == 0)
@@ -274,7 +275,7 @@ static enum sim_end engine_stop(void)
     return SIM_DEADLOCK;
 }
 
-/* Whether the schedule is over, before `count` may act. */
+/* Returns whether the schedule ends before one of `count` actors runs. */
 static bool engine_ends(int count)
 {
     if (count == 0)
@@ -287,7 +288,7 @@ static bool engine_ends(int count)
     return engine.end != SIM_RUNNING;
 }
 
-/* Which fiber goes on; -1 at the end. */
+/* Returns the fiber that runs next; -1 at the end. */
 static int engine_next(void)
 {
     int actors[SIM_ACTORS], actor, count;
@@ -305,8 +306,8 @@ static int engine_next(void)
     }
 }
 
-/* A state is what lies on the stacks: so what no function needs any more is
- * cleared from below the caller's. */
+/* States are compared by the content of stacks, so this clears dead values
+ * below the caller's frame. */
 static __attribute__((noinline)) void engine_wipe(void)
 {
     volatile char dead[1024];
@@ -315,8 +316,8 @@ static __attribute__((noinline)) void engine_wipe(void)
     __asm__ volatile("" ::"r"(dead) : "memory");
 }
 
-/* Who comes to a point decides who goes on; where the stacks are looked at, all
- * must have been left for that. */
+/* The fiber at a schedule point decides which one runs next. If stacks are
+ * compared, all fibers must have been left for that, so the program decides. */
 static void engine_pass(void)
 {
     const int self = engine.self, error = errno;
@@ -441,7 +442,7 @@ static _Noreturn void fiber_main(void)
     abort();
 }
 
-/* Those of earlier schedules serve again. */
+/* Reuses the fibers of earlier schedules. */
 static struct fiber *fiber_room(void)
 {
     struct fiber **room = &engine.fibers[engine.count];
@@ -542,7 +543,7 @@ uint64_t sim_fingerprint(void)
     return sim_chooser_fingerprint();
 }
 
-/* ---- shared words ------------------------------------------------------- */
+/* ---- atomics ------------------------------------------------------------ */
 
 void sim_flush(void)
 {
@@ -603,7 +604,7 @@ static bool word_is(const void *word, enum sim_defect defect)
     return engine.spoiled == word && engine.defect == defect;
 }
 
-/* The first half of a read-modify-write: what is there. */
+/* First half of a read-modify-write: returns the current value. */
 static uint64_t word_begin(const void *word, size_t size)
 {
     assert(engine.asking < 0);
@@ -616,7 +617,7 @@ static uint64_t word_begin(const void *word, size_t size)
     return sim_memory_read(word, size);
 }
 
-/* The other half: what is there now. */
+/* Second half: stores the new value. */
 static void word_end(const char *what, void *word, size_t size, uint64_t before,
                      uint64_t value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers on one thread under a scheduler that a seed decides, with store
- * buffers: what one fiber stores with release order may be seen by the others
- * late, in order, as on x86. Every access to a shared word is a point where
- * another fiber may go on. */
+/* Runs fibers on one thread, with a scheduler that a seed controls and with
+ * store buffers: as on x86, other fibers may see a release store late, but in
+ * order. Every access to an atomic is a point where another fiber may continue.
+ */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
@@ -13,27 +13,28 @@
 
 /* How the next fiber is chosen. */
 enum sim_scheduler {
-    SIM_UNIFORM,   /* each as likely */
+    SIM_UNIFORM,   /* each with the same probability */
     SIM_PCT,       /* by priorities that change at `depth` random steps */
-    SIM_TOLD,      /* as `told` says */
-    SIM_EXHAUSTIVE /* every choice; see sim_next() */
+    SIM_TOLD,      /* as the given bytes decide */
+    SIM_EXHAUSTIVE /* every possible choice; see sim_next() */
 };
 
 struct sim_plan {
     enum sim_scheduler scheduler;
     uint64_t seed;
-    int depth;     /* of PCT */
-    int64_t steps; /* the schedule is cut there; 0: 1,000,000 */
-    bool buffers;  /* store buffers on */
+    int depth;     /* for SIM_PCT */
+    int64_t steps; /* the schedule is cut off there; 0: 1,000,000 */
+    bool buffers;  /* simulate store buffers */
 
-    /* SIM_TOLD: pairs of bytes: for how long the one goes on that does, and how
-     * many are passed over to find the next. Behind them, and where one cannot
-     * go on, the next is next. */
+    /* SIM_TOLD: pairs of bytes: for how long the current fiber runs, and how
+     * many fibers are skipped to find the next. After the last pair, and when a
+     * fiber cannot continue, the next one runs. */
     const unsigned char *told; /* borrows */
     size_t told_size;
 
-    /* SIM_EXHAUSTIVE: all memory that fibers share. What follows a state seen
-     * before is not gone through again. NULL: every schedule to its end. */
+    /* SIM_EXHAUSTIVE: all memory that the fibers share. What follows a state
+     * seen before is not explored again. NULL: every schedule runs to its end.
+     */
     const void *memory;
     size_t memory_size;
 };
@@ -41,28 +42,28 @@ struct sim_plan {
 /* How a schedule ended. */
 enum sim_end {
     SIM_DONE,     /* every fiber returned */
-    SIM_DEADLOCK, /* those left wait for one another */
+    SIM_DEADLOCK, /* the remaining fibers wait for one another */
     SIM_CUT,      /* too many steps */
     SIM_FAILED,   /* a fiber called sim_fail() */
-    SIM_SEEN      /* goes on as an earlier one did; see `memory` */
+    SIM_SEEN      /* reached the state of an earlier schedule; see `memory` */
 };
 
-/* Runs one schedule: calls `first` as the first fiber; it spawns the others.
- * Fibers that have not returned at its end are left where they are. */
+/* Runs one schedule: calls `first` as the first fiber, which spawns the others.
+ * Fibers that have not returned at its end are abandoned. */
 enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
                      void *arg);
 
-/* After a SIM_EXHAUSTIVE run: whether there is one more to do. */
+/* After a SIM_EXHAUSTIVE run: returns whether there is another schedule. */
 bool sim_next(void);
 
-/* Forgets a SIM_EXHAUSTIVE search that was left before its end. */
+/* Discards an unfinished SIM_EXHAUSTIVE search. */
 void sim_restart(void);
 
-/* Of the last schedule: its steps, and a number that its choices decide. */
+/* The number of steps of the last schedule, and a hash of its choices. */
 int64_t sim_steps(void);
 uint64_t sim_fingerprint(void);
 
-/* Of the last schedule: its last steps, one a line. */
+/* Prints the last steps of the last schedule, one on each line. */
 void sim_print_trail(FILE *file);
 
 /* ---- inside a fiber ----------------------------------------------------- */
@@ -72,37 +73,38 @@ int sim_spawn(const char *name, void (*body)(void *arg), void *arg);
 int sim_self(void); /* -1 outside of a run */
 bool sim_is_over(int fiber);
 
-/* Lets others go on. sim_breathe() does not when SIM_EXHAUSTIVE: it is for
- * places where that makes a difference only to who has forgotten a lock. */
+/* Let other fibers run. sim_breathe() does nothing if SIM_EXHAUSTIVE: it is for
+ * places where other fibers only matter if the code lacks a lock. */
 void sim_point(void);
 void sim_breathe(void);
 
-/* Waits until `is_ready(arg)`, which must have no effect. */
+/* Waits until `is_ready(arg)`, which must have no side effect. */
 void sim_wait(bool (*is_ready)(void *arg), void *arg);
 
-/* The same, or until the clock reads `until_ns`; false then. The clock stands
- * still while any fiber can go on without it. */
+/* As sim_wait(), but returns false when the clock reads `until_ns`. The clock
+ * stands still while any fiber can run without it. */
 bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns);
 uint64_t sim_now_ns(void);
 
-/* A choice of the scheduler's: 0 to n - 1. */
+/* Returns a choice of the scheduler: 0 to n - 1. */
 uint64_t sim_choose(uint64_t n);
 
-/* True one time in n; never when SIM_EXHAUSTIVE. */
+/* Returns true once in n times; never if SIM_EXHAUSTIVE. */
 bool sim_luck(uint64_t n);
 
-/* Leaves a line in the trail; `text` is static. */
+/* Adds a line to the trail; `text` is static. */
 void sim_note(const char *text, uint64_t value);
 
-/* Ends the schedule as failed; the text says of what. Does not return. */
+/* Ends the schedule as failed, with a text that describes the failure. Does not
+ * return. */
 _Noreturn void sim_fail(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
-const char *sim_failure(void); /* of a deadlock: who waits; else "" */
+const char *sim_failure(void); /* deadlock: the waiting fibers; otherwise "" */
 
-/* ---- shared words ------------------------------------------------------- */
+/* ---- atomics ------------------------------------------------------------ */
 
-/* Accesses with acquire, release or both; a store goes through the buffer, a
- * read-modify-write empties it first. `size` is 1, 2, 4 or 8. Outside of a run
+/* Accesses with acquire, release or both. A store goes through the buffer; a
+ * read-modify-write flushes it first. `size` is 1, 2, 4 or 8. Outside of a run
  * they are plain. */
 uint64_t sim_load(const void *word, size_t size);
 void sim_store(void *word, size_t size, uint64_t value);
@@ -112,18 +114,17 @@ uint64_t sim_or(void *word, size_t size, uint64_t bits);
 uint64_t sim_and(void *word, size_t size, uint64_t bits);
 bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value);
 
-/* Empties the buffer of the fiber, as a system call would. */
+/* Flushes the fiber's store buffer, as a system call would. */
 void sim_flush(void);
 
-/* What may be wrong with a word, to see whether that is found. */
+/* Defects of an atomic, to test that they are found. */
 enum sim_defect {
     SIM_SOUND,
-    SIM_SPLIT, /* what reads and writes it does so one after the other */
-    SIM_PEEK   /* an exchange for what is there already is a load */
+    SIM_SPLIT, /* a read-modify-write is not atomic */
+    SIM_PEEK   /* an exchange that changes nothing is only a load */
 };
 
-/* Gives a word a defect, from now on; there is one at a time, and none for
- * NULL. */
+/* Gives an atomic a defect from now on; one at a time; none for NULL. */
 void sim_spoil(const void *word, enum sim_defect defect);
 
 #endif

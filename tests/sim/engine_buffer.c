@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A short array: a store is taken off its front and the rest moves up. */
+/* A short array: a store is removed from the front, and the rest moves up. */
 #include "sim/engine_buffer.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a fiber has stored and nobody else sees yet: a queue of stores, first in
- * first out, as between a core of x86 and its cache. */
+/* Stores of a fiber that the others cannot see so far: a first-in, first-out
+ * queue, like that between an x86 core and its cache. */
 #ifndef SIM_ENGINE_BUFFER_H
 #define SIM_ENGINE_BUFFER_H
 
@@ -16,26 +16,26 @@ struct sim_stored {
     uint64_t value;
 };
 
-/* All zeroes is empty. */
+/* All zeroes is an empty buffer. */
 struct sim_buffer {
     int count;
     struct sim_stored stores[SIM_BUFFER_ROOM]; /* oldest first */
 };
 
-/* What memory holds: a value of 1, 2, 4 or 8 bytes. */
+/* Access memory: a value of 1, 2, 4 or 8 bytes. */
 uint64_t sim_memory_read(const void *word, size_t size);
 void sim_memory_write(void *word, size_t size, uint64_t value);
 
-/* What the owner of the buffer sees there: its own last store, if it waits
- * here. */
+/* Returns the value that the buffer's owner sees: its latest buffered store, or
+ * memory. */
 uint64_t sim_buffer_read(const struct sim_buffer *buffer, const void *word,
                          size_t size);
 
-/* Puts a store behind the others; there must be room. */
+/* Appends a store; there must be room. */
 void sim_buffer_add(struct sim_buffer *buffer, void *word, size_t size,
                     uint64_t value);
 
-/* Lets all see the oldest store; gives which it was. */
+/* Makes the oldest store visible to all; returns it. */
 struct sim_stored sim_buffer_drain(struct sim_buffer *buffer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four ways to choose. The exhaustive one keeps the way of the last schedule,
- * and takes the next branch at its last fork; the states it has seen stand in a
- * table of their hashes. */
+/* Four ways to choose. The exhaustive one remembers the choices of the last
+ * schedule and takes the next branch at its last fork; states seen are kept in
+ * a hash table. */
 #include "sim/engine_chooser.h"
 
 #include <assert.h>
@@ -9,41 +9,41 @@
 #include <string.h>
 
 enum {
-    CHANGES = 16, /* of priorities, at most */
-    RUN = 2000,   /* steps on end that one actor may have */
-    WAY = 1 << 16 /* forks of a schedule */
+    CHANGES = 16, /* maximum number of priority changes */
+    RUN = 2000,   /* steps that one actor may run in a row */
+    WAY = 1 << 16 /* maximum number of forks of a schedule */
 };
 
 struct fork {
     uint32_t taken, width;
 };
 
-/* The one chooser of the program. */
+/* The only chooser of the program. */
 static struct {
     struct sim_plan plan;
     uint64_t random;
     uint64_t fingerprint;
     int64_t step;
 
-    /* SIM_PCT */
-    int64_t priority[SIM_ACTORS]; /* 0: none given yet */
-    int met[SIM_ACTORS];          /* those with one */
+    /* for SIM_PCT */
+    int64_t priority[SIM_ACTORS]; /* 0: not drawn so far */
+    int met[SIM_ACTORS];          /* actors with a priority */
     int met_count;
     int64_t change_at[CHANGES];
     int64_t lowest;
 
-    /* SIM_PCT, SIM_TOLD */
-    int last;   /* who acted last */
-    int on_end; /* how often on end */
+    /* for SIM_PCT and SIM_TOLD */
+    int last;   /* the last actor */
+    int on_end; /* its steps in a row */
 
-    /* SIM_TOLD */
+    /* for SIM_TOLD */
     size_t told_at;
-    int64_t told_step; /* when the next of the pairs counts */
+    int64_t told_step; /* step at which the next pair applies */
 
-    /* SIM_EXHAUSTIVE */
+    /* for SIM_EXHAUSTIVE */
     struct fork way[WAY];
     int length, at;
-    uint64_t *seen; /* owns: open addressing, 0 is empty */
+    uint64_t *seen; /* owns: open addressing, 0: empty */
     size_t room, used;
 } chooser;
 
@@ -61,7 +61,7 @@ uint64_t sim_mix_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* ---- chance ------------------------------------------------------------- */
+/* ---- random numbers ----------------------------------------------------- */
 
 static uint64_t chooser_random(void)
 {
@@ -69,14 +69,16 @@ static uint64_t chooser_random(void)
     return sim_mix(chooser.random, 0);
 }
 
-/* Below 2^5 to 2^16, each length as likely: a schedule's is not known. */
+/* Returns a random step below 2^5 to 2^16, with each power as likely, because
+ * the length of the schedule is not known. */
 static int64_t chooser_some_step(void)
 {
     return (int64_t)(chooser_random() %
                      (UINT64_C(1) << (5 + chooser_random() % 12)));
 }
 
-/* The next pair's first byte: small numbers exactly, large ones in leaps. */
+/* Reads the first byte of the next pair: small numbers are exact, large ones
+ * are scaled. */
 static void chooser_listen(void)
 {
     const struct sim_plan *plan = &chooser.plan;
@@ -131,8 +133,8 @@ static int chooser_highest(const int *actors, int count)
     return best;
 }
 
-/* Whether the actor has gone on for long: it may wait for another by going
- * round. */
+/* Returns whether the actor has run for long: it may be waiting for another one
+ * in a loop. */
 static bool chooser_is_tired(int actor)
 {
     chooser.on_end = actor == chooser.last ? chooser.on_end + 1 : 0;
@@ -158,14 +160,15 @@ static int chooser_by_priority(const int *actors, int count)
     if (!chooser_changes_now(best))
         return best;
     chooser.on_end = 0;
-    (void)chooser_priority(best); /* so that it is forgotten with the others */
+    (void)chooser_priority(best); /* so that it is reset with the rest */
     chooser.priority[best] = --chooser.lowest;
     return chooser_highest(actors, count);
 }
 
-/* ---- as told ------------------------------------------------------------ */
+/* ---- by bytes ----------------------------------------------------------- */
 
-/* The one with the least number from `least` on, round to the lowest. */
+/* Returns the actor with the smallest number from `least` on, or the smallest
+ * of all. */
 static int chooser_from(int least, const int *actors, int count)
 {
     int best = -1, lowest = actors[0];
@@ -198,7 +201,7 @@ static int chooser_as_told(const int *actors, int count)
     return actor;
 }
 
-/* ---- everything --------------------------------------------------------- */
+/* ---- exhaustive --------------------------------------------------------- */
 
 static uint64_t chooser_branch(uint64_t width)
 {
@@ -209,7 +212,7 @@ static uint64_t chooser_branch(uint64_t width)
         chooser.length++;
         *fork = (struct fork){.width = (uint32_t)width};
     }
-    assert(fork->width == width); /* else the program is not deterministic */
+    assert(fork->width == width); /* else the program is indeterminate */
     chooser.at++;
     return fork->taken;
 }
@@ -261,7 +264,7 @@ bool sim_chooser_was_here(uint64_t state)
 
 bool sim_chooser_next(void)
 {
-    chooser.length = chooser.at; /* it may have been cut */
+    chooser.length = chooser.at; /* the schedule may have been cut off */
     while (chooser.length > 0) {
         struct fork *last = &chooser.way[chooser.length - 1];
 
@@ -281,7 +284,7 @@ void sim_chooser_restart(void)
     chooser.length = chooser.at = 0;
 }
 
-/* ---- all four ----------------------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
 static uint64_t chooser_pick(uint64_t n)
 {

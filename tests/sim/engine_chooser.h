@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who decides: chance, priorities that chance gives, bytes; or everything once.
+/* Makes the choices: at random, by random priorities, by given bytes, or all of
+ * them in turn.
  *
- * What may act next is a number: 2 f for the fiber f, 2 f + 1 for its store
- * buffer. */
+ * An actor that may run next is a number: 2 f for the fiber f, 2 f + 1 for its
+ * store buffer. */
 #ifndef SIM_ENGINE_CHOOSER_H
 #define SIM_ENGINE_CHOOSER_H
 
@@ -10,30 +11,30 @@
 
 enum { SIM_ACTORS = 2048 };
 
-/* Before a schedule; `plan` stays. */
+/* Starts a schedule; `plan` must stay valid. */
 void sim_chooser_begin(const struct sim_plan *plan);
 
-/* One of the actors that may act, `count` > 0. */
+/* Chooses one of the actors that may run, `count` > 0. */
 int sim_chooser_actor(const int *actors, int count);
 
-/* 0 to n - 1. */
+/* Chooses a number from 0 to n - 1. */
 uint64_t sim_chooser_number(uint64_t n);
 bool sim_chooser_luck(uint64_t n);
 
-/* What all choices since the beginning come to. */
+/* Returns a hash of all choices so far. */
 uint64_t sim_chooser_fingerprint(void);
 
-/* SIM_EXHAUSTIVE: whether the schedule has left the way that the one before it
- * went; then, whether the state has been seen. */
+/* SIM_EXHAUSTIVE: return whether the schedule has left the path of the one
+ * before it, and whether the state has been seen. */
 bool sim_chooser_is_new(void);
 bool sim_chooser_was_here(uint64_t state);
 
-/* SIM_EXHAUSTIVE: turns to the next schedule, if there is one; or to the first
- * of a new search. */
+/* SIM_EXHAUSTIVE: moves on to the next schedule, if there is one; or to the
+ * first one of a new search. */
 bool sim_chooser_next(void);
 void sim_chooser_restart(void);
 
-/* Makes one number of two. */
+/* Mixes two numbers into one. */
 static inline uint64_t sim_mix(uint64_t a, uint64_t b)
 {
     uint64_t x = (a ^ b) + UINT64_C(0x9e3779b97f4a7c15) + (a << 6);
@@ -43,7 +44,7 @@ static inline uint64_t sim_mix(uint64_t a, uint64_t b)
     return x ^ (x >> 31);
 }
 
-/* The same of bytes. */
+/* Mixes bytes into a hash. */
 uint64_t sim_mix_bytes(uint64_t hash, const void *bytes, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Six registers and a stack pointer on x86-64; ucontext elsewhere. */
+/* A context is six registers and a stack pointer on x86-64, and a ucontext
+ * elsewhere. */
 #define _GNU_SOURCE
 #include "sim/engine_fiber.h"
 
@@ -31,7 +32,7 @@ void __sanitizer_finish_switch_fiber(void *saved, const void **bottom,
 void __asan_unpoison_memory_region(const volatile void *begin, size_t size);
 const char *__asan_default_options(void);
 
-/* Fibers that are left where they are would leave their second stacks, too. */
+/* Disables fake stacks, which abandoned fibers would leak. */
 const char *__asan_default_options(void)
 {
     return "detect_stack_use_after_return=0";
@@ -66,9 +67,9 @@ void sim_stack_clean(const struct sim_stack *stack)
 
 /* ---- switching ---------------------------------------------------------- */
 
-static struct sim_context *leaving, *entering; /* borrows: of a switch */
+static struct sim_context *leaving, *entering; /* borrows: ends of a switch */
 
-/* The first act on the stack that was gone to. */
+/* Runs first on the stack that was switched to. */
 static void context_arrived(void)
 {
 #ifdef FIBER_ASAN
@@ -110,8 +111,8 @@ static void context_begin(void)
     abort();
 }
 
-/* A new stack holds what the switch takes from it: six registers, and where it
- * returns to. The one above ends a debugger's walk. */
+/* Prepares a new stack as a switch leaves it: six registers, and the return
+ * address. The zero above it ends a debugger's backtrace. */
 void sim_context_init(struct sim_context *context,
                       const struct sim_stack *stack, void (*body)(void))
 {
@@ -138,7 +139,7 @@ size_t sim_context_stack(const struct sim_context *context, const uint64_t **at)
     return (size_t)(top - (const char *)context->pointer) / sizeof(**at);
 }
 
-#else /* no assembly for this machine */
+#else /* ucontext for other machines */
 
 static void context_begin(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linker says where the section of that name begins and ends. */
+/* The linker defines where the section of that name begins and ends. */
 #include "sim/engine_locals.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 extern char __start_sim_locals[] __attribute__((weak));
 extern char __stop_sim_locals[] __attribute__((weak));
 
-static void *at_start; /* owns: as they are before any code has run */
+static void *at_start; /* owns: initial values, before any code has run */
 
 size_t sim_locals_size(void)
 {

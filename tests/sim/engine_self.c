@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of a thread, where threads are fibers. */
+/* The id of a thread when threads are fibers. */
 #include "sim/engine.h"
 
 uint64_t uva__thread_self(void);
 
-/* Never 0, which means no thread. */
+/* Never returns 0, which means no thread. */
 uint64_t uva__thread_self(void)
 {
     return (uint64_t)(sim_self() + 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fiber that was made for a job stays for others. */
+/* A fiber made for one job stays for later ones. */
 #include "sim/executor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ enum { LANES = 2, JOBS = 512 };
 static struct queue {
     struct uva_job *jobs[JOBS]; /* a ring */
     unsigned first, last;
-    unsigned free; /* fibers that wait, or will */
+    unsigned free; /* fibers that are waiting, or soon will be */
 } queues[LANES];
 static bool is_over, may_refuse;
 
@@ -51,7 +51,7 @@ static int submit(void *ctx, enum uva_lane lane, struct uva_job *job)
 
     (void)ctx;
     peers_dawdle();
-    sim_flush(); /* what is handed over is seen by who gets it */
+    sim_flush(); /* makes earlier stores visible to that fiber */
     if (may_refuse && peers_chance(1, 30))
         return EBUSY;
     if (queue->last - queue->first == JOBS)
@@ -61,7 +61,7 @@ static int submit(void *ctx, enum uva_lane lane, struct uva_job *job)
         queue->free++;
         peers_spawn("worker of an executor", run_jobs, queue);
     }
-    sim_point(); /* it may be over before this returns */
+    sim_point(); /* the job may be over before this returns */
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A write is a system call, so what was stored before it is seen: it is a
- * read-modify-write of the engine's. */
+/* A write is a system call, so it makes earlier stores visible: it is a
+ * read-modify-write in the engine. */
 #define _GNU_SOURCE
 #include "sim/fake_files.h"
 
@@ -21,15 +21,15 @@ enum file_kind { FILE_NONE, FILE_COUNTER, FILE_TIMER, FILE_SET, FILE_CLOSED };
 
 static struct fake_file {
     enum file_kind kind;
-    bool blocks;                 /* a counter whose read waits */
-    uint64_t count;              /* a counter's */
-    uint64_t due_ns;             /* a timer's; 0: none */
-    bool (*is_ready)(void *ctx); /* a set's */
+    bool blocks;                 /* counter: reads wait */
+    uint64_t count;              /* value of a counter */
+    uint64_t due_ns;             /* timer: when it is due; 0: not set */
+    bool (*is_ready)(void *ctx); /* set: whether it is readable */
     uint64_t (*set_due_ns)(void *ctx);
     void *ctx;
 } files[FILES];
 static int files_used;
-static int64_t times_set; /* timers, in all */
+static int64_t times_set; /* number of times that timers were set */
 
 void fake_files_begin(void)
 {
@@ -52,7 +52,7 @@ static int file_new(enum file_kind kind)
     return FIRST + files_used++;
 }
 
-/* NULL: it is not one of ours. */
+/* Returns NULL if it is not one of ours. */
 static struct fake_file *file_find(int fd)
 {
     return fd >= FIRST && fd < FIRST + files_used ? &files[fd - FIRST] : NULL;
@@ -141,7 +141,7 @@ static uint64_t watch_due_ns(const struct watch *watch)
     return first;
 }
 
-/* Another fiber may set a timer meanwhile. */
+/* Watches for timers that another fiber sets meanwhile. */
 void fake_files_wait(const int *fds, int n)
 {
     struct watch watch = {.fds = fds, .n = n};
@@ -152,7 +152,7 @@ void fake_files_wait(const int *fds, int n)
     } while (!watch_is_readable(&watch));
 }
 
-/* ---- in place of the system --------------------------------------------- */
+/* ---- replacements of system functions ----------------------------------- */
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_timerfd_create(int clock, int flags);
@@ -268,7 +268,7 @@ void *__real_mmap(void *at, size_t size, int protection, int flags, int fd,
 int __real_munmap(void *at, size_t size);
 int __real_madvise(void *at, size_t size, int advice);
 
-/* The library maps a word; others map pages. */
+/* The library maps only a word; other code maps pages. */
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd,
                   off_t offset)
 {

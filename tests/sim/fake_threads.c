@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's number is its fiber's and one. What the library keeps for each
- * thread lies in the engine's hands: uva__thread_self() is replaced, as the
- * address of a thread-local variable does not tell fibers apart. */
+/* A thread's number is its fiber's plus one. The engine holds the library's
+ * thread-local data: uva__thread_self() is replaced, because the address of a
+ * thread-local variable is the same in all fibers. */
 #define _GNU_SOURCE
 #include "sim/fake_threads.h"
 
@@ -20,13 +20,13 @@ enum { THREADS = 512 };
 
 static struct {
     bool born[THREADS]; /* fibers that are threads */
-    bool owed[THREADS]; /* of these, neither joined nor detached */
+    bool owed[THREADS]; /* threads neither joined nor detached */
     int64_t made, fail_at;
-    int64_t rung; /* broadcasts, of whatever condition */
+    int64_t rung; /* broadcasts of all conditions */
 } threads;
 
-static __thread char mark;  /* of each of the system's own threads */
-static const char *playing; /* the mark of the one that runs the schedules */
+static __thread char mark;  /* one for each real thread */
+static const char *playing; /* the mark of the thread that runs the schedules */
 
 void fake_threads_begin(int64_t fail_at)
 {
@@ -52,7 +52,7 @@ void fake_threads_check(void)
             sim_fail("thread %d was neither joined nor detached", i);
 }
 
-/* ---- in place of pthread ------------------------------------------------ */
+/* ---- replacements of pthread functions ---------------------------------- */
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
                           void *(*run)(void *), void *ctx);
@@ -82,8 +82,8 @@ pid_t __real_getpid(void);
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
 int __real_nanosleep(const struct timespec *pause, struct timespec *left);
 
-/* The program itself, outside of schedules, has the real ones, and so have
- * other threads of what it is linked with. */
+/* The program outside of schedules, and other threads of linked libraries, use
+ * the real functions. */
 static bool is_real(void)
 {
     return sim_self() < 0 || playing != &mark;
@@ -94,9 +94,10 @@ struct birth {
     void *ctx;
 };
 
-static struct birth births[THREADS]; /* by the order of their making */
+static struct birth births[THREADS]; /* in order of creation */
 
-/* Told by the thread or by who makes it, whoever is first. */
+/* Registers a thread; called by the thread and by its creator, in either
+ * order. */
 static void thread_note(int fiber)
 {
     if (fiber >= THREADS)
@@ -170,10 +171,10 @@ pthread_t __wrap_pthread_self(void)
     return is_real() ? __real_pthread_self() : (pthread_t)(sim_self() + 1);
 }
 
-/* ---- the locks of peers ------------------------------------------------- */
+/* ---- locks of peers ----------------------------------------------------- */
 
-/* Peers call nobody while they hold one, so no other fiber ever finds it taken;
- * but where they wait, others must go on. */
+/* Peers make no calls while they hold one, so no other fiber ever finds it
+ * taken; but where they wait, other fibers must run. */
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (!is_real()) {
@@ -230,7 +231,7 @@ int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
     return is_real() ? __real_pthread_sigmask(how, set, before) : 0;
 }
 
-/* The same everywhere, so that a seed replays everywhere. */
+/* The same on every machine, so that a seed replays on every machine. */
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 {
     (void)process;
@@ -245,8 +246,8 @@ pid_t __wrap_getpid(void)
     return is_real() ? __real_getpid() : 4711;
 }
 
-/* What the library looks at; a fuzzer's alarm, which may go off anywhere, has a
- * clock of its own. */
+/* The clock that the library reads; a fuzzer's alarm, which may run at any
+ * point, reads the real one. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
     const bool steady =

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fake threads: pthread's functions that the library calls, on fibers. The
- * program is linked so that they stand in pthread's place (--wrap). */
+/* Fake threads: the pthread functions that the library calls, implemented with
+ * fibers. The linker puts them in place of the real ones (--wrap). */
 #ifndef SIM_FAKE_THREADS_H
 #define SIM_FAKE_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begins anew; the `fail_at`-th creation fails, from 1; 0: none. */
+/* Starts a new schedule; the `fail_at`-th creation fails, from 1; 0: none. */
 void fake_threads_begin(int64_t fail_at);
 
-/* Whether that one has been asked for. */
+/* Return whether a creation is set to fail, and whether it was requested. */
 bool fake_threads_may_fail(void);
 bool fake_threads_have_failed(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake libuv: those functions that the library calls, on the real structs,
- * with libuv's order of things in a turn, on the engine's clock. Sleeping is
- * waiting of the fiber that runs the loop. A misuse of a handle ends the
- * schedule: one closed twice, started after its close, on another fiber, or
- * left behind in its loop. */
+/* A fake libuv: the functions that the library calls, on the real structs, in
+ * libuv's order within a loop iteration, on the engine's clock. Sleeping means
+ * that the fiber that runs the loop waits. Misuse of a handle ends the
+ * schedule: closing it twice, starting it after its close, using it on another
+ * fiber, or leaving it behind in its loop. */
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -17,13 +17,13 @@
 
 enum { ACTIVE = 1, REFERENCED = 2, CLOSING = 4 };
 
-/* What a loop consists of; at its `internal_fields`. */
+/* The state of a loop, stored in its `internal_fields`. */
 struct fake_loop {
-    uv_handle_t *handles; /* the newest first, by handle_queue[0] */
+    uv_handle_t *handles; /* the newest first, linked by handle_queue[0] */
     uint64_t now_ms;
-    uint64_t starts; /* of timers: those due at once fire in order */
+    uint64_t starts; /* starts of timers: orders those due at once */
     int fd;          /* readable when a watched descriptor is */
-    int runner;      /* the fiber inside uv_run, or -1 */
+    int runner;      /* the fiber inside uv_run(), or -1 */
 };
 
 static uint64_t clock_ns, clock_tick_ns;
@@ -39,7 +39,7 @@ bool fake_uv_ticks(void)
     return clock_tick_ns > 0;
 }
 
-/* Never behind the engine's, but perhaps before it. */
+/* Never behind the engine's clock, but possibly ahead of it. */
 uint64_t fake_uv_hrtime(void)
 {
     if (clock_ns < sim_now_ns())
@@ -75,7 +75,7 @@ static bool loop_is_readable(void *ctx)
     return false;
 }
 
-/* When a descriptor becomes readable by itself. */
+/* Returns when a descriptor will become readable by itself. */
 static uint64_t loop_due_ns(void *ctx)
 {
     const struct fake_loop *fake = ctx;
@@ -188,7 +188,7 @@ void uv_close(uv_handle_t *handle, uv_close_cb done)
 
 int uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
 {
-    (void)fake_files_is_readable(fd); /* is it one at all? */
+    (void)fake_files_is_readable(fd); /* fails if it is not one of ours */
     poll->io_watcher.fd = fd;
     return handle_init(loop, (uv_handle_t *)poll, UV_POLL);
 }
@@ -268,7 +268,7 @@ int uv_check_stop(uv_check_t *check)
     return 0;
 }
 
-/* ---- a turn ------------------------------------------------------------- */
+/* ---- an iteration ------------------------------------------------------- */
 
 static uv_timer_t *timer_earliest(const struct fake_loop *fake)
 {
@@ -298,7 +298,8 @@ static void turn_timers(uv_loop_t *loop)
     }
 }
 
-/* No callback but that of a close takes a handle away, so the list holds. */
+/* Only close callbacks remove handles, so the list stays valid during the
+ * callbacks. */
 static void turn_handles(uv_loop_t *loop, uv_handle_type type)
 {
     uv_handle_t *handle = fake_of(loop)->handles;

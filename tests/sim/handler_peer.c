@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign handler: asks for one or many, in callbacks and from elsewhere,
- * extracts there or later or on other fibers, discards, refuses, cancels. To
- * its producer it is strict: callbacks in the lawful order, one at a time,
- * none inside a call of its own, no more tasks than requested. */
+/* A foreign handler: requests one or many tasks, in callbacks and elsewhere;
+ * extracts there, later or on other fibers; discards, refuses, cancels. It
+ * checks its producer strictly: callbacks in the permitted order, one at a
+ * time, none inside a call of its own, no more tasks than requested. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,20 +20,20 @@ struct handler_peer {
     struct ArrowAsyncDeviceStreamHandler handler; /* first */
     struct story *story;
     int64_t requested, offered;
-    int64_t one_go;  /* how many it requests at once */
+    int64_t one_go;  /* tasks requested at a time */
     int64_t stop_at; /* the task at which it refuses or cancels; -1: schema */
-    bool refuses;    /* there; else it cancels */
+    bool refuses;    /* refuses there; otherwise it cancels */
     bool keeps;      /* extracts later, on another fiber */
-    bool discards;   /* some of them */
+    bool discards;   /* discards some of them */
     bool has_schema, at_end, had_error, let_go, refused, cancelled;
-    bool over;     /* no call of the producer's methods may begin */
-    int calls;     /* of them under way on other fibers */
-    int inside;    /* callbacks under way */
-    int extractor; /* the fiber that extracts what is kept; or -1 */
+    bool over;     /* no producer method may be called any more */
+    int calls;     /* calls in flight on other fibers */
+    int inside;    /* callbacks in progress */
+    int extractor; /* the fiber that extracts the kept tasks; or -1 */
     int64_t taken; /* batches extracted here */
     struct ArrowAsyncTask held[HELD];
     int held_from, held_to; /* a ring */
-    int holds;              /* the handler and the fiber */
+    int holds;              /* references: the handler and the fiber */
 };
 
 static struct handler_peer *
@@ -110,7 +110,7 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     }
 }
 
-/* ---- on a fiber of its own ---------------------------------------------- */
+/* ---- on its own fiber --------------------------------------------------- */
 
 static bool peer_holds_some(void *arg)
 {
@@ -146,7 +146,7 @@ static bool peer_is_calm(void *arg)
     return ((const struct handler_peer *)arg)->calls == 0;
 }
 
-/* Own calls are over when a terminal callback returns (TH-10). */
+/* Calls of its own must be over when a terminal callback returns (TH-10). */
 static void peer_shut(struct handler_peer *peer)
 {
     peer->over = true;
@@ -213,7 +213,7 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
         peer->refused = true;
         peer_shut(peer);
         if (peers_chance(1, 2))
-            peer_extract(peer, task); /* LC-19; else it goes back: LC-18 */
+            peer_extract(peer, task); /* LC-19; otherwise LC-18 */
         return peer_leave(peer, EDOM);
     }
     if (peer->offered - 1 == peer->stop_at)
@@ -257,7 +257,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     peer_drop(peer);
 }
 
-/* ---- on_done, which is not the handler's -------------------------------- */
+/* ---- on_done, which is not a callback of the handler -------------------- */
 
 struct done_ctx {
     struct story *story;
@@ -280,7 +280,7 @@ static void peer_draw(struct handler_peer *peer)
 
     peer->one_go = goes[sim_choose(6)];
     peer->stop_at = INT64_MAX;
-    /* A stream that waits for such does not keep a loop alive. */
+    /* A stream with kept tasks does not keep a loop alive. */
     peer->keeps = !peers_are_alone() && peers_chance(1, 2);
     peer->discards = peers_chance(1, 5);
     if (!peers_chance(1, 4))
@@ -329,7 +329,7 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
         return 0;
     }
     arena_free(done);
-    peer->refused = true; /* of us: the release is our own */
+    peer->refused = true; /* refused by us: the release is our own call */
     checked->release(checked);
     return code;
 }

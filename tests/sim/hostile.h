@@ -8,19 +8,19 @@
 #include "support/reference_mutant.h"
 #include "uvarrow/stream.h"
 
-/* Begins anew. */
+/* Start a new schedule. */
 void hostile_producers_begin(void);
 void hostile_handlers_begin(void);
 
-/* Says, when all else is over, that no more will come of them. */
+/* Called when all else is over: the peers will make no more calls. */
 void hostile_producers_conclude(void);
 void hostile_handlers_conclude(void);
 
-/* One of the mutants of a kind. */
+/* Draws one of the mutants of a kind. */
 const struct reference_mutant *
 hostile_draw(const struct reference_mutant *(*all)(int *count));
 
-/* As a source of peers.h; as a consumer. */
+/* A mutant as a source of peers.h, and as a consumer. */
 struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
                                            struct story *story);
 int hostile_handler_start(struct uva_stream *stream, struct story *story);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference consumer at a driven stream, in most cases one of its mutants:
- * it breaks one clause. The protocol checker stands in between and stays until
- * all is over (`keep`): so what is called too late is called there, and what is
- * never given back is known. */
+/* The reference consumer at a driven stream, in most cases as a mutant that
+ * breaks one clause. The protocol checker stands in between until all is over
+ * (`keep`), so that it receives calls that come too late, and knows what is
+ * never given back. */
 #include <stdint.h>
 #include <string.h>
 
@@ -18,11 +18,10 @@ enum { HOSTILES = 4 };
 static struct hostile_handler {
     struct reference_consumer consumer;
     struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not started */
-    struct uva_stream *dropped; /* at the end, if what it took is to be taken
-                                   back; or NULL */
+    struct uva_stream *dropped; /* to drop at the end; or NULL */
     struct story *story;
-    int steppers; /* fibers that step it */
-    bool over;    /* they are to end */
+    int steppers; /* fibers that run its steps */
+    bool over;    /* these fibers must end */
 } hostiles[HOSTILES];
 static int hostiles_used;
 
@@ -31,9 +30,9 @@ void hostile_handlers_begin(void)
     hostiles_used = 0;
 }
 
-/* ---- its life ----------------------------------------------------------- */
+/* ---- its steps ---------------------------------------------------------- */
 
-/* All that may make another step possible. */
+/* All state that may make another step possible. */
 struct glance {
     struct hostile_handler *peer;
     struct ArrowSchema *schema;
@@ -71,7 +70,7 @@ static void stepper(void *arg)
 
     while (!peer->over) {
         peers_dawdle();
-        sim_flush(); /* its words are plain */
+        sim_flush(); /* its stores are plain */
         glance_take(peer, &glance);
         if (!reference_consumer_step(&peer->consumer))
             sim_wait(glance_is_old, &glance);
@@ -93,9 +92,10 @@ static void peer_done(void *ctx, const struct uva_outcome *outcome)
     story_end(peer->story, outcome->end, outcome->error.code);
 }
 
-/* One that never extracts what it took: the program must take that back, and
- * what is taken back must not be touched when the runtime is gone. So this one
- * makes no step. A check on the hop waits for its tasks for ever. */
+/* Returns whether it never extracts the tasks it took. The program must then
+ * revoke them, and they must not be touched once the runtime is gone, so this
+ * mutant makes no step. A check on the hop would wait for its tasks for ever.
+ */
 static bool mutant_forgets(const struct reference_mutant *mutant)
 {
     return mutant != NULL && (strcmp(mutant->clause, "AT-02") == 0 ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference producer as a source, in most cases one of its mutants: it
- * breaks one clause. The protocol checker stands in between, as it must where
- * a peer is not trusted: then memory stays sound, whatever the peer does, and
- * the stream comes to an end of some kind, at the latest when the runtime
- * closes. Where the peer may call when it has let go, or never lets go, the
- * check stays until all is over (`keep`); else it does so now and then. */
+/* The reference producer as a source, in most cases as a mutant that breaks one
+ * clause. The protocol checker stands in between, as it must for an untrusted
+ * peer. Memory then stays sound whatever the peer does, and the stream ends
+ * somehow, at the latest when the runtime closes. If the peer may make calls
+ * after its release, or never releases, the check stays until all is over
+ * (`keep`); otherwise it does so now and then. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,25 +21,25 @@ static struct hostile_peer {
     struct reference_producer producer;
     struct story *story;
     struct uva_check check;
-    struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not yet */
-    bool started;                                  /* has a handler */
+    struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not made so far */
+    bool started;                                  /* it has a handler */
     bool freed;                                    /* free_ctx was called */
     bool left; /* its fiber has ended, or there is none */
-    bool over; /* it is to end */
+    bool over; /* the fiber must end */
 } hostiles[HOSTILES];
 static int hostiles_used;
 
-/* Ends the producers of the schedule before: everything about them is over. */
+/* Frees the producers of the schedule before, which is over. */
 void hostile_producers_begin(void)
 {
     while (hostiles_used > 0)
         reference_producer_fini(&hostiles[--hostiles_used].producer);
 }
 
-/* ---- who it is ---------------------------------------------------------- */
+/* ---- the mutant --------------------------------------------------------- */
 
-/* Whether it never lets go; or makes callbacks from its methods, and so perhaps
- * when it has let go, and nobody is there any more. */
+/* Returns whether it never releases its handler; or makes callbacks from its
+ * methods, and so perhaps after its release, when the handler may be gone. */
 static bool mutant_needs_keep(const struct reference_mutant *mutant)
 {
     static const char *const clauses[] = {"AB-17", "AP-14", "AP-05", "AP-13",
@@ -62,9 +62,9 @@ hostile_draw(const struct reference_mutant *(*all)(int *count))
     return &mutants[sim_choose((uint64_t)count)];
 }
 
-/* ---- its life ----------------------------------------------------------- */
+/* ---- its steps ---------------------------------------------------------- */
 
-/* What may make another step possible. */
+/* State that may make another step possible. */
 struct glance {
     struct hostile_peer *peer;
     int64_t demand, held;
@@ -103,7 +103,7 @@ static void stepper(void *arg)
 
     while (!peer->over && !reference_producer_over(&peer->producer)) {
         peers_dawdle();
-        sim_flush(); /* its words are plain */
+        sim_flush(); /* its stores are plain */
         glance = peer_glance(peer);
         if (!reference_producer_step(&peer->producer))
             sim_wait(glance_is_old, &glance);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A guest's host keeps its loop alive by a handle of its own, until the runtime
- * is closed; the host of a turned runtime watches its descriptor, or waits to
- * be posted to. */
+/* The host of an embedded runtime keeps its loop alive by a handle of its own
+ * until the runtime is closed. The host of a runtime without a thread watches
+ * its descriptor, or waits for the post hook. */
 #include "sim/hosts.h"
 
 #include <errno.h>
@@ -24,22 +24,22 @@ static struct host {
     enum hosting how;
     struct uva_runtime_options options;
     struct uva_runtime *runtime; /* NULL: it could not be opened */
-    uv_loop_t loop;              /* BY_LOOP */
-    uv_poll_t keeper;            /* keeps that alive; on `fd` */
+    uv_loop_t loop;              /* for BY_LOOP */
+    uv_poll_t keeper;            /* keeps that loop alive; on `fd` */
     int fd;                      /* an eventfd */
-    bool opened;                 /* or it has failed */
-    void (*begin)(struct uva_runtime *runtime); /* alone on its loop */
-    int fiber;      /* that runs the loop; -1: none of ours */
+    bool opened; /* opening has finished, perhaps with an error */
+    void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
+    int fiber;      /* fiber that runs the loop; -1: none of ours */
     bool may_close; /* if alone: everything else is over */
-    bool posted;    /* a turn is asked for */
-    bool closing;   /* a close was asked for */
-    bool closed;    /* its callback has been */
-    bool gone;      /* the fiber is done with it */
+    bool posted;    /* a turn was requested */
+    bool closing;   /* a close was requested */
+    bool closed;    /* the close callback was called */
+    bool gone;      /* the fiber has finished with it */
 } hosts[HOSTS];
 static int hosts_used;
 static bool may_check;
-static bool is_checked;      /* on every hop of some runtime */
-static bool is_check_wished; /* by the environment */
+static bool is_checked;      /* some runtime checks every hop */
+static bool is_check_wished; /* requested by the environment variable */
 static void (*say_gone)(void *ctx);
 static void *say_gone_ctx;
 
@@ -58,7 +58,7 @@ void hosts_say_gone(void (*fn)(void *ctx), void *ctx)
     say_gone_ctx = ctx;
 }
 
-/* ---- a guest ------------------------------------------------------------ */
+/* ---- embedded ----------------------------------------------------------- */
 
 static void keeper_called(uv_poll_t *keeper, int status, int events)
 {
@@ -91,7 +91,7 @@ static bool host_may_close(void *arg)
 
 static void host_close(struct host *host, int64_t grace_ms);
 
-/* Whoever is left behind when the loop ends, waits for ever. */
+/* A chain that is left when the loop ends would wait for ever. */
 static void host_run_alone(struct host *host)
 {
     host->begin(host->runtime);
@@ -123,7 +123,7 @@ static void loop_host(void *arg)
     host->gone = true;
 }
 
-/* ---- turned ------------------------------------------------------------- */
+/* ---- without a thread --------------------------------------------------- */
 
 static void host_posted(void *ctx)
 {
@@ -177,7 +177,7 @@ bool hosts_are_checked(void)
     return is_checked;
 }
 
-/* A check on every hop, by the option or by the environment. */
+/* Checks every hop, by the option or by the environment variable. */
 static void host_check(struct host *host)
 {
     story_note("with a check on every hop");
@@ -335,14 +335,14 @@ void hosts_end(bool patient)
     }
 }
 
-/* ---- in place of the library's ------------------------------------------ */
+/* ---- replacements of library functions ---------------------------------- */
 
 void *__wrap_uva__slab_take(struct uva__slab *slab,
                             bool (*rested)(const void *block));
 void *__real_uva__slab_take(struct uva__slab *slab,
                             bool (*rested)(const void *block));
 
-/* As if the streams were long: what was used is soon used again. */
+/* Reuses slots soon, as long streams would. */
 void *__wrap_uva__slab_take(struct uva__slab *slab,
                             bool (*rested)(const void *block))
 {
@@ -354,7 +354,8 @@ void *__wrap_uva__slab_take(struct uva__slab *slab,
 char *__wrap_getenv(const char *name);
 char *__real_getenv(const char *name);
 
-/* What the library looks up there is not set, but for a wish. */
+/* The environment variables that the library reads are unset, except for
+ * UVA_CHECK on request. */
 char *__wrap_getenv(const char *name)
 {
     static char yes[] = "1";

@@ -10,39 +10,39 @@
 
 enum { HOSTS = 3 };
 
-/* Begins anew. `checks`: some runtimes have a check on every hop. */
+/* Starts a new schedule. `checks`: some runtimes check every hop. */
 void hosts_begin(bool checks);
 
-/* Has `fn` called on the loop's fiber when a runtime has gone. */
+/* Sets a function to call on the loop's fiber when a runtime has closed. */
 void hosts_say_gone(void (*fn)(void *ctx), void *ctx);
 
-/* Opens a runtime in some way; NULL if that fails, as it may without memory or
- * threads. `workers` may be NULL. */
+/* Opens a runtime in some way; returns NULL if that fails, as it may without
+ * memory or threads. `workers` may be NULL. */
 struct uva_runtime *hosts_open(struct uva_workers *workers);
 
-/* Opens a runtime as the one guest of a loop that nothing else keeps alive, and
- * calls `begin` on that loop's fiber before it runs. That is left when no
- * stream keeps it, and run once more to close. */
+/* Opens a runtime as the only user of a loop, and calls `begin` on that loop's
+ * fiber before it runs. The loop ends when no stream keeps it alive, and runs
+ * once more to close the runtime. */
 struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
                                      void (*begin)(struct uva_runtime *rt));
 
-/* Whether one has a check on every hop. */
+/* Returns whether some runtime checks every hop. */
 bool hosts_are_checked(void);
 
-/* Begins to close a runtime, once; later calls do nothing. */
+/* Begins to close a runtime; calls after the first have no effect. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 
-/* Closes all of them without grace, while nothing else goes on. */
+/* Closes all of them without grace, while nothing else runs. */
 void hosts_hurry(void);
 
-/* Whether the caller is the loop of a runtime that nobody closes. */
+/* Returns whether the caller is the loop of a runtime that is not closing. */
 bool hosts_on_loop(void);
 
-/* How many are closed. */
+/* Returns how many are closed. */
 int hosts_closed(void);
 
-/* Closes those that are still open, and waits until all are gone. `patient`:
- * perhaps only when their streams have come to their end. */
+/* Closes those that are still open, and waits until all are closed. `patient`:
+ * perhaps only after their streams have ended. */
 void hosts_end(bool patient);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command uvarrow-sim: runs schedules of the whole product under the
+/* The command uvarrow-sim: runs schedules of the whole product in the
  * simulator.
  *
- *   uvarrow-sim --seed S [--trail]   one, with its transcript; where it fails,
- *                                    with the last steps of the engine too
+ *   uvarrow-sim --seed S [--trail]   one schedule, with its transcript; if it
+ *                                    fails, with the engine's last steps, too
  *   uvarrow-sim [--first S] --schedules N
  *   uvarrow-sim [--first S] --seconds T | --forever
  *
- * Exit 0: all held; 1: one did not, and its seed is printed; 2: bad usage. */
+ * Exit code 0: all passed; 1: one failed, and its seed is printed; 2: bad
+ * usage. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -23,10 +24,10 @@
 
 struct wishes {
     uint64_t first;
-    uint64_t schedules; /* 0: no end */
-    double seconds;     /* 0: no end */
+    uint64_t schedules; /* 0: no limit */
+    double seconds;     /* 0: no limit */
     bool one;           /* --seed */
-    bool trail;         /* --trail: with the last steps of the engine */
+    bool trail;         /* --trail: print the last steps of the engine */
 };
 
 static volatile sig_atomic_t is_in_crash;
@@ -52,7 +53,7 @@ static bool number_read(const char *text, uint64_t *out)
     return errno == 0 && end != text && *end == '\0' && text[0] != '-';
 }
 
-/* One option and its value; false: it makes no sense. */
+/* Reads one option and its value; returns false if it is invalid. */
 static bool wish_read(struct wishes *wishes, const char *name,
                       const char *value)
 {
@@ -109,7 +110,7 @@ static void crash_say(const char *text)
     }
 }
 
-/* A wild pointer or a failed assertion: the seed is all there is to say. */
+/* Prints the seed: a wild pointer or a failed assertion leaves nothing else. */
 static void crashed(int number)
 {
     char line[96];
@@ -123,7 +124,7 @@ static void crashed(int number)
     _exit(1);
 }
 
-/* On a stack of its own: that of a fiber may be the trouble. */
+/* Uses a stack of its own, because a fiber's stack may be the cause. */
 static void crashes_watch(void)
 {
     static char stack[64 * 1024];
@@ -155,7 +156,7 @@ static void progress(uint64_t done, double since)
     (void)fflush(stdout);
 }
 
-/* Returns how many were run; fewer than wished if the last did not hold. */
+/* Returns how many were run: fewer than requested if the last one failed. */
 static int run(const struct wishes *wishes)
 {
     const double since = seconds_now();

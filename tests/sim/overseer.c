@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One check in four; its memory is the arena's, so it is in the books too. */
+/* Checks one hop in four. The checker allocates from the arena, so leaks of it
+ * are found, too. */
 #include "sim/overseer.h"
 
 #include <string.h>
@@ -28,9 +29,10 @@ void overseer_excuse(enum uva_party party)
     is_excused[party] = true;
 }
 
-/* The program's own cancel of a driven stream is an error to the handler, and
- * may be on its way when the handler cancels: that looks like a breach. And
- * without memory a task passes unwatched, so its failure is not known. */
+/* Returns whether the clause may be broken here. If the program cancels a
+ * driven stream, the handler gets an error, which may be in flight when the
+ * handler cancels, and then looks like a breach. Without memory, a task passes
+ * unchecked, so its failure is not known. */
 static bool breach_may_be(const char *clause)
 {
     return is_hostile || strcmp(clause, "AP-16") == 0 ||

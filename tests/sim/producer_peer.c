@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign asynchronous producer: speaks inside start or on a fiber of its
- * own, answers requests, and ends in one of the ways that occur. Some of its
- * manners are only tolerated: it tells a cancel as an error, ends without a
- * word, has tasks that die when it lets go. To its consumer it is strict: no
- * request below 1, no call behind the end, each task spent once and in time.
- */
+/* A foreign asynchronous producer: makes its callbacks inside start or on a
+ * fiber of its own, serves requests, and ends in one of the ways found in
+ * practice. Some of its behaviour is only tolerated: it reports a cancel as an
+ * error, ends without a final callback, or has tasks that become invalid with
+ * its release. It checks its consumer strictly: no request below 1, no call
+ * after the end, each task extracted once and in time. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -17,9 +17,9 @@
 
 enum manner {
     MANNERLY,
-    TELLS_CANCEL, /* on_error(ECANCELED) for a cancel */
-    SAYS_NOTHING, /* lets go without an end (ER-13) */
-    DIES_EARLY    /* its tasks do not outlive its release */
+    TELLS_CANCEL, /* calls on_error(ECANCELED) for a cancel */
+    SAYS_NOTHING, /* releases without an end (ER-13) */
+    DIES_EARLY    /* its tasks become invalid with its release */
 };
 
 struct producer_peer {
@@ -27,21 +27,20 @@ struct producer_peer {
     struct ArrowAsyncDeviceStreamHandler *handler;
     struct story *story;
     enum manner manner;
-    bool inside_start; /* speaks there, not on a fiber of its own */
-    int64_t bad;       /* this one; or -1 */
-    int64_t next;      /* the batch to be offered */
-    int64_t credit;    /* requested and not used */
+    bool inside_start; /* makes callbacks there, not on a fiber of its own */
+    int64_t bad;       /* this extraction fails; or -1 */
+    int64_t next;      /* next batch to offer */
+    int64_t credit;    /* requests not used up */
     bool cancelled;
-    bool failed;   /* an extraction has */
-    int inside;    /* calls of request and cancel under way */
+    bool failed;   /* an extraction has failed */
+    int inside;    /* calls of request and cancel in flight */
     bool ended;    /* a terminal callback has returned */
     bool let_go;   /* release has returned */
-    int64_t tasks; /* offered, not yet spent */
-    int holds;     /* whoever may still look at this: start's ctx, the
-                      fiber, each task */
+    int64_t tasks; /* offered, and not extracted so far */
+    int holds;     /* references: the ctx of start, the fiber, each task */
 };
 
-/* What a task carries. */
+/* The private data of a task. */
 struct parcel {
     struct producer_peer *peer;
     int64_t ordinal;
@@ -126,7 +125,7 @@ static int task_extract(struct ArrowAsyncTask *task,
     return ordinal == peer->bad ? EDOM : 0;
 }
 
-/* Returns what the handler said. */
+/* Returns the handler's return code. */
 static int peer_offer(struct producer_peer *peer)
 {
     struct parcel *parcel = arena_new(sizeof(*parcel), "a task");
@@ -141,14 +140,14 @@ static int peer_offer(struct producer_peer *peer)
     code = peer->handler->on_next_task(peer->handler, &task, NULL);
     task = (struct ArrowAsyncTask){0}; /* AT-13 */
     if (code != 0 && peer->tasks == tasks) {
-        arena_free(parcel); /* LC-18: it was not spent */
+        arena_free(parcel); /* LC-18: it was not extracted */
         peer->tasks--;
         peer_drop(peer);
     }
     return code;
 }
 
-/* ---- what it says ------------------------------------------------------- */
+/* ---- its callbacks ------------------------------------------------------ */
 
 static bool peer_may_speak(void *arg)
 {
@@ -163,7 +162,8 @@ static bool peer_is_at_end(const struct producer_peer *peer)
            peer->next >= peer->story->fails_at;
 }
 
-/* Offers until there is a reason to end. False: the handler refused. */
+/* Offers tasks until there is a reason to end. Returns false if the handler
+ * refused one. */
 static bool peer_offer_all(struct producer_peer *peer)
 {
     while (!peer_is_at_end(peer) && !peer->failed) {
@@ -177,7 +177,7 @@ static bool peer_offer_all(struct producer_peer *peer)
     return true;
 }
 
-/* The end is behind all calls of the consumer's that were made before. */
+/* The end must come after all calls that the consumer made before. */
 static bool peer_is_calm(void *arg)
 {
     return ((const struct producer_peer *)arg)->inside == 0;

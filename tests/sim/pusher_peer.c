@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers that push: each waits in the library, for a while or for as long as it
- * takes, or is told that there is no room and waits for on_room. The last to
- * finish closes the pusher, well or with the error of the story. */
+/* Fibers that push: each waits in the library, for a while or without limit, or
+ * gets an error when there is no room and waits for on_room. The last one to
+ * finish closes the pusher, with success or with the error of the scenario. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -16,12 +16,12 @@
 struct pusher_peer {
     struct story *story;
     struct uva_pusher *pusher;
-    int64_t next;   /* the batch to be pushed */
+    int64_t next;   /* next batch to push */
     int writers;    /* fibers that push */
     int64_t rooms;  /* calls of on_room */
     bool told_gone; /* on_gone was called */
     bool freed;     /* free_ctx was called */
-    bool held;      /* somebody is about to look at it */
+    bool held;      /* a fiber is about to read it */
 };
 
 static void peer_free(struct pusher_peer *peer)
@@ -67,7 +67,7 @@ static void free_ctx(void *ctx)
 
 /* ---- writers ------------------------------------------------------------ */
 
-/* A writer that was told there is no room. */
+/* A push that was refused for lack of room. */
 struct refusal {
     const struct pusher_peer *peer;
     int64_t rooms; /* calls of on_room before the push */
@@ -79,7 +79,7 @@ static bool refusal_is_over(void *arg)
     const struct refusal *refusal = arg;
 
     return refusal->peer->rooms != refusal->rooms ||
-           hosts_closed() != refusal->closed || /* nobody will tell us more */
+           hosts_closed() != refusal->closed || /* no callback will follow */
            refusal->peer->told_gone || refusal->peer->freed;
 }
 
@@ -90,7 +90,7 @@ static int64_t peer_patience(void)
     return kind == 0 ? 0 : kind == 1 ? UVA_FOREVER : 1 + (int64_t)sim_choose(9);
 }
 
-/* Pushes until it is in, or nobody wants it. */
+/* Pushes until the batch is accepted, or the stream takes none any more. */
 static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
 {
     struct refusal refusal = {.peer = peer};
@@ -118,7 +118,7 @@ static bool peer_is_done(const struct pusher_peer *peer)
            peer->next >= peer->story->fails_at;
 }
 
-/* 0, or why the stream takes no more. */
+/* Returns 0, or why the stream takes no more. */
 static int peer_write(struct pusher_peer *peer)
 {
     struct ArrowDeviceArray batch;
@@ -154,7 +154,7 @@ static void writer(void *arg)
     if (code != 0 && code != EPIPE && code != ENOMEM)
         sim_fail("a push failed: %s", uva_error_name(code));
     if (code == ENOMEM)
-        peer->story->excuses |= EXCUSE_ODD_END; /* one is missing */
+        peer->story->excuses |= EXCUSE_ODD_END; /* one batch is missing */
     if (--peer->writers > 0)
         return;
     peer->held = true;

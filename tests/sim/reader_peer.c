@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fiber that reads a stream as a blocking one: the schema now and then, all
- * batches or some, the end once more, and then lets go. */
+/* A fiber that reads a stream as a blocking one: sometimes the schema, all
+ * batches or some, the end once more, and then releases it. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -14,7 +14,7 @@
 struct reader_peer {
     struct ArrowDeviceArrayStream source;
     struct story *story;
-    int64_t leaves_at; /* lets go after so many batches */
+    int64_t leaves_at; /* releases it after so many batches */
 };
 
 static void peer_see_schema(struct reader_peer *peer)
@@ -27,7 +27,7 @@ static void peer_see_schema(struct reader_peer *peer)
     schema.release(&schema);
 }
 
-/* 0 with a batch, which is released at the end; or a code. */
+/* Returns 0 with a batch, which is released at the end; or a code. */
 static int peer_read(struct reader_peer *peer, struct ArrowDeviceArray *batch)
 {
     int code = peer->source.get_next(&peer->source, batch);
@@ -37,7 +37,7 @@ static int peer_read(struct reader_peer *peer, struct ArrowDeviceArray *batch)
     return code;
 }
 
-/* Returns what ended it: 0 also if it had enough. */
+/* Returns the code that ended it; 0 also if it stopped early. */
 static int peer_read_all(struct reader_peer *peer, bool *left)
 {
     struct ArrowDeviceArray batch;
@@ -58,7 +58,7 @@ static int peer_read_all(struct reader_peer *peer, bool *left)
     return 0;
 }
 
-/* The end and an error stay (G-66). */
+/* The end and an error must be returned again (G-66). */
 static void peer_read_again(struct reader_peer *peer, int code)
 {
     struct ArrowDeviceArray batch;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  draw -> open -> build -> start -> all chains end -> close ->
- *              every book is even.
+/* Happy path:  draw -> open -> build -> start -> all chains end -> close -> all
+ *              counts are even.
  *
- * A chain whose source may be stuck for good is given an hour of the virtual
- * clock; then the gate is opened. Anything else that waits for ever is a
- * deadlock, and said to be one. */
+ * A chain with a source that may be stuck for good gets one hour of the virtual
+ * clock; then the gate is opened. Anything else that waits for ever is reported
+ * as a deadlock. */
 #include "sim/scenario.h"
 
 #include <errno.h>
@@ -37,16 +37,15 @@ static struct scenario {
     int runtimes_used;
     struct chain chains[CHAINS];
     int chains_used;
-    bool slow;    /* peers take their time */
-    bool hostile; /* a peer breaks rules; never where memory is short, as what
-                     a check has none for passes unwatched */
-    bool alone;   /* one runtime, with its loop to itself */
+    bool slow;    /* peers take time */
+    bool hostile; /* a peer breaks rules; not with memory faults */
+    bool alone;   /* one runtime, alone on its loop */
     bool closes;  /* runtimes are closed early */
-    bool devices; /* there is one */
-    bool built;   /* if alone: the chains are */
-    int meddlers; /* fibers that meddle */
-    int posted;   /* calls for a loop that have not come */
-    bool ended;   /* the runtimes are gone */
+    bool devices; /* there is a device */
+    bool built;   /* if alone: the chains are built */
+    int meddlers; /* fibers that interfere */
+    int posted;   /* posted calls that were not made so far */
+    bool ended;   /* the runtimes are closed */
 } scenario;
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -136,8 +135,8 @@ static void draw_story(struct story *story)
     story->excuses |= EXCUSE_SOURCE;
 }
 
-/* Which end of a chain it is. A stream that waits for a handler does not keep a
- * loop alive. */
+/* Chooses which end of a chain breaks rules. A stream that waits for a handler
+ * does not keep a loop alive. */
 static void draw_hostile(struct story *story)
 {
     story->foreign = scenario.alone || peers_chance(2, 3);
@@ -145,7 +144,7 @@ static void draw_hostile(struct story *story)
     story->device = story->on_device = false;
 }
 
-/* ---- meddling ----------------------------------------------------------- */
+/* ---- interference ------------------------------------------------------- */
 
 static void meddle_soon(void)
 {
@@ -156,7 +155,7 @@ static void meddle_soon(void)
     peers_dawdle();
 }
 
-/* Cancels one of a chain's streams, perhaps twice. */
+/* Cancels one of a chain's streams, sometimes twice. */
 static void canceller(void *arg)
 {
     struct chain *chain = arg;
@@ -171,7 +170,7 @@ static void canceller(void *arg)
     scenario.meddlers--;
 }
 
-/* Has the last consumer drop its stream, on its loop. */
+/* Makes the last consumer drop its stream, on its loop. */
 static void drop_posted(void *ctx)
 {
     struct story *story = ctx;
@@ -301,7 +300,8 @@ static bool chains_are_over(void *arg)
     return true;
 }
 
-/* Whether all chains must come to their end by themselves, in no time. */
+/* Returns whether all chains must end by themselves, without the clock
+ * advancing. */
 static bool chains_are_prompt(void)
 {
     bool prompt = !scenario.slow && !scenario.closes;
@@ -313,8 +313,8 @@ static bool chains_are_prompt(void)
     return prompt;
 }
 
-/* A thread that waits for another one which the system did not give, waits
- * until the close. */
+/* A job may wait for a thread that the system refused, which only a close
+ * ends. */
 static void chains_close(void)
 {
     for (int i = 0; i < scenario.chains_used; i++)
@@ -328,7 +328,8 @@ static bool chains_end_in_time(void)
                           sim_now_ns() + AN_HOUR_NS);
 }
 
-/* Whether chains may wait until the close, for no fault of the library's. */
+/* Returns whether chains may wait until the close without a fault of the
+ * library. */
 static bool chains_may_hang(void)
 {
     return scenario.hostile || fake_threads_have_failed() || arena_has_failed();
@@ -367,8 +368,8 @@ static bool hosts_end_in_time(void)
     return sim_wait_until(hosts_are_over, &scenario, sim_now_ns() + AN_HOUR_NS);
 }
 
-/* A close that lets streams come to their end waits for stuck ones, and for
- * those that lack a thread. */
+/* A close that waits for streams to end also waits for stuck ones, and for
+ * those that lack a thread; this unblocks them. */
 static void gatekeeper(void *arg)
 {
     (void)arg;
@@ -409,7 +410,7 @@ static void scenario_body(void *arg)
     peers_open_gate();
 }
 
-/* ---- books -------------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------- */
 
 static struct sim_plan plan_of(uint64_t seed)
 {

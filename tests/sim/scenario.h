@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One schedule of the whole product: draws runtimes, chains of streams, peers
- * and mishaps from the seed, runs them to their end, and looks at the books.
- */
+ * and faults from the seed, runs them to their end, and checks that nothing is
+ * left. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Runs the schedule of `seed`. NULL: it held; otherwise what did not, good
- * until the next. `aloud`: with its transcript on standard output. */
+/* Runs the schedule of `seed`. Returns NULL if it passed; otherwise a
+ * description of the failure, valid until the next call. `aloud`: prints the
+ * transcript to standard output. */
 const char *scenario_run(uint64_t seed, bool aloud);
 
 #endif

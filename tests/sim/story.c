@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges by what must hold whatever the schedule: no batch twice, none out of
- * order, none lost from a stream that says it is complete, no end without a
- * reason. */
+/* Checks what must hold in every schedule: no batch twice, none out of order,
+ * none lost from a stream that reports completion, no end without a reason. */
 #include "sim/story.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ void story_note(const char *format, ...)
     (void)vprintf(format, args);
     va_end(args);
     (void)putchar('\n');
-    (void)fflush(stdout); /* the next step may be the last */
+    (void)fflush(stdout); /* the next step may be the last one */
 }
 
 void story_see_schema(const struct story *story,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source in two halves: items are found by one fiber at a time, and made into
- * data by whoever extracts, several at once, in any order, some in vain. Each
- * item must be extracted or freed once, before free_ctx. */
+/* A source with two halves: one fiber at a time finds items, and the extracting
+ * thread makes them into data, several at once, in any order, some without
+ * success. Each item must be extracted or freed once, before free_ctx. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -13,14 +13,14 @@
 
 struct task_peer {
     struct story *story;
-    int64_t next;     /* the item to be found */
-    int64_t stuck_at; /* as of a blocking source; -1: in schema */
-    int64_t bad;      /* the item that cannot be made into data; or -1 */
-    bool deaf;        /* an interrupt comes in vain */
+    int64_t next;     /* next item to find */
+    int64_t stuck_at; /* as in a blocking source; -1: in schema */
+    int64_t bad;      /* the item that fails to extract; or -1 */
+    bool deaf;        /* interrupts have no effect */
     bool interrupted;
-    int inside;       /* calls of schema and next under way */
-    int interrupting; /* calls of interrupt under way */
-    int64_t items;    /* found, and neither extracted nor freed */
+    int inside;       /* calls of schema and next in flight */
+    int interrupting; /* calls of interrupt in flight */
+    int64_t items;    /* items neither extracted nor freed */
 };
 
 struct item {
@@ -35,7 +35,7 @@ static bool peer_may_go_on(void *arg)
     return peer->interrupted || peers_gate_is_open();
 }
 
-/* False when it was interrupted. */
+/* Returns false if it was interrupted. */
 static bool peer_enter(struct task_peer *peer, const char *what, int64_t at)
 {
     story_note("tasks: %s, item %lld", what, (long long)peer->next);

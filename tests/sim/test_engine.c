@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine against programs of which it is known what can go wrong in them:
- * it finds what is there, and nothing where nothing is. */
+/* Tests the engine with programs that have known bugs: it finds those, and none
+ * where there is none. */
 #define _POSIX_C_SOURCE 200809L
 #include "sim/engine.h"
 
@@ -12,20 +12,20 @@
 
 #include "core/sync.h"
 
-static _Thread_local int own_number = 7; /* each fiber has one */
+static _Thread_local int own_number = 7; /* one for each fiber */
 
 /* ---- a lost wake-up ----------------------------------------------------- */
 
-/* A lane fills a ring and tells a loop, which sleeps on a descriptor. */
+/* A worker fills a ring and wakes a loop, which sleeps on a descriptor. */
 static struct {
     struct uva__word tail, posted, descriptor, pending;
     uint64_t head;
-    bool by_exchange; /* the right way to tell; else by a load */
+    bool by_exchange; /* the correct wake-up; otherwise by a load */
 } ring;
 
 enum { ITEMS = 2 };
 
-/* As it is often written: no store may pass the load of `pending`, but one
+/* A common mistake: the store must not pass the load of `pending`, but it
  * does. */
 static void ring_tell_by_load(void)
 {
@@ -66,7 +66,7 @@ static void ring_first(void *arg)
     sim_spawn("loop", ring_loop, arg);
 }
 
-/* Whether the loop sleeps and the ring is not empty. */
+/* Returns whether the loop sleeps although the ring is not empty. */
 static bool ring_is_lost(const struct sim_plan *plan, bool by_exchange)
 {
     memset(&ring, 0, sizeof(ring));
@@ -119,13 +119,13 @@ START_TEST(chance_finds_the_passed_store_too)
 }
 END_TEST
 
-/* ---- credit in two words ------------------------------------------------ */
+/* ---- credit in two atomics ---------------------------------------------- */
 
-/* A loop gives credit to a lane, which goes home when there is none left. */
+/* A loop gives credit to a worker, which ends when none is left. */
 static struct {
     struct uva__word credit, running, job;
     uint64_t pulled;
-    bool one_word; /* credit and running in one; else in two */
+    bool one_word; /* credit and running in one atomic; otherwise in two */
 } lane;
 
 static void lane_work_by_two(void)
@@ -241,7 +241,7 @@ START_TEST(the_same_seed_gives_the_same_schedule)
 }
 END_TEST
 
-/* ---- everything once ---------------------------------------------------- */
+/* ---- exhaustive search -------------------------------------------------- */
 
 static uint64_t chosen;
 
@@ -264,7 +264,7 @@ START_TEST(an_exhaustive_search_makes_every_choice_once)
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(times[i], 1);
     ck_assert_int_eq(sim_run(&plan, choose_twice, NULL), SIM_DONE);
-    ck_assert_uint_eq(chosen, 0); /* from the beginning */
+    ck_assert_uint_eq(chosen, 0); /* starts again from the beginning */
     sim_restart();
 }
 END_TEST
@@ -319,14 +319,14 @@ END_TEST
 
 static struct {
     struct uva__word words[12], flag;
-    bool late[3]; /* whether a store was seen late by the other */
+    bool late[3]; /* whether the other fiber saw a store late */
 } stores;
 
 static void stores_write(void *arg)
 {
     const int kind = *(const int *)arg;
 
-    if (kind == 2) { /* more than there is room for: the first is out */
+    if (kind == 2) { /* more than there is room for: the first one is visible */
         for (int i = 0; i < 12; i++)
             uva__word_store(&stores.words[i], 1);
     } else {
@@ -390,7 +390,7 @@ static void count_first(void *arg)
     sim_spawn("cas", count_cas, arg);
 }
 
-/* How many schedules lose one of the two. */
+/* Counts the schedules that lose one of the two. */
 static int count_lost(enum sim_defect defect)
 {
     const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE, .buffers = true};
@@ -434,7 +434,7 @@ END_TEST
 
 /* ---- how a schedule ends ------------------------------------------------ */
 
-/* Three that note when it is their turn, thrice. */
+/* Three fibers that each record when they run, three times. */
 static char turn_notes[16];
 
 static void turn_note(void *arg)
@@ -470,7 +470,7 @@ START_TEST(one_who_is_told_nothing_lets_each_go_on_to_its_end)
 }
 END_TEST
 
-/* The first fiber takes five steps, and `a` one to begin. */
+/* The first fiber takes five steps, and `a` takes one to start. */
 START_TEST(one_who_is_told_changes_then_and_to_that_one)
 {
     ck_assert_str_eq(turns_told((unsigned char[]){7, 0}, 2), "abbbcccaa");
@@ -624,7 +624,7 @@ START_TEST(who_goes_round_does_not_keep_the_others_waiting_for_ever)
 }
 END_TEST
 
-/* ---- what each fiber has ------------------------------------------------ */
+/* ---- thread-local variables --------------------------------------------- */
 
 enum { CROWD = 500 };
 
@@ -681,7 +681,7 @@ static void bell_ring(void *arg)
 {
     const uint64_t until_ns = sim_now_ns() + 5000000;
 
-    (void)sim_wait_until(lane_has_job, arg, until_ns); /* nobody gives one */
+    (void)sim_wait_until(lane_has_job, arg, until_ns); /* no fiber gives one */
     ck_assert_uint_eq(sim_now_ns(), until_ns);
     uva__signal_raise(&bell);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The consumer's mutants: first what they do, then the table in the order of
- * the catalogue. What they keep or call that is not theirs any more is what a
- * checker gave them, which stands as long as the check does. */
+/* The consumer's mutants: first their functions, then the table in the order of
+ * the catalogue. Objects that they keep or call although they must not are the
+ * checker's, and stay valid as long as the check does. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +206,8 @@ static void no_release(struct ArrowArray *array)
     (void)array;
 }
 
-/* Extracts into what is not zeroed, and takes its release for an array's. */
+/* Extracts into a struct that is not zeroed, and then calls the release in
+ * it. */
 static bool releases_failed(void *peer, void *at)
 {
     struct reference_pull *pull = at;
@@ -269,7 +270,7 @@ static bool releases_child(void *peer, void *at)
     return false;
 }
 
-/* Moves a child out, and is in no hurry to release the parent. */
+/* Moves a child out, and releases the parent late. */
 static bool releases_child_first(void *peer, void *at)
 {
     struct ArrowArray *array = at, child = *array->children[0];
@@ -308,8 +309,8 @@ static const struct reference_pair HOLDS = {{.batches = 2},
                                             {.first = 3, .hold = true}};
 static const struct reference_pair FAILS_HELD = {{.batches = 2, .fails = true},
                                                  {.first = 10, .hold = true}};
-/* The producer goes on to its end on another thread, and the request waits for
- * that: only a consumer that does not wait in turn gets anywhere. */
+/* The producer proceeds to its end on another thread, and the request waits for
+ * that. Only a consumer that does not wait in turn makes progress. */
 static const struct reference_pair ASKS_WHILE_ENDING = {
     {.batches = 2, .steps_in_request = true}, {.first = 2, .more = 2}};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each block lies between a head that knows its size and a tail that must stay
- * as it is. */
+/* Each block lies between a head with its size and a tail that must not
+ * change. */
 #include "support/faulty_allocator.h"
 
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #define FAULTY_DEAD  UINT64_C(0x6465616462756c6c)
 #define FAULTY_TAIL  16
 
-/* Right before the block. */
+/* Lies directly in front of the block. */
 struct faulty_head {
-    uint64_t mark; /* alive or dead */
-    size_t size;   /* as asked for */
-    void *base;    /* owns: what the C library gave */
+    uint64_t mark; /* allocated or freed */
+    size_t size;   /* as requested */
+    void *base;    /* owns: the C library's block */
 };
 
 static void faulty_fail(const char *what)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allocator that fails on cue and watches its blocks: counts them, checks
- * their sizes and ends when they come back, and spoils their contents before
- * and after use. A broken rule ends the process. Thread: any. */
+/* An allocator that fails on request and checks its blocks: it counts them,
+ * checks their sizes and ends when they are freed, and fills their contents
+ * before and after use. A violation ends the process. Thread: any. */
 #ifndef UVA_SUPPORT_FAULTY_ALLOCATOR_H
 #define UVA_SUPPORT_FAULTY_ALLOCATOR_H
 
@@ -10,24 +10,24 @@
 #include "uvarrow/base.h"
 
 struct faulty_allocator {
-    atomic_long fail_at;    /* which allocation fails, from 1; 0: none */
-    atomic_long asked;      /* allocations asked for */
-    atomic_long live;       /* blocks out */
-    atomic_long live_bytes; /* what was asked for in them */
+    atomic_long fail_at;    /* allocation that fails, from 1; 0: none */
+    atomic_long asked;      /* allocations requested */
+    atomic_long live;       /* blocks not freed */
+    atomic_long live_bytes; /* bytes requested for these */
 };
 
-/* Fails the `fail_at`-th allocation from now on; 0: none. */
+/* Makes the `fail_at`-th allocation from now on fail; 0: none. */
 void faulty_allocator_init(struct faulty_allocator *faulty, long fail_at);
 
-/* The functions to give away. Borrows `faulty`, as long as they are used. */
+/* Returns the allocator. Borrows `faulty` as long as it is used. */
 struct uva_allocator faulty_allocator_table(struct faulty_allocator *faulty);
 
 long faulty_allocator_live(const struct faulty_allocator *faulty);
 long faulty_allocator_live_bytes(const struct faulty_allocator *faulty);
 long faulty_allocator_asked(const struct faulty_allocator *faulty);
 
-/* Whether the allocation that was to fail has been asked for: false once a
- * sweep has come to its end. */
+/* Returns whether the failing allocation was reached: false at the end of a
+ * sweep. */
 bool faulty_allocator_has_failed(const struct faulty_allocator *faulty);
 
 #endif

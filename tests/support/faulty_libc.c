@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linker gives the C library's own under another name. */
+/* The linker provides the C library's own functions under other names. */
 #define _GNU_SOURCE
 #include "support/faulty_libc.h"
 
@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static atomic_long left; /* allocations until one fails; 0: none does */
+static atomic_long left; /* allocations until one fails; 0: none */
 static atomic_size_t only;
 static _Atomic(const char *) only_thread;
 static atomic_bool failed, no_threads;
@@ -57,7 +57,7 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
     return fails(size) ? NULL : __real_aligned_alloc(align, size);
 }
 
-/* That of the tests' own framework. */
+/* The allocator of the test framework. */
 void *__wrap_emalloc(size_t size);
 void *__wrap_emalloc(size_t size)
 {
@@ -76,7 +76,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
                : __real_pthread_create(thread, how, run, arg);
 }
 
-/* ---- what the test says ------------------------------------------------- */
+/* ---- functions for tests ------------------------------------------------ */
 
 void faulty_libc_fail(long n)
 {

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C library without memory, or threads, on cue: for what lives longer than
- * runtimes, and so has no allocator of the user's. A program that uses this has
- * those calls wrapped at its link: uva_faulty_libc() in CMakeLists.txt. */
+/* Makes the C library's allocations and threads fail on request: for objects
+ * that outlive runtimes, and so do not use an allocator of the user. A program
+ * that uses this has the calls wrapped at link time: uva_faulty_libc() in
+ * CMakeLists.txt. */
 #ifndef UVA_SUPPORT_FAULTY_LIBC_H
 #define UVA_SUPPORT_FAULTY_LIBC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The `n`-th allocation from now on fails; 0: none. */
+/* Makes the `n`-th allocation from now on fail; 0: none. */
 void faulty_libc_fail(long n);
 
-/* How many are left until one fails. */
+/* Returns how many allocations are left until one fails. */
 long faulty_libc_left(void);
 
-/* Go on with that many, and forget nothing. */
+/* Continues with that many, without resetting anything. */
 void faulty_libc_resume(long n);
 
-/* Only those of that size count; 0: all do. */
+/* Counts only allocations of that size; 0: all. */
 void faulty_libc_only(size_t size);
 
-/* Only those of the thread of that name count; NULL: of any. */
+/* Counts only allocations of the thread of that name; NULL: of any. */
 void faulty_libc_only_thread(const char *name);
 
-/* Whether one has failed since. */
+/* Returns whether one has failed since. */
 bool faulty_libc_has_failed(void);
 
-/* The same, and none does any more. */
+/* Returns whether one has failed since, and lets none fail any more. */
 bool faulty_libc_stop(void);
 
-/* Whether there are threads to be had. */
+/* Sets whether threads can be created. */
 void faulty_libc_threads(bool some);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function a word. What it is to be told is counted at its own doors, so
- * that the books do not depend on the library's. */
+/* One function for each word. Calls to the producer are counted in its own
+ * methods, so that the counts do not depend on the library's. */
 #include "support/hostile_producer.h"
 
 #include <assert.h>
@@ -15,10 +15,10 @@
 enum { FLOOD = 100000 };
 
 /* On the stack of this thread: calls of methods, callbacks; and how often the
- * innermost of these has requested. */
+ * innermost callback has requested. */
 static _Thread_local int methods_below, calls_below, asked;
 
-/* As it is freed; large enough for either layout. */
+/* The allocated object, large enough for either layout. */
 union object {
     struct ArrowAsyncProducer released;
     struct printed_producer printed;
@@ -77,7 +77,7 @@ void hostile_producer_await_calm(struct hostile_producer *p)
     drop(p);
 }
 
-/* Brackets whatever of it runs: free_ctx comes behind all that. */
+/* Surrounds all code of it that runs: free_ctx must come after all of that. */
 static void function_begin(struct hostile_producer *p)
 {
     atomic_fetch_add(&p->running, 1);
@@ -106,7 +106,7 @@ static void call_begin(struct hostile_producer *p)
     asked = 0;
 }
 
-/* Once the stream has ended, nobody else may still be inside. */
+/* Once the stream has ended, no other thread may be inside a method. */
 static void call_end(struct hostile_producer *p, bool terminal)
 {
     calls_below--;
@@ -221,7 +221,7 @@ static void offer(struct hostile_producer *p, char kind, const char *metadata)
 
 static void offer_on_thread(struct hostile_producer *p);
 
-/* ---- its methods -------------------------------------------------------- */
+/* ---- methods ------------------------------------------------------------ */
 
 static void raise_to(atomic_long *most, long n)
 {
@@ -231,7 +231,7 @@ static void raise_to(atomic_long *most, long n)
         ;
 }
 
-/* Gives how many callbacks have returned. */
+/* Returns how many callbacks have returned. */
 static int64_t request_begin(struct hostile_producer *p, int64_t n)
 {
     int64_t back;
@@ -473,7 +473,7 @@ static void say_hollow(struct hostile_producer *p)
     call_task(p, &task, NULL);
 }
 
-/* {"k": "v"}, and -1 pairs. */
+/* Returns {"k": "v"}, or a block with -1 pairs. */
 static const char *metadata(bool sound)
 {
     static _Thread_local char block[64];
@@ -626,7 +626,7 @@ static void say(struct hostile_producer *p, const char *word, size_t size)
     ck_abort_msg("no such word: %s", word);
 }
 
-/* Plays from p->rest on, up to "thread". True if that was the end. */
+/* Plays from p->rest on, up to "thread". Returns true if the script is over. */
 static bool play(struct hostile_producer *p)
 {
     const char *word;
@@ -720,7 +720,7 @@ struct uva_async_source hostile_producer_source(struct hostile_producer *p)
     };
 }
 
-/* Callbacks follow each other, or stand on one stack. */
+/* Callbacks come one after the other, or nested on one stack. */
 static void serial_init(struct hostile_producer *p)
 {
     pthread_mutexattr_t nested;

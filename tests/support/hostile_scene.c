@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's log is where broken rules are named, so it is listened to. */
+/* The runtime's log names the broken rules, so the fixture reads it. */
 #include "support/hostile_scene.h"
 
 #include <check.h>
@@ -24,7 +24,7 @@ static void tell(struct hostile_scene *s, const char *word)
     append(s->story, sizeof(s->story), word);
 }
 
-/* "key=value" of the first pair. */
+/* Formats the first pair as "key=value". */
 static void keep_tag(char *to, size_t size, const char *block)
 {
     struct uva_metadata_at at = {0};
@@ -165,7 +165,7 @@ void hostile_scene_play(struct hostile_scene *s, bool blind)
     hostile_scene_make(s);
     hostile_scene_start(s);
     if (blind) {
-        hostile_scene_turn(s); /* the stream begins, and start with it */
+        hostile_scene_turn(s); /* starts the stream and the script */
         hostile_await(&s->peer.played, 1);
     }
     hostile_scene_finish(s);

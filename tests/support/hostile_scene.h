@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile producer, a guest runtime on a loop of the test's own and a
- * consumer that writes down what it is told: "schema 0 1 failed EIO", each
- * batch by its ordinal; and the rules that the log says were broken: "AH-05".
- */
+/* A fixture: a hostile producer, a runtime embedded in a loop of the test, and
+ * a consumer that records its callbacks: "schema 0 1 failed EIO", each batch by
+ * its ordinal; and the broken rules that the log names: "AH-05". */
 #ifndef UVA_SUPPORT_HOSTILE_SCENE_H
 #define UVA_SUPPORT_HOSTILE_SCENE_H
 
@@ -14,43 +13,44 @@ struct hostile_scene {
     struct hostile_producer peer;
     struct uva_stream *stream; /* NULL once released */
     /* what the consumer does; set before the start */
-    int64_t stop_at;  /* cancels the stream in this batch; negative: no */
+    int64_t stop_at;  /* cancels the stream in this batch; negative: never */
     int64_t appetite; /* batches it takes before EAGAIN; negative: all */
     /* what happened */
     char story[8192];
-    int64_t batches;          /* it took */
-    char message[1024];       /* of the outcome */
+    int64_t batches;          /* batches taken */
+    char message[1024];       /* text of the outcome */
     char tag[64];             /* metadata of the last batch or the outcome */
-    char about[64];           /* of the producer */
-    ArrowDeviceType kind;     /* of the stream */
-    bool done;                /* the outcome is here */
-    pthread_mutex_t lock;     /* for: */
-    char clauses[8192];       /* the rules that were broken */
-    atomic_long clause_count; /* how many */
+    char about[64];           /* metadata of the producer */
+    ArrowDeviceType kind;     /* device type of the stream */
+    bool done;                /* the outcome has arrived */
+    pthread_mutex_t lock;     /* guards `clauses` */
+    char clauses[8192];       /* the broken rules */
+    atomic_long clause_count; /* number of broken rules */
 };
 
-/* Opens it; the peer may then be told more. */
+/* Opens the fixture; the peer may be configured afterwards. */
 void hostile_scene_open(struct hostile_scene *scene, const char *script);
 
-/* Makes the stream; starts it with the consumer, which only a failing
- * allocation may keep from it: then it is over. */
+/* Makes the stream; starts it with the consumer. Only a failing allocation may
+ * prevent that; then the run is over. */
 void hostile_scene_make(struct hostile_scene *scene);
 void hostile_scene_start(struct hostile_scene *scene);
 
 /* Turns the loop until the outcome. */
 void hostile_scene_finish(struct hostile_scene *scene);
 
-/* All of that. `blind`: the loop does not turn until the script is over. */
+/* Does all of that. `blind`: the loop does not turn until the script is
+ * over. */
 void hostile_scene_play(struct hostile_scene *scene, bool blind);
 
-/* Turns the loop just once, without waiting. */
+/* Turns the loop once, without waiting. */
 void hostile_scene_turn(struct hostile_scene *scene);
 
-/* Closes it all, waits until all that is foreign has gone home, and does the
- * books. */
+/* Closes everything, waits until all foreign threads and objects are gone, and
+ * checks the counts. */
 void hostile_scene_close(struct hostile_scene *scene);
 
-/* Turns the loop until `word` is `n`; or waits for that without. */
+/* Turns the loop until `word` is `n`; the second waits without turning it. */
 void hostile_scene_await(struct hostile_scene *scene, atomic_long *word,
                          long n);
 void hostile_await(atomic_long *word, long n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer's mutants: first what they do, point by point, then the table in
- * the order of the catalogue. Whatever they break, memory stays sound as long
- * as a checker stands between them and the consumer. */
+/* The producer's mutants: first their functions, point by point, then the table
+ * in the order of the catalogue. Whatever they break, memory stays sound while
+ * a checker stands between them and the consumer. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void elsewhere(struct reference_producer *p,
     pthread_join(thread, NULL);
 }
 
-/* Callbacks that a mutant makes where there should be none. */
+/* Callbacks that a mutant makes although it must not. */
 enum callback { SCHEMA, TASK, END, ERROR, RELEASE };
 
 static void call(struct reference_producer *p, enum callback which)
@@ -67,7 +67,7 @@ static void call(struct reference_producer *p, enum callback which)
         p->phase = phase;
 }
 
-/* One more callback than there should be; the rest as it should. */
+/* Makes one callback too many; all others are right. */
 static bool calls(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -114,8 +114,8 @@ static void ignore(struct ArrowAsyncProducer *self, int64_t n)
     (void)n;
 }
 
-/* An object from before there was a device_type: all else is 8 bytes nearer, so
- * that what is called as request is cancel. */
+/* An object from before device_type existed: all other members are at offsets
+ * smaller by 8 bytes, so a call of request calls cancel. */
 static bool layout_is_old(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -142,7 +142,7 @@ static bool type_changes(void *peer, void *at)
     return false;
 }
 
-/* Before the last task. */
+/* Acts before the last task. */
 static bool about_changes(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -205,7 +205,8 @@ static void add_demand(struct reference_producer *p, int64_t n)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Outside of callbacks (0) or inside (1), calls back on the same stack. */
+/* Calls back on the stack of a request, outside of callbacks (0) or inside
+ * (1). */
 static bool request_calls(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -229,7 +230,7 @@ static bool request_releases(void *peer, void *at)
     return false;
 }
 
-/* Another thread offers, while this one waits in a callback. */
+/* Another thread offers a task while this one waits in a callback. */
 static bool request_overlaps(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -242,7 +243,7 @@ static bool request_overlaps(void *peer, void *at)
     return true;
 }
 
-/* What is asked for by now is all that there is (AP-02). */
+/* Sets the demand to the latest request, instead of adding it (AP-02). */
 static bool request_sets(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -272,7 +273,8 @@ static bool bad_request_is_lost(void *peer, void *at)
     return *(int64_t *)at <= 0;
 }
 
-/* On this stack, outside of callbacks; or on another thread, inside one. */
+/* Releases on the stack of the cancel, outside of callbacks; or on another
+ * thread, inside a callback. */
 static bool cancel_releases(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -286,7 +288,7 @@ static bool cancel_releases(void *peer, void *at)
     return true;
 }
 
-/* As many as were asked for before the cancel, and one more. */
+/* Offers all tasks requested before the cancel, and one more. */
 static bool offers_after_cancel(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -394,7 +396,7 @@ static bool writes_producer(void *peer, void *at)
     return false;
 }
 
-/* An error with what on_error may not have: a code of 0, a text that is not
+/* Reports an error with invalid arguments: a code of 0, a text that is not
  * UTF-8. */
 static bool error_is_odd(void *peer, void *at)
 {
@@ -457,7 +459,7 @@ static bool extract_gives(void *peer, void *at)
     return true;
 }
 
-/* Fails, and tells so, but has given an array all the same. */
+/* Fails, and returns that, but has given an array anyway. */
 static bool extract_fails_and_fills(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -541,7 +543,7 @@ static bool array_calls(void *peer, void *at)
 
 /* ---- the table ---------------------------------------------------------- */
 
-/* Pairs. The consumers ask for two batches at a time, in steps. */
+/* Pairs. The consumers request two batches at a time, in steps. */
 static const struct reference_pair USUAL = {{.batches = 3, .metadata = true},
                                             {.first = 2, .more = 2}};
 static const struct reference_pair EMPTY = {{0}, {.first = 1}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The story is a line of words, so that a test can compare all of it at once.
- */
+/* The transcript is a line of words, so that a test can compare all of it at
+ * once. */
 #include "support/recording_consumer.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each callback: judged by the rules, written down, then what the test wants.
- */
+/* Each callback is checked by the rules and recorded; then it does what the
+ * test requires. */
 #include "support/recording_handler.h"
 
 #include <check.h>
@@ -25,7 +25,7 @@ static void write_down(struct recording_handler *h, const char *word)
                    used > 0 ? " " : "", word);
 }
 
-/* A breach of the protocol fails the test, by the clause's name. */
+/* A breach of the protocol fails the test, with the clause's name. */
 static void judge(struct recording_handler *h, enum uva__consumer_event event,
                   int code)
 {
@@ -55,7 +55,7 @@ void recording_handler_request(struct recording_handler *h, int64_t n)
     h->handler.producer->request(h->handler.producer, n);
 }
 
-/* ---- each callback, under the lock -------------------------------------- */
+/* ---- recording, under the lock ------------------------------------------ */
 
 static int told_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                        struct ArrowSchema *schema)
@@ -99,7 +99,8 @@ int recording_handler_extract(struct recording_handler *h,
     return 0;
 }
 
-/* What is refused and not extracted goes back to the producer (LC-18). */
+/* A task that is refused and not extracted belongs to the producer again
+ * (LC-18). */
 static void record_refusal(struct recording_handler *h,
                            struct ArrowAsyncTask *task, int code)
 {
@@ -269,7 +270,7 @@ bool recording_handler_is_released(struct recording_handler *h)
 
 void recording_handler_fini(struct recording_handler *h)
 {
-    pthread_mutex_lock(&h->lock); /* a callback may just be leaving */
+    pthread_mutex_lock(&h->lock); /* a callback may be about to return */
     pthread_mutex_unlock(&h->lock);
     pthread_mutex_destroy(&h->lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign handler that writes down what is done to it: "schema task task end
- * release". Every call is also put to core/consumer_state, so that each test
- * with it is a test of conformance as well. */
+/* A foreign handler that records its callbacks: "schema task task end release".
+ * Every call is also checked by core/consumer_state, so each test that uses it
+ * tests conformance, too. */
 #ifndef UVA_SUPPORT_RECORDING_HANDLER_H
 #define UVA_SUPPORT_RECORDING_HANDLER_H
 
@@ -13,57 +13,58 @@
 enum { RECORDING_TASKS = 256, RECORDING_STORY = 8192 };
 
 struct recording_handler {
-    struct ArrowAsyncDeviceStreamHandler handler; /* to be driven */
+    struct ArrowAsyncDeviceStreamHandler handler; /* the handler to be driven */
     /* what it does; set before the start */
-    int64_t request_first; /* in on_schema; 0: nothing */
-    int64_t request_each;  /* in each on_next_task with a task */
+    int64_t request_first; /* requested in on_schema; 0: nothing */
+    int64_t request_each;  /* requested in each on_next_task with a task */
     bool hold;             /* keeps tasks; the test extracts them */
     bool discard;          /* extracts to NULL */
-    int schema_code;       /* answered by on_schema */
-    int task_code;         /* answered by on_next_task ... */
+    int schema_code;       /* return code of on_schema */
+    int task_code;         /* return code of on_next_task ... */
     int task_code_at;      /* ... from this task on; the first is 0 */
-    bool extract_first;    /* extracts also what it then refuses */
+    bool extract_first;    /* also extracts the tasks that it then refuses */
     int cancel_at;         /* cancels in this task; negative: never */
-    void (*on_task)(struct recording_handler *h); /* in each; NULL: no */
-    void *ctx;                                    /* the test's */
-    void (*nudge)(void *ctx); /* after each callback; NULL: no */
+    void (*on_task)(struct recording_handler *h); /* called in each; or NULL */
+    void *ctx;                                    /* argument for these */
+    void (*nudge)(void *ctx); /* called after each callback; NULL: not called */
     void *nudge_ctx;
-    /* held by each callback; by the test while it looks or extracts */
+    /* held by each callback, and by the test while it reads or extracts */
     pthread_mutex_t lock;
     /* what happened */
     char story[RECORDING_STORY];
-    int64_t tasks;      /* that came */
-    int64_t rows;       /* extracted */
-    int64_t sum;        /* of the first value of each batch extracted */
-    int extract_code;   /* of the last extraction */
-    int error_code;     /* that on_error brought */
-    char message[1024]; /* likewise */
-    char metadata[256]; /* of the last task or error, as "key=value" */
-    char about[256];    /* the producer's, as "key=value" */
+    int64_t tasks;      /* tasks received */
+    int64_t rows;       /* rows extracted */
+    int64_t sum;        /* sum of the first values of all batches extracted */
+    int extract_code;   /* code of the last extraction */
+    int error_code;     /* code of on_error */
+    char message[1024]; /* text of on_error */
+    char metadata[256]; /* metadata of the last task or error, as "key=value" */
+    char about[256];    /* metadata of the producer, as "key=value" */
     bool released;
-    pthread_t thread; /* of the last callback */
+    pthread_t thread; /* thread of the last callback */
     struct ArrowAsyncTask held[RECORDING_TASKS];
     int64_t held_count;
     struct uva__consumer_state rules;
 };
 
-/* A handler that asks for `first` batches and then for one more with each. */
+/* Prepares a handler that requests `first` batches and then `each` with every
+ * task. */
 void recording_handler_init(struct recording_handler *h, int64_t first,
                             int64_t each);
 
 void recording_handler_fini(struct recording_handler *h);
 
-/* Whether `word` is in the story, `tasks` have come, release was called.
- * Thread: any. */
+/* Return whether `word` is in the transcript, how many tasks have come, and
+ * whether release was called. Thread: any. */
 bool recording_handler_saw(struct recording_handler *h, const char *word);
 int64_t recording_handler_tasks(struct recording_handler *h);
 bool recording_handler_is_released(struct recording_handler *h);
 
-/* Extracts a task and adds it up. Returns the code. */
+/* Extracts a task and adds its rows to the sums. Returns the code. */
 int recording_handler_extract(struct recording_handler *h,
                               struct ArrowAsyncTask *task);
 
-/* Asks for more, as the rules require. */
+/* Requests more, as the rules require. */
 void recording_handler_request(struct recording_handler *h, int64_t n);
 
 #endif

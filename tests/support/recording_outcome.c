@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters are atomic, as the loop may be a thread of the library's own. */
+/* Counters are atomic, because the loop may run on a thread of the library. */
 #include "support/recording_outcome.h"
 
 #include <check.h>

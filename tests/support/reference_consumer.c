@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: on_schema moves the schema and requests; on_next_task keeps a
- * copy of the task; steps extract, request more, release; NULL; release. What
- * can fail: an extraction (its code is kept), the stream (on_error). On the
- * end: NULL, on_error and release close a gate and wait for calls of the
- * producer that other threads are in; what is queued stays, and is extracted or
- * discarded by later steps. */
+ * copy of the task; steps extract, request more, release; NULL; release.
+ * What can fail: an extraction (its code is kept), the stream (on_error). On
+ * the end: NULL, on_error and release stop calls of the producer and wait for
+ * those on other threads; tasks that are queued stay, and later steps extract
+ * or discard them. */
 #include "support/reference_consumer.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 #include "support/reference_mutant.h"
 
-/* Whose call of its producer this thread is in, outside of callbacks. */
+/* The consumer for which this thread is calling the producer, outside of
+ * callbacks. */
 static _Thread_local struct reference_consumer *calling_here;
 
 static bool acts(struct reference_consumer *c, enum reference_point point,
@@ -58,7 +59,7 @@ static void push_locked_array(struct reference_consumer *c,
 
 /* ---- calls of the producer ---------------------------------------------- */
 
-/* Gives the producer, which then stays until call_end(); or NULL. */
+/* Returns the producer, which stays valid until call_end(); or NULL. */
 static struct ArrowAsyncProducer *call_begin(struct reference_consumer *c)
 {
     struct ArrowAsyncProducer *producer;
@@ -100,7 +101,7 @@ static void cancel_outside(struct reference_consumer *c)
     call_end(c);
 }
 
-/* The producer may vanish next (TH-10). */
+/* After this, the producer may be freed (TH-10). */
 static void gate_close(struct reference_consumer *c)
 {
     const int mine = calling_here == c;
@@ -138,7 +139,7 @@ static void drop(struct reference_consumer *c, struct reference_piece *piece)
     free(piece);
 }
 
-/* Gives an array, or frees the piece and gives NULL. */
+/* Returns the piece with its array, or frees it and returns NULL. */
 static struct reference_piece *pulled(struct reference_consumer *c,
                                       struct reference_piece *piece,
                                       const struct reference_pull *pull)
@@ -176,7 +177,7 @@ static struct reference_piece *pull(struct reference_consumer *c,
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* Of requests: the largest stands for all there is. */
+/* Adds requests; the largest number stands for an unlimited one. */
 static int64_t sum(int64_t asked, int64_t n)
 {
     if (n <= 0)
@@ -223,7 +224,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     return c->schema.release != NULL ? 0 : EINVAL;
 }
 
-/* Takes one more task and tells what is to be done with it. */
+/* Counts one more task and decides what to do with it. */
 struct course {
     bool refuse, cancel, wanted, greeted;
     int64_t request;
@@ -292,7 +293,7 @@ static int on_task(struct reference_consumer *c,
         acts(c, REFERENCE_AT_REFUSE, &code);
         return code;
     }
-    if (!course.greeted) /* AH-05: the producer is not to be called yet */
+    if (!course.greeted) /* AH-05: the producer must not be called so early */
         fault(c);
     if (course.cancel && course.greeted)
         producer->cancel(producer);
@@ -368,7 +369,8 @@ static bool asks_more_locked(struct reference_consumer *c)
     return true;
 }
 
-/* The next errand; for PULL and DROP with its piece, for REQUEST with n. */
+/* Returns the next thing to do; for PULL and DROP with its piece, for REQUEST
+ * with n. */
 static enum errand errand_next_locked(struct reference_consumer *c,
                                       struct reference_piece **piece,
                                       int64_t *n)
@@ -433,7 +435,7 @@ bool reference_consumer_over(struct reference_consumer *c)
     return over;
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 void reference_consumer_init(struct reference_consumer *c,
                              const struct reference_consumer_options *how)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node is one block: its children's structs stand in it, their own nodes are
- * blocks by themselves, so that a child may be moved out and live on. */
+/* A node is one block, which contains the structs of its children. Their own
+ * nodes are separate blocks, so that a child can be moved out and outlive its
+ * parent. */
 #include "support/reference_data.h"
 
 #include <stdlib.h>
@@ -8,15 +9,15 @@
 
 enum { KIDS = 2 };
 
-/* Of an array; the columns use values, the batch its kids. */
+/* A node of an array; columns use values, a batch uses kids. */
 struct array_node {
     struct reference_ledger *ledger;
     struct array_node *next_lost;
-    bool batch; /* not a column of one */
+    bool batch; /* a whole batch, not a column */
     const void *buffers[3];
     struct ArrowArray *children[KIDS];
     struct ArrowArray kids[KIDS], dictionary;
-    struct array_node *below[KIDS + 1]; /* theirs: what a release would find */
+    struct array_node *below[KIDS + 1]; /* originals, for the release */
     int64_t values[REFERENCE_ROWS + 1];
 };
 
@@ -150,7 +151,7 @@ static void array_node_lose(struct array_node *node)
         node->next_lost = top;
     } while (!atomic_compare_exchange_weak(&node->ledger->lost, &top, node));
     for (int i = 0; i < KIDS; i++)
-        if (node->kids[i].release != NULL) /* not moved out */
+        if (node->kids[i].release != NULL) /* unless it was moved out */
             array_node_lose(node->below[i]);
     if (node->dictionary.release != NULL)
         array_node_lose(node->below[KIDS]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: start, then one callback a step: on_schema; while there is demand
- * on_next_task; on_next_task(NULL); release. request and cancel only note.
+/* Happy path: start, then one callback in each step: on_schema; while there is
+ * demand on_next_task; on_next_task(NULL); release. request and cancel only
+ * record the call.
  * What can fail: the source (fails, fails_first), an extraction (spoilt_at),
- * cancelling (cancel_code), a request (n <= 0): on_error, once, then release. A
- * callback that returns an error is followed by release alone.
- * On cancel: what was asked for before may still come (late), then release. */
+ * cancelling (cancel_code), a request (n <= 0): on_error, once, then release.
+ * After a callback that returns an error only release follows.
+ * On cancel: batches requested before may still come (late), then release. */
 #include "support/reference_producer.h"
 
 #include <errno.h>
@@ -94,7 +95,7 @@ static void late_cancel(struct ArrowAsyncProducer *self)
     late_request(self, 0);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 void reference_producer_init(struct reference_producer *p,
                              const struct reference_producer_options *how)
@@ -230,7 +231,7 @@ static const char *block_copy(enum reference_block which, char *storage)
     return block == NULL ? NULL : memcpy(storage, block, REFERENCE_BLOCK_SIZE);
 }
 
-/* A callback has returned `code`. */
+/* Handles the return code of a callback. */
 static void answer(struct reference_producer *p, int code)
 {
     if (code == 0)

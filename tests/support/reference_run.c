@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing waits but for a step of the other side, so whoever runs out of steps
- * yields and asks again. */
+/* A peer only ever waits for a step of the other one, so a thread without a
+ * step to make yields and tries again. */
 #include "support/reference_run.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { MOST_THREADS = 4 };
 
-/* ---- chance ------------------------------------------------------------- */
+/* ---- random numbers ----------------------------------------------------- */
 
 uint64_t reference_chance_next(struct reference_chance *chance)
 {
@@ -94,7 +94,7 @@ void reference_pair_draw(struct reference_chance *chance, bool alone,
     out->producer.tells_at_once = !alone && reference_chance_hits(chance, 2);
     out->producer.tells_early = !alone && reference_chance_hits(chance, 4);
     if (out->producer.lazy && !out->producer.hurries)
-        out->consumer.hold = false; /* the release waits for the tasks */
+        out->consumer.hold = false; /* release waits for the tasks */
     if (reference_chance_hits(chance, 8) &&
         (out->consumer.cancel_at > 0 || !alone))
         out->producer.batches = -1;

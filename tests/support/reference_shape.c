@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written over stays reachable for the release: that goes by the
- * batch's own books. */
+/* Overwritten members do not affect the release, which uses the batch's own
+ * copies. */
 #include "support/reference_shape.h"
 
 #include <stddef.h>
@@ -105,7 +105,7 @@ static void misshape_batch(struct ArrowArray *batch, enum reference_shape shape)
     }
 }
 
-/* The batch's own numbers and buffers. */
+/* Changes the numbers and buffers of the batch itself. */
 static void misshape_root(struct ArrowArray *batch, enum reference_shape shape)
 {
     switch (shape) {

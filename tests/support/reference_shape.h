@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches with one thing wrong, each in its own way. */
+/* Batches with one fault each. */
 #ifndef UVA_SUPPORT_REFERENCE_SHAPE_H
 #define UVA_SUPPORT_REFERENCE_SHAPE_H
 
@@ -9,35 +9,35 @@ enum reference_shape {
     REFERENCE_CPU_NUMBERED,  /* device_id 0 */
     REFERENCE_RESERVED_SET,  /* a reserved word is 1 */
     REFERENCE_LENGTH_MINUS,  /* a column's length is -1 */
-    REFERENCE_OFFSET_MINUS,  /* its offset is */
+    REFERENCE_OFFSET_MINUS,  /* its offset is -1 */
     REFERENCE_NULLS_MINUS,   /* its null_count is -2 */
-    REFERENCE_NULLS_MANY,    /* or more than its length */
+    REFERENCE_NULLS_MANY,    /* its null_count exceeds its length */
     REFERENCE_DATA_NONE,     /* its data slot is NULL */
     REFERENCE_BITMAP_NONE,   /* it has nulls and no bitmap */
     REFERENCE_UNALIGNED,     /* its data is at an odd address */
     REFERENCE_CHILDREN_NONE, /* children is NULL */
-    REFERENCE_CHILD_NONE,    /* a child's slot is */
+    REFERENCE_CHILD_NONE,    /* the pointer to a child is NULL */
     REFERENCE_EVENT,         /* there is an event */
     REFERENCE_TYPE_OTHER,    /* the device type is CUDA_HOST */
     REFERENCE_BUFFERS_MANY,  /* a column has one buffer too many */
     REFERENCE_CHILDREN_FEW,  /* there is one child less */
     REFERENCE_WORDS_NONE,    /* the dictionary is missing */
-    REFERENCE_WORDS_DEAD,    /* or released */
-    REFERENCE_MARK_STAYS,    /* its release leaves the mark set */
-    REFERENCE_CHILDREN_STAY, /* or does not release the children */
+    REFERENCE_WORDS_DEAD,    /* the dictionary is released */
+    REFERENCE_MARK_STAYS,    /* its release leaves `release` set */
+    REFERENCE_CHILDREN_STAY, /* its release does not release the children */
     REFERENCE_CHILD_DEAD,    /* a child is released */
     REFERENCE_TYPE_NONE,     /* the device type is 0 */
-    REFERENCE_ID_UNSET,      /* device_id is as if it had not been written */
-    REFERENCE_OFFSETS_FALL,  /* the words' offsets fall */
+    REFERENCE_ID_UNSET,      /* device_id looks as if never written */
+    REFERENCE_OFFSETS_FALL,  /* the dictionary's offsets decrease */
     REFERENCE_WORDS_MANY,    /* a plain column has a dictionary */
     REFERENCE_BATCH_MINUS,   /* the batch's own length is -1 */
-    REFERENCE_BATCH_BEHIND,  /* or its offset */
+    REFERENCE_BATCH_BEHIND,  /* the batch's own offset is -1 */
     REFERENCE_BATCH_NULLS,   /* it has a null and no bitmap */
     REFERENCE_BATCH_BARE,    /* its buffers vector is NULL */
-    REFERENCE_BATCH_FEW      /* it has no buffer, not even for a bitmap */
+    REFERENCE_BATCH_FEW      /* it has no buffers, not even a bitmap slot */
 };
 
-/* Spoils a batch of reference_array(). It can still be released. */
+/* Puts a fault into a batch of reference_array(). It can still be released. */
 void reference_array_misshape(struct ArrowDeviceArray *out,
                               enum reference_shape shape);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: get_schema, get_next until it gives a released array, release.
- * What can fail: the schema, for once, and get_next, then for good. Whatever
- * was given outlives the stream. */
+ * What can fail: the schema, once, and get_next, from then on. Everything it
+ * gave outlives the stream. */
 #include "support/reference_stream.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ void reference_reader_init(struct reference_reader *r,
     stream->release = NULL;
 }
 
-/* Asks for the text right after a failed call. */
+/* Gets the error text right after a failed call. */
 static void ask_text(struct reference_reader *r)
 {
     const char *text;

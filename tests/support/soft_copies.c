@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One queue for the whole device. A copy touches its memory only when it is its
- * turn, so that memory that was freed before is noticed. */
+/* One queue for the whole device. A copy accesses its memory only when it runs,
+ * so that memory that was freed too early is detected. */
 #include "support/soft_copies.h"
 
 #include <assert.h>
@@ -10,17 +10,17 @@
 
 #include "support/soft_memory.h"
 
-/* An event that was made, not one of the test's. */
+/* An event made by the device, not one of the test's. */
 struct soft_made {
     struct soft_event event; /* first */
 };
 
 struct soft_step {
-    struct soft_step *next;      /* begun after it */
-    struct uva_device_copy copy; /* size 0: nothing is to be copied */
-    struct soft_event *event;    /* of its end; NULL once freed */
-    bool follows;                /* fails if the one begun before it has */
-    int code;                    /* what it is to end with */
+    struct soft_step *next;      /* next step begun */
+    struct uva_device_copy copy; /* size 0: no copy */
+    struct soft_event *event;    /* event of its end; NULL once freed */
+    bool follows;                /* fails if the previous step has failed */
+    int code;                    /* code to end with */
 };
 
 static struct soft_event *made_new(struct soft_device *device)
@@ -35,7 +35,7 @@ static struct soft_event *made_new(struct soft_device *device)
     return &made->event;
 }
 
-/* Begins `step`; ENOMEM without memory, as vendors have it too. */
+/* Begins `step`; returns ENOMEM without memory, as vendors do. */
 static int step_put(struct soft_device *device, const struct soft_step *given,
                     void **event_out)
 {
@@ -59,7 +59,7 @@ static int step_put(struct soft_device *device, const struct soft_step *given,
     return 0;
 }
 
-/* -1: it has to wait; otherwise what it ends with. */
+/* Returns -1 if it has to wait; otherwise the code it ends with. */
 static int step_run(const struct soft_device *device,
                     const struct soft_step *step)
 {
@@ -108,7 +108,7 @@ void soft_copies_forget(struct soft_device *device)
     }
 }
 
-/* ---- for the table ------------------------------------------------------ */
+/* ---- device functions --------------------------------------------------- */
 
 static void watch_thread(struct soft_device *device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events are words that the test sets; armed ones are told at once. */
+/* Events are atomics that the test sets; armed ones call back at once. */
 #include "support/soft_device.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ void soft_device_init(struct soft_device *device, enum soft_mode mode)
     }
 }
 
-/* Vendors may be as late as that. */
+/* Makes the callbacks that are left, because vendors may be that late. */
 void soft_device_fini(struct soft_device *device)
 {
     for (int i = 0; i < SOFT_EVENTS; i++)
@@ -30,7 +30,7 @@ void soft_device_fini(struct soft_device *device)
     pthread_mutex_destroy(&device->lock);
 }
 
-/* ---- the table ---------------------------------------------------------- */
+/* ---- device functions --------------------------------------------------- */
 
 static int soft_load(void *ctx, const char *path, void **state,
                      struct uva_error *error)
@@ -52,7 +52,7 @@ static void soft_unload(void *state)
 
     if (!pthread_equal(device->service, pthread_self()))
         atomic_store(&device->wrong_thread, true);
-    atomic_fetch_add(&device->unloads, 1); /* at last: tests wait for it */
+    atomic_fetch_add(&device->unloads, 1); /* last, because tests wait for it */
 }
 
 static int soft_query(void *state, const struct uva_device_event *event,
@@ -98,7 +98,7 @@ static int soft_arm(void *state, const struct uva_device_event *event,
     pthread_mutex_unlock(&device->lock);
     if (device->armed != NULL)
         device->armed(device->ctx);
-    if (over) /* as OpenCL does: inside arm */
+    if (over) /* inside arm, as OpenCL does */
         uva_watch_notify(watch, 0, 0, "soft");
     return EINPROGRESS;
 }
@@ -187,7 +187,7 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
     return tables[device->mode];
 }
 
-/* ---- what the test does ------------------------------------------------- */
+/* ---- functions for tests ------------------------------------------------ */
 
 void soft_event_end(struct soft_device *device, int index, int code)
 {
@@ -220,11 +220,11 @@ void soft_event_lie(struct soft_device *device, int index, int code)
 
 /* ---- batches with events ------------------------------------------------ */
 
-/* A stream around the fake's. */
+/* A stream around that of the fake source. */
 struct soft_stream {
     struct ArrowDeviceArrayStream inner; /* owns */
     struct soft_device *device;          /* borrows */
-    int next;                            /* event */
+    int next;                            /* index of the next event */
 };
 
 static int soft_get_schema(struct ArrowDeviceArrayStream *self,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every block is mapped twice: without any access, and with. */
+/* Every block is mapped twice: once without access, and once with access. */
 #define _GNU_SOURCE
 #include "support/soft_memory.h"
 
@@ -53,8 +53,8 @@ void *soft_memory_new(size_t size)
     return block->closed;
 }
 
-/* The link to the block that `memory` points into; there NULL stands if there
- * is none. */
+/* Returns the link to the block that `memory` points into; the link is NULL if
+ * there is none. */
 static struct block **block_find(const void *memory)
 {
     const uintptr_t at = (uintptr_t)memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mutants of the blocking stream and of its reader: first what they do,
+/* The mutants of the blocking stream and of its reader: first their functions,
  * then the table in the order of the catalogue. */
 #include <errno.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ static bool schema_is_dead(void *peer, void *at)
     return false;
 }
 
-/* The second is not the first. */
+/* Gives a second schema that differs from the first. */
 static bool schema_varies(void *peer, void *at)
 {
     struct reference_stream *s = peer;
@@ -210,7 +210,7 @@ static void overlap(void *ctx)
     pthread_join(thread, NULL);
 }
 
-/* While the stream is inside get_next, another thread calls it too. */
+/* Another thread calls get_next, too, while the stream is inside it. */
 static bool reads_twice_at_once(void *peer, void *at)
 {
     struct reference_reader *r = peer;

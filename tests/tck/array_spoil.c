@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A release of ours stands before the batch's own. */
+/* Puts a release of its own in front of the batch's. */
 #include "tck/array_spoil.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch that is spoilt; never freed. */
+/* A spoilt batch; never freed. */
 struct spoilt {
     void (*release)(struct ArrowArray *array);
     void *private_data;

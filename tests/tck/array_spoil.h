@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways in which a batch goes bad after it was given: while it is held, or when
- * it is released. For the mutants of producers and streams alike. */
+/* Ways in which a batch becomes invalid after it was given: while it is held,
+ * or when it is released. Used by the mutants of producers and of streams. */
 #ifndef UVA_TCK_ARRAY_SPOIL_H
 #define UVA_TCK_ARRAY_SPOIL_H
 
@@ -10,11 +10,11 @@ enum array_spoil {
     ARRAY_UNREADABLE, /* its values cannot be read */
     ARRAY_CHANGES,    /* its values change when the next batch is given */
     ARRAY_OTHER,      /* its values are those of the next batch */
-    ARRAY_HOMESICK,   /* its release crashes where it was moved */
+    ARRAY_HOMESICK,   /* its release crashes if the struct was moved */
     ARRAY_ORDERLY,    /* its release crashes unless it is next in order */
     ARRAY_THREADED,   /* its release crashes on another thread */
-    ARRAY_SELFISH,    /* its release spoils what was moved out */
-    ARRAY_OVERFLOWS   /* something was written behind it */
+    ARRAY_SELFISH,    /* its release destroys what was moved out */
+    ARRAY_OVERFLOWS   /* something was written past its end */
 };
 
 /* Spoils `out`. Thread: any. */

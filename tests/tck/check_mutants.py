@@ -19,22 +19,22 @@ FILES = {"producer": ("tests/support/producer_mutants.c",
          "stream": ("tests/support/stream_mutants.c",
                     "tests/tck/stream_extras.c")}
 
-# Mutants that no case of their clause can catch, and why.
+# Mutants that no case of their clause can catch, with the reason.
 UNSEEN = {
     "producer AB-19.": "it is a note only, and no breach",
     "producer EV-09.": "it needs a device that is not the CPU",
     "stream EV-09.": "likewise",
     "producer AP-05.": "the window of a refused stream is too short to be hit",
 }
-# Mutants that are as slow as a busy machine makes them: 60 ms and more. The
-# suite lets them pass or does not; each clause has a slower one.
+# Mutants with a delay of 60 ms and more, which a busy machine causes, too. The
+# suite may or may not accept them; each clause has a slower mutant.
 SLOW = ("producer AT-09.", "producer AP-28.", "handler TH-12.")
-# Cases that no mutant fails, and why.
+# Cases that no mutant fails, with the reason.
 UNPROVEN = {}
 
 
 def mutants(source):
-    """(role, clause, variant)"""
+    """Yields (role, clause, variant)."""
     for role, (path, extras) in FILES.items():
         with open(f"{source}/{path}", encoding="utf-8") as file:
             text = file.read()
@@ -47,7 +47,7 @@ def mutants(source):
 
 
 def run(tool, subject, role, clause, variant):
-    """The names of the cases that fail."""
+    """Returns the names of the failing cases."""
     name = f"{clause}.{variant}" if variant else clause
     done = subprocess.run(
         [tool, "tck", "--role", role, "--filter", clause, subject],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler's extra mutants: first what they do, then the table. */
+/* The handler's additional mutants: first the functions, then the table. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 #include "tck/mutant_extras.h"
 
-/* What is said of the outcome instead of the truth. */
+/* The false outcome that is reported. */
 enum lie {
     TRUTH,
     SAYS_COMPLETE,
@@ -18,7 +18,7 @@ enum lie {
     SAYS_CODE,
     SAYS_TAG,
     SAYS_MESSAGE,
-    LACKS_SLOT /* no lie, but known by the same number */
+    LACKS_SLOT /* not a false outcome, but numbered with them */
 };
 
 static int arg_of(const struct reference_consumer *c)
@@ -66,7 +66,7 @@ static bool crashes_cancelled(void *peer, void *at)
 
 static _Atomic pthread_t the_thread;
 
-/* Relies on one thread for its callbacks. */
+/* Crashes unless one thread makes all callbacks. */
 static bool crashes_elsewhere(void *peer, void *at)
 {
     (void)at;
@@ -77,7 +77,7 @@ static bool crashes_elsewhere(void *peer, void *at)
     return false;
 }
 
-/* Relies on request being back. */
+/* Crashes if a task comes before request has returned. */
 static bool crashes_early(void *peer, void *at)
 {
     struct reference_consumer *c = peer;
@@ -115,7 +115,7 @@ static bool asks_for_one_more(void *peer, void *at)
 
 enum dislike { RESERVED, NUMBERED, UNKNOWN };
 
-/* Refuses, or crashes at, arrays that are a little unusual. */
+/* Refuses, or crashes at, slightly unusual arrays. */
 static bool dislikes(void *peer, void *at)
 {
     const struct reference_pull *pull = at;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More ways to break a clause, for what the suite sees and a check between two
- * peers does not: data that is not what was to come, ends that are not true,
- * what is left behind. */
+/* More ways to break a clause, which the suite detects and a check between two
+ * peers does not: wrong data, false outcomes, memory left behind. */
 #ifndef UVA_TCK_MUTANT_EXTRAS_H
 #define UVA_TCK_MUTANT_EXTRAS_H
 
@@ -13,7 +12,7 @@ const struct reference_mutant *mutant_producer_extras(int *count);
 const struct reference_mutant *mutant_consumer_extras(int *count);
 const struct stream_mutant *mutant_stream_extras(int *count);
 
-/* What a mutant of a handler does to it, and says instead of the truth. */
+/* What a mutant does to a handler, and the false outcome it reports. */
 void mutant_handler(const struct reference_mutant *mutant,
                     struct ArrowAsyncDeviceStreamHandler *handler);
 void mutant_outcome(const struct reference_mutant *mutant,

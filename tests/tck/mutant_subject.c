@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference peers as subjects of the test suite, each breaking the one
  * clause that the environment names: UVA_SUBJECT_MUTANT="AP-06" or
- * "AP-04.inside". Without it they keep the rules, and the suite must find
- * nothing. Nothing is ever freed: a process lives for one case. */
+ * "AP-04.inside". If it is unset, they keep the rules, and the suite must find
+ * nothing. Nothing is ever freed: a process runs one case. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ _Static_assert(REFERENCE_ROWS == UVA_SUBJECT_ROWS, "the same data");
 
 enum { MOST = 1024 };
 
-/* Books of all that was made, to be counted. */
+/* Counts of everything that was made. */
 static struct reference_ledger *ledgers[MOST];
 static atomic_int ledger_count;
 
@@ -37,7 +37,7 @@ static void ledger_remember(struct reference_ledger *ledger)
     ledgers[n] = ledger;
 }
 
-/* Whether the environment names this mutant. */
+/* Returns whether the environment names this mutant. */
 static bool is_chosen(const char *clause, const char *variant)
 {
     const char *chosen = getenv("UVA_SUBJECT_MUTANT");
@@ -135,7 +135,7 @@ static void *produced_run(void *ctx)
     return NULL;
 }
 
-/* False if the plan cannot be followed. */
+/* Returns false if it cannot follow the plan. */
 static bool options_of(int32_t plan, int64_t batches, int64_t at,
                        struct reference_producer_options *out)
 {
@@ -203,7 +203,7 @@ static void *consumed_run(void *ctx)
             (void)sched_yield();
     if (consumer->schema.release != NULL)
         consumer->schema.release(&consumer->schema);
-    while (reference_consumer_step(consumer)) /* of a mutant, too late */
+    while (reference_consumer_step(consumer)) /* a mutant does this too late */
         ;
     atomic_store(&own->done, true);
     return NULL;
@@ -286,7 +286,8 @@ int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
     end_of(&own->consumer, out);
     out->rows = atomic_load(&own->consumer.rows);
     out->batches = out->rows / UVA_SUBJECT_ROWS;
-    /* it looks at rows and keeps no sum: one that has all has this */
+    /* The consumer counts rows but keeps no sum: this is the sum if it has them
+     * all. */
     out->sum = out->rows * (out->rows - 1) / 2;
     mutant_outcome(consumer_chosen(), out);
     return 0;

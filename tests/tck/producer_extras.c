@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer's extra mutants: first what they do, then the table. */
+/* The producer's additional mutants: first the functions, then the table. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool fails_with(void *peer, void *at)
     return true;
 }
 
-/* An error where there is none to be. */
+/* Reports an error where there must be none. */
 static bool fails_too(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -82,7 +82,7 @@ static bool is_never_released(void *peer, void *at)
     return p->now.view.cancelled;
 }
 
-/* The second cancel is an error. */
+/* Treats the second cancel as an error. */
 static bool cancels_count(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -93,7 +93,7 @@ static bool cancels_count(void *peer, void *at)
     return false;
 }
 
-/* On the stack of a cancel that is made inside a callback. */
+/* Releases on the stack of a cancel that is made inside a callback. */
 static bool cancel_releases(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -179,7 +179,7 @@ static bool requests_are_lost(void *peer, void *at)
     return atomic_fetch_add(&p->acts, 1) % 7 == 6;
 }
 
-/* As if a lock were held over callbacks. */
+/* Blocks as if a lock were held during callbacks. */
 static bool waits_for_callbacks(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -243,7 +243,7 @@ static bool leaks(void *peer, void *at)
     return false;
 }
 
-/* A task ends with its callback. */
+/* Makes a task invalid when its callback returns. */
 static bool task_dies(void *peer, void *at)
 {
     struct ArrowAsyncTask *task = at;
@@ -253,7 +253,7 @@ static bool task_dies(void *peer, void *at)
     return false;
 }
 
-/* A task ends with its stream. */
+/* Makes a task invalid when its stream ends. */
 static bool task_dies_late(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -287,7 +287,7 @@ static bool dawdles(void *peer, void *at)
     return false;
 }
 
-/* A release of an array that waits for callbacks. */
+/* Makes the release of an array wait for callbacks. */
 static void ledger_waits(void *ctx)
 {
     (void)waits_for_callbacks(ctx, NULL);
@@ -354,8 +354,8 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("TH-06", "waits", EXTRACT, waits_for_callbacks, 0),
     M("TH-07", "threaded", FILLED, spoils, ARRAY_THREADED),
     M("MD-01", "minus", START, block_is_minus, 'A'),
-    M("MD-03", "other", NOTHING, nothing, 0), /* tagging.c */
-    M("MD-06", "cut", NOTHING, nothing, 0),   /* likewise */
+    M("MD-03", "other", NOTHING, nothing, 0), /* implemented in tagging.c */
+    M("MD-06", "cut", NOTHING, nothing, 0),   /* implemented in tagging.c */
     M("MD-11", "changes", END, about_changes, 0),
     M("LC-01", "dead", FILLED, misshapes, REFERENCE_CHILD_DEAD),
     M("LC-06", "leaks", OFFER, leaks, 0),

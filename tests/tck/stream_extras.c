@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocking stream's extra mutants: first what they do, then the table. */
+/* The blocking stream's additional mutants: first the functions, then the
+ * table. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static bool block_is_minus(void *peer, void *at)
     return false;
 }
 
-/* Does not wait. */
+/* Returns EAGAIN instead of waiting. */
 static bool is_not_ready(void *peer, void *at)
 {
     struct reference_stream *s = peer;
@@ -67,7 +68,7 @@ static bool is_not_ready(void *peer, void *at)
     return true;
 }
 
-/* The end, and nothing is written. */
+/* Returns the end without writing anything. */
 static bool ends_in_silence(void *peer, void *at)
 {
     const struct reference_stream *s = peer;
@@ -76,7 +77,7 @@ static bool ends_in_silence(void *peer, void *at)
     return s->next == s->how.batches;
 }
 
-/* Lives only where it was given. */
+/* Crashes if the struct was moved. */
 static bool is_homesick(void *peer, void *at)
 {
     static struct ArrowDeviceArrayStream *home;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block for each schema and each batch, freed with its last part: children
- * may be moved out. */
+/* One block for each schema and each batch, freed with its last part, because
+ * children may be moved out. */
 #include "tck/subject_data.h"
 
 #include <assert.h>

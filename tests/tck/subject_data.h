@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data that subjects of the test suite give, as uvarrow/tck.h wants it, and
- * books of what was made and not yet freed. */
+/* The data that subjects of the test suite give, as uvarrow/tck.h requires it,
+ * with counts of what was made and not freed. */
 #ifndef UVA_TCK_SUBJECT_DATA_H
 #define UVA_TCK_SUBJECT_DATA_H
 
@@ -9,10 +9,10 @@
 
 #include "uvarrow/tck.h"
 
-/* What was made; zeroes to begin with. */
+/* Counts; initially all zeroes. */
 struct subject_books {
-    atomic_llong live; /* schemas and batches not yet freed */
-    atomic_llong made; /* batches */
+    atomic_llong live; /* schemas and batches not freed so far */
+    atomic_llong made; /* batches made */
 };
 
 /* Give the schema, and batch `ordinal`. Thread: any. */
@@ -20,7 +20,7 @@ void subject_schema(struct subject_books *books, struct ArrowSchema *out);
 void subject_batch(struct subject_books *books, int64_t ordinal,
                    struct ArrowDeviceArray *out);
 
-/* Writes metadata of one pair, "tck" and that value, to `to`, which has 64
+/* Writes metadata with one pair, "tck" and that value, to `to`, which has 64
  * bytes; returns it. Thread: any. */
 const char *subject_tag(char *to, const char *value, size_t size);
 

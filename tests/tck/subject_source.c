@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-/* A plan on its way. */
+/* The progress of a plan. */
 struct progress {
     struct subject_plan plan;
-    int64_t next; /* ordinal */
-    char tag[64]; /* of the last batch */
+    int64_t next; /* ordinal of the next batch */
+    char tag[64]; /* tag of the last batch */
     struct uva_pusher *pusher;
 };
 
@@ -117,7 +117,7 @@ static int tasks_schema(void *ctx, struct ArrowSchema *out,
     return 0;
 }
 
-/* An item is its number, one more than its ordinal. */
+/* An item is the ordinal plus one, because 0 is the end. */
 static int tasks_next(void *ctx, void **item, const char **metadata,
                       struct uva_error *error)
 {

@@ -7,15 +7,15 @@
 #include "tck/subject_data.h"
 #include "uvarrow/uvarrow.h"
 
-/* What is to be done. Copied. */
+/* The plan to follow. Copied. */
 struct subject_plan {
-    struct subject_books *books; /* borrows, for ever */
+    struct subject_books *books; /* borrows; never freed */
     enum uva_subject_plan plan;
     int64_t batches;
     int64_t at;
 };
 
-/* Give a stream, or NULL if this kind of source cannot follow the plan. */
+/* Return a stream, or NULL if this kind of source cannot follow the plan. */
 struct uva_stream *subject_from_blocking(struct uva_runtime *runtime,
                                          const struct subject_plan *plan);
 struct uva_stream *subject_from_tasks(struct uva_runtime *runtime,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call goes through, with other metadata. */
+/* Passes every call on, with other metadata. */
 #include "tck/tagging.h"
 
 #include <assert.h>
@@ -10,10 +10,10 @@
 struct tagging {
     struct ArrowAsyncDeviceStreamHandler front;
     struct ArrowAsyncDeviceStreamHandler *behind;
-    struct ArrowAsyncProducer object; /* shown to the one behind */
+    struct ArrowAsyncProducer object; /* producer of the handler behind */
     char about[64];
     bool wrong;
-    int64_t next; /* ordinal */
+    int64_t next; /* ordinal of the next task */
 };
 
 static void request(struct ArrowAsyncProducer *self, int64_t n)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler that stands before another one and puts the metadata of the plans
- * TAGGED and TAGGED_FAILS in the place of what comes: for producers that cannot
- * do so. */
+/* A handler in front of another one, which replaces the metadata by that of the
+ * plans TAGGED and TAGGED_FAILS: for producers that cannot send it. */
 #ifndef UVA_TCK_TAGGING_H
 #define UVA_TCK_TAGGING_H
 
@@ -9,8 +8,8 @@
 
 #include "uvarrow/arrow_abi.h"
 
-/* Gives a handler in front of `behind` (borrows), which frees itself when it is
- * released. `wrong`: the metadata is not what it should be. */
+/* Returns a handler in front of `behind` (borrows), which frees itself when it
+ * is released. `wrong`: the metadata is wrong on purpose. */
 struct ArrowAsyncDeviceStreamHandler *
 tagging_front(struct ArrowAsyncDeviceStreamHandler *behind, bool wrong);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The command uvarrow tck: what it says and returns for files that are no
-subjects, for subjects that crash, hang or break a rule, and what it writes.
+"""Tests the command uvarrow tck: its messages and exit codes for files that are
+no subjects, and for subjects that crash, hang or break a rule, and the files
+it writes.
 """
 import os
 import resource

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uvarrow itself as a subject of the test suite, in all three roles. The
- * environment says which source streams come from (UVA_SUBJECT_SOURCE: tasks,
- * blocking, arrays, pusher) and what is in the chain (UVA_SUBJECT_CHAIN: a
- * letter each, m map, l limit, p parallel).
+/* uvarrow itself as a subject of the test suite, in all three roles.
+ * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
+ * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
+ * letter each: m map, l limit, p parallel).
  *
- * The runtime is opened by the first that needs it and never closed. */
+ * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -60,7 +60,8 @@ static void chain_add(struct uva_stream *stream)
     }
 }
 
-/* A stream that follows the plan, with its chain; NULL: it cannot. */
+/* Returns a stream that follows the plan, with its stages; NULL if it
+ * cannot. */
 static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
 {
     const struct subject_plan what = {&books, (enum uva_subject_plan)plan,
@@ -114,18 +115,18 @@ int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
 
 /* ---- consumers ---------------------------------------------------------- */
 
-/* A consumer: its stream reads whoever gets the handler. */
+/* A consumer: its stream reads from the producer that gets the handler. */
 struct consumer {
     enum uva_subject_manner manner;
     int64_t k;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct ArrowAsyncDeviceStreamHandler *handler; /* NULL: not yet */
+    struct ArrowAsyncDeviceStreamHandler *handler; /* NULL: not set so far */
     bool done;
     struct uva_subject_outcome outcome;
 };
 
-/* "Started": the handler goes to the suite, which will call it. */
+/* Only stores the handler for the suite, which will call it. */
 static int consumer_start(void *ctx,
                           struct ArrowAsyncDeviceStreamHandler *handler,
                           struct uva_error *error)
@@ -218,8 +219,7 @@ int32_t uva_subject_consume(int32_t manner, int64_t k, int64_t *id,
     (void)pthread_mutex_init(&consumer->lock, NULL);
     (void)pthread_cond_init(&consumer->changed, NULL);
     *id = (int64_t)(intptr_t)consumer;
-    /* uvarrow's handlers refuse nothing, and always ask for more (G-18, G-39)
-     */
+    /* uvarrow's handlers never refuse, and always request more (G-18, G-39). */
     if (manner == UVA_SUBJECT_REFUSES || manner == UVA_SUBJECT_TAKES_SOME ||
         manner == UVA_SUBJECT_REFUSES_SCHEMA)
         code = UVA_SUBJECT_CANNOT;
@@ -240,7 +240,7 @@ int32_t uva_subject_report(int64_t id, struct uva_subject_outcome *out)
 
     pthread_mutex_lock(&consumer->lock);
     done = consumer->done;
-    if (done) /* before, it may just be written */
+    if (done) /* another thread may still be writing it */
         *out = consumer->outcome;
     pthread_mutex_unlock(&consumer->lock);
     return done ? 0 : EAGAIN;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting is the engine's. */
+/* Waits are implemented by the engine. */
 #include "sim/core/sync.h"
 
 #include "sim/engine_chooser.h"
 
-/* What each fiber sleeps on; NULL: it was woken, or does not sleep. */
+/* The signal that each fiber sleeps on; NULL: it was woken, or does not
+ * sleep. */
 static const struct uva__signal *asleep[SIM_ACTORS];
-static int beds; /* of these, that were ever used */
+static int beds; /* entries that were ever used */
 
 static bool sleep_is_over(void *arg)
 {
     return *(const struct uva__signal **)arg == NULL;
 }
 
-/* The system call empties the buffer, and looks and lies down in one. */
+/* The system call flushes the store buffer, and compares and sleeps in one
+ * step. */
 bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
                          int64_t timeout_ns)
 {
@@ -68,8 +70,8 @@ static bool lock_is_free(void *arg)
     return sim_load(&lock->state, sizeof(lock->state)) == 0;
 }
 
-/* Who takes it need not be let go on once more before that, nor who drops it:
- * between the two nobody else gets it. */
+/* Taking and dropping need no schedule points of their own before them: no
+ * other fiber can get the lock in between. */
 void uva__lock_take(struct uva__lock *lock)
 {
     const uint32_t mine = (uint32_t)sim_self() + 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands where core/sync.h of the library does when its sources are compiled
- * for the simulation: the same names, and each access to a word is a point of
- * the schedule (sim/engine.h). */
+/* Replaces the library's core/sync.h when its sources are compiled for the
+ * simulation. The names are the same, and each access to an atomic is a point
+ * of the schedule (sim/engine.h). */
 #ifndef UVA_CORE_SYNC_H
 #define UVA_CORE_SYNC_H
 
@@ -10,7 +10,7 @@
 
 #include "sim/engine.h"
 
-/* ---- words -------------------------------------------------------------- */
+/* ---- atomics ------------------------------------------------------------ */
 
 struct uva__word {
     uint64_t value;
@@ -107,7 +107,7 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
     return (uint32_t)sim_load(&signal->value, sizeof(signal->value));
 }
 
-/* Comes back early now and then, as the other may. */
+/* Sometimes returns without a wake-up, as the real one may. */
 bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
                       int64_t timeout_ms);
 bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
@@ -118,9 +118,9 @@ void uva__signal_raise(struct uva__signal *signal);
 
 /* ---- lock --------------------------------------------------------------- */
 
-/* Who drops it must be who took it. */
+/* Must be dropped by the fiber that took it. */
 struct uva__lock {
-    uint32_t state; /* 0 free, else the fiber and 2 */
+    uint32_t state; /* 0: free, otherwise the fiber plus 2 */
 };
 
 void uva__lock_take(struct uva__lock *lock);

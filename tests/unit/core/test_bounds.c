@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees too wide to be honest, or too deep to be told of in full: each function
- * that follows children comes to an end and says no. */
+/* Trees that are implausibly wide, or too deep to be described in full: every
+ * function that walks children must end and report an error. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 enum { WIDE = 1025 };
 
-/* A node with a thousand children, which are all the same: a node with as many,
- * all of them one leaf. */
+/* A node with a thousand children, all the same one: a node with as many, all
+ * of them one leaf. */
 struct thicket {
     struct ArrowSchema schema, branch_schema, leaf_schema;
     struct ArrowDeviceArray array;
@@ -73,7 +73,7 @@ static struct thicket *thicket(const char *leaf_format)
 
 START_TEST(a_tree_too_wide_is_not_measured)
 {
-    /* a column of numbers is looked at in a hurry, one of bits is not */
+    /* a column of numbers takes the fast path, one of bits does not */
     struct thicket *t = thicket(_i == 0 ? "l" : "b");
     struct uva_error error;
     int64_t size;
@@ -109,7 +109,7 @@ START_TEST(a_tree_too_wide_is_not_shared)
 }
 END_TEST
 
-/* A ladder of indices, each the dictionary of the one above it. */
+/* A chain of indices, each the dictionary of the one above it. */
 START_TEST(a_place_too_deep_is_told_as_far_as_there_is_room)
 {
     static struct ArrowSchema schemas[64];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The consumer's side of the protocol: lawful lives and unlawful ones as short
- * stories, then hostile producers at random against counted rules.
+/* The consumer's side of the protocol: valid and invalid streams as short
+ * transcripts, then hostile producers at random, compared with counts.
  *
- * A script is a row of letters. The producer's: S schema, s one that cannot be
- * used, p one without a producer, T task, t one without a function, N end, E
- * error 5 (EIO), e error 0, R release. Ours: r ask if we should, 1 hand on a
- * batch, 0 lose one (EIO), c cancel (ECANCELED), C call cancel if we should.
- * The story has a word for each of the producer's letters: what we make of it,
- * with the broken rule in brackets. */
+ * A script is a row of letters. The producer's: S schema, s an unusable schema,
+ * p a schema without a producer, T task, t a task without a function, N end, E
+ * error 5 (EIO), e error 0, R release. Ours: r request if we should, 1 hand on
+ * a batch, 0 lose a batch (EIO), c cancel (ECANCELED), C call cancel if we
+ * should. The transcript has a word for each of the producer's letters: our
+ * action, with the broken rule in brackets. */
 #include "core/consumer_state.h"
 
 #include <check.h>
@@ -54,7 +54,7 @@ static void ask(struct uva__consumer_state *s)
         uva__consumer_note_request(s, n);
 }
 
-/* Whether `letter` is one of ours; then it is done. */
+/* Returns whether `letter` is one of ours; if so, carries it out. */
 static bool is_ours(struct uva__consumer_state *s, char letter)
 {
     switch (letter) {
@@ -79,7 +79,7 @@ static bool is_ours(struct uva__consumer_state *s, char letter)
     }
 }
 
-/* Plays a script from where `s` is. */
+/* Plays a script from the state `s`; returns the transcript. */
 static const char *play(struct uva__consumer_state *s, const char *script)
 {
     static char story[500];
@@ -102,7 +102,7 @@ static const char *play(struct uva__consumer_state *s, const char *script)
     return story;
 }
 
-/* One script: the story, and the end it comes to. */
+/* A script, its transcript, and the end it leads to. */
 struct life {
     const char *script, *story;
     enum uva__consumer_end end;
@@ -124,12 +124,12 @@ static void check_life(const struct life *life)
 #define FAILED    UVA__CONSUMER_FAILED
 #define CANCELLED UVA__CONSUMER_CANCELLED
 
-/* ---- lawful lives ------------------------------------------------------- */
+/* ---- valid streams ------------------------------------------------------ */
 
 /* clauses.md 15.3: what a producer may do. */
 static const struct life LAWFUL[] = {
     {"SrTTNR", "take take take take take", COMPLETE, 0},
-    {"SNR", "take take take", COMPLETE, 0}, /* AH-23: unasked, but empty */
+    {"SNR", "take take take", COMPLETE, 0}, /* AH-23: no task */
     {"SrTER", "take take take take", FAILED, EIO},
     {"ER", "take take", FAILED, EIO}, /* AH-18 */
     {"SrTT1N0ER", "take take take take take take", FAILED, EIO},
@@ -151,12 +151,12 @@ START_TEST(a_lawful_producer_is_never_blamed)
 }
 END_TEST
 
-/* ---- unlawful lives: clauses.md 14.2, row by row ------------------------- */
+/* ---- invalid streams: clauses.md 14.2, row by row ----------------------- */
 
 static const struct life UNLAWFUL[] = {
     /* second on_schema */
     {"SrSTNR", "take refuse22(AH-05) take take take", COMPLETE, 0},
-    /* task before on_schema: lost data, so the schema is refused later */
+    /* task before on_schema: data is lost, so the schema is refused later */
     {"TR", "discard(AH-05) take", FAILED, EPROTO},
     {"TSR", "discard(AH-05) refuse71 take", FAILED, EPROTO},
     {"NR", "ignore(AH-05) take", FAILED, EPROTO},
@@ -166,28 +166,28 @@ static const struct life UNLAWFUL[] = {
      "take discard discard discard discard discard discard discard discard "
      "discard(AP-06) take",
      CANCELLED, ECANCELED},
-    /* task after NULL: that was no end */
+    /* task after NULL: so that was not the end */
     {"SrNTR", "take take discard(AH-11) take", FAILED, EPROTO},
     /* second NULL */
     {"SrNNR", "take take ignore(AH-11) take", COMPLETE, 0},
-    /* anything after on_error but release */
+    /* anything after on_error except release */
     {"SrETNER", "take take discard(AH-17) ignore(AH-17) ignore(AH-17) take",
      FAILED, EIO},
     {"ESR", "take refuse22(AH-17) take", FAILED, EIO},
-    /* on_error after NULL without a failed extraction: believed */
+    /* on_error after NULL without a failed extraction: accepted */
     {"SrT1NER", "take take take take(AH-33) take", FAILED, EIO},
-    {"SrTNER", "take take take take take", FAILED, EIO}, /* may be under way */
+    {"SrTNER", "take take take take take", FAILED, EIO}, /* may be in flight */
     /* anything after release */
     {"SrNRTSNER",
      "take take take discard(AH-22) refuse22(AH-22) "
      "ignore(AH-22) ignore(AH-22) ignore(AH-21)",
      COMPLETE, 0},
     {"SrNRt", "take take take ignore(AH-22)", COMPLETE, 0},
-    /* extract_data is NULL: what cannot be called cannot be discarded */
+    /* extract_data is NULL: a task that cannot be called cannot be discarded */
     {"SrtCTR", "take ignore(AT-01) discard take", FAILED, EPROTO},
     {"SrcCtR", "take ignore(AT-01) take", CANCELLED, ECANCELED},
     {"tR", "ignore(AH-05) take", FAILED, EPROTO},
-    /* no producer at on_schema; Q-01: swallow what follows */
+    /* no producer at on_schema; Q-01: ignore what follows */
     {"pR", "refuse22(AH-03) take", FAILED, EINVAL},
     {"sER", "refuse95 take(AH-08) take", FAILED, ENOTSUP},
     {"sNR", "refuse95 ignore(AH-08) take", FAILED, ENOTSUP},
@@ -389,7 +389,7 @@ START_TEST(g26_cancel_after_the_end_means_something_only_with_batches_left)
 }
 END_TEST
 
-/* ---- towards the producer ----------------------------------------------- */
+/* ---- calls to the producer ---------------------------------------------- */
 
 START_TEST(a_window_is_filled_once_and_refilled_at_half)
 {
@@ -465,7 +465,7 @@ START_TEST(q15_one_request_in_a_callback_is_all)
     uva__consumer_note_settled(&s, 0);
     ck_assert_int_eq(uva__consumer_want(&s), 1);
     uva__consumer_note_request(&s, 1);
-    s.outstanding = 0; /* as if another batch had come and gone already */
+    s.outstanding = 0; /* as if another batch had been handed on already */
     ck_assert_int_eq(uva__consumer_want(&s), 0);
     uva__consumer_leave(&s);
     ck_assert_int_eq(uva__consumer_want(&s), 1);
@@ -521,18 +521,18 @@ END_TEST
 
 /* ---- at random ---------------------------------------------------------- */
 
-/* ck_assert(), for what is checked millions of times. */
+/* A check that is cheaper than ck_assert(), for millions of calls. */
 #define RULE(truth)                                                            \
     do {                                                                       \
         if (!(truth))                                                          \
             ck_abort_msg("broken: %s", #truth);                                \
     } while (false)
 
-/* What a hostile producer did and what we did with it. */
+/* Counts of what a hostile producer did and what we did. */
 struct tally {
     int64_t asked, offered, taken, discarded, ignored, settled;
     int cancels, schemas, releases;
-    bool over, complete; /* what was told of the end */
+    bool over, complete; /* the end as reported */
 };
 
 static void check_rules(const struct uva__consumer_state *s, struct tally *t)
@@ -549,7 +549,7 @@ static void check_rules(const struct uva__consumer_state *s, struct tally *t)
     RULE((s->code == 0) ==
          (s->end == UVA__CONSUMER_OPEN || s->end == UVA__CONSUMER_COMPLETE));
     RULE((s->breaches == 0) == (s->first_breach == NULL));
-    if (t->over) /* what was told stays true, unless a rule was broken */
+    if (t->over) /* a reported end must not change, unless a rule was broken */
         RULE(uva__consumer_is_over(s) || s->breaches > 0);
     if (t->complete)
         RULE(s->end == UVA__CONSUMER_COMPLETE || s->breaches > 0);
@@ -559,7 +559,7 @@ static void check_rules(const struct uva__consumer_state *s, struct tally *t)
     t->complete = t->over && s->end == UVA__CONSUMER_COMPLETE;
 }
 
-/* What the program may do at any time. */
+/* Makes a random call that the program may make at any time. */
 static void meddle(struct uva__consumer_state *s, struct tally *t)
 {
     const int64_t n = uva__consumer_want(s);
@@ -609,9 +609,9 @@ static void check_verdict(struct tally *t,
     t->releases += call->event == UVA__EVENT_RELEASE && take;
     RULE(task || verdict.action != UVA__ACTION_DISCARD);
     RULE((verdict.code != 0) == (verdict.action == UVA__ACTION_REFUSE));
-    if (call->event == UVA__EVENT_SCHEMA) /* never left with the producer */
+    if (call->event == UVA__EVENT_SCHEMA) /* never left to the producer */
         RULE(take || verdict.action == UVA__ACTION_REFUSE);
-    if (task && call->code == 0) /* never left unextracted: AT-02 */
+    if (task && call->code == 0) /* must never be left unextracted: AT-02 */
         RULE(verdict.action != UVA__ACTION_IGNORE);
 }
 
@@ -646,12 +646,13 @@ START_TEST(no_order_of_calls_breaks_our_rules)
 }
 END_TEST
 
-/* A producer that keeps every rule; `left` batches, then NULL or an error. */
+/* A producer that keeps every rule; gives `left` batches, then NULL or an
+ * error. */
 struct honest {
     int64_t demand, left;
     bool fails;     /* the end is an error */
-    bool needs_ask; /* sees its end only while it is asked */
-    bool told;      /* the end was told */
+    bool needs_ask; /* ends only while a request is open */
+    bool told;      /* the end was reported */
 };
 
 static char next_letter(const struct uva__consumer_state *s,
@@ -704,7 +705,7 @@ static void converse(unsigned seed)
             speak(&s, &producer, &t);
         check_rules(&s, &t);
     }
-    RULE(s.released); /* nobody waits for ever */
+    RULE(s.released); /* neither side waits for ever */
     RULE(s.breaches == 0);
     RULE(t.discarded == 0 || s.end != UVA__CONSUMER_COMPLETE);
     if (s.end == UVA__CONSUMER_COMPLETE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every format string there is, and many there are not. */
+/* Every valid format string, and many invalid ones. */
 #include "core/format.h"
 
 #include <check.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes a layout as a word per buffer, e.g. "valid offsets4 data / 0". */
+/* Describes a layout with a word for each buffer, such as "valid offsets4 data
+ * / 0". */
 static const char *tell(const char *format)
 {
     static const char *const kinds[] = {"valid", "bits", "fixed", "offsets",

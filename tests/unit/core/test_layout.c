@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sound arrays are measured; all others are refused with the place and the
- * fault, and do no harm. */
+/* Valid arrays are measured. All others are refused with an error that names
+ * the place and the fault, and do no harm. */
 #include "core/layout.h"
 
 #include <check.h>
@@ -14,7 +14,7 @@
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
-/* A schema, an array, and what came of the two. */
+/* A schema, an array, and the result of measuring them. */
 struct bench {
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
@@ -22,10 +22,10 @@ struct bench {
     int64_t size;
 };
 
-static char DATA[256]; /* for slots whose contents do not matter */
+static char DATA[256]; /* buffer with arbitrary content */
 
-/* A bench of one column of `format`, with `length` items, `n_buffers` slots
- * that are filled but for the first. */
+/* Makes a column of `format`, with `length` items and `n_buffers` buffers that
+ * are filled, except the first. */
 static struct bench *column(const char *format, int64_t length, int n_buffers)
 {
     static struct bench bench;
@@ -39,7 +39,7 @@ static struct bench *column(const char *format, int64_t length, int n_buffers)
     return &bench;
 }
 
-/* A bench of one node with `n` children of format "i" and length 2. */
+/* Makes a node with `n` children of format "i" and length 2. */
 static struct bench *nested(const char *format, int n_buffers, int n)
 {
     static struct bench bench;
@@ -58,7 +58,7 @@ static struct bench *nested(const char *format, int n_buffers, int n)
     return &bench;
 }
 
-/* Measures both ways, which must agree; the bench stays. */
+/* Measures in both ways, which must agree; does not release. */
 static int look(struct bench *bench)
 {
     int64_t other = -1;
@@ -83,7 +83,7 @@ static void clear(struct bench *bench)
     ck_assert_int_eq(plain_live(), 0);
 }
 
-/* The size of a sound bench, which is cleared. */
+/* Returns the size of a valid array, and clears the bench. */
 static int64_t size_of(struct bench *bench)
 {
     ck_assert_int_eq(look(bench), 0);
@@ -91,7 +91,7 @@ static int64_t size_of(struct bench *bench)
     return bench->size;
 }
 
-/* The text about an unsound bench, which is cleared. */
+/* Returns the error text for an invalid array, and clears the bench. */
 static const char *fault_of(struct bench *bench)
 {
     ck_assert_int_eq(look(bench), EINVAL);
@@ -102,10 +102,10 @@ static const char *fault_of(struct bench *bench)
 /* ---- sizes -------------------------------------------------------------- */
 
 static const struct {
-    const char *format; /* of a column of 10 items, 3 more before them */
-    int n_buffers;      /* how many slots it has */
-    int64_t size;       /* without and */
-    int64_t with;       /* with a bitmap in the first slot */
+    const char *format; /* format of a column of 10 items at offset 3 */
+    int n_buffers;      /* number of buffers */
+    int64_t size;       /* size without a bitmap, and ... */
+    int64_t with;       /* ... with one in the first buffer */
 } FIXED[] = {
     {"n", 0, 0, 0},         {"b", 2, 2, 4},
     {"c", 2, 13, 15},       {"S", 2, 26, 28},
@@ -193,7 +193,7 @@ START_TEST(da27_views_count_their_buffers_and_lengths)
     bench = column("vz", 2, 3);
     ck_assert_int_eq(size_of(bench), 2 * 16);
     bench = column("vz", 2, 3);
-    bench->array.array.buffers[2] = NULL; /* no lengths of no buffers */
+    bench->array.array.buffers[2] = NULL; /* no buffers, no lengths */
     ck_assert_int_eq(size_of(bench), 2 * 16);
 }
 END_TEST
@@ -236,7 +236,7 @@ START_TEST(pinned_memory_is_read_once_no_event_is_open)
     bench->array.array.buffers[1] = (void *)(uintptr_t)0x10;
     ck_assert_int_eq(size_of(bench), 12);
     bench = column("u", 2, 3);
-    bench->array.sync_event = DATA; /* on a CPU it means nothing (G-80) */
+    bench->array.sync_event = DATA; /* has no meaning on a CPU (G-80) */
     bench->array.array.buffers[1] = offsets;
     ck_assert_int_eq(size_of(bench), 12 + 9);
 }
@@ -251,7 +251,7 @@ START_TEST(empty_arrays_need_no_buffers)
         for (int filled = 0; filled < 2; filled++) {
             struct bench *bench = column(formats[i], 0, n_buffers[i]);
             bench->array.array.offset = 5 * filled;
-            for (int b = 0; b < n_buffers[i]; b++) /* not to be read */
+            for (int b = 0; b < n_buffers[i]; b++) /* must not be read */
                 bench->array.array.buffers[b] =
                     filled ? (void *)(uintptr_t)0x10 : NULL;
             ck_assert_int_eq(size_of(bench), 0);
@@ -262,7 +262,7 @@ END_TEST
 static const struct {
     const char *format;
     int n_buffers, n_children;
-    int64_t size; /* with its children of 8 bytes each */
+    int64_t size; /* size with children of 8 bytes each */
 } NESTED[] = {
     {"+s", 1, 3, 24},      {"+s", 1, 0, 0},      {"+l", 2, 1, 12 + 8},
     {"+L", 2, 1, 24 + 8},  {"+m", 2, 1, 12 + 8}, {"+vl", 3, 1, 16 + 8},
@@ -326,7 +326,7 @@ START_TEST(one_buffer_can_be_measured)
     ck_assert_int_eq(size, 1);
     ck_assert_int_eq(uva__buffer_size(&layout, array, 2, false, &size), 0);
     ck_assert_int_eq(size, 0);
-    bench->array.array.buffers[1] = NULL; /* nothing says how large it is */
+    bench->array.array.buffers[1] = NULL; /* then its size is unknown */
     ck_assert_int_eq(uva__buffer_needed(&layout, array, 2, true, &size),
                      EINVAL);
     clear(bench);
@@ -400,7 +400,7 @@ START_TEST(sizes_that_cannot_be_are_refused)
     (void)fault_of(bench);
     bench = column("u", INT64_MAX, 3);
     (void)fault_of(bench);
-    bench = column("c", INT64_MAX, 2); /* itself, but not with a bitmap */
+    bench = column("c", INT64_MAX, 2); /* fits alone, but not with a bitmap */
     ck_assert_int_eq(look(bench), 0);
     bench->array.array.buffers[0] = DATA;
     (void)fault_of(bench);
@@ -419,9 +419,9 @@ START_TEST(da22_only_a_bitmap_of_no_nulls_may_be_missing)
     ck_assert_str_eq(fault_of(bench),
                      "batch (name 'x', format 'i'): buffers[0] is NULL");
     bench = column("i", 3, 2);
-    bench->array.array.null_count = -1; /* not right, but seen */
+    bench->array.array.null_count = -1; /* wrong, but common */
     ck_assert_int_eq(size_of(bench), 12);
-    bench = nested("+us:1", 1, 1); /* type ids are no bitmap */
+    bench = nested("+us:1", 1, 1); /* type ids are not a bitmap */
     bench->array.array.buffers[0] = NULL;
     (void)fault_of(bench);
     bench = column("b", 3, 2);
@@ -560,7 +560,7 @@ START_TEST(da29_released_structs_are_not_read)
 }
 END_TEST
 
-/* What was moved out of a schema may have gone since. */
+/* A member moved out of a schema may have been freed since. */
 START_TEST(da29_a_schema_moved_out_of_its_parent_is_not_read)
 {
     struct bench *bench = nested("+s", 1, 1);
@@ -597,7 +597,7 @@ START_TEST(unknown_formats_are_not_supported)
 }
 END_TEST
 
-/* A row in a row in a row, and a number at the bottom. */
+/* Structs nested in structs, with a number at the bottom. */
 static struct bench *tower(int levels)
 {
     struct bench *bench = nested("+s", 1, 1);
@@ -705,8 +705,8 @@ static int64_t strange(void)
     return values[rand() % 12];
 }
 
-/* Changes one thing in a node that was sound. Lengths stay small where the
- * offsets are read: that they cover the length is taken on trust. */
+/* Changes one thing in a valid node. Lengths stay small if offsets are read,
+ * because buffers are trusted to cover the length. */
 static void spoil(struct ArrowSchema *schema, struct ArrowArray *array)
 {
     static const char *const formats[] = {"i", "u",   "+l", "+s",  "vu",
@@ -771,7 +771,7 @@ START_TEST(no_single_fault_does_harm)
 }
 END_TEST
 
-/* Spoils a column of ten in one way, or none; `bitmap` in its first slot. */
+/* Spoils a column of ten in one way, or none; `bitmap` is its first buffer. */
 static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
                  bool bitmap)
 {
@@ -793,8 +793,8 @@ static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
         plain_array(plain_array_dictionary(array), 0, 0, 0);
 }
 
-/* As the dictionary of an index a node is looked at in full: to the same end.
- */
+/* As the dictionary of an index, a node takes the thorough path: the result
+ * must be the same. */
 static void agree(struct bench *bench, struct ArrowSchema *below_schema,
                   struct ArrowArray *below)
 {
@@ -819,7 +819,7 @@ START_TEST(what_is_looked_at_quickly_is_held_to_the_same_rules)
     const char *const formats[] = {"i", "tsu:", "c", "g", "w:3", "i", "b"};
 
     for (int i = 0; i < 64 * 2 * 7; i++) {
-        const int last = i % 7 > 4; /* then the batch is spoilt */
+        const int last = i % 7 > 4; /* spoils the batch itself */
         struct bench *bench = nested("+s", 1, 1 + last);
         struct ArrowArray *array = &bench->array.array;
         struct ArrowSchema *schema = &bench->schema;
@@ -827,7 +827,7 @@ START_TEST(what_is_looked_at_quickly_is_held_to_the_same_rules)
         array->children[0]->length = 10;
         array = last ? array : array->children[0];
         schema = last ? schema : schema->children[0];
-        if (!last || i / 14 != 61) /* it has one buffer */
+        if (!last || i / 14 != 61) /* the batch has one buffer */
             bend(schema, array, i / 14, i / 7 % 2);
         agree(bench, schema, array);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks: cleared, aligned, counted, and asked for where one was told to. */
+/* Blocks: cleared, aligned, counted, and allocated by the given functions. */
 #include "core/memory.h"
 
 #include <check.h>

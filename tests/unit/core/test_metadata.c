@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metadata blocks: byte by byte, at odd addresses, and against a wall. */
+/* Metadata blocks: byte by byte, at odd addresses, and next to a guard page. */
 #include "core/metadata.h"
 
 #include <check.h>
@@ -16,7 +16,7 @@ static struct uva_pair pair_of(const char *key, const char *value)
     return (struct uva_pair){uva_bytes_of(key), uva_bytes_of(value)};
 }
 
-/* Writes numbers as they lie in memory, then bytes. */
+/* Writes a number in native byte order. */
 static size_t put(char *to, size_t at, int32_t number)
 {
     memcpy(to + at, &number, sizeof(number));
@@ -62,7 +62,7 @@ START_TEST(md02_no_pairs_are_no_block)
     size = 7;
     ck_assert_int_eq(uva_metadata_size(NULL, &size), 0);
     ck_assert_uint_eq(size, 0);
-    put(empty, 0, 0); /* seen from peers: as good as none */
+    put(empty, 0, 0); /* peers send this; it counts as none */
     ck_assert_int_eq(uva_metadata_next(empty, &at, &pair), ENOENT);
     ck_assert_int_eq(uva_metadata_size(empty, &size), 0);
     ck_assert_uint_eq(size, 4);
@@ -75,7 +75,8 @@ START_TEST(md02_no_pairs_are_no_block)
 }
 END_TEST
 
-/* Random pairs in `pairs`, their bytes in `pool` of 4096. */
+/* Puts random pairs into `pairs`, with their bytes in `pool`, which has
+ * 4096. */
 static size_t fill_pairs(struct uva_pair *pairs, size_t most, char *pool)
 {
     const size_t count = (size_t)rand() % (most + 1);
@@ -261,7 +262,7 @@ START_TEST(md12_what_int32_cannot_hold_is_refused)
     char block[64];
     size_t size = sizeof(block);
 
-    pair.value.size = (size_t)INT32_MAX + 1; /* never read */
+    pair.value.size = (size_t)INT32_MAX + 1; /* not read */
     memset(block, 7, sizeof(block));
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), EOVERFLOW);
     ck_assert_uint_eq(size, sizeof(block));

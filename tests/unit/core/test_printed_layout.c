@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peers built from the document's text of ArrowAsyncProducer and peers built
- * from the released header read the same of one object (AB-09, G-03). */
+ * from the released header must read the same values from one object (AB-09,
+ * G-03). */
 #include <check.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static void cancel(struct ArrowAsyncProducer *self)
     (void)self;
 }
 
-/* The released object with eight zero bytes behind it, as ours are. */
+/* The released object followed by eight zero bytes, as ours are. */
 struct readable_producer {
     struct ArrowAsyncProducer producer;
     void *nothing;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stories: facts as letters, and the moves that follow them as words. At random
- * the machine is driven by tests/fuzz.
+/* Transcripts: facts as letters, and the resulting moves as words. tests/fuzz
+ * drives the machine at random.
  *
  * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
- * 1 one batch requested, 0 nothing requested, * all requested, c cancel,
- * u urgent error (ENODATA), h held, H no longer, t a told batch settles,
- * n the next answer is no, ! the end waits no longer. After each fact all moves
- * are carried out that there are. */
+ * 1 one batch requested, 0 nothing requested, * all requested, c cancel, u
+ * urgent error (ENODATA), h held, H no longer held, t an offered batch settles,
+ * n the next callback returns an error, ! the end waits no longer. After each
+ * fact, all resulting moves are carried out. */
 #include "core/producer_state.h"
 
 #include <check.h>
@@ -18,7 +18,7 @@ static const char *const MOVES[] = {
     [UVA__MOVE_TELL_TASK] = "task",   [UVA__MOVE_TELL_END] = "end",
     [UVA__MOVE_TELL_ERROR] = "error", [UVA__MOVE_RELEASE] = "release"};
 
-static int answer; /* of the next move */
+static int answer; /* return code of the next callback */
 
 static void note(struct uva__producer_state *s, char fact)
 {
@@ -63,7 +63,7 @@ static void note(struct uva__producer_state *s, char fact)
     }
 }
 
-/* Plays a script from where `s` is: the moves. */
+/* Plays a script from the state `s`; returns the moves. */
 static const char *play(struct uva__producer_state *s, const char *script)
 {
     static char story[200];
@@ -95,7 +95,7 @@ static const struct {
     {"s*bbbttt*x", "schema task task task end release", -1}, /* G-35 */
     {"sb*1tx", "schema task end release", -1},
     {"s1bxt", "schema task end release", -1},
-    {"s1bx!", "schema task end release", -1},        /* in a hurry */
+    {"s1bx!", "schema task end release", -1}, /* the end waits no longer */
     {"s1bxut", "schema task end error release", -1}, /* G-17 */
     {"f", "error release", -1},                      /* AH-18 */
     {"sf", "schema error release", -1},

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which schemas have a shape, and that nothing else is measured by one. That
- * what it measures is right is test_layout.c's, for whatever it is spoilt by.
- */
+/* Which schemas have a shape, and that no others are measured by one.
+ * test_layout.c checks that the sizes are right, for every way of spoiling. */
 #include "core/shape.h"
 
 #include <check.h>
@@ -71,7 +70,7 @@ static void spoil(struct ArrowSchema *schema, int way)
         schema->format = way == ALONE ? "i" : NULL;
 }
 
-/* So that it can be released. */
+/* Repairs the schema, so that it can be released. */
 static void mend(struct ArrowSchema *schema, int way,
                  void (*release)(struct ArrowSchema *schema))
 {
@@ -166,7 +165,7 @@ START_TEST(a_batch_of_another_schema_is_not_measured)
     make(&other, &more, 3);
     uva__shape_read(&shape, &schema);
     ck_assert(!uva__shape_measure(&shape, &more, &size));
-    more.children[0]->n_buffers = 1; /* as a batch in a batch */
+    more.children[0]->n_buffers = 1; /* a batch inside a batch */
     uva__shape_read(&shape, &other);
     ck_assert(!uva__shape_measure(&shape, &more, &size));
     ck_assert_int_eq(size, -1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two owners of one array: whatever each moves, releases or shares again, and
- * in whatever order, the data goes with the last, and once. */
+/* Two owners of one array: whatever each of them moves, releases or shares
+ * again, in any order, the data is freed once, with the last of them. */
 #include "core/share.h"
 
 #include <check.h>
@@ -14,7 +14,7 @@
 
 static const int32_t NUMBERS[] = {1, 2, 3};
 
-/* A row of numbers, a list of numbers, and a dictionary column. */
+/* Makes columns: numbers, a list of numbers, and a dictionary. */
 static void make_array(struct ArrowDeviceArray *out)
 {
     struct ArrowArray *item;
@@ -170,7 +170,7 @@ START_TEST(sharing_fails_without_a_trace_wherever_memory_ends)
         ck_assert_mem_eq(&before, &one, sizeof(one));
         ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
     } while (true);
-    ck_assert_int_eq(n, 4); /* an origin and two halves */
+    ck_assert_int_eq(n, 4); /* the original and two halves */
     faulty.fail_at = faulty.asked + 1;
     ck_assert_int_eq(uva_array_share(&one, &before), ENOMEM);
     ck_assert(before.array.release == NULL);
@@ -201,7 +201,8 @@ START_TEST(what_has_gone_from_the_tree_stays_gone)
 }
 END_TEST
 
-/* What sharing `array` gives: never anything. Releases it. */
+/* Returns the code of sharing `array`, which must fail and give nothing.
+ * Releases the array. */
 static int refused(struct ArrowDeviceArray *array)
 {
     struct ArrowDeviceArray out;
@@ -253,7 +254,7 @@ START_TEST(an_array_that_leads_in_a_circle_is_refused)
 }
 END_TEST
 
-/* Drives a set of halves at random: each step shares, moves, takes a child out
+/* Handles a set of halves at random: each step shares, moves, takes a child out
  * or releases. */
 static void live(unsigned seed)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks come back in turn, not before they have rested, and to nobody else. */
+/* Blocks are reused in order, only after their quarantine, and by their own
+ * slab. */
 #include "core/slab.h"
 
 #include <check.h>

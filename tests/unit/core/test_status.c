@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, twins, and texts that are cut at a whole character. */
+/* Error names, codes with two names, and texts that are truncated at a whole
+ * character. */
 #include "core/status.h"
 
 #include <check.h>
@@ -61,7 +62,8 @@ START_TEST(a_message_may_be_wrapped_in_place)
 }
 END_TEST
 
-/* What is left of `count` times `character`, behind `shift` letters. */
+/* Returns how much is left of `count` times `character` after `shift`
+ * letters. */
 static size_t cut(const char *character, size_t shift)
 {
     struct uva_error error;
@@ -103,7 +105,7 @@ START_TEST(a_text_that_cannot_be_written_is_left_out)
 {
     struct uva_error error;
 
-    /* there is no such character in the locale "C" */
+    /* the character does not exist in the locale "C" */
     ck_assert_int_eq(uva_error_set(&error, EIO, "%lc", (wint_t)0x20AC), EIO);
     ck_assert_str_eq(error.message, "");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks name what is missing; copies of schemas are whole, apart from the
- * original, and as movable as any. */
+/* Checks name the missing member. Copies of schemas are complete, independent
+ * of the original, and can be moved. */
 #include "core/structs.h"
 
 #include <check.h>
@@ -209,7 +209,7 @@ END_TEST
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* One pair, "k" and "v\0w". */
+/* Returns one pair, "k" and "v\0w". */
 static const char *some_metadata(void)
 {
     static char block[32];
@@ -220,7 +220,7 @@ static const char *some_metadata(void)
     return block;
 }
 
-/* A row of a number with metadata, a list, and a dictionary column. */
+/* Makes columns: a number with metadata, a list, and a dictionary. */
 static void make_schema(struct ArrowSchema *out)
 {
     plain_schema(out, "+s", "", 3);
@@ -348,12 +348,12 @@ START_TEST(a_copy_fails_without_a_trace_wherever_memory_ends)
         uva_schema_release(&copy);
         ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
     } while (code != 0);
-    ck_assert_int_eq(n, 7); /* a block per node */
+    ck_assert_int_eq(n, 7); /* one block for each node */
     uva_schema_release(&schema);
 }
 END_TEST
 
-/* What copying `schema` gives; releases it. */
+/* Returns the code of copying `schema`; releases the schema. */
 static int copy_of(struct ArrowSchema *schema)
 {
     struct ArrowSchema copy;
@@ -414,7 +414,7 @@ START_TEST(md02_a_block_without_pairs_is_copied_as_none)
 }
 END_TEST
 
-/* A row in a row in a row. */
+/* Makes structs nested in structs. */
 static void make_tower(struct ArrowSchema *schema, int levels)
 {
     plain_schema(schema, "+s", "x", 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a signal: what was raised before is not waited for, whatever the
- * patience, and patience ends. That threads wake each other, all else rests on.
- */
+/* Waiting for a signal: a signal raised before is not waited for, whatever the
+ * timeout, and a timeout ends the wait. All other tests rely on threads waking
+ * each other. */
 #include "core/sync.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a vendor has said: in errors, in metadata, and back. */
+/* Errors of vendors: in struct uva_error, in metadata, and back. */
 #include <check.h>
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ static void teardown(void)
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
 
-/* Whether `block` has that under `key`; NULL: nothing. */
+/* Checks the value of `key` in `block`; NULL: no such key. */
 static void value_is(const char *block, const char *key, const char *wanted)
 {
     struct uva_bytes value;
@@ -122,7 +122,7 @@ END_TEST
 
 /* ---- back --------------------------------------------------------------- */
 
-/* What is read where a vendor's pairs are those. */
+/* Returns the error read from these vendor pairs. */
 static struct uva_error read_of(const char *vendor, const char *code)
 {
     struct uva_pair pairs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing cases, and what is kept of their results. */
+/* Selects cases, and stores their results. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ char *__wrap_strdup(const char *text)
     return memory_is_out ? NULL : __real_strdup(text);
 }
 
-/* ---- choosing ----------------------------------------------------------- */
+/* ---- selection ---------------------------------------------------------- */
 
 static size_t count_of(unsigned roles, const char *filter)
 {

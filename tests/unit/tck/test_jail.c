@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jails: what becomes of those inside, and what is left of them. */
+/* Sandboxes: how processes end in them, and what is left afterwards. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { LONG_MS = 60000, TEXT = 64 };
 static struct uva__jail jail;
 static char text[TEXT];
 
-/* Opens a jail and waits until it is over; its output is in `text`. */
+/* Opens a sandbox and waits until it has ended; its output is in `text`. */
 static void lock_up(void (*fn)(void *ctx), void *ctx, int64_t limit_ms)
 {
     ck_assert_int_eq(uva__jail_open(&jail, fn, ctx, limit_ms), 0);
@@ -100,9 +100,9 @@ START_TEST(a_jail_that_is_given_up_is_ended)
 }
 END_TEST
 
-/* ---- who is with it ----------------------------------------------------- */
+/* ---- child processes ---------------------------------------------------- */
 
-/* A child of its own outlives the function, and holds the pipe. */
+/* A child process that outlives the function and holds the pipe. */
 static void bear_child(void *ctx)
 {
     (void)ctx;
@@ -120,7 +120,7 @@ START_TEST(its_children_go_with_it)
     ck_assert_int_eq(close(ends[1]), 0);
     ck_assert_int_eq(uva__jail_wait(&jail, 1), 0);
     uva__jail_fini(&jail, text, sizeof(text));
-    ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* nobody holds it */
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* all copies are closed */
     ck_assert_int_eq(close(ends[0]), 0);
 }
 END_TEST
@@ -152,7 +152,7 @@ START_TEST(whichever_is_over_first_is_given)
 }
 END_TEST
 
-/* ---- what it says ------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------- */
 
 static void say(void *ctx)
 {

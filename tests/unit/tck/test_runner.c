@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of the suite in which the system refuses something: each says what went
- * wrong, and leaves no memory, no file and no process behind. */
+/* Runs of the suite in which a system call fails: each reports what went wrong,
+ * and leaves no memory, no file and no process behind. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -14,12 +14,12 @@
 
 #include "uvarrow/tck.h"
 
-/* ---- a system that refuses ---------------------------------------------- */
+/* ---- failing system calls ----------------------------------------------- */
 
-static long fail_at; /* which call, from 1; 0: none */
-static long asked;   /* calls so far; a child goes on counting by itself */
+static long fail_at; /* number of the call, from 1; 0: none */
+static long asked;   /* calls so far; a child process counts on its own */
 static long live;    /* blocks of memory */
-static long left;    /* of those, after a run */
+static long left;    /* blocks left after a run */
 
 static bool refuses(int code)
 {
@@ -131,7 +131,7 @@ static bool has_no_child(void)
     return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* A quick case, with all files written. */
+/* Runs a short case, with all files written. */
 static int run(struct uva_tck_tally *tally, struct uva_error *error)
 {
     const struct uva_tck what = {.file = UVA_TEST_BUILD

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays in, CSV out: every type, with nulls, offsets and what needs quoting.
- */
+/* Arrays in, CSV out: every type, with nulls, offsets and values that need
+ * quoting. */
 #include "csv.h"
 
 #include <check.h>
@@ -13,7 +13,7 @@
 
 /* ---- making arrays ------------------------------------------------------ */
 
-/* A column and all it may need. Nothing in it is owned. */
+/* A column and everything it may need. Owns nothing. */
 struct column {
     struct ArrowSchema schema;
     struct ArrowArray array;
@@ -22,8 +22,8 @@ struct column {
     struct ArrowArray *child_arrays[3];
 };
 
-/* A column of `length` values with a bitmap (or NULL) and one or two buffers
- * behind it. */
+/* Makes a column of `length` values with a bitmap (or NULL), followed by one or
+ * two buffers. */
 static struct column column_of(const char *format, int64_t length,
                                const void *bitmap, const void *second,
                                const void *third)
@@ -41,7 +41,8 @@ static struct column column_of(const char *format, int64_t length,
     return c;
 }
 
-/* Points a column at its own members: to be called where it stays. */
+/* Points a column at its own members; call it once the struct no longer
+ * moves. */
 static void column_settle(struct column *c)
 {
     c->array.buffers = c->buffers;
@@ -88,7 +89,7 @@ static struct column table_of(struct column *column)
     return table;
 }
 
-/* Asserts what is written for a table of this one column. */
+/* Checks the output for a table of this one column. */
 static void expect(struct column column, const char *rows)
 {
     struct column table = table_of(&column);
@@ -162,7 +163,7 @@ END_TEST
 START_TEST(offsets_of_array_and_batch_add_up)
 {
     const int32_t values[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    const uint8_t bitmap[] = {0x7f, 0x03}; /* all but value 7 */
+    const uint8_t bitmap[] = {0x7f, 0x03}; /* all are valid except value 7 */
     struct column c = column_of("i", 7, bitmap, values, NULL);
     struct column table;
     struct uva__text out = {0};
@@ -219,7 +220,7 @@ START_TEST(reals_are_short_and_lose_nothing)
 }
 END_TEST
 
-/* Random bits, and random decimals as people write them. */
+/* Random bits, and random short decimals. */
 START_TEST(reals_read_back_as_they_were)
 {
     double tens[16] = {1};

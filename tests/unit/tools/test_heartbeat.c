@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the heartbeat counts. Nothing here depends on how quick the machine is:
- * the loop is held until the clock has moved as far as it must. */
+/* The counts of the heartbeat. Nothing here depends on the machine's speed: the
+ * loop is held until the clock has advanced as far as needed. */
 #include "heartbeat.h"
 
 #include <check.h>
@@ -43,7 +43,7 @@ START_TEST(quantiles_are_within_an_eighth)
     uint64_t p50, p99;
     int i;
 
-    /* latenesses that were counted by hand: 90 of 5 ns, 10 of 1000 ns */
+    /* sets counts by hand: 90 delays of 5 ns, 10 of 1000 ns */
     heart.max_ns = 1000;
     heart.beats = 100;
     for (i = 0; i < UVA__HEARTBEAT_CLASSES; i++)

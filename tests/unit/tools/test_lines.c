@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stage that turns batches into lines: what it gives, and that all of it
- * is released whatever becomes of it. Leaks are found by the sanitizers. */
+/* The stage that turns batches into lines: its output, and that everything is
+ * released in every case. The sanitizers find leaks. */
 #include "lines.h"
 
 #include <check.h>
@@ -8,7 +8,7 @@
 
 #include "uvarrow/arrow.h"
 
-/* A batch of one column of integers. Nothing in it is owned. */
+/* A batch of one column of integers. Owns nothing. */
 struct table {
     int32_t values[3];
     const void *buffers[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines, good and bad. */
+/* Valid and invalid command lines. */
 #include "options.h"
 
 #include <check.h>
@@ -7,7 +7,7 @@
 
 #define WORDS_MAX 12
 
-/* Reads a command line of words that are parted by blanks. */
+/* Reads a command line of words that are separated by blanks. */
 static int read_line(struct uva__options *options, char *line,
                      struct uva_error *error)
 {
