@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the programs of the bench, round after round, and tells what came out.
+"""Runs the programs of the bench, round after round, and prints the results.
 
 Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
               [--results FILE] [--page FILE]
@@ -7,9 +7,9 @@ Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
 
 FOLDER is where the programs are. Each round runs all of them, and each goes
 through its cases three times, so that what is compared was measured within a
-second. FILE gets all figures as JSON;
---from reads them from there instead of running anything. The page is what
-docs/benchmarks.md is; --check fails if it is another one. A run fails if a
+second. FILE gets the median, least and most of each figure as JSON (report.py);
+--from reads them from there instead of running anything. The page is
+docs/benchmarks.md; --check fails if the file differs from the page. A run fails if a
 program does, or if a target has nothing to be judged by.
 
 On one core, figures are the time that the process had the core; on two, each
@@ -156,6 +156,20 @@ def machine():
             "load": round(os.getloadavg()[0], 1)}
 
 
+def written(value, depth=3, indent=1):
+    """JSON with a line for each entry, down to that depth"""
+    space = "\n" + " " * indent
+    if isinstance(value, dict) and depth:
+        rows = [f"{json.dumps(key)}: {written(entry, depth - 1, indent + 1)}"
+                for key, entry in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], list):
+        rows = [json.dumps(entry, ensure_ascii=False) for entry in value]
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    ends = "{}" if isinstance(value, dict) else "[]"
+    return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
+
+
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
@@ -173,18 +187,18 @@ def main():
     how = arguments()
     if how.origin:
         with open(how.origin, encoding="utf-8") as file:
-            results = json.load(file)
+            kept = json.load(file)
     else:
         results = {"machine": machine(), "rounds": how.rounds,
                    "passes": PASSES}
         results["instructions"], results["profiles"] = \
             ({}, {}) if how.no_instructions else instructions(how.folder)
         results["figures"] = measure(how.folder, how.rounds, how.scale)
+        kept = report.summary(results)
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
-    page = report.page(results)
+            file.write(written(kept) + "\n")
+    page = report.page(kept)
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)
@@ -194,7 +208,7 @@ def main():
                 sys.exit(f"{how.check} is not what {how.origin} says")
         return
     print(page)
-    missing = report.missing(results)
+    missing = [] if how.origin else report.missing(results)
     if missing:
         sys.exit("nothing to judge by: " + "; ".join(missing))
 
