@@ -1,8 +1,8 @@
 """Turns what run.py has measured into a summary, which is kept, and the summary
-into docs/benchmarks.md: which targets are met, and by how much the others are
-missed, then all figures.
+into docs/benchmarks.md: which targets are met, by how much the other targets
+are missed, then all figures.
 
-A summary has, instead of the values of all rounds, their median, least and most:
+Instead of the values of all rounds, a summary has their median, least and most:
 [unit, median, least, most] for a figure, [title, median, least, most] for a
 target. Only the median stands there if there was one value, and only the title
 if a target could not be measured.
@@ -34,7 +34,7 @@ Measured on {processor}, {cores} cores, {system}
 {kernel}. Load average when it began: {load}; it is near 0 on an idle machine.
 """
 
-# What each kind of case is, in the order of the page.
+# The title of each kind of case, in the order of the page.
 PROGRAMS = {
     "drive": "One thread, producer to handler through the C interface",
     "lane": "A thread that calls `get_next`, a loop that receives",
@@ -52,8 +52,8 @@ PROGRAMS = {
 
 
 class Target:
-    """What is to hold: value(round) at most, or at least, `limit`. Not every
-    machine has the programs whose figures begin with `needs`."""
+    """A target: value(round) must be at most, or at least, `limit`. Not every
+    machine has the programs for the figures that begin with `needs`."""
 
     def __init__(self, title, mode, value, limit, unit, least=False, needs=""):
         self.title, self.mode, self.value = title, mode, value
@@ -85,7 +85,7 @@ def spread(values):
 
 
 def per_round(figures, value):
-    """value() of each round; nothing if a figure is missing."""
+    """Returns value() of each round; an empty list if a figure is missing."""
     rounds = max((len(f["rounds"]) for f in figures.values()), default=0)
     values = []
     for i in range(rounds):
@@ -150,8 +150,8 @@ def lane_targets():
 
 
 def outlet_targets(figures):
-    """A floor below what the interface itself costs is no floor: there, 40 ns
-    more are allowed."""
+    """Where the ring by hand is faster than the interface alone can be, 40 ns
+    more than the ring are allowed."""
     own = median(figures, "one", "drive/64/uvarrow")
     for mode, floor, where in (("one", "ring", "one core"),
                                ("two", "spinning-ring", "two cores")):
@@ -265,8 +265,8 @@ def summary(results):
 
 
 def missing(results):
-    """The titles of targets without figures, on a machine that has what they
-    need: Arrow C++, or a device"""
+    """Returns the titles of required targets without a figure. Arrow C++ and a
+    device may be missing, so their targets are not required without them."""
     figures = results["figures"]
     names = [name for mode in figures.values() for name in mode]
     return [t.title for t in targets(summary(results)["figures"])
@@ -306,7 +306,8 @@ def program_rows(kept, program):
 
 
 def profile_lines(kept):
-    """Which functions take the instructions, one case a column."""
+    """Shows which functions the instructions are spent in, one column for each
+    case."""
     profiles = kept["profiles"]
     if not profiles:
         return

@@ -5,15 +5,15 @@ Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
               [--results FILE] [--page FILE]
        run.py --from FILE [--page FILE | --check FILE]
 
-FOLDER is where the programs are. Each round runs all of them, and each goes
-through its cases three times, so that what is compared was measured within a
-second. FILE gets the median, least and most of each figure as JSON (report.py);
---from reads them from there instead of running anything. The page is
-docs/benchmarks.md; --check fails if the file differs from the page. A run fails if a
-program does, or if a target has nothing to be judged by.
+FOLDER holds the programs. Each round runs all of them, and each program goes
+through its cases three times, so that figures to be compared are measured
+within a second. The median, least and most of each figure are written to FILE
+as JSON (report.py); --from reads them from there instead of running anything.
+The page is docs/benchmarks.md; --check fails if it differs. A run fails if a
+program fails, or if a required target has no figure.
 
-On one core, figures are the time that the process had the core; on two, each
-thread has one of its own and the time is the clock's. Instructions are counted
+On one core, figures are the CPU time of the process; on two cores, each thread
+has one of its own, and the time is that of the clock. Instructions are counted
 by callgrind, as the difference between a short and a longer run.
 """
 import argparse
@@ -37,11 +37,11 @@ PROGRAMS = {
     "cuda": ("two",),
 }
 PASSES = 3
-SCALE = 0.2  # of a round; what runs but once is run at full length
+SCALE = 0.2  # scale of a round; cases that run only once are run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
-# Cases whose instructions are counted: program, case, batches of the short run
-# and of the longer one, and the function outside of which nothing counts. Of
-# those in PROFILED it is told which functions they are spent in.
+# Cases to count instructions of: program, case, batches of the short and of the
+# longer run, and the function outside of which nothing counts. Those in
+# PROFILED are also broken down by function.
 COUNTED = [
     *(("drive", f"drive/{case}", 4096, 20480, None)
       for case in ("get_next", "64/hand", "1/hand")),
@@ -105,13 +105,13 @@ def annotated(out):
                 out]).stdout
     counts = {}
     for count, name in re.findall(r"^ *([\d,]+) .*?:([\w.]+) \[", text, re.M):
-        name = name.split(".")[0]  # what compilers add to static functions
+        name = name.split(".")[0]  # suffix that compilers add to static functions
         counts[name] = counts.get(name, 0) + int(count.replace(",", ""))
     return counts
 
 
 def collected(path, case, batches, within):
-    """What one run takes, in all and by function."""
+    """Returns the instructions of one run, in total and by function."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         done = run(["valgrind", "--tool=callgrind", "--fair-sched=yes",
@@ -123,7 +123,8 @@ def collected(path, case, batches, within):
 
 
 def instructions(folder):
-    """For one more batch: {case: in all} and {case: [[function, share]]}"""
+    """Returns the cost of one more batch: {case: total} and {case: [[function,
+    share]]}."""
     counts, profiles = {}, {}
     if not shutil.which("valgrind"):
         return counts, profiles

@@ -22,7 +22,7 @@ if(UVA_SANITIZE)
     target_link_options(uva_flags INTERFACE ${sanitize})
 endif()
 
-if(UVA_FUZZ) # the compiler says where a run has been
+if(UVA_FUZZ) # the compiler adds counters that the fuzzer reads
     target_compile_options(uva_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
@@ -34,8 +34,8 @@ if(UVA_COVERAGE) # threads and forked children count together
 endif()
 
 # A release is optimised as a whole: a batch passes through a dozen files. The
-# objects are code as well, so that libuvarrow.a asks nothing of who links it;
-# of the compilers, gcc makes such.
+# objects contain code as well, so that a program can link libuvarrow.a without
+# that option; only gcc can do this.
 set(UVA_WHOLE OFF)
 if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
     NOT UVA_COVERAGE)
@@ -81,8 +81,8 @@ function(uva_floor name)
     set(UVA_FLOORS ${UVA_FLOORS} ${name} PARENT_SCOPE)
 endfunction()
 
-# uva_split_programs(PROGRAMS PARTS SOURCE...): tells the sources with a main
-# from those without
+# uva_split_programs(PROGRAMS PARTS SOURCE...): separates the sources with a
+# main from those without
 function(uva_split_programs programs parts)
     set(with)
     set(without)

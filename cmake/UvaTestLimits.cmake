@@ -1,6 +1,6 @@
-# How long a test may run. The limit is 60 s; the table lists the tests that need
-# more, each with its reason. Builds that are instrumented take several times as
-# long as others, so that they have five times these limits.
+# How long a test may run. The limit is 60 s; the table lists the tests that
+# need more, each with its reason. Instrumented builds run several times slower,
+# so that they have five times these limits.
 
 set(UVA_TEST_LIMIT 60)
 set(UVA_TEST_LIMIT_FACTOR 1)

@@ -4,8 +4,9 @@ does not state what it is for. Usage: check_budgets.py [ROOT]
 
 Functions: at most 60 lines and, where lizard is installed, a cyclomatic
 complexity of at most 15. Lines: 80 columns. A file has no limit, because a file
-is an object; its first line is the SPDX mark, and a comment after it states what
-the file is for. Public headers: the comment of every function names its thread.
+is an object; its first line is the SPDX mark, and a comment after it states
+what the file is for. Public headers: the comment of every function names its
+thread.
 """
 import os
 import re
@@ -65,7 +66,7 @@ def faults_of(path, text):
     if not lines or lines[0] != SPDX:
         yield f"{path}: the first line is not {SPDX}"
     elif len(lines) < 2 or not lines[1].startswith("/*"):
-        yield f"{path}: no comment after the first line states what the file is for"
+        yield f"{path}: no comment after the first line states its purpose"
     for name, start, size, complexity in functions(path, text):
         if size > FUNCTION_LINES:
             yield f"{path}:{start}: {name} is {size} lines long"

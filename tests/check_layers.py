@@ -89,7 +89,7 @@ MAY = {
 TOPS = ("include", "runtime", "tck", "examples", "tests", "tools", "bench")
 # Folders from which files include each other without naming the folder.
 BASES = ("include/", "runtime/", "tests/")
-# The folders whose .c files must not call each other in circles.
+# The folders in which .c files must not call each other in circles.
 CODE = ("runtime/", "tck/")
 # Circles that are still to be removed, one row each. A circle is tolerated if
 # all its files stand in one row; a row without a circle is an error.
@@ -301,7 +301,7 @@ def main(root):
 
 # ---- self-test --------------------------------------------------------------
 
-# Files whose calls are, in this order: two files that call each other; three
+# In this order: two files that call each other; a circle of three
 # files, of which one calls through an inline function and one through a macro;
 # calls that are none, because they stand in a comment, a string, or mean a
 # static function.
