@@ -7,10 +7,10 @@ Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
 
 FOLDER holds the programs. Each round runs all of them, and each program goes
 through its cases three times, so that figures to be compared are measured
-within a second. All figures are written to FILE as JSON; --from reads them from
-there instead of running anything. The page is docs/benchmarks.md; --check fails
-if it differs. A run fails if a program fails, or if a required target has no
-figure.
+within a second. The median, least and most of each figure are written to FILE
+as JSON (report.py); --from reads them from there instead of running anything.
+The page is docs/benchmarks.md; --check fails if it differs. A run fails if a
+program fails, or if a required target has no figure.
 
 On one core, figures are the CPU time of the process; on two cores, each thread
 has one of its own, and the time is that of the clock. Instructions are counted
@@ -157,6 +157,20 @@ def machine():
             "load": round(os.getloadavg()[0], 1)}
 
 
+def written(value, depth=3, indent=1):
+    """JSON with a line for each entry, down to that depth"""
+    space = "\n" + " " * indent
+    if isinstance(value, dict) and depth:
+        rows = [f"{json.dumps(key)}: {written(entry, depth - 1, indent + 1)}"
+                for key, entry in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], list):
+        rows = [json.dumps(entry, ensure_ascii=False) for entry in value]
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    ends = "{}" if isinstance(value, dict) else "[]"
+    return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
+
+
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
@@ -174,18 +188,18 @@ def main():
     how = arguments()
     if how.origin:
         with open(how.origin, encoding="utf-8") as file:
-            results = json.load(file)
+            kept = json.load(file)
     else:
         results = {"machine": machine(), "rounds": how.rounds,
                    "passes": PASSES}
         results["instructions"], results["profiles"] = \
             ({}, {}) if how.no_instructions else instructions(how.folder)
         results["figures"] = measure(how.folder, how.rounds, how.scale)
+        kept = report.summary(results)
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
-    page = report.page(results)
+            file.write(written(kept) + "\n")
+    page = report.page(kept)
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)
@@ -195,7 +209,7 @@ def main():
                 sys.exit(f"{how.check} is not what {how.origin} says")
         return
     print(page)
-    missing = report.missing(results)
+    missing = [] if how.origin else report.missing(results)
     if missing:
         sys.exit("nothing to judge by: " + "; ".join(missing))
 

@@ -20,12 +20,9 @@ if(UVA_SANITIZE)
     endif()
     target_compile_options(uva_flags INTERFACE ${sanitize})
     target_link_options(uva_flags INTERFACE ${sanitize})
-    set(UVA_TIMEOUT 600)
-else()
-    set(UVA_TIMEOUT 300)
 endif()
 
-if(UVA_FUZZ) # the compiler says where a run has been
+if(UVA_FUZZ) # the compiler adds counters that the fuzzer reads
     target_compile_options(uva_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
@@ -37,8 +34,8 @@ if(UVA_COVERAGE) # threads and forked children count together
 endif()
 
 # A release is optimised as a whole: a batch passes through a dozen files. The
-# objects are code as well, so that libuvarrow.a asks nothing of who links it;
-# of the compilers, gcc makes such.
+# objects contain code as well, so that a program can link libuvarrow.a without
+# that option; only gcc can do this.
 set(UVA_WHOLE OFF)
 if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
     NOT UVA_COVERAGE)
@@ -84,8 +81,8 @@ function(uva_floor name)
     set(UVA_FLOORS ${UVA_FLOORS} ${name} PARENT_SCOPE)
 endfunction()
 
-# uva_split_programs(PROGRAMS PARTS SOURCE...): tells the sources with a main
-# from those without
+# uva_split_programs(PROGRAMS PARTS SOURCE...): separates the sources with a
+# main from those without
 function(uva_split_programs programs parts)
     set(with)
     set(without)
@@ -108,15 +105,21 @@ function(uva_program name)
     target_link_libraries(${name} PRIVATE uva_flags uvarrow_static)
 endfunction()
 
-# uva_test_properties(TEST LABEL): its time limit, and how the sanitizers and
-# Check behave in it. Check's own limit for one case is 4 s, too short for a
-# busy machine.
+include(UvaTestLimits)
+
+# uva_test_properties(TEST LABEL): how the sanitizers and Check behave in it.
+# Check's own limit for one case is 4 s, too short for a busy machine; it ends
+# before the limit of the test, so that the case is named. CTest's limit only
+# matters if uva_run_limited itself should hang.
 function(uva_test_properties test label)
+    uva_test_limit(limit ${test})
+    math(EXPR case_limit "${limit} * 5 / 6")
+    math(EXPR last_limit "${limit} + 30")
     set(supp "${PROJECT_SOURCE_DIR}/tests/suppressions")
     set_tests_properties(${test} PROPERTIES
-        LABELS ${label} TIMEOUT ${UVA_TIMEOUT} SKIP_RETURN_CODE 77)
+        LABELS ${label} TIMEOUT ${last_limit} SKIP_RETURN_CODE 77)
     set_property(TEST ${test} PROPERTY ENVIRONMENT
-        CK_DEFAULT_TIMEOUT=60
+        CK_DEFAULT_TIMEOUT=${case_limit}
         ASAN_OPTIONS=detect_leaks=1
         LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
         UBSAN_OPTIONS=print_stacktrace=1

@@ -1,5 +1,6 @@
 # The headers of devices' vendors, for tests and examples: the library needs
-# none of them. AUTO takes what is there, ON fails without it, OFF takes none.
+# none of them. AUTO takes those that are installed, ON fails if they
+# are missing, OFF takes none.
 
 # uva_vendor(NAME HEADER PACKAGE [HINT...]): sets UVA_<NAME>_INCLUDE, which is
 # false where there are none; PACKAGE is Debian's

@@ -4,8 +4,9 @@ its diagram or its code, or a link between the documents leads nowhere.
 Usage: check_docs.py [ROOT]
 
 A block ```c is compiled by itself, without warnings: as functions if it defines
-any, otherwise as the body of one that has `loop`, `rt`, `s`, `error` and `code`. What else it takes for granted stands in a
-comment above it that readers do not see: <!-- with: declarations -->.
+any, otherwise as the body of a function with the variables `loop`, `rt`, `s`,
+`error` and `code`. Other declarations that it needs stand in a comment above
+it, which readers do not see: <!-- with: declarations -->.
 """
 import glob
 import os

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Fails when a file includes what its layer may not see.
-Usage: check_layers.py [ROOT]
+"""Fails when a file includes what its layer may not see, or when .c files call
+each other in a circle. Usage: check_layers.py [ROOT | --self-test]
 
-MAY is the house rule: a folder (or one file) and what its files may include.
-The rule of the longest matching path wins. Names in <> are system headers; ISO
-C ones are free everywhere, those of POSIX and Linux where SYSTEM says so.
+MAY lists a folder (or one file) and what its files may include. The rule of the
+longest matching path applies. Names in <> are system headers: those of ISO C
+are free everywhere, those of POSIX and Linux in the folders of SYSTEM.
+
+A .c file below CODE calls another one if it calls a function that is defined
+there and is not static: directly, or through a macro or a static inline
+function of a header. --self-test proves that a circle is found.
 """
 import os
 import re
 import sys
+import tempfile
 
 ISO = {
     "assert.h", "ctype.h", "errno.h", "float.h", "inttypes.h", "limits.h",
@@ -85,8 +90,27 @@ MAY = {
     "tests/unit/tools/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",
                           "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h"],
 }
-# Headers that are found in place of others, by whose names they go.
-STAND_INS = ("tests/sim/core/",)
+TOPS = ("include", "runtime", "tck", "examples", "tests", "tools", "bench")
+# Folders from which files include each other without naming the folder.
+BASES = ("include/", "runtime/", "tests/")
+# The folders in which .c files must not call each other in circles.
+CODE = ("runtime/", "tck/")
+# Circles that are still to be removed, one row each. A circle is tolerated if
+# all its files stand in one row; a row without a circle is an error.
+KNOWN_CIRCLES = (
+    ("runtime/adapters/inlet.c", "runtime/adapters/peer_side.c"),
+    ("runtime/adapters/lane_side.c", "runtime/adapters/reader.c"),
+    ("runtime/check/checked_callback.c", "runtime/check/checked_handler.c",
+     "runtime/check/checked_producer.c", "runtime/check/checked_stream.c",
+     "runtime/check/checked_task.c", "runtime/check/handler_check.c",
+     "runtime/check/yard.c"),
+    ("runtime/check/ledger.c", "runtime/check/witness.c"),
+    ("runtime/devices/gpu.c", "runtime/devices/gpu_lane.c"),
+    ("runtime/stream/checked.c", "runtime/stream/moves.c",
+     "runtime/stream/offered.c", "runtime/stream/producer.c",
+     "runtime/stream/stock.c", "runtime/stream/task.c"),
+    ("runtime/uv/crew.c", "runtime/uv/lane.c", "runtime/uv/workers.c"),
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -96,8 +120,8 @@ def rule(path):
 
 
 def beside(path, name):
-    """Tools (and their tests), examples and benches include the headers of
-    their own folder by the bare name."""
+    """Whether a tool (or its test), an example or a bench includes a header of
+    its own folder by the bare name"""
     own = ("tools/", "examples/", "bench/", "tests/unit/tools/")
     return path.startswith(own) and "/" not in name
 
@@ -112,15 +136,22 @@ def allowed(path, mark, name):
         for a in rule(path))
 
 
-def graph(root):
-    for top in ("include", "runtime", "examples", "tests", "tools", "bench"):
-        for folder, _, files in os.walk(os.path.join(root, top)):
-            for f in sorted(files):
-                if f.endswith((".c", ".h")):
-                    path = os.path.relpath(os.path.join(folder, f), root)
+def files(root):
+    """(path, text) of each C file"""
+    for top in TOPS:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    path = os.path.relpath(os.path.join(folder, name), root)
                     with open(os.path.join(root, path),
-                              encoding="utf-8") as text:
-                        yield path, INCLUDE.findall(text.read())
+                              encoding="utf-8") as file:
+                        yield path, file.read()
+
+
+def included_as(path):
+    """The name by which other files include this one"""
+    base = next((b for b in BASES if path.startswith(b)), "")
+    return path[len(base):]
 
 
 def circles(edges):
@@ -143,26 +174,183 @@ def circles(edges):
             yield from visit(n)
 
 
-def main(root):
-    bad, edges, stems = [], {}, {}
-    for path, includes in graph(root):
-        name = re.sub(r"^(include|runtime|tests)/", "", path)
-        edges[name] = [n for m, n in includes if m == '"']
-        if path.endswith(".h") and not path.startswith(STAND_INS):
-            stems.setdefault(os.path.basename(path), []).append(path)
-        bad += [f"{path}: may not include {m}{n}{'>' if m == '<' else m}"
-                for m, n in includes if not allowed(path, m, n)]
+# ---- calls between files ----------------------------------------------------
+
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'
+                     r"'(?:\\.|[^'\\\n])*'", re.S)
+MACRO = re.compile(r"^#\s*define\s+(\w+)\(((?:[^\n]*\\\n)*[^\n]*)", re.M)
+CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+
+
+def functions(text):
+    """(name, whether it is static, body). In this style the braces of a body
+    stand in the first column, below the head."""
+    head, body = [], None
+    for line in text.split("\n"):
+        if body is not None:
+            body.append(line)
+            if line.startswith("}"):
+                call = CALL.search(" ".join(head))
+                if call:
+                    yield (call.group(1), head[0].startswith("static"),
+                           "\n".join(body))
+                head, body = [], None
+        elif line.startswith("{"):
+            body = [line]
+        elif not line.strip() or line.startswith("#"):
+            head = []
+        else:
+            head = [line] if head and head[-1].endswith(";") else head + [line]
+
+
+def calls(sources):
+    """{caller: {callee: names of functions}} among the .c files"""
+    defined, inline, bodies = {}, {}, {}
+    for path, text in sources:
+        text = NO_CODE.sub(" ", text)
+        own = list(functions(text))
+        if path.endswith(".h"):
+            inline.update({name: set(CALL.findall(body))
+                           for name, _, body in own})
+            inline.update({name: set(CALL.findall(body))
+                           for name, body in MACRO.findall(text)})
+        else:
+            defined.update({name: path for name, static, _ in own
+                            if not static})
+            bodies[path] = (set().union(*(CALL.findall(b) for *_, b in own)),
+                            {name for name, static, _ in own if static})
+    edges = {}
+    for path, (names, own) in bodies.items():
+        waiting, reached = sorted(names - own), set()
+        while waiting:
+            name = waiting.pop()
+            if name not in reached:
+                reached.add(name)
+                waiting += inline.get(name, ())
+        for name in sorted(reached):
+            if defined.get(name, path) != path:
+                edges.setdefault(path, {}).setdefault(defined[name],
+                                                      []).append(name)
+    return edges
+
+
+def reachable(edges, start):
+    reached, waiting = set(), [start]
+    while waiting:
+        for there in edges.get(waiting.pop(), ()):
+            if there not in reached:
+                reached.add(there)
+                waiting.append(there)
+    return reached
+
+
+def call_circles(edges):
+    """The sets of files of which each reaches all others of its set"""
+    reach, done = {path: reachable(edges, path) for path in edges}, set()
+    for path in sorted(edges):
+        if path in reach[path] and path not in done:
+            circle = {other for other in reach[path]
+                      if path in reach.get(other, ())}
+            done |= circle
+            yield circle
+
+
+def described(edges, circle):
+    lines = [f"circle of calls: {', '.join(sorted(circle))}"]
+    for path in sorted(circle):
+        for there, names in sorted(edges[path].items()):
+            if there in circle:
+                lines.append(f"    {path} calls {', '.join(names)} of {there}")
+    return "\n".join(lines)
+
+
+def faults_of_calls(sources, known):
+    edges = calls(sources)
+    found = list(call_circles(edges))
+    for circle in found:
+        if not any(circle <= set(row) for row in known):
+            yield described(edges, circle)
+    for row in known:
+        if not any(circle <= set(row) for circle in found):
+            yield f"no such circle any more, delete its row: {', '.join(row)}"
+
+
+# ---- all of it --------------------------------------------------------------
+
+def faults(root, known=KNOWN_CIRCLES):
+    edges, sources = {}, []
+    for path, text in files(root):
+        includes = INCLUDE.findall(text)
+        edges[included_as(path)] = [n for m, n in includes if m == '"']
+        if path.startswith(CODE):
+            sources.append((path, text))
+        for m, n in includes:
+            if not allowed(path, m, n):
+                yield f"{path}: may not include {m}{n}{'>' if m == '<' else m}"
         own = path[:-2] + ".h"
-        if (path.startswith("runtime/") and path.endswith(".c")
-                and os.path.exists(os.path.join(root, own))):
-            if not includes or includes[0][1] != own[len("runtime/"):]:
-                bad.append(f"{path}: its own header must be its first include")
-    bad += ["circle: " + " -> ".join(c) for c in circles(edges)]
-    bad += [f"two headers share one name: {', '.join(p)}"
-            for p in stems.values() if len(p) > 1]
+        if (path.startswith(CODE) and path.endswith(".c")
+                and os.path.exists(os.path.join(root, own))
+                and (not includes or includes[0][1] != included_as(own))):
+            yield f"{path}: its own header must be its first include"
+    for circle in circles(edges):
+        yield "circle: " + " -> ".join(circle)
+    yield from faults_of_calls(sources, known)
+
+
+def main(root):
+    bad = list(faults(root))
     print("\n".join(bad) or "layers hold")
     return bool(bad)
 
 
+# ---- self-test --------------------------------------------------------------
+
+# In this order: two files that call each other; a circle of three
+# files, of which one calls through an inline function and one through a macro;
+# calls that are none, because they stand in a comment, a string, or mean a
+# static function.
+FIXTURE = {
+    "runtime/x/a.c": "int uva__a(int x,\n           int y)\n{\n"
+                        "    return uva__b(x + y);\n}\n",
+    "runtime/x/b.c": "int uva__b(int x)\n{\n    return uva__a(x, x);\n}\n",
+    "runtime/x/c.c": "int uva__c(void)\n{\n    return uva__to_d();\n}\n",
+    "runtime/x/d.c": "int uva__d(void)\n{\n    return UVA__TO_E(1);\n}\n",
+    "runtime/x/to.h": "static inline int uva__to_d(void)\n{\n"
+                        "    return uva__d();\n}\n"
+                        "#define UVA__TO_E(x) \\\n    uva__e(x)\n",
+    "runtime/x/e.c": "int uva__e(int x)\n{\n    return uva__c() + x;\n}\n",
+    "runtime/x/f.c": "static int own(void)\n{\n    return 0;\n}\n\n"
+                        "int uva__f(void)\n{\n    return own();\n}\n",
+    "runtime/x/g.c": "int own(void);\n\nint own(void)\n{\n"
+                        "    /* uva__f() */\n"
+                        "    return sizeof \"uva__f()\";\n}\n",
+    "runtime/x/h.c": "int uva__h(void)\n{\n    return own() + uva__f();\n}\n",
+}
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in FIXTURE.items():
+            path = os.path.join(root, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        two = tuple(f"runtime/x/{name}.c" for name in "ab")
+        three = tuple(f"runtime/x/{name}.c" for name in "cde")
+        found = [line.split("\n")[0] for line in faults(root, ())]
+        expected = [f"circle of calls: {', '.join(row)}"
+                    for row in (two, three)]
+        if found != expected:
+            return f"found {found}, expected {expected}"
+        if list(faults(root, (two, three))):
+            return "a known circle is not tolerated"
+        if len(list(faults(root, (two, three, ("runtime/x/f.c",))))) != 1:
+            return "a row without a circle is not reported"
+    print("circles of calls are found")
+    return 0
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(self_test())
     sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))

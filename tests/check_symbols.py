@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fails when a shared library shows a name that the public headers do not
-declare or the committed list of its symbols does not have; when it lacks one of
-the list; when the headers declare what no list has; when its SONAME is not that of the version; or when it needs a library
-beyond libuv and the C library (AB-18).
-Fails too when the static library beside it defines a global name that does not
-begin with uva_, which might be another library's.
+"""Fails when a shared library exports a name that the public headers do not
+declare or the committed list of its symbols does not have; when it lacks a name
+of the list; when the headers declare a name that no list has; when its SONAME
+is not that of the version; or when it needs a library beyond libuv and the C
+library (AB-18). Fails too when the static library beside it defines a global
+name that does not begin with uva_, which might belong to another library.
 Usage: check_symbols.py INCLUDE LIBRARY LIST [--no-libuv] [--write]
 
 LIST has one name a line, and is for one library. A name that leaves it breaks
-programs already built: so it leaves it only together with a new SONAME, and in
-sight of who reads the change. --write makes the list what the library shows.
+programs already built: so it leaves only together with a new SONAME, and the
+change of LIST shows it. --write writes the list anew.
 """
 import glob
 import os

@@ -70,18 +70,16 @@ if(UVA_SANITIZE)
 elseif(UVA_COVERAGE)
     set(sim_share 10000)
 endif()
-add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
+uva_add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
 uva_test_properties(sim/uvarrow-sim sim)
-set_tests_properties(sim/uvarrow-sim PROPERTIES TIMEOUT 600)
-add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
+uva_add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
 uva_test_properties(sim/command sim)
 
 # The planted bugs that it must find, compiled with the commands of this build
 # folder.
 if(NOT UVA_SANITIZE AND NOT UVA_COVERAGE AND CMAKE_GENERATOR STREQUAL "Ninja")
-    add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
+    uva_add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
         "${PROJECT_BINARY_DIR}")
     uva_test_properties(sim/planted sim)
-    set_tests_properties(sim/planted PROPERTIES TIMEOUT 600)
 endif()

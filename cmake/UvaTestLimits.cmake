@@ -1,0 +1,55 @@
+# How long a test may run. The limit is 60 s; the table lists the tests that
+# need more, each with its reason. Instrumented builds run several times slower,
+# so that they have five times these limits.
+
+set(UVA_TEST_LIMIT 60)
+set(UVA_TEST_LIMIT_FACTOR 1)
+if(UVA_SANITIZE OR UVA_COVERAGE)
+    set(UVA_TEST_LIMIT_FACTOR 5)
+endif()
+
+# uva_limit(TEST SECONDS REASON)
+function(uva_limit test seconds reason)
+    set_property(GLOBAL PROPERTY "uva_limit_${test}" ${seconds})
+endfunction()
+
+uva_limit(sim/planted 300
+    "compiles sources and links the simulator once for each planted bug")
+uva_limit(fuzz/planted 180
+    "compiles and fuzzes once for each planted bug; instrumented, so 900 s")
+uva_limit(interop/conformance 180
+    "runs the whole suite twice, and most cases of Arrow C++ end by waiting")
+uva_limit(scripts/tck_mutants 180
+    "runs the suite once for each mutant, on both cores")
+uva_limit(scripts/install 120
+    "installs the package and builds programs against it in several ways")
+
+# uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
+function(uva_test_limit variable test)
+    get_property(seconds GLOBAL PROPERTY "uva_limit_${test}")
+    if(NOT seconds)
+        set(seconds ${UVA_TEST_LIMIT})
+    endif()
+    math(EXPR seconds "${seconds} * ${UVA_TEST_LIMIT_FACTOR}")
+    set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
+# uva_add_test(NAME name COMMAND command... [WORKING_DIRECTORY folder]): as
+# add_test(), but the command runs under its limit, and no process that it
+# starts outlives it (tests/run_limited.c).
+function(uva_add_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WORKING_DIRECTORY"
+        "COMMAND")
+    list(POP_FRONT arg_COMMAND program)
+    if(TARGET "${program}")
+        add_dependencies(${program} uva_run_limited)
+        set(program "$<TARGET_FILE:${program}>")
+    endif()
+    set(folder)
+    if(arg_WORKING_DIRECTORY)
+        set(folder WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
+    endif()
+    uva_test_limit(limit "${arg_NAME}")
+    add_test(NAME "${arg_NAME}" COMMAND uva_run_limited ${limit} "${program}"
+        ${arg_COMMAND} ${folder})
+endfunction()
