@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Doxygen's input filter: the plain remarks of the headers, as Doxygen's marks,
-so that the headers stay quiet to read.
+"""Doxygen's input filter: converts the plain comments of the headers to its
+markup, so that the headers need none.
 
 The second comment of a file becomes its description; a remark behind a member
-/**< */, one above a member /** */; in a function's comment what it returns and
-its threads become sections. Reserved members vanish.
+becomes /**< */, one above a member /** */. In a function's comment the return
+value, the threads and the clauses become sections. Reserved members are left
+out.
 """
 import re
 import sys
@@ -15,8 +16,11 @@ RETURNS = re.compile(r"(?<!/\*\*)[ \n](?:\* )?Returns(?= )")
 
 
 def sections(comment):
-    """The comment of a function: a section for its result and its threads."""
-    text = re.sub(r"\s+(?:\* )?Thread:", "\n * \\\\par Thread\n *", comment)
+    """The comment, with sections for result, threads and clauses."""
+    text = comment
+    for title in ("Thread", "Clauses"):
+        text = re.sub(rf"\s+(?:\* )?{title}:",
+                      f"\n * \\\\par {title}\n *", text)
     return RETURNS.sub(r"\n * \\return", text)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a column of a CSV file, decodes it on four workers, converts it from
- * miles to kilometres there too, and still gets it in order:
+ * miles to kilometres there too, and still receives it in order:
  *
  *     example_csv_decode flights.csv distance */
 #include <inttypes.h>
@@ -12,16 +12,16 @@
 
 #define KM_PER_MILE 1.609344
 
-/* What is seen of the column. */
+/* The results so far. */
 struct total {
     int64_t rows;
     double sum;
     double longest;
-    int64_t longest_row; /* the first one; right only if the order is kept */
-    int code;            /* how it ended */
+    int64_t longest_row; /* the first such row; wrong if the order is lost */
+    int code;            /* code of the outcome */
 };
 
-/* On a worker, right after the piece was decoded there. */
+/* Runs on a worker, right after decoding. */
 static int to_kilometres(void *ctx, struct uva_batch *in,
                          struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -37,7 +37,7 @@ static int to_kilometres(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-/* On the loop, as what follows. */
+/* Runs on the loop, as do all functions below. */
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     const double *kilometres = numbers_of(&batch->data);
@@ -81,7 +81,7 @@ static int scan(struct uva_runtime *rt, const char *path, const char *column,
                                &(struct uva_consumer){.on_batch = on_batch,
                                                       .on_done = on_done,
                                                       .ctx = total},
-                               &error); /* of all four calls, the first error */
+                               &error); /* the first error of all four calls */
     if (code != 0)
         fprintf(stderr, "%s\n", error.message);
     uva_stream_release(s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two programs in one, that share nothing but the Arrow C ABI: a driver that
- * answers an asynchronous call, and its user.
+/* Two programs in one that share nothing but the Arrow C ABI: a driver with an
+ * asynchronous call, and its user.
  *
  *     example_csv_driver flights.csv distance
  *
- * The driver is made with uvarrow: it is given somebody's handler, and becomes
+ * The driver is made with uvarrow: it receives a foreign handler and becomes
  * its producer. The user is written by hand, with the ABI and a few helpers of
  * uvarrow/arrow.h. */
 #include <inttypes.h>
@@ -16,8 +16,9 @@
 
 /* ---- the driver --------------------------------------------------------- */
 
-/* Its entry point, for any thread. After 0 the handler is in charge, and will
- * be released; after an error it is as it was. */
+/* The driver's entry point, callable on any thread. If it returns 0, the
+ * handler controls the stream and will be released; after an error the handler
+ * is unchanged. */
 static int csv_execute_async(struct uva_runtime *rt, const char *path,
                              const char *column,
                              struct ArrowAsyncDeviceStreamHandler *handler,
@@ -38,7 +39,7 @@ static int csv_execute_async(struct uva_runtime *rt, const char *path,
     code = uva_stream_drive(
         s, handler,
         &(struct uva_drive){.metadata = code == 0 ? metadata : NULL,
-                            .on_worker = true}, /* who knows what it does */
+                            .on_worker = true}, /* it may block */
         error);
     uva_stream_release(s);
     return code;
@@ -50,7 +51,7 @@ struct user {
     struct ArrowAsyncDeviceStreamHandler handler;
     int64_t rows;
     double sum;
-    int code; /* how it ended */
+    int code; /* code of the outcome */
 };
 
 static int user_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
@@ -62,8 +63,8 @@ static int user_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
         path = uva_bytes_of("a file that the driver does not name");
     printf("column %s of %.*s\n", schema->children[0]->name, (int)path.size,
            path.data);
-    schema->release(schema);                    /* it was given to us */
-    self->producer->request(self->producer, 8); /* so many at once, not more */
+    schema->release(schema);                    /* the callee owns the schema */
+    self->producer->request(self->producer, 8); /* at most 8 at once */
     return 0;
 }
 
@@ -85,7 +86,7 @@ static int user_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
     }
     user->rows += batch.array.length;
     batch.array.release(&batch.array);
-    self->producer->request(self->producer, 1); /* another one for it */
+    self->producer->request(self->producer, 1); /* one more batch after this */
     return 0;
 }
 
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
     code = uva_runtime_open(NULL, NULL, &rt, &error);
     if (code == 0) {
         code = csv_execute_async(rt, argv[1], argv[2], &user.handler, &error);
-        uva_runtime_join(rt); /* till all streams have ended */
+        uva_runtime_join(rt); /* until all streams have ended */
     }
     if (code != 0)
         fprintf(stderr, "%s\n", error.message);

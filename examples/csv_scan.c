@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CSV without quotes. What extraction reads of the scan was written before
- * the first piece was given, and does not change. */
+/* Reads CSV without quotes. The fields of the scan that extraction reads are
+ * written before the first piece is given, and do not change afterwards. */
 #include "csv_scan.h"
 
 #include <ctype.h>
@@ -18,10 +18,10 @@ struct csv_scan {
     int skip;                  /* fields before the column */
 };
 
-/* Some lines. */
+/* A piece of the file: whole lines. */
 struct piece {
     size_t size;
-    char bytes[]; /* `size`, then a NUL */
+    char bytes[]; /* `size` bytes, then a NUL */
 };
 
 struct csv_scan *csv_scan_new(const char *path, const char *column)
@@ -35,7 +35,8 @@ struct csv_scan *csv_scan_new(const char *path, const char *column)
     return scan;
 }
 
-/* Counts the fields before the column that has the name. -1: there is none. */
+/* Counts the fields before the column with this name. Returns -1 if there is no
+ * such column. */
 static int find_column(const char *line, const char *name)
 {
     const size_t size = strlen(name);
@@ -83,7 +84,7 @@ int csv_scan_next(void *ctx, void **item, const char **metadata,
         return ENOMEM;
     piece->size = fread(piece->bytes, 1, PIECE_BYTES, scan->file);
     piece->bytes[piece->size] = '\0';
-    if (piece->size == PIECE_BYTES && /* and to the end of the last line */
+    if (piece->size == PIECE_BYTES && /* and up to the end of the last line */
         fgets(piece->bytes + piece->size, (int)line_bytes, scan->file) != NULL)
         piece->size += strlen(piece->bytes + piece->size);
     if (piece->size > 0) {
@@ -96,7 +97,8 @@ int csv_scan_next(void *ctx, void **item, const char **metadata,
     return 0; /* no item: the end */
 }
 
-/* The number in a field, which ends at a comma or a line's end. */
+/* Returns the number in a field, which ends at a comma or at the end of the
+ * line. */
 static double number_at(const char *field)
 {
     char *end;

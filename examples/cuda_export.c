@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports int32 values from a CUDA device, as the Arrow document shows it: the
- * array carries an event, recorded behind the work that fills it, and frees
+/* Exports int32 values from a CUDA device, in the way the Arrow document shows:
+ * the array carries an event, recorded behind the work that fills it, and frees
  * both when it is released. A stream of such arrays is then copied to the host
- * and arrives on the loop, which never waits for the device. Without a device
- * it says so, and exits with 77.
+ * and delivered on the loop, which never waits for the device. Without a device
+ * the program prints an error and exits with 77.
  *
  *     batches: 4, values: 4194304, in all: 8796090925056
  */
@@ -28,13 +28,13 @@ static void must(cudaError_t status)
 
 /* ---- the producer ------------------------------------------------------- */
 
-/* What one array owns. */
+/* Memory owned by one array. */
 struct exported {
     cudaEvent_t event;      /* recorded behind the work */
     const void *buffers[2]; /* no nulls; values on the device */
 };
 
-/* Any thread, the library's too. */
+/* Called on any thread, including threads of the library. */
 static void export_release(struct ArrowArray *array)
 {
     struct exported *exported = array->private_data;
@@ -76,7 +76,7 @@ static void schema_release(struct ArrowSchema *schema)
 
 /* ---- the work ----------------------------------------------------------- */
 
-/* Queues a copy to the device in place of a kernel. */
+/* Queues a copy to the device instead of a kernel. */
 static void fill(int32_t first, int32_t *host, cudaStream_t stream,
                  struct ArrowDeviceArray *out)
 {
@@ -100,7 +100,7 @@ struct total {
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     const struct ArrowArray *array = &batch->data.array;
-    const int32_t *values = array->buffers[1]; /* on the host by now */
+    const int32_t *values = array->buffers[1]; /* already on the host */
     struct total *total = ctx;
 
     for (int64_t i = 0; i < array->length; i++)

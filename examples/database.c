@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening runs on one thread while an interrupt may come from another: what
- * both use is made before `executing` is set, and read after it was seen. */
+/* Opening runs on one thread while another thread may interrupt it. The fields
+ * that both use are written before `executing` is set, and read after it was
+ * seen set. */
 #include "database.h"
 
 #include <arrow-adbc/adbc.h>
@@ -10,13 +11,13 @@
 
 struct database {
     const char *path, *uri, *sql;     /* borrows */
-    struct AdbcDriver driver;         /* owns what is set below */
-    struct AdbcDatabase database;     /* likewise, with private_data */
-    struct AdbcConnection connection; /* likewise */
-    struct AdbcStatement statement;   /* likewise */
-    struct AdbcError said;            /* by the driver, about the last call */
+    struct AdbcDriver driver;         /* owns what database_open() sets */
+    struct AdbcDatabase database;     /* owns, with its private_data */
+    struct AdbcConnection connection; /* owns what database_open() sets */
+    struct AdbcStatement statement;   /* owns what database_open() sets */
+    struct AdbcError said;            /* the driver's error of the last call */
     atomic_bool executing;            /* `statement` may be cancelled */
-    atomic_bool interrupted;          /* do not begin another step */
+    atomic_bool interrupted;          /* start no further step */
 };
 
 struct database *database_new(const char *driver, const char *uri,
@@ -34,7 +35,7 @@ struct database *database_new(const char *driver, const char *uri,
     return d;
 }
 
-/* ADBC's codes in errno, and its text in ours. */
+/* Converts ADBC's codes to errno, and its text to struct uva_error. */
 static int database_check(struct database *d, AdbcStatusCode status,
                           const char *what, struct uva_error *error)
 {
@@ -94,7 +95,7 @@ static int database_execute(struct database *d, struct ArrowArrayStream *out,
             d->driver.StatementSetSqlQuery(&d->statement, d->sql, &d->said);
     if (status == ADBC_STATUS_OK) {
         atomic_store(&d->executing, true);
-        if (atomic_load(&d->interrupted)) /* before it could be told */
+        if (atomic_load(&d->interrupted)) /* before `executing` */
             return uva_error_set(error, ECANCELED, "interrupted");
         status =
             d->driver.StatementExecuteQuery(&d->statement, out, NULL, &d->said);

@@ -9,19 +9,21 @@
 
 struct database;
 
-/* Remembers what to open and ask; nothing is loaded yet. Borrows the texts.
- * NULL when out of memory, which database_open() will report. */
+/* Stores what to open and query; nothing is loaded. Borrows the texts. Returns
+ * NULL when out of memory, which database_open() then reports. */
 struct database *database_new(const char *driver, const char *uri,
                               const char *sql);
 
-/* Loads the driver, connects, executes the query: slow, so not on a loop. */
+/* Loads the driver, connects, executes the query: slow, so not for a loop
+ * thread. */
 int database_open(void *database, struct ArrowArrayStream *out,
                   struct uva_error *error);
 
-/* Asks the driver to give up what it is doing. Thread: any. */
+/* Cancels the current call of the driver.
+ * Thread: any. */
 void database_interrupt(void *database);
 
-/* Disconnects, when its stream has been released. */
+/* Disconnects, after its stream was released. */
 void database_free(void *database);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drives someone else's handler: any ArrowAsyncDeviceStreamHandler, of any
- * library in any language. The handler below is written by hand and knows
- * nothing of uvarrow; it keeps three requests open, and extracts what comes.
+/* Drives a foreign handler: any ArrowAsyncDeviceStreamHandler, of any library
+ * in any language. The handler below is written by hand and does not use
+ * uvarrow. It keeps three requests open, and extracts every task.
  *
  *     $ cc drive_handler.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out
@@ -30,7 +30,7 @@ static int their_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
                            struct ArrowSchema *schema)
 {
     printf("their handler: schema of format %s\n", schema->format);
-    schema->release(schema); /* it was given to them */
+    schema->release(schema); /* the callee owns the schema */
     self->producer->request(self->producer, 3);
     return 0;
 }
@@ -59,7 +59,7 @@ static int their_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
     theirs->rows += batch.array.length;
     theirs->batches++;
     batch.array.release(&batch.array);
-    self->producer->request(self->producer, 1); /* another one for it */
+    self->producer->request(self->producer, 1); /* one more batch after this */
     return 0;
 }
 
@@ -121,7 +121,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
            outcome->batches);
 }
 
-/* What a driver's asynchronous call looks like: it is given a handler. */
+/* The asynchronous call of a driver: it receives a handler. */
 static int answer(struct uva_runtime *rt,
                   struct ArrowAsyncDeviceStreamHandler *handler, int *ended)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embeds the runtime in the libuv loop that a program has already, and tears it
- * down again while a source is stuck. The program's own timer goes on before,
- * meanwhile and after; at the end nothing is left on the loop.
+/* Embeds the runtime in the libuv loop that a program already has, and closes
+ * it while a source blocks. The program's own timer runs before, during and
+ * after that; at the end no handle is left on the loop.
  *
  *     $ cc embed_loop.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out
@@ -18,13 +18,13 @@
 
 #include "uvarrow/uvarrow.h"
 
-/* ---- a source that gives three batches and then waits for ever ---------- */
+/* ---- a source that gives three batches and then blocks for ever --------- */
 
 struct source {
-    int wire[2];             /* owns: a socket on which nothing ever arrives */
-    int given;               /* batches */
-    atomic_bool silent;      /* get_next waits */
-    atomic_bool interrupted; /* it was told to give up */
+    int wire[2];             /* owns: a socket that never receives data */
+    int given;               /* batches given */
+    atomic_bool silent;      /* get_next blocks */
+    atomic_bool interrupted; /* the interrupt hook was called */
 };
 
 static void array_release(struct ArrowArray *array)
@@ -58,7 +58,7 @@ static int source_get_next(struct ArrowArrayStream *self,
         return 0;
     out->release = NULL;
     atomic_store(&source->silent, true);
-    (void)!read(source->wire[0], &byte, 1); /* waits */
+    (void)!read(source->wire[0], &byte, 1); /* blocks */
     return ECANCELED;
 }
 
@@ -73,8 +73,8 @@ static void source_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
-/* Makes the read return: what a driver's cancel call does. On another worker
- * than the one that reads. */
+/* Makes the read return, as the cancel call of a driver does. Runs on another
+ * worker than the read. */
 static void source_interrupt(void *ctx)
 {
     struct source *source = ctx;
@@ -98,17 +98,18 @@ struct app {
     struct source source;
     uv_loop_t loop;
     uv_timer_t heart; /* the program's own work */
-    uv_timer_t quit;  /* the user has had enough */
+    uv_timer_t quit;  /* the user quits */
     struct uva_runtime *rt;
     int batches;
 };
 
 static void on_heart(uv_timer_t *timer)
 {
-    (void)timer; /* the program does what it always did */
+    (void)timer; /* stands for the program's own work */
 }
 
-/* The runtime is off the loop. The program could go on as long as it likes. */
+/* The runtime has no handle on the loop any more. The program could continue as
+ * long as it likes. */
 static void on_closed(void *ctx)
 {
     struct app *app = ctx;
@@ -124,10 +125,10 @@ static void on_quit(uv_timer_t *timer)
     struct app *app = timer->data;
 
     if (app->batches < 3 || !atomic_load(&app->source.silent))
-        return; /* not yet */
+        return; /* not all batches have come */
     uv_timer_stop(timer);
     printf("%d batches came, and the source is silent: quit\n", app->batches);
-    uva_runtime_close(app->rt, 0, on_closed, app); /* cancels what runs */
+    uva_runtime_close(app->rt, 0, on_closed, app); /* cancels running streams */
 }
 
 static int on_batch(void *ctx, struct uva_batch *batch)

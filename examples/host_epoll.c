@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embeds the runtime in a loop that is not libuv's, by one file descriptor: a
- * plain loop of epoll's, with a timer of the program's own beside it. All that
- * the loop does for the runtime is to call turn when the descriptor is
- * readable; the runtime's timers and threads make it so.
+/* Embeds the runtime in a loop other than libuv's, by one file descriptor: a
+ * plain epoll loop that also runs a timer of the program. For the runtime, the
+ * loop only calls turn when the descriptor is readable; the runtime's timers
+ * and threads make it readable.
  *
  *     $ cc host_epoll.c $(pkg-config --cflags --libs uvarrow)
  *     $ ./a.out
@@ -78,7 +78,7 @@ static int count_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
 
     (void)ctx;
     (void)error;
-    if (out == NULL) { /* not wanted any more */
+    if (out == NULL) { /* the data is not wanted */
         free(numbers);
         return 0;
     }
@@ -94,7 +94,7 @@ static int count_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
 struct app {
     struct uva_runtime *rt;
     int64_t rows, sum;
-    int code; /* how it ended */
+    int code; /* code of the outcome */
 };
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -124,7 +124,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Has `epoll` report `fd` as `name`. */
+/* Makes `epoll` report `fd` as `name`. */
 static int watch(int epoll, int fd, int name)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = name};
@@ -132,7 +132,7 @@ static int watch(int epoll, int fd, int name)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Goes round until the runtime has closed: turn says false then. */
+/* Runs until the runtime has closed, when turn returns false. */
 static void run(int epoll, int timer, struct uva_runtime *rt)
 {
     struct epoll_event event;

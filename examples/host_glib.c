@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GLib program hosts the runtime as one source on one descriptor, and pulls:
- * the next batch is asked for when there is nothing else to do.
+/* A GLib program hosts the runtime as one source on one descriptor, and pulls
+ * batches: it requests the next one when it is idle.
  *
  *     example_host_glib DRIVER.so URI SQL */
 #include <glib-unix.h>
@@ -11,9 +11,9 @@
 struct app {
     GMainLoop *main;
     struct uva_runtime *rt;
-    struct uva_stream *stream; /* owns a hold */
+    struct uva_stream *stream; /* owns a reference */
     int64_t rows;
-    int code; /* how the query ended */
+    int code; /* code of the query's outcome */
 };
 
 static gboolean turn(gint fd, GIOCondition condition, gpointer rt)
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
             .interrupt = database_interrupt,
             .free_ctx = database_free,
             .ctx = database_new(argv[1], argv[2], argv[3]),
-            .window = {.batches = 4}}); /* read so far ahead */
+            .window = {.batches = 4}}); /* batches read ahead */
     g_idle_add(ask, &app);
     g_main_loop_run(app.main);
     g_main_loop_unref(app.main);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program without any loop: the runtime brings a thread. It waits until a
- * query has given so many rows, and stops the query then:
+/* A program without a loop: the runtime starts a thread. The program waits
+ * until a query has given a number of rows, and then stops the query:
  *
  *     example_host_thread DRIVER.so URI SQL ROWS */
 #include <pthread.h>
@@ -9,13 +9,13 @@
 
 #include "database.h"
 
-/* What the runtime's thread tells the main one. */
+/* Shared by the thread of the runtime and the main thread. */
 struct count {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t rows;
     bool done;
-    enum uva_end end; /* once done */
+    enum uva_end end; /* valid once done */
 };
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     count_until(&count, atoll(argv[4]));
     uva_stream_cancel(s, 0, "so many rows are enough"); /* from any thread */
     uva_stream_release(s);
-    if (uva_runtime_join(rt) != 0) /* waits for what still runs, then closes */
+    if (uva_runtime_join(rt) != 0) /* waits for running streams, then closes */
         return 1;
     return count.end != UVA_END_COMPLETE && count.end != UVA_END_CANCELLED;
 }

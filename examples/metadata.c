@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow carries key-value metadata in four places: with the schema, with the
  * producer, with a batch, and with an error. Here a pusher writes three of them
- * and a consumer reads what comes; the producer's is shown in csv_driver.c. */
+ * and a consumer reads what it receives; csv_driver.c shows the producer's. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <uv.h>
@@ -10,7 +10,7 @@
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Prints a block, which may come from anywhere and be malformed. */
+/* Prints a block, which may come from any peer and be malformed. */
 static void show(const char *where, const char *block)
 {
     struct uva_metadata_at at = {0};
@@ -20,7 +20,7 @@ static void show(const char *where, const char *block)
     while ((code = uva_metadata_next(block, &at, &pair)) == 0)
         printf("%s: %.*s = %.*s\n", where, (int)pair.key.size, pair.key.data,
                (int)pair.value.size, pair.value.data);
-    if (code != ENOENT) /* a peer's mistake, and not ours to die of */
+    if (code != ENOENT) /* a fault of the peer, not fatal */
         printf("%s: malformed (%s)\n", where, uva_error_name(code));
 }
 
@@ -53,7 +53,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* A block of one pair in `buffer`. */
+/* Writes a block of one pair to `buffer`. */
 static const char *one_pair(const char *key, const char *value, char *buffer,
                             size_t size)
 {
@@ -62,8 +62,8 @@ static const char *one_pair(const char *key, const char *value, char *buffer,
     return uva_metadata_encode(&pair, 1, buffer, &size) == 0 ? buffer : NULL;
 }
 
-/* The schema borrows its metadata, as it has no pointers of its own to free:
- * a copy of all is what is given away. */
+/* The schema borrows its metadata, because it has no memory of its own to free:
+ * so a deep copy of it is pushed. */
 static int push_schema(struct uva_pusher *pusher)
 {
     struct ArrowSchema plain, schema = {0};

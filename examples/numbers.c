@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch is a struct array with one child for each column; here both lie in
- * one block of memory. The child may be moved out and outlive its parent, so
- * the block has two holders, and the last one frees it. */
+/* A batch is a struct array with one child per column; here both lie in one
+ * block of memory. The child may be moved out and outlive its parent, so the
+ * block has two references, and dropping the last one frees it. */
 #include "numbers.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 struct heading {
     struct ArrowSchema child;
-    struct ArrowSchema *children[1]; /* `child` */
+    struct ArrowSchema *children[1]; /* points to `child` */
     atomic_int holders;
     char name[];
 };
@@ -59,9 +59,9 @@ int numbers_schema(const char *name, struct ArrowSchema *out)
 
 struct numbers {
     struct ArrowArray child;
-    struct ArrowArray *children[1]; /* `child` */
+    struct ArrowArray *children[1]; /* points to `child` */
     const void *struct_buffers[1];  /* NULL: no row is null */
-    const void *child_buffers[2];   /* likewise, then `values` */
+    const void *child_buffers[2];   /* NULL: no value is null; then `values` */
     atomic_int holders;
     double values[];
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns that are filled by a kernel, on any OpenCL device. Each batch is
- * handed over while its kernel has not begun: an event goes with it. One stream
- * waits for the events, and its batches arrive complete, still on the device;
- * the other one copies them behind the events, and they arrive on the host. The
- * loop waits for nothing.
+/* Columns filled by a kernel, on any OpenCL device. Each batch is passed on
+ * with an event before its kernel has started. One stream waits for the events,
+ * and its batches are delivered complete, still on the device. The other stream
+ * copies them behind the events, and they are delivered on the host. The loop
+ * never waits.
  *
  *     $ cc opencl_columns.c $(pkg-config --cflags --libs uvarrow libuv OpenCL)
  *     $ ./a.out
@@ -43,7 +43,7 @@ struct device {
     cl_kernel fill;
 };
 
-/* The first device of any platform. */
+/* Finds the first device of any platform. */
 static int device_find(cl_device_id *out)
 {
     cl_platform_id platforms[8];
@@ -97,7 +97,7 @@ struct column {
 struct batch {
     const void *buffers[1]; /* no nulls */
     struct ArrowArray columns[2];
-    struct ArrowArray *children[2]; /* to those */
+    struct ArrowArray *children[2]; /* points to the columns */
 };
 
 static void column_release(struct ArrowArray *array)
@@ -186,7 +186,7 @@ static int batch_fill(struct device *device, struct ArrowDeviceArray *batch,
     return code == CL_SUCCESS ? 0 : EIO;
 }
 
-/* Makes batches whose kernels are queued, each with an event behind it. */
+/* Makes batches and queues their kernels, each with an event behind it. */
 static int batches_make(struct uva_runtime *rt, struct device *device,
                         struct ArrowDeviceArray *out)
 {
@@ -231,7 +231,7 @@ static struct ArrowSchema schema_of_batches(void)
 struct total {
     const char *stage;
     int64_t rows, sums[2];
-    int code; /* how it ended */
+    int code; /* code of the outcome */
 };
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -242,7 +242,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
     total->rows += data->array.length;
     if (data->device_type != ARROW_DEVICE_CPU)
-        return 0; /* complete, but not for the host to read */
+        return 0; /* complete, but not readable by the host */
     for (int c = 0; c < 2; c++) {
         values = data->array.children[c]->buffers[1];
         for (int64_t i = 0; i < data->array.length; i++)
@@ -286,11 +286,11 @@ static int run(uv_loop_t *loop, struct uva_runtime *rt, struct device *device,
         return code;
     s = uva_stream_from_arrays(rt, &schema, batches, BATCHES);
     (void)(to_host ? uva_stream_transfer(s, NULL) : uva_stream_ready(s, NULL));
-    code = uva_stream_for_each(s, &consumer, &error); /* tells of all above */
+    code = uva_stream_for_each(s, &consumer, &error); /* the one check */
     if (code != 0)
         fprintf(stderr, "%s\n", error.message);
     uva_stream_release(s);
-    uv_run(loop, UV_RUN_DEFAULT); /* till the stream has ended */
+    uv_run(loop, UV_RUN_DEFAULT); /* until the stream has ended */
     return code != 0 ? code : total.code;
 }
 
@@ -303,7 +303,7 @@ int main(void)
 
     if (code != 0) {
         fprintf(stderr, "no OpenCL device can be used here\n");
-        return 77; /* for the tests: this says nothing about the program */
+        return 77; /* the exit code of a skipped test */
     }
     if (uva_runtime_open(loop, NULL, &rt, NULL) != 0)
         return 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a query and prints its rows, without ever stalling the loop:
+/* Runs a query and prints its rows, without ever blocking the loop:
  *
  *     example_print_rows DRIVER.so URI SQL
  *
- * The database is opened and read on a worker of the library's. What it gives
- * arrives on the loop, a batch at a time, and no faster than it is printed. */
+ * The database is opened and read on a worker of the library. The rows arrive
+ * on the loop, a batch at a time, and no faster than they are printed. */
 #include <stdio.h>
 #include <uv.h>
 
@@ -63,10 +63,10 @@ int main(int argc, char **argv)
                                  &error);
     if (result != 0)
         fprintf(stderr, "%s\n", error.message);
-    uva_stream_release(s); /* it runs on without us */
+    uva_stream_release(s); /* it runs to its end */
 
     uv_run(loop, UV_RUN_DEFAULT); /* until the stream has ended */
     uva_runtime_close(rt, 0, NULL, NULL);
-    uv_run(loop, UV_RUN_DEFAULT); /* until the runtime has gone */
+    uv_run(loop, UV_RUN_DEFAULT); /* until the runtime is closed */
     return uv_loop_close(loop) != 0 || result != 0;
 }

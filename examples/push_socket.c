@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pushes what arrives on a network socket into a stream, with back-pressure.
- * The socket is read on the loop, right into the memory of the next batch. When
- * the stream has no room, push says EAGAIN and the reading stops: the socket's
- * buffers fill up, and the sender waits in its write(). on_room starts the
- * reading again. Here the consumer is slow, and 16 MB pass through the memory
- * of a few batches.
+/* Pushes the data of a network socket into a stream, with back-pressure. The
+ * socket is read on the loop, directly into the memory of the next batch. When
+ * the stream has no room, push returns EAGAIN and the program stops reading:
+ * the buffers of the socket fill up, and the sender blocks in its write().
+ * on_room starts the reading again. Here the consumer is slow, and 16 MB pass
+ * through the memory of a few batches.
  *
  *     $ cc push_socket.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out
@@ -20,7 +20,7 @@
 
 #include "uvarrow/uvarrow.h"
 
-#define NUMBERS     2000000 /* that are sent, from 0 upwards */
+#define NUMBERS     2000000 /* count of numbers sent, from 0 upwards */
 #define BATCH_ROWS  4096
 #define BATCH_BYTES (BATCH_ROWS * sizeof(int64_t))
 #define WINDOW      4 /* batches that may wait for the consumer */
@@ -32,7 +32,7 @@ struct numbers {
     int64_t values[BATCH_ROWS];
 };
 
-static int live, live_max; /* the loop thread alone makes and releases them */
+static int live, live_max; /* only used on the loop thread */
 
 static void numbers_release(struct ArrowArray *array)
 {
@@ -69,10 +69,10 @@ struct receiver {
     struct uva_pusher *pusher;    /* owns, until it is closed */
     struct ArrowDeviceArray next; /* owns: being filled, or full */
     char *to;                     /* the memory of `next` */
-    size_t filled;                /* bytes of it */
-    bool over;                    /* the sender has gone */
+    size_t filled;                /* bytes in it */
+    bool over;                    /* the sender has closed the connection */
     int stops;                    /* how often there was no room */
-    struct uva_stream *stream;    /* borrows: of the consumer */
+    struct uva_stream *stream;    /* borrows: the consumer's */
 };
 
 static void receiver_close(struct receiver *r, int code)
@@ -98,7 +98,8 @@ static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
                                           (unsigned)(BATCH_BYTES - r->filled));
 }
 
-/* Pushes what is there. EAGAIN: there is no room, on_room() will follow. */
+/* Pushes the current batch. Returns EAGAIN if there is no room; then on_room()
+ * will be called. */
 static int receiver_push(struct receiver *r)
 {
     int code = 0;
@@ -129,7 +130,7 @@ static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
     if (code == EAGAIN) {
         uv_read_stop(tcp);
         if (r->stops++ == 0)
-            uva_stream_resume(r->stream); /* the consumer wakes up */
+            uva_stream_resume(r->stream); /* the consumer continues */
     } else if (code != 0 || r->over)
         receiver_close(r, code);
 }
@@ -147,7 +148,7 @@ static void on_room(void *ctx, struct uva_pusher *pusher)
         receiver_close(r, code);
 }
 
-/* Nobody wants more. */
+/* The stream has ended. */
 static void on_gone(void *ctx, struct uva_pusher *pusher)
 {
     (void)pusher;
@@ -158,13 +159,13 @@ static void on_gone(void *ctx, struct uva_pusher *pusher)
 
 struct consumer {
     const struct receiver *from; /* borrows */
-    uv_idle_t work;              /* what a batch gives to do */
-    struct uva_stream *stream;   /* owns a hold */
-    int64_t rows;                /* that came in order */
+    uv_idle_t work;              /* simulates the work on a batch */
+    struct uva_stream *stream;   /* owns a reference */
+    int64_t rows;                /* number received in order */
     bool complete;
 };
 
-/* One round of the loop later the work is done: go on. */
+/* Runs one loop turn later, when the work is done: continue. */
 static void on_work(uv_idle_t *work)
 {
     struct consumer *c = work->data;
@@ -178,10 +179,10 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     struct ArrowDeviceArray mine;
     struct consumer *c = ctx;
     const int64_t *values;
-    int code = EAGAIN; /* taken, and no more for now */
+    int code = EAGAIN; /* taken, then pause */
 
-    if (c->from->stops == 0) /* asleep until the sender has to wait: */
-        return EAGAIN;       /* the same batch again, at a resume */
+    if (c->from->stops == 0) /* pause until the sender has to wait: */
+        return EAGAIN;       /* resume delivers the same batch again */
     uva_array_move(&batch->data, &mine);
     values = mine.array.buffers[1];
     for (int64_t i = 0; i < mine.array.length; i++) {
@@ -206,7 +207,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the program -------------------------------------------------------- */
 
-/* The sender: another program in real life. It only writes. */
+/* The sender, usually another program. It only writes. */
 static void send_all(void *ctx)
 {
     const int fd = *(int *)ctx;
@@ -226,7 +227,7 @@ static void send_all(void *ctx)
     (void)close(fd);
 }
 
-/* A connection over the loopback device. Gives both its ends. */
+/* Opens a connection over the loopback device. Gives both ends. */
 static int connect_ends(int *sender, int *receiver)
 {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -234,7 +235,7 @@ static int connect_ends(int *sender, int *receiver)
     socklen_t size = sizeof(address);
 
     *sender = socket(AF_INET, SOCK_STREAM, 0);
-    uv_ip4_addr("127.0.0.1", 0, &address); /* any port */
+    uv_ip4_addr("127.0.0.1", 0, &address); /* port 0: any port */
     if (bind(listener, (struct sockaddr *)&address, size) != 0 ||
         listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &size) != 0 ||

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a Parquet file without stalling the loop. DuckDB does the reading,
- * through its ADBC driver: opening, decoding and waiting for the disk happen on
- * a worker, and the rows arrive on the loop, where a timer goes on beating.
+/* Reads a Parquet file without blocking the loop. DuckDB reads it, through its
+ * ADBC driver: opening, decoding and waiting for the disk happen on a worker,
+ * and the rows arrive on the loop, where a timer keeps running.
  *
- * $DUCKDB is libduckdb.so; or that of Python's package duckdb, _duckdb*.so,
- * with $LIBPYTHON, libpython3.*.so, which that one needs. $ADBC is where
- * arrow-adbc/adbc.h is, as in Python's package adbc_driver_manager.
+ * $DUCKDB is libduckdb.so; or the library of Python's package duckdb,
+ * _duckdb*.so, with $LIBPYTHON, libpython3.*.so, which it needs. $ADBC is the
+ * folder of arrow-adbc/adbc.h, as in Python's package adbc_driver_manager.
  *
  *     $ cc read_parquet.c $(pkg-config --cflags --libs uvarrow libuv) -I"$ADBC"
  *     $ ./a.out flights.parquet distance "$DUCKDB" $LIBPYTHON 2>beats
  *     336776 rows, distance is 350217607 in all
  *
- * `beats` then says how often the timer, of 1 ms, went off meanwhile. */
+ * Then `beats` has the number of ticks of the timer, of 1 ms, during the
+ * query. */
 #include <arrow-adbc/adbc.h>
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -26,14 +27,14 @@
 
 struct duck {
     const char *library, *sql;        /* borrows */
-    struct AdbcDriver driver;         /* owns what is set below */
-    struct AdbcDatabase database;     /* likewise */
-    struct AdbcConnection connection; /* likewise */
-    struct AdbcStatement statement;   /* likewise */
+    struct AdbcDriver driver;         /* owns what duck_open() sets */
+    struct AdbcDatabase database;     /* owns what duck_open() sets */
+    struct AdbcConnection connection; /* owns what duck_open() sets */
+    struct AdbcStatement statement;   /* owns what duck_open() sets */
     atomic_bool executing;            /* `statement` may be cancelled */
 };
 
-/* ADBC's words as ours. */
+/* Converts an error of ADBC. */
 static int duck_check(AdbcStatusCode status, struct AdbcError *said,
                       struct uva_error *error)
 {
@@ -50,7 +51,7 @@ static int duck_check(AdbcStatusCode status, struct AdbcError *said,
 
 static int duck_load(struct duck *d, struct uva_error *error)
 {
-    void *library = dlopen(d->library, RTLD_NOW | RTLD_LOCAL); /* for good */
+    void *library = dlopen(d->library, RTLD_NOW | RTLD_LOCAL); /* kept */
     struct AdbcError said = {0};
     AdbcDriverInitFunc init;
     void *function;
@@ -65,7 +66,8 @@ static int duck_load(struct duck *d, struct uva_error *error)
                       error);
 }
 
-/* Slow: on a worker. What `interrupt` uses is made before `executing`. */
+/* Slow: runs on a worker. The fields that duck_interrupt() uses are set before
+ * `executing`. */
 static int duck_open(void *ctx, struct ArrowArrayStream *out,
                      struct uva_error *error)
 {
@@ -95,7 +97,7 @@ static int duck_open(void *ctx, struct ArrowArrayStream *out,
     return duck_check(status, &said, error);
 }
 
-/* Because of a cancel; while open or get_next runs. */
+/* Called because of a cancel, while open or get_next runs. */
 static void duck_interrupt(void *ctx)
 {
     struct AdbcError said = {0};
@@ -107,7 +109,7 @@ static void duck_interrupt(void *ctx)
         said.release(&said);
 }
 
-/* The last call, when the rows were released. */
+/* The last call, after the rows were released. */
 static void duck_close(void *ctx)
 {
     struct AdbcError said = {0};
@@ -131,10 +133,10 @@ struct app {
     struct duck duck;
     uv_timer_t heart;
     const char *name; /* of the column to be summed */
-    int64_t column;   /* its number; -1: not there, or no int64 */
+    int64_t column;   /* number of the column; -1: none, or not int64 */
     int64_t rows, sum;
-    int64_t beats; /* of the timer, while the file was read */
-    int code;      /* how it ended */
+    int64_t beats; /* ticks of the timer while the file was read */
+    int code;      /* code of the outcome */
 };
 
 static void on_heart(uv_timer_t *timer)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP server: each connection gets the rows of a query as text.
+/* A TCP server: each connection receives the rows of a query as text.
  *
  *     example_row_server DRIVER.so URI SQL PORT        then: nc localhost PORT
  *
- * A client that reads slowly slows its query down, up to the database, and a
- * client that leaves takes its query with it at once. Ctrl-C ends the server.
+ * A client that reads slowly slows its query down, up to the database. If a
+ * client disconnects, its query is cancelled at once. Ctrl-C ends the server.
  *
- * Port 0 lets the system choose; the server says which one it is. */
+ * Port 0 lets the system choose; the server prints the port. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "database.h"
 #include "rows.h"
 
-#define HIGH_BYTES ((size_t)1 << 20) /* stop the query when so many wait */
-#define LOW_BYTES  ((size_t)1 << 18) /* and let it go on at so many */
+#define HIGH_BYTES ((size_t)1 << 20) /* pause the query at so many bytes */
+#define LOW_BYTES  ((size_t)1 << 18) /* and resume it at so many */
 
 static struct uva_runtime *rt;
 static uv_tcp_t server;
@@ -27,7 +27,7 @@ static char **arguments;
 
 struct conn {
     uv_tcp_t tcp;
-    struct uva_stream *stream; /* owns a hold, while the query runs */
+    struct uva_stream *stream; /* owns a reference, while the query runs */
 };
 
 struct message {
@@ -40,8 +40,8 @@ static void conn_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* The client is gone, or we are done with it: no callback of the stream comes
- * after this, so the connection may be freed. */
+/* Called when the client has disconnected or the connection is finished: no
+ * callback of the stream is made after this, so the connection may be freed. */
 static void conn_close(struct conn *c)
 {
     if (uv_is_closing((uv_handle_t *)&c->tcp))
@@ -60,7 +60,7 @@ static void conn_written(uv_write_t *write, int status)
     if (status < 0)
         conn_close(c);
     else if (c->stream == NULL && c->tcp.write_queue_size == 0)
-        conn_close(c); /* all sent */
+        conn_close(c); /* all data was sent */
     else if (c->stream != NULL && c->tcp.write_queue_size < LOW_BYTES)
         uva_stream_resume(c->stream);
 }
@@ -81,7 +81,7 @@ static int conn_send(struct conn *c, char *bytes, size_t size)
         free(bytes);
         free(m);
     }
-    return code; /* the library understands negative codes */
+    return code; /* negative codes of libuv are valid, too */
 }
 
 static int on_schema(void *ctx, const struct uva_stream_info *info)
@@ -106,7 +106,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     int code;
 
     if (c->tcp.write_queue_size > HIGH_BYTES)
-        return EAGAIN; /* not now; conn_written() resumes */
+        return EAGAIN; /* pause; conn_written() resumes */
     text = open_memstream(&bytes, &size);
     if (text == NULL)
         return ENOMEM;
@@ -128,7 +128,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
     uva_stream_release(c->stream);
     c->stream = NULL;
     if (c->tcp.write_queue_size == 0)
-        conn_close(c); /* otherwise conn_written() does */
+        conn_close(c); /* otherwise conn_written() closes it */
 }
 
 static int conn_query(struct conn *c)
@@ -154,7 +154,7 @@ static int conn_query(struct conn *c)
     return code;
 }
 
-/* Clients have nothing to say: reading is how we see them leave. */
+/* Clients send no data: reading only detects that they disconnect. */
 static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
 {
     (void)buffer;
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
         return 2;
     }
     arguments = argv;
-    signal(SIGPIPE, SIG_IGN); /* writes to a client that left */
+    signal(SIGPIPE, SIG_IGN); /* for writes to a closed connection */
     if (uva_runtime_open(loop, NULL, &rt, &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
         return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How values lie in the buffers of an array is told in
+/* The layout of values in the buffers of an array is described in
  * https://arrow.apache.org/docs/format/Columnar.html */
 #include "rows.h"
 

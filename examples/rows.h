@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as text: a line for each row, its values divided by tabs. Knows the
- * types that SQLite has: int64, double, text. */
+/* Batches as text: one line per row, with values separated by tabs. Supports
+ * the types of SQLite: int64, double, text. */
 #ifndef EXAMPLES_ROWS_H
 #define EXAMPLES_ROWS_H
 
@@ -11,7 +11,7 @@
 /* Writes the names of the columns. */
 void rows_write_names(FILE *to, const struct ArrowSchema *schema);
 
-/* Writes the rows. 0; ENOTSUP for a column of another type. */
+/* Writes the rows. Returns 0, or ENOTSUP for a column of another type. */
 int rows_write(FILE *to, const struct ArrowSchema *schema,
                const struct ArrowArray *batch);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Produces a stream from a table of tasks: what is to be done is found in
- * order, and is cheap; doing it is dear, and happens on several workers at
- * once. The results still arrive in order. Here each task is a range of
- * numbers, and its batch holds the primes in it.
+/* Produces a stream from a table of tasks. Finding the next task happens in
+ * order, and costs little; running it is expensive, and happens on several
+ * workers at once. The results still arrive in order. Here each task is a range
+ * of numbers, and its batch holds the primes in that range.
  *
  *     $ cc task_table.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out
@@ -51,7 +51,7 @@ static int table_schema(void *ctx, struct ArrowSchema *out,
     return 0;
 }
 
-/* Gives one task after the other; none at the end. */
+/* Gives one task per call, and none at the end. */
 static int table_next(void *ctx, void **item, const char **metadata,
                       struct uva_error *error)
 {
@@ -73,7 +73,7 @@ static bool is_prime(int64_t number)
     return number > 1;
 }
 
-/* Does one task. On any worker, while others do theirs. */
+/* Runs one task, on any worker, while other tasks run. */
 static int table_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
                          struct uva_error *error)
 {
@@ -82,7 +82,7 @@ static int table_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     struct primes *primes;
 
     (void)ctx;
-    if (out == NULL) /* not wanted any more */
+    if (out == NULL) /* the data is not wanted */
         return 0;
     primes =
         calloc(1, sizeof(*primes) +
@@ -104,7 +104,7 @@ static int table_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
 
 struct seen {
     int64_t rows, last;
-    int code; /* how it ended */
+    int code; /* code of the outcome */
 };
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -115,7 +115,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
     for (int64_t i = 0; i < array->length; i++) {
         if (values[i] <= seen->last)
-            return EPROTO; /* never: order is kept */
+            return EPROTO; /* impossible, because the order is kept */
         seen->last = values[i];
     }
     seen->rows += array->length;
@@ -139,7 +139,7 @@ int main(void)
 {
     uv_loop_t *loop = uv_default_loop();
     struct seen seen = {0};
-    size_t at = 0; /* in the table */
+    size_t at = 0; /* index in the table */
     struct uva_runtime *rt;
     struct uva_stream *s;
     int code;

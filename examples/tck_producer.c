@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer of Arrow's asynchronous streams written from nothing: one thread,
- * a mutex, no library. It is a subject of the test suite, in the role producer:
+/* A producer of Arrow's asynchronous streams in plain C: one thread, a mutex,
+ * no library. It is a subject of the test suite, in the role producer:
  *
  *     uvarrow tck libexample_tck_producer.so
  *
@@ -9,8 +9,8 @@
  * end and release. What can fail: memory, which is an error of the stream. On
  * cancel: a mark that the thread sees before its next call; then release.
  *
- * The object is counted: by the thread, and by each task that nobody has
- * extracted yet, for consumers ask for more while they hold tasks. */
+ * The object is reference counted: by the thread, and by each task that was not
+ * extracted, because consumers send requests while they hold tasks. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +22,8 @@
 
 #include "uvarrow/tck.h"
 
-/* What nobody has freed yet, and what was made: for uva_subject_count(). */
+/* The number of objects not freed, and of those made: for
+ * uva_subject_count(). */
 static atomic_llong live;
 static atomic_llong made;
 
@@ -32,22 +33,23 @@ struct producer {
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows, until release */
     enum uva_subject_plan plan;
     int64_t batches;
-    atomic_int holders; /* the thread, and tasks */
+    atomic_int holders; /* references of the thread and of tasks */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct { /* under the lock, which no callback is made under */
+    struct { /* protected by the lock; no callback is made under it */
         int64_t demand;
         bool cancelled;
         bool bad_request;
     } now;
 };
 
-/* A batch on its way: private_data of a task. Freed by who comes second. */
+/* A batch in flight: private_data of a task. The second reference dropped frees
+ * it. */
 struct payload {
     struct producer *producer;
     struct ArrowDeviceArray array; /* owns, until it is extracted */
-    atomic_int holders;            /* the task; the call that offers it */
-    atomic_bool taken;             /* it was extracted */
+    atomic_int holders;            /* references: the task, its offer */
+    atomic_bool taken;             /* the task was extracted */
 };
 
 /* ---- data --------------------------------------------------------------- */
@@ -84,10 +86,10 @@ static int schema_make(struct ArrowSchema *out)
     return 0;
 }
 
-/* What an array owns, in one block that goes with the last of the two: a
- * consumer may have moved the child out. */
+/* Memory owned by an array, in one block that is freed with the last reference:
+ * a consumer may have moved the child out. */
 struct numbers {
-    atomic_int holders; /* the array, its child */
+    atomic_int holders; /* references of the array and its child */
     struct ArrowArray *children[1];
     struct ArrowArray n;
     const void *no_buffers[1];
@@ -140,7 +142,7 @@ static int array_make(int64_t ordinal, struct ArrowDeviceArray *out)
     return 0;
 }
 
-/* One pair, as Arrow lays metadata out: counts and lengths in 32 bits. */
+/* One pair in Arrow's encoding of metadata: counts and lengths in 32 bits. */
 static const char *metadata_of(char *to, const char *value, int32_t size)
 {
     const int32_t numbers[] = {1, 3};
@@ -174,7 +176,7 @@ static void payload_drop(struct payload *payload)
     free(payload);
 }
 
-/* Any thread; `self` is any copy of the task. */
+/* Called on any thread; `self` is any copy of the task. */
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
@@ -190,7 +192,8 @@ static int task_extract(struct ArrowAsyncTask *self,
 
 /* ---- the producer object ------------------------------------------------ */
 
-/* Any thread, any time. Only marks: the thread makes the calls. */
+/* Called on any thread, at any time. Only sets a mark: the thread makes the
+ * calls. */
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct producer *p = self->private_data;
@@ -218,10 +221,10 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
 /* ---- the thread --------------------------------------------------------- */
 
-/* What the thread does next. */
+/* The next step of the thread. */
 enum step { STEP_STOP, STEP_COMPLAIN, STEP_FINISH, STEP_OFFER };
 
-/* Waits until there is something to do; a task offered spends a request. */
+/* Waits for the next step; a task that is offered spends a request. */
 static enum step producer_wait(struct producer *p, int64_t next)
 {
     const bool over = p->plan != UVA_SUBJECT_ENDLESS && next == p->batches;
@@ -241,7 +244,7 @@ static enum step producer_wait(struct producer *p, int64_t next)
     return step;
 }
 
-/* Offers batch `ordinal`. False if nothing but release may follow. */
+/* Offers batch `ordinal`. Returns false if only release may follow. */
 static bool producer_offer(struct producer *p, int64_t ordinal)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -268,7 +271,7 @@ static bool producer_offer(struct producer *p, int64_t ordinal)
                       ? metadata_of(tag, number, (int32_t)strlen(number))
                       : NULL) != 0;
     if (refused && atomic_load(&payload->holders) > 1)
-        payload_drop(payload); /* it was not extracted, and will not be */
+        payload_drop(payload); /* it was rejected without being extracted */
     payload_drop(payload);
     return !refused;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wraps a blocking stream: what a driver or a reader gives as an
- * ArrowArrayStream arrives on the loop, a batch at a time, and the loop never
- * waits for it. This one reads numbers from a file or a pipe, which may be
- * slow.
+/* Wraps a blocking stream: the batches of an ArrowArrayStream, of a driver or a
+ * reader, are delivered on the loop one at a time, and the loop never waits for
+ * them. This one reads numbers from a file or a pipe, which may be slow.
  *
  *     $ cc wrap_blocking.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ seq 3000 | ./a.out /dev/stdin
@@ -44,7 +43,7 @@ static int reader_get_schema(struct ArrowArrayStream *self,
     return 0;
 }
 
-/* Waits till a batch is full or there is no more: fgets() blocks. */
+/* Waits until a batch is full or the input ends: fgets() blocks. */
 static int reader_get_next(struct ArrowArrayStream *self,
                            struct ArrowArray *out)
 {
@@ -87,7 +86,7 @@ static void reader_release(struct ArrowArrayStream *self)
 
 struct total {
     int64_t rows, sum;
-    int code; /* how it ended */
+    int code; /* code of the outcome */
 };
 
 static int on_batch(void *ctx, struct uva_batch *batch)
@@ -130,7 +129,7 @@ static int start(struct uva_runtime *rt, FILE *input, struct total *total)
 
     if (code != 0)
         fprintf(stderr, "%s\n", error.message);
-    uva_stream_release(s); /* it runs on without us */
+    uva_stream_release(s); /* it runs to its end */
     return code;
 }
 
@@ -148,7 +147,7 @@ int main(int argc, char **argv)
     if (uva_runtime_open(loop, NULL, &rt, NULL) != 0 ||
         start(rt, input, &total) != 0)
         return 1;
-    uv_run(loop, UV_RUN_DEFAULT); /* till the stream has ended */
+    uv_run(loop, UV_RUN_DEFAULT); /* until the stream has ended */
 
     uva_runtime_close(rt, 0, NULL, NULL);
     uv_run(loop, UV_RUN_DEFAULT);

@@ -5,8 +5,8 @@ the clauses without a mutant, and why. Usage: check_clauses.py [ROOT]
 
 Fails when a clause has neither a mutant nor a reason in the catalogue, or both;
 when a mutant's clause is in no table, or binds the other side; when the two
-tables differ in who is bound or in how a breach is told; when the reason says
-"told as" of an id without a mutant.
+tables differ in the side that is bound or in the severity of a breach; when a
+reason "reported as" names an id without a mutant.
 """
 import glob
 import os
@@ -20,8 +20,8 @@ MUTANTS = {  # which side each file's mutants are; None: their rows say it
     "tests/support/stream_mutants.c": None,
     "tests/unit/check/test_mutants_array.c": "P",
 }
-REASONS = ("told as ", "compiler: ", "suite: ", "sanitizer: ", "device: ",
-           "nobody: ", "allowed")
+REASONS = ("reported as ", "compiler: ", "suite: ", "sanitizer: ", "device: ",
+           "undetectable: ", "allowed")
 SEVERITY = {"N": "note", "W": "warning", "E": "error", "F": "fatal"}
 ID = r"[A-Z]{2}-\d\d"
 
@@ -32,7 +32,7 @@ def read(root, path):
 
 
 def catalogue(root):
-    """id -> (who, told as, seen by)"""
+    """id -> (side, reported as, seen by)"""
     rows = {}
     for line in read(root, CATALOGUE).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -42,7 +42,7 @@ def catalogue(root):
 
 
 def table(root):
-    """id -> (who, told as)"""
+    """id -> (side, reported as)"""
     rows = re.findall(r'X\(\w{5}, "(%s)", (\w), (\w),[ \\\n]*"' % ID,
                       read(root, TABLE))
     return {clause: (who, SEVERITY[how]) for clause, who, how in rows}
@@ -71,16 +71,16 @@ def faults(rows, told, found):
             yield f"{clause}: {TABLE} has {row}, {CATALOGUE} {rows[clause][:2]}"
     for clause, (_, how, seen) in rows.items():
         if clause not in told and how != "–":
-            yield f"{clause}: told as {how}, and not in {TABLE}"
+            yield f"{clause}: reported as {how}, and not in {TABLE}"
         if (seen == "check") != (clause in have):
             yield (f"{clause}: {'has a' if clause in have else 'no'} mutant, "
                    f"and {CATALOGUE} says '{seen}'")
         elif seen != "check" and not seen.startswith(REASONS):
             yield f"{clause}: '{seen}' is no reason"
-        if seen.startswith("told as "):
+        if seen.startswith("reported as "):
             for other in re.findall(ID, seen):
                 if other not in have:
-                    yield f"{clause}: told as {other}, which has no mutant"
+                    yield f"{clause}: reported as {other}, which has no mutant"
 
 
 def used(root):

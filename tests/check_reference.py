@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Fails when the comment of a public function lacks what it must say:
-what it does, what it returns, the threads that may call it, who owns the Arrow
-structs it is given, and the clauses it rests on. Usage: check_reference.py [ROOT]
+"""Fails when the comment of a public function lacks a mandatory part: what it
+does, what it returns, the ownership of the Arrow structs passed to it, the
+threads that may call it (`Thread:`), and on its last line the clauses it relies
+on (`Clauses: AP-08, AP-09.`). Usage: check_reference.py [ROOT]
 
-docs/reference runs this, and then Doxygen, for which any warning is an error.
+A clause id anywhere else in a comment fails, too. docs/reference runs this
+check, and then Doxygen, where every warning is an error.
 """
 import glob
 import os
@@ -14,31 +16,46 @@ FUNCTION = re.compile(
     r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?"
     r"((?:UVA_MUST_CHECK\s+)?(?:UVA_API|UVA_SUBJECT_API|static inline)\s"
     r"[^;{]*?(\w+)\(([^;{]*)\))")
+COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 THREADS = re.compile(r"Thread: (any|loop|builder)\b[^.]*\.$")
 OWNING = re.compile(r"\b([Tt]akes?|[Gg]ives?|[Bb]orrow(?:s|ed)?|own(?:s|ed)?|"
                     r"[Cc]op(?:y|ies|ied)|[Rr]eleases?d?|[Ss]pends|[Mm]oves|"
                     r"caller's|caller holds|read)\b")
 CLAUSE = re.compile(r"\b([A-Z]{1,2}-\d\d)\b")
+LISTED = re.compile(r"\s*\bClauses: ([^.]*)\.\s*(?:\*/)?$")
 STRUCTS = re.compile(r"(?<!const )struct (Arrow\w+) \*")
 
-# Headers of which the Arrow document says nothing, and functions likewise.
+# Headers and functions that rely on no clause of the Arrow document.
 SILENT = ("base.h", "runtime.h", "tck.h")
 SILENT_ON = ("uva_bytes_of", "uva_stream_acquire", "uva_stream_release",
              "uva_stream_get_info", "uva_stream_set_name")
 
 
+def plain(comment):
+    return " ".join(re.sub(r"\n\s*\*(?!/)", " ", comment).split())
+
+
+def misplaced(header, text):
+    """Clauses that a comment names outside its last line."""
+    for comment in COMMENT.findall(text):
+        for clause in CLAUSE.findall(LISTED.sub("", plain(comment))):
+            yield f"{header}: {clause} stands outside a line `Clauses:`"
+
+
 def faults_of(header, comment, head, name, arguments, clauses):
-    text = " ".join(re.sub(r"\n \*", " ", comment or "").split())
-    cited = CLAUSE.findall(text)
+    text = plain(comment or "")
+    cited = [clause for line in LISTED.findall(text)
+             for clause in CLAUSE.findall(line)]
+    text = LISTED.sub("", text)
     if not text:
         yield "has no comment"
         return
     if not THREADS.search(text):
-        yield "does not end with its threads"
+        yield "does not name its threads before the clauses"
     if not re.search(r"\bvoid\s+\w+\(", head) and "eturns " not in text:
-        yield "does not say what it returns"
+        yield "does not document its return value"
     if STRUCTS.search(arguments) and not OWNING.search(text):
-        yield "does not say who owns the structs it is given"
+        yield "does not document the ownership of its structs"
     if not cited and header not in SILENT and name not in SILENT_ON:
         yield "names no clause"
     for unknown in sorted(set(cited) - clauses):
@@ -53,6 +70,7 @@ def main(root):
         header = os.path.basename(path)
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"^#.*(?:\\\n.*)*$", "", file.read(), flags=re.M)
+        bad += misplaced(header, text)
         for comment, head, name, arguments in FUNCTION.findall(text):
             if not name.startswith("uva_"):
                 continue
@@ -61,7 +79,7 @@ def main(root):
                 header, comment, head, name, arguments, clauses)]
     if count < 70:
         bad.append(f"only {count} functions were found")
-    print("\n".join(bad) or f"{count} functions say what they must")
+    print("\n".join(bad) or f"the comments of {count} functions are complete")
     return bool(bad)
 
 

@@ -167,7 +167,7 @@ static void life_check_failure(struct uva__scene *scene)
     const struct uva__probe *probe = scene->probe;
 
     if (probe->now.ends > 0 && scene->plan != UVA_SUBJECT_TASK_FAILS)
-        uva__trial_breach(trial, "ER-09", "a failure was told as an end");
+        uva__trial_breach(trial, "ER-09", "a failure was reported as an end");
     if (probe->now.errors > 0 && probe->now.error_code == 0)
         uva__trial_breach(trial, "ER-01", "a failure with code 0");
     if (probe->now.errors > 0 && probe->now.error_code != EIO)
@@ -206,7 +206,7 @@ static void life_check_plan(struct uva__scene *scene)
     if (probe->now.ends > 0 && probe->now.errors > 0 && probe->now.failed == 0)
         uva__trial_breach(trial, "ER-10", "an end and an error");
     if (scene->plan == UVA_SUBJECT_TASK_FAILS && probe->now.failed == 0)
-        uva__trial_breach(trial, "AT-07", "the extraction that fails said 0");
+        uva__trial_breach(trial, "AT-07", "the failing extraction returned 0");
     if (scene->plan == UVA_SUBJECT_CANCEL_FAILS) {
         if (probe->now.errors == 0)
             uva__trial_breach(trial, "AP-17", "no on_error told of it");

@@ -57,7 +57,7 @@ static void probe_receive(struct uva__probe *probe, int64_t ordinal,
     if (array->array.release == NULL ||
         uva__specimen_is_filled(&array->array.release, sizeof(void *))) {
         uva__trial_breach(trial, "AT-05",
-                          "extraction said 0 and gave no live "
+                          "extraction returned 0 and gave no live "
                           "array");
         return;
     }

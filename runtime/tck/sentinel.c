@@ -174,7 +174,7 @@ static void judge_error_locked(struct uva__probe *probe, int code)
     if (probe->now.schemas == 0 && probe->handler->producer == NULL)
         uva__trial_breach(trial, "AH-03", "on_error without a producer set");
     if (probe->now.cancelled && !probe->manner.may_fail)
-        uva__trial_breach(trial, "AP-16", "a cancel was told as an error");
+        uva__trial_breach(trial, "AP-16", "a cancel was reported as an error");
     if (probe->now.ends > 0 && probe->now.failed == 0)
         uva__trial_breach(trial, "AH-33",
                           "an error behind the end, and no "

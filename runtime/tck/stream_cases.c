@@ -167,7 +167,8 @@ static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
                             int64_t ordinal)
 {
     if (uva__specimen_is_filled(&array->array.release, sizeof(void *)))
-        uva__trial_fail(r->trial, "DS-09: get_next said 0 and wrote nothing");
+        uva__trial_fail(r->trial,
+                        "DS-09: get_next returned 0 and wrote nothing");
     uva__checker_look(r->trial, &r->schema, array);
     if (array->device_type != r->device_type)
         uva__trial_breach(r->trial, "DS-03", "a batch of device_type %d",
@@ -220,7 +221,8 @@ static void reading_judge(struct reading *r, int64_t came, int code)
     if (fails && code == 0) {
         uva__trial_breach(r->trial, "ER-01", "the failure has code 0");
         uva__trial_breach(r->trial, "ER-15", "the failure was not told");
-        uva__trial_breach(r->trial, "ER-09", "the failure was told as an end");
+        uva__trial_breach(r->trial, "ER-09",
+                          "the failure was reported as an end");
     }
     if (!fails && code != 0)
         uva__trial_fail(r->trial, "%s: get_next failed with %d",

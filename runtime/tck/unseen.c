@@ -87,7 +87,7 @@ static const struct uva__tck_case HANDLER[] = {
     UNSEEN("required_EV22_an_event_may_be_waited_for_often", DEVICE),
     UNSEEN("required_AH28_the_handler_stays_until_release", SANITIZER),
     UNSEEN("required_AH29_one_handler_has_one_producer", OUTSIDE),
-    UNSEEN("required_AH31_who_wants_data_requests_it", PERMIT),
+    UNSEEN("required_AH31_a_consumer_that_wants_data_requests_it", PERMIT),
     UNSEEN("optional_TH04_cancel_may_come_from_any_thread", PERMIT),
     UNSEEN("required_TH15_no_callback_in_signals_and_forked_children", OUTSIDE),
     UNSEEN("required_MD08_order_and_duplicates_are_kept", OUTSIDE),

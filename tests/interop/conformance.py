@@ -52,31 +52,33 @@ WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
 INTRO = """\
 # Conformance
 
-How two implementations hold each clause of the catalogue: uvarrow {uvarrow}
-and Arrow C++ {arrow}, the one in pyarrow's wheel. Written by
+How two implementations keep each clause of the catalogue: uvarrow {uvarrow}
+and Arrow C++ {arrow}, the copy in pyarrow's wheel. Written by
 `tests/interop/conformance.py` from runs of `uvarrow tck`, never by hand.
 
-- **holds**: all cases about the clause hold, in every role that was played.
+- **holds**: all cases about the clause hold, in every role that was tested.
 - **fails**: a required case does not hold. If a process crashed or hung in it,
-  another clause may be behind that; the transcript names those it broke.
-- *falls short*: what is only recommended does not hold.
-- undecided: the case could not be brought to its end, for another clause is
-  broken; the remark says which.
-- not played: the implementation cannot do what the case needs.
-- –: the suite has no case; the remark says why.
+  the cause may be another clause; the transcript names those that were broken.
+- *falls short*: a case that is only recommended does not hold.
+- undecided: the case could not be finished, because another clause is broken;
+  the remark names it.
+- not played: the implementation does not support what the case needs.
+- –: the suite has no case; the remark gives the reason.
 
 uvarrow plays the producer with each of its sources and with stages behind them,
 the handler with its foreign source, the blocking stream with its adapter:
 {ours}.
 
 Arrow C++ plays the producer twice: with batches that are ready when they are
-asked for (`arrow_subject`), and with batches made on its thread pool
+requested (`arrow_subject`), and with batches made on its thread pool
 (`arrow_subject_pooled`). Its importer plays the handler, its exporter of
-readers the blocking stream. It was run {runs} times, and fails if it failed once. Its
-freed memory was overwritten, so that its use shows (GLIBC_TUNABLES=
+readers the blocking stream. It was run {runs} times; one failure counts as
+failed. Its freed memory was overwritten, so that a use of it is detected
+(GLIBC_TUNABLES=
 {tunables}).
-Where its producer object is gone too early (LC-13), a crash, a hang or an odd
-content of that object is put down to that, and the case counts as undecided.
+If its producer object is freed too early (LC-13), that is taken as the cause of
+a crash, a hang or invalid contents of that object, and the case counts as
+undecided.
 
 | | uvarrow | Arrow C++ |
 |---|---|---|
@@ -365,9 +367,9 @@ def transcripts(title, cases):
     if not bad:
         return
     yield f"\n## Where {title} does not hold\n"
-    yield ("Each line of a transcript begins with the thread it happened on. "
-           "S, T, N, E, R\nare on_schema, on_next_task, its NULL, on_error, "
-           "release; !! is what was noticed.")
+    yield ("Each line of a transcript begins with its thread. S, T, N, E, R "
+           "are on_schema,\non_next_task, its NULL, on_error, release; !! is a "
+           "breach that was detected.")
     for case in sorted(bad, key=lambda c: (c.clause, ROLES.index(c.role))):
         message, lines = min(case.complaints,
                              key=lambda c: (len(c[1]), c[0], c[1]))
