@@ -44,7 +44,7 @@ BANNED = {
     "yet": r"\byet" + END,
 }
 ID = r"\b[A-Z]{1,2}-\d\d\b"
-CLOSING = re.compile(r"\bClauses:(?:(?:\s|,|\band\b)*%s)+" % ID)
+CLOSING = re.compile(r"\bClauses:(?:(?:\s|,|\band\b|\bto\b)*%s)+" % ID)
 # Numbers that no document of the repository explains.
 UNEXPLAINED = re.compile(r"(?<![\w.-])(?:[RP]\d{1,2}|\d{2}\.\d{1,2})"
                          r"(?![\w.-]*\w)(?!\s*(?:%|ns|ms|us|s|x|MiB)\b)")
