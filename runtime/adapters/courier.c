@@ -339,12 +339,10 @@ bool uva__courier_heed(struct uva__courier *c)
     uva__lock_take(&c->lock);
     refusal = c->locked.refusal;
     done = c->locked.done;
-    /* not covered: the stream is visited for another reason meanwhile */
     room = c->locked.held && c->locked.count <= QUEUE / 2;
     if (room)
         c->locked.held = false;
     uva__lock_drop(&c->lock);
-    /* not covered: the queue ran down after the last task was put in */
     if (room && c->producer != NULL)
         uva__producer_hold(c->producer, false);
     if (refusal != 0 && !c->told && c->producer != NULL) {

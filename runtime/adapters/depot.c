@@ -61,10 +61,8 @@ void uva__depot_describe(struct uva__depot *depot, struct ArrowSchema *schema,
  * error. */
 static int depot_take_locked(struct uva__depot *depot, struct uva__parcel **out)
 {
-    /* not covered: a batch comes on one thread while another one closes */
     if (depot->locked.closed)
         return ECANCELED;
-    /* not covered: or another thread is still inside on_schema (TH-01) */
     if (!depot->locked.ready)
         return EPROTO;
     *out = uva__slab_take(&depot->locked.pool, NULL);
@@ -118,7 +116,6 @@ int uva__depot_keep(struct uva__depot *depot, const struct ArrowAsyncTask *task,
         uva__breaches_count(depot->hub, "MD-05");
     do
         code = depot_shelve(depot, task, out);
-    /* not covered: as in depot_take_locked() */
     while (code == 0 && *out == NULL && (code = depot_stock_up(depot)) == 0);
     if (code != 0) {
         uva__memory_free(allocator, copy, size);

@@ -117,7 +117,6 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = stream->tail->loop.told;
-    /* not covered: no memory for the error's metadata; it is left out */
     if (uva__metadata_copy(&stream->hub->allocator, metadata, &d->metadata,
                            &d->metadata_size) == 0)
         d->outcome.metadata = d->metadata;
@@ -179,9 +178,9 @@ static void patience_over(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, patience);
 
-    if (d->released) /* not covered: released before the limit */
+    if (d->released)
         drive_finish(d);
-    else /* not covered: the producer was not visited before */
+    else
         uva__timer_start(d->stream->hub, timer, UVA__LIMIT_CALLBACK_MS);
 }
 

@@ -62,7 +62,6 @@ void uva__inlet_release(struct uva__inlet *i)
 
 bool uva__inlet_is_home_locked(struct uva__inlet *i)
 {
-    /* not covered: release is called twice (AH-22) */
     const bool leaves =
         i->locked.given_back && i->locked.inside == 0 && !i->locked.leaving;
 
@@ -189,7 +188,7 @@ void uva__inlet_extracted(struct uva__inlet *i)
     uva__inlet_frame_end_locked(i);
     home = uva__inlet_is_home_locked(i);
     uva__lock_drop(&i->lock);
-    if (home) /* not covered: another call is still inside */
+    if (home)
         uva__inlet_farewell_elsewhere(i);
 }
 

@@ -69,8 +69,6 @@ static void starter_uncheck(struct uva__inlet *i,
     uva__lock_take(&i->lock);
     untouched = !i->locked.touched;
     uva__lock_drop(&i->lock);
-    /* not covered: it has refused the handler but called it, as the checker
-     * reports */
     if (untouched)
         (void)uva_check_withdraw(checked);
 }
@@ -214,11 +212,10 @@ static struct uva__task *async_take(struct uva__feed *feed)
 
     if (task == NULL)
         return NULL;
-    /* not covered: no memory for large metadata; the loop tries again */
     if (uva__task_fill_lazy(task, &feed->hub->allocator, &lazy,
                             parcel->metadata) != 0) {
-        uva__stock_put_task(feed->hub, task); /* not covered: as above */
-        return NULL;                          /* not covered: as above */
+        uva__stock_put_task(feed->hub, task);
+        return NULL;
     }
     (void)uva__list_pop(&i->loop.ready);
     task->ordinal = i->loop.ordinal++;

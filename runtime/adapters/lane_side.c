@@ -94,7 +94,6 @@ static void lane_leave(struct uva__reader *r)
     phase = uva__phase_leave(&r->phase);
     if (!(phase & PHASE_CANCEL))
         return;
-    /* not covered: a cancel sets CANCEL and STUCK at once */
     if (phase & PHASE_STUCK)
         uva__word_sub(&r->feed.hub->counts.calls_stuck, 1);
     uva__phase_tell(&r->phase);
@@ -258,7 +257,6 @@ static bool lane_must_yield(struct uva__reader *r)
 {
     if (r->quick || !uva__lane_is_wanted(&r->feed.hub->jobs, UVA_LANE_BLOCKING))
         return false;
-    /* not covered: depends on the speed of the machine */
     return r->lane.count >= YIELD_BATCHES ||
            uva__clock_ns() - r->lane.since_ns > YIELD_NS;
 }
@@ -411,7 +409,6 @@ bool uva__lane_side_break(struct uva__reader *r)
         uva__word_sub(&hub->counts.calls_stuck, 1);
         return false;
     }
-    /* not covered: the workers end after the last stream */
     if (!r->can_interrupt || !uva__hub_job_begin(hub))
         return true;
     uva__reader_acquire(r);

@@ -70,7 +70,6 @@ static void next_answer(struct next *n, struct uva_batch *batch,
 
 static void next_ask(struct next *n)
 {
-    /* not covered: next() is being called just now; it posts at its end */
     if (!n->known || n->requested || n->receiver.decided || !next_is_waiting(n))
         return;
     n->requested = true;

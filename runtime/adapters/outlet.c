@@ -83,10 +83,9 @@ static int outlet_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     struct ArrowAsyncProducer *producer = handler->producer;
     int code = uva__flow_take_schema(o->stream, producer, schema);
 
-    if (code != 0) { /* not covered: only in tests/model */
-        outlet_fail( /* not covered: only in tests/model */
-                    o, code, "no memory for what is known of the stream");
-        return code; /* not covered: only in tests/model */
+    if (code != 0) {
+        outlet_fail(o, code, "no memory for what is known of the stream");
+        return code;
     }
     outlet_check_device(o);
     outlet_tell(o, UVA__NEWS_SCHEMA);

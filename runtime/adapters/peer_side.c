@@ -41,7 +41,6 @@ static void inlet_tell_call(struct uva__inlet *i, const struct call *call)
 {
     const char *clause = call->verdict.clause;
 
-    /* not covered: every failure so far has a clause */
     if (call->failure != 0)
         uva__peer_side_tell_text(i, call->failure,
                                  clause != NULL ? uva__breaches_text(clause)
@@ -287,7 +286,6 @@ static struct uva__parcel *inlet_keep(struct uva__inlet *i,
 
     if (code == 0)
         return parcel;
-    /* not covered: see depot_take_locked() */
     if (code != ENOMEM)
         code = EPROTO; /* two callbacks ran at the same time */
     uva__depot_spend(task);

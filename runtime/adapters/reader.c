@@ -86,7 +86,6 @@ static void reader_unpause(struct uva__reader *r)
     if (!(uva__word_load(&r->lane_word) & LANE_PAUSED))
         return;
     waiting = r->lane.bytes - uva__word_peek(&r->eaten);
-    /* not covered: one batch larger than half of the window */
     if (waiting > (uint64_t)r->window.bytes / 2 && r->feed.ready > 0)
         return;
     uva__lane_word_unpause(&r->lane_word);

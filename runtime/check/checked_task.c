@@ -298,11 +298,10 @@ static void extraction_judge(struct extraction *e,
                      array, "AT-17");
 }
 
-/* A trap replaces this release, unless there was no memory for one.
- * not covered: then a consumer would have to break AT-22 */
+/* A trap replaces this release, unless there was no memory for one. */
 static void array_of_none(struct ArrowArray *array)
 {
-    array->release = NULL; /* not covered: the same */
+    array->release = NULL;
 }
 
 /* Gives no array. A consumer that marked `out` as released finds it unchanged;

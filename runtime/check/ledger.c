@@ -293,7 +293,6 @@ ledger_take_due_locked(struct uva__ledger_entry *parent)
     for (; child != NULL; child = next) {
         next = child->sibling;
         child->parent = NULL;
-        /* not covered: another thread is releasing it */
         if (!child->due || !uva__ledger_claim(child, uva__ledger_mark(child)))
             continue;
         child->sibling = due;

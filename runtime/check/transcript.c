@@ -56,7 +56,6 @@ static size_t transcript_write_line(struct uva__transcript *transcript,
     const uint64_t thread = uva__word_load(&note->thread);
     int head, size;
 
-    /* not covered: it is overwritten while it is read */
     if (before != number + 1 || uva__word_load(&note->stamp) != before)
         return 0;
     head = snprintf(line, UVA__TRANSCRIPT_LINE,

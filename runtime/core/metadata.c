@@ -141,7 +141,6 @@ static int metadata_add(const struct uva_bytes *bytes, size_t *size)
 {
     if (bytes->size > INT32_MAX)
         return EOVERFLOW;
-    /* not covered: only where size_t has 32 bits */
     if (bytes->size > SIZE_MAX - METADATA_NUMBER - *size)
         return EOVERFLOW;
     *size += METADATA_NUMBER + bytes->size;

@@ -74,7 +74,6 @@ int uva__vendor_write(const struct uva_allocator *allocator,
     pairs[count] =
         (struct uva_pair){uva_bytes_of(KEY_CALL), vendor_call(error->message)};
     count += pairs[count].value.size != 0;
-    /* not covered: three short pairs always fit into a block */
     if (uva_metadata_encode(pairs, count, NULL, size) == EMSGSIZE)
         *out = uva__memory_new(allocator, *size);
     if (*out == NULL) {

@@ -342,7 +342,6 @@ static int load_await(struct uva__devices *devices,
         .errand.run = load_run, .backend = backend, .error = error};
     const uint32_t seen = uva__signal_now(&load.done);
 
-    /* not covered: the service has ended since it was started */
     if (!uva__service_send(&devices->service, &load.errand))
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
     while (uva__signal_now(&load.done) == seen)

@@ -155,9 +155,8 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__node_acquire(&wait->node);     /* until it says that it is over */
-    if (!uva__hub_job_begin(wait->hub)) /* not covered: who has entered is
-                                           waited for */
+    uva__node_acquire(&wait->node); /* until it says that it is over */
+    if (!uva__hub_job_begin(wait->hub))
         abort();
     uva__watch_begin(wait->watch);
 }

@@ -193,7 +193,6 @@ static void parallel_conclude(struct parallel *p, bool failed)
         return;
     if (op->failure.code != 0 && (failed || p->loop.used == feed->ready))
         uva__failure_move(&op->failure, &feed->failure, &feed->hub->allocator);
-    /* not covered: the one above waits a while for what is still extracted */
     else if (failed && op->released) /* it never said why (ER-12) */
         uva__failure_set(&feed->failure, &feed->hub->allocator,
                          p->loop.failed_code, NULL, NULL);
@@ -323,12 +322,10 @@ static void parallel_free(struct uva__operator *op,
     struct parallel *p = parallel_of(op);
     struct uva__link *link;
 
-    /* not covered: an extraction outlived the loop */
     while ((link = uva__list_pop(&p->loop.order)) != NULL) {
-        if (cell_of(link)->code == 0) /* not covered: the same */
+        if (cell_of(link)->code == 0)
             uva_array_release(&cell_of(link)->array);
-        uva__memory_free(/* not covered: the same */
-                         allocator, cell_of(link)->metadata,
+        uva__memory_free(allocator, cell_of(link)->metadata,
                          cell_of(link)->metadata_size);
     }
     uva__team_fini(&p->team);

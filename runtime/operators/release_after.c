@@ -61,7 +61,7 @@ static void after_over(struct uva_watch *watch)
 static void after_log(struct uva__hub *hub, const char *what,
                       const struct uva_error *error)
 {
-    if (!uva__hub_job_begin(hub)) /* not covered: the workers went meanwhile */
+    if (!uva__hub_job_begin(hub))
         return;
     uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
                  "uva_array_release_after: %s; the array is %s", error->message,
@@ -146,7 +146,7 @@ static int after_prepare(struct after *after, struct uva__hub *hub)
         return code;
     code = uva__service_start(&after->devices->service);
     if (code == 0 && !uva__hub_job_begin(hub))
-        code = ESHUTDOWN; /* not covered: the workers went meanwhile */
+        code = ESHUTDOWN;
     if (code != 0)
         uva__devices_quit(after->devices);
     after->hub = hub;

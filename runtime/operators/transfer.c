@@ -63,9 +63,9 @@ static void transfer_wait(struct transfer *t, struct uva__wait *wait)
     case UVA__EVENT_WAIT:
         uva__wait_watch(&t->waits, wait, &event, NULL);
         break;
-    case UVA__EVENT_ALIEN: /* not covered: what the host reads has a table */
+    case UVA__EVENT_ALIEN:
         uva__wait_fail(&t->waits, wait, error.code, &error);
-        break; /* not covered: the same */
+        break;
     }
 }
 

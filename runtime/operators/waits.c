@@ -79,10 +79,9 @@ static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
 {
     const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
 
-    /* not covered: the workers stay while there are streams */
     if (!uva__hub_job_begin(w->op.feed.hub)) {
-        uva__wait_fail(w, wait, ESHUTDOWN, NULL); /* not covered: the same */
-        return false;                             /* not covered: the same */
+        uva__wait_fail(w, wait, ESHUTDOWN, NULL);
+        return false;
     }
     if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
         uva__hub_job_end(w->op.feed.hub);
@@ -118,7 +117,6 @@ void uva__wait_work(struct uva__waits *w, struct uva__wait *wait,
 
 bool uva__waits_depart(struct uva__waits *w, const struct uva__wait *wait)
 {
-    /* not covered: the workers stay while there are streams */
     if (!uva__hub_job_begin(w->op.feed.hub))
         return false;
     uva__operator_acquire(&w->op);
@@ -225,7 +223,6 @@ static void waits_conclude(struct uva__waits *w, bool failed)
                           &feed->hub->allocator);
     else if (op->failure.code != 0 && (failed || used == feed->ready))
         uva__failure_move(&op->failure, &feed->failure, &feed->hub->allocator);
-    /* not covered: our own producers say why an extraction failed */
     else if (failed && op->released) /* and never said why (ER-12) */
         uva__failure_set(&feed->failure, &feed->hub->allocator,
                          wait_at(w, waits_head(w))->code, NULL, NULL);

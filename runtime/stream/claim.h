@@ -110,7 +110,6 @@ static inline bool uva__claim_watch(struct uva__word *state)
     uint64_t word = uva__word_load(state);
 
     do
-        /* not covered: no task is watched twice */
         if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
             (word & UVA__TASK_WATCH))
             return (word & UVA__TASK_WATCH) != 0;
@@ -126,7 +125,6 @@ static inline bool uva__claim_take_back(struct uva__word *state,
     uint64_t word = uva__word_load(state);
 
     do
-        /* not covered: a slot that was used again is held again, too */
         if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
             word >> UVA__CLAIM_SHIFT != generation)
             return false;

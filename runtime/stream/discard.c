@@ -74,9 +74,9 @@ void uva__discard_add(struct uva__hub *hub, struct uva__discard *item)
     uva__lock_drop(&d->lock);
     if (!begin)
         return;
-    if (uva__hub_job_begin(hub)) /* not covered: the same, see below */
+    if (uva__hub_job_begin(hub))
         uva__guest_run(&hub->jobs, &d->job);
-    else /* not covered: a consumer dropped a task after the workers ended */
+    else
         discards_run_all(d);
 }
 

@@ -40,7 +40,7 @@ static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
 
     if (!uva__hub_is_alive(hub))
         return EPERM;
-    if (!uva__hub_job_begin(hub)) /* not covered: raced with the close */
+    if (!uva__hub_job_begin(hub))
         return ESHUTDOWN;
     fixture = uva__workers_fixture(hub->jobs.workers, fence_make);
     if (fixture != NULL) {

@@ -47,9 +47,9 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
  * them afterwards. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
-    if (p->loop.state.released) { /* not covered: a late call in a turn */
-        uva__word_add(&p->hub->counts.late_calls, 1); /* not covered: it */
-        return;                                       /* not covered: it */
+    if (p->loop.state.released) {
+        uva__word_add(&p->hub->counts.late_calls, 1);
+        return;
     }
     if (n < 1)
         uva__word_or(&p->word, UVA__WORD_BAD);
@@ -194,7 +194,6 @@ static void producer_rest(struct uva__node *node)
         uva__container_of(node, struct uva__producer, node);
     struct uva__hub *hub = p->hub;
 
-    /* not covered: another thread posted it as it went into quarantine */
     if (uva__word_or(&p->word, UVA__WORD_RESTS | UVA__WORD_DEAD) &
         UVA__WORD_RESTS)
         return;
@@ -567,7 +566,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
         }
     }
     uva__producer_begin(state, move);
-    switch (move) { /* not covered: a wait is no move */
+    switch (move) {
     case UVA__MOVE_TELL_SCHEMA:
         code = producer_move_schema(p);
         break;
@@ -745,7 +744,7 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
         uva__producer_hurry(p);
         return;
     }
-    if (p->loop.urgent.code == 0) { /* not covered: a map has failed since */
+    if (p->loop.urgent.code == 0) {
         uva__failure_move(failure, &p->loop.urgent, allocator);
         uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
     }

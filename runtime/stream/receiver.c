@@ -138,8 +138,7 @@ static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || /* not covered: our producers report first */
-               c->extraction != 0 || c->stream->loop.silent) {
+    } else if (c->decided || c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
     } else if (receiver_extract(c, task, metadata)) {
         c->ops->batch(c);
@@ -171,7 +170,6 @@ static void receiver_decide(struct uva__receiver *c)
         return;
     c->decided = true;
     c->end = UVA_END_FAILED;
-    /* not covered: our own producers report why an extraction failed */
     if (code == 0)
         code = uva__handler_base_cut_off(&error);
     uva__failure_set(&c->failure, allocator_of(c), code,

@@ -125,7 +125,6 @@ static bool producer_is_rested(const void *block)
 {
     const struct uva__producer *p = block;
 
-    /* not covered: no test runs for as long as the quarantine lasts */
     return uva__word_load(&p->node.refs) == 0 &&
            uva__word_load(&p->node.posted) == 0 &&
            uva__clock_ns() - p->retired_ns >= REST_NS;

@@ -70,7 +70,6 @@ static int options_check_uv(const struct uva_runtime_options *o,
         return 0;
     memcpy(&own, &run, sizeof(own));
     memcpy(&init, &async, sizeof(init));
-    /* not covered: needs a second copy of libuv in the process */
     if (dladdr(own, &ours) != 0 && dladdr(init, &theirs) != 0 &&
         ours.dli_fbase != theirs.dli_fbase)
         return uva_error_set(error, EINVAL,

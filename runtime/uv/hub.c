@@ -402,8 +402,8 @@ void uva__hub_job_end(struct uva__hub *hub)
     if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
         uva__hub_post(hub, &hub->closer);
     if (left == UVA__GATE_OVER) {
-        if (awaited) /* not covered: retired a moment ago */
-            uva__word_sub(&hub->leaving, 1); /* not covered: see above */
+        if (awaited)
+            uva__word_sub(&hub->leaving, 1);
         awaited = false;
         uva__jobs_fini(&hub->jobs);
     }

@@ -273,7 +273,6 @@ int uva__crew_start(struct uva_workers *workers, int lane)
     crew->starting--;
     if (code != 0) {
         crew->threads--;
-        /* not covered: a sleeper for which there is no job */
         if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
             uva__signal_wake(crew_call_locked(crew));
     }
