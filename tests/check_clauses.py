@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds three things together: the catalogue (docs/clauses.md), the checker's
-table (runtime/check/clauses.h) and the mutants of the reference peers. Prints
+table (runtime/protocol/clauses.h) and the mutants of the reference peers. Prints
 the clauses without a mutant, and why. Usage: check_clauses.py [ROOT]
 
 Fails when a clause has neither a mutant nor a reason in the catalogue, or both;
@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-CATALOGUE, TABLE = "docs/clauses.md", "runtime/check/clauses.h"
+CATALOGUE, TABLE = "docs/clauses.md", "runtime/protocol/clauses.h"
 MUTANTS = {  # which side each file's mutants are; None: their rows say it
     "tests/support/producer_mutants.c": "P",
     "tests/support/consumer_mutants.c": "C",

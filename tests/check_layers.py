@@ -31,8 +31,8 @@ POSIX = {
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
-SYSTEM = ("runtime/core/sync.c", "runtime/core/thread.c",
-          "runtime/core/thread.h",
+SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
+          "runtime/base/thread.h",
           "runtime/check/", "runtime/tck/",
           "runtime/uv/", "runtime/devices/", "tools/", "tests/",
           "examples/", "bench/")
@@ -63,7 +63,7 @@ MAY = {
                            "devices/registry.h", "devices/watch.h", "stream/",
                            "operators/"],
     "runtime/adapters/": ["uvarrow/", "core/", *UV, "stream/", "adapters/",
-                          "check/clauses.h"],
+                          "protocol/clauses.h"],
     "runtime/tck/": ["uvarrow/", "core/", "check/", "tck/"],
     "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>", "<CL/cl.h>",
                   "<cuda_runtime_api.h>", "<arrow-adbc/adbc.h>"],

@@ -2,7 +2,7 @@
 /* Takes the texts from the clause table, and counts breaches in the runtime. */
 #include "adapters/breaches.h"
 
-#include "check/clauses.h"
+#include "protocol/clauses.h"
 
 const char *uva__breaches_text(const char *clause)
 {

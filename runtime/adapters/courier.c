@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/unreachable.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/unreachable.h"
 #include "stream/checked.h"
 #include "stream/failure.h"
 #include "uvarrow/arrow.h"

@@ -17,10 +17,10 @@
 #include <string.h>
 
 #include "adapters/breaches.h"
-#include "core/layout.h"
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/thread.h"
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { POOL_STEP = 16 };

@@ -9,8 +9,8 @@
 #ifndef UVA_ADAPTERS_DEPOT_H
 #define UVA_ADAPTERS_DEPOT_H
 
-#include "core/slab.h"
-#include "core/sync.h"
+#include "base/slab.h"
+#include "base/atomic.h"
 #include "stream/failure.h"
 #include "uv/hub.h"
 #include "uvarrow/arrow_abi.h"

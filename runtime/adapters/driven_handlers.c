@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 enum { BUCKETS = 128 };
 

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "adapters/safety.h"
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/status.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/error.h"
 #include "stream/receiver.h"
 #include "uvarrow/arrow.h"
 

@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "adapters/breaches.h"
-#include "core/clock.h"
-#include "core/memory.h"
-#include "core/thread.h"
-#include "core/time_limits.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "base/time_limits.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 

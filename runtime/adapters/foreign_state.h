@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign producer: what our calls of its methods, its calls of our handler
- * and the loop share. The rules are in core/consumer_state, the tasks wait in
+ * and the loop share. The rules are in protocol/consumer_state, the tasks wait in
  * adapters/depot; the calls are in adapters/inlet.c, the handler is in
  * adapters/peer_side.c.
  *
@@ -14,7 +14,7 @@
 #define UVA_ADAPTERS_FOREIGN_STATE_H
 
 #include "adapters/depot.h"
-#include "core/consumer_state.h"
+#include "protocol/consumer_state.h"
 #include "stream/feed.h"
 #include "uvarrow/stream.h"
 

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/layout.h"
-#include "core/memory.h"
-#include "core/structs.h"
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "arrow/structs.h"
 #include "stream/flow.h"
 #include "uvarrow/arrow.h"
 

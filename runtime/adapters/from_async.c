@@ -22,9 +22,9 @@
 #include <string.h>
 
 #include "adapters/inlet.h"
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/unreachable.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "base/unreachable.h"
 #include "stream/checked.h"
 #include "stream/flow.h"
 #include "stream/stock.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "adapters/reader.h"
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/structs.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "arrow/structs.h"
 #include "stream/checked.h"
 #include "stream/flow.h"
 #include "uvarrow/adapters.h"

@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "adapters/pusher_queue.h"
-#include "core/layout.h"
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/structs.h"
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "arrow/structs.h"
 #include "stream/flow.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "adapters/reader.h"
-#include "core/memory.h"
-#include "core/status.h"
+#include "base/memory.h"
+#include "base/error.h"
 #include "stream/flow.h"
 
 struct items {

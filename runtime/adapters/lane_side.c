@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-#include "core/clock.h"
-#include "core/layout.h"
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/structs.h"
+#include "base/clock.h"
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "arrow/structs.h"
 #include "uvarrow/arrow.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef UVA_ADAPTERS_LANE_WORD_H
 #define UVA_ADAPTERS_LANE_WORD_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 /* The credits are in the bits above these. */
 enum {

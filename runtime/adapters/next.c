@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "adapters/safety.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "stream/receiver.h"
 #include "uvarrow/arrow.h"
 

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 

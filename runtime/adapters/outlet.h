@@ -6,7 +6,7 @@
 #ifndef UVA_ADAPTERS_OUTLET_H
 #define UVA_ADAPTERS_OUTLET_H
 
-#include "core/sleeper.h"
+#include "base/parker.h"
 #include "stream/flow.h"
 
 /* What the loop has reported to the reader: bits of `news`. */

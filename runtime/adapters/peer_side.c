@@ -21,11 +21,11 @@
 #include <string.h>
 
 #include "adapters/breaches.h"
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/status.h"
-#include "core/structs.h"
-#include "core/vendor.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/error.h"
+#include "arrow/structs.h"
+#include "arrow/vendor_error.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 

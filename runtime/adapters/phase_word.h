@@ -5,7 +5,7 @@
 #ifndef UVA_ADAPTERS_PHASE_WORD_H
 #define UVA_ADAPTERS_PHASE_WORD_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 enum {
     PHASE_IN = 1,     /* in a call of the source, or between two */

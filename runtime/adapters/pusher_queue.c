@@ -15,9 +15,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/memory.h"
-#include "core/unreachable.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/unreachable.h"
 #include "stream/window.h"
 #include "uv/lane.h"
 #include "uvarrow/arrow.h"

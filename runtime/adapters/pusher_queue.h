@@ -9,8 +9,8 @@
 #ifndef UVA_ADAPTERS_PUSHER_QUEUE_H
 #define UVA_ADAPTERS_PUSHER_QUEUE_H
 
-#include "core/list.h"
-#include "core/sync.h"
+#include "base/list.h"
+#include "base/atomic.h"
 #include "stream/task.h"
 #include "uv/hub.h"
 

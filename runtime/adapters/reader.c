@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #include "adapters/lane_side.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "stream/stock.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"

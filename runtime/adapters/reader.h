@@ -11,7 +11,7 @@
 
 #include "adapters/lane_word.h"
 #include "adapters/phase_word.h"
-#include "core/shape.h"
+#include "arrow/fixed_width.h"
 #include "stream/feed.h"
 #include "stream/producer.h"
 

@@ -5,7 +5,7 @@
  * makes it readable. */
 #include "adapters/safety.h"
 
-#include "core/device_traits.h"
+#include "arrow/device_traits.h"
 #include "stream/flow.h"
 #include "uvarrow/operators.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "adapters/user_side.h"
-#include "core/buffer.h"
+#include "arrow/buffer.h"
 #include "stream/checked.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "check/schema_check.h"
-#include "core/buffer.h"
-#include "core/structs.h"
+#include "arrow/buffer.h"
+#include "arrow/structs.h"
 
 /* The fill of storage that a producer has not written to. */
 #define ARRAY_CHECK_UNSET INT64_C(0xA5A5A5A5A5A5A5A5)

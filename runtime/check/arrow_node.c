@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/structs.h"
+#include "arrow/structs.h"
 #include "uvarrow/arrow.h"
 
 /* ---- digests ------------------------------------------------------------ */

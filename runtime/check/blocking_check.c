@@ -18,8 +18,8 @@
 #include "check/shim.h"
 #include "check/utf8.h"
 #include "check/witness.h"
-#include "core/memory.h"
-#include "core/structs.h"
+#include "base/memory.h"
+#include "arrow/structs.h"
 #include "uvarrow/arrow.h"
 
 #define BLOCKING_MAGIC UINT64_C(0x75617262636b6e67)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "core/clock.h"
+#include "base/clock.h"
 
 struct bounce {
     void (*fn)(void *arg); /* to run */

@@ -7,7 +7,7 @@
 
 #include "check/bounce.h"
 #include "check/checked_producer.h"
-#include "core/thread.h"
+#include "base/thread.h"
 
 enum { BOUNCE_ODDS = 2 };
 

@@ -23,8 +23,8 @@
 #include "check/shim.h"
 #include "check/token.h"
 #include "check/utf8.h"
-#include "core/structs.h"
-#include "core/thread.h"
+#include "arrow/structs.h"
+#include "base/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { SPOILT = 0xDD };

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "uvarrow/arrow_abi.h"
 
 /* The producer's fields when it was first seen. Written only by callbacks. */

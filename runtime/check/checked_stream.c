@@ -20,8 +20,8 @@
 #include "check/bounce.h"
 #include "check/ledger.h"
 #include "check/token.h"
-#include "core/memory.h"
-#include "core/thread.h"
+#include "base/memory.h"
+#include "base/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };

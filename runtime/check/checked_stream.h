@@ -11,12 +11,12 @@
 
 #include "check/bounce.h"
 #include "check/checked_peer.h"
-#include "check/protocol.h"
+#include "protocol/checker_state.h"
 #include "check/quarantine.h"
 #include "check/signpost.h"
 #include "check/tree_walk.h"
 #include "check/witness.h"
-#include "core/slab.h"
+#include "base/slab.h"
 #include "uvarrow/arrow_abi.h"
 
 struct uva__checked {

@@ -21,7 +21,7 @@
 #include "check/array_check.h"
 #include "check/shim.h"
 #include "check/token.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 enum { SLOT_STEP = 16, SLOT_REST = 48, UNSET = 0xA5, SPOILT = 0xDD };

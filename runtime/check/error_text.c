@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 enum { SPOILT = 0xDD };
 

@@ -10,7 +10,7 @@
 #include "check/checked_handler.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
-#include "core/structs.h"
+#include "arrow/structs.h"
 
 /* ---- idle --------------------------------------------------------------- */
 

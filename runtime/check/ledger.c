@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 #define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
 #define LEDGER_ALIGN  64           /* alignment of an entry; a power of two */

@@ -7,8 +7,8 @@
 #ifndef UVA_CHECK_LEDGER_H
 #define UVA_CHECK_LEDGER_H
 
-#include "core/slab.h"
-#include "core/sync.h"
+#include "base/slab.h"
+#include "base/atomic.h"
 
 struct uva__witness;
 

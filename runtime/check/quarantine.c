@@ -5,7 +5,7 @@
  *              may call put or close again. */
 #include "check/quarantine.h"
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 void uva__quarantine_init(struct uva__quarantine *quarantine,
                           const struct uva_allocator *allocator, size_t room)

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/format.h"
-#include "core/structs.h"
+#include "arrow/format.h"
+#include "arrow/structs.h"
 #include "uvarrow/arrow.h"
 
 /* ---- metadata ----------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "check/arrow_node.h"
 #include "check/ledger.h"
 #include "check/witness.h"
-#include "core/structs.h"
+#include "arrow/structs.h"
 
 static void shim_release_array(struct ArrowArray *array);
 static void shim_release_schema(struct ArrowSchema *schema);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/thread.h"
+#include "base/thread.h"
 
 void uva__transcript_note(struct uva__transcript *transcript,
                           const char *format, int64_t a, int64_t b)

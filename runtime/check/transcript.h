@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 #define UVA__TRANSCRIPT_NOTES   32  /* calls that are kept */
 #define UVA__TRANSCRIPT_LINE    120 /* bytes of one line, at most */

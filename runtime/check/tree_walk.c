@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "check/clauses.h"
-#include "core/structs.h"
+#include "protocol/clauses.h"
+#include "arrow/structs.h"
 
 enum { TREE_WALK_PATH = 256 };
 

@@ -5,7 +5,7 @@
 #define UVA_CHECK_TREE_WALK_H
 
 #include "check/witness.h"
-#include "core/structs.h"
+#include "arrow/structs.h"
 
 /* Set `witness`, and `error` to get the first breach; the rest is 0. */
 struct uva__tree_walk {

@@ -12,11 +12,11 @@
 #include <time.h>
 
 #include "check/breach_line.h"
-#include "check/clauses.h"
+#include "protocol/clauses.h"
 #include "check/ledger.h"
 #include "check/transcript.h"
-#include "core/memory.h"
-#include "core/status.h"
+#include "base/memory.h"
+#include "base/error.h"
 
 #define WITNESS_SLOW_CALL_MS    1000
 #define WITNESS_SLOW_EXTRACT_MS 100

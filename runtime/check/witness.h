@@ -6,7 +6,7 @@
 #define UVA_CHECK_WITNESS_H
 
 #include "check/quarantine.h"
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "uvarrow/check.h"
 
 struct uva__ledger;

@@ -6,7 +6,7 @@
 #ifndef UVA_DEVICES_ATTACHMENTS_H
 #define UVA_DEVICES_ATTACHMENTS_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "uvarrow/device.h"
 
 struct uva__attachment;

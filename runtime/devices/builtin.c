@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device types of core/device_traits for which there is a back end, or of
+/* The device types of arrow/device_traits for which there is a back end, or of
  * which there is something to report. */
 #include "devices/builtin.h"
 

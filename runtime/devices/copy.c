@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/buffer.h"
-#include "core/device_traits.h"
+#include "arrow/buffer.h"
+#include "arrow/device_traits.h"
 #include "devices/pinned.h"
 #include "devices/replica.h"
 #include "uvarrow/arrow.h"

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 #include "devices/builtin.h"
 #include "devices/cuda_abi.h"
 #include "devices/gpu.h"

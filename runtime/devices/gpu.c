@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/device_traits.h"
+#include "arrow/device_traits.h"
 #include "devices/gpu_lane.h"
 
 enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of uva_watch_slots() */

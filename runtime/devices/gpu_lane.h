@@ -7,7 +7,7 @@
 #ifndef UVA_DEVICES_GPU_LANE_H
 #define UVA_DEVICES_GPU_LANE_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "devices/gpu_driver.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 
 enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
 

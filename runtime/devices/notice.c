@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The failed call stands at the start of each text, where core/vendor reads it.
+/* The failed call stands at the start of each text, where arrow/vendor_error reads it.
  */
 #include "devices/notice.h"
 
 #include <errno.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 
 int uva__notice_late(const struct uva_watch *watch, int64_t timeout_ms,
                      struct uva_error *error)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 
 enum { DEVICES_MOST = 64 }; /* of one context */
 

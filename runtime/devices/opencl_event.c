@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 #include "devices/library.h"
 
 /* ---- codes -------------------------------------------------------------- */

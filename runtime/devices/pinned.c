@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/device_traits.h"
+#include "arrow/device_traits.h"
 
 enum { PAGE = 4096 };
 static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/unreachable.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "base/unreachable.h"
 #include "devices/builtin.h"
 #include "devices/pinned.h"
 #include "uvarrow/arrow.h"

@@ -5,7 +5,7 @@
 #ifndef UVA_DEVICES_REGISTRY_H
 #define UVA_DEVICES_REGISTRY_H
 
-#include "core/device_traits.h"
+#include "arrow/device_traits.h"
 #include "devices/attachments.h"
 #include "devices/service.h"
 #include "uvarrow/device.h"

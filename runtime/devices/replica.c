@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/layout.h"
-#include "core/unreachable.h"
+#include "arrow/layout.h"
+#include "base/unreachable.h"
 #include "devices/pinned.h"
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */

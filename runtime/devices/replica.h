@@ -7,7 +7,7 @@
 #ifndef UVA_DEVICES_REPLICA_H
 #define UVA_DEVICES_REPLICA_H
 
-#include "core/format.h"
+#include "arrow/format.h"
 #include "devices/registry.h"
 
 /* One node of both trees. */

@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
-#include "core/clock.h"
-#include "core/thread.h"
-#include "core/time_limits.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/time_limits.h"
 
 enum {
     GAP_LEAST_NS = 30000, /* before the first poll; also how early one may be */

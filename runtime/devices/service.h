@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 
-#include "core/gate.h"
-#include "core/list.h"
-#include "core/mpsc.h"
-#include "core/sleeper.h"
+#include "base/inflight.h"
+#include "base/list.h"
+#include "base/mpsc.h"
+#include "base/parker.h"
 #include "uvarrow/base.h"
 
 /* A command, embedded in the object that it works on. It may be sent again once

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/vendor.h"
+#include "arrow/vendor_error.h"
 #include "devices/attachments.h"
 #include "devices/builtin.h"
 #include "devices/library.h"

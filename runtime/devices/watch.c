@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "core/status.h"
+#include "base/error.h"
 #include "devices/notice.h"
 #include "uvarrow/arrow.h"
 

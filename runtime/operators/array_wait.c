@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "devices/notice.h"
 #include "stream/fence.h"
 #include "uv/loop.h"

@@ -3,7 +3,7 @@
  * above, so there is nothing to run here. */
 #include <errno.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "stream/flow.h"
 #include "uvarrow/operators.h"
 

@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/metadata.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 

@@ -14,8 +14,8 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/memory.h"
-#include "core/metadata.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
 #include "operators/team.h"
 #include "stream/flow.h"
 #include "stream/stock.h"

@@ -3,7 +3,7 @@
  * thread; or makes a stream of the consumer's wait for it, on the device. */
 #include <errno.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "operators/waits.h"
 #include "stream/flow.h"
 #include "stream/window.h"

@@ -11,9 +11,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/layout.h"
-#include "core/memory.h"
-#include "core/structs.h"
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "arrow/structs.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 

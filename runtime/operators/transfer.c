@@ -5,8 +5,8 @@
  * were begun. */
 #include <errno.h>
 
-#include "core/memory.h"
-#include "core/structs.h"
+#include "base/memory.h"
+#include "arrow/structs.h"
 #include "devices/copy.h"
 #include "operators/waits.h"
 #include "stream/flow.h"

@@ -12,9 +12,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/clock.h"
-#include "core/memory.h"
-#include "core/metadata.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
 #include "devices/notice.h"
 #include "stream/stock.h"
 #include "stream/window.h"

@@ -12,7 +12,7 @@
 #include "check/breach_line.h"
 #include "check/checked_task.h"
 #include "check/handler_check.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "uvarrow/check.h"
 
 enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */

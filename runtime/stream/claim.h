@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 /* A slot's state: the low bits of its word. The high bits are the generation.
  */

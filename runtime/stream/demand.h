@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_DEMAND_H
 #define UVA_STREAM_DEMAND_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 /* The flags; credits stand above them. */
 enum {

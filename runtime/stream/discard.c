@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 struct discards {
     struct uva__annex annex; /* first: how the hub frees it */

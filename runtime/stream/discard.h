@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_DISCARD_H
 #define UVA_STREAM_DISCARD_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include "uv/hub.h"
 
 /* An item: a member of what is discarded. */

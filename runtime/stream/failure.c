@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/vendor.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "arrow/vendor_error.h"
 
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,

@@ -2,7 +2,7 @@
 /* The part that all feeds share. */
 #include "stream/feed.h"
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,

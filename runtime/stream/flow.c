@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/metadata.h"
-#include "core/status.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/error.h"
 #include "uvarrow/arrow.h"
 
 enum { NAME_SIZE = 64 };

@@ -19,10 +19,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/status.h"
-#include "core/structs.h"
-#include "core/time_limits.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "arrow/structs.h"
+#include "base/time_limits.h"
 #include "stream/checked.h"
 #include "stream/stock.h"
 #include "uvarrow/arrow.h"

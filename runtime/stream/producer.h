@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ArrowAsyncProducer: drives one handler on the loop thread with batches of
- * one feed, as core/producer_state decides. Its maps are part of the extraction
+ * one feed, as protocol/producer_state decides. Its maps are part of the extraction
  * of its tasks.
  *
  * The object is readable under both layouts that the specification has of the
@@ -11,7 +11,7 @@
 #ifndef UVA_STREAM_PRODUCER_H
 #define UVA_STREAM_PRODUCER_H
 
-#include "core/producer_state.h"
+#include "protocol/producer_state.h"
 #include "stream/demand.h"
 #include "stream/feed.h"
 #include "uv/loop.h"

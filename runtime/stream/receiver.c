@@ -18,8 +18,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/buffer.h"
-#include "core/memory.h"
+#include "arrow/buffer.h"
+#include "base/memory.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 

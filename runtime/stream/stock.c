@@ -5,8 +5,8 @@
  * On close:    the memory stays until the hub is freed. */
 #include "stream/stock.h"
 
-#include "core/clock.h"
-#include "core/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "stream/producer.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef UVA_STREAM_STOCK_H
 #define UVA_STREAM_STOCK_H
 
-#include "core/slab.h"
+#include "base/slab.h"
 #include "stream/task.h"
 #include "uv/hub.h"
 

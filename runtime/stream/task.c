@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/status.h"
+#include "base/memory.h"
+#include "base/error.h"
 #include "stream/checked.h"
 #include "stream/producer.h"
 #include "uv/hub.h"

@@ -10,7 +10,7 @@
 #ifndef UVA_STREAM_TASK_H
 #define UVA_STREAM_TASK_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include "stream/claim.h"
 #include "stream/discard.h"
 #include "uvarrow/stream.h"

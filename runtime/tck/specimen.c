@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/layout.h"
+#include "arrow/layout.h"
 #include "uvarrow/arrow.h"
 
 void uva__specimen_fill(void *memory, size_t size)

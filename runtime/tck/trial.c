@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/clock.h"
+#include "base/clock.h"
 #include "tck/cases.h"
 
 void uva__trial_clause(const char *name, char clause[8])

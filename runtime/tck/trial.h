@@ -8,7 +8,7 @@
 
 #include <stdnoreturn.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "tck/subject.h"
 #include "uvarrow/tck.h"
 

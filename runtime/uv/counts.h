@@ -3,7 +3,7 @@
 #ifndef UVA_UV_COUNTS_H
 #define UVA_UV_COUNTS_H
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 /* Counts for uva_runtime_get_stats(). */
 struct uva__counts {

@@ -18,7 +18,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "uv/shell.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };

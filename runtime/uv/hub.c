@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 
 enum { LINE_SIZE = 1024 };
 

@@ -7,8 +7,8 @@
 #ifndef UVA_UV_HUB_H
 #define UVA_UV_HUB_H
 
-#include "core/gate.h"
-#include "core/thread.h"
+#include "base/inflight.h"
+#include "base/thread.h"
 #include "uv/counts.h"
 #include "uv/inbox.h"
 #include "uv/lane.h"

@@ -8,7 +8,7 @@
 #ifndef UVA_UV_INBOX_H
 #define UVA_UV_INBOX_H
 
-#include "core/mpsc.h"
+#include "base/mpsc.h"
 #include "uv/node.h"
 
 /* All zeroes is empty, and the loop asleep. */

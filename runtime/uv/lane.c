@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 #include "uv/workers.h"
 
 /* ---- the jobs of one runtime -------------------------------------------- */

@@ -12,7 +12,7 @@
 #ifndef UVA_UV_LANE_H
 #define UVA_UV_LANE_H
 
-#include "core/list.h"
+#include "base/list.h"
 #include "uv/rota.h"
 #include "uvarrow/runtime.h"
 

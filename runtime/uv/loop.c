@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/time_limits.h"
+#include "base/clock.h"
+#include "base/time_limits.h"
 #include "uv/shell.h"
 
 enum { QUANTUM_MAX = 64 };

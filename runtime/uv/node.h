@@ -4,8 +4,8 @@
 #ifndef UVA_UV_NODE_H
 #define UVA_UV_NODE_H
 
-#include "core/list.h"
-#include "core/sync.h"
+#include "base/list.h"
+#include "base/atomic.h"
 
 struct uva__node;
 

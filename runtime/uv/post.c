@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "uv/shell.h"
 
 /* A call that was posted. */

@@ -5,7 +5,7 @@
 #ifndef UVA_UV_ROTA_H
 #define UVA_UV_ROTA_H
 
-#include "core/list.h"
+#include "base/list.h"
 
 /* One client. All zeroes: it has no element queued. */
 struct uva__party {

@@ -32,9 +32,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/memory.h"
-#include "core/thread.h"
-#include "core/time_limits.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "base/time_limits.h"
 #include "uv/rota.h"
 
 enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };

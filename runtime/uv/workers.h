@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "core/list.h"
-#include "core/sync.h"
+#include "base/list.h"
+#include "base/atomic.h"
 #include "uv/lane.h"
 #include "uvarrow/runtime.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/consumer_state.h"
+#include "protocol/consumer_state.h"
 #include "fuzz/fuzz_input.h"
 
 /* Counts of what arrived and what became of it. */

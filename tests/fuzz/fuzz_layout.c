@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/buffer.h"
-#include "core/format.h"
-#include "core/layout.h"
-#include "core/share.h"
-#include "core/structs.h"
+#include "arrow/buffer.h"
+#include "arrow/format.h"
+#include "arrow/layout.h"
+#include "arrow/share.h"
+#include "arrow/structs.h"
 #include "fuzz/fuzz_input.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"

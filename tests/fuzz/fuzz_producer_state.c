@@ -4,7 +4,7 @@
  * received. */
 #include <errno.h>
 
-#include "core/producer_state.h"
+#include "protocol/producer_state.h"
 #include "fuzz/fuzz_input.h"
 
 /* What the handler received, and what was done to the stream. */

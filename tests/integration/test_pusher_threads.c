@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adapters/pusher_queue.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
 #include "uv/loop.h"

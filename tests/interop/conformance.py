@@ -30,7 +30,7 @@ import xml.etree.ElementTree as ET
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 REPORT = os.path.join(ROOT, "docs/conformance.md")
 CATALOGUE = os.path.join(ROOT, "docs/clauses.md")
-RULES = os.path.join(ROOT, "runtime/check/clauses.h")
+RULES = os.path.join(ROOT, "runtime/protocol/clauses.h")
 TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
 LINES = 16  # lines of a transcript
 AGAIN = 6   # how often a clause that differs from the report is run again

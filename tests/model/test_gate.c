@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/gate.h: threads inside use memory that the last one to leave frees; a
+/* base/inflight.h: threads inside use memory that the last one to leave frees; a
  * closing loop waits until all have left, and is notified. */
-#include "core/gate.h"
+#include "base/inflight.h"
 
 #include <check.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/sleeper.h: a loop puts items into a ring, and a reader takes them and
+/* base/parker.h: a loop puts items into a ring, and a reader takes them and
  * sleeps when there are none. It must not sleep while there is one. */
-#include "core/sleeper.h"
+#include "base/parker.h"
 
 #include <check.h>
 

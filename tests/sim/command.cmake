@@ -1,7 +1,7 @@
 # The command uvarrow-sim: the whole runtime compiled for the engine, on a fake
 # libuv and a fake system, with peers that run as fibers. Not installed.
 
-# What the library stands on is replaced: core/sync.c by the engine's, libuv by
+# What the library stands on is replaced: base/atomic.c by the engine's, libuv by
 # fake_uv.c, and these system functions, at link time, by __wrap_NAME in
 # fake_files.c and fake_threads.c.
 set(sim_wrapped
@@ -20,7 +20,7 @@ list(APPEND sim_wrapped uva__slab_take)
 list(APPEND sim_wrapped uva__devices_load uva__service_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
-list(FILTER sim_runtime EXCLUDE REGEX "/core/sync\\.c$|/tck/")
+list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$|/tck/")
 add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
@@ -29,7 +29,7 @@ target_compile_definitions(sim_runtime PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
 foreach(name IN ITEMS malloc calloc aligned_alloc free)
     target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})
 endforeach()
-set_source_files_properties("${runtime_dir}/core/thread.c"
+set_source_files_properties("${runtime_dir}/base/thread.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "core/slab.h"
+#include "base/slab.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"

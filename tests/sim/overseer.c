@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "check/clauses.h"
+#include "protocol/clauses.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/peers.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/sync.h"
+#include "base/atomic.h"
 
 static _Thread_local int own_number = 7; /* one for each fiber */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/clauses.h"
+#include "protocol/clauses.h"
 
 static void report(void *ctx, const struct uva_breach *breach)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buffer.h"
-#include "core/format.h"
+#include "arrow/buffer.h"
+#include "arrow/format.h"
 #include "support/plain_tree.h"
 
 struct type {

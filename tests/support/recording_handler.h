@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign handler that records its callbacks: "schema task task end release".
- * Every call is also checked by core/consumer_state, so each test that uses it
+ * Every call is also checked by protocol/consumer_state, so each test that uses it
  * tests conformance, too. */
 #ifndef UVA_SUPPORT_RECORDING_HANDLER_H
 #define UVA_SUPPORT_RECORDING_HANDLER_H
 
 #include <pthread.h>
 
-#include "core/consumer_state.h"
+#include "protocol/consumer_state.h"
 #include "uvarrow/arrow_abi.h"
 
 enum { RECORDING_TASKS = 256, RECORDING_STORY = 8192 };

@@ -194,7 +194,7 @@ class Tck(unittest.TestCase):
         names = [line.split()[1].rstrip(":") for line in out.splitlines()]
         listed = {f"{n.split('_')[1][:2]}-{n.split('_')[1][2:]}"
                   for n in names}
-        with open(os.path.join(SOURCE, "runtime/check/clauses.h"),
+        with open(os.path.join(SOURCE, "runtime/protocol/clauses.h"),
                   encoding="utf-8") as file:
             text = file.read()
         known = {word for word in text.replace('"', " ").split()

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/structs.h"
+#include "arrow/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"

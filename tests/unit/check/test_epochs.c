@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "check/epochs.h"
+#include "protocol/active_calls.h"
 #include "check/token.h"
 
 /* ---- epochs ------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "check/protocol.h"
+#include "protocol/checker_state.h"
 
 static struct uva__protocol protocol;
 static struct uva__findings found;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check/quarantine.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "support/faulty_allocator.h"
 
 static struct faulty_allocator memory;

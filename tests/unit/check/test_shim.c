@@ -11,7 +11,7 @@
 #include "check/arrow_node.h"
 #include "check/ledger.h"
 #include "check/witness.h"
-#include "core/structs.h"
+#include "arrow/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "check/breach_line.h"
-#include "check/clauses.h"
+#include "protocol/clauses.h"
 #include "check/transcript.h"
 #include "check/utf8.h"
-#include "core/memory.h"
+#include "base/memory.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 

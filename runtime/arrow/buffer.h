@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many bytes one buffer of an array needs, by the layout of its format. */
+#ifndef UVA_CORE_BUFFER_H
+#define UVA_CORE_BUFFER_H
+
+#include "arrow/format.h"
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+/* Whether the host can read the buffers of `array` now, without waiting for an
+ * event or fetching pages. Thread: any. */
+bool uva__buffer_on_host(const struct ArrowDeviceArray *array);
+
+/* Whether a host program may read the data now: as above, and also in managed
+ * memory: its pages move to the host on access. Thread: any. */
+bool uva__buffer_is_readable(const struct ArrowDeviceArray *array);
+
+/* The number of bytes that buffer `i` of `array` must have, for `offset` +
+ * `length` items, whether the buffer is NULL or not; 0 if the array is empty.
+ * `layout` is that of its format. With `on_host`, offsets and lengths are read;
+ * without, the variable part counts 0. Relies on a valid length, offset and
+ * number of buffers, and on an offsets buffer that is large enough. 0; EINVAL
+ * for an impossible size, or for offsets that give none. Thread: any. */
+UVA_MUST_CHECK int uva__buffer_needed(const struct uva__layout *layout,
+                                      const struct ArrowArray *array, int64_t i,
+                                      bool on_host, int64_t *size);
+
+/* As uva__buffer_needed(), but a buffer that is NULL has 0 bytes.
+ * Thread: any. */
+UVA_MUST_CHECK int uva__buffer_size(const struct uva__layout *layout,
+                                    const struct ArrowArray *array, int64_t i,
+                                    bool on_host, int64_t *size);
+
+#endif

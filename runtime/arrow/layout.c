@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes and sizes: one walk down schema and array together.
+ *
+ * Runs for every batch, so a valid column costs a few comparisons; texts are
+ * written only for errors. Bounded are the depth, the number of nodes, and
+ * every sum and product. Buffers are measured from item 0, as `offset` is the
+ * number of items before the first; empty arrays need none. Clauses: DA-23. */
+#include "arrow/layout.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arrow/buffer.h"
+#include "arrow/fixed_width.h"
+#include "base/error.h"
+#include "arrow/structs.h"
+#include "uvarrow/arrow.h"
+
+/* One step of the walk; lies on the stack of its caller. */
+struct layout_at {
+    const struct layout_at *up;       /* borrows: the parent; NULL: the top */
+    const struct ArrowSchema *schema; /* borrows */
+    const struct ArrowArray *array;   /* borrows */
+    int64_t index;                    /* in the parent; -1: its dictionary */
+    int depth;                        /* 0 at the top */
+};
+
+/* The state of the whole walk. */
+struct layout_walk {
+    struct uva_error *error; /* borrows; may be NULL */
+    int64_t size;            /* bytes added up so far */
+    int64_t nodes;           /* visited so far */
+    bool on_host;            /* offsets can be read */
+};
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* Writes the path from the top to `at`, as far as it fits. */
+static size_t layout_write_path(const struct layout_at *at, char *text,
+                                size_t room)
+{
+    size_t used;
+    int size;
+
+    if (at->up == NULL)
+        return 0;
+    used = layout_write_path(at->up, text, room);
+    if (at->index < 0)
+        size = snprintf(text + used, room - used, "%sdictionary",
+                        used == 0 ? "" : ".");
+    else
+        size = snprintf(text + used, room - used, "%schildren[%" PRId64 "]",
+                        used == 0 ? "" : ".", at->index);
+    if ((size_t)size < room - used)
+        return used + (size_t)size;
+    text[used] = '\0';
+    return used;
+}
+
+/* Writes "name 'x', " into `text`, or nothing for a node without a name. */
+static void layout_write_name(const struct ArrowSchema *schema, char *text,
+                              size_t room)
+{
+    const char *name = schema->name == NULL ? "" : schema->name;
+    const size_t size = uva__status_clip(name, strlen(name), 64);
+
+    text[0] = '\0';
+    if (size != 0)
+        (void)snprintf(text, room, "name '%.*s', ", (int)size, name);
+}
+
+/* Fills the walk's error with the path and the fault. */
+static int layout_fail(const struct layout_walk *walk,
+                       const struct layout_at *at, int code, const char *format,
+                       ...) UVA_PRINTF(4, 5);
+
+static int layout_fail(const struct layout_walk *walk,
+                       const struct layout_at *at, int code, const char *format,
+                       ...)
+{
+    const char *kind = at->schema->format == NULL ? "?" : at->schema->format;
+    char path[512] = "batch", name[96], what[160];
+    va_list args;
+
+    if (walk->error == NULL)
+        return code;
+    (void)layout_write_path(at, path, sizeof(path));
+    layout_write_name(at->schema, name, sizeof(name));
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    return uva_error_set(walk->error, code, "%s (%sformat '%.*s'): %s", path,
+                         name, (int)uva__status_clip(kind, strlen(kind), 64),
+                         kind, what);
+}
+
+static int layout_fail_count(const struct layout_walk *walk,
+                             const struct layout_at *at, const char *what,
+                             int64_t is, int64_t expected)
+{
+    return layout_fail(walk, at, EINVAL, "%s is %" PRId64 ", expected %" PRId64,
+                       what, is, expected);
+}
+
+/* ---- one node ----------------------------------------------------------- */
+
+/* Checks that the node is live, within bounds, and not too deep.
+ * Clauses: DA-21, DA-29. */
+static int layout_check_node(struct layout_walk *walk,
+                             const struct layout_at *at)
+{
+    const struct ArrowArray *array = at->array;
+
+    if (array->release == NULL)
+        return layout_fail(walk, at, EINVAL, "the array is released");
+    if (at->depth > UVA__STRUCTS_MAX_DEPTH ||
+        ++walk->nodes > UVA__STRUCTS_MAX_NODES)
+        return layout_fail(walk, at, EINVAL, "nested too deeply");
+    if (array->length < 0 || array->offset < 0 ||
+        array->offset > INT64_MAX - array->length)
+        return layout_fail(walk, at, EINVAL,
+                           "length %" PRId64 ", offset %" PRId64, array->length,
+                           array->offset);
+    if (array->null_count < -1 || array->null_count > array->length)
+        return layout_fail(walk, at, EINVAL,
+                           "null_count %" PRId64 ", length %" PRId64,
+                           array->null_count, array->length);
+    return 0;
+}
+
+static int layout_check_format(const struct layout_walk *walk,
+                               const struct layout_at *at,
+                               struct uva__layout *layout)
+{
+    const int code = uva__format_read(at->schema->format, layout);
+
+    if (code == ENOTSUP)
+        return layout_fail(walk, at, code, "unknown format");
+    if (code != 0)
+        return layout_fail(walk, at, code, "malformed format");
+    if (at->schema->dictionary != NULL && !layout->index)
+        return layout_fail(walk, at, EINVAL,
+                           "a dictionary is indexed by integers only");
+    return 0;
+}
+
+static int layout_check_buffer_count(const struct layout_walk *walk,
+                                     const struct layout_at *at,
+                                     const struct uva__layout *layout)
+{
+    const int64_t n = at->array->n_buffers;
+
+    if (!layout->variadic && n != layout->n_buffers)
+        return layout_fail_count(walk, at, "n_buffers", n, layout->n_buffers);
+    if (layout->variadic && n <= layout->n_buffers)
+        return layout_fail_count(walk, at, "n_buffers", n,
+                                 layout->n_buffers + 1);
+    if (n > UVA__STRUCTS_MAX_NODES)
+        return layout_fail(walk, at, EINVAL, "n_buffers is %" PRId64, n);
+    if (n > 0 && at->array->buffers == NULL)
+        return layout_fail(walk, at, EINVAL, "the buffers vector is NULL");
+    return 0;
+}
+
+/* Checks children and dictionary of both schema and array.
+ * Clauses: DA-25, DA-26. */
+static int layout_check_below(const struct layout_walk *walk,
+                              const struct layout_at *at,
+                              const struct uva__layout *layout)
+{
+    const struct ArrowSchema *schema = at->schema;
+    const struct ArrowArray *array = at->array;
+
+    if ((array->dictionary != NULL) != (schema->dictionary != NULL))
+        return layout_fail(walk, at, EINVAL, "%s dictionary",
+                           array->dictionary == NULL ? "lacks its"
+                                                     : "has an unexpected");
+    if (layout->n_children >= 0 && schema->n_children != layout->n_children)
+        return layout_fail_count(walk, at, "the schema's n_children",
+                                 schema->n_children, layout->n_children);
+    if (array->n_children != schema->n_children)
+        return layout_fail_count(walk, at, "n_children", array->n_children,
+                                 schema->n_children);
+    if (schema->n_children == 0)
+        return 0;
+    if (!uva__structs_children_are_sound(schema->n_children, schema->children))
+        return layout_fail(walk, at, EINVAL,
+                           "impossible children in the schema");
+    if (array->children == NULL)
+        return layout_fail(walk, at, EINVAL, "the children vector is NULL");
+    return 0;
+}
+
+/* A bitmap may be NULL if nothing is null. With an unknown null count it should
+ * not be, but some producers send such arrays. Clauses: DA-22. */
+static bool layout_is_absent(const struct uva__layout *layout,
+                             const struct ArrowArray *array, int64_t i)
+{
+    return array->buffers[i] == NULL && i == 0 && array->null_count <= 0 &&
+           layout->buffers[0].kind == UVA__BUFFER_VALIDITY;
+}
+
+static int layout_add_buffer(struct layout_walk *walk,
+                             const struct layout_at *at,
+                             const struct uva__layout *layout, int64_t i)
+{
+    int64_t size;
+
+    if (layout_is_absent(layout, at->array, i))
+        return 0;
+    if (uva__buffer_needed(layout, at->array, i, walk->on_host, &size) != 0)
+        return layout_fail(walk, at, EINVAL,
+                           "buffers[%" PRId64 "] cannot be that large, or its "
+                           "offsets are wrong",
+                           i);
+    if (size > 0 && at->array->buffers[i] == NULL)
+        return layout_fail(walk, at, EINVAL, "buffers[%" PRId64 "] is NULL", i);
+    if (size > INT64_MAX - walk->size)
+        return layout_fail(walk, at, EINVAL, "the sum of sizes cannot be");
+    walk->size += size;
+    return 0;
+}
+
+static int layout_check_self(struct layout_walk *walk,
+                             const struct layout_at *at)
+{
+    struct uva__layout layout;
+    int code = layout_check_node(walk, at);
+
+    if (code == 0)
+        code = layout_check_format(walk, at, &layout);
+    if (code == 0)
+        code = layout_check_buffer_count(walk, at, &layout);
+    if (code == 0)
+        code = layout_check_below(walk, at, &layout);
+    if (code != 0)
+        return code;
+    for (int64_t i = 0; i < at->array->n_buffers && code == 0; i++)
+        code = layout_add_buffer(walk, at, &layout, i);
+    return code;
+}
+
+/* ---- the walk ----------------------------------------------------------- */
+
+/* Adds a plain column of numbers. False for any other column, valid or not: the
+ * caller then checks it in full. */
+static bool layout_add_quickly(struct layout_walk *walk,
+                               const struct ArrowSchema *schema,
+                               const struct ArrowArray *array)
+{
+    const int32_t width = uva__format_width(schema->format);
+
+    if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
+        walk->size > INT64_MAX / 2 || /* plain columns are smaller */
+        !uva__shape_add(array, width, &walk->size))
+        return false;
+    return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
+}
+
+static int layout_walk_node(struct layout_walk *walk,
+                            const struct layout_at *at);
+
+static int layout_walk_child(struct layout_walk *walk,
+                             const struct layout_at *up, int64_t i)
+{
+    const struct layout_at at = {.up = up,
+                                 .schema = up->schema->children[i],
+                                 .array = up->array->children[i],
+                                 .index = i,
+                                 .depth = up->depth + 1};
+
+    if (at.schema == NULL || at.array == NULL)
+        return layout_fail(walk, up, EINVAL, "children[%" PRId64 "] is NULL",
+                           i);
+    if (at.schema->release == NULL)
+        return layout_fail(walk, up, EINVAL,
+                           "children[%" PRId64 "] has a released schema", i);
+    if (layout_add_quickly(walk, at.schema, at.array))
+        return 0;
+    return layout_walk_node(walk, &at);
+}
+
+static int layout_walk_dictionary(struct layout_walk *walk,
+                                  const struct layout_at *up)
+{
+    const struct layout_at at = {.up = up,
+                                 .schema = up->schema->dictionary,
+                                 .array = up->array->dictionary,
+                                 .index = -1,
+                                 .depth = up->depth + 1};
+
+    if (at.schema->release == NULL)
+        return layout_fail(walk, up, EINVAL,
+                           "the dictionary has a released schema");
+    return layout_walk_node(walk, &at);
+}
+
+static int layout_walk_node(struct layout_walk *walk,
+                            const struct layout_at *at)
+{
+    const int64_t n_children = at->array->n_children;
+    int code = layout_check_self(walk, at);
+
+    for (int64_t i = 0; i < n_children && code == 0; i++)
+        code = layout_walk_child(walk, at, i);
+    if (code == 0 && at->array->dictionary != NULL)
+        code = layout_walk_dictionary(walk, at);
+    return code;
+}
+
+static int layout_measure_in_full(const struct ArrowSchema *schema,
+                                  const struct ArrowDeviceArray *array,
+                                  int64_t *size_bytes, struct uva_error *error)
+{
+    struct layout_walk walk = {.error = error,
+                               .on_host = uva__buffer_on_host(array)};
+    const struct layout_at at = {.schema = schema, .array = &array->array};
+    int code = uva__structs_check_schema(schema, error);
+
+    if (code == 0)
+        code = layout_walk_node(&walk, &at);
+    if (code == 0)
+        *size_bytes = walk.size;
+    return code;
+}
+
+int uva__layout_measure(const struct ArrowSchema *schema,
+                        const struct ArrowDeviceArray *array,
+                        int64_t *size_bytes, struct uva_error *error)
+{
+    struct uva__shape shape = {.columns = -1};
+
+    if (schema != NULL && schema->n_children == array->array.n_children)
+        uva__shape_read(&shape, schema);
+    if (uva__shape_measure(&shape, &array->array, size_bytes))
+        return 0;
+    return layout_measure_in_full(schema, array, size_bytes, error);
+}
+
+int uva_array_size(const struct ArrowSchema *schema,
+                   const struct ArrowDeviceArray *array, int64_t *size_bytes)
+{
+    return uva__layout_measure(schema, array, size_bytes, NULL);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrow's key-value metadata: read, measured, copied and written.
+ *
+ * A block is an int32 count, then per pair the key and the value, each an int32
+ * length and that many bytes. The size of a block is not known beforehand, so
+ * each length is checked against the caps before the bytes behind it are read.
+ * Numbers lie at any address. Clauses: MD-01, MD-04, MD-09. */
+#include "arrow/metadata.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "uvarrow/arrow.h"
+
+#define METADATA_MAX_PAIRS (1024 * 1024)
+#define METADATA_MAX_BYTES ((size_t)64 * 1024 * 1024)
+#define METADATA_NUMBER    sizeof(int32_t)
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int32_t metadata_number(const char *at)
+{
+    int32_t number;
+
+    memcpy(&number, at, sizeof(number));
+    return number;
+}
+
+/* Reads one length and its bytes at `*offset`, and moves `*offset` behind them.
+ */
+static int metadata_bytes(const char *block, size_t *offset,
+                          struct uva_bytes *out)
+{
+    int32_t size;
+
+    if (*offset > METADATA_MAX_BYTES - METADATA_NUMBER)
+        return EMSGSIZE;
+    size = metadata_number(block + *offset);
+    if (size < 0)
+        return EINVAL;
+    *offset += METADATA_NUMBER;
+    if ((size_t)size > METADATA_MAX_BYTES - *offset)
+        return EMSGSIZE;
+    out->data = block + *offset;
+    out->size = (size_t)size;
+    *offset += (size_t)size;
+    return 0;
+}
+
+/* Checks for a pair at `at`: 0, ENOENT at the end, or the code for a malformed
+ * block. */
+static int metadata_look(const char *block, const struct uva_metadata_at *at)
+{
+    int32_t count;
+
+    if (block == NULL)
+        return ENOENT;
+    count = metadata_number(block);
+    if (count < 0 || at->index < 0)
+        return EINVAL;
+    if (count > METADATA_MAX_PAIRS)
+        return EMSGSIZE;
+    return at->index < count ? 0 : ENOENT;
+}
+
+int uva_metadata_next(const char *block, struct uva_metadata_at *at,
+                      struct uva_pair *pair)
+{
+    size_t offset = at->offset == 0 ? METADATA_NUMBER : at->offset;
+    int code = metadata_look(block, at);
+
+    if (code == 0)
+        code = metadata_bytes(block, &offset, &pair->key);
+    if (code == 0)
+        code = metadata_bytes(block, &offset, &pair->value);
+    if (code != 0)
+        return code;
+    at->offset = offset;
+    at->index++;
+    return 0;
+}
+
+int uva_metadata_get(const char *block, const char *key,
+                     struct uva_bytes *value)
+{
+    const struct uva_bytes wanted = uva_bytes_of(key);
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    int code;
+
+    while ((code = uva_metadata_next(block, &at, &pair)) == 0) {
+        if (pair.key.size != wanted.size ||
+            memcmp(pair.key.data, wanted.data, wanted.size) != 0)
+            continue;
+        *value = pair.value;
+        return 0;
+    }
+    return code;
+}
+
+int uva_metadata_size(const char *block, size_t *size)
+{
+    struct uva_metadata_at at = {.offset = block == NULL ? 0 : METADATA_NUMBER};
+    struct uva_pair pair;
+    int code;
+
+    do
+        code = uva_metadata_next(block, &at, &pair);
+    while (code == 0);
+    if (code != ENOENT)
+        return code;
+    *size = at.offset;
+    return 0;
+}
+
+int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
+                       char **out, size_t *size)
+{
+    size_t needed;
+    int code = uva_metadata_size(block, &needed);
+
+    assert(allocator != NULL);
+    *out = NULL;
+    *size = 0;
+    if (code != 0 || needed <= METADATA_NUMBER)
+        return code;
+    *out = uva__memory_new(allocator, needed);
+    if (*out == NULL)
+        return ENOMEM;
+    memcpy(*out, block, needed);
+    *size = needed;
+    return 0;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* Adds the encoded size of `bytes` to `*size`; EOVERFLOW if an int32 is too
+ * small for it. */
+static int metadata_add(const struct uva_bytes *bytes, size_t *size)
+{
+    if (bytes->size > INT32_MAX)
+        return EOVERFLOW;
+    if (bytes->size > SIZE_MAX - METADATA_NUMBER - *size)
+        return EOVERFLOW;
+    *size += METADATA_NUMBER + bytes->size;
+    return 0;
+}
+
+static int metadata_measure(const struct uva_pair *pairs, size_t count,
+                            size_t *size)
+{
+    int code = count > INT32_MAX ? EOVERFLOW : 0;
+
+    *size = METADATA_NUMBER;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        code = metadata_add(&pairs[i].key, size);
+        if (code == 0)
+            code = metadata_add(&pairs[i].value, size);
+    }
+    return code;
+}
+
+static char *metadata_write_number(char *to, size_t number)
+{
+    const int32_t written = (int32_t)number;
+
+    memcpy(to, &written, sizeof(written));
+    return to + sizeof(written);
+}
+
+static char *metadata_write(char *to, const struct uva_bytes *bytes)
+{
+    to = metadata_write_number(to, bytes->size);
+    if (bytes->size != 0)
+        memcpy(to, bytes->data, bytes->size);
+    return to + bytes->size;
+}
+
+int uva_metadata_encode(const struct uva_pair *pairs, size_t count,
+                        char *buffer, size_t *size)
+{
+    const size_t room = buffer == NULL ? 0 : *size;
+    size_t needed;
+
+    if (count == 0) {
+        *size = 0;
+        return 0;
+    }
+    if (metadata_measure(pairs, count, &needed) != 0)
+        return EOVERFLOW;
+    *size = needed;
+    if (needed > room)
+        return EMSGSIZE;
+    buffer = metadata_write_number(buffer, count);
+    for (size_t i = 0; i < count; i++) {
+        buffer = metadata_write(buffer, &pairs[i].key);
+        buffer = metadata_write(buffer, &pairs[i].value);
+    }
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys have a prefix of the library's own. A code is written in decimal. */
+#include "arrow/vendor_error.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "uvarrow/arrow.h"
+
+enum { CODE_SIZE = 12 }; /* of INT_MIN, with its NUL */
+
+static const char KEY_VENDOR[] = "uvarrow.vendor";
+static const char KEY_CODE[] = "uvarrow.vendor_code";
+static const char KEY_CALL[] = "uvarrow.vendor_call";
+
+/* ---- in errors ---------------------------------------------------------- */
+
+int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
+                    int vendor_code, const char *format, ...)
+{
+    char text[sizeof(error->message) + 4]; /* uva_error_set() cuts it to fit */
+    va_list args;
+
+    if (error == NULL)
+        return code;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    (void)uva_error_set(error, code, "%s", text);
+    error->vendor = vendor;
+    error->vendor_code = vendor_code;
+    return code;
+}
+
+/* The name of the call with which a text begins, possibly of C++; empty: it
+ * begins with none. */
+static struct uva_bytes vendor_call(const char *text)
+{
+    static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz"
+                                "0123456789_:";
+    struct uva_bytes name = {text, strspn(text, marks)};
+
+    if (strncmp(text + name.size, " failed", 7) != 0 ||
+        (name.size > 0 && text[name.size - 1] == ':'))
+        name.size = 0;
+    return name;
+}
+
+/* ---- in metadata -------------------------------------------------------- */
+
+int uva__vendor_write(const struct uva_allocator *allocator,
+                      const struct uva_error *error, char **out, size_t *size)
+{
+    struct uva_pair pairs[3];
+    char code[CODE_SIZE];
+    size_t count = 0;
+
+    *out = NULL;
+    *size = 0;
+    if (error->vendor == NULL)
+        return 0;
+    (void)snprintf(code, sizeof(code), "%d", error->vendor_code);
+    pairs[count++] = (struct uva_pair){uva_bytes_of(KEY_VENDOR),
+                                       uva_bytes_of(error->vendor)};
+    if (error->vendor_code != 0)
+        pairs[count++] =
+            (struct uva_pair){uva_bytes_of(KEY_CODE), uva_bytes_of(code)};
+    pairs[count] =
+        (struct uva_pair){uva_bytes_of(KEY_CALL), vendor_call(error->message)};
+    count += pairs[count].value.size != 0;
+    if (uva_metadata_encode(pairs, count, NULL, size) == EMSGSIZE)
+        *out = uva__memory_new(allocator, *size);
+    if (*out == NULL) {
+        *size = 0;
+        return ENOMEM;
+    }
+    return uva_metadata_encode(pairs, count, *out, size);
+}
+
+/* Our own constant for a vendor's name; NULL: an unknown vendor. */
+static const char *vendor_known(const struct uva_bytes *name)
+{
+    static const char *const known[] = {"cuda", "hip", "opencl", "vulkan",
+                                        "uv"};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (name->size == strlen(known[i]) &&
+            memcmp(name->data, known[i], name->size) == 0)
+            return known[i];
+    return NULL;
+}
+
+/* Returns 0 also if the text is not a number or too large for a code. */
+static int vendor_number(const struct uva_bytes *value)
+{
+    char text[CODE_SIZE] = "";
+    char *end;
+    long number;
+
+    if (value->size == 0 || value->size >= sizeof(text))
+        return 0;
+    memcpy(text, value->data, value->size);
+    number = strtol(text, &end, 10);
+    if (end != text + value->size || number < INT_MIN || number > INT_MAX)
+        return 0;
+    return (int)number;
+}
+
+void uva__vendor_read(const char *metadata, struct uva_error *error)
+{
+    struct uva_bytes value;
+    const char *vendor;
+
+    if (uva_metadata_get(metadata, KEY_VENDOR, &value) != 0)
+        return;
+    vendor = vendor_known(&value);
+    if (vendor == NULL)
+        return;
+    error->vendor = vendor;
+    if (uva_metadata_get(metadata, KEY_CODE, &value) == 0)
+        error->vendor_code = vendor_number(&value);
+}

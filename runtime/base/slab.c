@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks are allocated in chunks. The record of a chunk is an allocation of its
+ * own, so that a chunk can be aligned as strictly as its blocks. */
+#include "base/slab.h"
+
+#include <stdint.h>
+
+#include "base/memory.h"
+
+struct slab_chunk {
+    struct slab_chunk *next; /* owns */
+    char *blocks;            /* owns: `count` of them */
+    size_t count;            /* number of blocks */
+};
+
+static struct uva__link *slab_link(const struct uva__slab *slab, void *block)
+{
+    void *link = (char *)block + slab->link_offset;
+
+    return link;
+}
+
+struct slab_chunk *uva__slab_fetch(const struct uva__slab *slab)
+{
+    struct slab_chunk *chunk = uva__memory_new(slab->allocator, sizeof(*chunk));
+
+    if (chunk == NULL)
+        return NULL;
+    chunk->count = slab->step;
+    chunk->blocks = uva__memory_new_aligned(
+        slab->allocator, slab->size * chunk->count, slab->align);
+    if (chunk->blocks != NULL)
+        return chunk;
+    uva__memory_free(slab->allocator, chunk, sizeof(*chunk));
+    return NULL;
+}
+
+void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk)
+{
+    size_t i;
+
+    chunk->next = slab->chunks;
+    slab->chunks = chunk;
+    for (i = 0; i < chunk->count; i++)
+        uva__list_push(&slab->fresh,
+                       slab_link(slab, chunk->blocks + i * slab->size));
+}
+
+static void *slab_block(const struct uva__slab *slab, struct uva__link *link)
+{
+    return link != NULL ? (char *)link - slab->link_offset : NULL;
+}
+
+void *uva__slab_take(struct uva__slab *slab, bool (*rested)(const void *block))
+{
+    struct uva__link *oldest = slab->used.head;
+
+    if (slab->resting <= slab->rest ||
+        (rested != NULL && !rested(slab_block(slab, oldest))))
+        return slab_block(slab, uva__list_pop(&slab->fresh));
+    slab->resting--;
+    return slab_block(slab, uva__list_pop(&slab->used));
+}
+
+void uva__slab_put(struct uva__slab *slab, void *block)
+{
+    uva__list_push(&slab->used, slab_link(slab, block));
+    slab->resting++;
+}
+
+void uva__slab_trim(struct uva__slab *slab, size_t most)
+{
+    struct uva__list oldest = {0};
+
+    for (; slab->resting > most; slab->resting--) {
+        uva__list_push(&oldest, uva__list_pop(&slab->used));
+        uva__list_append(&oldest, &slab->fresh);
+        slab->fresh = oldest;
+        oldest.head = NULL;
+    }
+}
+
+void uva__slab_each(const struct uva__slab *slab,
+                    void (*fn)(void *block, void *ctx), void *ctx)
+{
+    struct slab_chunk *chunk;
+    size_t i;
+
+    for (chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
+        for (i = 0; i < chunk->count; i++)
+            fn(chunk->blocks + i * slab->size, ctx);
+}
+
+void uva__slab_fini(struct uva__slab *slab)
+{
+    struct slab_chunk *chunk = slab->chunks, *next;
+
+    for (; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        uva__memory_free(slab->allocator, chunk->blocks,
+                         slab->size * chunk->count);
+        uva__memory_free(slab->allocator, chunk, sizeof(*chunk));
+    }
+    slab->chunks = NULL;
+    slab->used = (struct uva__list){0};
+    slab->fresh = (struct uva__list){0};
+    slab->resting = 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type-stable memory: blocks of one size, which are reused after a time in
+ * quarantine and go back to the allocator only all together. So a stale pointer
+ * still leads to a block of the same type. For one thread at a time. */
+#ifndef UVA_CORE_SLAB_H
+#define UVA_CORE_SLAB_H
+
+#include "base/list.h"
+#include "uvarrow/base.h"
+
+/* A new block is cleared. A block that is put back keeps its contents until it
+ * is taken again, but for its link. */
+struct uva__slab {
+    const struct uva_allocator *allocator; /* borrows */
+    size_t size;               /* of a block; a multiple of `align` */
+    size_t align;              /* of a block; a power of two */
+    size_t link_offset;        /* where in a block its struct uva__link lies */
+    size_t rest;               /* blocks in quarantine before one is reused */
+    size_t step;               /* blocks that are allocated at once */
+    size_t resting;            /* blocks in quarantine now */
+    struct uva__list used;     /* those blocks, the oldest first */
+    struct uva__list fresh;    /* blocks never used, or trimmed */
+    struct slab_chunk *chunks; /* owns */
+};
+
+/* Returns the block that has been in quarantine longest, if enough blocks are
+ * there and `rested` (NULL: always) returns true for it; otherwise a fresh one;
+ * NULL if there is none. */
+void *uva__slab_take(struct uva__slab *slab, bool (*rested)(const void *block));
+
+/* fetch allocates memory for more blocks, without using the lists; NULL if
+ * there is none. add makes them available. They are two functions so that no
+ * lock has to be held while the allocator is called. */
+struct slab_chunk *uva__slab_fetch(const struct uva__slab *slab);
+void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
+
+/* Puts a block into quarantine, behind all other blocks. */
+void uva__slab_put(struct uva__slab *slab, void *block);
+
+/* Leaves `most` blocks, at least `rest`, in quarantine; older blocks count as
+ * fresh, the youngest of them first. So few blocks circulate, and these are in
+ * the cache, even if many exist. */
+void uva__slab_trim(struct uva__slab *slab, size_t most);
+
+/* Calls `fn` with every block, in use or not. */
+void uva__slab_each(const struct uva__slab *slab,
+                    void (*fn)(void *block, void *ctx), void *ctx);
+
+/* Frees all memory, also that of blocks in use. */
+void uva__slab_fini(struct uva__slab *slab);
+
+#endif

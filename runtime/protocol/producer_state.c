@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order in which a producer calls its handler.
+ *
+ * Happy path:  on_schema -> (request, batch ready -> on_next_task)* ->
+ *              on_next_task(NULL) -> release.
+ *
+ * What can fail:
+ * - the source fails: the batches before that are delivered, then the error,
+ *   then release;
+ * - the consumer returns an error: only release follows;
+ * - the consumer requests fewer than one batch: on_error with EINVAL;
+ * - an extraction fails: on_error at once, also after the end was delivered.
+ *
+ * On cancel:   nothing new is delivered; neither an error nor the closing NULL
+ *              follows, only release.
+ *
+ * Clauses: AH-08, AH-16, AP-09, AT-08, G-17, G-27, G-28, G-40. */
+#include "protocol/producer_state.h"
+
+#include <assert.h>
+#include <errno.h>
+
+void uva__producer_init(struct uva__producer_state *s, int64_t limit)
+{
+    *s = (struct uva__producer_state){.left = limit < 0 ? -1 : limit};
+}
+
+static enum uva__producer_move
+after_the_end(const struct uva__producer_state *s)
+{
+    return s->unsettled > 0 && !s->hurried ? UVA__MOVE_WAIT : UVA__MOVE_RELEASE;
+}
+
+static enum uva__producer_move
+before_the_schema(const struct uva__producer_state *s)
+{
+    if (s->schema_known)
+        return UVA__MOVE_TELL_SCHEMA;
+    return s->source_error != 0 ? UVA__MOVE_TELL_ERROR : UVA__MOVE_WAIT;
+}
+
+/* Returns the first move that applies, in the order of section 14.1 of
+ * docs/clauses.md. */
+enum uva__producer_move uva__producer_next(const struct uva__producer_state *s)
+{
+    if (s->in_call || s->released)
+        return UVA__MOVE_WAIT;
+    if (s->refused || s->cancelled || s->error_told)
+        return UVA__MOVE_RELEASE;
+    if (s->urgent_error != 0)
+        return UVA__MOVE_TELL_ERROR;
+    if (s->end_told)
+        return after_the_end(s);
+    if (!s->schema_told)
+        return before_the_schema(s);
+    if (s->held)
+        return UVA__MOVE_WAIT;
+    if (s->left == 0)
+        return UVA__MOVE_TELL_END;
+    if (s->ready > 0)
+        return s->demand > 0 ? UVA__MOVE_TELL_TASK : UVA__MOVE_WAIT;
+    if (s->source_error != 0)
+        return UVA__MOVE_TELL_ERROR;
+    return s->exhausted ? UVA__MOVE_TELL_END : UVA__MOVE_WAIT;
+}
+
+bool uva__producer_is_sated(const struct uva__producer_state *s)
+{
+    return s->refused || s->cancelled || s->urgent_error != 0 || s->end_told ||
+           s->error_told || (s->left == 0 && s->schema_told);
+}
+
+void uva__producer_begin(struct uva__producer_state *s,
+                         enum uva__producer_move move)
+{
+    assert(move != UVA__MOVE_WAIT && move == uva__producer_next(s));
+    s->in_call = true;
+    if (move != UVA__MOVE_TELL_TASK)
+        return;
+    s->ready--;
+    if (s->demand != UVA__UNBOUNDED)
+        s->demand--;
+    if (s->left > 0)
+        s->left--;
+}
+
+void uva__producer_end(struct uva__producer_state *s,
+                       enum uva__producer_move move, int code)
+{
+    assert(s->in_call && move != UVA__MOVE_WAIT);
+    s->in_call = false;
+    switch (move) {
+    case UVA__MOVE_TELL_SCHEMA:
+        s->schema_told = true;
+        s->refused = code != 0;
+        break;
+    case UVA__MOVE_TELL_TASK:
+        if (code != 0)
+            s->refused = true;
+        break;
+    case UVA__MOVE_TELL_END:
+        s->end_told = true; /* return value ignored. Clauses: G-41. */
+        break;
+    case UVA__MOVE_TELL_ERROR:
+        s->error_told = true;
+        break;
+    default: /* release */
+        s->released = true;
+    }
+}
+
+void uva__producer_note_request(struct uva__producer_state *s, int64_t n)
+{
+    if (s->cancelled || s->end_told || s->error_told || s->released)
+        return;
+    if (n < 1)
+        uva__producer_note_urgent(s, EINVAL);
+    else if (n > UVA__UNBOUNDED - s->demand)
+        s->demand = UVA__UNBOUNDED;
+    else
+        s->demand += n;
+}
+
+void uva__producer_note_cancel(struct uva__producer_state *s)
+{
+    s->cancelled = true;
+}
+
+void uva__producer_note_urgent(struct uva__producer_state *s, int code)
+{
+    assert(code != 0);
+    if (s->urgent_error == 0 && !s->error_told)
+        s->urgent_error = code;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits are implemented by the engine. */
+#include "sim/base/atomic.h"
+
+#include "sim/engine_chooser.h"
+
+/* The signal that each fiber sleeps on; NULL: it was woken, or does not
+ * sleep. */
+static const struct uva__signal *asleep[SIM_ACTORS];
+static int beds; /* entries that were ever used */
+
+static bool sleep_is_over(void *arg)
+{
+    return *(const struct uva__signal **)arg == NULL;
+}
+
+/* The system call flushes the store buffer, and compares and sleeps in one
+ * step. */
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
+                         int64_t timeout_ns)
+{
+    const struct uva__signal **here = &asleep[sim_self()];
+    bool in_time = true;
+
+    if (uva__signal_now(signal) != seen)
+        return true;
+    sim_flush();
+    if (sim_self() >= beds)
+        beds = sim_self() + 1;
+    if (sim_luck(64) || signal->value != seen)
+        return true;
+    *here = signal;
+    if (timeout_ns < 0)
+        sim_wait(sleep_is_over, here);
+    else
+        in_time = sim_wait_until(sleep_is_over, here,
+                                 sim_now_ns() + (uint64_t)timeout_ns);
+    *here = NULL;
+    return in_time;
+}
+
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
+                      int64_t timeout_ms)
+{
+    return uva__signal_wait_ns(signal, seen, timeout_ms * 1000000);
+}
+
+void uva__signal_change(struct uva__signal *signal)
+{
+    (void)sim_add(&signal->value, sizeof(signal->value), 1);
+}
+
+void uva__signal_wake(struct uva__signal *signal)
+{
+    for (int i = 0; i < beds; i++)
+        if (asleep[i] == signal)
+            asleep[i] = NULL;
+}
+
+void uva__signal_raise(struct uva__signal *signal)
+{
+    uva__signal_change(signal);
+    uva__signal_wake(signal);
+}
+
+static bool lock_is_free(void *arg)
+{
+    const struct uva__lock *lock = arg;
+
+    return sim_load(&lock->state, sizeof(lock->state)) == 0;
+}
+
+/* Taking and dropping need no schedule points of their own before them: no
+ * other fiber can get the lock in between. */
+void uva__lock_take(struct uva__lock *lock)
+{
+    const uint32_t mine = (uint32_t)sim_self() + 2;
+
+    if (lock->state == mine)
+        sim_fail("a lock is taken twice");
+    sim_wait(lock_is_free, lock);
+    sim_flush();
+    lock->state = mine;
+}
+
+void uva__lock_drop(struct uva__lock *lock)
+{
+    if (lock->state != (uint32_t)sim_self() + 2)
+        sim_fail("a lock is dropped by another than who took it");
+    sim_flush();
+    lock->state = 0;
+    sim_breathe();
+}

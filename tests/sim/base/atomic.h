@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replaces the library's base/atomic.h when its sources are compiled for the
+ * simulation. The names are the same, and each access to an atomic is a point
+ * of the schedule (sim/engine.h). */
+#ifndef UVA_CORE_SYNC_H
+#define UVA_CORE_SYNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/engine.h"
+
+/* ---- atomics ------------------------------------------------------------ */
+
+struct uva__word {
+    uint64_t value;
+};
+
+struct uva__shared {
+    void *pointer;
+};
+
+static inline uint64_t uva__word_load(const struct uva__word *word)
+{
+    return sim_load(&word->value, sizeof(word->value));
+}
+
+static inline uint64_t uva__word_peek(const struct uva__word *word)
+{
+    return sim_load(&word->value, sizeof(word->value));
+}
+
+static inline void uva__word_store(struct uva__word *word, uint64_t value)
+{
+    sim_store(&word->value, sizeof(word->value), value);
+}
+
+static inline uint64_t uva__word_exchange(struct uva__word *word,
+                                          uint64_t value)
+{
+    return sim_exchange(&word->value, sizeof(word->value), value);
+}
+
+static inline uint64_t uva__word_add(struct uva__word *word, uint64_t n)
+{
+    return sim_add(&word->value, sizeof(word->value), n);
+}
+
+static inline uint64_t uva__word_sub(struct uva__word *word, uint64_t n)
+{
+    return sim_add(&word->value, sizeof(word->value), 0 - n);
+}
+
+static inline uint64_t uva__word_or(struct uva__word *word, uint64_t bits)
+{
+    return sim_or(&word->value, sizeof(word->value), bits);
+}
+
+static inline uint64_t uva__word_and(struct uva__word *word, uint64_t bits)
+{
+    return sim_and(&word->value, sizeof(word->value), bits);
+}
+
+static inline bool uva__word_cas(struct uva__word *word, uint64_t *expected,
+                                 uint64_t value)
+{
+    return sim_cas(&word->value, sizeof(word->value), expected, value);
+}
+
+static inline void *uva__shared_load(const struct uva__shared *shared)
+{
+    return (void *)(uintptr_t)sim_load(&shared->pointer,
+                                       sizeof(shared->pointer));
+}
+
+static inline void uva__shared_store(struct uva__shared *shared, void *pointer)
+{
+    sim_store(&shared->pointer, sizeof(shared->pointer), (uintptr_t)pointer);
+}
+
+static inline void *uva__shared_exchange(struct uva__shared *shared,
+                                         void *pointer)
+{
+    return (void *)(uintptr_t)sim_exchange(
+        &shared->pointer, sizeof(shared->pointer), (uintptr_t)pointer);
+}
+
+static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
+                                   void *pointer)
+{
+    uint64_t seen = (uintptr_t)*expected;
+    const bool done = sim_cas(&shared->pointer, sizeof(shared->pointer), &seen,
+                              (uintptr_t)pointer);
+
+    *expected = (void *)(uintptr_t)seen;
+    return done;
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+struct uva__signal {
+    uint32_t value;
+};
+
+static inline uint32_t uva__signal_now(const struct uva__signal *signal)
+{
+    return (uint32_t)sim_load(&signal->value, sizeof(signal->value));
+}
+
+/* Sometimes returns without a wake-up, as the real one may. */
+bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
+                      int64_t timeout_ms);
+bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
+                         int64_t timeout_ns);
+void uva__signal_change(struct uva__signal *signal);
+void uva__signal_wake(struct uva__signal *signal);
+void uva__signal_raise(struct uva__signal *signal);
+
+/* ---- lock --------------------------------------------------------------- */
+
+/* Must be dropped by the fiber that took it. */
+struct uva__lock {
+    uint32_t state; /* 0: free, otherwise the fiber plus 2 */
+};
+
+void uva__lock_take(struct uva__lock *lock);
+void uva__lock_drop(struct uva__lock *lock);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks are reused in order, only after their quarantine, and by their own
+ * slab. */
+#include "base/slab.h"
+
+#include <check.h>
+
+#include "support/faulty_allocator.h"
+
+struct thing {
+    int number; /* 0: never used */
+    struct uva__link link;
+};
+
+static struct faulty_allocator faulty;
+static struct uva_allocator memory;
+static struct uva__slab slab;
+
+static void set_up(void)
+{
+    faulty_allocator_init(&faulty, 0);
+    memory = faulty_allocator_table(&faulty);
+    slab = (struct uva__slab){.allocator = &memory,
+                              .size = sizeof(struct thing),
+                              .align = _Alignof(struct thing),
+                              .link_offset = offsetof(struct thing, link),
+                              .step = 2};
+}
+
+static void tear_down(void)
+{
+    uva__slab_fini(&slab);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+
+static struct thing *take(bool (*rested)(const void *block))
+{
+    struct thing *thing = uva__slab_take(&slab, rested);
+
+    if (thing != NULL)
+        return thing;
+    uva__slab_add(&slab, uva__slab_fetch(&slab));
+    return uva__slab_take(&slab, rested);
+}
+
+static bool is_calm(const void *block)
+{
+    return ((const struct thing *)block)->number >= 0;
+}
+
+START_TEST(a_block_is_cleared_once_and_keeps_what_it_holds)
+{
+    struct thing *thing = take(NULL);
+
+    ck_assert_int_eq(thing->number, 0);
+    thing->number = 7;
+    uva__slab_put(&slab, thing);
+    ck_assert_ptr_eq(take(NULL), thing);
+    ck_assert_int_eq(thing->number, 7);
+}
+END_TEST
+
+START_TEST(who_has_rested_longest_goes_first)
+{
+    struct thing *first = take(NULL), *second = take(NULL);
+
+    uva__slab_put(&slab, second);
+    uva__slab_put(&slab, first);
+    ck_assert_ptr_eq(take(NULL), second);
+    ck_assert_ptr_eq(take(NULL), first);
+}
+END_TEST
+
+START_TEST(so_many_blocks_rest_before_one_is_used_again)
+{
+    struct thing *first;
+
+    slab.rest = 1;
+    first = take(NULL);
+    uva__slab_put(&slab, first);
+    ck_assert_ptr_ne(take(NULL), first);
+    ck_assert_uint_eq(slab.resting, 1);
+    uva__slab_put(&slab, take(NULL));
+    ck_assert_ptr_eq(take(NULL), first);
+}
+END_TEST
+
+START_TEST(of_many_blocks_few_go_round)
+{
+    struct thing *things[6], *last;
+
+    slab.rest = 1;
+    for (int i = 0; i < 6; i++)
+        things[i] = take(NULL);
+    for (int i = 0; i < 6; i++)
+        uva__slab_put(&slab, things[i]);
+    for (int i = 0; i < 20; i++) {
+        uva__slab_trim(&slab, 2);
+        ck_assert_uint_eq(slab.resting, 2);
+        last = take(NULL);
+        ck_assert(last == things[4] || last == things[5]);
+        uva__slab_put(&slab, last);
+    }
+}
+END_TEST
+
+START_TEST(what_rests_no_more_is_used_last_the_youngest_first)
+{
+    struct thing *things[4];
+
+    slab.rest = 1;
+    for (int i = 0; i < 4; i++)
+        things[i] = take(NULL);
+    for (int i = 0; i < 4; i++)
+        uva__slab_put(&slab, things[i]);
+    uva__slab_trim(&slab, 2);
+    ck_assert_ptr_eq(take(NULL), things[2]);
+    ck_assert_ptr_eq(take(NULL), things[1]);
+    ck_assert_ptr_eq(take(NULL), things[0]);
+    ck_assert_ptr_null(uva__slab_take(&slab, NULL));
+}
+END_TEST
+
+START_TEST(a_slab_with_few_at_rest_is_left_as_it_is)
+{
+    struct thing *first = take(NULL), *second = take(NULL);
+
+    uva__slab_put(&slab, first);
+    uva__slab_put(&slab, second);
+    uva__slab_trim(&slab, 2);
+    ck_assert_uint_eq(slab.resting, 2);
+    ck_assert_ptr_eq(take(NULL), first);
+}
+END_TEST
+
+START_TEST(a_block_that_is_still_looked_at_is_not_used_again)
+{
+    struct thing *thing = take(is_calm);
+
+    thing->number = -1;
+    uva__slab_put(&slab, thing);
+    ck_assert_ptr_ne(take(is_calm), thing);
+    thing->number = 1;
+    ck_assert_ptr_eq(take(is_calm), thing);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_block)
+{
+    atomic_store(&faulty.fail_at, 1);
+    ck_assert_ptr_null(uva__slab_take(&slab, NULL));
+    ck_assert_ptr_null(uva__slab_fetch(&slab));
+}
+END_TEST
+
+static void count(void *block, void *ctx)
+{
+    (void)block;
+    (*(int *)ctx)++;
+}
+
+START_TEST(each_block_is_seen_in_use_or_not)
+{
+    int n = 0;
+
+    uva__slab_put(&slab, take(NULL));
+    (void)take(NULL);
+    (void)take(NULL);
+    (void)take(NULL);
+    uva__slab_each(&slab, count, &n);
+    ck_assert_int_eq(n, 4);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("slab");
+    TCase *tcase = tcase_create("blocks");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_block_is_cleared_once_and_keeps_what_it_holds);
+    tcase_add_test(tcase, who_has_rested_longest_goes_first);
+    tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
+    tcase_add_test(tcase, of_many_blocks_few_go_round);
+    tcase_add_test(tcase, what_rests_no_more_is_used_last_the_youngest_first);
+    tcase_add_test(tcase, a_slab_with_few_at_rest_is_left_as_it_is);
+    tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
+    tcase_add_test(tcase, without_memory_there_is_no_block);
+    tcase_add_test(tcase, each_block_is_seen_in_use_or_not);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transcripts: facts as letters, and the resulting moves as words. tests/fuzz
+ * drives the machine at random.
+ *
+ * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
+ * 1 one batch requested, 0 nothing requested, * all requested, c cancel, u
+ * urgent error (ENODATA), h held, H no longer held, t an offered batch settles,
+ * n the next callback returns an error, ! the end waits no longer. After each
+ * fact, all resulting moves are carried out. */
+#include "protocol/producer_state.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+static const char *const MOVES[] = {
+    [UVA__MOVE_WAIT] = "wait",        [UVA__MOVE_TELL_SCHEMA] = "schema",
+    [UVA__MOVE_TELL_TASK] = "task",   [UVA__MOVE_TELL_END] = "end",
+    [UVA__MOVE_TELL_ERROR] = "error", [UVA__MOVE_RELEASE] = "release"};
+
+static int answer; /* return code of the next callback */
+
+static void note(struct uva__producer_state *s, char fact)
+{
+    switch (fact) {
+    case 's':
+        s->schema_known = true;
+        break;
+    case 'b':
+        s->ready++;
+        break;
+    case 'x':
+        s->exhausted = true;
+        break;
+    case 'f':
+        s->source_error = EIO;
+        break;
+    case '1':
+    case '0':
+        uva__producer_note_request(s, fact - '0');
+        break;
+    case '*':
+        uva__producer_note_request(s, INT64_MAX);
+        break;
+    case 'c':
+        uva__producer_note_cancel(s);
+        break;
+    case 'u':
+        uva__producer_note_urgent(s, ENODATA);
+        break;
+    case 'h':
+    case 'H':
+        s->held = fact == 'h';
+        break;
+    case 't':
+        s->unsettled--;
+        break;
+    case 'n':
+        answer = EDOM;
+        break;
+    default:
+        s->hurried = true;
+    }
+}
+
+/* Plays a script from the state `s`; returns the moves. */
+static const char *play(struct uva__producer_state *s, const char *script)
+{
+    static char story[200];
+    enum uva__producer_move move;
+
+    story[0] = '\0';
+    answer = 0;
+    for (; *script != '\0'; script++) {
+        note(s, *script);
+        while ((move = uva__producer_next(s)) != UVA__MOVE_WAIT) {
+            strcat(strcat(story, story[0] ? " " : ""), MOVES[move]);
+            uva__producer_begin(s, move);
+            ck_assert_int_eq(uva__producer_next(s), UVA__MOVE_WAIT);
+            s->unsettled += move == UVA__MOVE_TELL_TASK;
+            uva__producer_end(s, move, answer);
+            answer = 0;
+        }
+    }
+    return story;
+}
+
+static const struct {
+    const char *script, *story;
+    int64_t limit;
+} LIVES[] = {
+    {"1sbxt", "schema task end release", -1},
+    {"sbb1t1txt", "schema task task end release", -1},       /* AP-06 */
+    {"sx", "schema end release", -1},                        /* AH-23 */
+    {"s*bbbttt*x", "schema task task task end release", -1}, /* G-35 */
+    {"sb*1tx", "schema task end release", -1},
+    {"s1bxt", "schema task end release", -1},
+    {"s1bx!", "schema task end release", -1}, /* the end waits no longer */
+    {"s1bxut", "schema task end error release", -1}, /* G-17 */
+    {"f", "error release", -1},                      /* AH-18 */
+    {"sf", "schema error release", -1},
+    {"s1bbf1", "schema task task error release", -1}, /* G-40 */
+    {"s1bu", "schema task error release", -1},        /* AT-08 */
+    {"s0", "schema error release", -1},               /* AP-09 */
+    {"0s", "error release", -1},
+    {"c", "release", -1},
+    {"s1bc1b", "schema task release", -1}, /* AP-07, G-27 */
+    {"ns", "schema release", -1},          /* AH-08 */
+    {"s1nb", "schema task release", -1},   /* AH-16 */
+    {"snx", "schema end release", -1},     /* G-41 */
+    {"hs1bH", "schema task", -1},
+    {"hsxHc", "schema end release", -1},
+    {"s*bbbtt", "schema task task end release", 2},
+    {"s", "schema end release", 0},
+    {"uu1", "error release", -1},
+};
+
+START_TEST(each_story_has_its_end)
+{
+    struct uva__producer_state s;
+
+    uva__producer_init(&s, LIVES[_i].limit);
+    ck_assert_str_eq(play(&s, LIVES[_i].script), LIVES[_i].story);
+    ck_assert_int_eq(s.released, strstr(LIVES[_i].story, "release") != NULL);
+}
+END_TEST
+
+START_TEST(a_source_may_stop_once_nothing_of_it_will_be_told)
+{
+    static const struct {
+        const char *script;
+        int64_t limit;
+        bool sated;
+    } cases[] = {{"", -1, false},  {"s1b", -1, false}, {"c", -1, true},
+                 {"u", -1, true},  {"sf", -1, true},   {"snx", -1, true},
+                 {"ns", -1, true}, {"s", 0, true},     {"", 0, false},
+                 {"s1b", 1, true}, {"s1b", 2, false},  {"s1bx", -1, true}};
+    struct uva__producer_state s;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uva__producer_init(&s, cases[i].limit);
+        (void)play(&s, cases[i].script);
+        ck_assert_msg(uva__producer_is_sated(&s) == cases[i].sated,
+                      "after \"%s\"", cases[i].script);
+    }
+}
+END_TEST
+
+START_TEST(g35_demand_saturates)
+{
+    struct uva__producer_state s;
+
+    uva__producer_init(&s, -1);
+    uva__producer_note_request(&s, 2);
+    uva__producer_note_request(&s, INT64_MAX - 2);
+    ck_assert_int_eq(s.demand, INT64_MAX);
+    uva__producer_note_request(&s, 1);
+    ck_assert_int_eq(s.demand, UVA__UNBOUNDED);
+}
+END_TEST
+
+START_TEST(ap07_a_request_after_the_end_means_nothing)
+{
+    const char *const ends[] = {"c", "sx", "f", "sx1", "ns"};
+    struct uva__producer_state s;
+
+    for (int i = 0; i < 5; i++) {
+        uva__producer_init(&s, -1);
+        (void)play(&s, ends[i]);
+        uva__producer_note_request(&s, 5);
+        uva__producer_note_request(&s, 0);
+        ck_assert_int_eq(s.demand, 0);
+        ck_assert_int_eq(s.urgent_error, 0);
+    }
+}
+END_TEST
+
+START_TEST(the_first_urgent_error_is_the_one_told)
+{
+    struct uva__producer_state s;
+
+    uva__producer_init(&s, -1);
+    uva__producer_note_urgent(&s, ENODATA);
+    uva__producer_note_urgent(&s, EINVAL);
+    ck_assert_int_eq(s.urgent_error, ENODATA);
+    uva__producer_init(&s, -1);
+    (void)play(&s, "f");
+    uva__producer_note_urgent(&s, ENODATA); /* too late */
+    ck_assert_int_eq(s.urgent_error, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("producer_state");
+    TCase *tcase = tcase_create("stories");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(tcase, each_story_has_its_end, 0,
+                        sizeof(LIVES) / sizeof(LIVES[0]));
+    tcase_add_test(tcase, a_source_may_stop_once_nothing_of_it_will_be_told);
+    tcase_add_test(tcase, g35_demand_saturates);
+    tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);
+    tcase_add_test(tcase, the_first_urgent_error_is_the_one_told);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
