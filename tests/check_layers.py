@@ -38,7 +38,7 @@ SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
-UV = ["uv/hub.h", "uv/inbox.h", "uv/lane.h", "uv/loop.h"]
+UV = ["loop/rt.h", "loop/mailbox.h", "exec/lane.h", "loop/loop.h"]
 FLOORS = ["core/", "uv/", "devices/", "stream/", "check/", "operators/",
           "adapters/", "tck/"]
 MAY = {

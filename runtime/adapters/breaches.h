@@ -3,7 +3,7 @@
 #ifndef UVA_ADAPTERS_BREACHES_H
 #define UVA_ADAPTERS_BREACHES_H
 
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* Returns the text for a breach of `clause`. Static, never NULL. Thread: any.
  */

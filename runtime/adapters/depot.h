@@ -12,7 +12,7 @@
 #include "base/slab.h"
 #include "base/atomic.h"
 #include "stream/failure.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
 enum uva__parcel_state {

@@ -23,7 +23,7 @@
 #include "arrow/structs.h"
 #include "base/time_limits.h"
 #include "stream/flow.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/arrow.h"
 
 struct drive {

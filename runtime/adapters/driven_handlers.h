@@ -4,7 +4,7 @@
 #ifndef UVA_ADAPTERS_DRIVEN_HANDLERS_H
 #define UVA_ADAPTERS_DRIVEN_HANDLERS_H
 
-#include "uv/hub.h"
+#include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
 /* An entry: a member of what drives the handler. */

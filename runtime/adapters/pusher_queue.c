@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/unreachable.h"
 #include "stream/window.h"
-#include "uv/lane.h"
+#include "exec/lane.h"
 #include "uvarrow/arrow.h"
 
 enum { LOOK_MS = 100 }; /* between two checks whether the runtime is open */

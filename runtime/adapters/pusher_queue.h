@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "base/atomic.h"
 #include "stream/task.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* One batch in the queue; reused, so that a steady flow allocates nothing. */
 struct uva__pushed {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "stream/fence.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/device.h"
 
 /* What the array's private_data leads to. From malloc(): it may outlive every

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "devices/notice.h"
 #include "stream/fence.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/device.h"
 
 struct array_wait {

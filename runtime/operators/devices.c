@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "stream/fence.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/device.h"
 
 /* Gives the devices with a count, or says why there are none. */

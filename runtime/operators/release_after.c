@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "stream/fence.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/device.h"
 

@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_CHECKED_H
 #define UVA_STREAM_CHECKED_H
 
-#include "uv/hub.h"
+#include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
 /* Makes the quarantine of the runtime's checks, unless it exists or the checker

@@ -6,7 +6,7 @@
 #define UVA_STREAM_DISCARD_H
 
 #include "base/list.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* An item: a member of what is discarded. */
 struct uva__discard {

@@ -8,7 +8,7 @@
 
 #include "stream/failure.h"
 #include "stream/task.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 struct uva__feed;
 

@@ -5,7 +5,7 @@
 #define UVA_STREAM_FENCE_H
 
 #include "devices/watch.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* Gives the devices of the runtime's workers, made at first need, with a
  * reference for the caller. 0; ENOMEM; ESHUTDOWN once the workers were

@@ -14,7 +14,7 @@
 #include "protocol/producer_state.h"
 #include "stream/demand.h"
 #include "stream/feed.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/operators.h"
 
 /* One map of a producer, with its input schema. */

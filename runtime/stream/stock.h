@@ -6,7 +6,7 @@
 
 #include "base/slab.h"
 #include "stream/task.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* Makes the slots of the runtime, unless they exist. 0 or ENOMEM.
  * Thread: any. */

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "stream/checked.h"
 #include "stream/producer.h"
-#include "uv/hub.h"
+#include "loop/rt.h"
 #include "uvarrow/arrow.h"
 
 enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48 };

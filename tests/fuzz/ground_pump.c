@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "support/faulty_allocator.h"
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 enum { PUMP_JOBS = 256 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "support/hostile_scene.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/uvarrow.h"
 
 /* The four ways of the loop tests. */

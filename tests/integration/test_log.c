@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "support/loop_rig.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 
 /* Says a line of each kind, and gives what standard error was told. */
 static const char *told(const char *wish)

@@ -8,7 +8,7 @@
 
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/uvarrow.h"
 
 /* A source, a map on workers that can be told to wait, a consumer. */

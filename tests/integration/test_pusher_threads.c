@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/operators.h"
 

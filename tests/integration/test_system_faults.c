@@ -19,8 +19,8 @@
 
 #include "check/bounce.h"
 #include "support/faulty_allocator.h"
-#include "uv/lane.h"
-#include "uv/loop.h"
+#include "exec/lane.h"
+#include "loop/loop.h"
 #include "uvarrow/runtime.h"
 
 /* ---- the system --------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h with a close: objects are posted while the loop shuts down. Each
+/* loop/mailbox.h with a close: objects are posted while the loop shuts down. Each
  * is disposed of once, by the posting thread or by the loop. */
-#include "uv/inbox.h"
+#include "loop/mailbox.h"
 
 #include <check.h>
 

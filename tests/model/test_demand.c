@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/demand.h with uv/inbox.h: a handler requests, or cancels, on threads
+/* stream/demand.h with loop/mailbox.h: a handler requests, or cancels, on threads
  * of its own, while a dispatcher absorbs that and sleeps. */
 #include "stream/demand.h"
 
 #include <check.h>
 
 #include "model/explore.h"
-#include "uv/inbox.h"
+#include "loop/mailbox.h"
 
 enum { ASKED = 2 + 3 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h: two threads publish and post, while a loop reads and sleeps. A
+/* loop/mailbox.h: two threads publish and post, while a loop reads and sleeps. A
  * wake-up is lost if the loop sleeps without having read everything. */
-#include "uv/inbox.h"
+#include "loop/mailbox.h"
 
 #include <check.h>
 

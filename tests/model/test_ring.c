@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uv/inbox.h as a worker uses it: it fills slots of a ring, publishes their
+/* loop/mailbox.h as a worker uses it: it fills slots of a ring, publishes their
  * number by a store, and posts. The loop takes them and grants them again. */
-#include "uv/inbox.h"
+#include "loop/mailbox.h"
 
 #include <check.h>
 

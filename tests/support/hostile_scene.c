@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "uv/loop.h"
+#include "loop/loop.h"
 #include "uvarrow/arrow.h"
 
 static void append(char *text, size_t size, const char *word)

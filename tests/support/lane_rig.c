@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 char rig_story[200];
 static pthread_mutex_t story_lock = PTHREAD_MUTEX_INITIALIZER;

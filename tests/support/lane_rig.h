@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 
-#include "uv/lane.h"
+#include "exec/lane.h"
 
 /* ---- queues and jobs ---------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #define UVA_UV_LANE_H
 
 #include "base/list.h"
-#include "uv/rota.h"
+#include "exec/fair_queue.h"
 #include "uvarrow/runtime.h"
 
 struct uva__jobs;

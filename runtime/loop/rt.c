@@ -7,7 +7,7 @@
  * On close: `closed` is set and the mailbox drained; a thread that posts after
  *           that sees it and releases the posted nodes by itself. */
 #define _GNU_SOURCE
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 #include <assert.h>
 #include <errno.h>

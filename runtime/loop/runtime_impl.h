@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct of a runtime. Only uv/loop.c (turns), uv/hosting.c (open, close)
- * and uv/post.c include it. */
+/* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open, close)
+ * and loop/post.c include it. */
 #ifndef UVA_UV_SHELL_H
 #define UVA_UV_SHELL_H
 
 #include <pthread.h>
 #include <uv.h>
 
-#include "uv/loop.h"
+#include "loop/loop.h"
 
 /* What runs the loop. */
 enum uva__hosting {

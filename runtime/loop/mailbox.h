@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mailbox of the loop: nodes that threads post, and which thread has to
- * wake the loop. How that is done, and what a node means, is left to uv/hub.c.
+ * wake the loop. How that is done, and what a node means, is left to loop/rt.c.
  *
  * A poster publishes its data, claims the node, puts it here and acts on the
  * result. The loop takes all nodes, clears the claim of each before it reads
@@ -9,7 +9,7 @@
 #define UVA_UV_INBOX_H
 
 #include "base/mpsc.h"
-#include "uv/node.h"
+#include "loop/wakeup.h"
 
 /* All zeroes is empty, and the loop asleep. */
 struct uva__inbox {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The counted half of a runtime by itself, without a loop: the test plays the
  * loop's part. */
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 #include <check.h>
 #include <errno.h>

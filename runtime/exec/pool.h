@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of uva_workers, its owners, and how a job gets one of its threads.
- * Which job goes to which lane is uv/lane.c. */
+ * Which job goes to which lane is exec/lane.c. */
 #ifndef UVA_UV_WORKERS_H
 #define UVA_UV_WORKERS_H
 
@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "base/atomic.h"
-#include "uv/lane.h"
+#include "exec/lane.h"
 #include "uvarrow/runtime.h"
 
 /* One thread. Only that thread uses the fields, but for those marked locked. */

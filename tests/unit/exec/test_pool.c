@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making workers, ending them, and everything at once. */
 #define _GNU_SOURCE
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include "support/forked_child.h"
 #include "support/lane_rig.h"
-#include "uv/lane.h"
+#include "exec/lane.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 

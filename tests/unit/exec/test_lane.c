@@ -2,7 +2,7 @@
 /* Which job runs where and when. That nothing more happens is seen from counts,
  * not by waiting. */
 #define _GNU_SOURCE
-#include "uv/lane.h"
+#include "exec/lane.h"
 
 #include <check.h>
 #include <semaphore.h>

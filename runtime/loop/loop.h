@@ -4,7 +4,7 @@
 #ifndef UVA_UV_LOOP_H
 #define UVA_UV_LOOP_H
 
-#include "uv/hub.h"
+#include "loop/rt.h"
 
 /* An object that shutdown must abort: part of that object, linked while it is
  * open. */

@@ -2,7 +2,7 @@
 /* How threads start, fail to start, sleep and leave, and what they are like.
  * That one has left is seen by asking until it has. */
 #define _GNU_SOURCE
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "support/lane_rig.h"
-#include "uv/lane.h"
+#include "exec/lane.h"
 
 /* ---- no thread to be had ------------------------------------------------ */
 

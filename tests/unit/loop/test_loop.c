@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The half of a runtime that the loop's thread has to itself: nodes that are
  * visited, timers, and what a close makes of them. */
-#include "uv/loop.h"
+#include "loop/loop.h"
 
 #include <check.h>
 #include <pthread.h>
 
 #include "support/loop_rig.h"
-#include "uv/shell.h"
+#include "loop/runtime_impl.h"
 
 static struct loop_rig rig;
 static struct uva__hub *hub;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads: how they are made, found for a job, started, put to sleep,
- * joined and freed. Which job goes to which lane is uv/lane.c.
+ * joined and freed. Which job goes to which lane is exec/lane.c.
  *
  * Happy path:  made with one owner -> each job queue adds one -> a thread is
  *              reserved under the lock and started without it -> it takes jobs
@@ -23,7 +23,7 @@
  * adds a job or takes away such a thread restores that before it drops the
  * lock. */
 #define _GNU_SOURCE
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
-#include "uv/rota.h"
+#include "exec/fair_queue.h"
 
 enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects that any thread can wake on the loop, and their references. How a
- * wake-up reaches the loop is in uv/hub.h. */
+ * wake-up reaches the loop is in loop/rt.h. */
 #ifndef UVA_UV_NODE_H
 #define UVA_UV_NODE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens, hosts and closes a runtime: embedded on the user's loop, on a thread
- * of its own, or turned by the user. The turns themselves are in uv/loop.c.
+ * of its own, or turned by the user. The turns themselves are in loop/loop.c.
  *
  * Happy path:  open -> (turns) -> close -> the loop aborts open objects and
  *              detaches -> the user's callback is called, the struct is freed.
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "uv/shell.h"
+#include "loop/runtime_impl.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
 

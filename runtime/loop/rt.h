@@ -3,15 +3,15 @@
  * may use at any time, also after the runtime has detached from its loop. It
  * holds the mailbox and the descriptor that wake the loop, the allocator, the
  * log, and the counters of work in flight. The other half, which only the loop
- * thread uses, is uv/loop.c. */
+ * thread uses, is loop/loop.c. */
 #ifndef UVA_UV_HUB_H
 #define UVA_UV_HUB_H
 
 #include "base/inflight.h"
 #include "base/thread.h"
-#include "uv/counts.h"
-#include "uv/inbox.h"
-#include "uv/lane.h"
+#include "loop/stats.h"
+#include "loop/mailbox.h"
+#include "exec/lane.h"
 #include "uvarrow/runtime.h"
 
 struct uva__hub;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns, timers and the close of a runtime, on the loop thread. Opening one and
- * hosting its loop is uv/hosting.c.
+ * hosting its loop is loop/runtime.c.
  *
  * Happy path:  wake (or check) -> turn: collect the posted nodes, visit the run
  *              queue, again, until it is empty or the budget is spent -> back
@@ -11,7 +11,7 @@
  * On close:    aborts open objects when the grace is over; when no object is
  *              left, closes the mailbox and the handles, and calls the user's
  *              callback. */
-#include "uv/loop.h"
+#include "loop/loop.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/time_limits.h"
-#include "uv/shell.h"
+#include "loop/runtime_impl.h"
 
 enum { QUANTUM_MAX = 64 };
 

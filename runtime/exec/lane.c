@@ -10,12 +10,12 @@
  *
  * On close:    queued jobs still run; running ones go on, and use only the
  *              workers, which live as long as their threads. */
-#include "uv/lane.h"
+#include "exec/lane.h"
 
 #include <assert.h>
 
 #include "base/atomic.h"
-#include "uv/workers.h"
+#include "exec/pool.h"
 
 /* ---- the jobs of one runtime -------------------------------------------- */
 

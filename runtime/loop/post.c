@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "uv/shell.h"
+#include "loop/runtime_impl.h"
 
 /* A call that was posted. */
 struct post {
