@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "devices/notice.h"
+#include "device/wait_error.h"
 #include "stream/fence.h"
 #include "loop/loop.h"
 #include "uvarrow/device.h"

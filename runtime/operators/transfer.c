@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "arrow/structs.h"
-#include "devices/copy.h"
+#include "device/copy.h"
 #include "operators/waits.h"
 #include "stream/flow.h"
 #include "stream/window.h"

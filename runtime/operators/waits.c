@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "arrow/metadata.h"
-#include "devices/notice.h"
+#include "device/wait_error.h"
 #include "stream/stock.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"

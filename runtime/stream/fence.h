@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of a runtime's worker threads. devices/watch.h waits for their
+/* The devices of a runtime's worker threads. device/event_wait.h waits for their
  * events. */
 #ifndef UVA_STREAM_FENCE_H
 #define UVA_STREAM_FENCE_H
 
-#include "devices/watch.h"
+#include "device/event_wait.h"
 #include "loop/rt.h"
 
 /* Gives the devices of the runtime's workers, made at first need, with a

@@ -13,7 +13,7 @@ typedef CUdevice uva__cu_device;
 typedef CUcontext uva__cu_context;
 typedef CUdeviceptr uva__cu_pointer;
 
-#include "devices/cuda_abi.h"
+#include "device/cuda_abi.h"
 
 #define SAME(ours, theirs)                                                     \
     _Static_assert((int)(ours) == (int)(theirs), #ours " differs")

@@ -11,7 +11,7 @@ typedef hipStream_t uva__gpu_stream;
 typedef hipStreamCaptureMode uva__gpu_capture_mode;
 typedef hipMemcpyKind uva__hip_copy_kind;
 
-#include "devices/hip_abi.h"
+#include "device/hip_abi.h"
 
 #define SAME(ours, theirs)                                                     \
     _Static_assert((int)(ours) == (int)(theirs), #ours " differs")

@@ -14,7 +14,7 @@ typedef cl_mem uva__cl_mem;
 typedef cl_int uva__cl_int;
 typedef cl_uint uva__cl_uint;
 
-#include "devices/opencl_abi.h"
+#include "device/opencl_abi.h"
 
 #define SAME(ours, theirs)                                                     \
     _Static_assert((int)(ours) == (int)(theirs), #ours " differs")

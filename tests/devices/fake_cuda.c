@@ -3,7 +3,7 @@
  * versions that its symbols carry. */
 #include <stdlib.h>
 
-#include "devices/cuda_abi.h"
+#include "device/cuda_abi.h"
 #include "devices/fake_gpu.h"
 
 /* Makes the call only if the checks allow it. */

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "devices/opencl_abi.h"
+#include "device/opencl_abi.h"
 
 #define FAULTY_API __attribute__((visibility("default")))
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "devices/gpu_lane.h"
+#include "device/gpu_streams.h"
 #include "devices/gpu_scene.h"
 #include "support/faulty_libc.h"
 

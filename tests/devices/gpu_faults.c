@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "devices/gpu_abi.h"
+#include "device/gpu_abi.h"
 #include "support/fault_scene.h"
 
 enum { NO_SUCH_DEVICE = 77 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "devices/cuda_abi.h"
+#include "device/cuda_abi.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_scene.h"

@@ -7,7 +7,7 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_scene.h"
-#include "devices/hip_abi.h"
+#include "device/hip_abi.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "devices/builtin.h"
+#include "device/builtin.h"
 #include "devices/opencl_device.h"
 #include "support/fault_scene.h"
 

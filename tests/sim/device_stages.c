@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "devices/registry.h"
+#include "device/registry.h"
 #include "sim/arena.h"
 #include "sim/crate.h"
 #include "sim/device_peer.h"

@@ -6,7 +6,7 @@
 
 #include <semaphore.h>
 
-#include "devices/copy.h"
+#include "device/copy.h"
 #include "support/soft_device.h"
 
 struct watch_scene {

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  to the host: every buffer of a known size is copied, behind the
+ *              array's event -> the sizes of the other buffers stand in what
+ * was copied: they follow -> the source is released, the result can be given.
+ * To a device: the array's event, if any, completes -> all copies are queued ->
+ * the result is given with the last event; the device thread waits for that
+ * event and releases the source.
+ *
+ * What can fail: memory, a call, an event. Copies that were begun are completed
+ *              before the failure is reported. */
+#include "device/copy.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arrow/buffer.h"
+#include "arrow/device_traits.h"
+#include "device/pinned_pool.h"
+#include "device/copy_target.h"
+#include "uvarrow/arrow.h"
+
+enum round { FIXED, VARIABLE, DONE };
+
+struct uva__copy {
+    struct uva__work work;          /* first */
+    struct uva__devices *devices;   /* borrows: of the wait, or of a use */
+    struct uva__backend *backend;   /* borrows: the device's row */
+    struct uva_device_event device; /* of the array, with its event */
+    struct ArrowDeviceArray source; /* owns, until it is copied */
+    struct uva__replica *replica;   /* owns, until given */
+    struct uva__tail_client client; /* called when nothing is in flight */
+    bool to_device;
+    enum round round;       /* the next round */
+    bool behind;            /* something was begun behind the array's event */
+    void *event;            /* owns: of the last copy begun; or NULL */
+    struct uva_error error; /* of a round that has failed, code 0: none */
+};
+
+static struct uva__copy *copy_of(struct uva__work *work)
+{
+    return uva__container_of(work, struct uva__copy, work);
+}
+
+/* ---- one buffer --------------------------------------------------------- */
+
+static void event_drop(struct uva__copy *copy)
+{
+    uva__backend_event_free(copy->backend, copy->event);
+    copy->event = NULL;
+}
+
+static int buffer_begin(struct uva__copy *copy,
+                        const struct uva__replica_node *node, int64_t i,
+                        int64_t size, struct uva_error *error)
+{
+    const struct uva_device_ops *ops = copy->backend->ops;
+    struct uva_device_copy one = {
+        .after = copy->device,
+        .target = (void *)(uintptr_t)node->buffers[i],
+        .source = node->from->buffers[i],
+        .size_bytes = (size_t)size,
+        .to_device = copy->to_device,
+    };
+    void *event = NULL;
+    int code;
+
+    if (copy->behind) /* a failure of that copy fails this one too */
+        one.after.sync_event = copy->event;
+    code = ops->copy(copy->backend->state, &one, &event, error);
+    if (code != 0)
+        return uva__backend_failed(copy->backend, code,
+                                   "a copy could not be begun", error);
+    copy->behind = true;
+    event_drop(copy); /* the new copy waits for the one before it */
+    copy->event = event;
+    return 0;
+}
+
+static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
+                       int64_t i, int64_t size, struct uva_error *error)
+{
+    int code;
+
+    if (node->from->buffers[i] == NULL || size == 0)
+        return 0;
+    code = uva__replica_buffer(copy->replica, node, i, size, error);
+    if (code != 0)
+        return code;
+    return buffer_begin(copy, node, i, size, error);
+}
+
+/* ---- rounds ------------------------------------------------------------- */
+
+/* Returns whether the buffer's size stands in another buffer. */
+static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
+{
+    if (i < node->layout.n_buffers)
+        return node->layout.buffers[i].kind == UVA__BUFFER_DATA;
+    return i < node->n_buffers - 1;
+}
+
+/* Sizes are read from the tree that is on the host: the source, or the copy of
+ * it.
+ */
+static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
+                     struct uva_error *error)
+{
+    const struct ArrowArray *host = copy->to_device ? node->from : node->to;
+    const bool known = copy->to_device || copy->round == VARIABLE;
+    int64_t size;
+    int code = 0;
+
+    for (int64_t i = 0; i < node->n_buffers && code == 0; i++) {
+        if (!copy->to_device &&
+            buffer_is_variable(node, i) != (copy->round == VARIABLE))
+            continue;
+        code = uva__buffer_needed(&node->layout, host, i, known, &size);
+        if (code != 0)
+            return uva_error_set(error, code,
+                                 "the offsets of an array make no sense");
+        code = buffer_copy(copy, node, i, size, error);
+    }
+    return code;
+}
+
+static int round_begin(struct uva__copy *copy, struct uva_error *error)
+{
+    size_t count;
+    struct uva__replica_node *nodes = uva__replica_nodes(copy->replica, &count);
+    int code = 0;
+
+    for (size_t n = 0; n < count && code == 0; n++)
+        code = node_copy(copy, &nodes[n], error);
+    copy->round = copy->to_device ? DONE : copy->round + 1;
+    return code;
+}
+
+/* ---- after the result --------------------------------------------------- */
+
+/* The part of a copy that is in flight after its result was passed on: the
+ * source, and the replica that is being filled, are kept until the last event
+ * is complete. An event that fails ends it too: the consumer of the result sees
+ * the failure. */
+struct tail {
+    struct uva__devices *devices;   /* uses */
+    struct uva__replica *replica;   /* counts: it owns the event */
+    struct ArrowDeviceArray source; /* owns */
+    struct uva_watch *watch;        /* counts */
+    struct uva__tail_client client;
+    struct uva__errand errand; /* frees it */
+};
+
+static void tail_end(struct uva__errand *errand)
+{
+    struct tail *tail = uva__container_of(errand, struct tail, errand);
+    struct uva__devices *devices = tail->devices;
+
+    uva__watch_release(tail->watch);
+    if (tail->client.over != NULL)
+        tail->client.over(tail->client.ctx, tail->client.weight);
+    uva_array_release(&tail->source);
+    uva__replica_drop(tail->replica);
+    free(tail);
+    uva__devices_quit(devices);
+}
+
+/* Thread: any, a vendor's too. */
+static void tail_over(struct uva_watch *watch)
+{
+    struct tail *tail = watch->client;
+
+    uva__devices_send(tail->devices, &tail->errand);
+}
+
+/* Takes `source`, and `event`, which the result of the replica gets. False
+ * without memory: nothing was taken. Thread: the device thread. */
+static bool tail_new(struct uva__devices *devices,
+                     const struct uva_device_event *event,
+                     struct uva__replica *replica,
+                     struct ArrowDeviceArray *source,
+                     const struct uva__tail_client *client)
+{
+    struct tail *tail = calloc(1, sizeof(*tail));
+
+    if (tail == NULL)
+        return false;
+    if (uva__watch_new(devices, event, tail_over, tail, &tail->watch) != 0) {
+        free(tail);
+        return false;
+    }
+    tail->watch->steady = true;
+    uva__devices_use(devices);
+    tail->devices = devices;
+    tail->client = *client;
+    tail->errand.run = tail_end;
+    tail->replica = replica;
+    uva__replica_mark(replica, event->sync_event);
+    uva_array_move(source, &tail->source);
+    uva__watch_begin(tail->watch);
+    return true;
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
+/* To a device, sizes are read from memory of the host that a device may still
+ * fill: the first step only waits for the array's event. */
+static bool copy_is_early(struct uva__copy *copy)
+{
+    const bool early =
+        copy->to_device && !copy->behind && copy->device.sync_event != NULL;
+
+    copy->behind = copy->behind || early;
+    return early;
+}
+
+/* Only the first copy waits for the array's event: the last one may succeed
+ * although that event has failed. */
+static void copy_confirm(struct uva__copy *copy)
+{
+    struct uva_error why = {0};
+    int code;
+
+    if (copy->event == NULL || copy->device.sync_event == NULL ||
+        copy->error.code != 0)
+        return;
+    code = uva__backend_query(copy->backend, &copy->device, &why);
+    if (code != 0 && code != EAGAIN)
+        copy->error = why;
+}
+
+/* Hands what is in flight to a tail, so that the result can be given now; its
+ * consumer waits for the event. Without memory for a tail the copy itself waits
+ * for the event. */
+static bool copy_leave(struct uva__copy *copy)
+{
+    struct uva_device_event last = copy->device;
+
+    if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
+        return false;
+    last.sync_event = copy->event;
+    if (!tail_new(copy->devices, &last, copy->replica, &copy->source,
+                  &copy->client))
+        return false;
+    copy->event = NULL;
+    copy->client.over = NULL;
+    return true;
+}
+
+/* A failure is reported when the copies that were begun before are complete. */
+static int copy_step(struct uva__work *work, struct uva_device_event *event,
+                     struct uva_error *error)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    if (copy_is_early(copy))
+        return EINPROGRESS;
+    copy_confirm(copy);
+    event_drop(copy);
+    while (copy->error.code == 0 && copy->round != DONE &&
+           copy->event == NULL) {
+        struct uva_error why = {0};
+        if (round_begin(copy, &why) != 0)
+            copy->error = why;
+    }
+    if (copy_leave(copy))
+        return 0;
+    if (copy->event != NULL) {
+        event->sync_event = copy->event;
+        return EINPROGRESS;
+    }
+    *error = copy->error;
+    uva_array_release(&copy->source);
+    return copy->error.code;
+}
+
+static void copy_stop(struct uva__work *work)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    event_drop(copy);
+    uva_array_release(&copy->source);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void copy_free(struct uva__work *work)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    assert(copy->event == NULL);
+    uva_array_release(&copy->source);
+    if (copy->replica != NULL)
+        uva__replica_free(copy->replica);
+    if (copy->client.over != NULL)
+        copy->client.over(copy->client.ctx, copy->client.weight);
+    free(copy);
+}
+
+/* Returns the event of the array. On the CPU there is none (EV-04). */
+static void *event_of(const struct ArrowDeviceArray *array)
+{
+    return array->device_type == ARROW_DEVICE_CPU ? NULL : array->sync_event;
+}
+
+/* Returns whether a table of `type` can wait for the event of an array on the
+ * host. */
+static bool event_is_known(const struct ArrowDeviceArray *array,
+                           ArrowDeviceType type)
+{
+    return event_of(array) == NULL ||
+           uva__device_traits(array->device_type)->events ==
+               uva__device_traits(type)->events;
+}
+
+/* Returns whether a table has the functions for the copy. */
+static bool backend_can_copy(const struct uva__backend *backend,
+                             const struct ArrowDeviceArray *array,
+                             bool from_host)
+{
+    const struct uva_device_ops *ops = backend->ops;
+
+    if (ops->copy == NULL || !from_host)
+        return ops->copy != NULL;
+    return ops->alloc != NULL && ops->dealloc != NULL &&
+           event_is_known(array, backend->device_type);
+}
+
+/* Returns whether the memory that the copy is made to is of the target's type:
+ * one vendor's pinned memory is not another one's (DA-03). */
+static bool target_is_true(const struct uva__copy_target *target,
+                           const struct uva__backend *backend)
+{
+    return !uva__device_is_host(target->device_type) ||
+           target->device_type == ARROW_DEVICE_CPU ||
+           target->device_type == uva__pinned_type(backend);
+}
+
+/* Returns the type that has the table for the copy: the one that is not on the
+ * host.
+ */
+static ArrowDeviceType copy_type(const struct uva__copy_target *target,
+                                 const struct ArrowDeviceArray *array)
+{
+    return uva__device_is_host(array->device_type) ? target->device_type
+                                                   : array->device_type;
+}
+
+enum uva__copy_way uva__copy_find(struct uva__devices *devices,
+                                  const struct uva__copy_target *target,
+                                  const struct ArrowDeviceArray *array,
+                                  struct uva_error *error)
+{
+    const bool from_host = uva__device_is_host(array->device_type);
+    const bool to_host = uva__device_is_host(target->device_type);
+    const struct uva__backend *backend;
+
+    if (array->device_type == target->device_type &&
+        (to_host || array->device_id == target->device_id))
+        return UVA__COPY_NONE;
+    if (from_host && target->device_type == ARROW_DEVICE_CPU)
+        return UVA__COPY_WAIT;
+    backend = uva__devices_meet(devices, copy_type(target, array));
+    if (from_host != to_host && backend != NULL &&
+        backend_can_copy(backend, array, from_host) &&
+        target_is_true(target, backend))
+        return UVA__COPY_MOVE;
+    if (target->device_type == ARROW_DEVICE_CPU && backend != NULL &&
+        backend->ops->host_readable)
+        return UVA__COPY_WAIT;
+    (void)uva_error_set(error, ENOTSUP,
+                        "uva_stream_transfer: there is no way from device "
+                        "type %d to %d: a table that can copy is registered "
+                        "with uva_device_register()",
+                        (int)array->device_type, (int)target->device_type);
+    return UVA__COPY_LOST;
+}
+
+/* Copies to the host use pinned memory, if the vendor has an allocator for it.
+ */
+static struct uva__replica_memory memory_of(const struct uva__copy *copy)
+{
+    struct uva__replica_memory memory = {.backend = copy->backend,
+                                         .device_id = copy->device.device_id};
+
+    if (copy->to_device)
+        return memory;
+    memory.pinned = uva__pinned_type(copy->backend) != ARROW_DEVICE_CPU;
+    if (!memory.pinned)
+        memory.backend = NULL;
+    return memory;
+}
+
+int uva__copy_new(struct uva__devices *devices,
+                  const struct uva__copy_target *target,
+                  const struct ArrowSchema *schema,
+                  struct ArrowDeviceArray *array, struct uva__copy **out,
+                  struct uva_error *error)
+{
+    struct uva__backend *backend =
+        uva__devices_meet(devices, copy_type(target, array));
+    struct uva__copy *copy = calloc(1, sizeof(*copy));
+    struct uva__replica_memory memory;
+    int code;
+
+    if (copy == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a copy");
+    copy->work.step = copy_step;
+    copy->work.stop = copy_stop;
+    copy->work.free = copy_free;
+    copy->devices = devices;
+    copy->backend = backend;
+    copy->to_device = uva__device_is_host(array->device_type);
+    copy->device = (struct uva_device_event){backend->device_type,
+                                             copy->to_device ? target->device_id
+                                                             : array->device_id,
+                                             event_of(array)};
+    uva_array_move(array, &copy->source); /* the replica points into it */
+    memory = memory_of(copy);
+    code = uva__replica_new(devices, &memory, target->device_type,
+                            target->device_id, schema, &copy->source,
+                            &copy->replica, error);
+    if (code != 0) {
+        uva_array_move(&copy->source, array);
+        free(copy);
+        return code;
+    }
+    *out = copy;
+    return 0;
+}
+
+struct uva__work *uva__copy_work(struct uva__copy *copy)
+{
+    return &copy->work;
+}
+
+struct uva_device_event uva__copy_event(const struct uva__copy *copy)
+{
+    return copy->device;
+}
+
+bool uva__copy_goes_on(const struct uva__copy *copy)
+{
+    return copy->to_device;
+}
+
+void uva__copy_tell(struct uva__copy *copy,
+                    const struct uva__tail_client *client)
+{
+    copy->client = *client;
+}
+
+void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out)
+{
+    struct uva__copy *copy = copy_of(work);
+
+    assert(copy->round == DONE && copy->error.code == 0);
+    uva__replica_give(copy->replica, out);
+    copy->replica = NULL;
+}

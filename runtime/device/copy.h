@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies one array from a device to the host, or from the host to a device, of
+ * any type and depth. The copy is queued on the device behind the array's
+ * event, so that no thread waits for that event first, nor for the end of a
+ * copy to a device. The steps of a copy are the work of a wait
+ * (device/event_wait.h). */
+#ifndef UVA_DEVICES_COPY_H
+#define UVA_DEVICES_COPY_H
+
+#include "device/event_wait.h"
+
+struct uva__copy;
+
+/* Where an array is copied to. */
+struct uva__copy_target {
+    ArrowDeviceType
+        device_type; /* the host, or a device of the source's kind */
+    int64_t device_id;
+};
+
+/* The callback for when nothing of a copy is in flight any more. */
+struct uva__tail_client {
+    /* called once, by the device thread; may only post a wake-up. NULL: none */
+    void (*over)(void *ctx, int64_t weight);
+    void *ctx;      /* borrows: valid until that call */
+    int64_t weight; /* passed on as it is */
+};
+
+/* How an array gets there. */
+enum uva__copy_way {
+    UVA__COPY_NONE, /* it is there already */
+    UVA__COPY_WAIT, /* the host can read it once its event is complete */
+    UVA__COPY_MOVE, /* by a copy */
+    UVA__COPY_LOST  /* there is no way: ENOTSUP */
+};
+
+/* Finds the way, by the types alone. Thread: any. */
+enum uva__copy_way uva__copy_find(struct uva__devices *devices,
+                                  const struct uva__copy_target *target,
+                                  const struct ArrowDeviceArray *array,
+                                  struct uva_error *error);
+
+/* Makes the work of a copy, for a wait of the device's type; takes `array` on
+ * success. 0; ENOMEM; EINVAL, ENOTSUP if `schema` (borrows for the call) does
+ * not fit. Thread: any. */
+UVA_MUST_CHECK int uva__copy_new(struct uva__devices *devices,
+                                 const struct uva__copy_target *target,
+                                 const struct ArrowSchema *schema,
+                                 struct ArrowDeviceArray *array,
+                                 struct uva__copy **out,
+                                 struct uva_error *error);
+
+/* Return what the wait is made of: the work of the copy, and the event. */
+struct uva__work *uva__copy_work(struct uva__copy *copy);
+struct uva_device_event uva__copy_event(const struct uva__copy *copy);
+
+/* Returns whether the copy may be in flight when its result is given.
+ * Thread: any. */
+bool uva__copy_goes_on(const struct uva__copy *copy);
+
+/* Has `client` called once nothing of the copy is in flight any more: by the
+ * device thread, or by the thread that frees the work. Before the wait has it.
+ */
+void uva__copy_tell(struct uva__copy *copy,
+                    const struct uva__tail_client *client);
+
+/* Gives the result of a copy that is complete, or in flight: then with an
+ * event, which the array owns. Thread: any. */
+void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out);
+
+#endif

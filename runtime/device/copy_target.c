@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All structs and vectors are in one block. Each buffer is an allocation of its
+ * own, since device memory cannot be freed in parts.
+ *
+ * What can fail: memory. Buffers of a vendor are freed by the device thread,
+ * which is in use as long as they live. */
+#include "device/copy_target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arrow/layout.h"
+#include "base/unreachable.h"
+#include "device/pinned_pool.h"
+
+enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
+
+/* Behind it in its block follow the nodes, the structs of all nodes but the
+ * root, pointers to children, pointers to buffers, and their sizes. */
+struct uva__replica {
+    struct uva__devices *devices; /* counts; uses, with a backend */
+    struct uva__replica_memory memory;
+    ArrowDeviceType device_type; /* of the buffers */
+    int64_t device_id;
+    struct uva__word refs; /* of live nodes, and of the copy that fills it */
+    struct uva__errand errand; /* frees the buffers */
+    void *event; /* owns, through the backend: of the last copy; or NULL */
+    struct ArrowDeviceArray root; /* until it is given */
+    size_t count;                 /* of nodes */
+    struct uva__replica_node *nodes;
+};
+
+/* The size of a tree; and, while its copy is made, where the next parts go. */
+struct picture {
+    size_t nodes, children, buffers;
+    struct uva__replica_node *node;
+    struct ArrowArray *array;
+    struct ArrowArray **child;
+    const void **buffer;
+    int64_t *size;
+    struct uva__replica *replica;
+};
+
+/* ---- memory of buffers -------------------------------------------------- */
+
+static void *plain_new(size_t size)
+{
+    const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+    return aligned_alloc(ALIGNMENT, whole);
+}
+
+static void *memory_new(struct uva__replica *replica, size_t size)
+{
+    const struct uva__replica_memory *memory = &replica->memory;
+    struct uva__backend *backend = memory->backend;
+
+    if (memory->pinned)
+        return uva__pinned_take(backend, memory->device_id, size);
+    return backend->ops->alloc(backend->state, replica->device_type,
+                               memory->device_id, size);
+}
+
+static void memory_free(struct uva__replica *replica, void *buffer, size_t size)
+{
+    const struct uva__replica_memory *memory = &replica->memory;
+    struct uva__backend *backend = memory->backend;
+
+    if (memory->pinned)
+        uva__pinned_give(backend, memory->device_id, buffer, size);
+    else
+        backend->ops->dealloc(backend->state, replica->device_type,
+                              memory->device_id, buffer);
+}
+
+/* Reports why there is no memory: the vendor's error, if it was the vendor's.
+ */
+static int memory_failed(const struct uva__replica *replica,
+                         struct uva_error *error)
+{
+    const struct uva__backend *backend = replica->memory.backend;
+
+    if (backend == NULL || replica->device_type == ARROW_DEVICE_CPU ||
+        backend->dialect == NULL || backend->dialect->alloc_failed == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a copy");
+    return backend->dialect->alloc_failed(backend->state, error);
+}
+
+/* The size of plain memory is stored as a negative number. If a vendor has run
+ * out of pinned memory, plain memory of the host is used, which is slower. */
+int uva__replica_buffer(struct uva__replica *replica,
+                        struct uva__replica_node *node, int64_t i,
+                        int64_t size_bytes, struct uva_error *error)
+{
+    const bool vendors = replica->memory.backend != NULL;
+    void *memory = vendors ? memory_new(replica, (size_t)size_bytes) : NULL;
+
+    node->sizes[i] = size_bytes;
+    if (memory == NULL &&
+        (!vendors || replica->device_type == ARROW_DEVICE_CPU)) {
+        memory = plain_new((size_t)size_bytes);
+        node->sizes[i] = -size_bytes;
+    }
+    if (memory == NULL) {
+        node->sizes[i] = 0;
+        return memory_failed(replica, error);
+    }
+    node->buffers[i] = memory;
+    return 0;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void buffer_free(struct uva__replica *replica,
+                        const struct uva__replica_node *node, int64_t i)
+{
+    void *memory = (void *)(uintptr_t)node->buffers[i];
+
+    if (node->sizes[i] < 0)
+        free(memory);
+    else if (node->sizes[i] > 0)
+        memory_free(replica, memory, (size_t)node->sizes[i]);
+}
+
+static void replica_dispose(struct uva__errand *errand)
+{
+    struct uva__replica *replica =
+        uva__container_of(errand, struct uva__replica, errand);
+    struct uva__devices *devices = replica->devices;
+    const bool used = replica->memory.backend != NULL;
+    struct uva__replica_node *node;
+
+    for (size_t n = 0; n < replica->count; n++) {
+        node = &replica->nodes[n];
+        for (int64_t i = 0; i < node->n_buffers; i++)
+            buffer_free(replica, node, i);
+    }
+    uva__backend_event_free(replica->memory.backend, replica->event);
+    free(replica);
+    if (used)
+        uva__devices_quit(devices);
+    uva__devices_release(devices);
+}
+
+/* Freeing takes locks of the vendor's, so the device thread does it. */
+static void replica_end(struct uva__replica *replica)
+{
+    replica->errand.run = replica_dispose;
+    if (replica->memory.backend == NULL)
+        replica_dispose(&replica->errand);
+    else
+        uva__devices_send(replica->devices, &replica->errand);
+}
+
+void uva__replica_drop(struct uva__replica *replica)
+{
+    if (uva__word_sub(&replica->refs, 1) == 1)
+        replica_end(replica);
+}
+
+static void replica_release_node(struct ArrowArray *array)
+{
+    struct uva__replica *replica = array->private_data;
+    struct ArrowArray *dictionary = array->dictionary;
+
+    for (int64_t i = 0; i < array->n_children; i++)
+        if (array->children[i]->release != NULL)
+            array->children[i]->release(array->children[i]);
+    if (dictionary != NULL && dictionary->release != NULL)
+        dictionary->release(dictionary);
+    array->release = NULL;
+    uva__replica_drop(replica);
+}
+
+void uva__replica_mark(struct uva__replica *replica, void *event)
+{
+    uva__word_add(&replica->refs, 1);
+    replica->event = event;
+    replica->root.sync_event = event;
+}
+
+void uva__replica_free(struct uva__replica *replica)
+{
+    replica_release_node(&replica->root.array);
+}
+
+/* ---- the shape ---------------------------------------------------------- */
+
+/* uva__layout_measure() has checked that the array fits the schema. */
+static void shape_count(const struct ArrowArray *from, struct picture *picture)
+{
+    picture->nodes++;
+    picture->children += (size_t)from->n_children;
+    picture->buffers += (size_t)from->n_buffers;
+    for (int64_t i = 0; i < from->n_children; i++)
+        shape_count(from->children[i], picture);
+    if (from->dictionary != NULL)
+        shape_count(from->dictionary, picture);
+}
+
+static void shape_node(const struct ArrowArray *from, struct picture *picture,
+                       struct ArrowArray *to)
+{
+    to->length = from->length;
+    to->null_count = from->null_count;
+    to->offset = from->offset;
+    to->n_buffers = from->n_buffers;
+    to->n_children = from->n_children;
+    to->buffers = picture->buffer;
+    to->children = picture->child;
+    to->release = replica_release_node;
+    to->private_data = picture->replica;
+    picture->buffer += from->n_buffers;
+    picture->child += from->n_children;
+}
+
+static void shape_draw(const struct ArrowSchema *schema,
+                       const struct ArrowArray *from, struct picture *picture,
+                       struct ArrowArray *to)
+{
+    struct uva__replica_node *node = picture->node++;
+
+    shape_node(from, picture, to);
+    node->from = from;
+    node->to = to;
+    node->buffers = to->buffers;
+    node->n_buffers = to->n_buffers;
+    node->sizes = picture->size;
+    picture->size += to->n_buffers;
+    if (uva__format_read(schema->format, &node->layout) != 0)
+        UVA__UNREACHABLE("the same format was read to measure the shape");
+    for (int64_t i = 0; i < from->n_children; i++) {
+        to->children[i] = picture->array++;
+        shape_draw(schema->children[i], from->children[i], picture,
+                   to->children[i]);
+    }
+    if (from->dictionary == NULL)
+        return;
+    to->dictionary = picture->array++;
+    shape_draw(schema->dictionary, from->dictionary, picture, to->dictionary);
+}
+
+static struct uva__replica *shape_block(struct picture *picture)
+{
+    const size_t size = sizeof(struct uva__replica) +
+                        picture->nodes * (sizeof(struct uva__replica_node) +
+                                          sizeof(struct ArrowArray)) +
+                        picture->children * sizeof(struct ArrowArray *) +
+                        picture->buffers * (sizeof(void *) + sizeof(int64_t));
+    struct uva__replica *replica = calloc(1, size);
+
+    if (replica == NULL)
+        return NULL;
+    picture->replica = replica;
+    picture->node = (struct uva__replica_node *)(void *)(replica + 1);
+    picture->array =
+        (struct ArrowArray *)(void *)(picture->node + picture->nodes);
+    picture->child =
+        (struct ArrowArray **)(void *)(picture->array + picture->nodes);
+    picture->buffer =
+        (const void **)(void *)(picture->child + picture->children);
+    picture->size = (int64_t *)(void *)(picture->buffer + picture->buffers);
+    replica->count = picture->nodes;
+    replica->nodes = picture->node;
+    return replica;
+}
+
+int uva__replica_new(struct uva__devices *devices,
+                     const struct uva__replica_memory *memory,
+                     ArrowDeviceType device_type, int64_t device_id,
+                     const struct ArrowSchema *schema,
+                     const struct ArrowDeviceArray *from,
+                     struct uva__replica **out, struct uva_error *error)
+{
+    struct picture picture = {0};
+    struct uva__replica *replica;
+    int64_t size;
+    int code = uva__layout_measure(schema, from, &size, error);
+
+    if (code != 0)
+        return code;
+    shape_count(&from->array, &picture);
+    replica = shape_block(&picture);
+    if (replica == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a copy");
+    replica->devices = uva__devices_acquire(devices);
+    replica->memory = *memory;
+    if (memory->backend != NULL)
+        uva__devices_use(devices);
+    replica->device_type = device_type;
+    replica->device_id = device_id;
+    uva__word_store(&replica->refs, picture.nodes);
+    shape_draw(schema, &from->array, &picture, &replica->root.array);
+    *out = replica;
+    return 0;
+}
+
+struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,
+                                             size_t *count)
+{
+    *count = replica->count;
+    return replica->nodes;
+}
+
+void uva__replica_give(struct uva__replica *replica,
+                       struct ArrowDeviceArray *out)
+{
+    *out = replica->root;
+    out->device_type = replica->device_type;
+    out->device_id = replica->device_id;
+    replica->root.array.release = NULL;
+}

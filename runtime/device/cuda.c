@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA, by its driver alone: events of the CUDA runtime are events of the
+ * driver. Calls that need a context use the primary context of their device, if
+ * the program has made it: never one of ours, which would cost hundreds of
+ * megabytes. sync_event is a cudaEvent_t *, which is a CUevent *.
+ *
+ * Clauses: EV-05. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "arrow/vendor_error.h"
+#include "device/builtin.h"
+#include "device/cuda_abi.h"
+#include "device/gpu.h"
+
+struct cuda {
+    struct uva__gpu gpu; /* first */
+    struct uva__cu cu;
+};
+
+/* The names have the versions that the table was written for: macros in cuda.h
+ * may choose others. */
+static const struct uva__symbol cuda_calls[] = {
+    {"cuEventCreate", UVA__GPU_CALL(event_create), false},
+    {"cuEventDestroy_v2", UVA__GPU_CALL(event_destroy), false},
+    {"cuEventRecord", UVA__GPU_CALL(event_record), false},
+    {"cuEventQuery", UVA__GPU_CALL(event_query), false},
+    {"cuStreamCreate", UVA__GPU_CALL(stream_create), false},
+    {"cuStreamDestroy_v2", UVA__GPU_CALL(stream_destroy), false},
+    {"cuStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"cuStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"cuMemHostAlloc", UVA__GPU_CALL(host_alloc), false},
+    {"cuMemFreeHost", UVA__GPU_CALL(host_free), false},
+    {"cuStreamAddCallback", UVA__GPU_CALL(stream_callback), true},
+    {"cuLaunchHostFunc", UVA__GPU_CALL(stream_host), true},
+    {"cuThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
+     true},
+};
+
+#define OWN(name, version, optional)                                           \
+    {                                                                          \
+#name version, offsetof(struct uva__cu, name), optional                \
+    }
+
+static const struct uva__symbol cuda_own[] = {
+    OWN(cuDriverGetVersion, "", false),
+    OWN(cuDeviceGet, "", false),
+    OWN(cuDevicePrimaryCtxGetState, "", false),
+    OWN(cuDevicePrimaryCtxRetain, "", false),
+    OWN(cuDevicePrimaryCtxRelease, "_v2", false),
+    OWN(cuCtxPushCurrent, "_v2", false),
+    OWN(cuCtxPopCurrent, "_v2", false),
+    OWN(cuMemAlloc, "_v2", false),
+    OWN(cuMemFree, "_v2", false),
+    OWN(cuMemcpyDtoHAsync, "_v2", false),
+    OWN(cuMemcpyHtoDAsync, "_v2", false),
+    OWN(cuMemAllocManaged, "", true),
+    OWN(cuStreamGetCtx, "", true),
+};
+
+static struct uva__cu *cu_of(struct uva__gpu *gpu)
+{
+    return &((struct cuda *)(void *)gpu)->cu;
+}
+
+/* ---- contexts ----------------------------------------------------------- */
+
+/* The handles of default streams are small numbers, not pointers, and mean a
+ * stream of the current context. */
+static bool stream_is_real(uva__gpu_stream stream)
+{
+    return (uintptr_t)stream > 2;
+}
+
+static int primary_find(struct uva__gpu *gpu, int64_t device_id,
+                        struct uva__gpu_place *out, struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    unsigned flags = 0;
+    int active = 0;
+    int code = UVA__GPU_INVALID_DEVICE;
+
+    if (device_id <= INT_MAX)
+        code = cu->cuDeviceGet(&out->device, (int)device_id);
+    if (code != 0)
+        return uva__gpu_failed(gpu, "cuDeviceGet", code, error);
+    code = cu->cuDevicePrimaryCtxGetState(out->device, &flags, &active);
+    if (code != 0)
+        return uva__gpu_failed(gpu, "cuDevicePrimaryCtxGetState", code, error);
+    if (active == 0)
+        return uva__vendor_say(error, ENODEV, "cuda", 0,
+                               "cuDevicePrimaryCtxGetState failed: the program "
+                               "has made no primary context on device %lld",
+                               (long long)device_id);
+    code = cu->cuDevicePrimaryCtxRetain(&out->context, out->device);
+    if (code != 0)
+        return uva__gpu_failed(gpu, "cuDevicePrimaryCtxRetain", code, error);
+    out->kept = true;
+    return 0;
+}
+
+/* An array in pinned memory may have no device id. */
+static int cuda_place_find(struct uva__gpu *gpu, int64_t device_id,
+                           uva__gpu_stream stream, struct uva__gpu_place *out,
+                           struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    int code;
+
+    if (!stream_is_real(stream) || cu->cuStreamGetCtx == NULL)
+        return primary_find(gpu, device_id < 0 ? 0 : device_id, out, error);
+    code = cu->cuStreamGetCtx(stream, &out->context);
+    return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
+}
+
+static void cuda_place_drop(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    if (place->kept)
+        (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(place->device);
+}
+
+static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
+                      struct uva_error *error)
+{
+    const int code = cu_of(gpu)->cuCtxPushCurrent(place->context);
+
+    return code == 0 ? 0
+                     : uva__gpu_failed(gpu, "cuCtxPushCurrent", code, error);
+}
+
+static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    void *context;
+
+    (void)place;
+    (void)cu_of(gpu)->cuCtxPopCurrent(&context);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static uva__cu_pointer pointer_of(const void *memory)
+{
+    return (uintptr_t)memory;
+}
+
+static int cuda_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
+                     uva__gpu_stream stream, struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    const int code =
+        copy->to_device
+            ? cu->cuMemcpyHtoDAsync(pointer_of(copy->target), copy->source,
+                                    copy->size_bytes, stream)
+            : cu->cuMemcpyDtoHAsync(copy->target, pointer_of(copy->source),
+                                    copy->size_bytes, stream);
+
+    return code == 0 ? 0
+                     : uva__gpu_failed(gpu,
+                                       copy->to_device ? "cuMemcpyHtoDAsync"
+                                                       : "cuMemcpyDtoHAsync",
+                                       code, error);
+}
+
+static void *cuda_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                        size_t size_bytes, struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    const bool managed = device_type == ARROW_DEVICE_CUDA_MANAGED;
+    uva__cu_pointer memory = 0;
+    int code = UVA__GPU_OUT_OF_MEMORY;
+
+    if (!managed)
+        code = cu->cuMemAlloc(&memory, size_bytes);
+    else if (cu->cuMemAllocManaged != NULL)
+        code = cu->cuMemAllocManaged(&memory, size_bytes,
+                                     UVA__CU_MEM_ATTACH_GLOBAL);
+    if (code != 0)
+        (void)uva__gpu_failed(gpu, managed ? "cuMemAllocManaged" : "cuMemAlloc",
+                              code, error);
+    return code == 0 ? (void *)(uintptr_t)memory : NULL;
+}
+
+static void cuda_dealloc(struct uva__gpu *gpu, void *memory)
+{
+    (void)cu_of(gpu)->cuMemFree(pointer_of(memory));
+}
+
+/* ---- the library -------------------------------------------------------- */
+
+static const struct uva__gpu_vendor cuda_vendor = {
+    .library = {.vendor = "cuda",
+                .names = (const char *const[]){"libcuda.so.1", NULL}},
+    .calls = cuda_calls,
+    .n_calls = sizeof(cuda_calls) / sizeof(cuda_calls[0]),
+    .own = cuda_own,
+    .n_own = sizeof(cuda_own) / sizeof(cuda_own[0]),
+    .place_find = cuda_place_find,
+    .place_drop = cuda_place_drop,
+    .enter = cuda_enter,
+    .leave = cuda_leave,
+    .copy = cuda_copy,
+    .alloc = cuda_alloc,
+    .dealloc = cuda_dealloc,
+};
+
+/* The toolkit has a stub library to link with. Its functions do nothing. */
+static int cuda_look(struct cuda *cuda, struct uva_error *error)
+{
+    int version = 0;
+    const int code = cuda->cu.cuDriverGetVersion(&version);
+
+    return code == 0
+               ? 0
+               : uva__gpu_failed(&cuda->gpu, "cuDriverGetVersion", code, error);
+}
+
+static int cuda_load(void *ctx, const char *path, void **state,
+                     struct uva_error *error)
+{
+    struct cuda *cuda = calloc(1, sizeof(*cuda));
+    int code;
+
+    (void)ctx;
+    if (cuda == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for CUDA");
+    code = uva__gpu_open(&cuda->gpu, &cuda_vendor, path, &cuda->cu, error);
+    if (code == 0)
+        code = cuda_look(cuda, error);
+    if (code == 0)
+        *state = cuda;
+    else
+        free(cuda);
+    return code;
+}
+
+const struct uva__dialect uva__cuda_dialect = {
+    .vendor = "cuda",
+    .asks = "cuEventQuery",
+    .alloc_failed = uva__gpu_alloc_failed,
+};
+
+const struct uva_device_ops uva__cuda_ops =
+    UVA__GPU_OPS("CUDA", cuda_load, uva__gpu_arm, uva__gpu_copy, false);
+
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__cuda_host_ops =
+    UVA__GPU_OPS("CUDA_HOST", cuda_load, uva__gpu_arm, NULL, true);
+
+/* Older devices let the host read managed memory only while they are idle, so
+ * it is copied like memory of the device. */
+const struct uva_device_ops uva__cuda_managed_ops =
+    UVA__GPU_OPS("CUDA_MANAGED", cuda_load, uva__gpu_arm, uva__gpu_copy, false);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the CUDA driver's binary interface that differs from HIP's. */
+#ifndef UVA_DEVICES_CUDA_ABI_H
+#define UVA_DEVICES_CUDA_ABI_H
+
+#include "device/gpu_abi.h"
+
+#ifndef UVA_GPU_TYPES
+typedef int uva__cu_device;
+typedef void *uva__cu_context;
+typedef unsigned long long uva__cu_pointer; /* on the device */
+#endif
+
+enum { UVA__CU_MEM_ATTACH_GLOBAL = 1 }; /* CU_MEM_ATTACH_GLOBAL */
+
+/* The functions by their names, without the versions in the symbols. */
+struct uva__cu {
+    uva__gpu_code (*cuDriverGetVersion)(int *version);
+    uva__gpu_code (*cuDeviceGet)(uva__cu_device *device, int ordinal);
+    uva__gpu_code (*cuDevicePrimaryCtxGetState)(uva__cu_device device,
+                                                unsigned *flags, int *active);
+    uva__gpu_code (*cuDevicePrimaryCtxRetain)(uva__cu_context *context,
+                                              uva__cu_device device);
+    uva__gpu_code (*cuDevicePrimaryCtxRelease)(uva__cu_device device);
+    uva__gpu_code (*cuCtxPushCurrent)(uva__cu_context context);
+    uva__gpu_code (*cuCtxPopCurrent)(uva__cu_context *context);
+    uva__gpu_code (*cuMemAlloc)(uva__cu_pointer *memory, size_t size);
+    uva__gpu_code (*cuMemFree)(uva__cu_pointer memory);
+    uva__gpu_code (*cuMemcpyDtoHAsync)(void *target, uva__cu_pointer source,
+                                       size_t size, uva__gpu_stream stream);
+    uva__gpu_code (*cuMemcpyHtoDAsync)(uva__cu_pointer target,
+                                       const void *source, size_t size,
+                                       uva__gpu_stream stream);
+
+    /* each may be NULL */
+    uva__gpu_code (*cuMemAllocManaged)(uva__cu_pointer *memory, size_t size,
+                                       unsigned flags);
+    uva__gpu_code (*cuStreamGetCtx)(uva__gpu_stream stream,
+                                    uva__cu_context *context);
+};
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  an event is polled for some milliseconds -> if it is still
+ * pending, a stream of ours waits for it and then calls back.
+ *
+ * What can fail: every call. If no callback can be armed, the event is polled
+ * for as long as it takes. After a failure of the device all later calls fail,
+ * so results of calls that free are ignored. */
+#include "device/gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arrow/device_traits.h"
+#include "device/gpu_streams.h"
+
+enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of uva_watch_slots() */
+
+/* ---- events ------------------------------------------------------------- */
+
+static uva__gpu_event event_of(const struct uva_device_event *event)
+{
+    return *(uva__gpu_event *)event->sync_event;
+}
+
+/* Without this a call of ours could invalidate a capture on another thread.
+ * Done once for the thread, as soon as the program has initialised the driver.
+ */
+static void gpu_relax(struct uva__gpu *gpu)
+{
+    uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
+
+    if (gpu->relaxed || gpu->calls.capture_exchange == NULL)
+        return;
+    gpu->relaxed = gpu->calls.capture_exchange(&mode) == 0;
+}
+
+/* No context has to be current. */
+int uva__gpu_query(void *state, const struct uva_device_event *event,
+                   struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    int code;
+
+    gpu_relax(gpu);
+    code = gpu->calls.event_query(event_of(event));
+    if (code != UVA__GPU_NOT_READY)
+        return uva__gpu_said(gpu, UVA__GPU_CALL(event_query), code, error);
+    if (gpu->vendor->forget != NULL)
+        gpu->vendor->forget(gpu);
+    error->vendor_code = code;
+    return EAGAIN;
+}
+
+/* ---- contexts ----------------------------------------------------------- */
+
+/* Makes the context of the program's stream current. */
+static int place_enter(struct uva__gpu *gpu, int64_t device_id,
+                       uva__gpu_stream stream, struct uva__gpu_place *place,
+                       struct uva_error *error)
+{
+    int code = gpu->vendor->place_find(gpu, device_id, stream, place, error);
+
+    if (code != 0)
+        return code;
+    code = gpu->vendor->enter(gpu, place, error);
+    if (code != 0)
+        gpu->vendor->place_drop(gpu, place);
+    return code;
+}
+
+static void place_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    gpu->vendor->leave(gpu, place);
+    gpu->vendor->place_drop(gpu, place);
+}
+
+/* Makes the context of our streams current; vendor->leave() undoes it. */
+static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
+                      struct uva__gpu_lane **out, struct uva_error *error)
+{
+    int code = uva__gpu_lane_find(gpu, device_id, out, error);
+
+    return code == 0 ? gpu->vendor->enter(gpu, &(*out)->place, error) : code;
+}
+
+/* ---- arming ------------------------------------------------------------- */
+
+/* Runs on a thread of the vendor's, which may not call functions of its own
+ * library here. */
+static void watch_called(struct uva_watch *watch, int code)
+{
+    void **slots = uva_watch_slots(watch);
+
+    uva__gpu_post_drop(slots[SLOT_POST]);
+    uva_watch_notify(watch, code != 0 ? EIO : 0, code, slots[SLOT_VENDOR]);
+}
+
+static void stream_called(uva__gpu_stream stream, uva__gpu_code code,
+                          void *user_data)
+{
+    (void)stream;
+    watch_called(user_data, code);
+}
+
+static void host_called(void *user_data)
+{
+    watch_called(user_data, 0);
+}
+
+/* A callback with a status comes for failures too; the other kind does not. */
+static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
+                     struct uva_watch *watch)
+{
+    const struct uva__gpu_calls *calls = &gpu->calls;
+
+    if (calls->stream_callback != NULL)
+        return calls->stream_callback(post->stream, stream_called, watch, 0);
+    return calls->stream_host(post->stream, host_called, watch);
+}
+
+static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                     const struct uva_device_event *event,
+                     struct uva_watch *watch)
+{
+    struct uva__gpu_post *post = uva__gpu_lane_post(gpu, lane);
+    void **slots = uva_watch_slots(watch);
+    int code;
+
+    if (post == NULL)
+        return false;
+    slots[SLOT_POST] = post;
+    slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->library.vendor;
+    code = gpu->calls.stream_wait(post->stream, event_of(event), 0);
+    if (code == 0)
+        code = post_call(gpu, post, watch);
+    if (code == 0)
+        return true;
+    uva__gpu_post_drop(post);
+    return false;
+}
+
+/* Declines the first time, since most events are complete before a callback is
+ * worth its cost. Only for vendors that do not keep codes of failed calls. */
+int uva__gpu_arm(void *state, const struct uva_device_event *event,
+                 struct uva_watch *watch, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    void **slots = uva_watch_slots(watch);
+    struct uva__gpu_lane *lane;
+    bool armed;
+
+    if (slots[SLOT_SEEN] == NULL) {
+        slots[SLOT_SEEN] = gpu;
+        return EAGAIN;
+    }
+    if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
+        return EAGAIN;
+    if (lane_enter(gpu, event->device_id, &lane, error) != 0)
+        return EAGAIN;
+    armed = post_arm(gpu, lane, event, watch);
+    gpu->vendor->leave(gpu, &lane->place);
+    return armed ? EINPROGRESS : EAGAIN;
+}
+
+/* ---- the program's streams ---------------------------------------------- */
+
+/* Makes an event of ours. The context is current. */
+static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
+                     struct uva_error *error)
+{
+    uva__gpu_event *box = malloc(sizeof(*box));
+    int code;
+
+    if (box == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for an event");
+    code = uva__gpu_said(
+        gpu, UVA__GPU_CALL(event_create),
+        gpu->calls.event_create(box, UVA__GPU_EVENT_DISABLE_TIMING), error);
+    if (code != 0) {
+        free(box);
+        return code;
+    }
+    *out = box;
+    return 0;
+}
+
+void uva__gpu_event_free(void *state, void *event)
+{
+    struct uva__gpu *gpu = state;
+
+    (void)gpu->calls.event_destroy(*(uva__gpu_event *)event);
+    free(event);
+}
+
+static int event_record(struct uva__gpu *gpu, uva__gpu_event *box,
+                        uva__gpu_stream stream, struct uva_error *error)
+{
+    return uva__gpu_said(gpu, UVA__GPU_CALL(event_record),
+                         gpu->calls.event_record(*box, stream), error);
+}
+
+static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
+                         void **event_out, struct uva_error *error)
+{
+    uva__gpu_event *box = NULL;
+    int code = event_new(gpu, &box, error);
+
+    if (code != 0)
+        return code;
+    code = event_record(gpu, box, stream, error);
+    if (code != 0)
+        uva__gpu_event_free(gpu, box);
+    else
+        *event_out = box;
+    return code;
+}
+
+int uva__gpu_record(void *state, const struct uva_device_event *device,
+                    void *device_stream, void **event_out,
+                    struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_place place = {0};
+    int code =
+        place_enter(gpu, device->device_id, device_stream, &place, error);
+
+    if (code != 0)
+        return code;
+    code = stream_record(gpu, device_stream, event_out, error);
+    place_leave(gpu, &place);
+    return code;
+}
+
+int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
+                         void *device_stream, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_place place = {0};
+    int code = place_enter(gpu, event->device_id, device_stream, &place, error);
+
+    if (code != 0)
+        return code;
+    code = uva__gpu_said(
+        gpu, UVA__GPU_CALL(stream_wait),
+        gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
+    place_leave(gpu, &place);
+    return code;
+}
+
+/* ---- copies ------------------------------------------------------------- */
+
+/* A copy without an event cannot be waited for: on failure it is drained here,
+ * since it must not outlive its buffers. */
+static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
+                    uva__gpu_stream stream, struct uva_error *error)
+{
+    const int code = event_record(gpu, box, stream, error);
+
+    if (code != 0)
+        (void)gpu->calls.stream_synchronize(stream);
+    return code;
+}
+
+static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
+                      const struct uva_device_copy *copy, uva__gpu_event *box,
+                      struct uva_error *error)
+{
+    int code = 0;
+
+    if (copy->after.sync_event != NULL)
+        code = uva__gpu_said(
+            gpu, UVA__GPU_CALL(stream_wait),
+            gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
+    if (code == 0)
+        code = gpu->vendor->copy(gpu, copy, stream, error);
+    if (code == 0 && box != NULL)
+        code = copy_end(gpu, box, stream, error);
+    return code;
+}
+
+/* The event is made first: no copy is queued that could not be waited for. */
+static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                      const struct uva_device_copy *copy, void **event_out,
+                      struct uva_error *error)
+{
+    uva__gpu_stream stream;
+    uva__gpu_event *box = NULL;
+    int code = uva__gpu_lane_stream(gpu, lane, copy->to_device, &stream, error);
+
+    if (code == 0 && event_out != NULL)
+        code = event_new(gpu, &box, error);
+    if (code == 0)
+        code = copy_queue(gpu, stream, copy, box, error);
+    if (code != 0 && box != NULL)
+        uva__gpu_event_free(gpu, box);
+    else if (code == 0 && box != NULL)
+        *event_out = box;
+    return code;
+}
+
+int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
+                  void **event_out, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_lane *lane;
+    int code;
+
+    gpu_relax(gpu);
+    code = lane_enter(gpu, copy->after.device_id, &lane, error);
+    if (code != 0)
+        return code;
+    code = copy_begin(gpu, lane, copy, event_out, error);
+    gpu->vendor->leave(gpu, &lane->place);
+    return code;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
+                          struct uva_error *error)
+{
+    void *memory = NULL;
+    const int code = uva__gpu_said(
+        gpu, UVA__GPU_CALL(host_alloc),
+        gpu->calls.host_alloc(&memory, size_bytes, UVA__GPU_HOST_PORTABLE),
+        error);
+
+    return code == 0 ? memory : NULL;
+}
+
+void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
+                     int64_t device_id, size_t size_bytes)
+{
+    struct uva__gpu *gpu = state;
+    struct uva_error *error = &gpu->no_memory;
+    struct uva__gpu_lane *lane;
+    void *memory;
+
+    gpu_relax(gpu);
+    if (lane_enter(gpu, device_id, &lane, error) != 0)
+        return NULL;
+    memory = uva__device_is_pinned(device_type)
+                 ? pinned_alloc(gpu, size_bytes, error)
+                 : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
+    gpu->vendor->leave(gpu, &lane->place);
+    return memory;
+}
+
+int uva__gpu_alloc_failed(void *state, struct uva_error *error)
+{
+    *error = ((struct uva__gpu *)state)->no_memory;
+    return error->code;
+}
+
+void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
+                      int64_t device_id, void *memory)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_lane *lane;
+    struct uva_error error;
+    const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
+
+    if (uva__device_is_pinned(device_type))
+        (void)gpu->calls.host_free(memory);
+    else
+        gpu->vendor->dealloc(gpu, memory);
+    if (inside)
+        gpu->vendor->leave(gpu, &lane->place);
+}
+
+/* ---- unloading ---------------------------------------------------------- */
+
+void uva__gpu_unload(void *state)
+{
+    uva__gpu_lanes_free(state);
+    free(state);
+}

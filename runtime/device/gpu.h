@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What CUDA and HIP have in common: events that are polled, then waited for by
+ * a callback on a stream of ours; copies on two streams for each device, one to
+ * it and one from it. The rest is in device/cuda.c and device/hip.c. */
+#ifndef UVA_DEVICES_GPU_H
+#define UVA_DEVICES_GPU_H
+
+#include "device/gpu_driver.h"
+
+/* Slots of struct uva_device_ops; `state` begins with a struct uva__gpu, and is
+ * from malloc(). */
+void uva__gpu_unload(void *state);
+int uva__gpu_query(void *state, const struct uva_device_event *event,
+                   struct uva_error *error);
+int uva__gpu_arm(void *state, const struct uva_device_event *event,
+                 struct uva_watch *watch, struct uva_error *error);
+int uva__gpu_record(void *state, const struct uva_device_event *device,
+                    void *device_stream, void **event_out,
+                    struct uva_error *error);
+int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
+                         void *device_stream, struct uva_error *error);
+void uva__gpu_event_free(void *state, void *event);
+int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
+                  void **event_out, struct uva_error *error);
+void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
+                     int64_t device_id, size_t size_bytes);
+void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
+                      int64_t device_id, void *memory);
+
+/* A struct uva_device_ops made of them, for one device type; what differs is
+ * its name, how it is loaded, whether a callback is armed (or NULL), how it is
+ * copied (or NULL: the host reads it where it is), and whether the host can
+ * read it once the event is complete. */
+#define UVA__GPU_OPS(type_name, load_fn, arm_fn, copy_fn, readable)            \
+    {                                                                          \
+        .version = UVA_DEVICE_OPS_VERSION, .host_readable = (readable),        \
+        .name = (type_name), .load = (load_fn), .unload = uva__gpu_unload,     \
+        .query = uva__gpu_query, .arm = (arm_fn), .copy = (copy_fn),           \
+        .record = uva__gpu_record, .stream_wait = uva__gpu_stream_wait,        \
+        .event_free = uva__gpu_event_free, .alloc = uva__gpu_alloc,            \
+        .dealloc = uva__gpu_dealloc,                                           \
+    }
+
+/* For struct uva__dialect. Thread: the device thread. */
+int uva__gpu_alloc_failed(void *state, struct uva_error *error);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver library of a CUDA or HIP device: opening it, the tables of its
+ * functions, and the one translation of its codes. Events, streams and copies
+ * are made with that in device/gpu.c and device/gpu_streams.c. */
+#ifndef UVA_DEVICES_GPU_DRIVER_H
+#define UVA_DEVICES_GPU_DRIVER_H
+
+#include "device/gpu_abi.h"
+#include "device/library.h"
+#include "uvarrow/device.h"
+
+/* The place of one of the common calls in their table. */
+#define UVA__GPU_CALL(name) offsetof(struct uva__gpu_calls, name)
+
+struct uva__gpu;
+
+/* The device or context that is made current on a thread around calls. */
+struct uva__gpu_place {
+    int device;
+    void *context; /* CUDA: counts, if `kept` */
+    bool kept;
+    int before; /* HIP: the device that was current */
+};
+
+/* What differs between vendors. Functions that can fail return 0, or an errno
+ * and fill an error with the vendor's code. Thread: any, unless stated. */
+struct uva__gpu_vendor {
+    struct uva__library library;
+    const struct uva__symbol *calls; /* of struct uva__gpu_calls */
+    size_t n_calls;
+    const struct uva__symbol *own; /* of the vendor's own table */
+    size_t n_own;
+
+    /* finds the context of `stream`, or if that is NULL of a device, and keeps
+     * it alive; never creates one */
+    int (*place_find)(struct uva__gpu *gpu, int64_t device_id,
+                      uva__gpu_stream stream, struct uva__gpu_place *out,
+                      struct uva_error *error);
+    void (*place_drop)(struct uva__gpu *gpu, struct uva__gpu_place *place);
+    /* make it current on this thread, and undo that */
+    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_place *place,
+                 struct uva_error *error);
+    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_place *place);
+    /* clears the code of a failed call, which the vendor keeps for the thread;
+     * NULL: it keeps none */
+    void (*forget)(struct uva__gpu *gpu);
+    /* queues one copy; device thread, the context is current */
+    int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
+                uva__gpu_stream stream, struct uva_error *error);
+    /* gives memory that is not pinned, or NULL; device thread, the context is
+     * current */
+    void *(*alloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                   size_t size_bytes, struct uva_error *error);
+    void (*dealloc)(struct uva__gpu *gpu, void *memory);
+};
+
+/* The first member of a back end's state. */
+struct uva__gpu {
+    const struct uva__gpu_vendor *vendor;
+    struct uva__gpu_calls calls;
+    struct uva__gpu_lane *lanes; /* owns; the device thread's alone */
+    struct uva_error no_memory;  /* why alloc gave NULL; the device thread's */
+    bool relaxed; /* calls of the device thread do not disturb captures of other
+                     threads; that thread's alone */
+};
+
+/* Opens the library and fills both tables. 0; ENOTSUP, ENOSYS.
+ * Thread: the device thread. */
+UVA_MUST_CHECK int uva__gpu_open(struct uva__gpu *gpu,
+                                 const struct uva__gpu_vendor *vendor,
+                                 const char *path, void *own,
+                                 struct uva_error *error);
+
+/* The one translation of codes: fills `error`, and returns the errno.
+ * Thread: any. */
+int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
+                    struct uva_error *error);
+
+/* Translates the code of one of the common calls, given by UVA__GPU_CALL(); 0
+ * for code 0. Thread: any. */
+int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
+                  struct uva_error *error);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lane keeps the context of its streams alive. */
+#include "device/gpu_streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- posts -------------------------------------------------------------- */
+
+static void post_release(struct uva__gpu_post *post)
+{
+    if (uva__word_sub(&post->refs, 1) == 1)
+        free(post);
+}
+
+void uva__gpu_post_drop(struct uva__gpu_post *post)
+{
+    uva__word_sub(&post->armed, 1);
+    post_release(post);
+}
+
+static struct uva__gpu_post *post_new(struct uva__gpu *gpu)
+{
+    struct uva__gpu_post *post = calloc(1, sizeof(*post));
+    const size_t call = UVA__GPU_CALL(stream_create);
+    struct uva_error error;
+
+    if (post == NULL)
+        return NULL;
+    if (uva__gpu_said(gpu, call,
+                      gpu->calls.stream_create(&post->stream,
+                                               UVA__GPU_STREAM_NON_BLOCKING),
+                      &error) != 0) {
+        free(post);
+        return NULL;
+    }
+    uva__word_store(&post->refs, 1);
+    return post;
+}
+
+/* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
+ */
+struct uva__gpu_post *uva__gpu_lane_post(struct uva__gpu *gpu,
+                                         struct uva__gpu_lane *lane)
+{
+    struct uva__gpu_post *best = NULL;
+    uint64_t armed, least = UVA__GPU_ARMED_MOST;
+
+    for (int i = 0; i < UVA__GPU_POSTS && least != 0; i++) {
+        if (lane->posts[i] == NULL)
+            lane->posts[i] = post_new(gpu);
+        if (lane->posts[i] == NULL)
+            break;
+        armed = uva__word_load(&lane->posts[i]->armed);
+        if (armed >= least)
+            continue;
+        least = armed;
+        best = lane->posts[i];
+    }
+    if (best == NULL)
+        return NULL;
+    uva__word_add(&best->armed, 1);
+    uva__word_add(&best->refs, 1);
+    return best;
+}
+
+/* ---- lanes -------------------------------------------------------------- */
+
+int uva__gpu_lane_find(struct uva__gpu *gpu, int64_t device_id,
+                       struct uva__gpu_lane **out, struct uva_error *error)
+{
+    struct uva__gpu_lane *lane = gpu->lanes;
+    int code;
+
+    while (lane != NULL && lane->device_id != device_id)
+        lane = lane->before;
+    *out = lane;
+    if (lane != NULL)
+        return 0;
+    lane = calloc(1, sizeof(*lane));
+    if (lane == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a stream");
+    code = gpu->vendor->place_find(gpu, device_id, NULL, &lane->place, error);
+    if (code != 0) {
+        free(lane);
+        return code;
+    }
+    lane->device_id = device_id;
+    lane->before = gpu->lanes;
+    gpu->lanes = lane;
+    *out = lane;
+    return 0;
+}
+
+int uva__gpu_lane_stream(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+                         bool to_device, uva__gpu_stream *out,
+                         struct uva_error *error)
+{
+    uva__gpu_stream *stream = &lane->streams[to_device];
+    int code = 0;
+
+    if (*stream == NULL)
+        code = uva__gpu_said(
+            gpu, UVA__GPU_CALL(stream_create),
+            gpu->calls.stream_create(stream, UVA__GPU_STREAM_NON_BLOCKING),
+            error);
+    *out = *stream;
+    return code;
+}
+
+static void lane_streams_free(struct uva__gpu *gpu, struct uva__gpu_lane *lane)
+{
+    for (int i = 0; i < 2; i++)
+        if (lane->streams[i] != NULL)
+            (void)gpu->calls.stream_destroy(lane->streams[i]);
+    for (int i = 0; i < UVA__GPU_POSTS; i++) {
+        if (lane->posts[i] == NULL)
+            continue;
+        (void)gpu->calls.stream_destroy(lane->posts[i]->stream);
+        post_release(lane->posts[i]);
+    }
+}
+
+void uva__gpu_lanes_free(struct uva__gpu *gpu)
+{
+    struct uva__gpu_lane *lane = gpu->lanes, *before;
+    struct uva_error error;
+    bool inside;
+
+    for (; lane != NULL; lane = before) {
+        before = lane->before;
+        inside = gpu->vendor->enter(gpu, &lane->place, &error) == 0;
+        lane_streams_free(gpu, lane);
+        if (inside)
+            gpu->vendor->leave(gpu, &lane->place);
+        gpu->vendor->place_drop(gpu, &lane->place);
+        free(lane);
+    }
+    gpu->lanes = NULL;
+}

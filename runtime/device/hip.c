@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HIP, on AMD's devices. Its events are polled: callbacks were slower, and some
+ * of its versions have none. HIP keeps the code of a failed call for the
+ * thread: it is cleared after our calls. Handles belong to one copy of the
+ * library, so a copy that the program has loaded is preferred. sync_event is a
+ * hipEvent_t *.
+ *
+ * Clauses: EV-10. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "device/builtin.h"
+#include "device/gpu.h"
+#include "device/hip_abi.h"
+
+struct hip {
+    struct uva__gpu gpu; /* first */
+    struct uva__hip table;
+};
+
+static const struct uva__symbol hip_calls[] = {
+    {"hipEventCreateWithFlags", UVA__GPU_CALL(event_create), false},
+    {"hipEventDestroy", UVA__GPU_CALL(event_destroy), false},
+    {"hipEventRecord", UVA__GPU_CALL(event_record), false},
+    {"hipEventQuery", UVA__GPU_CALL(event_query), false},
+    {"hipStreamCreateWithFlags", UVA__GPU_CALL(stream_create), false},
+    {"hipStreamDestroy", UVA__GPU_CALL(stream_destroy), false},
+    {"hipStreamWaitEvent", UVA__GPU_CALL(stream_wait), false},
+    {"hipStreamSynchronize", UVA__GPU_CALL(stream_synchronize), false},
+    {"hipHostMalloc", UVA__GPU_CALL(host_alloc), false},
+    {"hipHostFree", UVA__GPU_CALL(host_free), false},
+    {"hipThreadExchangeStreamCaptureMode", UVA__GPU_CALL(capture_exchange),
+     true},
+};
+
+#define OWN(name)                                                              \
+    {                                                                          \
+#name, offsetof(struct uva__hip, name), false                          \
+    }
+
+static const struct uva__symbol hip_own[] = {
+    OWN(hipGetDevice), OWN(hipSetDevice), OWN(hipGetLastError),
+    OWN(hipMalloc),    OWN(hipFree),      OWN(hipMemcpyAsync),
+};
+
+static struct uva__hip *hip_of(struct uva__gpu *gpu)
+{
+    return &((struct hip *)(void *)gpu)->table;
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+/* An array in pinned memory may have no device id. */
+static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
+                          uva__gpu_stream stream, struct uva__gpu_place *out,
+                          struct uva_error *error)
+{
+    (void)stream;
+    if (device_id > INT_MAX)
+        return uva__gpu_failed(gpu, "hipSetDevice", UVA__GPU_INVALID_DEVICE,
+                               error);
+    out->device = device_id < 0 ? 0 : (int)device_id;
+    return 0;
+}
+
+static void hip_place_drop(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    (void)gpu;
+    (void)place;
+}
+
+static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
+                     struct uva_error *error)
+{
+    struct uva__hip *hip = hip_of(gpu);
+    int code = hip->hipGetDevice(&place->before);
+
+    if (code != 0)
+        return uva__gpu_failed(gpu, "hipGetDevice", code, error);
+    if (place->before == place->device)
+        return 0;
+    code = hip->hipSetDevice(place->device);
+    return code == 0 ? 0 : uva__gpu_failed(gpu, "hipSetDevice", code, error);
+}
+
+static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+{
+    if (place->before != place->device)
+        (void)hip_of(gpu)->hipSetDevice(place->before);
+}
+
+static void hip_forget(struct uva__gpu *gpu)
+{
+    (void)hip_of(gpu)->hipGetLastError();
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static int hip_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
+                    uva__gpu_stream stream, struct uva_error *error)
+{
+    const int code = hip_of(gpu)->hipMemcpyAsync(
+        copy->target, copy->source, copy->size_bytes,
+        copy->to_device ? UVA__HIP_HOST_TO_DEVICE : UVA__HIP_DEVICE_TO_HOST,
+        stream);
+
+    return code == 0 ? 0 : uva__gpu_failed(gpu, "hipMemcpyAsync", code, error);
+}
+
+static void *hip_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                       size_t size_bytes, struct uva_error *error)
+{
+    void *memory = NULL;
+    const int code = hip_of(gpu)->hipMalloc(&memory, size_bytes);
+
+    (void)device_type;
+    if (code != 0)
+        (void)uva__gpu_failed(gpu, "hipMalloc", code, error);
+    return code == 0 ? memory : NULL;
+}
+
+static void hip_dealloc(struct uva__gpu *gpu, void *memory)
+{
+    (void)hip_of(gpu)->hipFree(memory);
+}
+
+/* ---- the library -------------------------------------------------------- */
+
+static const struct uva__gpu_vendor hip_vendor = {
+    .library = {.vendor = "hip",
+                .prefix = "libamdhip64",
+                .names = (const char *const[]){"libamdhip64.so.7",
+                                               "libamdhip64.so.6",
+                                               "libamdhip64.so.5",
+                                               "libamdhip64.so", NULL}},
+    .calls = hip_calls,
+    .n_calls = sizeof(hip_calls) / sizeof(hip_calls[0]),
+    .own = hip_own,
+    .n_own = sizeof(hip_own) / sizeof(hip_own[0]),
+    .place_find = hip_place_find,
+    .place_drop = hip_place_drop,
+    .enter = hip_enter,
+    .leave = hip_leave,
+    .forget = hip_forget,
+    .copy = hip_copy,
+    .alloc = hip_alloc,
+    .dealloc = hip_dealloc,
+};
+
+static int hip_load(void *ctx, const char *path, void **state,
+                    struct uva_error *error)
+{
+    struct hip *hip = calloc(1, sizeof(*hip));
+    int code;
+
+    (void)ctx;
+    if (hip == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for HIP");
+    code = uva__gpu_open(&hip->gpu, &hip_vendor, path, &hip->table, error);
+    if (code == 0)
+        *state = hip;
+    else
+        free(hip);
+    return code;
+}
+
+const struct uva__dialect uva__hip_dialect = {
+    .vendor = "hip",
+    .asks = "hipEventQuery",
+    .alloc_failed = uva__gpu_alloc_failed,
+};
+
+/* Polling was faster than callbacks, which some versions do not have. */
+const struct uva_device_ops uva__hip_ops =
+    UVA__GPU_OPS("ROCM", hip_load, NULL, uva__gpu_copy, false);
+
+/* Pinned memory need not be copied. */
+const struct uva_device_ops uva__hip_host_ops =
+    UVA__GPU_OPS("ROCM_HOST", hip_load, NULL, NULL, true);

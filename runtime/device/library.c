@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens a library by path or name, and looks its functions up. */
+#define _GNU_SOURCE
+#include "device/library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arrow/vendor_error.h"
+
+enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
+
+/* A search among the loaded objects. */
+struct search {
+    const char *prefix;
+    char path[1024]; /* of the object found; empty: none */
+};
+
+static int search_step(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *search = arg;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *base = slash != NULL ? slash + 1 : info->dlpi_name;
+
+    (void)size;
+    if (strncmp(base, search->prefix, strlen(search->prefix)) != 0 ||
+        strlen(info->dlpi_name) >= sizeof(search->path))
+        return 0;
+    (void)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name);
+    return 1;
+}
+
+static void *open_loaded(const char *prefix, struct uva_error *error)
+{
+    struct search search = {.prefix = prefix};
+    void *handle;
+
+    if (prefix == NULL || dl_iterate_phdr(search_step, &search) == 0)
+        return NULL;
+    handle = dlopen(search.path, FLAGS | RTLD_NOLOAD);
+    if (handle != NULL)
+        (void)uva_error_set(error, 0, "%.900s", search.path);
+    return handle;
+}
+
+static void *open_path(const char *path, struct uva_error *error)
+{
+    void *handle = dlopen(path, FLAGS);
+
+    (void)uva_error_set(error, 0, "%.900s", handle != NULL ? path : dlerror());
+    return handle;
+}
+
+int uva__library_open(const struct uva__library *library, const char *path,
+                      void **out, struct uva_error *error)
+{
+    struct uva_error why = {0};
+    void *handle = NULL;
+
+    if (path != NULL)
+        handle = open_path(path, &why);
+    else
+        handle = open_loaded(library->prefix, &why);
+    for (const char *const *name = library->names;
+         path == NULL && handle == NULL && *name != NULL; name++)
+        handle = open_path(*name, &why);
+    *out = handle;
+    *error = why;
+    if (handle != NULL)
+        return 0;
+    return uva__vendor_say(error, ENOTSUP, library->vendor, 0,
+                           "dlopen failed: no library: %.900s", why.message);
+}
+
+int uva__library_resolve(const struct uva__library *library, void *handle,
+                         const struct uva__symbol *symbols, size_t count,
+                         void *table, struct uva_error *error)
+{
+    void *address;
+
+    for (size_t i = 0; i < count; i++) {
+        address = dlsym(handle, symbols[i].name);
+        if (address == NULL && !symbols[i].optional)
+            return uva__vendor_say(error, ENOSYS, library->vendor, 0,
+                                   "dlsym failed: the library is too old, or "
+                                   "something else: it has no %s",
+                                   symbols[i].name);
+        memcpy((char *)table + symbols[i].offset, &address, sizeof(address));
+    }
+    return 0;
+}
+
+int uva__library_failed(struct uva_error *error, int code, const char *vendor,
+                        const char *call, int vendor_code)
+{
+    return uva__vendor_say(error, code, vendor, vendor_code,
+                           "%s failed with %d", call, vendor_code);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenCL: memory and copies. */
+#ifndef UVA_DEVICES_OPENCL_COPY_H
+#define UVA_DEVICES_OPENCL_COPY_H
+
+#include "device/opencl_event.h"
+
+/* Slots of struct uva_device_ops, which describes them. Thread: the device
+ * thread. */
+int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error);
+void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, size_t size_bytes);
+void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
+                         int64_t device_id, void *memory);
+
+/* For struct uva__dialect. Thread: the device thread. */
+int uva__opencl_alloc_failed(void *state, struct uva_error *error);
+
+/* Releases the queues. Thread: the device thread. */
+void uva__opencl_forget(struct uva__opencl *opencl);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Happy path:  made with the built-in tables -> some replaced by the user ->
+ * each loaded by the device thread when a stream first uses its type -> all
+ * unloaded by the device thread before it exits.
+ *
+ * What can fail: a load. Its error is kept, and reported to every stream that
+ *              needs the type. */
+#define _GNU_SOURCE
+#include "device/registry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/error.h"
+#include "base/unreachable.h"
+#include "device/builtin.h"
+#include "device/pinned_pool.h"
+#include "uvarrow/arrow.h"
+
+static void service_begin(struct uva__service *service);
+static void service_end(struct uva__service *service);
+static void service_clear(struct uva__service *service);
+static void leave_run(struct uva__errand *errand);
+
+/* ---- life --------------------------------------------------------------- */
+
+struct uva__devices *uva__devices_new(void)
+{
+    struct uva__devices *devices = calloc(1, sizeof(*devices));
+
+    if (devices == NULL)
+        return NULL;
+    uva__word_store(&devices->refs, 1);
+    uva__word_store(&devices->users, 1);
+    devices->service.begin = service_begin;
+    devices->service.end = service_end;
+    devices->service.clear = service_clear;
+    devices->leave.run = leave_run;
+    for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
+        struct uva__backend *backend = &devices->backends[type];
+        backend->device_type = type;
+        backend->ops = uva__builtins[type].ops;
+        backend->library = uva__builtins[type].library;
+        backend->dialect = uva__builtins[type].dialect;
+        backend->ctx = &devices->attached;
+    }
+    return devices;
+}
+
+struct uva__devices *uva__devices_acquire(struct uva__devices *devices)
+{
+    uva__word_add(&devices->refs, 1);
+    return devices;
+}
+
+void uva__devices_release(struct uva__devices *devices)
+{
+    if (uva__word_sub(&devices->refs, 1) != 1)
+        return;
+    uva__attachments_fini(&devices->attached);
+    free(devices);
+}
+
+void uva__devices_use(struct uva__devices *devices)
+{
+    uva__devices_acquire(devices);
+    uva__word_add(&devices->users, 1);
+}
+
+void uva__devices_quit(struct uva__devices *devices)
+{
+    if (uva__word_sub(&devices->users, 1) == 1)
+        uva__service_end(&devices->service);
+    uva__devices_release(devices);
+}
+
+void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
+{
+    if (!uva__service_send(&devices->service, errand))
+        UVA__UNREACHABLE("a use keeps the service running");
+}
+
+/* ---- arrays kept until the workers end ----------------------------------- */
+
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept)
+{
+    assert(!keeper->over);
+    kept->next = keeper->first;
+    keeper->first = kept;
+}
+
+void uva__keeper_end(struct uva__keeper *keeper)
+{
+    struct uva__kept *kept = keeper->first, *next;
+
+    keeper->over = true;
+    keeper->first = NULL;
+    for (; kept != NULL; kept = next) {
+        next = kept->next;
+        uva_array_release(&kept->array);
+        free(kept);
+    }
+}
+
+static void leave_run(struct uva__errand *errand)
+{
+    uva__keeper_end(
+        &uva__container_of(errand, struct uva__devices, leave)->keeper);
+}
+
+/* A kept array may itself be what the device thread has to release: it may be
+ * the library's own, or have an event of ours. So the device thread has to run
+ * until then. */
+void uva__devices_leave(struct uva__devices *devices)
+{
+    uva__devices_send(devices, &devices->leave);
+    uva__devices_quit(devices);
+}
+
+/* ---- the device thread -------------------------------------------------- */
+
+static struct uva__devices *devices_of(struct uva__service *service)
+{
+    return uva__container_of(service, struct uva__devices, service);
+}
+
+static void service_begin(struct uva__service *service)
+{
+    uva__devices_acquire(devices_of(service));
+}
+
+static void service_clear(struct uva__service *service)
+{
+    struct uva__devices *devices = devices_of(service);
+
+    assert(devices->keeper.first == NULL);
+    for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
+        struct uva__backend *backend = &devices->backends[type];
+        if (uva__word_load(&backend->loaded) != UVA__LOADED_OK)
+            continue;
+        uva__pinned_clear(backend);
+        if (backend->ops->unload != NULL)
+            backend->ops->unload(backend->state);
+    }
+}
+
+static void service_end(struct uva__service *service)
+{
+    uva__devices_release(devices_of(service));
+}
+
+/* ---- tables ------------------------------------------------------------- */
+
+struct uva__backend *uva__devices_backend(struct uva__devices *devices,
+                                          ArrowDeviceType device_type)
+{
+    if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES)
+        return NULL;
+    return &devices->backends[device_type];
+}
+
+static int ops_check(const struct uva_device_ops *ops, struct uva_error *error)
+{
+    if (ops == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `ops` is NULL");
+    if (ops->version != UVA_DEVICE_OPS_VERSION)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `version` is %u, but this "
+                             "library knows UVA_DEVICE_OPS_VERSION %d",
+                             (unsigned)ops->version, UVA_DEVICE_OPS_VERSION);
+    if (ops->load == NULL || ops->query == NULL || ops->name == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `load`, `query` and `name` "
+                             "are mandatory");
+    if (!uva__memory_is_clear(ops->reserved, 6))
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: `reserved` must be NULL; "
+                             "was the struct cleared?");
+    return 0;
+}
+
+int uva__devices_register(struct uva__devices *devices,
+                          ArrowDeviceType device_type,
+                          const struct uva_device_ops *ops, void *ctx,
+                          struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+    int code = ops_check(ops, error);
+    bool met;
+
+    if (code != 0)
+        return code;
+    if (backend == NULL || device_type == ARROW_DEVICE_CPU)
+        return uva_error_set(error, EINVAL,
+                             "uva_device_register: device type %d is unknown "
+                             "here, or the host itself",
+                             (int)device_type);
+    uva__lock_take(&devices->lock);
+    met = uva__word_load(&backend->met) != 0;
+    if (!met) {
+        backend->ops = ops;
+        backend->ctx = ctx;
+        backend->library = NULL;
+        backend->dialect = NULL;
+    }
+    uva__lock_drop(&devices->lock);
+    if (met)
+        return uva_error_set(error, EBUSY,
+                             "uva_device_register: a stream has met device "
+                             "type %d already; register before it starts",
+                             (int)device_type);
+    return 0;
+}
+
+/* Marks the table, if there is one, as used: it cannot be replaced any more. */
+static bool backend_meet(struct uva__devices *devices,
+                         struct uva__backend *backend)
+{
+    bool known;
+
+    if (uva__word_load(&backend->met) != 0)
+        return true;
+    uva__lock_take(&devices->lock);
+    known = backend->ops != NULL;
+    if (known)
+        uva__word_store(&backend->met, 1);
+    uva__lock_drop(&devices->lock);
+    return known;
+}
+
+struct uva__backend *uva__devices_meet(struct uva__devices *devices,
+                                       ArrowDeviceType device_type)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+
+    return backend != NULL && backend_meet(devices, backend) ? backend : NULL;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+/* Returns the path that the environment has for a library, or NULL; NULL too in
+ * a set-user-ID program, where the environment cannot be trusted. */
+static const char *library_path(const char *library)
+{
+    char name[64];
+    const char *path;
+
+    if (library == NULL)
+        return NULL;
+    (void)snprintf(name, sizeof(name), "UVA_%s_LIBRARY", library);
+    path = secure_getenv(name);
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
+int uva__backend_failed(const struct uva__backend *backend, int code,
+                        const char *what, struct uva_error *error)
+{
+    if (code == EAGAIN || code == EINPROGRESS || code < 0)
+        code = EIO;
+    if (error->code == 0)
+        return uva_error_set(error, code, "%s: %s", backend->ops->name, what);
+    error->code = code;
+    return code;
+}
+
+int uva__backend_query(const struct uva__backend *backend,
+                       const struct uva_device_event *event,
+                       struct uva_error *error)
+{
+    int code;
+
+    uva__error_begin(error);
+    code = backend->ops->query(backend->state, event, error);
+    if (code == 0 || code == EAGAIN)
+        return code;
+    return uva__backend_failed(backend, code, "the event of a batch has failed",
+                               error);
+}
+
+void uva__backend_event_free(const struct uva__backend *backend, void *event)
+{
+    if (event != NULL && backend->ops->event_free != NULL)
+        backend->ops->event_free(backend->state, event);
+}
+
+static void load_failed(struct uva__backend *backend, int code)
+{
+    (void)uva__backend_failed(backend, code, "it cannot be used here",
+                              &backend->why);
+    uva__word_store(&backend->loaded, UVA__LOADED_FAILED);
+}
+
+int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
+{
+    int code;
+
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_BUSY)
+        return uva_error_set(error, EDEADLK, "%s: it is being loaded",
+                             backend->ops->name);
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_NOT) {
+        uva__word_store(&backend->loaded, UVA__LOADED_BUSY);
+        code = backend->ops->load(backend->ctx, library_path(backend->library),
+                                  &backend->state, &backend->why);
+        if (code == 0)
+            uva__word_store(&backend->loaded, UVA__LOADED_OK);
+        else
+            load_failed(backend, code);
+    }
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        return 0;
+    *error = backend->why;
+    return error->code;
+}
+
+/* A load that a thread waits for. */
+struct load {
+    struct uva__errand errand;
+    struct uva__backend *backend; /* borrows */
+    struct uva_error *error;      /* borrows: why it has failed */
+    int code;                     /* the outcome, once done */
+    struct uva__signal done;      /* raised then */
+};
+
+/* The waiting thread may free `load` as soon as the signal has changed. */
+static void load_run(struct uva__errand *errand)
+{
+    struct load *load = uva__container_of(errand, struct load, errand);
+
+    load->code = uva__backend_load(load->backend, load->error);
+    uva__signal_raise(&load->done);
+}
+
+static int load_await(struct uva__devices *devices,
+                      struct uva__backend *backend, struct uva_error *error)
+{
+    struct load load = {
+        .errand.run = load_run, .backend = backend, .error = error};
+    const uint32_t seen = uva__signal_now(&load.done);
+
+    if (!uva__service_send(&devices->service, &load.errand))
+        return uva_error_set(error, ESHUTDOWN, "the workers are gone");
+    while (uva__signal_now(&load.done) == seen)
+        (void)uva__signal_wait(&load.done, seen, -1);
+    return load.code;
+}
+
+/* Returns why there is no table for a type. */
+static const char *type_why(ArrowDeviceType device_type)
+{
+    if (device_type <= 0 || device_type >= UVA__DEVICE_TYPES ||
+        uva__builtins[device_type].why == NULL)
+        return "the type is unknown";
+    return uva__builtins[device_type].why;
+}
+
+int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
+                      struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_meet(devices, device_type);
+    int code;
+
+    if (backend == NULL)
+        return uva_error_set(error, ENOTSUP, "device type %d: %s",
+                             (int)device_type, type_why(device_type));
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        return 0;
+    if (uva__service_is_here(&devices->service)) /* a release in a table */
+        return uva__backend_load(backend, error);
+    code = uva__service_start(&devices->service);
+    if (code != 0)
+        return uva_error_set(error, code,
+                             code == EAGAIN ? "the system gives no thread"
+                                            : "the workers are gone");
+    return load_await(devices, backend, error);
+}
+
+/* ---- descriptions ------------------------------------------------------- */
+
+static void text_copy(char *out, size_t size, const char *text)
+{
+    (void)snprintf(out, size, "%.*s", (int)size - 1, text);
+}
+
+static void describe_table(const struct uva__backend *backend,
+                           struct uva_device_info *out)
+{
+    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+        text_copy(out->library, sizeof(out->library), backend->why.message);
+    out->host_readable = backend->ops->host_readable;
+    out->mechanism = backend->ops->arm != NULL ? "callback" : "polling";
+    out->can_copy = out->available && backend->ops->copy != NULL;
+    if (backend->library == NULL)
+        out->name = backend->ops->name;
+}
+
+int uva__devices_describe(struct uva__devices *devices,
+                          ArrowDeviceType device_type,
+                          struct uva_device_info *out)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+    struct uva_error error;
+    int code;
+
+    memset(out, 0, sizeof(*out));
+    out->device_type = device_type;
+    if (backend == NULL || uva__device_traits(device_type)->name == NULL)
+        return ENOENT;
+    out->name = uva__device_traits(device_type)->name;
+    out->mechanism = "none";
+    if (device_type == ARROW_DEVICE_CPU) {
+        out->available = out->host_readable = true;
+        out->mechanism = "none needed";
+        return 0;
+    }
+    backend = uva__devices_meet(devices, device_type);
+    code = uva__devices_load(devices, device_type, &error);
+    out->available = code == 0;
+    if (backend != NULL)
+        describe_table(backend, out);
+    if (code != 0)
+        text_copy(out->library, sizeof(out->library), error.message);
+    return 0;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static int event_alien(ArrowDeviceType device_type, const char *why,
+                       struct uva_error *error)
+{
+    return uva_error_set(error, ENOTSUP,
+                         "nobody here can wait for an event of device type %d: "
+                         "%s",
+                         (int)device_type, why);
+}
+
+enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
+                                        ArrowDeviceType device_type,
+                                        const void *sync_event,
+                                        struct uva_error *error)
+{
+    struct uva__backend *backend = uva__devices_backend(devices, device_type);
+
+    if (sync_event == NULL || device_type == ARROW_DEVICE_CPU)
+        return UVA__EVENT_NONE; /* EV-01, EV-04 */
+    if (backend != NULL && backend_meet(devices, backend))
+        return UVA__EVENT_WAIT;
+    (void)event_alien(device_type, type_why(device_type), error);
+    return UVA__EVENT_ALIEN;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of each device type, and the one device thread that all runtimes on
+ * the same workers share. References are held by the workers, by streams and by
+ * waits, the last of which may end long after the workers. */
+#ifndef UVA_DEVICES_REGISTRY_H
+#define UVA_DEVICES_REGISTRY_H
+
+#include "arrow/device_traits.h"
+#include "device/native_handles.h"
+#include "device/device_thread.h"
+#include "uvarrow/device.h"
+
+/* Whether the table of a type was loaded. */
+enum uva__loaded {
+    UVA__LOADED_NOT,  /* it was not needed so far */
+    UVA__LOADED_BUSY, /* loading */
+    UVA__LOADED_OK,
+    UVA__LOADED_FAILED /* `why` has the error */
+};
+
+/* What a built-in table has besides its functions. */
+struct uva__dialect {
+    const char *vendor; /* static: in errors */
+    const char *asks;   /* static: the call that queries an event */
+    /* fills `error` with why alloc has last given NULL, and returns its
+     * code. Device thread. NULL: the table has no alloc. */
+    int (*alloc_failed)(void *state, struct uva_error *error);
+};
+
+/* One device type. */
+struct uva__backend {
+    ArrowDeviceType device_type;
+    const struct uva_device_ops *ops; /* borrows; NULL: the type has no table */
+    void *ctx;                        /* borrows: of the table */
+    const char *library; /* static: in the name of its variable in the
+                            environment, or NULL */
+    const struct uva__dialect *dialect; /* static; NULL: of the user's table */
+    struct uva__word met;               /* 1: in use, it cannot be replaced */
+    struct uva__word loaded; /* enum uva__loaded; it guards what follows */
+    void *state;             /* owns, through ops->unload */
+    struct uva_error why;    /* of a load that failed */
+    struct {                 /* pool of memory; the device thread's alone */
+        struct uva__pinned_block *first; /* owns */
+        size_t size_bytes;               /* of all of them */
+    } pinned;
+};
+
+/* An array for which no event could be recorded, so that the library cannot
+ * know when a device has finished with it: it is released when the workers are
+ * gone. From malloc(). */
+struct uva__kept {
+    struct uva__kept *next;        /* owns */
+    struct ArrowDeviceArray array; /* owns */
+};
+
+/* All of them; all zeroes is none. The device thread's alone. */
+struct uva__keeper {
+    struct uva__kept *first; /* owns */
+    bool over;               /* the workers are gone */
+};
+
+/* All device types of one set of workers. */
+struct uva__devices {
+    struct uva__word refs;
+    struct uva__word users; /* of the device thread: the workers, and objects
+                               that need it after them */
+    struct uva__service service;
+    struct uva__keeper keeper;        /* the device thread's alone */
+    struct uva__errand leave;         /* sent when the workers end */
+    struct uva__attachments attached; /* native handles */
+    struct uva__lock lock;            /* guards `ops` and `ctx` of the types */
+    struct uva__backend backends[UVA__DEVICE_TYPES];
+};
+
+/* Makes one, with a use by the workers; NULL without memory. Its memory is
+ * the C library's, since a vendor may call back after all else is freed.
+ * Thread: any. */
+struct uva__devices *uva__devices_new(void);
+
+/* Counts references; the last release frees. Thread: any. */
+struct uva__devices *uva__devices_acquire(struct uva__devices *devices);
+void uva__devices_release(struct uva__devices *devices);
+
+/* Uses the device thread, which runs as long; the last user to quit ends it.
+ * Thread: any. */
+void uva__devices_use(struct uva__devices *devices);
+void uva__devices_quit(struct uva__devices *devices);
+
+/* Sends a command to the device thread, which is in use. Thread: any. */
+void uva__devices_send(struct uva__devices *devices,
+                       struct uva__errand *errand);
+
+/* Takes `kept`; the caller holds the workers. Thread: the device thread. */
+void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept);
+
+/* Releases all that was kept: the workers are gone. Thread: the device thread.
+ */
+void uva__keeper_end(struct uva__keeper *keeper);
+
+/* The workers quit, once: the kept arrays are released. Thread: any. */
+void uva__devices_leave(struct uva__devices *devices);
+
+/* What has to be done for an array's event, by its device type. */
+enum uva__event_kind {
+    UVA__EVENT_NONE, /* nothing: the data is ready */
+    UVA__EVENT_WAIT, /* a wait, by the type's table */
+    UVA__EVENT_ALIEN /* there is no table that can wait: ENOTSUP */
+};
+
+/* Classifies the event of an array. Thread: any. */
+enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
+                                        ArrowDeviceType device_type,
+                                        const void *sync_event,
+                                        struct uva_error *error);
+
+/* Returns the row of a type; NULL for an unknown type. Thread: any. */
+struct uva__backend *uva__devices_backend(struct uva__devices *devices,
+                                          ArrowDeviceType device_type);
+
+/* Returns the row of a type that has a table, which cannot be replaced from now
+ * on; NULL if it has none. Thread: any. */
+struct uva__backend *uva__devices_meet(struct uva__devices *devices,
+                                       ArrowDeviceType device_type);
+
+/* Completes the error of a failed call of the table: adds a text if there is
+ * none, and replaces a code that would mean that the event is pending. Returns
+ * the code. Thread: any. */
+int uva__backend_failed(const struct uva__backend *backend, int code,
+                        const char *what, struct uva_error *error);
+
+/* Queries an event: 0, EAGAIN, or how it failed. Thread: as its table
+ * documents.
+ */
+int uva__backend_query(const struct uva__backend *backend,
+                       const struct uva_device_event *event,
+                       struct uva_error *error);
+
+/* Frees an event of the table's; NULL: does nothing. Thread: any. */
+void uva__backend_event_free(const struct uva__backend *backend, void *event);
+
+/* Loads the table, unless that was tried before. 0, or why it failed.
+ * Thread: the device thread. */
+UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
+                                     struct uva_error *error);
+
+/* Has the device thread load the table of a type, and waits for that: tens of
+ * milliseconds, the first time. Starts the device thread. 0, or why it failed;
+ * ENOTSUP for a type without a table, EAGAIN, ESHUTDOWN; EDEADLK from inside
+ * that very load. Thread: any. */
+UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
+                                     ArrowDeviceType device_type,
+                                     struct uva_error *error);
+
+/* Answers uva_device_get_info(). Thread: any. */
+UVA_MUST_CHECK int uva__devices_describe(struct uva__devices *devices,
+                                         ArrowDeviceType device_type,
+                                         struct uva_device_info *out);
+
+/* Replaces the table of a type: uva_device_register().
+ * Thread: any. */
+UVA_MUST_CHECK int uva__devices_register(struct uva__devices *devices,
+                                         ArrowDeviceType device_type,
+                                         const struct uva_device_ops *ops,
+                                         void *ctx, struct uva_error *error);
+
+#endif

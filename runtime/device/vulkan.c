@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vulkan. The host can only query the status of an event, with the VkDevice of
+ * it, which the program attaches with uva_device_attach(). A device-only event
+ * is pending for ever to the host. sync_event is a VkEvent *. No library is
+ * opened: the functions of the program's device are used.
+ *
+ * Clauses: EV-07, G-57. */
+#include <errno.h>
+#include <string.h>
+
+#include "arrow/vendor_error.h"
+#include "device/native_handles.h"
+#include "device/builtin.h"
+#include "device/library.h"
+
+/* The part of Vulkan's binary interface that we use. */
+typedef void (*vulkan_fn)(void);
+typedef vulkan_fn vulkan_get_fn(void *device, const char *name);
+typedef int32_t vulkan_status_fn(void *device, uint64_t event);
+
+enum { VULKAN_EVENT_SET = 3, VULKAN_EVENT_RESET = 4 };
+
+static const char VENDOR[] = "vulkan";
+
+static int vulkan_load(void *ctx, const char *path, void **state,
+                       struct uva_error *error)
+{
+    (void)path;
+    *state = ctx;
+    (void)uva_error_set(error, 0, "what uva_device_attach() brings in");
+    return 0;
+}
+
+/* Queries with the device's own function. Looking it up is cheap: a search in a
+ * table. */
+static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
+                      struct uva_error *error)
+{
+    vulkan_get_fn *get;
+    vulkan_status_fn *ask;
+    vulkan_fn found;
+    uint64_t event;
+    int32_t status;
+
+    memcpy(&get, &native->get_device_proc_addr, sizeof(get));
+    found = get(native->device, "vkGetEventStatus");
+    if (found == NULL)
+        return uva__vendor_say(error, ENOSYS, VENDOR, 0,
+                               "vkGetEventStatus failed: the device has none");
+    memcpy(&ask, &found, sizeof(ask));
+    memcpy(&event, sync_event, sizeof(event));
+    status = ask(native->device, event);
+    if (status == VULKAN_EVENT_SET)
+        return 0;
+    if (status != VULKAN_EVENT_RESET)
+        return uva__library_failed(error, EIO, VENDOR, "vkGetEventStatus",
+                                   status);
+    error->vendor_code = status;
+    return EAGAIN;
+}
+
+static int vulkan_query(void *state, const struct uva_device_event *event,
+                        struct uva_error *error)
+{
+    struct uva__attachments *attached = state;
+    struct uva__attachment *attachment =
+        uva__attachments_use(attached, ARROW_DEVICE_VULKAN, event->device_id);
+    int code;
+
+    if (attachment == NULL)
+        return uva__vendor_say(error, ENODEV, VENDOR, 0,
+                               "vkGetEventStatus failed: the VkDevice of "
+                               "device id %lld is not known; bring it in with "
+                               "uva_device_attach()",
+                               (long long)event->device_id);
+    code = vulkan_ask(uva__attachment_native(attachment), event->sync_event,
+                      error);
+    uva__attachments_drop(attached, attachment);
+    return code;
+}
+
+const struct uva__dialect uva__vulkan_dialect = {
+    .vendor = VENDOR,
+    .asks = "vkGetEventStatus",
+};
+
+const struct uva_device_ops uva__vulkan_ops = {
+    .version = UVA_DEVICE_OPS_VERSION,
+    .query_quick = true,
+    .name = "VULKAN",
+    .load = vulkan_load,
+    .query = vulkan_query,
+};

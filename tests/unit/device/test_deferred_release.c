@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays that are kept until the workers are gone. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "device/registry.h"
+#include "support/fake_source.h"
+
+static struct uva__kept *kept_new(struct fake_source *fake, int64_t k)
+{
+    struct uva__kept *kept = calloc(1, sizeof(*kept));
+
+    fake_source_batch(fake, k, &kept->array);
+    return kept;
+}
+
+START_TEST(what_is_kept_is_released_at_the_end)
+{
+    struct uva__keeper keeper = {0};
+    struct fake_source fake;
+
+    fake_source_init(&fake, 3);
+    for (int k = 0; k < 3; k++)
+        uva__keeper_take(&keeper, kept_new(&fake, k));
+    ck_assert_int_eq(atomic_load(&fake.live), 3);
+    uva__keeper_end(&keeper);
+    ck_assert_int_eq(atomic_load(&fake.live), 0);
+    ck_assert_ptr_null(keeper.first);
+    fake_source_fini(&fake);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device kept");
+    TCase *tc = tcase_create("arrays");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(tc, what_is_kept_is_released_at_the_end);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of each device type: tables and when they may be replaced,
+ * loads, native handles, libraries, and the service around them. */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/builtin.h"
+#include "device/library.h"
+#include "device/registry.h"
+#include "support/plain_tree.h"
+#include "support/watch_scene.h"
+#include "uvarrow/arrow.h"
+
+static struct watch_scene s; /* large */
+
+/* ---- tables ------------------------------------------------------------- */
+
+START_TEST(a_table_that_is_not_whole_is_refused)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    ops = *soft_device_ops(&s.device);
+    switch (_i) {
+    case 0:
+        ops.version++;
+        break;
+    case 1:
+        ops.load = NULL;
+        break;
+    case 2:
+        ops.query = NULL;
+        break;
+    case 3:
+        ops.name = NULL;
+        break;
+    case 4:
+        ops.reserved[5] = &ops;
+        break;
+    }
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
+                                           _i == 5 ? NULL : &ops, NULL, &error),
+                     EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_type_that_no_table_can_have_is_refused)
+{
+    static const ArrowDeviceType types[] = {-1, 0, ARROW_DEVICE_CPU, 17, 9999};
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva__devices_register(s.devices, types[_i],
+                                           soft_device_ops(&s.device), NULL,
+                                           &error),
+                     EINVAL);
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_table_in_use_is_not_replaced_and_one_that_is_not_is)
+{
+    struct soft_device other;
+    struct uva_error error;
+
+    soft_device_init(&other, SOFT_CALLS);
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
+                                           soft_device_ops(&other), &other,
+                                           &error),
+                     0);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
+                     0);
+    ck_assert_int_eq(other.loads, 1);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
+                                           soft_device_ops(&s.device),
+                                           &s.device, &error),
+                     EBUSY);
+    watch_scene_close(&s);
+    ck_assert_int_eq(other.unloads, 1);
+    soft_device_fini(&other);
+}
+END_TEST
+
+START_TEST(a_type_that_was_only_asked_about_can_still_be_made_known)
+{
+    struct uva_device_info info;
+    struct uva_error error;
+    int event;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(
+        uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
+    ck_assert(!info.available);
+    ck_assert_int_eq(
+        uva__devices_judge(s.devices, ARROW_DEVICE_METAL, &event, &error),
+        UVA__EVENT_ALIEN);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_METAL,
+                                           soft_device_ops(&s.device),
+                                           &s.device, &error),
+                     0);
+    ck_assert_int_eq(
+        uva__devices_judge(s.devices, ARROW_DEVICE_METAL, &event, &error),
+        UVA__EVENT_WAIT);
+    ck_assert_int_eq(
+        uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
+    ck_assert(info.available);
+    watch_scene_close(&s);
+}
+END_TEST
+
+/* ---- loads -------------------------------------------------------------- */
+
+START_TEST(a_load_is_tried_once_and_its_failure_is_told_to_all)
+{
+    struct uva_error error = {0};
+
+    watch_scene_open(&s, SOFT_POLLS);
+    s.device.load_code = ENODEV;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(
+            uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error), ENODEV);
+        ck_assert_str_eq(error.message, "no soft device");
+    }
+    ck_assert_int_eq(s.device.loads, 1);
+    s.device.loads = 0; /* nothing is unloaded */
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails)
+{
+    struct uva_error error;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_METAL, &error),
+                     ENOTSUP);
+    ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
+    watch_scene_end(&s);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
+                     ESHUTDOWN);
+    ck_assert_str_eq(error.message, "the workers are gone");
+    watch_scene_close(&s);
+}
+END_TEST
+
+START_TEST(devices_whose_service_never_began_end_and_begin_none)
+{
+    struct uva__devices *devices = uva__devices_new();
+    struct uva_error error;
+
+    uva__devices_acquire(devices);
+    uva__devices_quit(devices);
+    ck_assert_int_eq(uva__service_start(&devices->service), ESHUTDOWN);
+    ck_assert_int_eq(uva__devices_load(devices, ARROW_DEVICE_VULKAN, &error),
+                     ESHUTDOWN);
+    uva__devices_release(devices);
+}
+END_TEST
+
+/* A device whose unload does not come back until it may. */
+static sem_t unload_may;
+
+static void unload_stuck(void *state)
+{
+    (void)state;
+    while (sem_wait(&unload_may) != 0)
+        continue;
+    atomic_fetch_add(&s.device.unloads, 1);
+}
+
+START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+
+    (void)sem_init(&unload_may, 0, 0);
+    soft_device_init(&s.device, SOFT_POLLS);
+    ops = *soft_device_ops(&s.device);
+    ops.unload = unload_stuck;
+    watch_scene_open_with(&s, &ops, &s.device);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
+                     0);
+    watch_scene_end(&s); /* a second at most */
+    ck_assert_int_eq(atomic_load(&s.device.unloads), 0);
+    (void)sem_post(&unload_may);
+    watch_scene_close(&s);
+    (void)sem_destroy(&unload_may);
+}
+END_TEST
+
+START_TEST(what_is_kept_is_released_when_the_service_ends)
+{
+    struct fake_source fake;
+    struct uva__kept *kept;
+
+    fake_source_init(&fake, 3);
+    watch_scene_open(&s, SOFT_POLLS);
+    for (int k = 0; k < 3; k++) {
+        kept = calloc(1, sizeof(*kept));
+        soft_device_batch(&s.device, &fake, k, &kept->array);
+        uva__keeper_take(&s.devices->keeper, kept);
+    }
+    ck_assert_int_ne(atomic_load(&fake.live), 0);
+    watch_scene_close(&s);
+    ck_assert_int_eq(atomic_load(&fake.live), 0);
+    fake_source_fini(&fake);
+}
+END_TEST
+
+/* ---- events ------------------------------------------------------------- */
+
+START_TEST(an_event_is_judged_by_its_type)
+{
+    static const ArrowDeviceType eventless[] = {
+        ARROW_DEVICE_VPI, ARROW_DEVICE_WEBGPU, ARROW_DEVICE_HEXAGON};
+    struct uva_error error;
+    int event;
+
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(
+        uva__devices_judge(s.devices, ARROW_DEVICE_CPU, &event, &error),
+        UVA__EVENT_NONE);         /* EV-04 */
+    for (int i = 0; i < 3; i++) { /* EV-09 */
+        ck_assert_int_eq(
+            uva__devices_judge(s.devices, eventless[i], NULL, &error),
+            UVA__EVENT_NONE);
+        ck_assert_int_eq(
+            uva__devices_judge(s.devices, eventless[i], &event, &error),
+            UVA__EVENT_ALIEN);
+        ck_assert_int_eq(error.code, ENOTSUP);
+        ck_assert_ptr_nonnull(strstr(error.message, "EV-09"));
+    }
+    ck_assert_int_eq(uva__devices_judge(s.devices, 4711, NULL, &error),
+                     UVA__EVENT_NONE); /* EV-18 */
+    ck_assert_int_eq(uva__devices_judge(s.devices, 4711, &event, &error),
+                     UVA__EVENT_ALIEN);
+    ck_assert_ptr_nonnull(strstr(error.message, "unknown"));
+    watch_scene_close(&s);
+}
+END_TEST
+
+/* ---- native handles ----------------------------------------------------- */
+
+START_TEST(handles_are_attached_once_and_found_by_type_and_id)
+{
+    struct uva__attachments attached = {0};
+    struct uva__attachment *use;
+    const int64_t native = 42, other = 43;
+
+    ck_assert_int_eq(uva__attachments_add(&attached, 7, 1, &native, 8), 0);
+    ck_assert_int_eq(uva__attachments_add(&attached, 7, 1, &other, 8), EBUSY);
+    ck_assert_int_eq(uva__attachments_add(&attached, 7, 2, &other, 8), 0);
+    ck_assert_int_eq(uva__attachments_add(&attached, 4, 1, &other, 8), 0);
+    use = uva__attachments_use(&attached, 7, 1);
+    ck_assert_int_eq(*(const int64_t *)uva__attachment_native(use), 42);
+    uva__attachments_drop(&attached, use);
+    ck_assert_ptr_null(uva__attachments_use(&attached, 7, 3));
+    ck_assert(!uva__attachments_remove(&attached, 7, 3));
+    ck_assert(uva__attachments_remove(&attached, 7, 1));
+    ck_assert(!uva__attachments_remove(&attached, 7, 1));
+    ck_assert_ptr_null(uva__attachments_use(&attached, 7, 1));
+    uva__attachments_fini(&attached);
+}
+END_TEST
+
+struct removal {
+    struct uva__attachments attached;
+    atomic_bool begun, over;
+};
+
+static void *removal_main(void *arg)
+{
+    struct removal *removal = arg;
+
+    atomic_store(&removal->begun, true);
+    ck_assert(uva__attachments_remove(&removal->attached, 7, 1));
+    atomic_store(&removal->over, true);
+    return NULL;
+}
+
+START_TEST(a_detach_waits_for_those_who_use_the_handles)
+{
+    struct removal removal = {0};
+    struct uva__attachment *uses[2];
+    const int64_t native = 42;
+    pthread_t thread;
+
+    ck_assert_int_eq(uva__attachments_add(&removal.attached, 7, 1, &native, 8),
+                     0);
+    for (int i = 0; i < 2; i++)
+        uses[i] = uva__attachments_use(&removal.attached, 7, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, removal_main, &removal), 0);
+    for (;;) { /* until it is off the list */
+        struct uva__attachment *use =
+            uva__attachments_use(&removal.attached, 7, 1);
+        if (use == NULL)
+            break;
+        uva__attachments_drop(&removal.attached, use);
+        sched_yield();
+    }
+    for (int i = 0; i < 1000; i++) /* and waits, most likely */
+        sched_yield();
+    uva__attachments_drop(&removal.attached, uses[0]);
+    ck_assert(!atomic_load(&removal.over));
+    ck_assert_int_eq(*(const int64_t *)uva__attachment_native(uses[1]), 42);
+    uva__attachments_drop(&removal.attached, uses[1]);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(atomic_load(&removal.over));
+    uva__attachments_fini(&removal.attached);
+}
+END_TEST
+
+/* ---- libraries ---------------------------------------------------------- */
+
+static const char *const no_names[] = {"libuva-none.so.1", "libuva-no.so",
+                                       NULL};
+static const char *const some_names[] = {"libuva-none.so.1", "libm.so.6", NULL};
+
+START_TEST(a_library_is_opened_by_path_by_prefix_or_by_name)
+{
+    struct uva__library library = {"vendor", NULL, some_names};
+    struct uva_error error;
+    void *handle;
+
+    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_str_eq(error.message, "libm.so.6");
+    library.prefix = "libc.so."; /* which is loaded */
+    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_ptr_nonnull(strstr(error.message, "/libc.so.6"));
+    library.prefix = "libuva-none";
+    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_str_eq(error.message, "libm.so.6");
+    ck_assert_int_eq(uva__library_open(&library, "libc.so.6", &handle, &error),
+                     0);
+    ck_assert_str_eq(error.message, "libc.so.6");
+}
+END_TEST
+
+START_TEST(a_library_that_is_not_there_is_named)
+{
+    const struct uva__library library = {"vendor", NULL, no_names};
+    struct uva_error error;
+    void *handle;
+
+    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error),
+                     ENOTSUP);
+    ck_assert_str_eq(error.vendor, "vendor");
+    ck_assert_ptr_nonnull(strstr(error.message, "dlopen failed: no library: "));
+    ck_assert_ptr_nonnull(strstr(error.message, "libuva-no.so"));
+    ck_assert_int_eq(uva__library_open(&library, "/no/lib.so", &handle, &error),
+                     ENOTSUP); /* and the names are not tried */
+    ck_assert_ptr_nonnull(strstr(error.message, "/no/lib.so"));
+}
+END_TEST
+
+START_TEST(a_function_that_is_missing_is_named_unless_it_may_be)
+{
+    const struct uva__library library = {"vendor", NULL, some_names};
+    struct uva__symbol symbols[] = {{"cos", 0, false},
+                                    {"uva_no_such", sizeof(void *), true}};
+    void *table[2] = {NULL, &table};
+    struct uva_error error;
+    void *handle;
+
+    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_int_eq(
+        uva__library_resolve(&library, handle, symbols, 2, table, &error), 0);
+    ck_assert_ptr_nonnull(table[0]);
+    ck_assert_ptr_null(table[1]);
+    symbols[1].optional = false;
+    ck_assert_int_eq(
+        uva__library_resolve(&library, handle, symbols, 2, table, &error),
+        ENOSYS);
+    ck_assert_str_eq(error.vendor, "vendor");
+    ck_assert_ptr_nonnull(strstr(error.message, "uva_no_such"));
+    ck_assert_int_eq(uva__library_failed(NULL, EIO, "v", "call", 3), EIO);
+    ck_assert_int_eq(uva__library_failed(&error, EIO, "v", "call", 3), EIO);
+    ck_assert_str_eq(error.message, "call failed with 3");
+    ck_assert_int_eq(error.vendor_code, 3);
+}
+END_TEST
+
+START_TEST(the_environment_says_where_a_library_is)
+{
+    struct uva_device_info info;
+
+    ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY",
+                            _i == 0 ? "/no/opencl.so" : "libm.so.6", 1),
+                     0);
+    watch_scene_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(
+        uva__devices_describe(s.devices, ARROW_DEVICE_OPENCL, &info), 0);
+    ck_assert(!info.available);
+    ck_assert(!info.can_copy);
+    ck_assert_str_eq(info.name, "OPENCL");
+    ck_assert_ptr_nonnull(
+        strstr(info.library, _i == 0 ? "/no/opencl.so" : "it has no cl"));
+    watch_scene_close(&s);
+    (void)unsetenv("UVA_OPENCL_LIBRARY");
+}
+END_TEST
+
+/* ---- what is known of a type -------------------------------------------- */
+
+START_TEST(every_type_of_the_document_is_described)
+{
+    struct uva_device_info info;
+    const bool known = uva__device_traits(_i)->name != NULL;
+
+    ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY", "", 1), 0);
+    watch_scene_open(&s, SOFT_COPIES);
+    ck_assert_int_eq(uva__devices_describe(s.devices, _i, &info),
+                     known ? 0 : ENOENT);
+    ck_assert_int_eq(info.device_type, _i);
+    if (known) {
+        ck_assert_ptr_nonnull(info.mechanism);
+        ck_assert_ptr_nonnull(info.name);
+    }
+    if (_i == ARROW_DEVICE_CPU) {
+        ck_assert(info.available && info.host_readable);
+        ck_assert_str_eq(info.mechanism, "none needed");
+    }
+    if (_i == ARROW_DEVICE_EXT_DEV) {
+        ck_assert(info.available && info.can_copy && !info.host_readable);
+        ck_assert_str_eq(info.name, "soft");
+        ck_assert_str_eq(info.mechanism, "polling");
+    }
+    ck_assert_int_eq(uva__devices_describe(s.devices, 17 + _i, &info), ENOENT);
+    watch_scene_close(&s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, a_table_that_is_not_whole_is_refused, 0, 6);
+    tcase_add_loop_test(tc, a_type_that_no_table_can_have_is_refused, 0, 5);
+    tcase_add_test(tc, a_table_in_use_is_not_replaced_and_one_that_is_not_is);
+    tcase_add_test(tc,
+                   a_type_that_was_only_asked_about_can_still_be_made_known);
+    tcase_add_test(tc, a_load_is_tried_once_and_its_failure_is_told_to_all);
+    tcase_add_test(
+        tc, a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails);
+    tcase_add_test(tc, devices_whose_service_never_began_end_and_begin_none);
+    tcase_add_test(tc, a_vendor_that_is_stuck_does_not_hold_up_the_end);
+    tcase_add_test(tc, what_is_kept_is_released_when_the_service_ends);
+    tcase_add_test(tc, an_event_is_judged_by_its_type);
+    tcase_add_test(tc, handles_are_attached_once_and_found_by_type_and_id);
+    tcase_add_test(tc, a_detach_waits_for_those_who_use_the_handles);
+    tcase_add_test(tc, a_library_is_opened_by_path_by_prefix_or_by_name);
+    tcase_add_test(tc, a_library_that_is_not_there_is_named);
+    tcase_add_test(tc, a_function_that_is_missing_is_named_unless_it_may_be);
+    tcase_add_loop_test(tc, the_environment_says_where_a_library_is, 0, 2);
+    tcase_add_loop_test(tc, every_type_of_the_document_is_described, 0,
+                        UVA__DEVICE_TYPES);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("device registry");
+    TCase *tc = tcase_create("types");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    add_tests(tc);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

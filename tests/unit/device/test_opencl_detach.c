@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's OpenCL handles while they are used: a detach comes in the
+ * middle of each call that has them, and waits for its end. The calls are
+ * doubles. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "device/opencl_copy.h"
+
+static struct {
+    struct uva__attachments attached;
+    pthread_t thread;
+    atomic_bool detached;
+    bool early; /* before the call was over */
+} scene;
+
+static void *detach_main(void *arg)
+{
+    (void)arg;
+    ck_assert(uva__attachments_remove(&scene.attached, ARROW_DEVICE_OPENCL, 7));
+    atomic_store(&scene.detached, true);
+    return NULL;
+}
+
+static bool is_attached(void)
+{
+    struct uva__attachment *found =
+        uva__attachments_use(&scene.attached, ARROW_DEVICE_OPENCL, 7);
+
+    if (found != NULL)
+        uva__attachments_drop(&scene.attached, found);
+    return found != NULL;
+}
+
+/* In the middle of a call. */
+static void intrude(void)
+{
+    ck_assert_int_eq(pthread_create(&scene.thread, NULL, detach_main, NULL), 0);
+    while (is_attached())
+        (void)sched_yield();
+    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
+        (void)sched_yield();
+    scene.early = atomic_load(&scene.detached);
+}
+
+static uva__cl_int read_buffer(uva__cl_queue queue, uva__cl_mem memory,
+                               uva__cl_uint blocking, size_t offset,
+                               size_t size, void *target, uva__cl_uint count,
+                               const uva__cl_event *events,
+                               uva__cl_event *event)
+{
+    (void)queue, (void)memory, (void)blocking, (void)offset, (void)size;
+    (void)target, (void)count, (void)events, (void)event;
+    intrude();
+    return 0;
+}
+
+static uva__cl_mem create_buffer(uva__cl_context context, uint64_t flags,
+                                 size_t size, void *host, uva__cl_int *code)
+{
+    (void)context, (void)flags, (void)size, (void)host;
+    intrude();
+    *code = 0;
+    return &scene;
+}
+
+static uva__cl_int flush(uva__cl_queue queue)
+{
+    (void)queue;
+    return 0;
+}
+
+START_TEST(a_detach_waits_for_the_call_that_has_the_handles)
+{
+    const struct uva_opencl_device native = {.context = &scene,
+                                             .queue = &scene};
+    struct uva__opencl opencl = {.attached = &scene.attached,
+                                 .cl = {.clEnqueueReadBuffer = read_buffer,
+                                        .clCreateBuffer = create_buffer,
+                                        .clFlush = flush}};
+    char bytes[8];
+    const struct uva_device_copy copy = {
+        .after = {ARROW_DEVICE_OPENCL, 7, NULL},
+        .target = bytes,
+        .source = &scene,
+        .size_bytes = sizeof(bytes)};
+    struct uva_error error;
+
+    atomic_store(&scene.detached, false);
+    ck_assert_int_eq(uva__attachments_add(&scene.attached, ARROW_DEVICE_OPENCL,
+                                          7, &native, sizeof(native)),
+                     0);
+    if (_i == 0)
+        ck_assert_int_eq(uva__opencl_copy(&opencl, &copy, NULL, &error), 0);
+    else
+        ck_assert_ptr_nonnull(
+            uva__opencl_alloc(&opencl, ARROW_DEVICE_OPENCL, 7, 64));
+    ck_assert_int_eq(pthread_join(scene.thread, NULL), 0);
+    ck_assert(!scene.early);
+    ck_assert(!is_attached());
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("OpenCL's handles");
+    TCase *tc = tcase_create("detach");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tc, a_detach_waits_for_the_call_that_has_the_handles, 0,
+                        2);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that a vendor has pinned: what comes back is given again to whoever
+ * asks for about as much on the same device, up to a bound. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/pinned_pool.h"
+
+enum { PAGE = 4096, MOST = 256 << 20 };
+
+/* A vendor, who counts. His memory is smaller than he says, for nobody looks at
+ * more than the head of it. */
+static struct vendor {
+    int allocs, live;
+    ArrowDeviceType type; /* last asked for */
+    int64_t device_id;    /* likewise */
+    size_t size;          /* likewise */
+} vendor;
+
+static void *vendor_alloc(void *state, ArrowDeviceType device_type,
+                          int64_t device_id, size_t size_bytes)
+{
+    (void)state;
+    vendor.allocs++;
+    vendor.live++;
+    vendor.type = device_type;
+    vendor.device_id = device_id;
+    vendor.size = size_bytes;
+    return malloc(64);
+}
+
+static void vendor_dealloc(void *state, ArrowDeviceType device_type,
+                           int64_t device_id, void *memory)
+{
+    (void)state;
+    (void)device_id;
+    ck_assert_int_eq(device_type, vendor.type);
+    vendor.live--;
+    free(memory);
+}
+
+static const struct uva_device_ops both = {.alloc = vendor_alloc,
+                                           .dealloc = vendor_dealloc};
+
+static struct uva__backend row(ArrowDeviceType type)
+{
+    memset(&vendor, 0, sizeof(vendor));
+    return (struct uva__backend){.device_type = type, .ops = &both};
+}
+
+START_TEST(the_types_of_gpus_have_pinned_memory)
+{
+    static const ArrowDeviceType types[][2] = {
+        {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST},
+        {ARROW_DEVICE_CUDA_MANAGED, ARROW_DEVICE_CUDA_HOST},
+        {ARROW_DEVICE_ROCM, ARROW_DEVICE_ROCM_HOST},
+        {ARROW_DEVICE_OPENCL, ARROW_DEVICE_CPU},
+        {ARROW_DEVICE_EXT_DEV, ARROW_DEVICE_CPU}};
+    struct uva__backend backend = row(types[_i][0]);
+
+    ck_assert_int_eq(uva__pinned_type(&backend), types[_i][1]);
+}
+END_TEST
+
+START_TEST(a_table_needs_both_functions_for_it)
+{
+    const struct uva_device_ops alloc = {.alloc = vendor_alloc};
+    const struct uva_device_ops dealloc = {.dealloc = vendor_dealloc};
+    struct uva__backend backend = row(ARROW_DEVICE_CUDA);
+
+    backend.ops = _i == 0 ? &alloc : &dealloc;
+    ck_assert_int_eq(uva__pinned_type(&backend), ARROW_DEVICE_CPU);
+}
+END_TEST
+
+/* Eight classes for each power of two, from 16 pages on. */
+START_TEST(sizes_come_in_classes)
+{
+    static const struct {
+        size_t asked, given;
+    } sizes[] = {{1, PAGE},
+                 {PAGE, PAGE},
+                 {PAGE + 1, 2 * PAGE},
+                 {16 * PAGE, 16 * PAGE},
+                 {16 * PAGE + 1, 17 * PAGE},
+                 {32 * PAGE - 1, 32 * PAGE},
+                 {32 * PAGE + 1, 34 * PAGE},
+                 {1000 * PAGE + 1, 1024 * PAGE}};
+    struct uva__backend backend = row(ARROW_DEVICE_CUDA);
+    void *memory = uva__pinned_take(&backend, 3, sizes[_i].asked);
+
+    ck_assert_uint_eq(vendor.size, sizes[_i].given);
+    ck_assert_uint_le(vendor.size, sizes[_i].asked * 9 / 8 + PAGE);
+    ck_assert_int_eq(vendor.type, ARROW_DEVICE_CUDA_HOST);
+    ck_assert_int_eq(vendor.device_id, 3);
+    uva__pinned_give(&backend, 3, memory, sizes[_i].asked);
+    uva__pinned_clear(&backend);
+    ck_assert_int_eq(vendor.live, 0);
+}
+END_TEST
+
+START_TEST(what_came_back_is_given_to_who_asks_for_about_as_much)
+{
+    struct uva__backend backend = row(ARROW_DEVICE_ROCM);
+    void *small = uva__pinned_take(&backend, 0, 100);
+    void *large = uva__pinned_take(&backend, 0, 5 * PAGE);
+    void *other = uva__pinned_take(&backend, 1, 100);
+
+    uva__pinned_give(&backend, 0, small, 100);
+    uva__pinned_give(&backend, 0, large, 5 * PAGE);
+    uva__pinned_give(&backend, 1, other, 100);
+    ck_assert_int_eq(vendor.live, 3);
+    ck_assert_uint_eq(backend.pinned.size_bytes, 7 * PAGE);
+    ck_assert_ptr_eq(uva__pinned_take(&backend, 0, 200), small);
+    ck_assert_ptr_eq(uva__pinned_take(&backend, 0, 5 * PAGE - 7), large);
+    ck_assert_ptr_eq(uva__pinned_take(&backend, 1, PAGE), other);
+    ck_assert_uint_eq(backend.pinned.size_bytes, 0);
+    ck_assert_int_eq(vendor.allocs, 3);
+    uva__pinned_give(&backend, 0, small, 100);
+    uva__pinned_give(&backend, 0, large, 5 * PAGE);
+    uva__pinned_give(&backend, 1, other, 100);
+    uva__pinned_clear(&backend);
+    ck_assert_int_eq(vendor.live, 0);
+    ck_assert_ptr_null(backend.pinned.first);
+}
+END_TEST
+
+START_TEST(no_more_than_a_bound_is_kept)
+{
+    struct uva__backend backend = row(ARROW_DEVICE_CUDA);
+    void *half = uva__pinned_take(&backend, 0, MOST / 2);
+    void *more = uva__pinned_take(&backend, 0, MOST / 2 + 1);
+    void *rest = uva__pinned_take(&backend, 0, MOST / 2);
+
+    uva__pinned_give(&backend, 0, half, MOST / 2);
+    uva__pinned_give(&backend, 0, more, MOST / 2 + 1);
+    ck_assert_int_eq(vendor.live, 2); /* that one went */
+    uva__pinned_give(&backend, 0, rest, MOST / 2);
+    ck_assert_int_eq(vendor.live, 2);
+    ck_assert_uint_eq(backend.pinned.size_bytes, MOST);
+    uva__pinned_clear(&backend);
+    ck_assert_int_eq(vendor.live, 0);
+    ck_assert_uint_eq(backend.pinned.size_bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device pinned");
+    TCase *tc = tcase_create("memory");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tc, the_types_of_gpus_have_pinned_memory, 0, 5);
+    tcase_add_loop_test(tc, a_table_needs_both_functions_for_it, 0, 2);
+    tcase_add_loop_test(tc, sizes_come_in_classes, 0, 8);
+    tcase_add_test(tc, what_came_back_is_given_to_who_asks_for_about_as_much);
+    tcase_add_test(tc, no_more_than_a_bound_is_kept);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
