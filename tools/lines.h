@@ -8,7 +8,7 @@
 #ifndef UVA_TOOLS_LINES_H
 #define UVA_TOOLS_LINES_H
 
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 /* The content of an output batch. Borrows from the batch. */
 struct uva__lines {

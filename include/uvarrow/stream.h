@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream: create it from a source, start it with a consumer, and control it
- * while it runs. Stages are declared in operators.h; blocking streams and data
+ * while it runs. Stages are declared in stages.h; blocking streams and data
  * pushed by other threads in adapters.h.
  *
  *     struct uva_stream *s = uva_stream_from_...(runtime, ...);

@@ -7,7 +7,7 @@
 
 #include "arrow/device_traits.h"
 #include "stream/flow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 /* Pinned and managed memory can be read once the event is complete. The wait
  * does not mean that the program accepts other data, which the host cannot

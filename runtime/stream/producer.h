@@ -15,7 +15,7 @@
 #include "stream/demand.h"
 #include "stream/feed.h"
 #include "loop/loop.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 /* One map of a producer, with its input schema. */
 struct uva__mapping {

@@ -7,7 +7,7 @@
 #include "fuzz/ground.h"
 #include "fuzz/script.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 struct scene {
     struct ground ground;

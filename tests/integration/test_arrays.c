@@ -7,7 +7,7 @@
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 static struct loop_rig rig;
 static struct recording_consumer consumer;

@@ -14,7 +14,7 @@
 #include "support/loop_rig.h"
 #include "support/recording_outcome.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 #include "uvarrow/runtime.h"
 
 enum { STREAMS = 5 };

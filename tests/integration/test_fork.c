@@ -10,7 +10,7 @@
 #include "support/recording_handler.h"
 #include "support/source_scene.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 enum { BATCHES = 6 };
 

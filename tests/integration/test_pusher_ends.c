@@ -9,7 +9,7 @@
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 static struct push_scene scene;
 

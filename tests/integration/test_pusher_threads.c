@@ -15,7 +15,7 @@
 #include "support/push_scene.h"
 #include "loop/loop.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 static struct push_scene scene;
 

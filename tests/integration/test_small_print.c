@@ -11,7 +11,7 @@
 #include "support/recording_handler.h"
 #include "support/source_scene.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 static struct source_scene scene;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators/team.c, unchanged, between a loop that grants entries and stops,
+/* stage/extract_pool.c, unchanged, between a loop that grants entries and stops,
  * and the two workers it may use. Each entry is extracted once or taken back
  * once, none is forgotten, and no worker stays counted. */
-#include "operators/team.h"
+#include "stage/extract_pool.h"
 
 #include <check.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef UVA_OPERATORS_TEAM_H
 #define UVA_OPERATORS_TEAM_H
 
-#include "operators/operator.h"
+#include "stage/stage.h"
 
 /* One batch on its way. */
 struct uva__cell {

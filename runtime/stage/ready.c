@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #include "base/memory.h"
-#include "operators/waits.h"
+#include "stage/ordered_waits.h"
 #include "stream/flow.h"
 #include "stream/window.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 struct ready {
     struct uva__waits waits; /* first */

@@ -6,7 +6,7 @@
  *
  * On stop:     what nobody has claimed is taken back; what is being extracted
  *              is discarded by its worker, for which nobody waits. */
-#include "operators/team.h"
+#include "stage/extract_pool.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,8 +13,8 @@
  * and is delivered after the batches that preceded it.
  *
  * Clauses: G-40. */
-#ifndef UVARROW_OPERATORS_H
-#define UVARROW_OPERATORS_H
+#ifndef UVARROW_STAGES_H
+#define UVARROW_STAGES_H
 
 #include "uvarrow/stream.h"
 

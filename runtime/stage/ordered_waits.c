@@ -7,7 +7,7 @@
  *              what stands behind it is released.
  *
  * On stop:     watches are abandoned, each with its batch. */
-#include "operators/waits.h"
+#include "stage/ordered_waits.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "stream/flow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 static int map_check(struct uva_stream *stream, const struct uva_map *how)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "stream/flow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 int uva_stream_limit(struct uva_stream *stream, int64_t batches)
 {

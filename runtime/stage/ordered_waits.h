@@ -5,7 +5,7 @@
 #ifndef UVA_OPERATORS_WAITS_H
 #define UVA_OPERATORS_WAITS_H
 
-#include "operators/operator.h"
+#include "stage/stage.h"
 #include "stream/fence.h"
 
 /* One batch. */

@@ -8,11 +8,11 @@
 #include "base/memory.h"
 #include "arrow/structs.h"
 #include "device/copy.h"
-#include "operators/waits.h"
+#include "stage/ordered_waits.h"
 #include "stream/flow.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 struct transfer {
     struct uva__waits waits;        /* first */

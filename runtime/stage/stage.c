@@ -7,7 +7,7 @@
  * What can fail: no memory for the schema: refused above, failed below.
  *
  * On cancel:   passed up at once; tasks still under way are discarded. */
-#include "operators/operator.h"
+#include "stage/stage.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -16,12 +16,12 @@
 
 #include "base/memory.h"
 #include "arrow/metadata.h"
-#include "operators/team.h"
+#include "stage/extract_pool.h"
 #include "stream/flow.h"
 #include "stream/stock.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/operators.h"
+#include "uvarrow/stages.h"
 
 enum { WORKERS_MAX = 128 };
 
