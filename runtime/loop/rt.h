@@ -30,7 +30,7 @@ struct uva__annex {
 enum uva__annex_kind {
     UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/checked.c */
     UVA__ANNEX_DISCARDS, /* the discard queue: stream/discard.c */
-    UVA__ANNEX_DRIVEN,   /* handlers in use: adapters/driven_handlers.c */
+    UVA__ANNEX_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
     UVA__ANNEX_SLOTS,    /* tasks and producers: stream/stock.c */
     UVA__ANNEX_KINDS
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/inlet.h"
+#include "source/foreign.h"
 #include "stream/flow.h"
 #include "support/hostile_scene.h"
 #include "support/lane_rig.h"

@@ -9,7 +9,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "adapters/pusher_queue.h"
+#include "source/push_queue.h"
 #include "base/memory.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/foreign_state.c, inlet.c, peer_side.c and depot.c, unchanged,
+/* source/foreign_state.c, inlet.c, peer_side.c and depot.c, unchanged,
  * between a peer on its own thread and a loop that has extra threads request
  * and cancel. No demand is lost, no method of the peer runs or starts once its
  * terminal callback has returned, and everything is released once.
  *
  * The mutants replace a function that one of the files calls in another,
  * through the linker (--wrap). */
-#include "adapters/inlet.h"
+#include "source/foreign.h"
 
 #include <check.h>
 #include <string.h>
 
-#include "adapters/peer_side.h"
+#include "source/foreign_handler.h"
 #include "model/explore.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
@@ -269,7 +269,7 @@ static void peer_leave(void *ctx)
     world.left++;
 }
 
-/* ---- the loop, as adapters/from_async.c --------------------------------- */
+/* ---- the loop, as source/from_async.c --------------------------------- */
 
 static void guest_request(void *arg)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/lane_word.h: a loop grants slots, a worker fills them, pauses, is
+/* source/reader_credit.h: a loop grants slots, a worker fills them, pauses, is
  * resumed and closes the source; two workers can run its job. No slot is
  * forgotten, no two workers hold the source, it is closed once, and every
  * filled slot is taken or discarded once. */
-#include "adapters/lane_word.h"
+#include "source/reader_credit.h"
 
 #include <check.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/outlet.c and user_side.c, unchanged, between a loop that offers
+/* sink/task_ring.c and user_side.c, unchanged, between a loop that offers
  * tasks and a thread that reads. Neither waits for the other for ever, and each
  * task is extracted once. */
-#include "adapters/outlet.h"
+#include "sink/task_ring.h"
 
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
-#include "adapters/user_side.h"
+#include "sink/task_ring_reader.h"
 #include "model/explore.h"
 #include "uvarrow/arrow.h"
 

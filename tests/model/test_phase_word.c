@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapters/phase_word.h: a worker calls its source, twice if nothing forbids
+/* source/interrupt.h: a worker calls its source, twice if nothing forbids
  * that, and closes it; a loop cancels and has an extra thread interrupt. If the
  * source is being called, it is interrupted until it returns, and never after
  * it was closed; otherwise it is not called any more. */
-#include "adapters/phase_word.h"
+#include "source/interrupt.h"
 
 #include <check.h>
 

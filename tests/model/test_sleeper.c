@@ -41,7 +41,7 @@ static bool reader_has_some(void)
     return uva__word_load(&world.tail) != world.head;
 }
 
-/* Does what adapters/user_side.c does. */
+/* Does what sink/task_ring_reader.c does. */
 static void reader_await(void)
 {
     uint32_t seen;

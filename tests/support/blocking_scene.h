@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "adapters/outlet.h"
+#include "sink/task_ring.h"
 #include "support/fake_source.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/uvarrow.h"

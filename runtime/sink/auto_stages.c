@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream tracks whether its extraction is expensive. The stage that is
+ * added for that has one worker, so that a map's ctx needs no lock unless
+ * the program asks for more. Data behind an event is waited for, if that
+ * makes it readable. */
+#include "sink/auto_stages.h"
+
+#include "arrow/device_traits.h"
+#include "stream/flow.h"
+#include "uvarrow/stages.h"
+
+/* Pinned and managed memory can be read once the event is complete. The wait
+ * does not mean that the program accepts other data, which the host cannot
+ * read. */
+static void safety_wait(struct uva_stream *stream)
+{
+    const ArrowDeviceType type = stream->tail->abi.device_type;
+
+    if (stream->device_data || !uva__device_is_readable(type) ||
+        !uva__device_has_events(type))
+        return;
+    (void)uva_stream_ready(stream, NULL);
+    stream->device_data = false;
+}
+
+int uva__safety_ensure(struct uva_stream *stream, struct uva_error *error)
+{
+    const struct uva_parallel one = {.workers = 1};
+
+    safety_wait(stream);
+    if (stream->tail->dear)
+        (void)uva_stream_parallel(stream, &one);
+    return uva__flow_may_start(stream, error);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream's batches given to callbacks, one at a time: the next batch is
+ * requested when the last one was accepted.
+ *
+ * Happy path:  on_schema -> (on_batch)* -> on_done.
+ *
+ * What can fail: on_batch. EAGAIN pauses until a resume, after which on_batch
+ * gets that batch again if its data was not taken.
+ *
+ * On cancel:   only on_done is called; on drop: no callback. */
+#include <errno.h>
+#include <string.h>
+
+#include "sink/auto_stages.h"
+#include "base/memory.h"
+#include "arrow/metadata.h"
+#include "base/error.h"
+#include "sink/consumer.h"
+#include "uvarrow/arrow.h"
+
+struct for_each {
+    struct uva__receiver receiver; /* first */
+    struct uva_consumer user;      /* the callbacks */
+    bool paused;                   /* on_batch returned EAGAIN */
+    char *metadata;                /* owns: of the batch that is given again */
+    size_t metadata_size;          /* of `metadata`, in bytes */
+};
+
+static struct for_each *for_each_of(struct uva__receiver *receiver)
+{
+    return uva__container_of(receiver, struct for_each, receiver);
+}
+
+static struct for_each *for_each_at(struct uva_stream *stream)
+{
+    return uva__container_of(stream->terminal, struct for_each,
+                             receiver.terminal);
+}
+
+static int for_each_schema(struct uva__receiver *receiver)
+{
+    struct uva_consumer *user = &for_each_of(receiver)->user;
+    int code = 0;
+
+    if (user->on_schema != NULL)
+        code = uva__status_positive(
+            user->on_schema(user->ctx, &receiver->stream->loop.info));
+    if (code == 0)
+        uva__receiver_request(receiver);
+    return code;
+}
+
+static void metadata_drop(struct for_each *f)
+{
+    if (f->metadata == NULL)
+        return;
+    uva__memory_free(&f->receiver.stream->hub->allocator, f->metadata,
+                     f->metadata_size);
+    f->metadata = NULL;
+    f->metadata_size = 0;
+}
+
+/* The batch was accepted: releases what is left of its data. */
+static void batch_accepted(struct for_each *f)
+{
+    uva_array_release(&f->receiver.batch.data);
+    metadata_drop(f);
+    f->receiver.delivered++;
+}
+
+/* The batch will be given again: its metadata must be kept until then. */
+static void batch_kept(struct for_each *f)
+{
+    struct uva__receiver *c = &f->receiver;
+
+    if (c->batch.metadata == f->metadata)
+        return;
+    if (uva__metadata_copy(&c->stream->hub->allocator, c->batch.metadata,
+                           &f->metadata, &f->metadata_size) == ENOMEM)
+        uva__receiver_stop(c, UVA_END_FAILED, ENOMEM, NULL);
+    c->batch.metadata = f->metadata;
+}
+
+static void batch_paused(struct for_each *f)
+{
+    struct uva_stream *stream = f->receiver.stream;
+
+    f->paused = true;
+    uva__producer_hold(stream->tail, true);
+    if (uva_array_is_live(&f->receiver.batch.data))
+        batch_kept(f);
+    else
+        batch_accepted(f);
+    if (uva__word_load(&stream->resumed) != 0)
+        uva__hub_post(stream->hub, &stream->node);
+}
+
+static void batch_answered(struct for_each *f, int code)
+{
+    struct uva__receiver *c = &f->receiver;
+
+    switch (code) {
+    case 0:
+        batch_accepted(f);
+        uva__receiver_request(c);
+        return;
+    case EAGAIN:
+        batch_paused(f);
+        return;
+    case ECANCELED:
+        c->delivered++;
+        uva__receiver_stop(c, UVA_END_CANCELLED, code,
+                           "the consumer wants no more");
+        break;
+    default:
+        uva__receiver_stop(c, UVA_END_REJECTED, code, NULL);
+    }
+    uva_array_release(&c->batch.data);
+}
+
+static void for_each_batch(struct uva__receiver *receiver)
+{
+    struct for_each *f = for_each_of(receiver);
+    struct uva_stream *stream = receiver->stream;
+    int code;
+
+    if (uva__word_peek(&stream->resumed) != 0)
+        (void)uva__word_exchange(&stream->resumed, 0);
+    code = f->user.on_batch(f->user.ctx, &receiver->batch);
+    if (stream->loop.silent)
+        uva_array_release(&receiver->batch.data);
+    else
+        batch_answered(f, uva__status_positive(code));
+}
+
+/* After a resume: gives the kept batch again, or requests the next one. */
+static void for_each_go_on(struct for_each *f)
+{
+    if (!f->paused || f->receiver.decided ||
+        uva__word_exchange(&f->receiver.stream->resumed, 0) == 0)
+        return;
+    f->paused = false;
+    uva__producer_hold(f->receiver.stream->tail, false);
+    if (uva_array_is_live(&f->receiver.batch.data)) {
+        f->receiver.stream->hub->loop.spent++;
+        for_each_batch(&f->receiver);
+    } else {
+        uva__receiver_request(&f->receiver);
+    }
+}
+
+static void for_each_visit(struct uva_stream *stream)
+{
+    struct for_each *f = for_each_at(stream);
+
+    uva__receiver_heed(&f->receiver);
+    for_each_go_on(f);
+}
+
+static void for_each_done(struct uva__receiver *receiver,
+                          const struct uva_outcome *outcome)
+{
+    struct uva_consumer *user = &for_each_of(receiver)->user;
+
+    if (user->on_done != NULL && !receiver->stream->loop.silent)
+        user->on_done(user->ctx, outcome);
+}
+
+static void for_each_free(struct uva_stream *stream)
+{
+    struct for_each *f = for_each_at(stream);
+
+    metadata_drop(f);
+    uva__receiver_fini(&f->receiver);
+    uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+}
+
+static const struct uva__receiver_ops for_each_ops = {
+    .terminal = {.name = "for_each",
+                 .begin = uva__receiver_begin,
+                 .visit = for_each_visit,
+                 .free = for_each_free},
+    .schema = for_each_schema,
+    .batch = for_each_batch,
+    .done = for_each_done,
+};
+
+static int consumer_check(const struct uva_consumer *consumer,
+                          struct uva_error *error)
+{
+    if (consumer == NULL || consumer->on_batch == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_consumer: on_batch is mandatory");
+    if (!uva__memory_is_clear(consumer->reserved, 4))
+        return uva_error_set(error, EINVAL,
+                             "uva_consumer: reserved members must be NULL; "
+                             "clear the struct before filling it in");
+    return 0;
+}
+
+int uva_stream_for_each(struct uva_stream *stream,
+                        const struct uva_consumer *consumer,
+                        struct uva_error *error)
+{
+    struct for_each *f;
+    int code = uva__flow_may_start(stream, error);
+
+    if (code == 0)
+        code = consumer_check(consumer, error);
+    if (code == 0)
+        code = uva__safety_ensure(stream, error);
+    if (code != 0)
+        return code;
+    f = uva__memory_new(&stream->hub->allocator, sizeof(*f));
+    if (f == NULL)
+        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    uva__receiver_init(&f->receiver, &for_each_ops, stream);
+    f->user = *consumer;
+    code = uva__flow_start(stream, &f->receiver.terminal, error);
+    if (code != 0)
+        uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+    return code;
+}

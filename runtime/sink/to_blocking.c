@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream exported as one of Arrow's blocking streams, for other threads to
+ * read: the two C structs, on top of sink/task_ring and sink/task_ring_reader.
+ * All state is in their private_data, so they may be moved.
+ *
+ * Happy path:  started -> get_schema -> (get_next)* -> end -> release.
+ *
+ * What can fail:
+ * - the start: no stream is given;
+ * - the stream: every get_next returns the code, with the stream's text;
+ * - reading on a thread that must not block: EDEADLK, and no state has changed;
+ * - a plain stream, at data that the host cannot read: ENOTSUP, which ends the
+ *   stream too.
+ *
+ * On cancel and close: get_next returns the code. Release cancels, and does not
+ *              wait for that.
+ *
+ * Clauses: DS-18. */
+#include <errno.h>
+#include <string.h>
+
+#include "sink/task_ring_reader.h"
+#include "arrow/buffer.h"
+#include "stream/checked.h"
+#include "uvarrow/adapters.h"
+#include "uvarrow/arrow.h"
+
+/* ---- a device stream ---------------------------------------------------- */
+
+static int device_get_schema(struct ArrowDeviceArrayStream *self,
+                             struct ArrowSchema *out)
+{
+    return uva__user_side_schema(self->private_data, out);
+}
+
+static int device_get_next(struct ArrowDeviceArrayStream *self,
+                           struct ArrowDeviceArray *out)
+{
+    return uva__user_side_next(self->private_data, out);
+}
+
+static const char *device_get_last_error(struct ArrowDeviceArrayStream *self)
+{
+    return uva__user_side_text(self->private_data);
+}
+
+static void device_release(struct ArrowDeviceArrayStream *self)
+{
+    struct uva__outlet *outlet = self->private_data;
+
+    self->release = NULL;
+    self->private_data = NULL;
+    uva__outlet_release(outlet);
+}
+
+int uva_stream_to_blocking(struct uva_stream *stream,
+                           const struct uva_window *window,
+                           struct ArrowDeviceArrayStream *out,
+                           struct uva_error *error)
+{
+    struct uva__outlet *outlet;
+    int code;
+
+    if (out == NULL)
+        return uva_error_set(error, EINVAL, "to_blocking: out is NULL");
+    memset(out, 0, sizeof(*out));
+    code = uva__outlet_start(stream, window, &outlet, error);
+    if (code != 0)
+        return code;
+    out->device_type = outlet->device_type;
+    out->get_schema = device_get_schema;
+    out->get_next = device_get_next;
+    out->get_last_error = device_get_last_error;
+    out->release = device_release;
+    out->private_data = outlet;
+    uva__checked_stream(stream->hub, "to_blocking", out);
+    return 0;
+}
+
+/* ---- a plain stream ----------------------------------------------------- */
+
+static int plain_get_schema(struct ArrowArrayStream *self,
+                            struct ArrowSchema *out)
+{
+    return uva__user_side_schema(self->private_data, out);
+}
+
+/* The pages of managed memory move to the host when it reads them. */
+static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    struct ArrowDeviceArray batch;
+    int code = uva__user_side_next(self->private_data, &batch);
+
+    if (uva_array_is_live(&batch) && !uva__buffer_is_readable(&batch)) {
+        uva_array_release(&batch);
+        memset(&batch, 0, sizeof(batch));
+        code = uva__user_side_refuse(
+            self->private_data, ENOTSUP,
+            "a batch is on a device, or behind an event of one: a plain stream "
+            "cannot say so; read it through uva_stream_to_blocking()");
+    }
+    *out = batch.array;
+    return code;
+}
+
+static const char *plain_get_last_error(struct ArrowArrayStream *self)
+{
+    return uva__user_side_text(self->private_data);
+}
+
+static void plain_release(struct ArrowArrayStream *self)
+{
+    struct uva__outlet *outlet = self->private_data;
+
+    self->release = NULL;
+    self->private_data = NULL;
+    uva__outlet_release(outlet);
+}
+
+int uva_stream_to_blocking_cpu(struct uva_stream *stream,
+                               const struct uva_window *window,
+                               struct ArrowArrayStream *out,
+                               struct uva_error *error)
+{
+    struct uva__outlet *outlet;
+    int code;
+
+    if (out == NULL)
+        return uva_error_set(error, EINVAL, "to_blocking_cpu: out is NULL");
+    memset(out, 0, sizeof(*out));
+    code = uva__outlet_start(stream, window, &outlet, error);
+    if (code != 0)
+        return code;
+    out->get_schema = plain_get_schema;
+    out->get_next = plain_get_next;
+    out->get_last_error = plain_get_last_error;
+    out->release = plain_release;
+    out->private_data = outlet;
+    return 0;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ArrowDeviceArrayStream and ArrowArrayStream as sources: the calls into them,
+ * which source/reader makes on a worker of the blocking lane.
+ *
+ * Happy path:  (open) -> get_schema -> (get_next)* -> release -> free_ctx.
+ *
+ * What can fail:
+ * - any of the first three: the code, with the text of get_last_error;
+ * - a hook that returns success without a usable stream: EINVAL.
+ *
+ * On stop:     interrupt, while a call is in progress; then release. */
+#include <errno.h>
+#include <string.h>
+
+#include "source/reader.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "arrow/structs.h"
+#include "stream/checked.h"
+#include "stream/flow.h"
+#include "uvarrow/adapters.h"
+#include "uvarrow/arrow.h"
+
+struct blocking {
+    struct uva__reader reader;      /* first */
+    struct uva_blocking_source how; /* owns its ctx */
+    bool plain;                     /* the member `stream.plain` is used */
+    bool warned;                    /* about batches of another device type */
+    union {
+        struct ArrowDeviceArrayStream device; /* owns */
+        struct ArrowArrayStream plain;        /* owns */
+    } stream;
+};
+
+static struct blocking *blocking_of(struct uva__reader *reader)
+{
+    return uva__container_of(reader, struct blocking, reader);
+}
+
+/* ---- calls into the source, on the lane --------------------------------- */
+
+static bool blocking_is_live(const struct blocking *b)
+{
+    return b->plain ? b->stream.plain.release != NULL
+                    : b->stream.device.release != NULL;
+}
+
+/* The source may describe its last failure, in a text that it owns. */
+static int blocking_explain(struct blocking *b, int code,
+                            struct uva_error *error)
+{
+    const char *text = b->plain
+                           ? b->stream.plain.get_last_error(&b->stream.plain)
+                           : b->stream.device.get_last_error(&b->stream.device);
+
+    return uva__error_receive(error, code, text);
+}
+
+static int blocking_call_open(struct blocking *b, struct uva_error *error)
+{
+    int code;
+
+    if (b->plain)
+        code = b->how.open(b->how.ctx, &b->stream.plain, error);
+    else
+        code = b->how.open_device(b->how.ctx, &b->stream.device, error);
+    if (code != 0) {
+        memset(&b->stream, 0, sizeof(b->stream));
+        return uva__status_positive(code);
+    }
+    return b->plain
+               ? uva__structs_check_stream(&b->stream.plain, error)
+               : uva__structs_check_device_stream(&b->stream.device, error);
+}
+
+static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
+                         struct uva_error *error)
+{
+    struct blocking *b = blocking_of(reader);
+    int code = 0;
+
+    if (!blocking_is_live(b))
+        code = blocking_call_open(b, error);
+    if (code != 0)
+        return code;
+    if (!b->plain) {
+        uva__checked_stream(reader->feed.hub, "from_blocking",
+                            &b->stream.device);
+        reader->lane.device_type = b->stream.device.device_type;
+    }
+    code = b->plain ? b->stream.plain.get_schema(&b->stream.plain, schema)
+                    : b->stream.device.get_schema(&b->stream.device, schema);
+    if (code == 0)
+        return 0;
+    schema->release = NULL;
+    return blocking_explain(b, code, error);
+}
+
+static int next_plain(struct blocking *b, struct ArrowDeviceArray *out)
+{
+    struct ArrowArray array;
+    int code;
+
+    memset(&array, 0, sizeof(array));
+    code = b->stream.plain.get_next(&b->stream.plain, &array);
+    if (code == 0 && array.release != NULL)
+        uva_array_from_cpu(&array, out);
+    return code;
+}
+
+static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
+{
+    int code = b->stream.device.get_next(&b->stream.device, out);
+
+    if (code == 0 && uva_array_is_live(out) && !b->warned &&
+        out->device_type != b->stream.device.device_type) {
+        b->warned = true;
+        uva__hub_breach(b->reader.feed.hub, NULL, "DS-03",
+                        "a batch is of another device type than its stream");
+    }
+    return code;
+}
+
+static int blocking_next(struct uva__reader *reader, struct uva__read *out,
+                         struct uva_error *error)
+{
+    struct blocking *b = blocking_of(reader);
+    int code =
+        b->plain ? next_plain(b, out->array) : next_device(b, out->array);
+
+    if (code == 0)
+        return 0;
+    out->array->array.release = NULL; /* DS-19 */
+    return blocking_explain(b, code, error);
+}
+
+static void blocking_close(struct uva__reader *reader)
+{
+    struct blocking *b = blocking_of(reader);
+
+    if (b->plain && b->stream.plain.release != NULL)
+        b->stream.plain.release(&b->stream.plain);
+    else if (!b->plain && b->stream.device.release != NULL)
+        b->stream.device.release(&b->stream.device);
+    if (b->how.free_ctx != NULL)
+        b->how.free_ctx(b->how.ctx);
+}
+
+static void blocking_interrupt(struct uva__reader *reader)
+{
+    struct blocking *b = blocking_of(reader);
+
+    b->how.interrupt(b->how.ctx);
+}
+
+static void blocking_free(struct uva__reader *reader,
+                          const struct uva_allocator *allocator)
+{
+    uva__memory_free(allocator, blocking_of(reader), sizeof(struct blocking));
+}
+
+static const struct uva__reader_ops blocking_ops = {
+    .name = "from_blocking",
+    .open = blocking_open,
+    .next = blocking_next,
+    .close = blocking_close,
+    .interrupt = blocking_interrupt,
+    .free = blocking_free,
+};
+
+/* ---- making one --------------------------------------------------------- */
+
+/* The source is taken on failure too: it is released here. */
+static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
+                                        struct blocking *b,
+                                        const struct uva_error *error)
+{
+    if (!uva__memory_is_clear(b->how.reserved, 4))
+        b->how.free_ctx = NULL; /* its members cannot be trusted */
+    blocking_close(&b->reader);
+    return uva__flow_failed(runtime, error);
+}
+
+static int blocking_check(const struct blocking *b, bool given,
+                          struct uva_error *error)
+{
+    const struct uva_blocking_source *how = &b->how;
+    bool open = b->plain ? how->open != NULL : how->open_device != NULL;
+
+    if (!uva__memory_is_clear(how->reserved, 4))
+        return uva_error_set(error, EINVAL,
+                             "uva_blocking_source: reserved members must be "
+                             "NULL; clear the struct before filling it in");
+    if (given && open)
+        return uva_error_set(error, EINVAL,
+                             "uva_blocking_source: give a source or an open "
+                             "hook, not both");
+    if (!given && !open)
+        return uva_error_set(error, EINVAL,
+                             "from_blocking: there is neither a source nor a "
+                             "hook that opens one (%s)",
+                             b->plain ? "how->open" : "how->open_device");
+    if (!given)
+        return 0;
+    return b->plain
+               ? uva__structs_check_stream(&b->stream.plain, error)
+               : uva__structs_check_device_stream(&b->stream.device, error);
+}
+
+static struct uva_stream *blocking_make(struct uva_runtime *runtime,
+                                        struct blocking *given, bool has_source)
+{
+    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva_error error = {0};
+    struct blocking *b;
+    int code = blocking_check(given, has_source, &error);
+
+    if (code != 0 || hub == NULL || !uva__hub_is_alive(hub))
+        return blocking_fail(runtime, given, &error);
+    b = uva__memory_new(&hub->allocator, sizeof(*b));
+    if (b == NULL) {
+        (void)uva_error_set(&error, ENOMEM, "no memory for the stream");
+        return blocking_fail(runtime, given, &error);
+    }
+    *b = *given;
+    code = uva__reader_init(&b->reader, &blocking_ops, hub, &b->how.window,
+                            b->how.quick, b->how.interrupt != NULL);
+    if (code != 0) {
+        uva__memory_free(&hub->allocator, b, sizeof(*b));
+        (void)uva_error_set(&error, code, "from_blocking: %s",
+                            code == EINVAL ? "a window must not be negative"
+                                           : strerror(code));
+        return blocking_fail(runtime, given, &error);
+    }
+    if (b->how.device_type != 0)
+        b->reader.feed.device_type = b->how.device_type;
+    if (!b->plain && has_source)
+        b->reader.feed.device_type = b->stream.device.device_type;
+    return uva__flow_new(&b->reader.feed);
+}
+
+struct uva_stream *
+uva_stream_from_blocking(struct uva_runtime *runtime,
+                         struct ArrowDeviceArrayStream *source,
+                         const struct uva_blocking_source *how)
+{
+    struct blocking given = {0};
+
+    if (how != NULL)
+        given.how = *how;
+    if (source != NULL) {
+        given.stream.device = *source;
+        source->release = NULL;
+    }
+    return blocking_make(runtime, &given, source != NULL);
+}
+
+struct uva_stream *
+uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
+                             struct ArrowArrayStream *source,
+                             const struct uva_blocking_source *how)
+{
+    struct blocking given = {.plain = true};
+
+    if (how != NULL)
+        given.how = *how;
+    if (source != NULL) {
+        given.stream.plain = *source;
+        source->release = NULL;
+    }
+    return blocking_make(runtime, &given, source != NULL);
+}

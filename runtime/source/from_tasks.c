@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A source in two halves: source/reader finds items in order on a worker of
+ * the blocking lane; they are made into data on the thread that extracts the
+ * task.
+ *
+ * Happy path:  schema -> (next)* -> each item extracted, once -> free_ctx.
+ *
+ * What can fail:
+ * - schema or next: reported behind the items before it;
+ * - extract: its task fails, and the stream with it.
+ *
+ * On stop:     interrupt, while schema or next is in progress; items that are
+ * not wanted are freed by extract without `out`. free_ctx is called when no
+ * task is left, which may be long after the stream. */
+#include <errno.h>
+#include <string.h>
+
+#include "source/reader.h"
+#include "base/memory.h"
+#include "base/error.h"
+#include "stream/flow.h"
+
+struct items {
+    struct uva__reader reader;     /* first */
+    struct uva_task_source source; /* owns its ctx */
+};
+
+static struct items *items_of(struct uva__reader *reader)
+{
+    return uva__container_of(reader, struct items, reader);
+}
+
+static int items_open(struct uva__reader *reader, struct ArrowSchema *schema,
+                      struct uva_error *error)
+{
+    const struct uva_task_source *source = &items_of(reader)->source;
+    int code = source->schema(source->ctx, schema, error);
+
+    if (code != 0)
+        schema->release = NULL;
+    return uva__status_positive(code);
+}
+
+/* The item is extracted through this, so that the user's functions only get
+ * their own ctx and item. */
+static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
+                         struct uva_error *error)
+{
+    const struct uva_task_source *source = ctx;
+    struct uva_error unread = {0};
+    int code = source->extract(source->ctx, item, out,
+                               error != NULL ? error : &unread);
+
+    return uva__status_positive(code);
+}
+
+static int items_next(struct uva__reader *reader, struct uva__read *out,
+                      struct uva_error *error)
+{
+    struct uva_task_source *source = &items_of(reader)->source;
+    int code =
+        source->next(source->ctx, &out->lazy.item, &out->metadata, error);
+
+    out->lazy.extract = items_extract;
+    out->lazy.ctx = source;
+    if (code != 0)
+        out->lazy.item = NULL;
+    return uva__status_positive(code);
+}
+
+static void items_close(struct uva__reader *reader)
+{
+    (void)reader; /* the ctx is in use while tasks are not extracted */
+}
+
+static void items_interrupt(struct uva__reader *reader)
+{
+    const struct uva_task_source *source = &items_of(reader)->source;
+
+    source->interrupt(source->ctx);
+}
+
+static void source_free(const struct uva_task_source *source)
+{
+    if (source->free_ctx != NULL)
+        source->free_ctx(source->ctx);
+}
+
+static void items_free(struct uva__reader *reader,
+                       const struct uva_allocator *allocator)
+{
+    struct items *items = items_of(reader);
+
+    source_free(&items->source);
+    uva__memory_free(allocator, items, sizeof(*items));
+}
+
+static const struct uva__reader_ops items_ops = {
+    .name = "from_tasks",
+    .open = items_open,
+    .next = items_next,
+    .close = items_close,
+    .interrupt = items_interrupt,
+    .free = items_free,
+};
+
+/* ---- making one --------------------------------------------------------- */
+
+static int source_check(const struct uva_task_source *source,
+                        struct uva_error *error)
+{
+    if (source == NULL || source->schema == NULL || source->next == NULL ||
+        source->extract == NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_task_source: schema, next and extract are "
+                             "mandatory");
+    if (!uva__memory_is_clear(source->reserved, 4))
+        return uva_error_set(error, EINVAL,
+                             "uva_task_source: reserved members must be NULL; "
+                             "clear the struct before filling it in");
+    return 0;
+}
+
+/* Makes the reader; on failure the source was not taken. */
+static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
+                     struct items **out)
+{
+    struct items *items = uva__memory_new(&hub->allocator, sizeof(*items));
+    int code;
+
+    if (items == NULL)
+        return ENOMEM;
+    code = uva__hub_ensure_guest(hub); /* it frees items that are not wanted */
+    if (code == 0)
+        code =
+            uva__reader_init(&items->reader, &items_ops, hub, &source->window,
+                             false, source->interrupt != NULL);
+    if (code != 0) {
+        uva__memory_free(&hub->allocator, items, sizeof(*items));
+        return code;
+    }
+    items->source = *source;
+    items->reader.feed.dear = true;
+    items->reader.feed.lazy = true;
+    if (source->device_type != 0)
+        items->reader.feed.device_type = source->device_type;
+    *out = items;
+    return 0;
+}
+
+struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
+                                         const struct uva_task_source *source)
+{
+    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva_error error = {0};
+    struct items *items;
+    int code = source_check(source, &error);
+
+    if (code == 0 && hub != NULL && uva__hub_is_alive(hub)) {
+        code = items_new(hub, source, &items);
+        if (code == 0)
+            return uva__flow_new(&items->reader.feed);
+        (void)uva_error_set(&error, code, "from_tasks: %s",
+                            code == EINVAL ? "a window must not be negative"
+                                           : strerror(code));
+    }
+    if (source != NULL && uva__memory_is_clear(source->reserved, 4))
+        source_free(source); /* otherwise its members cannot be trusted */
+    return uva__flow_failed(runtime, &error);
+}

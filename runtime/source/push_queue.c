@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pushes work under the lock; the loop takes the lock once for all batches that
+ * have come, not for each of them.
+ *
+ * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
+ *              taken into a slot -> the next absorb subtracts it: room.
+ *
+ * What can fail: a push, and then the array is still the caller's.
+ *
+ * On close:    shut makes all pushes return EPIPE. A queue that was not started
+ * is not shut when its runtime closes, so pushes that wait in it check for that
+ * every LOOK_MS. */
+#include "source/push_queue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/unreachable.h"
+#include "stream/window.h"
+#include "exec/lane.h"
+#include "uvarrow/arrow.h"
+
+enum { LOOK_MS = 100 }; /* between two checks whether the runtime is open */
+
+static const int64_t NS_PER_MS = 1000000;
+
+static struct uva__pushed *pushed_of(struct uva__link *link)
+{
+    return uva__container_of(link, struct uva__pushed, link);
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static void pushed_drop_metadata(struct uva__pushed *pushed,
+                                 const struct uva_allocator *allocator)
+{
+    if (pushed->metadata != pushed->room)
+        uva__memory_free(allocator, pushed->metadata, pushed->metadata_size);
+    pushed->metadata = NULL;
+}
+
+static void pushed_discard(struct uva__list *list,
+                           const struct uva_allocator *allocator)
+{
+    struct uva__link *link;
+
+    while ((link = uva__list_pop(list)) != NULL) {
+        uva_array_release(&pushed_of(link)->array);
+        pushed_drop_metadata(pushed_of(link), allocator);
+        uva__memory_free(allocator, pushed_of(link),
+                         sizeof(struct uva__pushed));
+    }
+}
+
+static int pushed_copy_metadata(struct uva__pushed *pushed,
+                                const struct uva_allocator *allocator,
+                                const char *metadata, size_t size)
+{
+    pushed->metadata_size = size;
+    if (size == 0)
+        return 0;
+    if (size > sizeof(pushed->room))
+        pushed->metadata = uva__memory_new(allocator, size);
+    else
+        pushed->metadata = pushed->room;
+    if (pushed->metadata == NULL)
+        return ENOMEM;
+    memcpy(pushed->metadata, metadata, size);
+    return 0;
+}
+
+/* ---- pushing: a batch --------------------------------------------------- */
+
+static void queue_give_back(struct uva__pusher_queue *q,
+                            struct uva__pushed *pushed)
+{
+    pushed_drop_metadata(pushed, &q->hub->allocator);
+    uva__lock_take(&q->lock);
+    uva__list_push(&q->locked.pool, &pushed->link);
+    uva__lock_drop(&q->lock);
+}
+
+static struct uva__pushed *queue_borrow(struct uva__pusher_queue *q)
+{
+    struct uva__link *link;
+
+    uva__lock_take(&q->lock);
+    link = uva__list_pop(&q->locked.pool);
+    uva__lock_drop(&q->lock);
+    if (link != NULL)
+        return pushed_of(link);
+    return uva__memory_new(&q->hub->allocator, sizeof(struct uva__pushed));
+}
+
+static int queue_prepare(struct uva__pusher_queue *q, const char *metadata,
+                         struct uva__pushed **out)
+{
+    size_t size = 0;
+    struct uva__pushed *pushed;
+
+    if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
+        return EINVAL;
+    if (size == sizeof(int32_t))
+        size = 0; /* no pair: as without metadata (MD-02) */
+    pushed = queue_borrow(q);
+    if (pushed == NULL)
+        return ENOMEM;
+    if (pushed_copy_metadata(pushed, &q->hub->allocator, metadata, size) != 0) {
+        queue_give_back(q, pushed);
+        return ENOMEM;
+    }
+    *out = pushed;
+    return 0;
+}
+
+/* ---- pushing: room ------------------------------------------------------ */
+
+/* A push in progress. */
+struct queue_push {
+    int64_t timeout_ms; /* as given by the caller */
+    uint64_t until_ns;  /* the deadline, once it has waited; 0: none so far */
+    bool called;        /* there was room: it comes before later pushes */
+    bool first;         /* the loop has to be woken */
+};
+
+static bool queue_has_room(const struct uva__pusher_queue *q)
+{
+    return q->locked.count < q->window.batches &&
+           q->locked.bytes < q->window.bytes;
+}
+
+/* Moves the array into the queue, if there is room for it now. */
+static int push_enter_locked(struct uva__pusher_queue *q,
+                             struct queue_push *push,
+                             struct uva__pushed *pushed,
+                             struct ArrowDeviceArray *array)
+{
+    if (q->locked.shut || uva__hub_is_shut(q->hub))
+        return EPIPE;
+    if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->called))
+        return EAGAIN;
+    if (pushed->bytes > INT64_MAX - q->locked.bytes)
+        pushed->bytes = INT64_MAX - q->locked.bytes;
+    uva_array_move(array, &pushed->array);
+    push->first = uva__list_is_empty(&q->locked.fresh);
+    uva__list_push(&q->locked.fresh, &pushed->link);
+    q->locked.count++;
+    q->locked.bytes += pushed->bytes;
+    return 0;
+}
+
+/* Returns for how many milliseconds it may still wait; 0: none, negative: for
+ * ever. */
+static int64_t push_patience(struct queue_push *push)
+{
+    uint64_t now;
+
+    if (push->timeout_ms <= 0 || push->timeout_ms > INT64_MAX / 2 / NS_PER_MS)
+        return push->timeout_ms <= 0 ? push->timeout_ms : UVA_FOREVER;
+    now = uva__clock_ns();
+    if (push->until_ns == 0)
+        push->until_ns = now + (uint64_t)(push->timeout_ms * NS_PER_MS);
+    if (now >= push->until_ns)
+        return 0;
+    return ((int64_t)(push->until_ns - now) + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+/* Waits until it is woken, perhaps spuriously. False when its time is up. */
+static bool push_wait_locked(struct uva__pusher_queue *q,
+                             struct queue_push *push)
+{
+    const uint64_t calls = q->locked.calls;
+    const uint32_t seen = uva__signal_now(&q->called);
+    int64_t patience_ms = push_patience(push);
+
+    if (patience_ms == 0)
+        return false;
+    if (!q->locked.running && (patience_ms < 0 || patience_ms > LOOK_MS))
+        patience_ms = LOOK_MS;
+    q->locked.waiting++;
+    uva__lock_drop(&q->lock);
+    uva__lane_wait_begin();
+    (void)uva__signal_wait(&q->called, seen, patience_ms);
+    uva__lane_wait_end();
+    uva__lock_take(&q->lock);
+    push->called = q->locked.calls != calls;
+    if (!push->called)
+        q->locked.waiting--;
+    return true;
+}
+
+static int push_admit(struct uva__pusher_queue *q, struct queue_push *push,
+                      struct uva__pushed *pushed,
+                      struct ArrowDeviceArray *array)
+{
+    int code;
+
+    uva__lock_take(&q->lock);
+    while ((code = push_enter_locked(q, push, pushed, array)) == EAGAIN)
+        if (!push_wait_locked(q, push))
+            break;
+    if (code == EAGAIN && push->timeout_ms == 0)
+        q->locked.asked = true;
+    uva__lock_drop(&q->lock);
+    return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
+}
+
+int uva__pusher_queue_push(struct uva__pusher_queue *q,
+                           struct ArrowDeviceArray *array, int64_t bytes,
+                           const char *metadata, int64_t timeout_ms)
+{
+    struct queue_push push = {.timeout_ms = timeout_ms};
+    struct uva__pushed *pushed;
+    int code = queue_prepare(q, metadata, &pushed);
+
+    if (code != 0)
+        return code;
+    pushed->bytes = bytes;
+    code = push_admit(q, &push, pushed, array);
+    if (code != 0)
+        queue_give_back(q, pushed);
+    else if (push.first)
+        uva__hub_post(q->hub, q->node);
+    return code;
+}
+
+/* ---- taking ------------------------------------------------------------- */
+
+void uva__pusher_queue_start(struct uva__pusher_queue *q)
+{
+    uva__lock_take(&q->lock);
+    q->locked.running = true;
+    uva__lock_drop(&q->lock);
+}
+
+/* Admits all pushes that wait, once the queue has run down. Returns whether any
+ * do. */
+static bool queue_call_locked(struct uva__pusher_queue *q)
+{
+    bool some = q->locked.waiting > 0;
+
+    if (q->locked.count > q->window.refill ||
+        q->locked.bytes > q->window.bytes / 2)
+        return false;
+    if (q->locked.asked)
+        q->loop.room_owed = true;
+    q->locked.asked = false;
+    q->locked.waiting = 0;
+    q->locked.calls++;
+    return some;
+}
+
+int64_t uva__pusher_queue_absorb(struct uva__pusher_queue *q)
+{
+    int64_t ready;
+    bool call;
+
+    uva__lock_take(&q->lock);
+    q->locked.count -= q->loop.spent_count;
+    q->locked.bytes -= q->loop.spent_bytes;
+    uva__list_append(&q->locked.pool, &q->loop.spent);
+    uva__list_append(&q->loop.ready, &q->locked.fresh);
+    call = queue_call_locked(q);
+    ready = q->locked.count;
+    uva__lock_drop(&q->lock);
+    q->loop.spent_count = q->loop.spent_bytes = 0;
+    if (call)
+        uva__signal_raise(&q->called);
+    if (q->loop.room_owed)
+        uva__hub_post(q->hub, q->node);
+    return ready;
+}
+
+void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
+{
+    struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
+    bool fits = pushed->metadata == NULL || pushed->metadata == pushed->room;
+
+    if (uva__task_fill(task, &q->hub->allocator, &pushed->array,
+                       fits ? pushed->metadata : NULL) != 0)
+        UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
+    if (!fits) {
+        task->metadata = pushed->metadata;
+        task->metadata_size = pushed->metadata_size;
+    }
+    task->bytes = pushed->bytes;
+    pushed->metadata = NULL;
+    q->loop.spent_count++;
+    q->loop.spent_bytes += pushed->bytes;
+    uva__list_push(&q->loop.spent, &pushed->link);
+}
+
+/* Another thread may have used the room up: then the report is still owed. */
+bool uva__pusher_queue_has_news(struct uva__pusher_queue *q)
+{
+    bool room;
+
+    if (!q->loop.room_owed)
+        return false;
+    q->loop.room_owed = false;
+    uva__lock_take(&q->lock);
+    room = queue_has_room(q);
+    q->locked.asked = q->locked.asked || !room;
+    uva__lock_drop(&q->lock);
+    return room;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void uva__pusher_queue_shut(struct uva__pusher_queue *q)
+{
+    struct uva__list left;
+
+    uva__lock_take(&q->lock);
+    q->locked.shut = true;
+    q->locked.waiting = 0;
+    q->locked.calls++;
+    left = q->locked.fresh;
+    q->locked.fresh = (struct uva__list){0};
+    uva__lock_drop(&q->lock);
+    uva__signal_raise(&q->called);
+    pushed_discard(&q->loop.ready, &q->hub->allocator);
+    pushed_discard(&left, &q->hub->allocator);
+}
+
+int uva__pusher_queue_init(struct uva__pusher_queue *q, struct uva__hub *hub,
+                           struct uva__node *node,
+                           const struct uva_window *window)
+{
+    q->hub = hub;
+    q->node = node;
+    return uva__window_complete(window, &q->window);
+}
+
+void uva__pusher_queue_fini(struct uva__pusher_queue *q)
+{
+    const struct uva_allocator *allocator = &q->hub->allocator;
+
+    pushed_discard(&q->loop.ready, allocator);
+    pushed_discard(&q->loop.spent, allocator);
+    pushed_discard(&q->locked.fresh, allocator);
+    pushed_discard(&q->locked.pool, allocator);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a source that blocks: on a worker thread of the blocking lane, one call
+ * at a time, as far ahead of demand as a window allows. The kinds of source are
+ * in from_blocking and from_tasks.
+ *
+ * The loop grants slots; the worker fills them in order. The thread that holds
+ * the RUNNING bit of the lane word owns the source and everything under `lane`.
+ */
+#ifndef UVA_ADAPTERS_READER_H
+#define UVA_ADAPTERS_READER_H
+
+#include "source/reader_credit.h"
+#include "source/interrupt.h"
+#include "arrow/fixed_width.h"
+#include "stream/feed.h"
+#include "stream/producer.h"
+
+struct uva__reader;
+
+/* The result of one call of next: exactly one of the two, or neither at the
+ * end. */
+struct uva__read {
+    struct ArrowDeviceArray *array; /* the slot for an array; cleared */
+    struct uva__lazy lazy;          /* gives its item, if that is not NULL */
+    const char *metadata; /* of the item: borrows, until the next call; or NULL
+                           */
+};
+
+/* The functions of a kind of source. The worker calls them, one at a time. */
+struct uva__reader_ops {
+    const char *name; /* static: of the source */
+    /* opens the source and gives its schema. 0 or a code, with `error`. */
+    int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
+                struct uva_error *error);
+    /* reads one batch */
+    int (*next)(struct uva__reader *reader, struct uva__read *out,
+                struct uva_error *error);
+    /* the last of these calls: releases the source, even if it was never
+     * opened */
+    void (*close)(struct uva__reader *reader);
+    /* makes an open or next that waits return; NULL: not supported. On an extra
+     * thread, while one of these runs */
+    void (*interrupt)(struct uva__reader *reader);
+    /* frees the reader's own memory, when it is not used any more; any
+     * thread */
+    void (*free)(struct uva__reader *reader,
+                 const struct uva_allocator *allocator);
+};
+
+struct uva__reader {
+    struct uva__feed feed;             /* first */
+    const struct uva__reader_ops *ops; /* static */
+    struct uva_window window;          /* with its defaults filled in */
+    bool quick;                        /* everything runs on the loop thread */
+    bool can_interrupt;                /* ops->interrupt has an effect */
+    struct uva__node node;             /* posted when the source is closed */
+    struct uva_job job;                /* the worker's: reads */
+    struct uva_job breaker;            /* the extra thread's: interrupts */
+    struct uva__task **ring;           /* owns: slots granted, a power of two */
+    uint64_t ring_mask;                /* size of `ring` less one */
+
+    struct {              /* the loop thread's alone */
+        uint64_t granted; /* slots granted to the worker, in all */
+        uint64_t taken;   /* slots taken back full, in all */
+        bool started;     /* the worker was started */
+        bool asked;       /* a batch has been requested */
+        bool stopped;     /* no more batches are wanted */
+        bool homing;      /* a close waits a while for the source */
+        bool emptied;     /* the slots were taken back */
+    } loop;
+
+    struct uva__word lane_word; /* see source/reader_credit.h */
+    struct uva__phase phase;    /* whether the worker is in a call */
+    struct uva__word tail;      /* slots filled, in all; by the worker */
+    struct uva__word news;      /* bits NEWS_...; by the worker */
+    struct uva__word eaten;     /* bytes consumed, in all; by the loop */
+    struct uva__word kept;      /* after a stop the loop discards the slots
+                                   before this one, the worker the rest */
+
+    struct {                         /* of the thread that has RUNNING */
+        struct ArrowSchema schema;   /* owns: to check batches with */
+        struct uva__shape shape;     /* of batches of that schema */
+        struct ArrowSchema told;     /* gives to the loop, with SCHEMA */
+        struct uva__failure failure; /* gives to the loop, with END */
+        ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */
+        uint64_t credits;            /* slots that may be filled now */
+        uint64_t bytes;              /* read, in all */
+        uint64_t since_ns;           /* the job's begin */
+        int32_t count;               /* batches in this job */
+        bool inside;                 /* entered, as `phase` has it */
+        bool opened;                 /* ops->open has been called */
+        bool ended;                  /* there is no more to read */
+    } lane;
+};
+
+/* Initialises a reader in cleared memory. 0; ENOMEM, EAGAIN without a thread
+ * for it, EINVAL for an invalid window: then nothing has to be undone. The
+ * stream holds one reference, the worker the other. Thread: any. */
+UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
+                                    const struct uva__reader_ops *ops,
+                                    struct uva__hub *hub,
+                                    const struct uva_window *window, bool quick,
+                                    bool can_interrupt);
+
+#endif
