@@ -54,7 +54,7 @@ MAY = {
                          "devices/"],
     "runtime/stream/": ["uvarrow/", "core/", "uv/", "stream/",
                         "device/event_wait.h"],
-    "runtime/stream/checked.c": ["uvarrow/", "core/", "stream/",
+    "runtime/stream/check_hop.c": ["uvarrow/", "core/", "stream/",
                                  "check/checked_task.h", "check/handler_check.h",
                                  "check/breach_line.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],

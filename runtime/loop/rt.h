@@ -28,10 +28,10 @@ struct uva__annex {
 /* The annexes of a hub, one of each kind, in the order in which they are
  * detached and freed. */
 enum uva__annex_kind {
-    UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/checked.c */
+    UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/check_hop.c */
     UVA__ANNEX_DISCARDS, /* the discard queue: stream/discard.c */
     UVA__ANNEX_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
-    UVA__ANNEX_SLOTS,    /* tasks and producers: stream/stock.c */
+    UVA__ANNEX_SLOTS,    /* tasks and producers: stream/slots.c */
     UVA__ANNEX_KINDS
 };
 

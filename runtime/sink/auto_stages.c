@@ -6,7 +6,7 @@
 #include "sink/auto_stages.h"
 
 #include "arrow/device_traits.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
 /* Pinned and managed memory can be read once the event is complete. The wait

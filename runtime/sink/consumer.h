@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_RECEIVER_H
 #define UVA_STREAM_RECEIVER_H
 
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 
 struct uva__receiver;
 

@@ -22,7 +22,7 @@
 #include "arrow/metadata.h"
 #include "arrow/structs.h"
 #include "base/time_limits.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "loop/loop.h"
 #include "uvarrow/arrow.h"
 

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "arrow/metadata.h"
 #include "base/unreachable.h"
-#include "stream/checked.h"
+#include "stream/check_hop.h"
 #include "stream/failure.h"
 #include "uvarrow/arrow.h"
 

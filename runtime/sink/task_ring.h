@@ -7,7 +7,7 @@
 #define UVA_ADAPTERS_OUTLET_H
 
 #include "base/parker.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 
 /* What the loop has reported to the reader: bits of `news`. */
 enum uva__outlet_news {

@@ -21,7 +21,7 @@
 
 #include "sink/task_ring_reader.h"
 #include "arrow/buffer.h"
-#include "stream/checked.h"
+#include "stream/check_hop.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 

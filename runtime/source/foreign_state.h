@@ -15,7 +15,7 @@
 
 #include "source/pending_tasks.h"
 #include "protocol/consumer_state.h"
-#include "stream/feed.h"
+#include "stream/source.h"
 #include "uvarrow/stream.h"
 
 /* What the producer has reported since the loop last collected it. */

@@ -15,7 +15,7 @@
 #include "arrow/layout.h"
 #include "base/memory.h"
 #include "arrow/structs.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
 struct arrays {

@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "base/error.h"
 #include "arrow/structs.h"
-#include "stream/checked.h"
-#include "stream/flow.h"
+#include "stream/check_hop.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 

@@ -25,7 +25,7 @@
 #include "base/memory.h"
 #include "base/error.h"
 #include "arrow/structs.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 

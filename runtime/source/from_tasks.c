@@ -18,7 +18,7 @@
 #include "source/reader.h"
 #include "base/memory.h"
 #include "base/error.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 
 struct items {
     struct uva__reader reader;     /* first */

@@ -16,7 +16,7 @@
 
 #include "source/reader_worker.h"
 #include "base/memory.h"
-#include "stream/stock.h"
+#include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 

@@ -12,7 +12,7 @@
 #include "source/reader_credit.h"
 #include "source/interrupt.h"
 #include "arrow/fixed_width.h"
-#include "stream/feed.h"
+#include "stream/source.h"
 #include "stream/producer.h"
 
 struct uva__reader;

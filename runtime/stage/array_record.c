@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream/fence.h"
+#include "stream/runtime_devices.h"
 #include "loop/loop.h"
 #include "uvarrow/device.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "device/wait_error.h"
-#include "stream/fence.h"
+#include "stream/runtime_devices.h"
 #include "loop/loop.h"
 #include "uvarrow/device.h"
 

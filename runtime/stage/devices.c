@@ -2,7 +2,7 @@
 /* What a program says and asks of devices, on the workers of a runtime. */
 #include <errno.h>
 
-#include "stream/fence.h"
+#include "stream/runtime_devices.h"
 #include "loop/loop.h"
 #include "uvarrow/device.h"
 

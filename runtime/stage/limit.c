@@ -3,7 +3,7 @@
  * nothing to run here. */
 #include <errno.h>
 
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
 int uva_stream_limit(struct uva_stream *stream, int64_t batches)

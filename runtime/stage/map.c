@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/memory.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
 static int map_check(struct uva_stream *stream, const struct uva_map *how)

@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "arrow/metadata.h"
 #include "device/wait_error.h"
-#include "stream/stock.h"
+#include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 

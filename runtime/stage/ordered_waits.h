@@ -6,7 +6,7 @@
 #define UVA_OPERATORS_WAITS_H
 
 #include "stage/stage.h"
-#include "stream/fence.h"
+#include "stream/runtime_devices.h"
 
 /* One batch. */
 struct uva__wait {

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "stage/ordered_waits.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/stages.h"
 

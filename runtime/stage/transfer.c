@@ -9,7 +9,7 @@
 #include "arrow/structs.h"
 #include "device/copy.h"
 #include "stage/ordered_waits.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"

@@ -23,8 +23,8 @@
 #include "base/error.h"
 #include "arrow/structs.h"
 #include "base/time_limits.h"
-#include "stream/checked.h"
-#include "stream/stock.h"
+#include "stream/check_hop.h"
+#include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
 enum { HEAD_AGE_MAX = 64 };

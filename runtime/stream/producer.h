@@ -13,7 +13,7 @@
 
 #include "protocol/producer_state.h"
 #include "stream/demand.h"
-#include "stream/feed.h"
+#include "stream/source.h"
 #include "loop/loop.h"
 #include "uvarrow/stages.h"
 

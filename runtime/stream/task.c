@@ -16,7 +16,7 @@
 
 #include "base/memory.h"
 #include "base/error.h"
-#include "stream/checked.h"
+#include "stream/check_hop.h"
 #include "stream/producer.h"
 #include "loop/rt.h"
 #include "uvarrow/arrow.h"

@@ -11,7 +11,7 @@
 #define UVA_STREAM_TASK_H
 
 #include "base/list.h"
-#include "stream/claim.h"
+#include "stream/task_state.h"
 #include "stream/discard.h"
 #include "uvarrow/stream.h"
 
@@ -41,7 +41,7 @@ enum { UVA__TASK_ROOM = 64 };
 
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
-    struct uva__word state;         /* see stream/claim.h */
+    struct uva__word state;         /* see stream/task_state.h */
     struct uva__link link;          /* in the pool, or among offered tasks */
     struct uva__producer *producer; /* borrows: the one that offers it */
     int64_t ordinal;                /* of the batch */

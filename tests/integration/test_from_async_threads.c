@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "source/foreign.h"
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "support/hostile_scene.h"
 #include "support/lane_rig.h"
 #include "support/recording_handler.h"

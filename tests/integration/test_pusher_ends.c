@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
 #include "uvarrow/arrow.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "support/recording_handler.h"
 #include "support/source_scene.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/claim.h: two threads hold copies of one token, while the loop reuses
+/* stream/task_state.h: two threads hold copies of one token, while the loop reuses
  * the slot, revokes it, or releases the producer. Exactly one of them gets the
  * slot's content, and the reference of a watch is dropped once. */
-#include "stream/claim.h"
+#include "stream/task_state.h"
 
 #include <check.h>
 

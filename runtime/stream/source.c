@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part that all feeds share. */
-#include "stream/feed.h"
+#include "stream/source.h"
 
 #include "base/memory.h"
 #include "uvarrow/arrow.h"

@@ -8,7 +8,7 @@
  *
  * On cancel:   a latch is set and the loop woken; the consumer does the rest.
  * On drop:     a cancel without callbacks. */
-#include "stream/flow.h"
+#include "stream/stream_impl.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The devices are attached to the worker threads, which do not use them. */
-#include "stream/fence.h"
+#include "stream/runtime_devices.h"
 
 #include <errno.h>
 #include <stdlib.h>

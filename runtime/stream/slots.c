@@ -3,7 +3,7 @@
  * any thread, so a lock guards their slots.
  *
  * On close:    the memory stays until the hub is freed. */
-#include "stream/stock.h"
+#include "stream/slots.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
  * streams: an array that is released late is checked too.
  *
  * On close:    checks that are over leave their quarantine. */
-#include "stream/checked.h"
+#include "stream/check_hop.h"
 
 #include <errno.h>
 #include <stdio.h>
