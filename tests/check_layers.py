@@ -56,7 +56,7 @@ MAY = {
                         "device/event_wait.h"],
     "runtime/stream/check_hop.c": ["uvarrow/", "core/", "stream/",
                                  "check/checked_task.h", "check/handler_check.h",
-                                 "check/breach_line.h"],
+                                 "check/breach_text.h"],
     "runtime/check/": ["uvarrow/", "core/", "check/"],
     "runtime/operators/": ["uvarrow/", "core/", *UV, "device/copy.h",
                            "device/wait_error.h",

@@ -5,7 +5,7 @@
  * What can fail: nothing. */
 #include "check/checked_callback.h"
 
-#include "check/bounce.h"
+#include "check/thread_util.h"
 #include "check/checked_producer.h"
 #include "base/thread.h"
 

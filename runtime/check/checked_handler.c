@@ -15,12 +15,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check/bounce.h"
+#include "check/thread_util.h"
 #include "check/checked_callback.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
 #include "check/schema_check.h"
-#include "check/shim.h"
+#include "check/release_hook.h"
 #include "check/token.h"
 #include "check/utf8.h"
 #include "arrow/structs.h"

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check/signpost.h"
+#include "check/layout_probe.h"
 #include "uvarrow/arrow.h"
 
 enum { METADATA_SMALL = 1024, METADATA_EVERY = 64 };

@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/bounce.h"
-#include "check/ledger.h"
+#include "check/thread_util.h"
+#include "check/live_structs.h"
 #include "check/token.h"
 #include "base/memory.h"
 #include "base/thread.h"

@@ -9,13 +9,13 @@
 #ifndef UVA_CHECK_CHECKED_STREAM_H
 #define UVA_CHECK_CHECKED_STREAM_H
 
-#include "check/bounce.h"
+#include "check/thread_util.h"
 #include "check/checked_peer.h"
 #include "protocol/checker_state.h"
 #include "check/quarantine.h"
-#include "check/signpost.h"
+#include "check/layout_probe.h"
 #include "check/tree_walk.h"
-#include "check/witness.h"
+#include "check/reporter.h"
 #include "base/slab.h"
 #include "uvarrow/arrow_abi.h"
 

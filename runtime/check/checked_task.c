@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "check/array_check.h"
-#include "check/shim.h"
+#include "check/release_hook.h"
 #include "check/token.h"
 #include "base/memory.h"
 #include "uvarrow/arrow.h"

@@ -4,7 +4,7 @@
 #ifndef UVA_CHECK_TREE_WALK_H
 #define UVA_CHECK_TREE_WALK_H
 
-#include "check/witness.h"
+#include "check/reporter.h"
 #include "arrow/structs.h"
 
 /* Set `witness`, and `error` to get the first breach; the rest is 0. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/breach_line.h"
+#include "check/breach_text.h"
 #include "check/checked_task.h"
 #include "check/handler_check.h"
 #include "base/memory.h"

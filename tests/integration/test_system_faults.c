@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "check/bounce.h"
+#include "check/thread_util.h"
 #include "support/faulty_allocator.h"
 #include "exec/lane.h"
 #include "loop/loop.h"

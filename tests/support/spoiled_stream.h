@@ -5,7 +5,7 @@
 #ifndef UVA_SUPPORT_SPOILED_STREAM_H
 #define UVA_SUPPORT_SPOILED_STREAM_H
 
-#include "check/witness.h"
+#include "check/reporter.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow_abi.h"

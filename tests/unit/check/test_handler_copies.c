@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "check/bounce.h"
+#include "check/thread_util.h"
 #include "support/check_play.h"
 #include "support/faulty_allocator.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and schemas with release hooks: released correctly, nothing is
  * reported and nothing is left; in any other way, exactly that is reported. */
-#include "check/shim.h"
+#include "check/release_hook.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "check/arrow_node.h"
-#include "check/ledger.h"
-#include "check/witness.h"
+#include "check/live_structs.h"
+#include "check/reporter.h"
 #include "arrow/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "check/signpost.h"
+#include "check/layout_probe.h"
 
 enum { POSTS = 4096 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reporter: its options, its reports, its transcript, and its end. */
-#include "check/witness.h"
+#include "check/reporter.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/breach_line.h"
+#include "check/breach_text.h"
 #include "protocol/clauses.h"
 #include "check/transcript.h"
 #include "check/utf8.h"

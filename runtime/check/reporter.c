@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reporter: keeps the transcript, reports breaches, counts its references.
  * A report takes no lock: two threads may report at once. */
-#include "check/witness.h"
+#include "check/reporter.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "check/breach_line.h"
+#include "check/breach_text.h"
 #include "protocol/clauses.h"
-#include "check/ledger.h"
+#include "check/live_structs.h"
 #include "check/transcript.h"
 #include "base/memory.h"
 #include "base/error.h"

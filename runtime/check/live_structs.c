@@ -3,7 +3,7 @@
  * the address of one of the first bytes of its entry; which byte it is depends
  * on the number of the use. So a copy from an earlier use is distinguished from
  * one of this use. */
-#include "check/ledger.h"
+#include "check/live_structs.h"
 
 #include <assert.h>
 

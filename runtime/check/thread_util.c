@@ -2,7 +2,7 @@
 /* Creates a thread for each call, as this serves to find faults and need not be
  * fast. */
 #define _GNU_SOURCE
-#include "check/bounce.h"
+#include "check/thread_util.h"
 
 #include <pthread.h>
 #include <stddef.h>

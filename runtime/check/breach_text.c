@@ -3,7 +3,7 @@
  * first byte of a line to its last, and is written in few pieces. Names and
  * messages may contain any bytes: invalid UTF-8 is replaced, and line breaks
  * are escaped. */
-#include "check/breach_line.h"
+#include "check/breach_text.h"
 
 #include <string.h>
 

@@ -6,13 +6,13 @@
  * address. Children are hooked where they lie, if at all; each has an entry of
  * its own, as it may be moved out and outlive its parent.
  * Clauses: LC-10. */
-#include "check/shim.h"
+#include "check/release_hook.h"
 
 #include <inttypes.h>
 
 #include "check/arrow_node.h"
-#include "check/ledger.h"
-#include "check/witness.h"
+#include "check/live_structs.h"
+#include "check/reporter.h"
 #include "arrow/structs.h"
 
 static void shim_release_array(struct ArrowArray *array);
