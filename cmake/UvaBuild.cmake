@@ -72,7 +72,8 @@ function(uva_floor name)
     endif()
     add_library(${name} OBJECT ${sources})
     target_include_directories(${name} PRIVATE
-        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime")
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime"
+        "${PROJECT_SOURCE_DIR}")
     target_compile_definitions(${name} PRIVATE UVA_BUILD)
     target_link_libraries(${name} PRIVATE uva_flags)
     set_target_properties(${name} PROPERTIES

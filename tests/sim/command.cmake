@@ -20,7 +20,7 @@ list(APPEND sim_wrapped uva__slab_take)
 list(APPEND sim_wrapped uva__devices_load uva__service_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
-list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$|/tck/")
+list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$")
 add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})

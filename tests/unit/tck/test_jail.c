@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tck/jail.h"
+#include "tck/sandbox.h"
 
 enum { LONG_MS = 60000, TEXT = 64 };
 

@@ -2,7 +2,7 @@
 /* Cases of the role producer that whole runs decide: each plays some scenarios,
  * and the recording consumer reports the breaches. Cases that need unusual
  * calls are in producer_probes.c. */
-#include "tck/lives.h"
+#include "tck/producer_runs.h"
 
 #define LIVES(name, stories)                                                   \
     {                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts, transcript lines and waits. A thread that loses the race for the
  * verdict sleeps until the winner has ended the process. */
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 #include <inttypes.h>
 #include <pthread.h>

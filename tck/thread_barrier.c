@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread barrier, which opens once all threads have arrived. */
-#include "tck/crowd.h"
+#include "tck/thread_barrier.h"
 
 #include <inttypes.h>
 

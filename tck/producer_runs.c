@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scenarios, and the checks of their plans that go beyond the rules checked
  * by the recording consumer. */
-#include "tck/lives.h"
+#include "tck/producer_runs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "tck/checker.h"
-#include "tck/scene.h"
-#include "tck/specimen.h"
+#include "tck/session.h"
+#include "tck/expected_data.h"
 
 /* A scenario. */
 struct story {

@@ -7,9 +7,9 @@
 
 #include "tck/cases.h"
 #include "tck/checker.h"
-#include "tck/crowd.h"
-#include "tck/scene.h"
-#include "tck/specimen.h"
+#include "tck/thread_barrier.h"
+#include "tck/session.h"
+#include "tck/expected_data.h"
 #include "uvarrow/arrow.h"
 
 /* Numbers of the readings: bits of a case's `arg`. */

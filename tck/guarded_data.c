@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and schemas on pages that are unmapped by their release. */
 #define _GNU_SOURCE
-#include "tck/ration.h"
+#include "tck/guarded_data.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -27,7 +27,7 @@
 
 #include <pthread.h>
 
-#include "tck/ration.h"
+#include "tck/guarded_data.h"
 
 enum { UVA__FEEDER_TASKS = 512 };
 

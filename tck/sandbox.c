@@ -2,7 +2,7 @@
 /* A forked process in a process group of its own. Only the child
  * holds the write end of a pipe, so end of file there signals that it ended. */
 #define _GNU_SOURCE
-#include "tck/jail.h"
+#include "tck/sandbox.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 enum { JAIL_MAX = 64 };
 

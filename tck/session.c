@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a producer and waits for it. Another thread starts it, because the
  * call may return only when the stream is over. */
-#include "tck/scene.h"
+#include "tck/session.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef UVA_TCK_SENTINEL_H
 #define UVA_TCK_SENTINEL_H
 
-#include "tck/probe.h"
+#include "tck/recording_consumer.h"
 
 /* Records what the handler looks like. Thread: any. */
 void uva__sentinel_init(struct uva__probe *probe);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules for a producer, as its calls show them. A breach is reported under
  * the lock, because reporting only writes lines or ends the process. */
-#include "tck/sentinel.h"
+#include "tck/producer_rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tck/specimen.h"
+#include "tck/expected_data.h"
 #include "uvarrow/arrow.h"
 
 void uva__sentinel_init(struct uva__probe *probe)

@@ -4,7 +4,7 @@
 #ifndef UVA_TCK_SCENE_H
 #define UVA_TCK_SCENE_H
 
-#include "tck/probe.h"
+#include "tck/recording_consumer.h"
 
 /* A producer and its recording consumer. Lives as long as its process. */
 struct uva__scene {

@@ -5,7 +5,7 @@
 #ifndef UVA_TCK_RATION_H
 #define UVA_TCK_RATION_H
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 /* How an array differs from an ordinary one. */
 enum uva__ration_kind {

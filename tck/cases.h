@@ -4,7 +4,7 @@
 #ifndef UVA_TCK_CASES_H
 #define UVA_TCK_CASES_H
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 /* One case: decides whether a subject keeps one clause. */
 struct uva__tck_case {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tck/cases.h"
-#include "tck/crowd.h"
-#include "tck/scene.h"
-#include "tck/specimen.h"
+#include "tck/thread_barrier.h"
+#include "tck/session.h"
+#include "tck/expected_data.h"
 #include "uvarrow/arrow.h"
 
 enum { HELD = 64 };

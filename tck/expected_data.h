@@ -4,7 +4,7 @@
 #ifndef UVA_TCK_SPECIMEN_H
 #define UVA_TCK_SPECIMEN_H
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 /* Fills memory that a subject is about to write. */
 #define UVA__SPECIMEN_FILL 0xA5

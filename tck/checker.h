@@ -5,7 +5,7 @@
 #ifndef UVA_TCK_CHECKER_H
 #define UVA_TCK_CHECKER_H
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 #include "uvarrow/check.h"
 
 /* Returns the handler to hand out in place of `handler`; this is `handler`

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 enum {
     UVA__PROBE_TASKS = 4096,  /* tasks that one consumer may be offered */

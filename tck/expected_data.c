@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of schemas, arrays and metadata; each breach names its clause. A value
  * that cannot be read ends the check. */
-#include "tck/specimen.h"
+#include "tck/expected_data.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef UVA_TCK_CROWD_H
 #define UVA_TCK_CROWD_H
 
-#include "tck/trial.h"
+#include "tck/case_run.h"
 
 /* Calls `fn` on `threads` new threads, which start together, and waits until
  * all have returned. A call that never returns fails the case. Thread: any. */

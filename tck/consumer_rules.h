@@ -4,7 +4,7 @@
 #ifndef UVA_TCK_WARDEN_H
 #define UVA_TCK_WARDEN_H
 
-#include "tck/feeder.h"
+#include "tck/scripted_producer.h"
 
 /* The consumer has made its handler: checks that all functions are set, puts
  * the checker in front of it if the run is checked, and sets its producer.

@@ -11,7 +11,7 @@
  * What is lent for one call only (task, schema, strings) is overwritten when
  * the call returns, so that a consumer that kept a pointer runs into a trap.
  * The rules for what the consumer may do, and when, are in warden.h. */
-#include "tck/feeder.h"
+#include "tck/scripted_producer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +20,8 @@
 #include <time.h>
 
 #include "tck/checker.h"
-#include "tck/crowd.h"
-#include "tck/warden.h"
+#include "tck/thread_barrier.h"
+#include "tck/consumer_rules.h"
 
 enum { WORD = 24, BLOCK = 64 };
 

@@ -10,7 +10,7 @@
  *
  * The checks are in sentinel.h, which keeps the state under the lock. */
 #define _GNU_SOURCE
-#include "tck/probe.h"
+#include "tck/recording_consumer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "tck/checker.h"
-#include "tck/sentinel.h"
-#include "tck/specimen.h"
+#include "tck/producer_rules.h"
+#include "tck/expected_data.h"
 #include "uvarrow/arrow.h"
 
 /* ---- calls into the producer -------------------------------------------- */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "tck/entries.h"
-#include "tck/jail.h"
+#include "tck/sandbox.h"
 
 enum {
     RUNNER_MOST = 600000,  /* upper limit of every numeric option */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules for a consumer, as its calls show them. A breach is reported under
  * the lock, because reporting only writes lines or ends the process. */
-#include "tck/warden.h"
+#include "tck/consumer_rules.h"
 
 #include <inttypes.h>
 

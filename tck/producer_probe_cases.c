@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "tck/cases.h"
-#include "tck/crowd.h"
-#include "tck/scene.h"
+#include "tck/thread_barrier.h"
+#include "tck/session.h"
 
 enum {
     LOOKS_MAX = 40,

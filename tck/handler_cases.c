@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tck/cases.h"
-#include "tck/feeder.h"
+#include "tck/scripted_producer.h"
 
 /* Numbers of the scenarios: bits of a case's `arg`. */
 enum {

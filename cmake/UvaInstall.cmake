@@ -1,0 +1,61 @@
+# What is installed, in two components: what programs need to run, and what is
+# needed to build them.
+include(CMakePackageConfigHelpers)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/uvarrow"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
+    FILES_MATCHING PATTERN "*.h")
+install(TARGETS uvarrow_shared uvarrow_static uvarrow_tck_shared
+    uvarrow_tck_static EXPORT uvarrow
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        COMPONENT runtime NAMELINK_COMPONENT development
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(TARGETS uvarrow_oneapi
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+if(UVA_WHOLE) # what only the very gcc that built it could read stays here
+    set(folder "${CMAKE_INSTALL_LIBDIR}")
+    if(NOT IS_ABSOLUTE "${folder}")
+        string(PREPEND folder "\${CMAKE_INSTALL_PREFIX}/")
+    endif()
+    foreach(name IN ITEMS uvarrow uvarrow-tck)
+        install(CODE "execute_process(COMMAND \"${CMAKE_OBJCOPY}\"
+            -R .gnu.lto_* -R .gnu.debuglto_*
+            \"\$ENV{DESTDIR}${folder}/lib${name}.a\"
+            COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
+    endforeach()
+endif()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+set(config "${CMAKE_INSTALL_LIBDIR}/cmake/uvarrow")
+install(EXPORT uvarrow NAMESPACE uvarrow:: DESTINATION "${config}"
+    FILE uvarrow-targets.cmake COMPONENT development)
+configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/uvarrow-config.cmake.in"
+    uvarrow-config.cmake INSTALL_DESTINATION "${config}")
+write_basic_package_version_file(uvarrow-config-version.cmake
+    COMPATIBILITY ${UVA_COMPATIBILITY})
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/uvarrow-config.cmake"
+    "${CMAKE_CURRENT_BINARY_DIR}/uvarrow-config-version.cmake"
+    DESTINATION "${config}" COMPONENT development)
+
+# A .pc says where things are as seen from where it lies, so that an installed
+# tree can be moved. Unless a folder was given by an absolute path.
+set(pkgconfig "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(IS_ABSOLUTE "${pkgconfig}")
+    set(PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+    cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+        BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${pkgconfig}"
+        OUTPUT_VARIABLE up)
+    set(PC_PREFIX "\${pcfiledir}/${up}")
+endif()
+foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
+    set(PC_${folder} "${CMAKE_INSTALL_${folder}}")
+    if(NOT IS_ABSOLUTE "${PC_${folder}}")
+        string(PREPEND PC_${folder} "\${prefix}/")
+    endif()
+endforeach()
+foreach(name IN ITEMS uvarrow uvarrow-tck)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" ${name}.pc @ONLY)
+    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
+        DESTINATION "${pkgconfig}" COMPONENT development)
+endforeach()
