@@ -79,7 +79,7 @@ MAY = {
                    "<cuda.h>", "<hip/hip_runtime_api.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>", "<uv.h>"],
     "tests/fuzz/": ["uvarrow/", *FLOORS, "support/", "fuzz/", "<uv.h>"],
-    "tests/fuzz/ground_sim.c": ["uvarrow/", "fuzz/", "sim/"],
+    "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",
                         "<uv.h>"],
     "tests/sim/": ["uvarrow/", *FLOORS, "sim/", "support/", "<uv.h>",

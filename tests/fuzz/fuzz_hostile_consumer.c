@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz/ground.h"
+#include "fuzz/fixture.h"
 #include "fuzz/script.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"

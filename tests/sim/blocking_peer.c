@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "sim/arena.h"
-#include "sim/crate.h"
+#include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 #include "sim/peers.h"
 
 struct blocking_peer {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "sim/arena.h"
-#include "sim/crate.h"
+#include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/peers.h"

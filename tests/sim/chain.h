@@ -4,7 +4,7 @@
 #ifndef SIM_CHAIN_H
 #define SIM_CHAIN_H
 
-#include "sim/story.h"
+#include "sim/expectation.h"
 #include "uvarrow/stream.h"
 
 enum { CHAIN_STREAMS = 6 };

@@ -8,7 +8,7 @@
 #ifndef SIM_DEVICE_PEER_H
 #define SIM_DEVICE_PEER_H
 
-#include "sim/story.h"
+#include "sim/expectation.h"
 #include "uvarrow/device.h"
 
 /* The code of all its faults. */

@@ -8,7 +8,7 @@
 
 #include "device/registry.h"
 #include "sim/arena.h"
-#include "sim/crate.h"
+#include "sim/batches.h"
 #include "sim/device_peer.h"
 #include "sim/engine.h"
 #include "sim/fake_threads.h"

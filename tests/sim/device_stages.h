@@ -4,7 +4,7 @@
 #ifndef SIM_DEVICE_STAGES_H
 #define SIM_DEVICE_STAGES_H
 
-#include "sim/story.h"
+#include "sim/expectation.h"
 #include "uvarrow/uvarrow.h"
 
 /* Starts a new schedule. */

@@ -4,7 +4,7 @@
 #ifndef SIM_HOSTILE_H
 #define SIM_HOSTILE_H
 
-#include "sim/story.h"
+#include "sim/expectation.h"
 #include "support/reference_mutant.h"
 #include "uvarrow/stream.h"
 

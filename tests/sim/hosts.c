@@ -15,7 +15,7 @@
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 #include "sim/peers.h"
 
 enum hosting { BY_LOOP, BY_THREAD, BY_TURNS, BY_POSTS };

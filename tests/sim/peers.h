@@ -6,7 +6,7 @@
 #ifndef SIM_PEERS_H
 #define SIM_PEERS_H
 
-#include "sim/story.h"
+#include "sim/expectation.h"
 #include "uvarrow/uvarrow.h"
 
 /* ---- for all peers ------------------------------------------------------ */

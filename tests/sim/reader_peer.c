@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "sim/arena.h"
-#include "sim/crate.h"
+#include "sim/batches.h"
 #include "sim/engine.h"
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 

@@ -22,9 +22,9 @@
 #include "sim/fake_uv.h"
 #include "sim/hostile.h"
 #include "sim/hosts.h"
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 #include "sim/peers.h"
-#include "sim/story.h"
+#include "sim/expectation.h"
 
 enum { CHAINS = 2 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks what must hold in every schedule: no batch twice, none out of order,
  * none lost from a stream that reports completion, no end without a reason. */
-#include "sim/story.h"
+#include "sim/expectation.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sim/arena.h"
-#include "sim/crate.h"
+#include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/fake_threads.h"

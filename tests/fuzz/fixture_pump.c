@@ -3,7 +3,7 @@
  * threads only while the caller waits for them, so the result of an input is
  * reproducible. The workers outlive the runtimes, so no thread is created for
  * each input. */
-#include "fuzz/ground.h"
+#include "fuzz/fixture.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks one hop in four. The checker allocates from the arena, so leaks of it
  * are found, too. */
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch and its column share one block, so that a use after free is found
  * wherever it touches them. */
-#include "sim/crate.h"
+#include "sim/batches.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * the turn: the script, except while it settles; otherwise a fiber that calls
  * the peer. The close of a runtime is reported only when no fiber holds the
  * turn, because then no call of the peer is on any stack. */
-#include "fuzz/ground.h"
+#include "fuzz/fixture.h"
 
 #include <string.h>
 
@@ -14,9 +14,9 @@
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
 #include "sim/hosts.h"
-#include "sim/overseer.h"
+#include "sim/monitor.h"
 #include "sim/peers.h"
-#include "sim/story.h"
+#include "sim/expectation.h"
 
 /* Shorter than any timer, except those that mean `at once`; and long enough for
  * a close. */
