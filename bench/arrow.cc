@@ -217,7 +217,7 @@ double run_into_uvarrow(const bench_case *self, const bench_how *how)
         return 0;
     };
     source.ctx = &count;
-    source.cheap = true;
+    source.on_loop = true;
     source.window.batches = self->window;
     host_open(&host, how, 0);
     begun = bench_now_ns(how);
@@ -238,7 +238,7 @@ void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
     feed feed;
     host host;
 
-    source.quick = true;
+    source.on_loop = true;
     host_open(&host, how, 0);
     feed_init(&feed, how->batches);
     auto *stream = uva_stream_from_blocking(host.runtime, &feed.abi, &source);

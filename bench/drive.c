@@ -112,7 +112,7 @@ static double drive_once(struct host *host, const struct bench_case *self,
         uva_stream_from_arrays(host->runtime, &schema, arrays, (size_t)count);
     for (int32_t i = 0; i < self->more; i++)
         (void)uva_stream_map(
-            stream, &(struct uva_map){.batch = pass_on, .cheap = true});
+            stream, &(struct uva_map){.batch = pass_on, .on_loop = true});
     taker_init(taker, self->window);
     host->open = 1;
     begun = bench_now_ns(host->how);

@@ -50,7 +50,7 @@ void event_register(struct uva_runtime *runtime, bool by_callback,
 {
     static const struct uva_device_ops polled = {
         .version = UVA_DEVICE_OPS_VERSION,
-        .query_quick = true,
+        .query_on_loop = true,
         .host_readable = true,
         .name = "bench",
         .load = event_load,
@@ -58,7 +58,7 @@ void event_register(struct uva_runtime *runtime, bool by_callback,
     };
     static const struct uva_device_ops told = {
         .version = UVA_DEVICE_OPS_VERSION,
-        .query_quick = true,
+        .query_on_loop = true,
         .host_readable = true,
         .name = "bench",
         .load = event_load,

@@ -24,7 +24,7 @@ enum { BY_POLLING = 1 << 8, WAITS_MS = 100 };
 static double run_complete(const struct bench_case *self,
                            const struct bench_how *how)
 {
-    const struct uva_blocking_source quick = {.quick = true};
+    const struct uva_blocking_source on_loop = {.on_loop = true};
     struct event_counts counts = {0};
     struct uva_stream *stream;
     struct event_feed feed;
@@ -40,7 +40,7 @@ static double run_complete(const struct bench_case *self,
         event_feed_init(&feed, how->batches, &event, 0);
     else
         feed_init(&feed.feed, how->batches);
-    stream = uva_stream_from_blocking(host.runtime, &feed.feed.abi, &quick);
+    stream = uva_stream_from_blocking(host.runtime, &feed.feed.abi, &on_loop);
     if (self->window > 0)
         bench_check(uva_stream_ready(stream, NULL) == 0, "ready");
     begun = bench_now_ns(how);
@@ -154,7 +154,7 @@ static void crowd_open(struct crowd *crowd, const struct bench_case *self,
 
 static void crowd_start(struct crowd *crowd)
 {
-    const struct uva_blocking_source quick = {.quick = true};
+    const struct uva_blocking_source on_loop = {.on_loop = true};
     const struct uva_ready how = {
         .window = {.batches = (int32_t)crowd->each, .bytes = INT64_MAX}};
 
@@ -165,7 +165,7 @@ static void crowd_start(struct crowd *crowd)
         event_feed_init(&member->feed, crowd->each,
                         &crowd->events[i * crowd->each], -1);
         stream = uva_stream_from_blocking(crowd->host.runtime,
-                                          &member->feed.feed.abi, &quick);
+                                          &member->feed.feed.abi, &on_loop);
         bench_check(uva_stream_ready(stream, &how) == 0, "ready");
         host_for_each(&crowd->host, stream, &member->tally);
     }

@@ -67,7 +67,7 @@ static void member_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static void member_open(struct member *member, bool pushed)
 {
-    const struct uva_blocking_source source = {.quick = true};
+    const struct uva_blocking_source source = {.on_loop = true};
     struct crowd *crowd = member->crowd;
     struct uva_runtime *runtime = crowd->host.runtime;
     struct ArrowSchema schema;

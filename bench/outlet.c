@@ -118,7 +118,7 @@ static void reader_on_gone(uv_async_t *async)
 static void reader_open(struct reader *reader, struct host *host,
                         struct feed *feed, int32_t window)
 {
-    const struct uva_blocking_source source = {.quick = true};
+    const struct uva_blocking_source source = {.on_loop = true};
     const struct uva_window size = {.batches = window};
     struct uva_stream *stream;
 

@@ -3,8 +3,8 @@
  * socket is read on the loop, directly into the memory of the next batch. When
  * the stream has no room, push returns EAGAIN and the program stops reading:
  * the buffers of the socket fill up, and the sender blocks in its write().
- * on_room starts the reading again. Here the consumer is slow, and 16 MB pass
- * through the memory of a few batches.
+ * on_writable starts the reading again. Here the consumer is slow, and 16 MB
+ * pass through the memory of a few batches.
  *
  *     $ cc push_socket.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out
@@ -98,8 +98,8 @@ static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
                                           (unsigned)(BATCH_BYTES - r->filled));
 }
 
-/* Pushes the current batch. Returns EAGAIN if there is no room; then on_room()
- * will be called. */
+/* Pushes the current batch. Returns EAGAIN if there is no room; then
+ * on_writable() will be called. */
 static int receiver_push(struct receiver *r)
 {
     int code = 0;
@@ -136,7 +136,7 @@ static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
 }
 
 /* There is room again. */
-static void on_room(void *ctx, struct uva_pusher *pusher)
+static void on_writable(void *ctx, struct uva_pusher *pusher)
 {
     struct receiver *r = ctx;
     const int code = receiver_push(r);
@@ -149,7 +149,7 @@ static void on_room(void *ctx, struct uva_pusher *pusher)
 }
 
 /* The stream has ended. */
-static void on_gone(void *ctx, struct uva_pusher *pusher)
+static void on_closed(void *ctx, struct uva_pusher *pusher)
 {
     (void)pusher;
     receiver_close(ctx, 0);
@@ -249,8 +249,8 @@ static int connect_ends(int *sender, int *receiver)
 static int start(struct uva_runtime *rt, struct receiver *r, int fd,
                  struct consumer *c)
 {
-    const struct uva_push_source how = {.on_room = on_room,
-                                        .on_gone = on_gone,
+    const struct uva_push_source how = {.on_writable = on_writable,
+                                        .on_closed = on_closed,
                                         .ctx = r,
                                         .window = {.batches = WINDOW}};
     const struct uva_consumer consumer = {

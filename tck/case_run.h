@@ -3,8 +3,8 @@
  * time limits. It writes to memory shared with the runner, so that the record
  * survives a crash or a hang. The first verdict ends the process, on whichever
  * thread gives it. */
-#ifndef UVA_TCK_TRIAL_H
-#define UVA_TCK_TRIAL_H
+#ifndef UVA_TCK_CASE_RUN_H
+#define UVA_TCK_CASE_RUN_H
 
 #include <stdnoreturn.h>
 
@@ -13,105 +13,108 @@
 #include "uvarrow/tck.h"
 
 enum {
-    UVA__TRIAL_LINES = 256, /* lines of the transcript that are kept */
-    UVA__TRIAL_LINE = 160,  /* bytes of a line, with its NUL */
-    UVA__TRIAL_MESSAGE = 1024
+    UVA__CASE_RUN_LINES = 256, /* lines of the transcript that are kept */
+    UVA__CASE_RUN_LINE = 160,  /* bytes of a line, with its NUL */
+    UVA__CASE_RUN_MESSAGE = 1024
 };
 
 /* The progress of a run. The states after the first two are in the order of
  * enum uva_tck_verdict. */
-enum uva__trial_state {
-    UVA__TRIAL_RUNS = 0,
-    UVA__TRIAL_SPEAKS, /* a thread is writing the message */
-    UVA__TRIAL_HELD,
-    UVA__TRIAL_BROKEN,
-    UVA__TRIAL_SKIPPED
+enum uva__case_run_state {
+    UVA__CASE_RUN_RUNS = 0,
+    UVA__CASE_RUN_CLAIMED, /* a thread is writing the message */
+    UVA__CASE_RUN_HELD,
+    UVA__CASE_RUN_BROKEN,
+    UVA__CASE_RUN_SKIPPED
 };
 
 /* What the runner reads. Shared between processes; initially all zeroes. */
-struct uva__trial_page {
-    struct uva__word state; /* an enum uva__trial_state */
-    struct uva__word lines; /* lines written so far */
-    char message[UVA__TRIAL_MESSAGE];
-    char line[UVA__TRIAL_LINES][UVA__TRIAL_LINE];
+struct uva__case_run_page {
+    struct uva__atomic64 state; /* an enum uva__case_run_state */
+    struct uva__atomic64 lines; /* lines written so far */
+    char message[UVA__CASE_RUN_MESSAGE];
+    char line[UVA__CASE_RUN_LINES][UVA__CASE_RUN_LINE];
 };
 
 /* One run. Outlives all threads of its process. */
-struct uva__trial {
-    struct uva__trial_page *page; /* borrows */
+struct uva__case_run {
+    struct uva__case_run_page *page; /* borrows */
     const struct uva__tck_case *what;
     struct uva__subject subject;
-    char clause[8];             /* the clause it decides: "AP-06" */
-    int64_t wait_ms;            /* time limit for what must happen */
-    int64_t quiet_ms;           /* how long to wait for what must not happen */
-    int64_t began_ms;           /* monotonic clock */
-    struct uva__lock writing;   /* guards the lines of the page */
-    struct uva__signal changed; /* raised by every change that may end a wait */
-    struct uva__word skipped;   /* parts that the subject does not support */
-    struct uva__word played;    /* parts that were played */
-    int64_t columns;            /* of the last schema received */
-    bool let_down;              /* something that had to happen did not */
-    bool checked;               /* the checker is in between */
+    char clause[8];            /* the clause it decides: "AP-06" */
+    int64_t wait_ms;           /* time limit for what must happen */
+    int64_t quiet_ms;          /* how long to wait for what must not happen */
+    int64_t began_ms;          /* monotonic clock */
+    struct uva__lock writing;  /* guards the lines of the page */
+    struct uva__futex changed; /* raised by every change that may end a wait */
+    struct uva__atomic64 skipped; /* parts that the subject does not support */
+    struct uva__atomic64 played;  /* parts that were played */
+    int64_t columns;              /* of the last schema received */
+    bool let_down;                /* something that had to happen did not */
+    bool checked;                 /* the checker is in between */
 };
 
 /* A condition to wait for. Must not block. */
-typedef bool uva__trial_fn(void *ctx);
+typedef bool uva__case_run_fn(void *ctx);
 
 /* Gives the clause that a case is named after: "AP-06" for "required_AP06_...".
  * Thread: any. */
-void uva__trial_clause(const char *name, char clause[8]);
+void uva__case_run_clause(const char *name, char clause[8]);
 
 /* Returns the milliseconds of a monotonic clock. Thread: any. */
-int64_t uva__trial_now_ms(void);
+int64_t uva__case_run_now_ms(void);
 
 /* Replaces by '?' every byte that is neither printable ASCII nor a newline,
  * because a subject's text goes to terminals and files. Thread: any. */
-void uva__trial_clean(char *text);
+void uva__case_run_clean(char *text);
 
 /* Adds a line to the transcript. Thread: any. */
-void uva__trial_note(struct uva__trial *trial, const char *format, ...)
+void uva__case_run_note(struct uva__case_run *run, const char *format, ...)
     UVA_PRINTF(2, 3);
 
 /* Gives the verdict and ends the process. Thread: any. */
-noreturn void uva__trial_fail(struct uva__trial *trial, const char *format, ...)
-    UVA_PRINTF(2, 3);
-noreturn void uva__trial_skip(struct uva__trial *trial, const char *format, ...)
-    UVA_PRINTF(2, 3);
-noreturn void uva__trial_hold(struct uva__trial *trial);
+noreturn void uva__case_run_fail(struct uva__case_run *run, const char *format,
+                                 ...) UVA_PRINTF(2, 3);
+noreturn void uva__case_run_skip(struct uva__case_run *run, const char *format,
+                                 ...) UVA_PRINTF(2, 3);
+noreturn void uva__case_run_hold(struct uva__case_run *run);
 
 /* `clause` was broken: fails the case if the case decides this clause,
  * otherwise adds a line to the transcript. Thread: any. */
-void uva__trial_breach(struct uva__trial *trial, const char *clause,
-                       const char *format, ...) UVA_PRINTF(3, 4);
+void uva__case_run_breach(struct uva__case_run *run, const char *clause,
+                          const char *format, ...) UVA_PRINTF(3, 4);
 
 /* Waits until `fn` returns true, calling it at each change. Returns false after
  * wait_ms. Thread: any. */
-bool uva__trial_soon(struct uva__trial *trial, uva__trial_fn *fn, void *ctx);
+bool uva__case_run_soon(struct uva__case_run *run, uva__case_run_fn *fn,
+                        void *ctx);
 
-/* As uva__trial_soon(), but fails the case at the time limit. `what` completes
+/* As uva__case_run_soon(), but fails the case at the time limit. `what`
+ * completes
  * "... did not come". Thread: any. */
-void uva__trial_await(struct uva__trial *trial, uva__trial_fn *fn, void *ctx,
-                      const char *what);
+void uva__case_run_await(struct uva__case_run *run, uva__case_run_fn *fn,
+                         void *ctx, const char *what);
 
 /* Waits quiet_ms; returns true if `fn` returned false all the time. Thread:
  * any. */
-bool uva__trial_quiet(struct uva__trial *trial, uva__trial_fn *fn, void *ctx);
+bool uva__case_run_quiet(struct uva__case_run *run, uva__case_run_fn *fn,
+                         void *ctx);
 
 /* Wakes the waits: a condition may have changed. Thread: any. */
-void uva__trial_changed(struct uva__trial *trial);
+void uva__case_run_changed(struct uva__case_run *run);
 
 /* Starts a detached thread. Fails the case if that is impossible. Thread:
  * any. */
-void uva__trial_thread(struct uva__trial *trial, void *(*fn)(void *),
-                       void *ctx);
+void uva__case_run_thread(struct uva__case_run *run, void *(*fn)(void *),
+                          void *ctx);
 
 /* Returns zeroed memory that is never freed. Thread: any. */
-void *uva__trial_alloc(struct uva__trial *trial, size_t size);
+void *uva__case_run_alloc(struct uva__case_run *run, size_t size);
 
 /* Judges the return code of a subject's function: true for 0; false for
  * UVA_SUBJECT_CANNOT, which is recorded once; another errno fails the case.
  * Thread: any. */
-bool uva__trial_can(struct uva__trial *trial, int code, bool always,
-                    const char *what);
+bool uva__case_run_can(struct uva__case_run *run, int code, bool always,
+                       const char *what);
 
 #endif

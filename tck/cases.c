@@ -3,12 +3,12 @@
 #include "tck/cases.h"
 
 static const struct uva__tck_table *const PRODUCER[] = {
-    &uva__producer_lives, &uva__producer_probes, &uva__producer_arrays,
-    &uva__producer_unseen, NULL};
+    &uva__producer_run_cases, &uva__producer_probe_cases,
+    &uva__producer_array_cases, &uva__producer_undecidable, NULL};
 static const struct uva__tck_table *const HANDLER[] = {
-    &uva__handler_cases, &uva__handler_unseen, NULL};
+    &uva__handler_cases, &uva__handler_undecidable, NULL};
 static const struct uva__tck_table *const STREAM[] = {
-    &uva__stream_cases, &uva__stream_unseen, NULL};
+    &uva__stream_cases, &uva__stream_undecidable, NULL};
 
 const struct uva__tck_case *uva__cases_at(enum uva_tck_role role, size_t n)
 {

@@ -8,8 +8,8 @@
 
 /* One case: decides whether a subject keeps one clause. */
 struct uva__tck_case {
-    const char *name;                      /* level_clause_sentence */
-    void (*run)(struct uva__trial *trial); /* NULL: undecidable */
+    const char *name;                       /* level_clause_sentence */
+    void (*run)(struct uva__case_run *run); /* NULL: undecidable */
     uint64_t arg;       /* argument of `run`: the scenarios to play, as bits */
     const char *reason; /* why it cannot be decided; otherwise NULL */
 };
@@ -21,14 +21,14 @@ struct uva__tck_table {
 };
 
 /* The tables of each role. */
-extern const struct uva__tck_table uva__producer_lives;
-extern const struct uva__tck_table uva__producer_probes;
-extern const struct uva__tck_table uva__producer_arrays;
-extern const struct uva__tck_table uva__producer_unseen;
+extern const struct uva__tck_table uva__producer_run_cases;
+extern const struct uva__tck_table uva__producer_probe_cases;
+extern const struct uva__tck_table uva__producer_array_cases;
+extern const struct uva__tck_table uva__producer_undecidable;
 extern const struct uva__tck_table uva__handler_cases;
-extern const struct uva__tck_table uva__handler_unseen;
+extern const struct uva__tck_table uva__handler_undecidable;
 extern const struct uva__tck_table uva__stream_cases;
-extern const struct uva__tck_table uva__stream_unseen;
+extern const struct uva__tck_table uva__stream_undecidable;
 
 /* Returns case `n` of a role, counted from 0, or NULL beyond the last. Thread:
  * any. */

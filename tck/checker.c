@@ -6,7 +6,7 @@
 
 /* The party under test. Lives as long as the check. */
 struct charge {
-    struct uva__trial *trial;
+    struct uva__case_run *run;
     enum uva_party party;
 };
 
@@ -16,18 +16,19 @@ static void charge_report(void *ctx, const struct uva_breach *breach)
 
     if (breach->severity == UVA_SEVERITY_NOTE ||
         (breach->party != charge->party && breach->party != UVA_PARTY_EITHER))
-        uva__trial_note(charge->trial, "   (%s: %s)", breach->clause,
-                        breach->message);
+        uva__case_run_note(charge->run, "   (%s: %s)", breach->clause,
+                           breach->message);
     else
-        uva__trial_breach(charge->trial, breach->clause, "%s", breach->message);
+        uva__case_run_breach(charge->run, breach->clause, "%s",
+                             breach->message);
 }
 
-static struct uva_check charge_new(struct uva__trial *trial,
+static struct uva_check charge_new(struct uva__case_run *run,
                                    enum uva_party party)
 {
-    struct charge *charge = uva__trial_alloc(trial, sizeof(*charge));
+    struct charge *charge = uva__case_run_alloc(run, sizeof(*charge));
 
-    *charge = (struct charge){trial, party};
+    *charge = (struct charge){run, party};
     return (struct uva_check){.report = charge_report,
                               .free_ctx = free,
                               .ctx = charge,
@@ -37,39 +38,39 @@ static struct uva_check charge_new(struct uva__trial *trial,
 }
 
 struct ArrowAsyncDeviceStreamHandler *
-uva__checker_front(struct uva__trial *trial, enum uva_party party,
+uva__checker_front(struct uva__case_run *run, enum uva_party party,
                    struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct ArrowAsyncDeviceStreamHandler *front = NULL;
-    struct uva_check how;
+    struct uva_check options;
     struct uva_error error;
 
-    if (!trial->checked)
+    if (!run->checked)
         return handler;
-    how = charge_new(trial, party);
-    if (uva_check_handler(handler, &how, &front, &error) != 0)
-        uva__trial_fail(trial, "it cannot be checked: %s", error.message);
+    options = charge_new(run, party);
+    if (uva_check_handler(handler, &options, &front, &error) != 0)
+        uva__case_run_fail(run, "it cannot be checked: %s", error.message);
     return front;
 }
 
-void uva__checker_wrap(struct uva__trial *trial,
+void uva__checker_wrap(struct uva__case_run *run,
                        struct ArrowDeviceArrayStream *stream)
 {
-    struct uva_check how;
+    struct uva_check options;
     struct uva_error error;
 
-    if (!trial->checked)
+    if (!run->checked)
         return;
-    how = charge_new(trial, UVA_PARTY_PRODUCER);
-    if (uva_check_blocking(stream, &how, &error) != 0)
-        uva__trial_fail(trial, "it cannot be checked: %s", error.message);
+    options = charge_new(run, UVA_PARTY_PRODUCER);
+    if (uva_check_blocking(stream, &options, &error) != 0)
+        uva__case_run_fail(run, "it cannot be checked: %s", error.message);
 }
 
-void uva__checker_look(struct uva__trial *trial,
-                       const struct ArrowSchema *schema,
-                       const struct ArrowDeviceArray *array)
+void uva__checker_inspect(struct uva__case_run *run,
+                          const struct ArrowSchema *schema,
+                          const struct ArrowDeviceArray *array)
 {
-    const struct uva_check how = charge_new(trial, UVA_PARTY_PRODUCER);
+    const struct uva_check options = charge_new(run, UVA_PARTY_PRODUCER);
 
-    (void)uva_check_array(schema, array, &how, NULL);
+    (void)uva_check_array(schema, array, &options, NULL);
 }

@@ -12,18 +12,18 @@
  * itself, unless the run is checked. `party` is the subject's role. Thread:
  * any. */
 struct ArrowAsyncDeviceStreamHandler *
-uva__checker_front(struct uva__trial *trial, enum uva_party party,
+uva__checker_front(struct uva__case_run *run, enum uva_party party,
                    struct ArrowAsyncDeviceStreamHandler *handler);
 
 /* Puts a check around the subject's stream, if the run is checked. Thread:
  * any. */
-void uva__checker_wrap(struct uva__trial *trial,
+void uva__checker_wrap(struct uva__case_run *run,
                        struct ArrowDeviceArrayStream *stream);
 
 /* Checks a single array of the subject, whether or not the run is checked.
  * Thread: any. */
-void uva__checker_look(struct uva__trial *trial,
-                       const struct ArrowSchema *schema,
-                       const struct ArrowDeviceArray *array);
+void uva__checker_inspect(struct uva__case_run *run,
+                          const struct ArrowSchema *schema,
+                          const struct ArrowDeviceArray *array);
 
 #endif

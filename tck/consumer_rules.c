@@ -7,173 +7,181 @@
 
 #include "tck/checker.h"
 
-void uva__warden_meet(struct uva__feeder *feeder,
-                      struct ArrowAsyncDeviceStreamHandler *handler)
+void uva__consumer_rules_first_see(
+    struct uva__scripted_producer *producer,
+    struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct uva__trial *trial = feeder->trial;
+    struct uva__case_run *run = producer->run;
 
     if (handler == NULL)
-        uva__trial_fail(trial, "uva_subject_consume() gave no handler");
+        uva__case_run_fail(run, "uva_subject_consume() gave no handler");
     if (handler->on_schema == NULL || handler->on_next_task == NULL ||
         handler->on_error == NULL || handler->release == NULL) {
-        uva__trial_breach(trial, "AB-17", "a function of the handler is NULL");
-        uva__trial_fail(trial, "AH-02: a function of the handler is NULL");
+        uva__case_run_breach(run, "AB-17", "a function of the handler is NULL");
+        uva__case_run_fail(run, "AH-02: a function of the handler is NULL");
     }
-    feeder->handler = uva__checker_front(trial, UVA_PARTY_CONSUMER, handler);
-    feeder->handler->producer = &feeder->object;
+    producer->handler = uva__checker_front(run, UVA_PARTY_CONSUMER, handler);
+    producer->handler->producer = &producer->object;
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-void uva__warden_enter(struct uva__feeder *feeder, char letter)
+void uva__consumer_rules_enter(struct uva__scripted_producer *producer,
+                               char letter)
 {
-    uva__trial_note(feeder->trial, "%c", letter);
-    uva__lock_take(&feeder->lock);
-    feeder->now.met = true;
-    feeder->now.calling = true;
-    feeder->now.calling_thread = pthread_self();
+    uva__case_run_note(producer->run, "%c", letter);
+    uva__lock_take(&producer->lock);
+    producer->now.met = true;
+    producer->now.calling = true;
+    producer->now.calling_thread = pthread_self();
     if (letter == 'E' || letter == 'R') {
-        feeder->now.final = true;
-        feeder->now.final_thread = pthread_self();
+        producer->now.final = true;
+        producer->now.final_thread = pthread_self();
     }
-    feeder->now.released |= letter == 'R';
-    uva__lock_drop(&feeder->lock);
+    producer->now.released |= letter == 'R';
+    uva__lock_drop(&producer->lock);
 }
 
-void uva__warden_leave(struct uva__feeder *feeder, char letter, int code)
+void uva__consumer_rules_leave(struct uva__scripted_producer *producer,
+                               char letter, int code)
 {
-    struct uva__trial *trial = feeder->trial;
+    struct uva__case_run *run = producer->run;
 
-    uva__lock_take(&feeder->lock);
-    feeder->now.calling = false;
-    feeder->now.final = false;
+    uva__lock_take(&producer->lock);
+    producer->now.calling = false;
+    producer->now.final = false;
     if (letter == 'N' || letter == 'E' || letter == 'R') {
-        if (feeder->now.inside > 0)
-            uva__trial_breach(trial, "TH-10",
-                              "a request or cancel runs on behind '%c'",
-                              letter);
-        feeder->now.ended = true;
+        if (producer->now.inside > 0)
+            uva__case_run_breach(run, "TH-10",
+                                 "a request or cancel runs on behind '%c'",
+                                 letter);
+        producer->now.ended = true;
     }
-    feeder->now.refused |= code != 0;
-    uva__lock_drop(&feeder->lock);
+    producer->now.refused |= code != 0;
+    uva__lock_drop(&producer->lock);
     if (code != 0)
-        uva__trial_note(trial, "   refused: %d", code);
+        uva__case_run_note(run, "   refused: %d", code);
     if (code < 0 || code > 4095)
-        uva__trial_breach(trial, "AH-09", "a callback returned %d", code);
+        uva__case_run_breach(run, "AH-09", "a callback returned %d", code);
 }
 
 /* ---- calls -------------------------------------------------------------- */
 
-static void judge_call_locked(struct uva__feeder *feeder,
+static void check_call_locked(struct uva__scripted_producer *producer,
                               const struct ArrowAsyncProducer *self,
                               const char *what)
 {
-    struct uva__trial *trial = feeder->trial;
+    struct uva__case_run *run = producer->run;
 
-    if (self != &feeder->object)
-        uva__trial_breach(trial, "AP-23", "%s on a copy of the producer", what);
-    if (self->private_data != feeder)
-        uva__trial_breach(trial, "AP-21",
-                          "the producer's private_data was "
-                          "changed");
-    if (!feeder->now.met)
-        uva__trial_breach(trial, "AH-04", "%s before on_schema", what);
-    if (feeder->now.final &&
-        pthread_equal(feeder->now.final_thread, pthread_self())) {
-        uva__trial_breach(trial, "AH-19", "%s inside on_error or release",
-                          what);
-        uva__trial_breach(trial, "AP-24", "%s inside on_error or release",
-                          what);
-    } else if (feeder->now.released) {
-        uva__trial_breach(trial, "AP-24", "%s behind release", what);
-    } else if (feeder->now.ended) {
-        uva__trial_breach(trial, "TH-10", "%s behind the end", what);
+    if (self != &producer->object)
+        uva__case_run_breach(run, "AP-23", "%s on a copy of the producer",
+                             what);
+    if (self->private_data != producer)
+        uva__case_run_breach(run, "AP-21",
+                             "the producer's private_data was "
+                             "changed");
+    if (!producer->now.met)
+        uva__case_run_breach(run, "AH-04", "%s before on_schema", what);
+    if (producer->now.final &&
+        pthread_equal(producer->now.final_thread, pthread_self())) {
+        uva__case_run_breach(run, "AH-19", "%s inside on_error or release",
+                             what);
+        uva__case_run_breach(run, "AP-24", "%s inside on_error or release",
+                             what);
+    } else if (producer->now.released) {
+        uva__case_run_breach(run, "AP-24", "%s behind release", what);
+    } else if (producer->now.ended) {
+        uva__case_run_breach(run, "TH-10", "%s behind the end", what);
     }
 }
 
-bool uva__warden_request(struct uva__feeder *feeder,
-                         const struct ArrowAsyncProducer *self, int64_t n)
+bool uva__consumer_rules_request(struct uva__scripted_producer *producer,
+                                 const struct ArrowAsyncProducer *self,
+                                 int64_t n)
 {
     bool inside;
 
-    uva__trial_note(feeder->trial, "   request(%" PRId64 ")", n);
-    uva__lock_take(&feeder->lock);
-    judge_call_locked(feeder, self, "request");
+    uva__case_run_note(producer->run, "   request(%" PRId64 ")", n);
+    uva__lock_take(&producer->lock);
+    check_call_locked(producer, self, "request");
     if (n <= 0)
-        uva__trial_breach(feeder->trial, "AP-08", "request(%" PRId64 ")", n);
-    else if (n > INT64_MAX - feeder->now.demand)
-        feeder->now.demand = INT64_MAX;
+        uva__case_run_breach(producer->run, "AP-08", "request(%" PRId64 ")", n);
+    else if (n > INT64_MAX - producer->now.demand)
+        producer->now.demand = INT64_MAX;
     else
-        feeder->now.demand += n;
+        producer->now.demand += n;
     if (n > 0)
-        feeder->now.requested = n > INT64_MAX - feeder->now.requested
-                                    ? INT64_MAX
-                                    : feeder->now.requested + n;
-    feeder->now.inside++;
-    inside = feeder->now.calling &&
-             pthread_equal(feeder->now.calling_thread, pthread_self());
-    uva__lock_drop(&feeder->lock);
+        producer->now.requested = n > INT64_MAX - producer->now.requested
+                                      ? INT64_MAX
+                                      : producer->now.requested + n;
+    producer->now.inside++;
+    inside = producer->now.calling &&
+             pthread_equal(producer->now.calling_thread, pthread_self());
+    uva__lock_drop(&producer->lock);
     return inside;
 }
 
-void uva__warden_cancel(struct uva__feeder *feeder,
-                        const struct ArrowAsyncProducer *self)
+void uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
+                                const struct ArrowAsyncProducer *self)
 {
-    uva__trial_note(feeder->trial, "   cancel()");
-    uva__lock_take(&feeder->lock);
-    judge_call_locked(feeder, self, "cancel");
-    feeder->now.cancels++;
-    feeder->now.inside++;
-    uva__lock_drop(&feeder->lock);
+    uva__case_run_note(producer->run, "   cancel()");
+    uva__lock_take(&producer->lock);
+    check_call_locked(producer, self, "cancel");
+    producer->now.cancels++;
+    producer->now.inside++;
+    uva__lock_drop(&producer->lock);
 }
 
-void uva__warden_back(struct uva__feeder *feeder)
+void uva__consumer_rules_back(struct uva__scripted_producer *producer)
 {
-    uva__lock_take(&feeder->lock);
-    feeder->now.inside--;
-    uva__lock_drop(&feeder->lock);
+    uva__lock_take(&producer->lock);
+    producer->now.inside--;
+    uva__lock_drop(&producer->lock);
 }
 
 /* ---- waits -------------------------------------------------------------- */
 
-static bool warden_has_demand(void *ctx)
+static bool consumer_rules_has_demand(void *ctx)
 {
-    struct uva__feeder *feeder = ctx;
+    struct uva__scripted_producer *producer = ctx;
     bool has;
 
-    uva__lock_take(&feeder->lock);
-    has = feeder->now.demand > 0;
-    uva__lock_drop(&feeder->lock);
+    uva__lock_take(&producer->lock);
+    has = producer->now.demand > 0;
+    uva__lock_drop(&producer->lock);
     return has;
 }
 
-bool uva__warden_may_offer(struct uva__feeder *feeder, bool now)
+bool uva__consumer_rules_may_offer(struct uva__scripted_producer *producer,
+                                   bool now)
 {
-    if (now && !warden_has_demand(feeder))
+    if (now && !consumer_rules_has_demand(producer))
         return false;
-    uva__trial_await(feeder->trial, warden_has_demand, feeder, "a request");
-    uva__lock_take(&feeder->lock);
-    if (feeder->now.demand < INT64_MAX)
-        feeder->now.demand--;
-    uva__lock_drop(&feeder->lock);
+    uva__case_run_await(producer->run, consumer_rules_has_demand, producer,
+                        "a request");
+    uva__lock_take(&producer->lock);
+    if (producer->now.demand < INT64_MAX)
+        producer->now.demand--;
+    uva__lock_drop(&producer->lock);
     return true;
 }
 
-void uva__warden_listen(struct uva__feeder *feeder)
+void uva__consumer_rules_listen(struct uva__scripted_producer *producer)
 {
-    if (!uva__trial_quiet(feeder->trial, warden_has_demand, feeder))
-        uva__trial_fail(feeder->trial,
-                        "%s: %" PRId64 " batches requested in all",
-                        feeder->trial->clause, feeder->now.requested);
+    if (!uva__case_run_quiet(producer->run, consumer_rules_has_demand,
+                             producer))
+        uva__case_run_fail(producer->run,
+                           "%s: %" PRId64 " batches requested in all",
+                           producer->run->clause, producer->now.requested);
 }
 
-bool uva__warden_is_cancelled(void *ctx)
+bool uva__consumer_rules_is_cancelled(void *ctx)
 {
-    struct uva__feeder *feeder = ctx;
+    struct uva__scripted_producer *producer = ctx;
     bool is;
 
-    uva__lock_take(&feeder->lock);
-    is = feeder->now.cancels > 0;
-    uva__lock_drop(&feeder->lock);
+    uva__lock_take(&producer->lock);
+    is = producer->now.cancels > 0;
+    uva__lock_drop(&producer->lock);
     return is;
 }

@@ -31,7 +31,7 @@ static bool entry_fits(const char *name, const char *filter)
 
     if (filter == NULL)
         return true;
-    uva__trial_clause(name, clause);
+    uva__case_run_clause(name, clause);
     memcpy(bare, clause, 2);
     memcpy(bare + 2, clause + 3, sizeof(bare) - 3);
     return strcasecmp(filter, clause) == 0 || strcasecmp(filter, bare) == 0 ||

@@ -157,64 +157,65 @@ static const struct story STORIES_TOLD[STORIES] = {
 /* ---- one scenario ------------------------------------------------------- */
 
 /* Checks that the stream ended as it must; `clause` covers the ending. */
-static void tale_check_end(struct uva__trial *trial, const struct story *story,
+static void tale_check_end(struct uva__case_run *run, const struct story *story,
                            const struct uva_subject_outcome *got)
 {
     const char *clause = CLAUSES[story->wrong];
 
     if (story->end != ANY && got->end != story->end)
-        uva__trial_fail(trial, "%s: the consumer says it ended as %d, not %d",
-                        clause, (int)got->end, story->end);
+        uva__case_run_fail(run, "%s: the consumer says it ended as %d, not %d",
+                           clause, (int)got->end, story->end);
     /* A consumer may keep a code of 0 if the producer sent one. */
     if (got->end == UVA_SUBJECT_FAILED && got->code == 0 &&
         story->wrong != ER_06)
-        uva__trial_fail(trial, "%s: a failure with code 0", clause);
+        uva__case_run_fail(run, "%s: a failure with code 0", clause);
 }
 
 /* Checks that a failure has the code and the text that were sent. */
-static void tale_check_error(struct uva__trial *trial,
+static void tale_check_error(struct uva__case_run *run,
                              const struct story *story,
                              const struct uva_subject_outcome *got)
 {
     if (story->code == EIO && got->code != EIO)
-        uva__trial_breach(trial, "ER-02", "EIO arrived as %d", (int)got->code);
+        uva__case_run_breach(run, "ER-02", "EIO arrived as %d", (int)got->code);
     if (story->code != ANY && got->code != story->code)
-        uva__trial_breach(trial, "ER-01", "code %d arrived as %d", story->code,
-                          (int)got->code);
+        uva__case_run_breach(run, "ER-01", "code %d arrived as %d", story->code,
+                             (int)got->code);
     if (strstr(story->script, "error ") != NULL && got->message[0] != '\0' &&
         strcmp(got->message, "the feeder failed") != 0)
-        uva__trial_breach(trial, "ER-07", "the message arrived as \"%s\"",
-                          got->message);
+        uva__case_run_breach(run, "ER-07", "the message arrived as \"%s\"",
+                             got->message);
 }
 
 /* Checks that the consumer received the first batches, in order. */
-static void tale_check_rows(struct uva__trial *trial, const struct story *story,
+static void tale_check_rows(struct uva__case_run *run,
+                            const struct story *story,
                             const struct uva_subject_outcome *got)
 {
     const int64_t rows = got->batches * UVA_SUBJECT_ROWS;
 
     if (story->batches != ANY && got->batches != story->batches)
-        uva__trial_fail(
-            trial, "%s: the consumer saw %" PRId64 " of %" PRId64 " batches",
-            trial->clause, got->batches, story->batches);
+        uva__case_run_fail(
+            run, "%s: the consumer saw %" PRId64 " of %" PRId64 " batches",
+            run->clause, got->batches, story->batches);
     if (got->rows != rows)
-        uva__trial_fail(trial, "%s: %" PRId64 " rows in %" PRId64 " batches",
-                        trial->clause, got->rows, got->batches);
+        uva__case_run_fail(run, "%s: %" PRId64 " rows in %" PRId64 " batches",
+                           run->clause, got->rows, got->batches);
     if (story->batches != ANY && got->sum != rows * (rows - 1) / 2)
-        uva__trial_fail(trial,
-                        "%s: the values add up to %" PRId64 ", not %" PRId64,
-                        trial->clause, got->sum, rows * (rows - 1) / 2);
+        uva__case_run_fail(run,
+                           "%s: the values add up to %" PRId64 ", not %" PRId64,
+                           run->clause, got->sum, rows * (rows - 1) / 2);
 }
 
 /* Checks the last metadata that the consumer reports. */
-static void tale_check_tag(struct uva__trial *trial, const char *tag,
+static void tale_check_tag(struct uva__case_run *run, const char *tag,
                            int64_t size, const struct uva_subject_outcome *got)
 {
     static const char *const ABOUT[] = {"MD-04", "MD-06", "AH-14", "AH-20",
                                         "ER-08"};
 
     if (got->tag_size < 0) {
-        uva__trial_note(trial, "the subject does not tell metadata");
+        uva__case_run_note(run, "the subject does not tell metadata");
         return;
     }
     if (got->tag_size == size && memcmp(got->tag, tag, (size_t)size) == 0)
@@ -223,45 +224,46 @@ static void tale_check_tag(struct uva__trial *trial, const char *tag,
         /* Metadata that was lost or cut was not misread: only MD-06 covers
          * it. */
         if (got->tag_size > 0 || strcmp(ABOUT[i], "MD-06") == 0)
-            uva__trial_breach(trial, ABOUT[i],
-                              "%" PRId64
-                              " bytes of metadata arrived, not these "
-                              "%" PRId64,
-                              got->tag_size, size);
+            uva__case_run_breach(run, ABOUT[i],
+                                 "%" PRId64
+                                 " bytes of metadata arrived, not these "
+                                 "%" PRId64,
+                                 got->tag_size, size);
 }
 
-static void tale_play(struct uva__trial *trial, int number)
+static void tale_play(struct uva__case_run *run, int number)
 {
     const struct story *story = &STORIES_TOLD[number];
-    struct uva__feeder *feeder = uva__trial_alloc(trial, sizeof(*feeder));
+    struct uva__scripted_producer *producer =
+        uva__case_run_alloc(run, sizeof(*producer));
     struct uva_subject_outcome outcome;
-    enum uva__fed fed;
+    enum uva__script_result fed;
 
-    fed = uva__feeder_run(feeder, trial, story->manner, story->k, story->script,
-                          &outcome);
-    if (fed == UVA__FED_FOR_EVER)
-        uva__trial_breach(trial, CLAUSES[story->wrong],
-                          "no outcome is known long after release");
-    if (fed != UVA__FED_WELL)
+    fed = uva__scripted_producer_run(producer, run, story->manner, story->k,
+                                     story->script, &outcome);
+    if (fed == UVA__SCRIPT_HUNG)
+        uva__case_run_breach(run, CLAUSES[story->wrong],
+                             "no outcome is known long after release");
+    if (fed != UVA__SCRIPT_FINISHED)
         return;
-    uva__trial_note(trial, "   outcome: end %d, code %d, batches %" PRId64,
-                    (int)outcome.end, (int)outcome.code, outcome.batches);
-    tale_check_end(trial, story, &outcome);
+    uva__case_run_note(run, "   outcome: end %d, code %d, batches %" PRId64,
+                       (int)outcome.end, (int)outcome.code, outcome.batches);
+    tale_check_end(run, story, &outcome);
     if (story->end == BAD)
-        tale_check_error(trial, story, &outcome);
-    tale_check_rows(trial, story, &outcome);
+        tale_check_error(run, story, &outcome);
+    tale_check_rows(run, story, &outcome);
     if (number == ERROR_TAGGED)
-        tale_check_tag(trial, "a\0b\0c", 5, &outcome);
+        tale_check_tag(run, "a\0b\0c", 5, &outcome);
     if (number == TAGGED)
-        tale_check_tag(trial, "v\0v", 3, &outcome);
+        tale_check_tag(run, "v\0v", 3, &outcome);
 }
 
-static void tales_run(struct uva__trial *trial)
+static void tales_run(struct uva__case_run *run)
 {
     for (int story = 0; story < STORIES * 2; story++) {
-        trial->checked = story >= STORIES;
-        if ((trial->what->arg & BIT(story % STORIES)) != 0)
-            tale_play(trial, story % STORIES);
+        run->checked = story >= STORIES;
+        if ((run->what->arg & BIT(story % STORIES)) != 0)
+            tale_play(run, story % STORIES);
     }
 }
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "tck/cases.h"
-#include "tck/thread_barrier.h"
 #include "tck/session.h"
+#include "tck/thread_barrier.h"
 
 enum {
     LOOKS_MAX = 40,
@@ -17,120 +17,122 @@ enum {
 
 /* ---- demand ------------------------------------------------------------- */
 
-static void requests_add_up(struct uva__trial *trial)
+static void requests_add_up(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 100, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 100, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
-    uva__probe_request(scene.probe, 2);
-    uva__probe_request(scene.probe, 3);
-    uva__scene_await_tasks(&scene, 5);
-    if (!uva__scene_is_quiet(&scene))
-        uva__trial_fail(trial, "%s: a task beyond 2 and 3 requested",
-                        trial->clause);
-    uva__scene_stop(&scene);
+    uva__session_await_schema(&session);
+    uva__recording_consumer_request(session.probe, 2);
+    uva__recording_consumer_request(session.probe, 3);
+    uva__session_await_tasks(&session, 5);
+    if (!uva__session_is_quiet(&session))
+        uva__case_run_fail(run, "%s: a task beyond 2 and 3 requested",
+                           run->clause);
+    uva__session_stop(&session);
 }
 
-static void silence_without_demand(struct uva__trial *trial)
+static void silence_without_demand(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
-    if (!uva__scene_is_quiet(&scene))
-        uva__trial_fail(trial, "AH-10: a callback without a request");
-    uva__scene_stop(&scene);
+    uva__session_await_schema(&session);
+    if (!uva__session_is_quiet(&session))
+        uva__case_run_fail(run, "AH-10: a callback without a request");
+    uva__session_stop(&session);
 }
 
-static void progress_with_demand(struct uva__trial *trial)
+static void progress_with_demand(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 20, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 20, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
+    uva__session_await_schema(&session);
     for (int64_t n = 1; n <= 20; n++) {
-        uva__probe_request(scene.probe, 1);
-        uva__scene_await_tasks(&scene, n);
+        uva__recording_consumer_request(session.probe, 1);
+        uva__session_await_tasks(&session, n);
     }
     /* Some producers notice the end only then. Clause: Q-16. */
-    uva__probe_request(scene.probe, 1);
-    uva__scene_await_release(&scene);
-    uva__scene_settle(&scene);
+    uva__recording_consumer_request(session.probe, 1);
+    uva__session_await_release(&session);
+    uva__session_settle(&session);
 }
 
 /* Each request meets an idle producer, so a callback on this stack can only
  * come from the request itself. */
-static void requests_to_an_idle_one(struct uva__trial *trial)
+static void requests_to_an_idle_one(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 3, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 3, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
+    uva__session_await_schema(&session);
     for (int64_t n = 0; n <= 3; n++) {
-        uva__scene_await_tasks(&scene, n);
-        uva__scene_await_rest(&scene);
-        uva__probe_request(scene.probe, 1);
+        uva__session_await_tasks(&session, n);
+        uva__session_await_rest(&session);
+        uva__recording_consumer_request(session.probe, 1);
     }
-    uva__scene_await_release(&scene);
-    uva__scene_settle(&scene);
+    uva__session_await_release(&session);
+    uva__session_settle(&session);
 }
 
-static void requests_saturate(struct uva__trial *trial)
+static void requests_saturate(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {.first = UVA__PROBE_ALL,
-                                             .each = UVA__PROBE_ALL};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {
+        .first = UVA__RECORDING_CONSUMER_ALL,
+        .each = UVA__RECORDING_CONSUMER_ALL};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
-    uva__scene_await_release(&scene);
-    uva__scene_settle(&scene);
-    if (scene.probe->now.ends != 1 || scene.probe->now.tasks != 10)
-        uva__trial_fail(trial,
-                        "AP-02: two requests of INT64_MAX: %" PRId64
-                        " of 10 batches came",
-                        scene.probe->now.tasks);
+    uva__session_await_release(&session);
+    uva__session_settle(&session);
+    if (session.probe->now.ends != 1 || session.probe->now.tasks != 10)
+        uva__case_run_fail(run,
+                           "AP-02: two requests of INT64_MAX: %" PRId64
+                           " of 10 batches came",
+                           session.probe->now.tasks);
 }
 
-static void bad_request(struct uva__trial *trial, int64_t n)
+static void bad_request(struct uva__case_run *run, int64_t n)
 {
-    const struct uva__probe_manner manner = {.may_fail = true};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {.may_fail = true};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
-    uva__probe_request(scene.probe, n);
-    uva__trial_await(trial, uva__probe_is_released, scene.probe,
-                     "on_error and release, after a request for less than 1,");
-    if (scene.probe->now.errors != 1 || scene.probe->now.tasks != 0)
-        uva__trial_fail(trial,
-                        "AP-09: request(%" PRId64 ") was not answered "
-                        "by one on_error alone",
-                        n);
-    uva__scene_settle(&scene);
+    uva__session_await_schema(&session);
+    uva__recording_consumer_request(session.probe, n);
+    uva__case_run_await(
+        run, uva__recording_consumer_is_released, session.probe,
+        "on_error and release, after a request for less than 1,");
+    if (session.probe->now.errors != 1 || session.probe->now.tasks != 0)
+        uva__case_run_fail(run,
+                           "AP-09: request(%" PRId64 ") was not answered "
+                           "by one on_error alone",
+                           n);
+    uva__session_settle(&session);
 }
 
-static void bad_requests_are_errors(struct uva__trial *trial)
+static void bad_requests_are_errors(struct uva__case_run *run)
 {
-    bad_request(trial, 0);
-    bad_request(trial, -1);
-    bad_request(trial, INT64_MIN);
+    bad_request(run, 0);
+    bad_request(run, -1);
+    bad_request(run, INT64_MIN);
 }
 
 /* Returns whether the source stops reading, which may take a while on a busy
  * machine. */
-static bool source_comes_to_rest(struct uva__scene *scene,
-                                 const struct uva__trial *trial)
+static bool source_comes_to_rest(struct uva__session *session,
+                                 const struct uva__case_run *run)
 {
     int64_t made = -1;
     int same = 0;
@@ -138,260 +140,271 @@ static bool source_comes_to_rest(struct uva__scene *scene,
     for (int i = 0; same < LOOKS_SAME && i < LOOKS_MAX; i++) {
         const int64_t before = made;
 
-        (void)uva__scene_is_quiet(scene);
-        made = trial->subject.count(UVA_SUBJECT_MADE);
+        (void)uva__session_is_quiet(session);
+        made = run->subject.count(UVA_SUBJECT_MADE);
         same = made == before ? same + 1 : 0;
     }
     return same == LOOKS_SAME;
 }
 
-static void reading_ahead_is_bounded(struct uva__trial *trial)
+static void reading_ahead_is_bounded(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {.first = 1};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {.first = 1};
+    struct uva__session session;
 
-    if (trial->subject.count == NULL ||
-        trial->subject.count(UVA_SUBJECT_MADE) == UVA_SUBJECT_CANNOT)
-        uva__trial_skip(trial, "the subject does not count what it makes");
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_ENDLESS, 0, 0, &manner))
+    if (run->subject.count == NULL ||
+        run->subject.count(UVA_SUBJECT_MADE) == UVA_SUBJECT_CANNOT)
+        uva__case_run_skip(run, "the subject does not count what it makes");
+    if (!uva__session_open(&session, run, UVA_SUBJECT_ENDLESS, 0, 0, &manner))
         return;
-    uva__scene_await_tasks(&scene, 1);
-    if (!source_comes_to_rest(&scene, trial))
-        uva__trial_fail(trial,
-                        "AP-29: with one batch requested, batch %" PRId64
-                        " is made, and more",
-                        trial->subject.count(UVA_SUBJECT_MADE));
-    uva__scene_stop(&scene);
+    uva__session_await_tasks(&session, 1);
+    if (!source_comes_to_rest(&session, run))
+        uva__case_run_fail(run,
+                           "AP-29: with one batch requested, batch %" PRId64
+                           " is made, and more",
+                           run->subject.count(UVA_SUBJECT_MADE));
+    uva__session_stop(&session);
 }
 
 /* ---- cancel ------------------------------------------------------------- */
 
 /* Returns how many errors a run reports that is cancelled as `manner` requires.
  * Whether a cancel may be reported as an error is another clause, AP-16. */
-static int64_t cancel_errors(struct uva__trial *trial,
-                             const struct uva__probe_manner *manner)
+static int64_t
+cancel_errors(struct uva__case_run *run,
+              const struct uva__recording_consumer_manner *manner)
 {
-    struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
+    struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
 
-    if (!uva__scene_open(scene, trial, UVA_SUBJECT_WHOLE, 50, 0, manner))
+    if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, 50, 0, manner))
         return 0;
-    uva__scene_await_release(scene);
-    (void)uva__scene_is_quiet(scene);
-    uva__scene_settle(scene);
-    return scene->probe->now.errors;
+    uva__session_await_release(session);
+    (void)uva__session_is_quiet(session);
+    uva__session_settle(session);
+    return session->probe->now.errors;
 }
 
-static void requests_after_cancel(struct uva__trial *trial)
+static void requests_after_cancel(struct uva__case_run *run)
 {
-    struct uva__probe_manner manner = {.cancel_at = UVA__PROBE_IN_SCHEMA};
-    const int64_t errors = cancel_errors(trial, &manner);
-    struct uva__scene scene;
+    struct uva__recording_consumer_manner manner = {
+        .cancel_at = UVA__RECORDING_CONSUMER_IN_SCHEMA};
+    const int64_t errors = cancel_errors(run, &manner);
+    struct uva__session session;
 
     manner.first = 5; /* requested after the cancel */
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 50, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
         return;
-    uva__scene_await_release(&scene);
-    if (scene.probe->now.tasks > 0 || scene.probe->now.errors > errors)
-        uva__trial_fail(trial,
-                        "AP-07: a request behind cancel brought %" PRId64
-                        " tasks and %" PRId64 " errors",
-                        scene.probe->now.tasks, scene.probe->now.errors);
-    uva__scene_settle(&scene);
+    uva__session_await_release(&session);
+    if (session.probe->now.tasks > 0 || session.probe->now.errors > errors)
+        uva__case_run_fail(run,
+                           "AP-07: a request behind cancel brought %" PRId64
+                           " tasks and %" PRId64 " errors",
+                           session.probe->now.tasks, session.probe->now.errors);
+    uva__session_settle(&session);
 }
 
-static void cancel_often(struct uva__probe *probe, int64_t ordinal)
+static void cancel_often(struct uva__recording_consumer *probe, int64_t ordinal)
 {
     for (int i = 0; ordinal == 1 && i < 1000; i++)
-        uva__probe_cancel(probe);
+        uva__recording_consumer_cancel(probe);
 }
 
-static void cancels_are_idempotent(struct uva__trial *trial)
+static void cancels_are_idempotent(struct uva__case_run *run)
 {
-    const struct uva__probe_manner once = {
+    const struct uva__recording_consumer_manner once = {
         .first = 2, .each = 1, .cancel_at = 1};
-    const struct uva__probe_manner manner = {
+    const struct uva__recording_consumer_manner manner = {
         .first = 2, .each = 1, .on_task = cancel_often};
-    const int64_t errors = cancel_errors(trial, &once);
-    struct uva__scene scene;
+    const int64_t errors = cancel_errors(run, &once);
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 50, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
         return;
-    uva__scene_await_release(&scene);
-    (void)uva__scene_is_quiet(&scene);
-    uva__scene_settle(&scene);
-    if (scene.probe->now.releases != 1)
-        uva__trial_fail(trial, "AP-11: release came %" PRId64 " times",
-                        scene.probe->now.releases);
-    if (scene.probe->now.errors > errors)
-        uva__trial_fail(trial, "AP-11: cancelled often, it said an error, "
-                               "cancelled once it did not");
+    uva__session_await_release(&session);
+    (void)uva__session_is_quiet(&session);
+    uva__session_settle(&session);
+    if (session.probe->now.releases != 1)
+        uva__case_run_fail(run, "AP-11: release came %" PRId64 " times",
+                           session.probe->now.releases);
+    if (session.probe->now.errors > errors)
+        uva__case_run_fail(run, "AP-11: cancelled often, it said an error, "
+                                "cancelled once it did not");
 }
 
 /* Cancels while the producer is idle, so outside of callbacks. */
-static void cancel_without_demand(struct uva__trial *trial)
+static void cancel_without_demand(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
-    uva__scene_await_rest(&scene);
-    uva__scene_stop(&scene);
+    uva__session_await_schema(&session);
+    uva__session_await_rest(&session);
+    uva__session_stop(&session);
 }
 
-static void crowd_cancels(void *ctx)
+static void thread_barrier_cancels(void *ctx)
 {
-    uva__probe_cancel(ctx);
+    uva__recording_consumer_cancel(ctx);
 }
 
-static void cancel_by_a_crowd(struct uva__trial *trial)
+static void cancel_by_a_threads(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {.first = 2, .each = 1};
+    const struct uva__recording_consumer_manner manner = {.first = 2,
+                                                          .each = 1};
 
     for (int round = 0; round < 10; round++) {
-        struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
+        struct uva__session *session =
+            uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__scene_open(scene, trial, UVA_SUBJECT_ENDLESS, 0, 0, &manner))
+        if (!uva__session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
+                               &manner))
             return;
-        uva__scene_await_tasks(scene, 3);
-        uva__crowd_run(trial, 16, crowd_cancels, scene->probe);
-        uva__scene_await_release(scene);
-        uva__scene_settle(scene);
-        if (scene->probe->now.releases != 1)
-            uva__trial_fail(trial, "AP-12: release came %" PRId64 " times",
-                            scene->probe->now.releases);
+        uva__session_await_tasks(session, 3);
+        uva__thread_barrier_run(run, 16, thread_barrier_cancels,
+                                session->probe);
+        uva__session_await_release(session);
+        uva__session_settle(session);
+        if (session->probe->now.releases != 1)
+            uva__case_run_fail(run, "AP-12: release came %" PRId64 " times",
+                               session->probe->now.releases);
     }
 }
 
 /* Cancels at a moment that differs from round to round. */
-static void cancel_anywhere(struct uva__trial *trial)
+static void cancel_anywhere(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {.first = 2, .each = 1};
+    const struct uva__recording_consumer_manner manner = {.first = 2,
+                                                          .each = 1};
 
     for (int round = 0; round < 200; round++) {
-        struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
+        struct uva__session *session =
+            uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__scene_open(scene, trial, UVA_SUBJECT_WHOLE, 20, 0, &manner))
+        if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, 20, 0, &manner))
             return;
-        uva__scene_await_schema(scene);
+        uva__session_await_schema(session);
         for (volatile int spin = 0; spin < round * 200; spin++)
             ;
-        uva__probe_cancel(scene->probe);
-        uva__scene_await_release(scene);
-        uva__scene_settle(scene);
+        uva__recording_consumer_cancel(session->probe);
+        uva__session_await_release(session);
+        uva__session_settle(session);
     }
 }
 
 /* ---- many threads ------------------------------------------------------- */
 
-static void crowd_requests(void *ctx)
+static void thread_barrier_requests(void *ctx)
 {
     for (int i = 0; i < 50; i++)
-        uva__probe_request(ctx, 1);
+        uva__recording_consumer_request(ctx, 1);
 }
 
-static void request_by_a_crowd(struct uva__trial *trial)
+static void request_by_a_threads(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {0};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {0};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 1000, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 1000, 0, &manner))
         return;
-    uva__scene_await_schema(&scene);
-    uva__crowd_run(trial, 8, crowd_requests, scene.probe);
-    uva__scene_await_tasks(&scene, 400);
-    if (!uva__scene_is_quiet(&scene))
-        uva__trial_fail(trial, "AP-27: a task beyond 8 times 50 requested");
-    uva__scene_stop(&scene);
+    uva__session_await_schema(&session);
+    uva__thread_barrier_run(run, 8, thread_barrier_requests, session.probe);
+    uva__session_await_tasks(&session, 400);
+    if (!uva__session_is_quiet(&session))
+        uva__case_run_fail(run, "AP-27: a task beyond 8 times 50 requested");
+    uva__session_stop(&session);
 }
 
-static void crowd_meddles(void *ctx)
+static void thread_barrier_meddles(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
 
     for (int i = 0; i < 100; i++)
-        uva__probe_request(probe, 1);
-    uva__probe_cancel(probe);
+        uva__recording_consumer_request(probe, 1);
+    uva__recording_consumer_cancel(probe);
 }
 
-static void all_at_once(struct uva__trial *trial)
+static void all_at_once(struct uva__case_run *run)
 {
-    const struct uva__probe_manner manner = {.first = 2,
-                                             .take = UVA__TAKE_ELSEWHERE};
+    const struct uva__recording_consumer_manner manner = {
+        .first = 2, .take = UVA__TAKE_ELSEWHERE};
 
     for (int round = 0; round < 5; round++) {
-        struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
+        struct uva__session *session =
+            uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__scene_open(scene, trial, UVA_SUBJECT_ENDLESS, 0, 0, &manner))
+        if (!uva__session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
+                               &manner))
             return;
-        uva__scene_await_schema(scene);
-        uva__crowd_run(trial, 4, crowd_meddles, scene->probe);
-        uva__scene_await_release(scene);
-        uva__scene_settle(scene);
+        uva__session_await_schema(session);
+        uva__thread_barrier_run(run, 4, thread_barrier_meddles, session->probe);
+        uva__session_await_release(session);
+        uva__session_settle(session);
     }
 }
 
 /* ---- while a callback blocks -------------------------------------------- */
 
 /* In the second task: waits for the other thread's call. */
-static void block_for(struct uva__probe *probe, int64_t ordinal)
+static void block_for(struct uva__recording_consumer *probe, int64_t ordinal)
 {
     if (ordinal != 1)
         return;
-    uva__crowd_run(probe->trial, 1,
-                   (void (*)(void *))(uintptr_t)probe->manner.ctx, probe);
+    uva__thread_barrier_run(
+        probe->run, 1, (void (*)(void *))(uintptr_t)probe->manner.ctx, probe);
 }
 
 /* Plays a stream and blocks in its second callback until `deed` is done. */
-static void blocked_scene(struct uva__trial *trial, void (*deed)(void *ctx))
+static void blocked_scene(struct uva__case_run *run, void (*deed)(void *ctx))
 {
-    const struct uva__probe_manner manner = {.first = 4,
-                                             .each = 1,
-                                             .take = UVA__TAKE_LATER,
-                                             .on_task = block_for,
-                                             .ctx = (void *)(uintptr_t)deed};
-    struct uva__scene scene;
+    const struct uva__recording_consumer_manner manner = {
+        .first = 4,
+        .each = 1,
+        .take = UVA__TAKE_LATER,
+        .on_task = block_for,
+        .ctx = (void *)(uintptr_t)deed};
+    struct uva__session session;
 
-    if (!uva__scene_open(&scene, trial, UVA_SUBJECT_WHOLE, 8, 0, &manner))
+    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0, &manner))
         return;
-    uva__scene_await_tasks(&scene, 2);
-    uva__scene_await_release(&scene);
-    uva__scene_settle(&scene);
+    uva__session_await_tasks(&session, 2);
+    uva__session_await_release(&session);
+    uva__session_settle(&session);
 }
 
 static void deed_extract(void *ctx)
 {
-    (void)uva__probe_extract(ctx, 0, true);
+    (void)uva__recording_consumer_extract(ctx, 0, true);
 }
 
 static void deed_call(void *ctx)
 {
     for (int i = 0; i < 20; i++) /* more than a small queue holds: Q-15 */
-        uva__probe_request(ctx, 1);
-    uva__probe_cancel(ctx);
+        uva__recording_consumer_request(ctx, 1);
+    uva__recording_consumer_cancel(ctx);
 }
 
 static void deed_all(void *ctx)
 {
-    uva__probe_request(ctx, 1);
-    (void)uva__probe_extract(ctx, 0, true);
-    uva__probe_cancel(ctx);
+    uva__recording_consumer_request(ctx, 1);
+    (void)uva__recording_consumer_extract(ctx, 0, true);
+    uva__recording_consumer_cancel(ctx);
 }
 
-static void extraction_takes_no_lock(struct uva__trial *trial)
+static void extraction_takes_no_lock(struct uva__case_run *run)
 {
-    blocked_scene(trial, deed_extract);
+    blocked_scene(run, deed_extract);
 }
 
-static void calls_return_promptly(struct uva__trial *trial)
+static void calls_return_promptly(struct uva__case_run *run)
 {
-    blocked_scene(trial, deed_call);
+    blocked_scene(run, deed_call);
 }
 
-static void no_lock_over_callbacks(struct uva__trial *trial)
+static void no_lock_over_callbacks(struct uva__case_run *run)
 {
-    blocked_scene(trial, deed_all);
+    blocked_scene(run, deed_all);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -421,9 +434,10 @@ static const struct uva__tck_case CASES[] = {
      cancel_without_demand, 0, NULL},
     {"required_AP13_cancel_outside_of_callbacks_calls_none",
      cancel_without_demand, 0, NULL},
-    {"required_AP12_cancel_works_on_any_thread", cancel_by_a_crowd, 0, NULL},
+    {"required_AP12_cancel_works_on_any_thread", cancel_by_a_threads, 0, NULL},
     {"optional_TH04_cancel_may_come_at_any_time", cancel_anywhere, 0, NULL},
-    {"required_AP27_request_works_on_any_thread", request_by_a_crowd, 0, NULL},
+    {"required_AP27_request_works_on_any_thread", request_by_a_threads, 0,
+     NULL},
     {"required_TH05_everything_may_happen_at_once", all_at_once, 0, NULL},
     {"required_AT24_extraction_waits_for_no_callback", extraction_takes_no_lock,
      0, NULL},
@@ -433,5 +447,5 @@ static const struct uva__tck_case CASES[] = {
      NULL},
 };
 
-const struct uva__tck_table uva__producer_probes = {CASES, sizeof(CASES) /
-                                                               sizeof(*CASES)};
+const struct uva__tck_table uva__producer_probe_cases = {
+    CASES, sizeof(CASES) / sizeof(*CASES)};

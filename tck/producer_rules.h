@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules for a producer: each callback is checked as it begins, given all
  * that came before. Calls nothing foreign. */
-#ifndef UVA_TCK_SENTINEL_H
-#define UVA_TCK_SENTINEL_H
+#ifndef UVA_TCK_PRODUCER_RULES_H
+#define UVA_TCK_PRODUCER_RULES_H
 
 #include "tck/recording_consumer.h"
 
 /* Records what the handler looks like. Thread: any. */
-void uva__sentinel_init(struct uva__probe *probe);
+void uva__producer_rules_init(struct uva__recording_consumer *probe);
 
 /* A callback begins: `letter` as in the trace, `code` for an error. _leave ends
  * it, perhaps with a refusal. Thread: any. */
-void uva__sentinel_enter(struct uva__probe *probe,
-                         const struct ArrowAsyncDeviceStreamHandler *self,
-                         char letter, int code);
-void uva__sentinel_leave(struct uva__probe *probe, bool refused);
+void uva__producer_rules_enter(struct uva__recording_consumer *probe,
+                               const struct ArrowAsyncDeviceStreamHandler *self,
+                               char letter, int code);
+void uva__producer_rules_leave(struct uva__recording_consumer *probe,
+                               bool refused);
 
 /* Called when the producer object is first seen. Thread: any. */
-void uva__sentinel_meet(struct uva__probe *probe,
-                        struct ArrowAsyncProducer *producer);
+void uva__producer_rules_first_see(struct uva__recording_consumer *probe,
+                                   struct ArrowAsyncProducer *producer);
 
 /* Metadata came with a callback. `clause` covers this kind of callback. Thread:
  * any. */
-void uva__sentinel_tag(struct uva__probe *probe, const char *metadata,
-                       const char *clause);
-void uva__sentinel_hear(struct uva__probe *probe, int code,
-                        const char *message);
+void uva__producer_rules_tag(struct uva__recording_consumer *probe,
+                             const char *metadata, const char *clause);
+void uva__producer_rules_error(struct uva__recording_consumer *probe, int code,
+                               const char *message);
 
 /* A call into the producer begins, with argument `n`; returns a number to pass
  * to _back when the call returns. Negative: the stream has ended, and the call
  * must not be made; extractions are always allowed. Thread: any. */
-int uva__sentinel_call(struct uva__probe *probe, enum uva__probe_call what,
-                       int64_t n);
-void uva__sentinel_back(struct uva__probe *probe, int slot);
+int uva__producer_rules_call(struct uva__recording_consumer *probe,
+                             enum uva__recording_consumer_call what, int64_t n);
+void uva__producer_rules_back(struct uva__recording_consumer *probe, int slot);
 
 /* Returns whether no other thread is in a request or cancel; `ctx` is a
  * recording consumer. For waits. Thread: any. */
-bool uva__sentinel_is_calm(void *ctx);
+bool uva__producer_rules_is_calm(void *ctx);
 
 /* An extraction returned `code`. Thread: any. */
-void uva__sentinel_extracted(struct uva__probe *probe, int code);
+void uva__producer_rules_extracted(struct uva__recording_consumer *probe,
+                                   int code);
 
 /* Another thread has one call more (1) or less (-1) to make. Thread: any. */
-void uva__sentinel_errand(struct uva__probe *probe, int more);
+void uva__producer_rules_count_job(struct uva__recording_consumer *probe,
+                                   int more);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define LIVES(name, stories)                                                   \
     {                                                                          \
-        name, uva__lives_run, stories, NULL                                    \
+        name, uva__producer_runs_play, stories, NULL                           \
     }
 
 /* clang-format off: one case in two lines */
@@ -160,5 +160,5 @@ static const struct uva__tck_case CASES[] = {
 };
 /* clang-format on */
 
-const struct uva__tck_table uva__producer_lives = {CASES, sizeof(CASES) /
-                                                              sizeof(*CASES)};
+const struct uva__tck_table uva__producer_run_cases = {
+    CASES, sizeof(CASES) / sizeof(*CASES)};

@@ -10,32 +10,34 @@
 #include <string.h>
 
 #include "tck/checker.h"
-#include "tck/session.h"
 #include "tck/expected_data.h"
+#include "tck/session.h"
 
 /* A scenario. */
 struct story {
     enum uva_subject_plan plan;
     int64_t batches;
     int64_t at;
-    struct uva__probe_manner manner;
+    struct uva__recording_consumer_manner manner;
 };
 
 /* Checks a task of a TAGGED plan: its metadata holds its number. */
-static void life_check_tag(struct uva__probe *probe, int64_t ordinal)
+static void life_check_tag(struct uva__recording_consumer *probe,
+                           int64_t ordinal)
 {
     char number[24];
 
     (void)snprintf(number, sizeof(number), "%" PRId64, ordinal);
     if (probe->now.tag_size != (int64_t)strlen(number) ||
         memcmp(probe->now.tag, number, strlen(number)) != 0)
-        uva__trial_breach(probe->trial, "MD-03",
-                          "task %" PRId64 " came with other metadata", ordinal);
+        uva__case_run_breach(probe->run, "MD-03",
+                             "task %" PRId64 " came with other metadata",
+                             ordinal);
 }
 
 static bool life_is_released(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     int64_t releases;
 
     uva__lock_take(&probe->lock);
@@ -45,19 +47,20 @@ static bool life_is_released(void *ctx)
 }
 
 /* Gives a release that comes too early, on another thread, time to happen. */
-static void life_stop_and_stay(struct uva__probe *probe, int64_t ordinal)
+static void life_stop_and_stay(struct uva__recording_consumer *probe,
+                               int64_t ordinal)
 {
     if (ordinal != 1)
         return;
-    uva__probe_cancel(probe);
-    (void)uva__trial_quiet(probe->trial, life_is_released, probe);
+    uva__recording_consumer_cancel(probe);
+    (void)uva__case_run_quiet(probe->run, life_is_released, probe);
 }
 
 #define STREAM_OF(n) .plan = UVA_SUBJECT_WHOLE, .batches = (n)
 
 static const struct story STORIES_TOLD[STORIES] = {
     [EACH] = {STREAM_OF(10), .manner = {.first = 1, .each = 1}},
-    [ALL] = {STREAM_OF(10), .manner = {.first = UVA__PROBE_ALL}},
+    [ALL] = {STREAM_OF(10), .manner = {.first = UVA__RECORDING_CONSUMER_ALL}},
     [SOME] = {STREAM_OF(20),
               .manner = {.first = 3, .each = 1, .take = UVA__TAKE_ELSEWHERE}},
     [AROUND] = {STREAM_OF(10), .manner = {.first = 1,
@@ -66,7 +69,7 @@ static const struct story STORIES_TOLD[STORIES] = {
                                           .take = UVA__TAKE_ELSEWHERE}},
     [NOTHING] = {STREAM_OF(10),
                  .manner = {.first = 2, .each = 1, .take = UVA__TAKE_NOTHING}},
-    [LATER] = {STREAM_OF(10), .manner = {.first = UVA__PROBE_ALL,
+    [LATER] = {STREAM_OF(10), .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
                                          .take = UVA__TAKE_LATER,
                                          .keep_arrays = true}},
     [KEPT] = {STREAM_OF(10),
@@ -81,13 +84,14 @@ static const struct story STORIES_TOLD[STORIES] = {
                                             .each = 1,
                                             .take = UVA__TAKE_LATER,
                                             .scribble = true}},
-    [VANISHES] = {STREAM_OF(3),
-                  .manner = {.first = UVA__PROBE_ALL, .vanish = true}},
+    [VANISHES] = {STREAM_OF(3), .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
+                                           .vanish = true}},
     [LEAVES] = {STREAM_OF(2),
                 .manner = {.first = 1, .each = 1, .leave_schema = true}},
     [LEAVES_REFUSING] = {STREAM_OF(2),
                          .manner = {.leave_schema = true,
-                                    .refuse_at = UVA__PROBE_IN_SCHEMA}},
+                                    .refuse_at =
+                                        UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [TAGGED] = {UVA_SUBJECT_TAGGED, 5, 0,
                 .manner = {.first = 2, .each = 1, .on_task = life_check_tag}},
     [TAGGED_FAILS] = {UVA_SUBJECT_TAGGED_FAILS, 2, 0,
@@ -95,11 +99,13 @@ static const struct story STORIES_TOLD[STORIES] = {
     [STOP_SCHEMA] = {STREAM_OF(10),
                      .manner = {.first = 1,
                                 .each = 1,
-                                .cancel_at = UVA__PROBE_IN_SCHEMA}},
+                                .cancel_at =
+                                    UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [STOP_FIRST] = {STREAM_OF(10),
                     .manner = {.first = 1, .each = 1, .cancel_at = 1}},
     [STOP_THIRD] = {STREAM_OF(10),
-                    .manner = {.first = UVA__PROBE_ALL, .cancel_at = 3}},
+                    .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
+                               .cancel_at = 3}},
     [STOP_LAST] = {STREAM_OF(5),
                    .manner = {.first = 2, .each = 1, .cancel_at = 5}},
     [STOP_ENDLESS] = {UVA_SUBJECT_ENDLESS, 0, 0,
@@ -119,11 +125,12 @@ static const struct story STORIES_TOLD[STORIES] = {
                                               .each = 1,
                                               .on_task = life_stop_and_stay}},
     [NO_SCHEMA] = {STREAM_OF(10),
-                   .manner = {.refuse_at = UVA__PROBE_IN_SCHEMA}},
+                   .manner = {.refuse_at = UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [NO_FIRST] = {STREAM_OF(10),
                   .manner = {.first = 1, .each = 1, .refuse_at = 1}},
     [NO_THIRD] = {STREAM_OF(10),
-                  .manner = {.first = UVA__PROBE_ALL, .refuse_at = 3}},
+                  .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
+                             .refuse_at = 3}},
     [NO_TAKEN] = {STREAM_OF(10), .manner = {.first = 3,
                                             .each = 1,
                                             .refuse_at = 2,
@@ -135,7 +142,7 @@ static const struct story STORIES_TOLD[STORIES] = {
     [FAILS_FIRST] = {UVA_SUBJECT_FAILS_FIRST, 0, 0,
                      .manner = {.may_fail = true}},
     [FAILS_LATER] = {UVA_SUBJECT_FAILS, 3, 0,
-                     .manner = {.first = UVA__PROBE_ALL,
+                     .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
                                 .take = UVA__TAKE_LATER,
                                 .may_fail = true}},
     [TASK_FAILS] = {UVA_SUBJECT_TASK_FAILS, 6, 2,
@@ -144,102 +151,104 @@ static const struct story STORIES_TOLD[STORIES] = {
 
 /* ---- one scenario ------------------------------------------------------- */
 
-static void life_check_whole(struct uva__scene *scene)
+static void life_check_whole(struct uva__session *session)
 {
-    struct uva__trial *trial = scene->trial;
-    const struct uva__probe *probe = scene->probe;
+    struct uva__case_run *run = session->run;
+    const struct uva__recording_consumer *probe = session->probe;
 
     if (probe->now.failed > 0)
-        uva__trial_fail(trial, "%s: an extraction failed", trial->clause);
+        uva__case_run_fail(run, "%s: an extraction failed", run->clause);
     if (probe->now.errors > 0)
-        uva__trial_fail(trial, "the stream failed: %s", probe->now.message);
-    if (probe->now.tasks < scene->batches)
-        uva__trial_breach(trial, "ER-09",
-                          "the end after %" PRId64 " of %" PRId64 " batches",
-                          probe->now.tasks, scene->batches);
-    if (probe->now.tasks > scene->batches)
-        uva__trial_breach(trial, "AT-15", "more batches than there are");
+        uva__case_run_fail(run, "the stream failed: %s", probe->now.message);
+    if (probe->now.tasks < session->batches)
+        uva__case_run_breach(run, "ER-09",
+                             "the end after %" PRId64 " of %" PRId64 " batches",
+                             probe->now.tasks, session->batches);
+    if (probe->now.tasks > session->batches)
+        uva__case_run_breach(run, "AT-15", "more batches than there are");
 }
 
-static void life_check_failure(struct uva__scene *scene)
+static void life_check_failure(struct uva__session *session)
 {
-    struct uva__trial *trial = scene->trial;
-    const struct uva__probe *probe = scene->probe;
+    struct uva__case_run *run = session->run;
+    const struct uva__recording_consumer *probe = session->probe;
 
-    if (probe->now.ends > 0 && scene->plan != UVA_SUBJECT_TASK_FAILS)
-        uva__trial_breach(trial, "ER-09", "a failure was reported as an end");
+    if (probe->now.ends > 0 && session->plan != UVA_SUBJECT_TASK_FAILS)
+        uva__case_run_breach(run, "ER-09", "a failure was reported as an end");
     if (probe->now.errors > 0 && probe->now.error_code == 0)
-        uva__trial_breach(trial, "ER-01", "a failure with code 0");
+        uva__case_run_breach(run, "ER-01", "a failure with code 0");
     if (probe->now.errors > 0 && probe->now.error_code != EIO)
-        uva__trial_breach(trial, "ER-02", "EIO arrived as %d",
-                          probe->now.error_code);
+        uva__case_run_breach(run, "ER-02", "EIO arrived as %d",
+                             probe->now.error_code);
     if (probe->now.errors > 0)
         return;
-    if (scene->plan == UVA_SUBJECT_TASK_FAILS) {
-        uva__trial_breach(trial, "AT-08", "no on_error told of the extraction");
-        uva__trial_breach(trial, "ER-05", "no on_error told of the extraction");
+    if (session->plan == UVA_SUBJECT_TASK_FAILS) {
+        uva__case_run_breach(run, "AT-08",
+                             "no on_error told of the extraction");
+        uva__case_run_breach(run, "ER-05",
+                             "no on_error told of the extraction");
     } else {
-        uva__trial_breach(trial, "ER-03", "no on_error told of the failure");
-        uva__trial_breach(trial, "AH-18", "no on_error told of the failure");
+        uva__case_run_breach(run, "ER-03", "no on_error told of the failure");
+        uva__case_run_breach(run, "AH-18", "no on_error told of the failure");
     }
 }
 
-static void life_check_tags(struct uva__scene *scene)
+static void life_check_tags(struct uva__session *session)
 {
-    struct uva__trial *trial = scene->trial;
-    const struct uva__probe *probe = scene->probe;
+    struct uva__case_run *run = session->run;
+    const struct uva__recording_consumer *probe = session->probe;
 
-    if (scene->plan == UVA_SUBJECT_TAGGED && probe->about == NULL)
-        uva__trial_breach(trial, "AP-19", "no additional_metadata");
-    if (scene->plan == UVA_SUBJECT_TAGGED_FAILS &&
+    if (session->plan == UVA_SUBJECT_TAGGED && probe->about == NULL)
+        uva__case_run_breach(run, "AP-19", "no additional_metadata");
+    if (session->plan == UVA_SUBJECT_TAGGED_FAILS &&
         (probe->now.tag_size != 5 || memcmp(probe->now.tag, "a\0b\0c", 5) != 0))
-        uva__trial_breach(trial, "MD-06",
-                          "the error's metadata is not what it should be");
+        uva__case_run_breach(run, "MD-06",
+                             "the error's metadata is not what it should be");
 }
 
 /* Checks what the plan promises, apart from the rules. */
-static void life_check_plan(struct uva__scene *scene)
+static void life_check_plan(struct uva__session *session)
 {
-    struct uva__trial *trial = scene->trial;
-    const struct uva__probe *probe = scene->probe;
+    struct uva__case_run *run = session->run;
+    const struct uva__recording_consumer *probe = session->probe;
 
     if (probe->now.ends > 0 && probe->now.errors > 0 && probe->now.failed == 0)
-        uva__trial_breach(trial, "ER-10", "an end and an error");
-    if (scene->plan == UVA_SUBJECT_TASK_FAILS && probe->now.failed == 0)
-        uva__trial_breach(trial, "AT-07", "the failing extraction returned 0");
-    if (scene->plan == UVA_SUBJECT_CANCEL_FAILS) {
+        uva__case_run_breach(run, "ER-10", "an end and an error");
+    if (session->plan == UVA_SUBJECT_TASK_FAILS && probe->now.failed == 0)
+        uva__case_run_breach(run, "AT-07", "the failing extraction returned 0");
+    if (session->plan == UVA_SUBJECT_CANCEL_FAILS) {
         if (probe->now.errors == 0)
-            uva__trial_breach(trial, "AP-17", "no on_error told of it");
-    } else if (scene->probe->manner.may_fail) {
-        life_check_failure(scene);
+            uva__case_run_breach(run, "AP-17", "no on_error told of it");
+    } else if (session->probe->manner.may_fail) {
+        life_check_failure(session);
     } else if (!probe->now.cancelled && !probe->now.refused) {
-        life_check_whole(scene);
+        life_check_whole(session);
     }
-    life_check_tags(scene);
+    life_check_tags(session);
 }
 
-static void life_play(struct uva__trial *trial, const struct story *story)
+static void life_play(struct uva__case_run *run, const struct story *story)
 {
-    struct uva__scene *scene = uva__trial_alloc(trial, sizeof(*scene));
-    struct uva__probe_manner manner = story->manner;
+    struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
+    struct uva__recording_consumer_manner manner = story->manner;
 
-    if (!uva__scene_open(scene, trial, story->plan, story->batches, story->at,
-                         &manner))
+    if (!uva__session_open(session, run, story->plan, story->batches, story->at,
+                           &manner))
         return;
-    uva__scene_await_release(scene);
-    if ((trial->what->arg & QUIET) != 0)
-        (void)uva__scene_is_quiet(scene);
-    uva__scene_settle(scene);
-    life_check_plan(scene);
+    uva__session_await_release(session);
+    if ((run->what->arg & QUIET) != 0)
+        (void)uva__session_is_quiet(session);
+    uva__session_settle(session);
+    life_check_plan(session);
 }
 
-void uva__lives_run(struct uva__trial *trial)
+void uva__producer_runs_play(struct uva__case_run *run)
 {
     for (int story = 0; story < STORIES * 2; story++) {
-        trial->checked = story >= STORIES;
-        if ((trial->what->arg & BIT(story % STORIES)) != 0)
-            life_play(trial, &STORIES_TOLD[story % STORIES]);
+        run->checked = story >= STORIES;
+        if ((run->what->arg & BIT(story % STORIES)) != 0)
+            life_play(run, &STORIES_TOLD[story % STORIES]);
     }
-    if (uva__word_load(&trial->played) > 0 && (trial->what->arg & LEDGER) != 0)
-        uva__scene_check_live(trial);
+    if (uva__atomic64_load(&run->played) > 0 && (run->what->arg & LEDGER) != 0)
+        uva__session_check_live(run);
 }

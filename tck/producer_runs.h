@@ -2,8 +2,8 @@
 /* Producer runs from start to release, each played with a recording consumer
  * that behaves in another way. A case names some of them by bits in its `arg`.
  */
-#ifndef UVA_TCK_LIVES_H
-#define UVA_TCK_LIVES_H
+#ifndef UVA_TCK_PRODUCER_RUNS_H
+#define UVA_TCK_PRODUCER_RUNS_H
 
 #include "tck/cases.h"
 
@@ -63,6 +63,6 @@ enum {
 #define EVERY (WHOLES | STOPS | BIT(NO_SCHEMA) | REFUSALS | FAILURES)
 
 /* Plays the scenarios that the case names. Thread: the case's. */
-void uva__lives_run(struct uva__trial *trial);
+void uva__producer_runs_play(struct uva__case_run *run);
 
 #endif

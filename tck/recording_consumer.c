@@ -21,165 +21,175 @@
 #include <unistd.h>
 
 #include "tck/checker.h"
-#include "tck/producer_rules.h"
 #include "tck/expected_data.h"
+#include "tck/producer_rules.h"
 #include "uvarrow/arrow.h"
 
 /* ---- calls into the producer -------------------------------------------- */
 
-void uva__probe_request(struct uva__probe *probe, int64_t n)
+void uva__recording_consumer_request(struct uva__recording_consumer *probe,
+                                     int64_t n)
 {
-    const int slot = uva__sentinel_call(probe, UVA__CALL_REQUEST, n);
+    const int slot = uva__producer_rules_call(probe, UVA__CALL_REQUEST, n);
 
     if (slot < 0)
         return; /* the stream is over. Clause: AP-24. */
     probe->producer->request(probe->producer, n);
-    uva__sentinel_back(probe, slot);
+    uva__producer_rules_back(probe, slot);
 }
 
-void uva__probe_cancel(struct uva__probe *probe)
+void uva__recording_consumer_cancel(struct uva__recording_consumer *probe)
 {
-    const int slot = uva__sentinel_call(probe, UVA__CALL_CANCEL, 0);
+    const int slot = uva__producer_rules_call(probe, UVA__CALL_CANCEL, 0);
 
     if (slot < 0)
         return;
     probe->producer->cancel(probe->producer);
-    uva__sentinel_back(probe, slot);
+    uva__producer_rules_back(probe, slot);
 }
 
 /* Checks the array of an extraction that returned 0. */
-static void probe_receive(struct uva__probe *probe, int64_t ordinal,
-                          struct ArrowDeviceArray *array)
+static void recording_consumer_receive(struct uva__recording_consumer *probe,
+                                       int64_t ordinal,
+                                       struct ArrowDeviceArray *array)
 {
-    struct uva__trial *trial = probe->trial;
-    struct uva__probe_task *task = &probe->tasks[ordinal];
+    struct uva__case_run *run = probe->run;
+    struct uva__recording_consumer_task *task = &probe->tasks[ordinal];
 
     if (array->array.release == NULL ||
-        uva__specimen_is_filled(&array->array.release, sizeof(void *))) {
-        uva__trial_breach(trial, "AT-05",
-                          "extraction returned 0 and gave no live "
-                          "array");
+        uva__expected_data_is_filled(&array->array.release, sizeof(void *))) {
+        uva__case_run_breach(run, "AT-05",
+                             "extraction returned 0 and gave no live "
+                             "array");
         return;
     }
     if (probe->schema.release != NULL)
-        uva__checker_look(trial, &probe->schema, array);
-    if (!uva__specimen_check_array(trial, array, ordinal, "AT-15", "AT-17")) {
-        uva__trial_breach(trial, "AH-30", "a batch does not fit the schema");
+        uva__checker_inspect(run, &probe->schema, array);
+    if (!uva__expected_data_check_array(run, array, ordinal, "AT-15",
+                                        "AT-17")) {
+        uva__case_run_breach(run, "AH-30", "a batch does not fit the schema");
         array->array.release(&array->array);
     } else if (probe->manner.keep_arrays) {
         task->array = *array;
         task->live = true;
     } else {
-        uva__specimen_release_array(trial, array, ordinal);
+        uva__expected_data_release_array(run, array, ordinal);
     }
 }
 
 /* Checks what a failed extraction left behind. */
-static void probe_receive_failure(struct uva__probe *probe,
-                                  const struct ArrowDeviceArray *array)
+static void
+recording_consumer_receive_failure(struct uva__recording_consumer *probe,
+                                   const struct ArrowDeviceArray *array)
 {
     /* A checked run puts a trap there for a consumer that releases it
      * anyway. */
-    if (!probe->trial->checked && array->array.release != NULL &&
-        !uva__specimen_is_filled(&array->array.release, sizeof(void *)))
-        uva__trial_breach(probe->trial, "AT-07",
-                          "a failed extraction left an array that looks live");
+    if (!probe->run->checked && array->array.release != NULL &&
+        !uva__expected_data_is_filled(&array->array.release, sizeof(void *)))
+        uva__case_run_breach(
+            probe->run, "AT-07",
+            "a failed extraction left an array that looks live");
 }
 
-int uva__probe_extract(struct uva__probe *probe, int64_t ordinal, bool wanted)
+int uva__recording_consumer_extract(struct uva__recording_consumer *probe,
+                                    int64_t ordinal, bool wanted)
 {
-    struct uva__probe_task *task = &probe->tasks[ordinal];
+    struct uva__recording_consumer_task *task = &probe->tasks[ordinal];
     struct ArrowDeviceArray array;
     struct ArrowAsyncTask copy = task->copy; /* any copy works (AT-12) */
     int64_t began_ms;
     int slot;
 
     task->taken = true;
-    uva__specimen_fill(&array, sizeof(array));
-    slot = uva__sentinel_call(probe, UVA__CALL_EXTRACT, ordinal);
-    began_ms = uva__trial_now_ms();
+    uva__expected_data_fill(&array, sizeof(array));
+    slot = uva__producer_rules_call(probe, UVA__CALL_EXTRACT, ordinal);
+    began_ms = uva__case_run_now_ms();
     task->code = copy.extract_data(&copy, wanted ? &array : NULL);
-    if (uva__trial_now_ms() - began_ms > 500)
-        uva__trial_breach(probe->trial, "AT-09",
-                          "an extraction took %" PRId64 " ms",
-                          uva__trial_now_ms() - began_ms);
-    uva__sentinel_back(probe, slot);
+    if (uva__case_run_now_ms() - began_ms > 500)
+        uva__case_run_breach(probe->run, "AT-09",
+                             "an extraction took %" PRId64 " ms",
+                             uva__case_run_now_ms() - began_ms);
+    uva__producer_rules_back(probe, slot);
     if (wanted && task->code == 0)
-        probe_receive(probe, ordinal, &array);
+        recording_consumer_receive(probe, ordinal, &array);
     else if (wanted)
-        probe_receive_failure(probe, &array);
+        recording_consumer_receive_failure(probe, &array);
     else if (task->code != 0)
-        uva__trial_breach(probe->trial, "AT-04",
-                          "extraction to NULL returned %d", task->code);
-    uva__sentinel_extracted(probe, task->code);
+        uva__case_run_breach(probe->run, "AT-04",
+                             "extraction to NULL returned %d", task->code);
+    uva__producer_rules_extracted(probe, task->code);
     return task->code;
 }
 
-void uva__probe_let_go(struct uva__probe *probe, int64_t ordinal)
+void uva__recording_consumer_release_array(
+    struct uva__recording_consumer *probe, int64_t ordinal)
 {
-    struct uva__probe_task *task = &probe->tasks[ordinal];
+    struct uva__recording_consumer_task *task = &probe->tasks[ordinal];
 
     if (!task->live)
         return;
     task->live = false;
-    uva__specimen_release_array(probe->trial, &task->array, ordinal);
+    uva__expected_data_release_array(probe->run, &task->array, ordinal);
 }
 
 /* ---- on another thread -------------------------------------------------- */
 
 /* A call that another thread makes. */
-struct errand {
-    struct uva__probe *probe;
-    enum uva__probe_call what;
+struct job {
+    struct uva__recording_consumer *probe;
+    enum uva__recording_consumer_call what;
     int64_t n;
 };
 
-static void *errand_run(void *ctx)
+static void *job_run(void *ctx)
 {
-    struct errand *errand = ctx;
+    struct job *job = ctx;
 
-    if (errand->what == UVA__CALL_REQUEST)
-        uva__probe_request(errand->probe, errand->n);
-    else if (errand->what == UVA__CALL_CANCEL)
-        uva__probe_cancel(errand->probe);
+    if (job->what == UVA__CALL_REQUEST)
+        uva__recording_consumer_request(job->probe, job->n);
+    else if (job->what == UVA__CALL_CANCEL)
+        uva__recording_consumer_cancel(job->probe);
     else
-        (void)uva__probe_extract(errand->probe, errand->n, true);
-    uva__sentinel_errand(errand->probe, -1);
-    free(errand);
+        (void)uva__recording_consumer_extract(job->probe, job->n, true);
+    uva__producer_rules_count_job(job->probe, -1);
+    free(job);
     return NULL;
 }
 
-static void probe_send(struct uva__probe *probe, enum uva__probe_call what,
-                       int64_t n)
+static void recording_consumer_send(struct uva__recording_consumer *probe,
+                                    enum uva__recording_consumer_call what,
+                                    int64_t n)
 {
-    struct errand *errand = uva__trial_alloc(probe->trial, sizeof(*errand));
+    struct job *job = uva__case_run_alloc(probe->run, sizeof(*job));
 
-    *errand = (struct errand){.probe = probe, .what = what, .n = n};
-    uva__sentinel_errand(probe, 1);
-    uva__trial_thread(probe->trial, errand_run, errand);
+    *job = (struct job){.probe = probe, .what = what, .n = n};
+    uva__producer_rules_count_job(probe, 1);
+    uva__case_run_thread(probe->run, job_run, job);
 }
 
 /* ---- what a manner requires --------------------------------------------- */
 
-static void probe_ask(struct uva__probe *probe, int64_t n)
+static void recording_consumer_ask(struct uva__recording_consumer *probe,
+                                   int64_t n)
 {
     if (n == 0)
         return;
     if (probe->manner.ask_around)
-        probe_send(probe, UVA__CALL_REQUEST, n);
+        recording_consumer_send(probe, UVA__CALL_REQUEST, n);
     else
-        uva__probe_request(probe, n);
+        uva__recording_consumer_request(probe, n);
 }
 
-static void probe_stop(struct uva__probe *probe)
+static void recording_consumer_stop(struct uva__recording_consumer *probe)
 {
     if (probe->manner.ask_around)
-        probe_send(probe, UVA__CALL_CANCEL, 0);
+        recording_consumer_send(probe, UVA__CALL_CANCEL, 0);
     else
-        uva__probe_cancel(probe);
+        uva__recording_consumer_cancel(probe);
 }
 
-static void probe_linger(const struct uva__probe *probe)
+static void
+recording_consumer_linger(const struct uva__recording_consumer *probe)
 {
     const struct timespec time = {.tv_nsec = probe->manner.linger_ms * 1000000};
 
@@ -189,23 +199,24 @@ static void probe_linger(const struct uva__probe *probe)
 
 /* Waits until calls of other threads are over, before the last callbacks
  * return. Clause: TH-10. */
-static void probe_drain(struct uva__probe *probe)
+static void recording_consumer_drain(struct uva__recording_consumer *probe)
 {
-    uva__trial_await(probe->trial, uva__sentinel_is_calm, probe,
-                     "the return of a request or cancel");
+    uva__case_run_await(probe->run, uva__producer_rules_is_calm, probe,
+                        "the return of a request or cancel");
 }
 
-static void probe_take(struct uva__probe *probe, int64_t ordinal)
+static void recording_consumer_take(struct uva__recording_consumer *probe,
+                                    int64_t ordinal)
 {
     switch (probe->manner.take) {
     case UVA__TAKE_INSIDE:
-        (void)uva__probe_extract(probe, ordinal, true);
+        (void)uva__recording_consumer_extract(probe, ordinal, true);
         break;
     case UVA__TAKE_NOTHING:
-        (void)uva__probe_extract(probe, ordinal, false);
+        (void)uva__recording_consumer_extract(probe, ordinal, false);
         break;
     case UVA__TAKE_ELSEWHERE:
-        probe_send(probe, UVA__CALL_EXTRACT, ordinal);
+        recording_consumer_send(probe, UVA__CALL_EXTRACT, ordinal);
         break;
     case UVA__TAKE_LATER:
         break;
@@ -214,63 +225,67 @@ static void probe_take(struct uva__probe *probe, int64_t ordinal)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-static struct uva__probe *probe_of(struct ArrowAsyncDeviceStreamHandler *self)
+static struct uva__recording_consumer *
+recording_consumer_of(struct ArrowAsyncDeviceStreamHandler *self)
 {
     return self->private_data;
 }
 
 /* Checks the schema and keeps, copies or leaves it as the manner requires. */
-static void probe_read_schema(struct uva__probe *probe,
-                              struct ArrowSchema *schema)
+static void
+recording_consumer_read_schema(struct uva__recording_consumer *probe,
+                               struct ArrowSchema *schema)
 {
-    uva__specimen_check_schema(probe->trial, schema, "AH-30");
+    uva__expected_data_check_schema(probe->run, schema, "AH-30");
     if (probe->manner.keep_schema) {
         uva_schema_move(schema, &probe->schema);
         return;
     }
     if (uva_schema_copy(schema, &probe->schema) != 0)
-        uva__trial_fail(probe->trial, "the schema cannot be copied");
+        uva__case_run_fail(probe->run, "the schema cannot be copied");
     if (probe->manner.leave_schema)
         return;
     schema->release(schema);
     if (schema->release != NULL)
-        uva__trial_breach(probe->trial, "LC-07",
-                          "release left a schema's release set");
+        uva__case_run_breach(probe->run, "LC-07",
+                             "release left a schema's release set");
 }
 
-static int probe_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
-                           struct ArrowSchema *schema)
+static int
+recording_consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                             struct ArrowSchema *schema)
 {
-    struct uva__probe *probe = probe_of(self);
+    struct uva__recording_consumer *probe = recording_consumer_of(self);
     int code = 0;
 
-    uva__sentinel_enter(probe, self, 'S', 0);
-    uva__sentinel_meet(probe, self->producer);
+    uva__producer_rules_enter(probe, self, 'S', 0);
+    uva__producer_rules_first_see(probe, self->producer);
     if (schema == NULL || schema->release == NULL)
-        uva__trial_breach(probe->trial, "AH-07", "the schema is %s",
-                          schema == NULL ? "NULL" : "released");
+        uva__case_run_breach(probe->run, "AH-07", "the schema is %s",
+                             schema == NULL ? "NULL" : "released");
     else
-        probe_read_schema(probe, schema);
-    probe_linger(probe);
-    if (probe->manner.cancel_at == UVA__PROBE_IN_SCHEMA)
-        probe_stop(probe);
-    if (probe->manner.refuse_at == UVA__PROBE_IN_SCHEMA)
+        recording_consumer_read_schema(probe, schema);
+    recording_consumer_linger(probe);
+    if (probe->manner.cancel_at == UVA__RECORDING_CONSUMER_IN_SCHEMA)
+        recording_consumer_stop(probe);
+    if (probe->manner.refuse_at == UVA__RECORDING_CONSUMER_IN_SCHEMA)
         code = EINVAL;
     else
-        probe_ask(probe, probe->manner.first);
-    uva__sentinel_leave(probe, code != 0);
+        recording_consumer_ask(probe, probe->manner.first);
+    uva__producer_rules_leave(probe, code != 0);
     return code;
 }
 
 /* Handles a task that has arrived; returns the callback's return code. */
-static int probe_get_task(struct uva__probe *probe, struct ArrowAsyncTask *task,
-                          int64_t ordinal)
+static int recording_consumer_get_task(struct uva__recording_consumer *probe,
+                                       struct ArrowAsyncTask *task,
+                                       int64_t ordinal)
 {
-    const struct uva__probe_manner *manner = &probe->manner;
+    const struct uva__recording_consumer_manner *manner = &probe->manner;
 
     if (task->extract_data == NULL) {
-        uva__trial_breach(probe->trial, "AB-17", "extract_data is NULL");
-        uva__trial_breach(probe->trial, "AT-01", "extract_data is NULL");
+        uva__case_run_breach(probe->run, "AB-17", "extract_data is NULL");
+        uva__case_run_breach(probe->run, "AT-01", "extract_data is NULL");
         return 0;
     }
     probe->tasks[ordinal].copy = *task;
@@ -278,95 +293,101 @@ static int probe_get_task(struct uva__probe *probe, struct ArrowAsyncTask *task,
         manner->on_task(probe, ordinal);
     if (manner->refuse_at == ordinal + 1) {
         if (manner->refuse_taken)
-            (void)uva__probe_extract(probe, ordinal, true);
+            (void)uva__recording_consumer_extract(probe, ordinal, true);
         probe->tasks[ordinal].taken = true; /* handed back: LC-18 */
         return EINVAL;
     }
-    probe_take(probe, ordinal);
+    recording_consumer_take(probe, ordinal);
     if (manner->scribble)
-        uva__specimen_fill(task, sizeof(*task));
+        uva__expected_data_fill(task, sizeof(*task));
     if (manner->cancel_at == ordinal + 1)
-        probe_stop(probe);
-    probe_ask(probe, manner->each);
+        recording_consumer_stop(probe);
+    recording_consumer_ask(probe, manner->each);
     return 0;
 }
 
-static int probe_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
-                              struct ArrowAsyncTask *task, const char *metadata)
+static int
+recording_consumer_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
+                                struct ArrowAsyncTask *task,
+                                const char *metadata)
 {
-    struct uva__probe *probe = probe_of(self);
-    const int64_t ordinal = uva__probe_tasks(probe);
+    struct uva__recording_consumer *probe = recording_consumer_of(self);
+    const int64_t ordinal = uva__recording_consumer_tasks(probe);
     int code = 0;
 
-    uva__sentinel_enter(probe, self, task != NULL ? 'T' : 'N', 0);
-    uva__sentinel_tag(probe, metadata, "AH-13");
-    if (task != NULL && ordinal >= UVA__PROBE_TASKS)
-        uva__trial_fail(probe->trial, "more tasks than can be counted");
-    probe_linger(probe);
+    uva__producer_rules_enter(probe, self, task != NULL ? 'T' : 'N', 0);
+    uva__producer_rules_tag(probe, metadata, "AH-13");
+    if (task != NULL && ordinal >= UVA__RECORDING_CONSUMER_TASKS)
+        uva__case_run_fail(probe->run, "more tasks than can be counted");
+    recording_consumer_linger(probe);
     if (task != NULL)
-        code = probe_get_task(probe, task, ordinal);
+        code = recording_consumer_get_task(probe, task, ordinal);
     else
-        probe_drain(probe);
-    uva__sentinel_leave(probe, code != 0);
+        recording_consumer_drain(probe);
+    uva__producer_rules_leave(probe, code != 0);
     return code;
 }
 
-static void probe_on_error(struct ArrowAsyncDeviceStreamHandler *self, int code,
-                           const char *message, const char *metadata)
+static void
+recording_consumer_on_error(struct ArrowAsyncDeviceStreamHandler *self,
+                            int code, const char *message, const char *metadata)
 {
-    struct uva__probe *probe = probe_of(self);
+    struct uva__recording_consumer *probe = recording_consumer_of(self);
 
-    uva__sentinel_enter(probe, self, 'E', code);
-    uva__sentinel_hear(probe, code, message);
-    uva__sentinel_tag(probe, metadata, "ER-08");
-    probe_linger(probe);
-    probe_drain(probe);
-    uva__sentinel_leave(probe, false);
+    uva__producer_rules_enter(probe, self, 'E', code);
+    uva__producer_rules_error(probe, code, message);
+    uva__producer_rules_tag(probe, metadata, "ER-08");
+    recording_consumer_linger(probe);
+    recording_consumer_drain(probe);
+    uva__producer_rules_leave(probe, false);
 }
 
-static void probe_release(struct ArrowAsyncDeviceStreamHandler *self)
+static void
+recording_consumer_release(struct ArrowAsyncDeviceStreamHandler *self)
 {
-    struct uva__probe *probe = probe_of(self);
+    struct uva__recording_consumer *probe = recording_consumer_of(self);
 
-    uva__sentinel_enter(probe, self, 'R', 0);
-    probe_linger(probe);
-    probe_drain(probe);
+    uva__producer_rules_enter(probe, self, 'R', 0);
+    recording_consumer_linger(probe);
+    recording_consumer_drain(probe);
     if (probe->manner.vanish)
         (void)munmap(self, (size_t)sysconf(_SC_PAGESIZE));
-    uva__sentinel_leave(probe, false);
+    uva__producer_rules_leave(probe, false);
 }
 
 /* ---- making one and querying it ----------------------------------------- */
 
-struct uva__probe *uva__probe_new(struct uva__trial *trial,
-                                  const struct uva__probe_manner *manner)
+struct uva__recording_consumer *
+uva__recording_consumer_new(struct uva__case_run *run,
+                            const struct uva__recording_consumer_manner *manner)
 {
-    struct uva__probe *probe = uva__trial_alloc(trial, sizeof(*probe));
+    struct uva__recording_consumer *probe =
+        uva__case_run_alloc(run, sizeof(*probe));
     void *page =
         mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED)
-        uva__trial_fail(trial, "out of memory");
-    probe->trial = trial;
+        uva__case_run_fail(run, "out of memory");
+    probe->run = run;
     probe->manner = *manner;
     probe->now.tag_size = -1;
-    probe->tasks =
-        uva__trial_alloc(trial, UVA__PROBE_TASKS * sizeof(*probe->tasks));
+    probe->tasks = uva__case_run_alloc(run, UVA__RECORDING_CONSUMER_TASKS *
+                                                sizeof(*probe->tasks));
     probe->handler = page;
     *probe->handler = (struct ArrowAsyncDeviceStreamHandler){
-        .on_schema = probe_on_schema,
-        .on_next_task = probe_on_next_task,
-        .on_error = probe_on_error,
-        .release = probe_release,
+        .on_schema = recording_consumer_on_schema,
+        .on_next_task = recording_consumer_on_next_task,
+        .on_error = recording_consumer_on_error,
+        .release = recording_consumer_release,
         .private_data = probe};
-    uva__sentinel_init(probe);
+    uva__producer_rules_init(probe);
     return probe;
 }
 
-bool uva__probe_is_released(void *ctx)
+bool uva__recording_consumer_is_released(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     bool is;
 
     uva__lock_take(&probe->lock);
@@ -375,9 +396,9 @@ bool uva__probe_is_released(void *ctx)
     return is;
 }
 
-bool uva__probe_is_told(void *ctx)
+bool uva__recording_consumer_has_ended(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     bool is;
 
     uva__lock_take(&probe->lock);
@@ -386,9 +407,9 @@ bool uva__probe_is_told(void *ctx)
     return is;
 }
 
-bool uva__probe_has_schema(void *ctx)
+bool uva__recording_consumer_has_schema(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     bool has;
 
     uva__lock_take(&probe->lock);
@@ -397,9 +418,9 @@ bool uva__probe_has_schema(void *ctx)
     return has;
 }
 
-bool uva__probe_is_back(void *ctx)
+bool uva__recording_consumer_is_back(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     bool is;
 
     uva__lock_take(&probe->lock);
@@ -408,9 +429,9 @@ bool uva__probe_is_back(void *ctx)
     return is;
 }
 
-bool uva__probe_is_settled(void *ctx)
+bool uva__recording_consumer_is_settled(void *ctx)
 {
-    struct uva__probe *probe = ctx;
+    struct uva__recording_consumer *probe = ctx;
     bool is;
 
     uva__lock_take(&probe->lock);
@@ -419,7 +440,7 @@ bool uva__probe_is_settled(void *ctx)
     return is;
 }
 
-int64_t uva__probe_tasks(struct uva__probe *probe)
+int64_t uva__recording_consumer_tasks(struct uva__recording_consumer *probe)
 {
     int64_t tasks;
 
@@ -429,7 +450,8 @@ int64_t uva__probe_tasks(struct uva__probe *probe)
     return tasks;
 }
 
-void uva__probe_trace(struct uva__probe *probe, char *to)
+void uva__recording_consumer_trace(struct uva__recording_consumer *probe,
+                                   char *to)
 {
     uva__lock_take(&probe->lock);
     memcpy(to, probe->now.trace, sizeof(probe->now.trace));

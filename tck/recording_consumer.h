@@ -3,39 +3,41 @@
  * call to it when the case requires it. It keeps the rules itself, except where
  * a case has it break one. The contents of batches are checked by specimen.h.
  * Lives as long as its process. */
-#ifndef UVA_TCK_PROBE_H
-#define UVA_TCK_PROBE_H
+#ifndef UVA_TCK_RECORDING_CONSUMER_H
+#define UVA_TCK_RECORDING_CONSUMER_H
 
 #include <pthread.h>
 
 #include "tck/case_run.h"
 
 enum {
-    UVA__PROBE_TASKS = 4096,  /* tasks that one consumer may be offered */
-    UVA__PROBE_CALLS = 256,   /* calls into the producer at the same time */
-    UVA__PROBE_TRACE = 512,   /* callbacks that are recorded */
-    UVA__PROBE_IN_SCHEMA = -1 /* value of `..._at` for on_schema */
+    UVA__RECORDING_CONSUMER_TASKS =
+        4096, /* tasks that one consumer may be offered */
+    UVA__RECORDING_CONSUMER_CALLS =
+        256, /* calls into the producer at the same time */
+    UVA__RECORDING_CONSUMER_TRACE = 512,   /* callbacks that are recorded */
+    UVA__RECORDING_CONSUMER_IN_SCHEMA = -1 /* value of `..._at` for on_schema */
 };
 
-#define UVA__PROBE_ALL INT64_MAX /* requests without a bound */
+#define UVA__RECORDING_CONSUMER_ALL INT64_MAX /* requests without a bound */
 
 /* What the consumer does with a task. */
-enum uva__probe_take {
+enum uva__recording_consumer_take {
     UVA__TAKE_INSIDE = 0, /* extracted in on_next_task */
     UVA__TAKE_NOTHING,    /* extracted to NULL in on_next_task */
     UVA__TAKE_ELSEWHERE,  /* soon extracted by another thread */
     UVA__TAKE_LATER       /* kept until the case extracts it */
 };
 
-struct uva__probe;
+struct uva__recording_consumer;
 
 /* What a consumer does. All zeroes: it requests nothing, and never cancels or
  * refuses. */
-struct uva__probe_manner {
+struct uva__recording_consumer_manner {
     int64_t first;   /* requested in on_schema */
     int64_t each;    /* requested in each on_next_task */
     bool ask_around; /* requests and cancels on another thread */
-    enum uva__probe_take take;
+    enum uva__recording_consumer_take take;
     int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: none */
     int64_t refuse_at; /* task to refuse with EINVAL, as cancel_at */
     bool refuse_taken; /* extracts the task that it then refuses */
@@ -47,19 +49,19 @@ struct uva__probe_manner {
     bool may_fail;     /* the plan contains an error */
     int64_t linger_ms; /* time to spend in each callback */
     /* called in on_next_task before the extraction; or NULL */
-    void (*on_task)(struct uva__probe *probe, int64_t ordinal);
+    void (*on_task)(struct uva__recording_consumer *probe, int64_t ordinal);
     void *ctx; /* for `on_task` */
 };
 
 /* Calls that the consumer makes. */
-enum uva__probe_call {
+enum uva__recording_consumer_call {
     UVA__CALL_REQUEST = 1,
     UVA__CALL_CANCEL,
     UVA__CALL_EXTRACT
 };
 
 /* One task. */
-struct uva__probe_task {
+struct uva__recording_consumer_task {
     struct ArrowAsyncTask copy;
     bool taken;                    /* extracted, or about to be */
     int code;                      /* return code of the extraction */
@@ -67,14 +69,15 @@ struct uva__probe_task {
     bool live;                     /* `array` is live */
 };
 
-struct uva__probe {
-    struct uva__trial *trial;
+struct uva__recording_consumer {
+    struct uva__case_run *run;
     struct ArrowAsyncDeviceStreamHandler *handler; /* on a page of its own */
     struct ArrowAsyncDeviceStreamHandler made;     /* copy of it, as made */
-    struct uva__probe_manner manner;
+    struct uva__recording_consumer_manner manner;
     struct uva__lock lock; /* guards `now`; never held while calling out */
     struct {
-        char trace[UVA__PROBE_TRACE + 1]; /* S T N E R, X: refusal, C: cancel */
+        char trace[UVA__RECORDING_CONSUMER_TRACE +
+                   1]; /* S T N E R, X: refusal, C: cancel */
         size_t traced;
         int64_t inside;          /* callbacks running */
         pthread_t inside_thread; /* the thread of the latest one */
@@ -93,8 +96,8 @@ struct uva__probe {
         struct {
             bool on;
             pthread_t thread;
-            enum uva__probe_call what;
-        } calls[UVA__PROBE_CALLS];
+            enum uva__recording_consumer_call what;
+        } calls[UVA__RECORDING_CONSUMER_CALLS];
     } now;
     /* Written in on_schema, read afterwards. */
     struct ArrowSchema schema; /* a copy, or the schema itself */
@@ -102,36 +105,43 @@ struct uva__probe {
     struct ArrowAsyncProducer was; /* copy of the producer as first seen */
     char *about; /* copy of the schema's metadata; NULL: none */
     size_t about_size;
-    struct uva__probe_task *tasks; /* by ordinal */
+    struct uva__recording_consumer_task *tasks; /* by ordinal */
 };
 
 /* Makes a recording consumer. Thread: any. */
-struct uva__probe *uva__probe_new(struct uva__trial *trial,
-                                  const struct uva__probe_manner *manner);
+struct uva__recording_consumer *uva__recording_consumer_new(
+    struct uva__case_run *run,
+    const struct uva__recording_consumer_manner *manner);
 
 /* Calls into the producer, recorded and checked. Thread: any. */
-void uva__probe_request(struct uva__probe *probe, int64_t n);
-void uva__probe_cancel(struct uva__probe *probe);
+void uva__recording_consumer_request(struct uva__recording_consumer *probe,
+                                     int64_t n);
+void uva__recording_consumer_cancel(struct uva__recording_consumer *probe);
 
 /* Extracts task `ordinal` and checks the array; if `wanted` is false, to NULL.
  * Returns the code. Once for each task. Thread: any. */
-int uva__probe_extract(struct uva__probe *probe, int64_t ordinal, bool wanted);
+int uva__recording_consumer_extract(struct uva__recording_consumer *probe,
+                                    int64_t ordinal, bool wanted);
 
 /* Releases an array that was kept, and checks that. Thread: any. */
-void uva__probe_let_go(struct uva__probe *probe, int64_t ordinal);
+void uva__recording_consumer_release_array(
+    struct uva__recording_consumer *probe, int64_t ordinal);
 
 /* Conditions for waits: `ctx` is a recording consumer. */
-bool uva__probe_is_released(void *ctx);
-bool uva__probe_is_told(void *ctx); /* NULL, an error or release has arrived */
-bool uva__probe_has_schema(void *ctx);
-bool uva__probe_is_back(void *ctx);    /* no callback is running */
-bool uva__probe_is_settled(void *ctx); /* every task taken has been extracted */
+bool uva__recording_consumer_is_released(void *ctx);
+bool uva__recording_consumer_has_ended(
+    void *ctx); /* NULL, an error or release has arrived */
+bool uva__recording_consumer_has_schema(void *ctx);
+bool uva__recording_consumer_is_back(void *ctx); /* no callback is running */
+bool uva__recording_consumer_is_settled(
+    void *ctx); /* every task taken has been extracted */
 
 /* Returns how many tasks have arrived. Thread: any. */
-int64_t uva__probe_tasks(struct uva__probe *probe);
+int64_t uva__recording_consumer_tasks(struct uva__recording_consumer *probe);
 
-/* Copies the callbacks so far, as letters; `to` has UVA__PROBE_TRACE + 1
- * bytes. */
-void uva__probe_trace(struct uva__probe *probe, char *to);
+/* Copies the callbacks so far, as letters; `to` has
+ * UVA__RECORDING_CONSUMER_TRACE + 1 bytes. */
+void uva__recording_consumer_trace(struct uva__recording_consumer *probe,
+                                   char *to);
 
 #endif

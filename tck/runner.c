@@ -38,22 +38,22 @@ struct runner {
     struct uva__tck_entries entries;
     size_t told; /* entries already passed to on_result */
     int jobs;
-    struct uva__jail jails[RUNNER_JOBS];
+    struct uva__sandbox sandboxes[RUNNER_JOBS];
     struct uva__tck_entry *busy[RUNNER_JOBS]; /* entry of each sandbox */
-    struct uva__trial_page *pages;            /* shared; one for each sandbox */
+    struct uva__case_run_page *pages;         /* shared; one for each sandbox */
 };
 
 /* What a sandbox runs. */
 struct inmate {
     struct runner *runner;
     const struct uva__tck_case *what; /* NULL: only load the subject */
-    struct uva__trial_page *page;
+    struct uva__case_run_page *page;
 };
 
 /* ---- in the sandbox ----------------------------------------------------- */
 
 /* Loads the subject and reports that by a verdict; `lines` holds its roles. */
-static void inmate_look(void *ctx)
+static void process_inspect(void *ctx)
 {
     const struct inmate *inmate = ctx;
     struct uva__subject subject;
@@ -61,35 +61,35 @@ static void inmate_look(void *ctx)
     const int code = uva__subject_load(&subject, inmate->runner->file, &error);
 
     if (code != 0)
-        (void)snprintf(inmate->page->message, UVA__TRIAL_MESSAGE, "%s",
+        (void)snprintf(inmate->page->message, UVA__CASE_RUN_MESSAGE, "%s",
                        error.message);
     else
-        uva__word_store(&inmate->page->lines, uva__subject_roles(&subject));
-    uva__word_store(&inmate->page->state,
-                    code != 0 ? UVA__TRIAL_BROKEN : UVA__TRIAL_HELD);
+        uva__atomic64_store(&inmate->page->lines, uva__subject_roles(&subject));
+    uva__atomic64_store(&inmate->page->state,
+                        code != 0 ? UVA__CASE_RUN_BROKEN : UVA__CASE_RUN_HELD);
     _exit(0);
 }
 
 /* Runs a case. The case run is never freed, because threads of the subject may
  * still use it. */
-static void inmate_run(void *ctx)
+static void process_run(void *ctx)
 {
     const struct inmate *inmate = ctx;
-    struct uva__trial *trial = calloc(1, sizeof(*trial));
+    struct uva__case_run *run = calloc(1, sizeof(*run));
     struct uva_error error;
 
-    if (trial == NULL)
+    if (run == NULL)
         _exit(1);
-    trial->page = inmate->page;
-    trial->what = inmate->what;
-    trial->wait_ms = inmate->runner->wait_ms;
-    trial->quiet_ms = inmate->runner->quiet_ms;
-    trial->began_ms = uva__trial_now_ms();
-    uva__trial_clause(trial->what->name, trial->clause);
-    if (uva__subject_load(&trial->subject, inmate->runner->file, &error) != 0)
-        uva__trial_fail(trial, "%s", error.message);
-    trial->what->run(trial);
-    uva__trial_hold(trial);
+    run->page = inmate->page;
+    run->what = inmate->what;
+    run->wait_ms = inmate->runner->wait_ms;
+    run->quiet_ms = inmate->runner->quiet_ms;
+    run->began_ms = uva__case_run_now_ms();
+    uva__case_run_clause(run->what->name, run->clause);
+    if (uva__subject_load(&run->subject, inmate->runner->file, &error) != 0)
+        uva__case_run_fail(run, "%s", error.message);
+    run->what->run(run);
+    uva__case_run_hold(run);
 }
 
 /* ---- options ------------------------------------------------------------ */
@@ -164,47 +164,47 @@ static int runner_settle(struct runner *runner, struct uva_error *error)
 }
 
 /* Returns why the subject could not be loaded, or 0. */
-static int runner_judge_look(struct runner *runner, const char *output,
-                             struct uva_error *error)
+static int runner_check_inspect(struct runner *runner, const char *output,
+                                struct uva_error *error)
 {
-    const struct uva__jail *jail = &runner->jails[0];
-    const struct uva__trial_page *page = &runner->pages[0];
+    const struct uva__sandbox *sandbox = &runner->sandboxes[0];
+    const struct uva__case_run_page *page = &runner->pages[0];
 
-    if (jail->end == UVA__JAIL_CRASHED)
+    if (sandbox->end == UVA__SANDBOX_CRASHED)
         return uva_error_set(error, EINVAL,
                              "%s crashes when it is loaded: %s%s%s",
-                             runner->file, strsignal(jail->code),
+                             runner->file, strsignal(sandbox->code),
                              output[0] != '\0' ? "; it printed: " : "", output);
-    if (jail->end == UVA__JAIL_HUNG)
+    if (sandbox->end == UVA__SANDBOX_HUNG)
         return uva_error_set(error, EINVAL, "%s does not come back when loaded",
                              runner->file);
-    switch (uva__word_load(&page->state)) {
-    case UVA__TRIAL_HELD:
+    switch (uva__atomic64_load(&page->state)) {
+    case UVA__CASE_RUN_HELD:
         return 0;
-    case UVA__TRIAL_BROKEN:
+    case UVA__CASE_RUN_BROKEN:
         return uva_error_set(error, EINVAL, "%s", page->message);
     default:
         return uva_error_set(error, EINVAL,
                              "%s ends the process when it is loaded: exit %d",
-                             runner->file, jail->code);
+                             runner->file, sandbox->code);
     }
 }
 
 /* Finds out in a sandbox whether this is a subject; gives its roles. */
-static int runner_look(struct runner *runner, unsigned *roles,
-                       struct uva_error *error)
+static int runner_inspect(struct runner *runner, unsigned *roles,
+                          struct uva_error *error)
 {
     struct inmate inmate = {.runner = runner, .page = &runner->pages[0]};
     char output[512] = "";
-    int code = uva__jail_open(&runner->jails[0], inmate_look, &inmate,
-                              runner->wait_ms * 2);
+    int code = uva__sandbox_open(&runner->sandboxes[0], process_inspect,
+                                 &inmate, runner->wait_ms * 2);
 
     if (code != 0)
         return uva_error_set(error, code, "no process to be had");
-    (void)uva__jail_wait(runner->jails, 1);
-    uva__jail_fini(&runner->jails[0], output, sizeof(output));
-    code = runner_judge_look(runner, output, error);
-    *roles = (unsigned)uva__word_load(&runner->pages[0].lines);
+    (void)uva__sandbox_wait(runner->sandboxes, 1);
+    uva__sandbox_fini(&runner->sandboxes[0], output, sizeof(output));
+    code = runner_check_inspect(runner, output, error);
+    *roles = (unsigned)uva__atomic64_load(&runner->pages[0].lines);
     if (code == 0 && (runner->what->roles & ~*roles) != 0)
         return uva_error_set(error, EINVAL,
                              "%s does not play that role: functions of it are "
@@ -223,68 +223,68 @@ static int runner_start(struct runner *runner, int slot,
 
     memset(inmate.page, 0, sizeof(*inmate.page));
     runner->busy[slot] = entry;
-    return uva__jail_open(&runner->jails[slot], inmate_run, &inmate,
-                          runner->wait_ms * 4 + runner->quiet_ms * 40);
+    return uva__sandbox_open(&runner->sandboxes[slot], process_run, &inmate,
+                             runner->wait_ms * 4 + runner->quiet_ms * 40);
 }
 
 /* Joins the last lines of a page. */
-static void page_join(struct uva__trial_page *page, char *to, size_t size)
+static void page_join(struct uva__case_run_page *page, char *to, size_t size)
 {
-    const uint64_t lines = uva__word_load(&page->lines);
+    const uint64_t lines = uva__atomic64_load(&page->lines);
     size_t used = 0;
 
     to[0] = '\0';
     for (uint64_t n = lines > RUNNER_TOLD ? lines - RUNNER_TOLD : 0; n < lines;
          n++) {
-        char *line = page->line[n % UVA__TRIAL_LINES];
+        char *line = page->line[n % UVA__CASE_RUN_LINES];
 
-        line[UVA__TRIAL_LINE - 1] = '\0';
+        line[UVA__CASE_RUN_LINE - 1] = '\0';
         used += (size_t)snprintf(to + used, size - used, "%s%s",
                                  used > 0 ? "\n" : "", line);
     }
 }
 
 /* Derives the verdict from the sandbox's end and the page. */
-static enum uva_tck_verdict runner_judge(const struct uva__jail *jail,
-                                         struct uva__trial_page *page)
+static enum uva_tck_verdict runner_check(const struct uva__sandbox *sandbox,
+                                         struct uva__case_run_page *page)
 {
-    const uint64_t state = uva__word_load(&page->state);
+    const uint64_t state = uva__atomic64_load(&page->state);
     char *message = page->message;
 
-    message[UVA__TRIAL_MESSAGE - 1] = '\0';
-    if (state >= UVA__TRIAL_HELD)
-        return (enum uva_tck_verdict)(state - UVA__TRIAL_HELD);
-    if (jail->end == UVA__JAIL_CRASHED)
-        (void)snprintf(message, UVA__TRIAL_MESSAGE, "it crashed: %s",
-                       strsignal(jail->code));
-    else if (jail->end == UVA__JAIL_HUNG)
-        (void)snprintf(message, UVA__TRIAL_MESSAGE,
+    message[UVA__CASE_RUN_MESSAGE - 1] = '\0';
+    if (state >= UVA__CASE_RUN_HELD)
+        return (enum uva_tck_verdict)(state - UVA__CASE_RUN_HELD);
+    if (sandbox->end == UVA__SANDBOX_CRASHED)
+        (void)snprintf(message, UVA__CASE_RUN_MESSAGE, "it crashed: %s",
+                       strsignal(sandbox->code));
+    else if (sandbox->end == UVA__SANDBOX_HUNG)
+        (void)snprintf(message, UVA__CASE_RUN_MESSAGE,
                        "it hung: no verdict after %" PRId64 " ms",
-                       jail->took_ms);
+                       sandbox->took_ms);
     else
-        (void)snprintf(message, UVA__TRIAL_MESSAGE,
-                       "it ended the process: exit %d", jail->code);
+        (void)snprintf(message, UVA__CASE_RUN_MESSAGE,
+                       "it ended the process: exit %d", sandbox->code);
     return UVA_TCK_BROKEN;
 }
 
 static void runner_finish(struct runner *runner, int slot)
 {
-    struct uva__trial_page *page = &runner->pages[slot];
+    struct uva__case_run_page *page = &runner->pages[slot];
     struct uva__tck_entry *entry = runner->busy[slot];
     char output[RUNNER_OUTPUT] = "";
-    char transcript[RUNNER_TOLD * (UVA__TRIAL_LINE + 1)];
+    char transcript[RUNNER_TOLD * (UVA__CASE_RUN_LINE + 1)];
     enum uva_tck_verdict verdict;
 
-    entry->result.took_ms = runner->jails[slot].took_ms;
-    verdict = runner_judge(&runner->jails[slot], page);
-    uva__jail_fini(&runner->jails[slot], output, sizeof(output));
+    entry->result.took_ms = runner->sandboxes[slot].took_ms;
+    verdict = runner_check(&runner->sandboxes[slot], page);
+    uva__sandbox_fini(&runner->sandboxes[slot], output, sizeof(output));
     page_join(page, transcript, sizeof(transcript));
     uva__entry_finish(entry, verdict, page->message, transcript, output);
 }
 
 /* ---- all of them -------------------------------------------------------- */
 
-static void runner_tell(struct runner *runner)
+static void runner_notify(struct runner *runner)
 {
     for (; runner->told < runner->entries.count; runner->told++) {
         const struct uva__tck_entry *entry = &runner->entries.all[runner->told];
@@ -320,7 +320,7 @@ static int runner_fill(struct runner *runner, int slot, size_t *at,
 
     if (code != 0)
         return uva_error_set(error, code, "no process to be had");
-    runner_tell(runner);
+    runner_notify(runner);
     return 0;
 }
 
@@ -333,7 +333,7 @@ static int runner_play(struct runner *runner, struct uva_error *error)
     for (slot = 0; slot < runner->jobs && code == 0; slot++)
         code = runner_fill(runner, slot, &at, error);
     while (code == 0) {
-        slot = uva__jail_wait(runner->jails, runner->jobs);
+        slot = uva__sandbox_wait(runner->sandboxes, runner->jobs);
         if (slot < 0)
             break;
         runner_finish(runner, slot);
@@ -382,7 +382,7 @@ static void runner_fini(struct runner *runner)
     char nothing[1];
 
     for (int i = 0; i < RUNNER_JOBS; i++)
-        uva__jail_fini(&runner->jails[i], nothing, sizeof(nothing));
+        uva__sandbox_fini(&runner->sandboxes[i], nothing, sizeof(nothing));
     if (runner->pages != NULL)
         (void)munmap(runner->pages, RUNNER_JOBS * sizeof(*runner->pages));
     uva__entries_fini(&runner->entries);
@@ -399,7 +399,7 @@ int uva_tck_run(const struct uva_tck *what, struct uva_tck_tally *tally,
     if (code == 0)
         code = runner_settle(&runner, error);
     if (code == 0)
-        code = runner_look(&runner, &roles, error);
+        code = runner_inspect(&runner, &roles, error);
     if (code == 0)
         code = uva__entries_init(&runner.entries,
                                  what->roles != 0 ? what->roles : roles,

@@ -2,8 +2,8 @@
 /* A sandbox: runs a function in a process of its own, with a time limit. It
  * catches the output and distinguishes a crash or a hang from a normal end. It
  * knows nothing of cases. */
-#ifndef UVA_TCK_JAIL_H
-#define UVA_TCK_JAIL_H
+#ifndef UVA_TCK_SANDBOX_H
+#define UVA_TCK_SANDBOX_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -12,36 +12,37 @@
 #include "uvarrow/base.h"
 
 /* How the process ended. */
-enum uva__jail_end {
-    UVA__JAIL_EXITED = 0,
-    UVA__JAIL_CRASHED, /* ended by a signal */
-    UVA__JAIL_HUNG     /* exceeded its time limit and was killed */
+enum uva__sandbox_end {
+    UVA__SANDBOX_EXITED = 0,
+    UVA__SANDBOX_CRASHED, /* ended by a signal */
+    UVA__SANDBOX_HUNG     /* exceeded its time limit and was killed */
 };
 
 /* One process. All zeroes: no process. */
-struct uva__jail {
+struct uva__sandbox {
     pid_t pid;    /* process and process group; 0: none */
     int alive;    /* descriptor at its end of file once the process is gone */
     FILE *output; /* owns: the process's output */
-    int64_t began_ms;       /* monotonic */
-    int64_t limit_ms;       /* monotonic: when it is killed */
-    enum uva__jail_end end; /* set once it has ended */
-    int code;               /* exit code, or the number of the signal */
-    int64_t took_ms;        /* run time, set once it has ended */
+    int64_t began_ms;          /* monotonic */
+    int64_t limit_ms;          /* monotonic: when it is killed */
+    enum uva__sandbox_end end; /* set once it has ended */
+    int code;                  /* exit code, or the number of the signal */
+    int64_t took_ms;           /* run time, set once it has ended */
 };
 
 /* Starts a process that calls `fn` and exits. Returns 0 or an errno. Thread:
  * any. */
-UVA_MUST_CHECK int uva__jail_open(struct uva__jail *jail, void (*fn)(void *ctx),
-                                  void *ctx, int64_t limit_ms);
+UVA_MUST_CHECK int uva__sandbox_open(struct uva__sandbox *sandbox,
+                                     void (*fn)(void *ctx), void *ctx,
+                                     int64_t limit_ms);
 
 /* Waits until at least one of `count` processes has ended, kills those past
  * their time limit, and returns the index of the one that ended; -1 if none is
  * running. Thread: the one that opened them. */
-int uva__jail_wait(struct uva__jail *jails, int count);
+int uva__sandbox_wait(struct uva__sandbox *sandboxes, int count);
 
 /* Copies the end of the output to `text`, with a NUL, and closes the sandbox.
  * Thread: any. */
-void uva__jail_fini(struct uva__jail *jail, char *text, size_t size);
+void uva__sandbox_fini(struct uva__sandbox *sandbox, char *text, size_t size);
 
 #endif

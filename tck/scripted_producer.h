@@ -22,38 +22,38 @@
  *   cancelled       waits until it is cancelled
  *   eager           request waits a while for its task to be offered
  *   listen          checks that nothing is requested for a while */
-#ifndef UVA_TCK_FEEDER_H
-#define UVA_TCK_FEEDER_H
+#ifndef UVA_TCK_SCRIPTED_PRODUCER_H
+#define UVA_TCK_SCRIPTED_PRODUCER_H
 
 #include <pthread.h>
 
 #include "tck/guarded_data.h"
 
-enum { UVA__FEEDER_TASKS = 512 };
+enum { UVA__SCRIPTED_PRODUCER_TASKS = 512 };
 
-struct uva__feeder;
+struct uva__scripted_producer;
 
 /* One task that was offered. */
-struct uva__feeder_task {
-    struct uva__feeder *feeder;
+struct uva__scripted_producer_task {
+    struct uva__scripted_producer *producer;
     int64_t ordinal;
-    enum uva__ration_kind kind;
+    enum uva__guarded_data_kind kind;
     bool broken;
     bool hollow;
-    struct uva__word spent; /* extracted, discarded, or revoked */
+    struct uva__atomic64 spent; /* extracted, discarded, or revoked */
 };
 
 /* Lives as long as its process. */
-struct uva__feeder {
-    struct uva__trial *trial;
+struct uva__scripted_producer {
+    struct uva__case_run *run;
     struct ArrowAsyncProducer object;
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
     int64_t id;       /* the subject's number for this consumer */
     const char *rest; /* the words not played so far */
-    struct uva__rations books;
+    struct uva__guarded_data books;
     bool threaded, bounces, slow, eager; /* how the rest is played */
-    struct uva__word played;             /* the script has been played */
-    struct uva__word offered, spent;     /* counts of tasks */
+    struct uva__atomic64 played;         /* the script has been played */
+    struct uva__atomic64 offered, spent; /* counts of tasks */
     struct uva__lock lock;               /* guards `now` */
     struct {
         int64_t demand;    /* requested and not offered */
@@ -69,23 +69,22 @@ struct uva__feeder {
         bool calling;   /* a callback is running ... */
         pthread_t calling_thread; /* ... on this thread */
     } now;
-    struct uva__feeder_task tasks[UVA__FEEDER_TASKS];
+    struct uva__scripted_producer_task tasks[UVA__SCRIPTED_PRODUCER_TASKS];
 };
 
 /* How playing a script went. */
-enum uva__fed {
-    UVA__FED_NOTHING = 0, /* the subject cannot play this manner */
-    UVA__FED_WELL,        /* the outcome is known */
-    UVA__FED_FOR_EVER     /* still no outcome long after release */
+enum uva__script_result {
+    UVA__SCRIPT_UNSUPPORTED = 0, /* the subject cannot play this manner */
+    UVA__SCRIPT_FINISHED,        /* the outcome is known */
+    UVA__SCRIPT_HUNG             /* still no outcome long after release */
 };
 
 /* Makes a consumer of the subject, plays the script to it, and waits until the
  * outcome is known and everything given has been returned. Thread: the case's.
  */
-enum uva__fed uva__feeder_run(struct uva__feeder *feeder,
-                              struct uva__trial *trial,
-                              enum uva_subject_manner manner, int64_t k,
-                              const char *script,
-                              struct uva_subject_outcome *outcome);
+enum uva__script_result uva__scripted_producer_run(
+    struct uva__scripted_producer *producer, struct uva__case_run *run,
+    enum uva_subject_manner manner, int64_t k, const char *script,
+    struct uva_subject_outcome *outcome);
 
 #endif

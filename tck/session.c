@@ -8,56 +8,57 @@
 
 #include "tck/checker.h"
 
-static bool scene_is_answered(void *ctx)
+static bool session_is_answered(void *ctx)
 {
-    struct uva__scene *scene = ctx;
+    struct uva__session *session = ctx;
 
-    return uva__word_load(&scene->answered) != 0 ||
-           uva__probe_is_told(scene->probe) ||
-           uva__probe_has_schema(scene->probe);
+    return uva__atomic64_load(&session->answered) != 0 ||
+           uva__recording_consumer_has_ended(session->probe) ||
+           uva__recording_consumer_has_schema(session->probe);
 }
 
-static void *scene_start(void *ctx)
+static void *session_start(void *ctx)
 {
-    struct uva__scene *scene = ctx;
+    struct uva__session *session = ctx;
 
-    scene->code = scene->trial->subject.produce(
-        (int32_t)scene->plan, scene->batches, scene->at,
-        uva__checker_front(scene->trial, UVA_PARTY_PRODUCER,
-                           scene->probe->handler));
-    uva__word_store(&scene->answered, 1);
-    uva__trial_changed(scene->trial);
+    session->code = session->run->subject.produce(
+        (int32_t)session->plan, session->batches, session->at,
+        uva__checker_front(session->run, UVA_PARTY_PRODUCER,
+                           session->probe->handler));
+    uva__atomic64_store(&session->answered, 1);
+    uva__case_run_changed(session->run);
     return NULL;
 }
 
-bool uva__scene_open(struct uva__scene *scene, struct uva__trial *trial,
-                     enum uva_subject_plan plan, int64_t batches, int64_t at,
-                     const struct uva__probe_manner *manner)
+bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
+                       enum uva_subject_plan plan, int64_t batches, int64_t at,
+                       const struct uva__recording_consumer_manner *manner)
 {
-    *scene = (struct uva__scene){.trial = trial,
-                                 .probe = uva__probe_new(trial, manner),
-                                 .plan = plan,
-                                 .batches = batches,
-                                 .at = at};
-    uva__trial_note(trial, "-- produce(plan %d, %" PRId64 ", %" PRId64 ")%s",
-                    (int)plan, batches, at, trial->checked ? ", checked" : "");
-    uva__trial_thread(trial, scene_start, scene);
-    uva__trial_await(trial, scene_is_answered, scene,
-                     "an answer of uva_subject_produce(), or a callback,");
-    return uva__trial_can(
-        trial, uva__word_load(&scene->answered) != 0 ? scene->code : 0,
+    *session =
+        (struct uva__session){.run = run,
+                              .probe = uva__recording_consumer_new(run, manner),
+                              .plan = plan,
+                              .batches = batches,
+                              .at = at};
+    uva__case_run_note(run, "-- produce(plan %d, %" PRId64 ", %" PRId64 ")%s",
+                       (int)plan, batches, at, run->checked ? ", checked" : "");
+    uva__case_run_thread(run, session_start, session);
+    uva__case_run_await(run, session_is_answered, session,
+                        "an answer of uva_subject_produce(), or a callback,");
+    return uva__case_run_can(
+        run, uva__atomic64_load(&session->answered) != 0 ? session->code : 0,
         plan == UVA_SUBJECT_WHOLE, "uva_subject_produce()");
 }
 
-void uva__scene_await_schema(struct uva__scene *scene)
+void uva__session_await_schema(struct uva__session *session)
 {
-    uva__trial_await(scene->trial, uva__probe_has_schema, scene->probe,
-                     "on_schema");
+    uva__case_run_await(session->run, uva__recording_consumer_has_schema,
+                        session->probe, "on_schema");
 }
 
 /* Argument of a wait. */
 struct goal {
-    struct uva__probe *probe;
+    struct uva__recording_consumer *probe;
     int64_t tasks;
 };
 
@@ -65,119 +66,122 @@ static bool goal_is_met(void *ctx)
 {
     struct goal *goal = ctx;
 
-    return uva__probe_tasks(goal->probe) >= goal->tasks;
+    return uva__recording_consumer_tasks(goal->probe) >= goal->tasks;
 }
 
-void uva__scene_await_tasks(struct uva__scene *scene, int64_t n)
+void uva__session_await_tasks(struct uva__session *session, int64_t n)
 {
-    struct goal goal = {scene->probe, n};
+    struct goal goal = {session->probe, n};
 
-    uva__trial_await(scene->trial, goal_is_met, &goal, "a task");
+    uva__case_run_await(session->run, goal_is_met, &goal, "a task");
 }
 
 /* Extracts the tasks not taken so far, if their callback has returned. */
-static void scene_extract(struct uva__scene *scene)
+static void session_extract(struct uva__session *session)
 {
-    struct uva__probe *probe = scene->probe;
-    const int64_t tasks = uva__probe_tasks(probe);
+    struct uva__recording_consumer *probe = session->probe;
+    const int64_t tasks = uva__recording_consumer_tasks(probe);
 
     for (int64_t i = 0; i < tasks; i++)
         if (!probe->tasks[i].taken && probe->tasks[i].copy.extract_data)
-            (void)uva__probe_extract(probe, i, true);
+            (void)uva__recording_consumer_extract(probe, i, true);
 }
 
 /* If tasks may fail, a producer releases the handler only after they are
  * extracted, so that it can still report a failure. Clause: G-17. */
-static void scene_unlock(struct uva__scene *scene)
+static void session_unlock(struct uva__session *session)
 {
-    uva__trial_await(scene->trial, uva__probe_is_told, scene->probe,
-                     "the end, an error or release");
-    if (!uva__trial_quiet(scene->trial, uva__probe_is_released, scene->probe))
+    uva__case_run_await(session->run, uva__recording_consumer_has_ended,
+                        session->probe, "the end, an error or release");
+    if (!uva__case_run_quiet(session->run, uva__recording_consumer_is_released,
+                             session->probe))
         return;
-    uva__trial_note(scene->trial, "   release waits for the tasks, it seems");
-    scene_extract(scene);
+    uva__case_run_note(session->run,
+                       "   release waits for the tasks, it seems");
+    session_extract(session);
 }
 
-void uva__scene_await_release(struct uva__scene *scene)
+void uva__session_await_release(struct uva__session *session)
 {
-    if (scene->probe->manner.take == UVA__TAKE_LATER)
-        scene_unlock(scene);
-    uva__trial_await(scene->trial, uva__probe_is_released, scene->probe,
-                     "release");
-    uva__trial_await(scene->trial, uva__probe_is_settled, scene->probe,
-                     "the return of a call into the producer");
+    if (session->probe->manner.take == UVA__TAKE_LATER)
+        session_unlock(session);
+    uva__case_run_await(session->run, uva__recording_consumer_is_released,
+                        session->probe, "release");
+    uva__case_run_await(session->run, uva__recording_consumer_is_settled,
+                        session->probe,
+                        "the return of a call into the producer");
 }
 
-void uva__scene_settle(struct uva__scene *scene)
+void uva__session_settle(struct uva__session *session)
 {
-    struct uva__probe *probe = scene->probe;
-    const int64_t tasks = uva__probe_tasks(probe);
+    struct uva__recording_consumer *probe = session->probe;
+    const int64_t tasks = uva__recording_consumer_tasks(probe);
 
-    scene_extract(scene);
+    session_extract(session);
     for (int64_t i = 0; i < tasks; i++)
-        uva__probe_let_go(probe, i);
+        uva__recording_consumer_release_array(probe, i);
     if (probe->schema.release != NULL)
         probe->schema.release(&probe->schema);
 }
 
-void uva__scene_stop(struct uva__scene *scene)
+void uva__session_stop(struct uva__session *session)
 {
-    if (!uva__probe_is_told(scene->probe))
-        uva__probe_cancel(scene->probe);
-    uva__scene_await_release(scene);
-    uva__scene_settle(scene);
+    if (!uva__recording_consumer_has_ended(session->probe))
+        uva__recording_consumer_cancel(session->probe);
+    uva__session_await_release(session);
+    uva__session_settle(session);
 }
 
 /* Argument of a wait. */
 struct silence {
-    struct uva__probe *probe;
+    struct uva__recording_consumer *probe;
     size_t letters;
 };
 
 static bool silence_is_over(void *ctx)
 {
     struct silence *silence = ctx;
-    char trace[UVA__PROBE_TRACE + 1];
+    char trace[UVA__RECORDING_CONSUMER_TRACE + 1];
 
-    uva__probe_trace(silence->probe, trace);
+    uva__recording_consumer_trace(silence->probe, trace);
     return strlen(trace) != silence->letters;
 }
 
-bool uva__scene_is_quiet(struct uva__scene *scene)
+bool uva__session_is_quiet(struct uva__session *session)
 {
-    char trace[UVA__PROBE_TRACE + 1];
-    struct silence silence = {.probe = scene->probe};
+    char trace[UVA__RECORDING_CONSUMER_TRACE + 1];
+    struct silence silence = {.probe = session->probe};
 
-    uva__probe_trace(scene->probe, trace);
+    uva__recording_consumer_trace(session->probe, trace);
     silence.letters = strlen(trace);
-    return uva__trial_quiet(scene->trial, silence_is_over, &silence);
+    return uva__case_run_quiet(session->run, silence_is_over, &silence);
 }
 
-void uva__scene_await_rest(struct uva__scene *scene)
+void uva__session_await_rest(struct uva__session *session)
 {
-    uva__trial_await(scene->trial, uva__probe_is_back, scene->probe,
-                     "the return of a callback");
-    (void)uva__scene_is_quiet(scene);
+    uva__case_run_await(session->run, uva__recording_consumer_is_back,
+                        session->probe, "the return of a callback");
+    (void)uva__session_is_quiet(session);
 }
 
 /* ---- what is left ------------------------------------------------------- */
 
 static bool nothing_is_live(void *ctx)
 {
-    const struct uva__trial *trial = ctx;
+    const struct uva__case_run *run = ctx;
 
-    return trial->subject.count((int32_t)UVA_SUBJECT_LIVE) == 0;
+    return run->subject.count((int32_t)UVA_SUBJECT_LIVE) == 0;
 }
 
-void uva__scene_check_live(struct uva__trial *trial)
+void uva__session_check_live(struct uva__case_run *run)
 {
-    if (trial->subject.count == NULL ||
-        trial->subject.count((int32_t)UVA_SUBJECT_LIVE) == UVA_SUBJECT_CANNOT)
-        uva__trial_skip(trial, "the subject does not count what it has made: "
-                               "uva_subject_count()");
-    if (!uva__trial_soon(trial, nothing_is_live, trial))
-        uva__trial_fail(trial,
-                        "%" PRId64 " batches or schemas of the subject were "
-                        "never freed",
-                        trial->subject.count((int32_t)UVA_SUBJECT_LIVE));
+    if (run->subject.count == NULL ||
+        run->subject.count((int32_t)UVA_SUBJECT_LIVE) == UVA_SUBJECT_CANNOT)
+        uva__case_run_skip(run, "the subject does not count what it has made: "
+                                "uva_subject_count()");
+    if (!uva__case_run_soon(run, nothing_is_live, run))
+        uva__case_run_fail(run,
+                           "%" PRId64 " batches or schemas of the subject were "
+                           "never freed",
+                           run->subject.count((int32_t)UVA_SUBJECT_LIVE));
 }

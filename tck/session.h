@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run of one producer of the subject with a recording consumer, from its
  * start until it has released the handler. */
-#ifndef UVA_TCK_SCENE_H
-#define UVA_TCK_SCENE_H
+#ifndef UVA_TCK_SESSION_H
+#define UVA_TCK_SESSION_H
 
 #include "tck/recording_consumer.h"
 
 /* A producer and its recording consumer. Lives as long as its process. */
-struct uva__scene {
-    struct uva__trial *trial;
-    struct uva__probe *probe;
+struct uva__session {
+    struct uva__case_run *run;
+    struct uva__recording_consumer *probe;
     enum uva_subject_plan plan;
     int64_t batches;
     int64_t at;
-    struct uva__word answered; /* uva_subject_produce() has returned ... */
-    int code;                  /* ... this code */
+    struct uva__atomic64 answered; /* uva_subject_produce() has returned ... */
+    int code;                      /* ... this code */
 };
 
 /* Makes a recording consumer and starts a producer on it, on a thread of its
  * own. Returns false if the subject cannot. Thread: any. */
-bool uva__scene_open(struct uva__scene *scene, struct uva__trial *trial,
-                     enum uva_subject_plan plan, int64_t batches, int64_t at,
-                     const struct uva__probe_manner *manner);
+bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
+                       enum uva_subject_plan plan, int64_t batches, int64_t at,
+                       const struct uva__recording_consumer_manner *manner);
 
 /* Waits for the schema. Thread: any. */
-void uva__scene_await_schema(struct uva__scene *scene);
+void uva__session_await_schema(struct uva__session *session);
 
 /* Waits until `n` tasks have arrived. Thread: any. */
-void uva__scene_await_tasks(struct uva__scene *scene, int64_t n);
+void uva__session_await_tasks(struct uva__session *session, int64_t n);
 
 /* Waits until the producer seems to be idle: its callbacks have returned, and
  * no other comes. Thread: any. */
-void uva__scene_await_rest(struct uva__scene *scene);
+void uva__session_await_rest(struct uva__session *session);
 
 /* Waits for release, and until other threads have finished their calls. Thread:
  * any. */
-void uva__scene_await_release(struct uva__scene *scene);
+void uva__session_await_release(struct uva__session *session);
 
 /* Extracts tasks and releases arrays that were kept. Thread: any. */
-void uva__scene_settle(struct uva__scene *scene);
+void uva__session_settle(struct uva__session *session);
 
 /* Cancels, waits for release, then settles. Thread: any. */
-void uva__scene_stop(struct uva__scene *scene);
+void uva__session_stop(struct uva__session *session);
 
 /* Waits for a while; returns false if another callback came. Thread: any. */
-bool uva__scene_is_quiet(struct uva__scene *scene);
+bool uva__session_is_quiet(struct uva__session *session);
 
 /* Fails the case unless all that the subject made is freed soon; skips it if
  * the subject does not count. Thread: any. */
-void uva__scene_check_live(struct uva__trial *trial);
+void uva__session_check_live(struct uva__case_run *run);
 
 #endif

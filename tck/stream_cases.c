@@ -7,9 +7,9 @@
 
 #include "tck/cases.h"
 #include "tck/checker.h"
-#include "tck/thread_barrier.h"
-#include "tck/session.h"
 #include "tck/expected_data.h"
+#include "tck/session.h"
+#include "tck/thread_barrier.h"
 #include "uvarrow/arrow.h"
 
 /* Numbers of the readings: bits of a case's `arg`. */
@@ -47,8 +47,8 @@ struct manner {
     bool stops;
     bool keeps;
     bool moves;
-    bool asks;
-    bool abroad;
+    bool query_call;
+    bool jobs_in_flight;
 };
 
 static const struct manner MANNERS[READINGS] = {
@@ -68,36 +68,36 @@ static const struct manner MANNERS[READINGS] = {
     [ASKED] = {.plan = UVA_SUBJECT_WHOLE,
                .batches = 3,
                .reads = 3,
-               .asks = true},
+               .query_call = true},
     [FAILS] = {.plan = UVA_SUBJECT_FAILS, .batches = 3, .reads = 3},
     [FAILS_FIRST] = {.plan = UVA_SUBJECT_FAILS_FIRST},
     [ABROAD] = {.plan = UVA_SUBJECT_WHOLE,
                 .batches = 6,
                 .reads = 6,
                 .keeps = true,
-                .abroad = true},
+                .jobs_in_flight = true},
 };
 
 /* A stream being read. Lives as long as its process. */
 struct reading {
-    struct uva__trial *trial;
+    struct uva__case_run *run;
     const struct manner *manner;
     struct ArrowDeviceArrayStream *stream; /* where its struct is now */
     ArrowDeviceType device_type;
     struct ArrowSchema schema;
     struct ArrowDeviceArray arrays[ARRAYS]; /* batches that are kept */
     int64_t kept;
-    struct uva__word next; /* next batch for a thread to release */
+    struct uva__atomic64 next; /* next batch for a thread to release */
 };
 
 /* ---- calls -------------------------------------------------------------- */
 
 /* Checks what must hold at each call. */
-static void reading_look(struct reading *r)
+static void reading_inspect(struct reading *r)
 {
     if (r->stream->device_type != r->device_type)
-        uva__trial_breach(r->trial, "DS-05", "device_type changed to %d",
-                          (int)r->stream->device_type);
+        uva__case_run_breach(r->run, "DS-05", "device_type changed to %d",
+                             (int)r->stream->device_type);
 }
 
 /* A call has failed: checks that `code` is an errno and has a text. */
@@ -105,32 +105,32 @@ static void reading_hear(struct reading *r, int code)
 {
     const char *text;
 
-    uva__trial_note(r->trial, "   failed with %d", code);
+    uva__case_run_note(r->run, "   failed with %d", code);
     if (code != EIO)
-        uva__trial_breach(r->trial, "ER-02", "EIO arrived as %d", code);
+        uva__case_run_breach(r->run, "ER-02", "EIO arrived as %d", code);
     if (code < 0)
-        uva__trial_breach(r->trial, "DS-07", "an error of %d, below 0", code);
+        uva__case_run_breach(r->run, "DS-07", "an error of %d, below 0", code);
     text = r->stream->get_last_error(r->stream);
-    uva__trial_note(r->trial, "   \"%s\"", text != NULL ? text : "(none)");
+    uva__case_run_note(r->run, "   \"%s\"", text != NULL ? text : "(none)");
     if (text != NULL && strlen(text) > 65536)
-        uva__trial_breach(r->trial, "DS-11", "a text without an end");
+        uva__case_run_breach(r->run, "DS-11", "a text without an end");
 }
 
 static bool reading_get_schema(struct reading *r, struct ArrowSchema *out)
 {
     int code;
 
-    uva__specimen_fill(out, sizeof(*out));
+    uva__expected_data_fill(out, sizeof(*out));
     code = r->stream->get_schema(r->stream, out);
-    uva__trial_note(r->trial, "get_schema: %d", code);
-    reading_look(r);
+    uva__case_run_note(r->run, "get_schema: %d", code);
+    reading_inspect(r);
     if (code != 0) {
         reading_hear(r, code);
         return false;
     }
     if (out->release == NULL)
-        uva__trial_fail(r->trial, "LC-01: get_schema gave a released schema");
-    uva__specimen_check_schema(r->trial, out, "DS-01");
+        uva__case_run_fail(r->run, "LC-01: get_schema gave a released schema");
+    uva__expected_data_check_schema(r->run, out, "DS-01");
     return true;
 }
 
@@ -140,24 +140,24 @@ static void reading_ask(struct reading *r)
     struct ArrowSchema schema;
 
     if (!reading_get_schema(r, &schema)) {
-        uva__trial_breach(r->trial, "DS-21",
-                          "get_schema failed when asked "
-                          "again");
+        uva__case_run_breach(r->run, "DS-21",
+                             "get_schema failed when asked "
+                             "again");
         return;
     }
     schema.release(&schema);
     if (schema.release != NULL)
-        uva__trial_breach(r->trial, "LC-07", "a schema was not marked");
+        uva__case_run_breach(r->run, "LC-07", "a schema was not marked");
 }
 
 /* Moves the stream to another place, and overwrites the old one. */
 static void reading_move(struct reading *r)
 {
     struct ArrowDeviceArrayStream *place =
-        uva__trial_alloc(r->trial, sizeof(*place));
+        uva__case_run_alloc(r->run, sizeof(*place));
 
     *place = *r->stream;
-    uva__specimen_fill(r->stream, sizeof(*r->stream));
+    uva__expected_data_fill(r->stream, sizeof(*r->stream));
     r->stream = place;
 }
 
@@ -166,19 +166,20 @@ static void reading_move(struct reading *r)
 static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
                             int64_t ordinal)
 {
-    if (uva__specimen_is_filled(&array->array.release, sizeof(void *)))
-        uva__trial_fail(r->trial,
-                        "DS-09: get_next returned 0 and wrote nothing");
-    uva__checker_look(r->trial, &r->schema, array);
+    if (uva__expected_data_is_filled(&array->array.release, sizeof(void *)))
+        uva__case_run_fail(r->run,
+                           "DS-09: get_next returned 0 and wrote nothing");
+    uva__checker_inspect(r->run, &r->schema, array);
     if (array->device_type != r->device_type)
-        uva__trial_breach(r->trial, "DS-03", "a batch of device_type %d",
-                          (int)array->device_type);
-    if (!uva__specimen_check_array(r->trial, array, ordinal, "DS-01", "DS-01"))
+        uva__case_run_breach(r->run, "DS-03", "a batch of device_type %d",
+                             (int)array->device_type);
+    if (!uva__expected_data_check_array(r->run, array, ordinal, "DS-01",
+                                        "DS-01"))
         array->array.release(&array->array);
     else if (r->manner->keeps)
         r->arrays[r->kept++] = *array;
     else
-        uva__specimen_release_array(r->trial, array, ordinal);
+        uva__expected_data_release_array(r->run, array, ordinal);
 }
 
 /* Calls get_next once. Returns false if it gave no batch. */
@@ -186,21 +187,21 @@ static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
 {
     struct ArrowDeviceArray array;
 
-    uva__specimen_fill(&array, sizeof(array));
+    uva__expected_data_fill(&array, sizeof(array));
     *code = r->stream->get_next(r->stream, &array);
-    uva__trial_note(r->trial, "get_next: %d%s", *code,
-                    *code == 0 && array.array.release == NULL ? ", the end"
-                                                              : "");
-    reading_look(r);
+    uva__case_run_note(r->run, "get_next: %d%s", *code,
+                       *code == 0 && array.array.release == NULL ? ", the end"
+                                                                 : "");
+    reading_inspect(r);
     if (*code != 0) {
         reading_hear(r, *code);
         /* A checked run puts a trap there for a reader that releases it
          * anyway. */
-        if (!r->trial->checked && array.array.release != NULL &&
-            !uva__specimen_is_filled(&array.array.release, sizeof(void *)))
-            uva__trial_breach(r->trial, "DS-19",
-                              "a failed get_next left an array that looks "
-                              "live");
+        if (!r->run->checked && array.array.release != NULL &&
+            !uva__expected_data_is_filled(&array.array.release, sizeof(void *)))
+            uva__case_run_breach(r->run, "DS-19",
+                                 "a failed get_next left an array that looks "
+                                 "live");
         return false;
     }
     if (array.array.release == NULL)
@@ -211,26 +212,26 @@ static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
 
 /* Checks the result against the plan: so many batches, then an end or an
  * error. */
-static void reading_judge(struct reading *r, int64_t came, int code)
+static void reading_check(struct reading *r, int64_t came, int code)
 {
     const bool fails = r->manner->plan == UVA_SUBJECT_FAILS;
 
     if (came > r->manner->reads)
-        uva__trial_fail(r->trial, "DS-01: more than %" PRId64 " batches",
-                        r->manner->reads);
+        uva__case_run_fail(r->run, "DS-01: more than %" PRId64 " batches",
+                           r->manner->reads);
     if (fails && code == 0) {
-        uva__trial_breach(r->trial, "ER-01", "the failure has code 0");
-        uva__trial_breach(r->trial, "ER-15", "the failure was not told");
-        uva__trial_breach(r->trial, "ER-09",
-                          "the failure was reported as an end");
+        uva__case_run_breach(r->run, "ER-01", "the failure has code 0");
+        uva__case_run_breach(r->run, "ER-15", "the failure was not told");
+        uva__case_run_breach(r->run, "ER-09",
+                             "the failure was reported as an end");
     }
     if (!fails && code != 0)
-        uva__trial_fail(r->trial, "%s: get_next failed with %d",
-                        r->trial->clause, code);
+        uva__case_run_fail(r->run, "%s: get_next failed with %d",
+                           r->run->clause, code);
     if (!fails && came < r->manner->reads)
-        uva__trial_fail(r->trial,
-                        "%s: the end after %" PRId64 " of %" PRId64 " batches",
-                        r->trial->clause, came, r->manner->reads);
+        uva__case_run_fail(
+            r->run, "%s: the end after %" PRId64 " of %" PRId64 " batches",
+            r->run->clause, came, r->manner->reads);
 }
 
 /* ---- one reading -------------------------------------------------------- */
@@ -244,26 +245,26 @@ static void reading_read(struct reading *r)
     while (more && (came < r->manner->reads || !r->manner->stops)) {
         if (r->manner->moves)
             reading_move(r);
-        if (r->manner->asks)
+        if (r->manner->query_call)
             reading_ask(r);
         more = reading_get_next(r, came, &code);
         came += more;
         if (came > r->manner->reads)
             break;
     }
-    if (r->manner->asks)
+    if (r->manner->query_call)
         reading_ask(r);
     if (!r->manner->stops)
-        reading_judge(r, came, code);
+        reading_check(r, came, code);
 }
 
-static void crowd_releases(void *ctx)
+static void thread_barrier_releases(void *ctx)
 {
     struct reading *r = ctx;
     uint64_t n;
 
-    while ((n = uva__word_add(&r->next, 1)) < (uint64_t)r->kept)
-        uva__specimen_release_array(r->trial, &r->arrays[n], (int64_t)n);
+    while ((n = uva__atomic64_add(&r->next, 1)) < (uint64_t)r->kept)
+        uva__expected_data_release_array(r->run, &r->arrays[n], (int64_t)n);
 }
 
 /* Releases the stream first, and what it gave afterwards. */
@@ -271,60 +272,61 @@ static void reading_release(struct reading *r)
 {
     r->stream->release(r->stream);
     if (r->stream->release != NULL)
-        uva__trial_breach(r->trial, "DS-15", "release did not mark the stream");
-    uva__specimen_fill(r->stream, sizeof(*r->stream));
-    if (r->manner->abroad)
-        uva__crowd_run(r->trial, 3, crowd_releases, r);
+        uva__case_run_breach(r->run, "DS-15",
+                             "release did not mark the stream");
+    uva__expected_data_fill(r->stream, sizeof(*r->stream));
+    if (r->manner->jobs_in_flight)
+        uva__thread_barrier_run(r->run, 3, thread_barrier_releases, r);
     else
-        crowd_releases(r);
+        thread_barrier_releases(r);
     if (r->schema.release == NULL)
         return;
-    uva__specimen_check_schema(r->trial, &r->schema, "DS-13");
+    uva__expected_data_check_schema(r->run, &r->schema, "DS-13");
     r->schema.release(&r->schema);
 }
 
-static void reading_play(struct uva__trial *trial, const struct manner *manner)
+static void reading_play(struct uva__case_run *run, const struct manner *manner)
 {
-    struct reading *r = uva__trial_alloc(trial, sizeof(*r));
+    struct reading *r = uva__case_run_alloc(run, sizeof(*r));
     int32_t code;
 
-    r->trial = trial;
+    r->run = run;
     r->manner = manner;
-    r->stream = uva__trial_alloc(trial, sizeof(*r->stream));
-    code = trial->subject.open((int32_t)manner->plan, manner->batches, 0,
-                               r->stream);
-    uva__trial_note(trial, "-- open(plan %d, %" PRId64 "): %d%s",
-                    (int)manner->plan, manner->batches, (int)code,
-                    trial->checked ? ", checked" : "");
-    if (!uva__trial_can(trial, code, manner->plan == UVA_SUBJECT_WHOLE,
-                        "uva_subject_open()"))
+    r->stream = uva__case_run_alloc(run, sizeof(*r->stream));
+    code =
+        run->subject.open((int32_t)manner->plan, manner->batches, 0, r->stream);
+    uva__case_run_note(run, "-- open(plan %d, %" PRId64 "): %d%s",
+                       (int)manner->plan, manner->batches, (int)code,
+                       run->checked ? ", checked" : "");
+    if (!uva__case_run_can(run, code, manner->plan == UVA_SUBJECT_WHOLE,
+                           "uva_subject_open()"))
         return;
     if (r->stream->get_schema == NULL || r->stream->get_next == NULL ||
         r->stream->get_last_error == NULL || r->stream->release == NULL)
-        uva__trial_fail(trial, "AB-17: a function of the stream is NULL");
+        uva__case_run_fail(run, "AB-17: a function of the stream is NULL");
     if (r->stream->device_type != ARROW_DEVICE_CPU)
-        uva__trial_breach(trial, "DS-05", "device_type is %d, not CPU (1)",
-                          (int)r->stream->device_type);
+        uva__case_run_breach(run, "DS-05", "device_type is %d, not CPU (1)",
+                             (int)r->stream->device_type);
     r->device_type = r->stream->device_type;
-    uva__checker_wrap(trial, r->stream);
+    uva__checker_wrap(run, r->stream);
     if (reading_get_schema(r, &r->schema))
         reading_read(r);
     else if (manner->plan != UVA_SUBJECT_FAILS_FIRST)
-        uva__trial_fail(trial, "get_schema failed");
+        uva__case_run_fail(run, "get_schema failed");
     else
         r->schema.release = NULL;
     reading_release(r);
 }
 
-static void readings_run(struct uva__trial *trial)
+static void readings_run(struct uva__case_run *run)
 {
     for (int n = 0; n < READINGS * 2; n++) {
-        trial->checked = n >= READINGS;
-        if ((trial->what->arg & BIT(n % READINGS)) != 0)
-            reading_play(trial, &MANNERS[n % READINGS]);
+        run->checked = n >= READINGS;
+        if ((run->what->arg & BIT(n % READINGS)) != 0)
+            reading_play(run, &MANNERS[n % READINGS]);
     }
-    if (uva__word_load(&trial->played) > 0 && (trial->what->arg & LEDGER) != 0)
-        uva__scene_check_live(trial);
+    if (uva__atomic64_load(&run->played) > 0 && (run->what->arg & LEDGER) != 0)
+        uva__session_check_live(run);
 }
 
 /* ---- the table ---------------------------------------------------------- */

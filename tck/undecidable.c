@@ -117,6 +117,6 @@ static const struct uva__tck_case STREAM[] = {
 
 /* clang-format on */
 
-const struct uva__tck_table uva__producer_unseen = TABLE(PRODUCER);
-const struct uva__tck_table uva__handler_unseen = TABLE(HANDLER);
-const struct uva__tck_table uva__stream_unseen = TABLE(STREAM);
+const struct uva__tck_table uva__producer_undecidable = TABLE(PRODUCER);
+const struct uva__tck_table uva__handler_undecidable = TABLE(HANDLER);
+const struct uva__tck_table uva__stream_undecidable = TABLE(STREAM);

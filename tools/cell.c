@@ -23,35 +23,36 @@ static bool load_bit(const void *data, int64_t at)
 }
 
 /* Loads the integer at the cell, with the width of its kind. */
-static int64_t cell_int(const struct uva__cell *c)
+static int64_t cell_int(const struct uva__extract_entry *c)
 {
     return uva__field_load(c->array->buffers[1], c->field->width, c->at);
 }
 
 /* ---- finding ------------------------------------------------------------ */
 
-static struct uva__cell cell_child(const struct uva__cell *c, int64_t child,
-                                   int64_t at)
+static struct uva__extract_entry cell_child(const struct uva__extract_entry *c,
+                                            int64_t child, int64_t at)
 {
     const struct ArrowArray *array = c->array->children[child];
 
     assert(child < c->field->n_children);
-    return (struct uva__cell){&c->field->children[child], array,
-                              at + array->offset};
+    return (struct uva__extract_entry){&c->field->children[child], array,
+                                       at + array->offset};
 }
 
-static struct uva__cell cell_look_up(const struct uva__cell *c)
+static struct uva__extract_entry
+cell_look_up(const struct uva__extract_entry *c)
 {
     const struct ArrowArray *array = c->array->dictionary;
 
-    return (struct uva__cell){c->field->dictionary, array,
-                              cell_int(c) + array->offset};
+    return (struct uva__extract_entry){c->field->dictionary, array,
+                                       cell_int(c) + array->offset};
 }
 
 /* The cell is in the first run that ends after it. */
-static struct uva__cell cell_run(const struct uva__cell *c)
+static struct uva__extract_entry cell_run(const struct uva__extract_entry *c)
 {
-    const struct uva__cell ends = cell_child(c, 0, 0);
+    const struct uva__extract_entry ends = cell_child(c, 0, 0);
     int64_t low = 0, high = ends.array->length;
 
     assert(c->field->kind == UVA__FIELD_RUNS && high > 0);
@@ -67,7 +68,7 @@ static struct uva__cell cell_run(const struct uva__cell *c)
     return cell_child(c, 1, low);
 }
 
-static bool cell_union(struct uva__cell *c)
+static bool cell_union(struct uva__extract_entry *c)
 {
     const int8_t id = (int8_t)uva__field_load(c->array->buffers[0], 1, c->at);
     const int8_t child = id < 0 ? -1 : c->field->ids[id];
@@ -81,7 +82,7 @@ static bool cell_union(struct uva__cell *c)
     return true;
 }
 
-static bool cell_is_null(const struct uva__cell *c)
+static bool cell_is_null(const struct uva__extract_entry *c)
 {
     return c->array->null_count != 0 && c->array->buffers[0] != NULL &&
            !load_bit(c->array->buffers[0], c->at);
@@ -89,7 +90,7 @@ static bool cell_is_null(const struct uva__cell *c)
 
 /* Follows dictionaries, unions and runs to the value. Returns false if it is
  * null. */
-static bool cell_resolve(struct uva__cell *c)
+static bool cell_resolve(struct uva__extract_entry *c)
 {
     for (;;) {
         switch (c->field->kind) {
@@ -115,7 +116,7 @@ static bool cell_resolve(struct uva__cell *c)
 
 /* ---- writing: numbers --------------------------------------------------- */
 
-static void put_bool(const struct uva__cell *c, struct uva__text *out)
+static void put_bool(const struct uva__extract_entry *c, struct uva__text *out)
 {
     if (load_bit(c->array->buffers[1], c->at))
         uva__text_put(out, "true", 4);
@@ -123,7 +124,7 @@ static void put_bool(const struct uva__cell *c, struct uva__text *out)
         uva__text_put(out, "false", 5);
 }
 
-static void put_int(const struct uva__cell *c, struct uva__text *out)
+static void put_int(const struct uva__extract_entry *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
 
@@ -131,7 +132,7 @@ static void put_int(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_int(at, cell_int(c)));
 }
 
-static void put_uint(const struct uva__cell *c, struct uva__text *out)
+static void put_uint(const struct uva__extract_entry *c, struct uva__text *out)
 {
     const uint64_t value =
         load_uint(c->array->buffers[1], c->field->width, c->at);
@@ -141,7 +142,7 @@ static void put_uint(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_uint(at, value));
 }
 
-static void put_half(const struct uva__cell *c, struct uva__text *out)
+static void put_half(const struct uva__extract_entry *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
 
@@ -149,7 +150,7 @@ static void put_half(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_half(at, (uint16_t)cell_int(c)));
 }
 
-static void put_float(const struct uva__cell *c, struct uva__text *out)
+static void put_float(const struct uva__extract_entry *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
     float value;
@@ -160,7 +161,8 @@ static void put_float(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_float(at, value));
 }
 
-static void put_double(const struct uva__cell *c, struct uva__text *out)
+static void put_double(const struct uva__extract_entry *c,
+                       struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
     double value;
@@ -171,7 +173,8 @@ static void put_double(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_double(at, value));
 }
 
-static void put_decimal(const struct uva__cell *c, struct uva__text *out)
+static void put_decimal(const struct uva__extract_entry *c,
+                        struct uva__text *out)
 {
     const size_t width = (size_t)c->field->width;
     const char *value =
@@ -190,7 +193,7 @@ static int64_t days_of_ms(int64_t ms)
     return ms / 86400000 - (ms % 86400000 < 0);
 }
 
-static char *moment_put(char *at, const struct uva__cell *c)
+static char *moment_put(char *at, const struct uva__extract_entry *c)
 {
     const int digits = c->field->digits;
     const int64_t value = cell_int(c);
@@ -211,7 +214,8 @@ static char *moment_put(char *at, const struct uva__cell *c)
     }
 }
 
-static void put_moment(const struct uva__cell *c, struct uva__text *out)
+static void put_moment(const struct uva__extract_entry *c,
+                       struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__CALENDAR_ROOM);
 
@@ -219,7 +223,8 @@ static void put_moment(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, moment_put(at, c));
 }
 
-static void put_days_ms(const struct uva__cell *c, struct uva__text *out)
+static void put_days_ms(const struct uva__extract_entry *c,
+                        struct uva__text *out)
 {
     const void *data = c->array->buffers[1];
     const int32_t days = (int32_t)uva__field_load(data, 4, 2 * c->at);
@@ -230,7 +235,8 @@ static void put_days_ms(const struct uva__cell *c, struct uva__text *out)
         uva__text_advance(out, uva__calendar_put_interval(at, 0, days, ms, 3));
 }
 
-static void put_months_ns(const struct uva__cell *c, struct uva__text *out)
+static void put_months_ns(const struct uva__extract_entry *c,
+                          struct uva__text *out)
 {
     const void *data = c->array->buffers[1];
     const int32_t months = (int32_t)uva__field_load(data, 4, 4 * c->at);
@@ -251,7 +257,7 @@ struct span {
     size_t size;      /* in bytes */
 };
 
-static struct span span_of_offsets(const struct uva__cell *c)
+static struct span span_of_offsets(const struct uva__extract_entry *c)
 {
     const void *offsets = c->array->buffers[1];
     const int32_t width = c->field->width;
@@ -266,7 +272,7 @@ static struct span span_of_offsets(const struct uva__cell *c)
 
 /* A view is a size and either up to 12 bytes or a prefix of 4, the number of a
  * buffer and an offset in it. */
-static struct span span_of_view(const struct uva__cell *c)
+static struct span span_of_view(const struct uva__extract_entry *c)
 {
     const char *view = (const char *)c->array->buffers[1] + 16 * c->at;
     const int64_t size = uva__field_load(view, 4, 0);
@@ -281,7 +287,7 @@ static struct span span_of_view(const struct uva__cell *c)
                          (size_t)size};
 }
 
-static struct span cell_span(const struct uva__cell *c)
+static struct span cell_span(const struct uva__extract_entry *c)
 {
     const int64_t width = c->field->width;
 
@@ -299,14 +305,14 @@ static struct span cell_span(const struct uva__cell *c)
     }
 }
 
-static void put_text(const struct uva__cell *c, struct uva__text *out)
+static void put_text(const struct uva__extract_entry *c, struct uva__text *out)
 {
     const struct span span = cell_span(c);
 
     uva__text_put(out, span.data, span.size);
 }
 
-static void put_bytes(const struct uva__cell *c, struct uva__text *out)
+static void put_bytes(const struct uva__extract_entry *c, struct uva__text *out)
 {
     const struct span span = cell_span(c);
 
@@ -315,7 +321,7 @@ static void put_bytes(const struct uva__cell *c, struct uva__text *out)
 
 /* ---- writing: nested ---------------------------------------------------- */
 
-static void put_list(const struct uva__cell *c, struct uva__text *out)
+static void put_list(const struct uva__extract_entry *c, struct uva__text *out)
 {
     const void *offsets = c->array->buffers[1];
     const int32_t width = c->field->width;
@@ -339,7 +345,8 @@ static void put_list(const struct uva__cell *c, struct uva__text *out)
     uva__text_put_char(out, ']');
 }
 
-static void put_struct(const struct uva__cell *c, struct uva__text *out)
+static void put_struct(const struct uva__extract_entry *c,
+                       struct uva__text *out)
 {
     int64_t i;
 
@@ -361,7 +368,8 @@ static void put_struct(const struct uva__cell *c, struct uva__text *out)
 /* ---- writing ------------------------------------------------------------ */
 
 /* Appends a value that is not null, without quotes. */
-typedef void cell_put_fn(const struct uva__cell *c, struct uva__text *out);
+typedef void cell_put_fn(const struct uva__extract_entry *c,
+                         struct uva__text *out);
 
 static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
     [UVA__FIELD_BOOL] = put_bool,
@@ -389,7 +397,7 @@ static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
     [UVA__FIELD_STRUCT] = put_struct,
 };
 
-void uva__cell_put_csv(struct uva__cell cell, struct uva__text *out)
+void uva__cell_put_csv(struct uva__extract_entry cell, struct uva__text *out)
 {
     const size_t start = out->size;
 
@@ -409,7 +417,7 @@ static bool is_number(const struct uva__text *out)
     return last != 'n' && last != 'f';
 }
 
-void uva__cell_put_json(struct uva__cell cell, struct uva__text *out)
+void uva__cell_put_json(struct uva__extract_entry cell, struct uva__text *out)
 {
     const size_t start = out->size;
 

@@ -8,7 +8,7 @@
 #include "text.h"
 
 /* A value and its place in an array. Borrows all members. */
-struct uva__cell {
+struct uva__extract_entry {
     const struct uva__field *field; /* how it is stored and written */
     const struct ArrowArray *array; /* checked against `field` */
     int64_t at;                     /* index, including the array's offset */
@@ -16,9 +16,9 @@ struct uva__cell {
 
 /* Appends the value as a CSV field; appends nothing if it is null. Thread:
  * any. */
-void uva__cell_put_csv(struct uva__cell cell, struct uva__text *out);
+void uva__cell_put_csv(struct uva__extract_entry cell, struct uva__text *out);
 
 /* Appends the value as JSON. Thread: any. */
-void uva__cell_put_json(struct uva__cell cell, struct uva__text *out);
+void uva__cell_put_json(struct uva__extract_entry cell, struct uva__text *out);
 
 #endif

@@ -49,8 +49,8 @@ static void row_put(const struct uva__csv *csv, const struct ArrowArray *array,
     assert(row >= array->offset && row < array->offset + array->length);
     for (i = 0; i < csv->root.n_children; i++) {
         const struct ArrowArray *column = array->children[i];
-        const struct uva__cell cell = {&csv->root.children[i], column,
-                                       row + column->offset};
+        const struct uva__extract_entry cell = {&csv->root.children[i], column,
+                                                row + column->offset};
 
         uva__cell_put_csv(cell, out);
         uva__text_put_char(out, i + 1 < csv->root.n_children ? ',' : '\n');

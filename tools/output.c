@@ -7,7 +7,7 @@
  *              inside the call that caused it; all later chunks are discarded.
  * On close:    queued chunks are still written; then the handle is closed, then
  *              on_closed is called. */
-#include "sink.h"
+#include "output.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -23,55 +23,55 @@
 #define SINK_FD_MIN     3                 /* above the three standard ones */
 
 /* A chunk of bytes to write. */
-struct uva__sink_chunk {
-    uv_write_t write;              /* for a stream */
-    struct uva__sink *sink;        /* borrows */
-    struct uva__sink_chunk *next;  /* for a file */
-    struct ArrowDeviceArray owner; /* owns, if live; else `copy` is used */
-    uv_buf_t rest;                 /* file: the part not written so far */
-    size_t size;                   /* in bytes */
-    char copy[];                   /* used if there is no owner */
+struct uva__output_chunk {
+    uv_write_t write;               /* for a stream */
+    struct uva__output *output;     /* borrows */
+    struct uva__output_chunk *next; /* for a file */
+    struct ArrowDeviceArray owner;  /* owns, if live; else `copy` is used */
+    uv_buf_t rest;                  /* file: the part not written so far */
+    size_t size;                    /* in bytes */
+    char copy[];                    /* used if there is no owner */
 };
 
 /* ---- open --------------------------------------------------------------- */
 
 /* Saves the flags: libuv makes a pipe non-blocking, also for the programs that
  * share it. */
-static void sink_remember_flags(struct uva__sink *sink)
+static void output_remember_flags(struct uva__output *output)
 {
-    sink->fd_flags = fcntl(sink->fd, F_GETFL);
+    output->fd_flags = fcntl(output->fd, F_GETFL);
 }
 
-static int sink_open_handle(struct uva__sink *sink, uv_handle_type type)
+static int output_open_handle(struct uva__output *output, uv_handle_type type)
 {
     int code;
 
     switch (type) {
     case UV_TTY:
-        sink->is_tty = true;
-        return uv_tty_init(sink->loop, &sink->to.tty, sink->fd, 0);
+        output->is_tty = true;
+        return uv_tty_init(output->loop, &output->to.tty, output->fd, 0);
     case UV_NAMED_PIPE:
-        sink_remember_flags(sink);
-        (void)uv_pipe_init(sink->loop, &sink->to.pipe, 0);
-        code = uv_pipe_open(&sink->to.pipe, sink->fd);
+        output_remember_flags(output);
+        (void)uv_pipe_init(output->loop, &output->to.pipe, 0);
+        code = uv_pipe_open(&output->to.pipe, output->fd);
         break;
     case UV_TCP:
-        sink_remember_flags(sink);
-        (void)uv_tcp_init(sink->loop, &sink->to.tcp);
-        code = uv_tcp_open(&sink->to.tcp, sink->fd);
+        output_remember_flags(output);
+        (void)uv_tcp_init(output->loop, &output->to.tcp);
+        code = uv_tcp_open(&output->to.tcp, output->fd);
         break;
     case UV_FILE:
-        sink->is_file = true;
+        output->is_file = true;
         return 0;
     default:
         return UV_ENOTSUP;
     }
     if (code != 0)
-        uv_close(&sink->to.handle, NULL);
+        uv_close(&output->to.handle, NULL);
     return code;
 }
 
-static int sink_open_fd(struct uva__sink *sink, const char *path)
+static int output_open_fd(struct uva__output *output, const char *path)
 {
     int fd;
 
@@ -79,192 +79,193 @@ static int sink_open_fd(struct uva__sink *sink, const char *path)
         fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, SINK_FD_MIN);
         return fd < 0 ? -errno : fd;
     }
-    sink->truncate = true;
+    output->truncate = true;
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     return fd < 0 ? -errno : fd;
 }
 
-static void sink_fail(struct uva__sink *sink, int code)
+static void output_fail(struct uva__output *output, int code)
 {
-    if (sink->code != 0)
+    if (output->code != 0)
         return;
-    sink->code = code;
-    sink->events.on_failed(sink->events.ctx, code);
+    output->code = code;
+    output->events.on_failed(output->events.ctx, code);
 }
 
 /* Runs when the pipe's last reader closes it, even if nothing is written. */
-static void sink_on_watch(uv_poll_t *watch, int status, int events)
+static void output_on_watch(uv_poll_t *watch, int status, int events)
 {
     (void)status;
     (void)events;
     (void)uv_poll_stop(watch);
-    sink_fail(watch->data, EPIPE);
+    output_fail(watch->data, EPIPE);
 }
 
 /* A pipe signals when its last reader closes it; a socket signals only that its
  * peer will send no more. Without the watch, the next write fails. */
-static void sink_watch(struct uva__sink *sink)
+static void output_watch(struct uva__output *output)
 {
     struct stat about;
 
-    if (fstat(sink->fd, &about) != 0 || !S_ISFIFO(about.st_mode))
+    if (fstat(output->fd, &about) != 0 || !S_ISFIFO(about.st_mode))
         return;
-    sink->watch_fd = fcntl(sink->fd, F_DUPFD_CLOEXEC, SINK_FD_MIN);
-    if (sink->watch_fd < 0)
+    output->watch_fd = fcntl(output->fd, F_DUPFD_CLOEXEC, SINK_FD_MIN);
+    if (output->watch_fd < 0)
         return;
-    if (uv_poll_init(sink->loop, &sink->watch, sink->watch_fd) != 0) {
-        (void)close(sink->watch_fd);
+    if (uv_poll_init(output->loop, &output->watch, output->watch_fd) != 0) {
+        (void)close(output->watch_fd);
         return;
     }
-    sink->watch.data = sink;
-    sink->watching = true;
-    sink->handles++;
-    (void)uv_poll_start(&sink->watch, UV_DISCONNECT, sink_on_watch);
+    output->watch.data = output;
+    output->watching = true;
+    output->handles++;
+    (void)uv_poll_start(&output->watch, UV_DISCONNECT, output_on_watch);
 }
 
-int uva__sink_open(struct uva__sink *sink, uv_loop_t *loop, const char *path,
-                   const struct uva__sink_events *events,
-                   struct uva_error *error)
+int uva__output_open(struct uva__output *output, uv_loop_t *loop,
+                     const char *path, const struct uva__output_events *events,
+                     struct uva_error *error)
 {
     const char *name = path == NULL ? "standard output" : path;
     int code;
 
-    memset(sink, 0, sizeof(*sink));
-    sink->loop = loop;
-    sink->events = *events;
-    sink->fd_flags = -1;
-    sink->fd = sink_open_fd(sink, path);
-    if (sink->fd < 0)
-        return uva_error_set(error, -sink->fd, "cannot write to %s: %s", name,
-                             uv_strerror(sink->fd));
-    code = sink_open_handle(sink, uv_guess_handle(sink->fd));
+    memset(output, 0, sizeof(*output));
+    output->loop = loop;
+    output->events = *events;
+    output->fd_flags = -1;
+    output->fd = output_open_fd(output, path);
+    if (output->fd < 0)
+        return uva_error_set(error, -output->fd, "cannot write to %s: %s", name,
+                             uv_strerror(output->fd));
+    code = output_open_handle(output, uv_guess_handle(output->fd));
     if (code != 0) {
-        (void)close(sink->fd);
+        (void)close(output->fd);
         return uva_error_set(error, -code, "cannot write to %s: %s", name,
                              uv_strerror(code));
     }
-    sink->fs.data = sink;
-    if (sink->is_file)
+    output->fs.data = output;
+    if (output->is_file)
         return 0;
-    sink->to.handle.data = sink;
-    sink->handles = 1;
-    sink_watch(sink);
+    output->to.handle.data = output;
+    output->handles = 1;
+    output_watch(output);
     return 0;
 }
 
 /* ---- write -------------------------------------------------------------- */
 
-static void sink_pump(struct uva__sink *sink);
-static void sink_settle(struct uva__sink *sink);
+static void output_pump(struct uva__output *output);
+static void output_settle(struct uva__output *output);
 
 /* Drops a chunk that was written or has failed. */
-static void chunk_end(struct uva__sink_chunk *chunk, int code)
+static void chunk_end(struct uva__output_chunk *chunk, int code)
 {
-    struct uva__sink *sink = chunk->sink;
+    struct uva__output *output = chunk->output;
 
-    assert(sink->pending > 0 && sink->pending_bytes >= chunk->size);
-    sink->pending--;
-    sink->pending_bytes -= chunk->size;
+    assert(output->pending > 0 && output->pending_bytes >= chunk->size);
+    output->pending--;
+    output->pending_bytes -= chunk->size;
     uva_array_release(&chunk->owner);
     free(chunk);
     if (code < 0)
-        sink_fail(sink, -code);
-    sink_settle(sink);
+        output_fail(output, -code);
+    output_settle(output);
 }
 
 static void chunk_written(uv_write_t *write, int code)
 {
-    chunk_end((struct uva__sink_chunk *)write, code);
+    chunk_end((struct uva__output_chunk *)write, code);
 }
 
 /* A write may be short. */
 static void chunk_file_written(uv_fs_t *fs)
 {
-    struct uva__sink *sink = fs->data;
-    struct uva__sink_chunk *chunk = sink->first;
+    struct uva__output *output = fs->data;
+    struct uva__output_chunk *chunk = output->first;
     const ssize_t result = fs->result;
 
-    assert(chunk != NULL && sink->is_file);
+    assert(chunk != NULL && output->is_file);
     uv_fs_req_cleanup(fs);
     if (result >= 0 && (size_t)result < chunk->rest.len) {
         chunk->rest.base += result;
         chunk->rest.len -= (size_t)result;
-        sink_pump(sink);
+        output_pump(output);
         return;
     }
-    sink->first = chunk->next;
+    output->first = chunk->next;
     chunk_end(chunk, result < 0 ? (int)result : 0);
-    sink_pump(sink);
+    output_pump(output);
 }
 
 /* Writes the next chunk of a file; discards the chunks of a file that has
  * failed. */
-static void sink_pump(struct uva__sink *sink)
+static void output_pump(struct uva__output *output)
 {
-    struct uva__sink_chunk *chunk;
+    struct uva__output_chunk *chunk;
     int code;
 
-    while ((chunk = sink->first) != NULL) {
-        code = sink->code != 0
+    while ((chunk = output->first) != NULL) {
+        code = output->code != 0
                    ? UV_ECANCELED
-                   : uv_fs_write(sink->loop, &sink->fs, sink->fd, &chunk->rest,
-                                 1, -1, chunk_file_written);
+                   : uv_fs_write(output->loop, &output->fs, output->fd,
+                                 &chunk->rest, 1, -1, chunk_file_written);
         if (code == 0)
             return;
-        sink->first = chunk->next;
+        output->first = chunk->next;
         chunk_end(chunk, code);
     }
 }
 
 /* Truncating a device fails, which is harmless. */
-static void sink_truncated(uv_fs_t *fs)
+static void output_truncated(uv_fs_t *fs)
 {
-    struct uva__sink *sink = fs->data;
+    struct uva__output *output = fs->data;
     const ssize_t result = fs->result;
 
     uv_fs_req_cleanup(fs);
     if (result < 0 && result != UV_EINVAL)
-        sink_fail(sink, (int)-result);
-    sink_pump(sink);
+        output_fail(output, (int)-result);
+    output_pump(output);
 }
 
-static void sink_send(struct uva__sink *sink, struct uva__sink_chunk *chunk)
+static void output_send(struct uva__output *output,
+                        struct uva__output_chunk *chunk)
 {
     const uv_buf_t buffer = chunk->rest;
     int code = UV_ECANCELED;
 
-    if (!sink->is_file) {
-        if (sink->code == 0)
-            code = uv_write(&chunk->write, &sink->to.stream, &buffer, 1,
+    if (!output->is_file) {
+        if (output->code == 0)
+            code = uv_write(&chunk->write, &output->to.stream, &buffer, 1,
                             chunk_written);
         if (code != 0)
             chunk_end(chunk, code);
         return;
     }
-    if (sink->first != NULL) {
-        sink->last->next = chunk;
-        sink->last = chunk;
+    if (output->first != NULL) {
+        output->last->next = chunk;
+        output->last = chunk;
         return;
     }
-    sink->first = sink->last = chunk;
-    if (!sink->truncate)
-        sink_pump(sink);
-    else if (uv_fs_ftruncate(sink->loop, &sink->fs, sink->fd, 0,
-                             sink_truncated) != 0)
+    output->first = output->last = chunk;
+    if (!output->truncate)
+        output_pump(output);
+    else if (uv_fs_ftruncate(output->loop, &output->fs, output->fd, 0,
+                             output_truncated) != 0)
         abort(); /* cannot fail: libuv only queues it */
-    sink->truncate = false;
+    output->truncate = false;
 }
 
-int uva__sink_write(struct uva__sink *sink, const void *data, size_t size,
-                    struct ArrowDeviceArray *owner)
+int uva__output_write(struct uva__output *output, const void *data, size_t size,
+                      struct ArrowDeviceArray *owner)
 {
-    struct uva__sink_chunk *chunk =
+    struct uva__output_chunk *chunk =
         calloc(1, sizeof(*chunk) + (owner == NULL ? size : 0));
 
-    assert(!sink->closing);
+    assert(!output->closing);
     if (chunk == NULL)
         return ENOMEM;
-    chunk->sink = sink;
+    chunk->output = output;
     chunk->size = size;
     chunk->rest.base = owner == NULL ? chunk->copy : (char *)data;
     chunk->rest.len = size;
@@ -272,83 +273,83 @@ int uva__sink_write(struct uva__sink *sink, const void *data, size_t size,
         uva_array_move(owner, &chunk->owner);
     else if (size > 0)
         memcpy(chunk->copy, data, size);
-    sink->pending++;
-    sink->pending_bytes += size;
-    sink_send(sink, chunk);
+    output->pending++;
+    output->pending_bytes += size;
+    output_send(output, chunk);
     return 0;
 }
 
-bool uva__sink_is_full(struct uva__sink *sink)
+bool uva__output_is_full(struct uva__output *output)
 {
-    sink->full = sink->pending_bytes >= SINK_HIGH_BYTES;
-    return sink->full;
+    output->full = output->pending_bytes >= SINK_HIGH_BYTES;
+    return output->full;
 }
 
 /* ---- close -------------------------------------------------------------- */
 
-static void sink_handle_closed(uv_handle_t *handle)
+static void output_handle_closed(uv_handle_t *handle)
 {
-    struct uva__sink *sink = handle->data;
+    struct uva__output *output = handle->data;
 
-    assert(sink->handles > 0 && sink->pending == 0);
-    sink->handles--;
-    if (sink->handles == 0)
-        sink->events.on_closed(sink->events.ctx);
+    assert(output->handles > 0 && output->pending == 0);
+    output->handles--;
+    if (output->handles == 0)
+        output->events.on_closed(output->events.ctx);
 }
 
-static void sink_file_closed(uv_fs_t *fs)
+static void output_file_closed(uv_fs_t *fs)
 {
-    struct uva__sink *sink = fs->data;
+    struct uva__output *output = fs->data;
 
     if (fs->result < 0)
-        sink_fail(sink, (int)-fs->result);
+        output_fail(output, (int)-fs->result);
     uv_fs_req_cleanup(fs);
-    sink->events.on_closed(sink->events.ctx);
+    output->events.on_closed(output->events.ctx);
 }
 
 /* libuv writes to a terminal through another descriptor, so close both. */
-static void sink_close_handles(struct uva__sink *sink)
+static void output_close_handles(struct uva__output *output)
 {
-    uv_os_fd_t used = sink->fd;
+    uv_os_fd_t used = output->fd;
 
-    (void)uv_fileno(&sink->to.handle, &used);
-    uv_close(&sink->to.handle, sink_handle_closed);
-    if (used != sink->fd)
-        (void)close(sink->fd);
-    if (!sink->watching)
+    (void)uv_fileno(&output->to.handle, &used);
+    uv_close(&output->to.handle, output_handle_closed);
+    if (used != output->fd)
+        (void)close(output->fd);
+    if (!output->watching)
         return;
-    uv_close((uv_handle_t *)&sink->watch, sink_handle_closed);
-    (void)close(sink->watch_fd);
+    uv_close((uv_handle_t *)&output->watch, output_handle_closed);
+    (void)close(output->watch_fd);
 }
 
 /* Checks, now that fewer bytes are queued, for a room callback or a close that
  * is due. */
-static void sink_settle(struct uva__sink *sink)
+static void output_settle(struct uva__output *output)
 {
-    if (sink->full && sink->pending_bytes <= SINK_LOW_BYTES) {
-        sink->full = false;
-        sink->events.on_room(sink->events.ctx);
+    if (output->full && output->pending_bytes <= SINK_LOW_BYTES) {
+        output->full = false;
+        output->events.on_writable(output->events.ctx);
     }
-    if (!sink->closing || sink->pending > 0)
+    if (!output->closing || output->pending > 0)
         return;
-    uva__sink_abandon(sink);
-    if (!sink->is_file)
-        sink_close_handles(sink);
-    else if (uv_fs_close(sink->loop, &sink->fs, sink->fd, sink_file_closed) !=
-             0)
+    uva__output_abandon(output);
+    if (!output->is_file)
+        output_close_handles(output);
+    else if (uv_fs_close(output->loop, &output->fs, output->fd,
+                         output_file_closed) != 0)
         abort(); /* cannot fail: libuv only queues it */
 }
 
-void uva__sink_close(struct uva__sink *sink)
+void uva__output_close(struct uva__output *output)
 {
-    assert(!sink->closing);
-    sink->closing = true;
-    sink_settle(sink);
+    assert(!output->closing);
+    output->closing = true;
+    output_settle(output);
 }
 
-void uva__sink_abandon(struct uva__sink *sink)
+void uva__output_abandon(struct uva__output *output)
 {
-    if (sink->fd_flags >= 0)
-        (void)fcntl(sink->fd, F_SETFL, sink->fd_flags);
-    sink->fd_flags = -1;
+    if (output->fd_flags >= 0)
+        (void)fcntl(output->fd, F_SETFL, output->fd_flags);
+    output->fd_flags = -1;
 }

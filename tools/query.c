@@ -20,8 +20,8 @@
 #include "heartbeat.h"
 #include "lines.h"
 #include "options.h"
+#include "output.h"
 #include "report.h"
-#include "sink.h"
 #include "uvarrow/uvarrow.h"
 
 #define PROGRESS_MS 100
@@ -52,7 +52,7 @@ struct query {
     uv_loop_t loop;                 /* loop of all the members below */
     struct uva_runtime *runtime;    /* owns, until closed */
     struct uva_stream *stream;      /* owns a reference, until done */
-    struct uva__sink sink;          /* where the CSV goes */
+    struct uva__output output;      /* where the CSV goes */
     struct uva__heartbeat heart;    /* measures how late the loop is */
     uv_timer_t progress;            /* shows the line of progress */
     uv_signal_t interrupt;          /* Ctrl-C */
@@ -75,7 +75,7 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
     assert(!q->has_begun);
     q->has_begun = true;
     q->tally.bytes = (int64_t)strlen(header);
-    return uva__sink_write(&q->sink, header, strlen(header), NULL);
+    return uva__output_write(&q->output, header, strlen(header), NULL);
 }
 
 static int query_on_batch(void *ctx, struct uva_batch *batch)
@@ -83,14 +83,14 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
     struct query *q = ctx;
     const struct uva__lines lines = uva__lines_read(&batch->data.array);
     const int code =
-        uva__sink_write(&q->sink, lines.data, lines.size, &batch->data);
+        uva__output_write(&q->output, lines.data, lines.size, &batch->data);
 
     if (code != 0)
         return code;
     q->tally.rows += lines.rows;
     q->tally.bytes += (int64_t)lines.size;
     q->tally.batches++;
-    return uva__sink_is_full(&q->sink) ? EAGAIN : 0;
+    return uva__output_is_full(&q->output) ? EAGAIN : 0;
 }
 
 static void query_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -102,7 +102,7 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
         q->error = outcome->error;
     uva_stream_release(q->stream);
     q->stream = NULL;
-    uva__sink_close(&q->sink);
+    uva__output_close(&q->output);
 }
 
 /* ---- the sink ----------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void query_on_signal(uv_signal_t *handle, int signal)
     struct query *q = handle->data;
 
     if (q->signal != 0) {
-        uva__sink_abandon(&q->sink);
+        uva__output_abandon(&q->output);
         _exit(UVA__EXIT_SIGNAL + signal);
     }
     q->signal = signal;
@@ -187,7 +187,7 @@ static void query_on_progress(uv_timer_t *timer)
 
 static bool query_shows_progress(const struct query *q)
 {
-    return !q->options.quiet && !q->sink.is_tty &&
+    return !q->options.quiet && !q->output.is_tty &&
            uv_guess_handle(STDERR_FILENO) == UV_TTY;
 }
 
@@ -229,15 +229,15 @@ static int query_start_stream(struct query *q)
 
 static void query_start(struct query *q)
 {
-    const struct uva__sink_events events = {.on_room = query_on_room,
-                                            .on_failed = query_on_failed,
-                                            .on_closed = query_on_sink_closed,
-                                            .ctx = q};
+    const struct uva__output_events events = {.on_writable = query_on_room,
+                                              .on_failed = query_on_failed,
+                                              .on_closed = query_on_sink_closed,
+                                              .ctx = q};
 
     if (uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
         return;
-    if (uva__sink_open(&q->sink, &q->loop, q->options.output, &events,
-                       &q->error) != 0) {
+    if (uva__output_open(&q->output, &q->loop, q->options.output, &events,
+                         &q->error) != 0) {
         (void)uva_runtime_close(q->runtime, 0, NULL, NULL);
         return;
     }
@@ -246,7 +246,7 @@ static void query_start(struct query *q)
     if (query_start_stream(q) != 0) {
         uva_stream_release(q->stream);
         q->stream = NULL;
-        uva__sink_close(&q->sink);
+        uva__output_close(&q->output);
     }
 }
 

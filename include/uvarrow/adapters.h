@@ -39,7 +39,7 @@ struct uva_blocking_source {
                                     gives; 0: CPU */
     struct uva_window window; /* read ahead of demand; batches = 1 for a source
                                  that must not start a batch early */
-    bool quick; /* no function here blocks: all run on the loop thread */
+    bool on_loop; /* no function here blocks: all run on the loop thread */
     void *reserved[4];
 };
 
@@ -54,7 +54,7 @@ struct uva_blocking_source {
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_blocking(struct uva_runtime *runtime,
                          struct ArrowDeviceArrayStream *source,
-                         const struct uva_blocking_source *how);
+                         const struct uva_blocking_source *options);
 
 /** As uva_stream_from_blocking(), for a plain ArrowArrayStream such as database
  * drivers and file readers give, and with how->open. Takes `source`. Returns
@@ -64,7 +64,7 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
-                             const struct uva_blocking_source *how);
+                             const struct uva_blocking_source *options);
 
 /* ---- a blocking stream out ---------------------------------------------- */
 
@@ -100,10 +100,10 @@ struct uva_pusher; /* the writing end, for any number of threads */
  * called; if another thread closes it, one may still be running. */
 struct uva_push_source {
     /* there is room again after a push returned EAGAIN; NULL: no callback */
-    void (*on_room)(void *ctx, struct uva_pusher *pusher);
+    void (*on_writable)(void *ctx, struct uva_pusher *pusher);
     /* the stream has ended or was cancelled: pushes return EPIPE; NULL: no
      * callback */
-    void (*on_gone)(void *ctx, struct uva_pusher *pusher);
+    void (*on_closed)(void *ctx, struct uva_pusher *pusher);
     void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
     void *ctx;                   /* owns, through free_ctx */
     ArrowDeviceType device_type; /* 0: CPU */
@@ -120,7 +120,7 @@ struct uva_push_source {
  * Clauses: AP-29. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_pusher(struct uva_runtime *runtime,
-                       const struct uva_push_source *how,
+                       const struct uva_push_source *options,
                        struct uva_pusher **pusher);
 
 /** Sets the schema of the batches, once, before the first push. Takes `schema`.
@@ -135,12 +135,11 @@ UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
  * or NULL. If there is no room, waits up to `timeout_ms`: 0 does not wait,
  * UVA_FOREVER waits without a limit, which is how a receiving thread passes
  * back-pressure on. Returns 0; EAGAIN if there is no room and the timeout is 0
- * (on_room will be called); ETIMEDOUT; EPIPE if the stream has ended; EDEADLK
- * for a timeout other than 0 on the loop thread; EINVAL without a schema, or
- * for an array that is released or on another device type; ENOMEM. Batches
- * pushed by one thread keep their order.
- * Thread: any.
- * Clauses: AP-29. */
+ * (on_writable will be called); ETIMEDOUT; EPIPE if the stream has ended;
+ * EDEADLK for a timeout other than 0 on the loop thread; EINVAL without a
+ * schema, or for an array that is released or on another device type; ENOMEM.
+ * Batches pushed by one thread keep their order. Thread: any. Clauses: AP-29.
+ */
 UVA_API UVA_MUST_CHECK int uva_pusher_push(struct uva_pusher *pusher,
                                            struct ArrowDeviceArray *array,
                                            const char *metadata,

@@ -41,7 +41,7 @@ struct uva_map {
                   struct ArrowSchema *out, struct uva_error *error);
     void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
     void *ctx;                   /* owns, through free_ctx */
-    bool cheap; /* takes microseconds, so it may run on the loop thread */
+    bool on_loop; /* takes microseconds, so it may run on the loop thread */
     void *reserved[4];
 };
 
@@ -51,7 +51,7 @@ struct uva_map {
  * Thread: builder.
  * Clauses: AT-10. */
 UVA_API int uva_stream_map(struct uva_stream *stream,
-                           const struct uva_map *how);
+                           const struct uva_map *options);
 
 /** Passes on the first `batches` batches, then ends the stream COMPLETE and
  * cancels upstream. Returns the first error so far, or 0; EINVAL if negative.
@@ -75,7 +75,7 @@ struct uva_parallel {
  * Thread: builder.
  * Clauses: AT-11. */
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
-                                const struct uva_parallel *how);
+                                const struct uva_parallel *options);
 
 /* ---- on devices --------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ struct uva_ready {
  * Thread: builder.
  * Clauses: EV-01 to EV-22. */
 UVA_API int uva_stream_ready(struct uva_stream *stream,
-                             const struct uva_ready *how);
+                             const struct uva_ready *options);
 
 /** The target of a copy. */
 struct uva_transfer {
@@ -126,7 +126,7 @@ struct uva_transfer {
  * Thread: builder.
  * Clauses: DA-11, EV-02. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,
-                                const struct uva_transfer *how);
+                                const struct uva_transfer *options);
 
 #ifdef __cplusplus
 }

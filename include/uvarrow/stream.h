@@ -153,7 +153,7 @@ struct uva_async_source {
     ArrowDeviceType device_type; /* for uva_stream_to_blocking(), which must
                                     know it early; 0: CPU */
     struct uva_window window;    /* limits of the batches requested */
-    bool cheap; /* extraction only moves an array, so it may run on the loop
+    bool on_loop; /* extraction only moves an array, so it may run on the loop
                    thread, as with Arrow C++ */
     bool printed_layout; /* the producer object has the layout printed in the
                             document, with a `release` slot */
@@ -254,7 +254,7 @@ struct uva_drive {
 UVA_API UVA_MUST_CHECK int
 uva_stream_drive(struct uva_stream *stream,
                  struct ArrowAsyncDeviceStreamHandler *handler,
-                 const struct uva_drive *how, struct uva_error *error);
+                 const struct uva_drive *options, struct uva_error *error);
 
 /* The fourth way, uva_stream_to_blocking(), is in adapters.h. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many bytes one buffer of an array needs, by the layout of its format. */
-#ifndef UVA_CORE_BUFFER_H
-#define UVA_CORE_BUFFER_H
+#ifndef UVA_ARROW_BUFFER_H
+#define UVA_ARROW_BUFFER_H
 
 #include "arrow/format.h"
 #include "uvarrow/arrow_abi.h"

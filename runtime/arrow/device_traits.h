@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device types of the Arrow document: where their memory is, what the
  * events of their arrays are. How a back end works with them is in devices/. */
-#ifndef UVA_CORE_DEVICE_TRAITS_H
-#define UVA_CORE_DEVICE_TRAITS_H
+#ifndef UVA_ARROW_DEVICE_TRAITS_H
+#define UVA_ARROW_DEVICE_TRAITS_H
 
 #include <stdbool.h>
 

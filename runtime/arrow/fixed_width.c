@@ -21,10 +21,12 @@ static bool shape_is_batch(const struct ArrowSchema *schema)
     return schema != NULL && schema->release != NULL &&
            schema->format != NULL && strcmp(schema->format, "+s") == 0 &&
            schema->dictionary == NULL && schema->children != NULL &&
-           schema->n_children >= 0 && schema->n_children <= UVA__SHAPE_COLUMNS;
+           schema->n_children >= 0 &&
+           schema->n_children <= UVA__FIXED_WIDTH_COLUMNS;
 }
 
-void uva__shape_read(struct uva__shape *shape, const struct ArrowSchema *schema)
+void uva__fixed_width_read(struct uva__fixed_width *shape,
+                           const struct ArrowSchema *schema)
 {
     int32_t i, width;
 
@@ -49,8 +51,8 @@ static bool column_has_both(const struct ArrowArray *column)
            column->null_count <= (buffers[0] == NULL ? 0 : column->length);
 }
 
-bool uva__shape_add(const struct ArrowArray *column, int32_t width,
-                    int64_t *size)
+bool uva__fixed_width_add(const struct ArrowArray *column, int32_t width,
+                          int64_t *size)
 {
     const int64_t items =
         (int64_t)((uint64_t)column->offset + (uint64_t)column->length);
@@ -78,8 +80,8 @@ static bool batch_is_plain(const struct ArrowArray *batch, int32_t columns)
            batch->n_children == columns && batch->children != NULL;
 }
 
-bool uva__shape_measure(const struct uva__shape *shape,
-                        const struct ArrowArray *batch, int64_t *size)
+bool uva__fixed_width_measure(const struct uva__fixed_width *shape,
+                              const struct ArrowArray *batch, int64_t *size)
 {
     int64_t sum = 0;
 
@@ -87,7 +89,7 @@ bool uva__shape_measure(const struct uva__shape *shape,
         return false;
     for (int32_t i = 0; i < shape->columns; i++)
         if (batch->children[i] == NULL ||
-            !uva__shape_add(batch->children[i], shape->widths[i], &sum))
+            !uva__fixed_width_add(batch->children[i], shape->widths[i], &sum))
             return false;
     *size = sum;
     return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Format strings, read into layouts: which buffers an array has, and how many
  * children. The sizes of real arrays are left to layout.h. */
-#ifndef UVA_CORE_FORMAT_H
-#define UVA_CORE_FORMAT_H
+#ifndef UVA_ARROW_FORMAT_H
+#define UVA_ARROW_FORMAT_H
 
 #include "uvarrow/base.h"
 

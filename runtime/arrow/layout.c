@@ -14,8 +14,8 @@
 
 #include "arrow/buffer.h"
 #include "arrow/fixed_width.h"
-#include "base/error.h"
 #include "arrow/structs.h"
+#include "base/error.h"
 #include "uvarrow/arrow.h"
 
 /* One step of the walk; lies on the stack of its caller. */
@@ -64,7 +64,7 @@ static void layout_write_name(const struct ArrowSchema *schema, char *text,
                               size_t room)
 {
     const char *name = schema->name == NULL ? "" : schema->name;
-    const size_t size = uva__status_clip(name, strlen(name), 64);
+    const size_t size = uva__error_clip(name, strlen(name), 64);
 
     text[0] = '\0';
     if (size != 0)
@@ -92,7 +92,7 @@ static int layout_fail(const struct layout_walk *walk,
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     return uva_error_set(walk->error, code, "%s (%sformat '%.*s'): %s", path,
-                         name, (int)uva__status_clip(kind, strlen(kind), 64),
+                         name, (int)uva__error_clip(kind, strlen(kind), 64),
                          kind, what);
 }
 
@@ -254,7 +254,7 @@ static bool layout_add_quickly(struct layout_walk *walk,
 
     if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
         walk->size > INT64_MAX / 2 || /* plain columns are smaller */
-        !uva__shape_add(array, width, &walk->size))
+        !uva__fixed_width_add(array, width, &walk->size))
         return false;
     return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
 }
@@ -330,11 +330,11 @@ int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)
 {
-    struct uva__shape shape = {.columns = -1};
+    struct uva__fixed_width shape = {.columns = -1};
 
     if (schema != NULL && schema->n_children == array->array.n_children)
-        uva__shape_read(&shape, schema);
-    if (uva__shape_measure(&shape, &array->array, size_bytes))
+        uva__fixed_width_read(&shape, schema);
+    if (uva__fixed_width_measure(&shape, &array->array, size_bytes))
         return 0;
     return layout_measure_in_full(schema, array, size_bytes, error);
 }

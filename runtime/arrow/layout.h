@@ -2,8 +2,8 @@
 /* Whether an array fits its schema, and how many bytes its buffers need. Reads
  * sizes and pointers, and the offsets of arrays in host memory, but no values.
  * Format strings are left to format.h, single buffers to buffer.h. */
-#ifndef UVA_CORE_LAYOUT_H
-#define UVA_CORE_LAYOUT_H
+#ifndef UVA_ARROW_LAYOUT_H
+#define UVA_ARROW_LAYOUT_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"

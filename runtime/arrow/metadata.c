@@ -50,7 +50,7 @@ static int metadata_bytes(const char *block, size_t *offset,
 
 /* Checks for a pair at `at`: 0, ENOENT at the end, or the code for a malformed
  * block. */
-static int metadata_look(const char *block, const struct uva_metadata_at *at)
+static int metadata_inspect(const char *block, const struct uva_metadata_at *at)
 {
     int32_t count;
 
@@ -68,7 +68,7 @@ int uva_metadata_next(const char *block, struct uva_metadata_at *at,
                       struct uva_pair *pair)
 {
     size_t offset = at->offset == 0 ? METADATA_NUMBER : at->offset;
-    int code = metadata_look(block, at);
+    int code = metadata_inspect(block, at);
 
     if (code == 0)
         code = metadata_bytes(block, &offset, &pair->key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of metadata blocks that must outlive the call in which they came.
  * Reading and writing blocks is public: arrow.h. */
-#ifndef UVA_CORE_METADATA_H
-#define UVA_CORE_METADATA_H
+#ifndef UVA_ARROW_METADATA_H
+#define UVA_ARROW_METADATA_H
 
 #include <stddef.h>
 

@@ -13,20 +13,20 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/structs.h"
 #include "base/atomic.h"
+#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 struct share_origin {
     struct uva_allocator allocator; /* gave this and the halves */
-    struct uva__word halves;        /* not freed so far */
+    struct uva__atomic64 halves;    /* not freed so far */
     struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
 };
 
 struct share_half {
     struct share_origin *origin; /* holds a reference */
-    struct uva__word nodes;      /* not released so far, the root included */
+    struct uva__atomic64 nodes;  /* not released so far, the root included */
     size_t size;                 /* of this block: behind it the structs of
        all nodes but the root, then their pointer vectors */
 };
@@ -46,12 +46,12 @@ static void share_drop_half(struct share_half *half)
     struct share_origin *const origin = half->origin;
     const struct uva_allocator allocator = origin->allocator;
 
-    assert(uva__word_peek(&half->nodes) > 0);
-    if (uva__word_sub(&half->nodes, 1) != 1)
+    assert(uva__atomic64_peek(&half->nodes) > 0);
+    if (uva__atomic64_sub(&half->nodes, 1) != 1)
         return;
     uva__memory_free(&allocator, half, half->size);
-    assert(uva__word_peek(&origin->halves) > 0);
-    if (uva__word_sub(&origin->halves, 1) != 1)
+    assert(uva__atomic64_peek(&origin->halves) > 0);
+    if (uva__atomic64_sub(&origin->halves, 1) != 1)
         return;
     uva_array_release(&origin->array);
     uva__memory_free(&allocator, origin, sizeof(*origin));
@@ -109,7 +109,7 @@ static void share_picture(const struct ArrowArray *from,
         return;
     to->release = share_release_node;
     to->private_data = tree->half;
-    uva__word_add(&tree->half->nodes, 1);
+    uva__atomic64_add(&tree->half->nodes, 1);
     if (n != 0)
         to->children = tree->slot;
     tree->slot += n;
@@ -168,7 +168,7 @@ static int share_again(struct ArrowDeviceArray *array,
 
     if (code != 0)
         return code;
-    uva__word_add(&half->origin->halves, 1);
+    uva__atomic64_add(&half->origin->halves, 1);
     *out = other;
     return 0;
 }
@@ -190,7 +190,7 @@ static int share_first(const struct uva_allocator *allocator,
     code = share_new_half(origin, &array->array, &other.array);
     if (code != 0)
         goto fail_one;
-    uva__word_store(&origin->halves, 2);
+    uva__atomic64_store(&origin->halves, 2);
     uva_array_move(array, &origin->array);
     *array = one;
     *out = other;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One array's data for two owners, with an allocator of the caller's choice:
  * uva_array_share() for the library itself. */
-#ifndef UVA_CORE_SHARE_H
-#define UVA_CORE_SHARE_H
+#ifndef UVA_ARROW_SHARE_H
+#define UVA_ARROW_SHARE_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"

@@ -2,8 +2,8 @@
 /* Checks of the Arrow structs before they are taken over, and copies of
  * schemas. Moving and releasing are inline in arrow.h; sharing an array is
  * share.h; whether an array fits its schema is layout.h. */
-#ifndef UVA_CORE_STRUCTS_H
-#define UVA_CORE_STRUCTS_H
+#ifndef UVA_ARROW_STRUCTS_H
+#define UVA_ARROW_STRUCTS_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"

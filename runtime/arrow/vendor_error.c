@@ -20,8 +20,8 @@ static const char KEY_CALL[] = "uvarrow.vendor_call";
 
 /* ---- in errors ---------------------------------------------------------- */
 
-int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
-                    int vendor_code, const char *format, ...)
+int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
+                          int vendor_code, const char *format, ...)
 {
     char text[sizeof(error->message) + 4]; /* uva_error_set() cuts it to fit */
     va_list args;
@@ -54,8 +54,9 @@ static struct uva_bytes vendor_call(const char *text)
 
 /* ---- in metadata -------------------------------------------------------- */
 
-int uva__vendor_write(const struct uva_allocator *allocator,
-                      const struct uva_error *error, char **out, size_t *size)
+int uva__vendor_error_write(const struct uva_allocator *allocator,
+                            const struct uva_error *error, char **out,
+                            size_t *size)
 {
     struct uva_pair pairs[3];
     char code[CODE_SIZE];
@@ -112,7 +113,7 @@ static int vendor_number(const struct uva_bytes *value)
     return (int)number;
 }
 
-void uva__vendor_read(const char *metadata, struct uva_error *error)
+void uva__vendor_error_read(const char *metadata, struct uva_error *error)
 {
     struct uva_bytes value;
     const char *vendor;

@@ -2,8 +2,8 @@
 /* The result of a vendor's call in an error, and in the metadata that goes with
  * one: vendor, code, and the name of the call. An error has no member for that
  * name; it is in a text that begins with a name and "failed". */
-#ifndef UVA_CORE_VENDOR_H
-#define UVA_CORE_VENDOR_H
+#ifndef UVA_ARROW_VENDOR_ERROR_H
+#define UVA_ARROW_VENDOR_ERROR_H
 
 #include <stddef.h>
 
@@ -12,18 +12,20 @@
 /* Fills `error` (may be NULL) with a text, which begins with the name of a call
  * and "failed", and with the vendor's name (static) and code; 0: there is none.
  * Returns `code`. Thread: any. */
-int uva__vendor_say(struct uva_error *error, int code, const char *vendor,
-                    int vendor_code, const char *format, ...) UVA_PRINTF(5, 6);
+int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
+                          int vendor_code, const char *format, ...)
+    UVA_PRINTF(5, 6);
 
 /* Gives the vendor's part of `error` in `out`, as a block of metadata of `size`
  * bytes, both to be freed with `allocator`; NULL and 0 if `error` names no
  * vendor. Returns 0 or ENOMEM. Thread: any. */
-UVA_MUST_CHECK int uva__vendor_write(const struct uva_allocator *allocator,
-                                     const struct uva_error *error, char **out,
-                                     size_t *size);
+UVA_MUST_CHECK int
+uva__vendor_error_write(const struct uva_allocator *allocator,
+                        const struct uva_error *error, char **out,
+                        size_t *size);
 
 /* Adds the vendor and its code from `metadata` (may be NULL or malformed) to
  * `error`, if this library knows that vendor. Thread: any. */
-void uva__vendor_read(const char *metadata, struct uva_error *error);
+void uva__vendor_error_read(const char *metadata, struct uva_error *error);
 
 #endif

@@ -25,40 +25,40 @@ static void sync_wake(_Atomic uint32_t *at, int count)
     (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen, int64_t ns)
+bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen, int64_t ns)
 {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000),
                              .tv_nsec = (long)(ns % 1000000000)};
 
-    if (uva__signal_now(signal) != seen)
+    if (uva__futex_now(signal) != seen)
         return true;
     return sync_sleep(&signal->value, seen, ns < 0 ? NULL : &limit) !=
            ETIMEDOUT;
 }
 
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen, int64_t ms)
+bool uva__futex_wait(struct uva__futex *signal, uint32_t seen, int64_t ms)
 {
     const int64_t ns_in_ms = 1000000;
     const int64_t most = INT64_MAX / ns_in_ms;
 
-    return uva__signal_wait_ns(signal, seen,
-                               ms < most ? ms * ns_in_ms : INT64_MAX);
+    return uva__futex_wait_ns(signal, seen,
+                              ms < most ? ms * ns_in_ms : INT64_MAX);
 }
 
-void uva__signal_change(struct uva__signal *signal)
+void uva__futex_change(struct uva__futex *signal)
 {
     atomic_fetch_add_explicit(&signal->value, 1, memory_order_acq_rel);
 }
 
-void uva__signal_wake(struct uva__signal *signal)
+void uva__futex_wake(struct uva__futex *signal)
 {
     sync_wake(&signal->value, INT_MAX);
 }
 
-void uva__signal_raise(struct uva__signal *signal)
+void uva__futex_raise(struct uva__futex *signal)
 {
-    uva__signal_change(signal);
-    uva__signal_wake(signal);
+    uva__futex_change(signal);
+    uva__futex_wake(signal);
 }
 
 void uva__lock_wait(struct uva__lock *lock)

@@ -5,8 +5,8 @@
  * replace it. Orders: loads acquire, stores release, all other operations do
  * both. A store that must be visible before a flag is read is followed by an
  * exchange of that flag, never by a load: there are no fences. */
-#ifndef UVA_CORE_SYNC_H
-#define UVA_CORE_SYNC_H
+#ifndef UVA_BASE_ATOMIC_H
+#define UVA_BASE_ATOMIC_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,83 +15,89 @@
 /* ---- atomics ------------------------------------------------------------ */
 
 /* 64 bits that any thread may read and write. All zeroes is 0. */
-struct uva__word {
+struct uva__atomic64 {
     _Atomic uint64_t value;
 };
 
 /* A pointer that any thread may read and write. All zeroes is NULL. */
-struct uva__shared {
+struct uva__atomic_ptr {
     _Atomic(void *) pointer;
 };
 
-static inline uint64_t uva__word_load(const struct uva__word *word)
+static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *word)
 {
     return atomic_load_explicit(&word->value, memory_order_acquire);
 }
 
 /* Relaxed: only to decide whether a read-modify-write is worth it. */
-static inline uint64_t uva__word_peek(const struct uva__word *word)
+static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *word)
 {
     return atomic_load_explicit(&word->value, memory_order_relaxed);
 }
 
-static inline void uva__word_store(struct uva__word *word, uint64_t value)
+static inline void uva__atomic64_store(struct uva__atomic64 *word,
+                                       uint64_t value)
 {
     atomic_store_explicit(&word->value, value, memory_order_release);
 }
 
-static inline uint64_t uva__word_exchange(struct uva__word *word, uint64_t n)
+static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *word,
+                                              uint64_t n)
 {
     return atomic_exchange_explicit(&word->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__word_add(struct uva__word *word, uint64_t n)
+static inline uint64_t uva__atomic64_add(struct uva__atomic64 *word, uint64_t n)
 {
     return atomic_fetch_add_explicit(&word->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__word_sub(struct uva__word *word, uint64_t n)
+static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *word, uint64_t n)
 {
     return atomic_fetch_sub_explicit(&word->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__word_or(struct uva__word *word, uint64_t bits)
+static inline uint64_t uva__atomic64_or(struct uva__atomic64 *word,
+                                        uint64_t bits)
 {
     return atomic_fetch_or_explicit(&word->value, bits, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__word_and(struct uva__word *word, uint64_t bits)
+static inline uint64_t uva__atomic64_and(struct uva__atomic64 *word,
+                                         uint64_t bits)
 {
     return atomic_fetch_and_explicit(&word->value, bits, memory_order_acq_rel);
 }
 
 /* Sets `word` to `value` if it is `*expected`; otherwise stores the value that
  * it has in `*expected`. */
-static inline bool uva__word_cas(struct uva__word *word, uint64_t *expected,
-                                 uint64_t value)
+static inline bool uva__atomic64_cas(struct uva__atomic64 *word,
+                                     uint64_t *expected, uint64_t value)
 {
     return atomic_compare_exchange_strong_explicit(&word->value, expected,
                                                    value, memory_order_acq_rel,
                                                    memory_order_acquire);
 }
 
-static inline void *uva__shared_load(const struct uva__shared *shared)
+static inline void *uva__atomic_ptr_load(const struct uva__atomic_ptr *shared)
 {
     return atomic_load_explicit(&shared->pointer, memory_order_acquire);
 }
 
-static inline void uva__shared_store(struct uva__shared *shared, void *pointer)
+static inline void uva__atomic_ptr_store(struct uva__atomic_ptr *shared,
+                                         void *pointer)
 {
     atomic_store_explicit(&shared->pointer, pointer, memory_order_release);
 }
 
-static inline void *uva__shared_exchange(struct uva__shared *shared, void *p)
+static inline void *uva__atomic_ptr_exchange(struct uva__atomic_ptr *shared,
+                                             void *p)
 {
     return atomic_exchange_explicit(&shared->pointer, p, memory_order_acq_rel);
 }
 
-static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
-                                   void *pointer)
+static inline bool uva__atomic_ptr_cas(struct uva__atomic_ptr *shared,
+                                       void **expected, void *pointer)
 {
     return atomic_compare_exchange_strong_explicit(
         &shared->pointer, expected, pointer, memory_order_acq_rel,
@@ -101,12 +107,12 @@ static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
 /* ---- waiting ------------------------------------------------------------ */
 
 /* A futex: a number to sleep on until it changes. */
-struct uva__signal {
+struct uva__futex {
     _Atomic uint32_t value;
 };
 
 /* The value now. The caller reads it before it checks its condition. */
-static inline uint32_t uva__signal_now(const struct uva__signal *signal)
+static inline uint32_t uva__futex_now(const struct uva__futex *signal)
 {
     return atomic_load_explicit(&signal->value, memory_order_acquire);
 }
@@ -114,15 +120,15 @@ static inline uint32_t uva__signal_now(const struct uva__signal *signal)
 /* Sleeps while the value is `seen`, at most for `ms` or `ns` (negative: without
  * a limit). May return early. False if the time has passed. Not a cancellation
  * point. */
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen, int64_t ms);
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen, int64_t ns);
+bool uva__futex_wait(struct uva__futex *signal, uint32_t seen, int64_t ms);
+bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen, int64_t ns);
 
 /* change: changes the value. wake: wakes all sleeping threads; it uses only the
  * address, as the futex may be freed as soon as they see the change. raise:
  * does both. */
-void uva__signal_change(struct uva__signal *signal);
-void uva__signal_wake(struct uva__signal *signal);
-void uva__signal_raise(struct uva__signal *signal);
+void uva__futex_change(struct uva__futex *signal);
+void uva__futex_wake(struct uva__futex *signal);
+void uva__futex_raise(struct uva__futex *signal);
 
 /* ---- lock --------------------------------------------------------------- */
 

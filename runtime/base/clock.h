@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one clock of the library. A simulator puts its own time in its place. */
-#ifndef UVA_CORE_CLOCK_H
-#define UVA_CORE_CLOCK_H
+#ifndef UVA_BASE_CLOCK_H
+#define UVA_BASE_CLOCK_H
 
 #include <stdint.h>
 

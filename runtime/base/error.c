@@ -91,7 +91,7 @@ const char *uva_error_name(int code)
     return "E?";
 }
 
-int uva__status_positive(int code)
+int uva__error_positive(int code)
 {
     if (code == INT_MIN) /* has no positive counterpart */
         return INT_MAX;
@@ -115,7 +115,7 @@ static bool status_continues(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-size_t uva__status_clip(const char *text, size_t size, size_t room)
+size_t uva__error_clip(const char *text, size_t size, size_t room)
 {
     size_t back = 0;
 
@@ -137,7 +137,7 @@ static void status_write(struct uva_error *error, const char *text, size_t size)
 
     if (end != NULL)
         size = (size_t)(end - text);
-    size = uva__status_clip(text, size, sizeof(error->message) - 1);
+    size = uva__error_clip(text, size, sizeof(error->message) - 1);
     memmove(error->message, text, size);
     error->message[size] = '\0';
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codes and texts of foreign errors, turned into a struct uva_error. Errors of
  * our own are filled in by uva_error_set() in base.h. */
-#ifndef UVA_CORE_STATUS_H
-#define UVA_CORE_STATUS_H
+#ifndef UVA_BASE_ERROR_H
+#define UVA_BASE_ERROR_H
 
 #include <stddef.h>
 #include <string.h>
@@ -18,12 +18,12 @@ static inline void uva__error_begin(struct uva_error *error)
 
 /* The positive form of a code that may be negative, as libuv's are; 0 stays 0.
  * Thread: any. */
-int uva__status_positive(int code);
+int uva__error_positive(int code);
 
 /* How many bytes of `text` (borrows; `size` bytes without a NUL) fit into
  * `room` bytes without cutting a UTF-8 character in two. Bytes that are not
  * UTF-8 count as characters of their own. Thread: any. */
-size_t uva__status_clip(const char *text, size_t size, size_t room);
+size_t uva__error_clip(const char *text, size_t size, size_t room);
 
 /* Copies `from` to `to`, which may be NULL. Reads `from->message` no further
  * than its size, even if the NUL is missing. Thread: any. */

@@ -2,8 +2,8 @@
 /* An intrusive queue: first in, first out, singly linked. The element holds the
  * link, so nothing is allocated and nothing can fail. For one thread at a time,
  * or under its owner's lock. */
-#ifndef UVA_CORE_LIST_H
-#define UVA_CORE_LIST_H
+#ifndef UVA_BASE_LIST_H
+#define UVA_BASE_LIST_H
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory from the allocator that a runtime was opened with. The caller keeps
  * the size of each block. */
-#ifndef UVA_CORE_MEMORY_H
-#define UVA_CORE_MEMORY_H
+#ifndef UVA_BASE_MEMORY_H
+#define UVA_BASE_MEMORY_H
 
 #include <stddef.h>
 

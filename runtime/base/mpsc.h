@@ -5,15 +5,16 @@
  * Push never waits; it tries again only while other threads push. As elements
  * are never taken one by one, an element may be pushed again as soon as it was
  * taken: there is no ABA problem. */
-#ifndef UVA_CORE_MPSC_H
-#define UVA_CORE_MPSC_H
+#ifndef UVA_BASE_MPSC_H
+#define UVA_BASE_MPSC_H
 
-#include "base/list.h"
 #include "base/atomic.h"
+#include "base/list.h"
 
 /* All zeroes is empty. */
 struct uva__mpsc {
-    struct uva__shared newest; /* borrows: links to the one pushed before it */
+    struct uva__atomic_ptr
+        newest; /* borrows: links to the one pushed before it */
 };
 
 /* Pushes a link that is not in the stack. What the caller wrote before this is
@@ -21,18 +22,18 @@ struct uva__mpsc {
 static inline void uva__mpsc_push(struct uva__mpsc *stack,
                                   struct uva__link *link)
 {
-    void *newest = uva__shared_load(&stack->newest);
+    void *newest = uva__atomic_ptr_load(&stack->newest);
 
     do
         link->next = newest;
-    while (!uva__shared_cas(&stack->newest, &newest, link));
+    while (!uva__atomic_ptr_cas(&stack->newest, &newest, link));
 }
 
 /* Takes out all elements; gives the oldest, which leads to the younger ones, or
  * NULL. Thread: the consumer, one at a time. */
 static inline struct uva__link *uva__mpsc_take(struct uva__mpsc *stack)
 {
-    struct uva__link *link = uva__shared_exchange(&stack->newest, NULL);
+    struct uva__link *link = uva__atomic_ptr_exchange(&stack->newest, NULL);
     struct uva__link *oldest = NULL, *next;
 
     for (; link != NULL; link = next) {
@@ -46,7 +47,7 @@ static inline struct uva__link *uva__mpsc_take(struct uva__mpsc *stack)
 /* Whether nothing was pushed since the last take. Thread: any. */
 static inline bool uva__mpsc_is_empty(const struct uva__mpsc *stack)
 {
-    return uva__shared_load(&stack->newest) == NULL;
+    return uva__atomic_ptr_load(&stack->newest) == NULL;
 }
 
 #endif

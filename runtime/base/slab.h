@@ -2,8 +2,8 @@
 /* Type-stable memory: blocks of one size, which are reused after a time in
  * quarantine and go back to the allocator only all together. So a stale pointer
  * still leads to a block of the same type. For one thread at a time. */
-#ifndef UVA_CORE_SLAB_H
-#define UVA_CORE_SLAB_H
+#ifndef UVA_BASE_SLAB_H
+#define UVA_BASE_SLAB_H
 
 #include "base/list.h"
 #include "uvarrow/base.h"

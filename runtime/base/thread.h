@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which thread the caller is, and how the library starts threads of its own.
  * What such a thread does is its owner's business. */
-#ifndef UVA_CORE_THREAD_H
-#define UVA_CORE_THREAD_H
+#ifndef UVA_BASE_THREAD_H
+#define UVA_BASE_THREAD_H
 
 #include <pthread.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * Three rows have the value of one second and are separate all the same: they
  * bound waits of different threads for different things. */
-#ifndef UVA_CORE_TIME_LIMITS_H
-#define UVA_CORE_TIME_LIMITS_H
+#ifndef UVA_BASE_TIME_LIMITS_H
+#define UVA_BASE_TIME_LIMITS_H
 
 enum {
     /* A runtime that closes waits so long for jobs of its worker threads that

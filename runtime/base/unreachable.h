@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place in the code that is reached only if the library itself has a bug.
  * What foreign code can cause is an error, never this. */
-#ifndef UVA_CORE_UNREACHABLE_H
-#define UVA_CORE_UNREACHABLE_H
+#ifndef UVA_BASE_UNREACHABLE_H
+#define UVA_BASE_UNREACHABLE_H
 
 #include <assert.h>
 

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check/schema_check.h"
 #include "arrow/buffer.h"
 #include "arrow/structs.h"
+#include "check/schema_check.h"
 
 /* The fill of storage that a producer has not written to. */
 #define ARRAY_CHECK_UNSET INT64_C(0xA5A5A5A5A5A5A5A5)
@@ -395,9 +395,10 @@ static void array_check_both(struct uva__tree_walk *walk,
 
 int uva_check_array(const struct ArrowSchema *schema,
                     const struct ArrowDeviceArray *array,
-                    const struct uva_check *how, struct uva_error *error)
+                    const struct uva_check *options, struct uva_error *error)
 {
-    struct uva_check borrowed = how == NULL ? (struct uva_check){0} : *how;
+    struct uva_check borrowed =
+        options == NULL ? (struct uva_check){0} : *options;
     struct uva__tree_walk walk = {.error = error};
     int code;
 
@@ -405,12 +406,12 @@ int uva_check_array(const struct ArrowSchema *schema,
         return uva_error_set(error, EINVAL, "check: no %s",
                              schema == NULL ? "schema" : "array");
     borrowed.free_ctx = NULL;
-    code = uva__witness_new(&borrowed, &walk.witness, error);
+    code = uva__reporter_new(&borrowed, &walk.reporter, error);
     if (code != 0)
         return code;
     array_check_both(&walk, schema, array);
-    if (uva__witness_count(walk.witness) != 0)
+    if (uva__reporter_count(walk.reporter) != 0)
         code = EPROTO;
-    uva__witness_release(walk.witness);
+    uva__reporter_release(walk.reporter);
     return code;
 }

@@ -37,7 +37,7 @@ static uint64_t arrow_node_mix_text(uint64_t digest, const char *text)
 
 /* ---- arrays ------------------------------------------------------------- */
 
-static struct uva__arrow_node_view arrow_node_look_array(const void *node)
+static struct uva__arrow_node_view arrow_node_inspect_array(const void *node)
 {
     const struct ArrowArray *array = node;
     struct uva__arrow_node_view view = {.release =
@@ -83,14 +83,14 @@ static uint64_t arrow_node_digest_array(const void *node)
 const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY = {
     .release_at = offsetof(struct ArrowArray, release),
     .private_data_at = offsetof(struct ArrowArray, private_data),
-    .look = arrow_node_look_array,
+    .look = arrow_node_inspect_array,
     .child = arrow_node_child_of_array,
     .call = arrow_node_call_array,
     .digest = arrow_node_digest_array};
 
 /* ---- schemas ------------------------------------------------------------ */
 
-static struct uva__arrow_node_view arrow_node_look_schema(const void *node)
+static struct uva__arrow_node_view arrow_node_inspect_schema(const void *node)
 {
     const struct ArrowSchema *schema = node;
     struct uva__arrow_node_view view = {.release =
@@ -137,7 +137,7 @@ static uint64_t arrow_node_digest_schema(const void *node)
 const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA = {
     .release_at = offsetof(struct ArrowSchema, release),
     .private_data_at = offsetof(struct ArrowSchema, private_data),
-    .look = arrow_node_look_schema,
+    .look = arrow_node_inspect_schema,
     .child = arrow_node_child_of_schema,
     .call = arrow_node_call_schema,
     .digest = arrow_node_digest_schema};

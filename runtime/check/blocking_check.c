@@ -12,14 +12,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arrow/structs.h"
+#include "base/memory.h"
 #include "check/array_check.h"
 #include "check/error_text.h"
-#include "check/schema_check.h"
 #include "check/release_hook.h"
-#include "check/utf8.h"
 #include "check/reporter.h"
-#include "base/memory.h"
-#include "arrow/structs.h"
+#include "check/schema_check.h"
+#include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
 #define BLOCKING_MAGIC UINT64_C(0x75617262636b6e67)
@@ -44,8 +44,8 @@ enum blocking_last {
 struct blocking {
     struct uva__quarantined block; /* first */
     uint64_t magic;
-    struct uva__witness *witness; /* referenced until released */
-    struct uva__word facts;
+    struct uva__reporter *reporter; /* referenced until released */
+    struct uva__atomic64 facts;
     struct ArrowDeviceArrayStream inner; /* owns: the inner stream */
     ArrowDeviceType first_type;          /* device type at hand-over */
     ArrowDeviceType device_type;         /* device type after the last call */
@@ -70,9 +70,9 @@ static struct blocking *blocking_find(const struct ArrowDeviceArrayStream *self)
     if (proxy->magic != BLOCKING_MAGIC)
         return NULL;
     if (low != BLOCKING_MARK)
-        uva__witness_breach(proxy->witness, "DS-17", 0,
-                            "private_data was changed by %d",
-                            (int)low - BLOCKING_MARK);
+        uva__reporter_breach(proxy->reporter, "DS-17", 0,
+                             "private_data was changed by %d",
+                             (int)low - BLOCKING_MARK);
     return proxy;
 }
 
@@ -85,18 +85,19 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
 
     if (proxy == NULL)
         return NULL;
-    uva__witness_note(proxy->witness, call, 0, 0);
-    uva__witness_perturb(proxy->witness);
-    facts = self->release == NULL ? BLOCKING_RELEASED
-                                  : uva__word_or(&proxy->facts, BLOCKING_BUSY);
+    uva__reporter_note(proxy->reporter, call, 0, 0);
+    uva__reporter_perturb(proxy->reporter);
+    facts = self->release == NULL
+                ? BLOCKING_RELEASED
+                : uva__atomic64_or(&proxy->facts, BLOCKING_BUSY);
     if (facts & BLOCKING_RELEASED) {
-        uva__witness_breach(proxy->witness, "DS-06", 0,
-                            "%s on a released stream", call);
+        uva__reporter_breach(proxy->reporter, "DS-06", 0,
+                             "%s on a released stream", call);
         return NULL;
     }
     if (facts & BLOCKING_BUSY) {
-        uva__witness_breach(proxy->witness, "DS-16", 0,
-                            "%s while another call runs", call);
+        uva__reporter_breach(proxy->reporter, "DS-16", 0,
+                             "%s while another call runs", call);
         return NULL;
     }
     uva__error_texts_spoil(&proxy->texts);
@@ -109,30 +110,30 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
  * quarantine, for late calls. */
 static void blocking_end(struct blocking *proxy)
 {
-    struct uva__witness *witness = proxy->witness;
+    struct uva__reporter *reporter = proxy->reporter;
 
     proxy->inner.release(&proxy->inner);
     if (proxy->inner.release != NULL)
-        uva__witness_breach(witness, "DS-15", 0,
-                            "release did not mark the stream");
+        uva__reporter_breach(reporter, "DS-15", 0,
+                             "release did not mark the stream");
     uva_schema_release(&proxy->schema);
-    uva__error_texts_fini(&proxy->texts, uva__witness_quarantine(witness));
-    uva__quarantine_put(uva__witness_quarantine(witness), &proxy->block,
+    uva__error_texts_fini(&proxy->texts, uva__reporter_quarantine(reporter));
+    uva__quarantine_put(uva__reporter_quarantine(reporter), &proxy->block,
                         sizeof(*proxy));
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
 }
 
 /* Leaves a call. */
 static void blocking_leave(struct blocking *proxy)
 {
     if (proxy->inner.device_type != proxy->device_type) {
-        uva__witness_breach(proxy->witness, "DS-05", 0,
-                            "device_type was %" PRId32 " and is %" PRId32,
-                            proxy->device_type, proxy->inner.device_type);
+        uva__reporter_breach(proxy->reporter, "DS-05", 0,
+                             "device_type was %" PRId32 " and is %" PRId32,
+                             proxy->device_type, proxy->inner.device_type);
         proxy->device_type = proxy->inner.device_type;
     }
-    uva__witness_perturb(proxy->witness);
-    if (uva__word_and(&proxy->facts, ~BLOCKING_BUSY) & BLOCKING_RELEASED)
+    uva__reporter_perturb(proxy->reporter);
+    if (uva__atomic64_and(&proxy->facts, ~BLOCKING_BUSY) & BLOCKING_RELEASED)
         blocking_end(proxy);
 }
 
@@ -143,18 +144,18 @@ static void blocking_release(struct ArrowDeviceArrayStream *self)
 
     if (proxy == NULL)
         return;
-    uva__witness_note(proxy->witness, "release()", 0, 0);
-    uva__witness_perturb(proxy->witness);
+    uva__reporter_note(proxy->reporter, "release()", 0, 0);
+    uva__reporter_perturb(proxy->reporter);
     facts = self->release == NULL
                 ? BLOCKING_RELEASED
-                : uva__word_or(&proxy->facts, BLOCKING_RELEASED);
+                : uva__atomic64_or(&proxy->facts, BLOCKING_RELEASED);
     self->release = NULL;
     if (facts & BLOCKING_RELEASED)
-        uva__witness_breach(proxy->witness, "DS-14", 0,
-                            "release of a released stream");
+        uva__reporter_breach(proxy->reporter, "DS-14", 0,
+                             "release of a released stream");
     else if (facts & BLOCKING_BUSY)
-        uva__witness_breach(proxy->witness, "DS-16", 0,
-                            "release while another call runs");
+        uva__reporter_breach(proxy->reporter, "DS-16", 0,
+                             "release while another call runs");
     else
         blocking_end(proxy);
 }
@@ -177,13 +178,13 @@ static int blocking_fail(struct blocking *proxy, const char *call, int code,
                          bool left)
 {
     proxy->last = BLOCKING_FAILED;
-    uva__witness_note(proxy->witness, "it fails with %" PRId64, code, 0);
+    uva__reporter_note(proxy->reporter, "it fails with %" PRId64, code, 0);
     if (code < 0)
-        uva__witness_breach(proxy->witness, "DS-07", 0, "%s returned %d", call,
-                            code);
+        uva__reporter_breach(proxy->reporter, "DS-07", 0, "%s returned %d",
+                             call, code);
     if (left)
-        uva__witness_breach(proxy->witness, "DS-19", UVA_PARTY_PRODUCER,
-                            "%s returned %d and gave something", call, code);
+        uva__reporter_breach(proxy->reporter, "DS-19", UVA_PARTY_PRODUCER,
+                             "%s returned %d and gave something", call, code);
     return code;
 }
 
@@ -192,7 +193,8 @@ static int blocking_break(struct blocking *proxy, const char *clause,
                           const char *what)
 {
     proxy->last = BLOCKING_BROKE;
-    uva__witness_breach(proxy->witness, clause, UVA_PARTY_PRODUCER, "%s", what);
+    uva__reporter_breach(proxy->reporter, clause, UVA_PARTY_PRODUCER, "%s",
+                         what);
     return EPROTO;
 }
 
@@ -206,15 +208,15 @@ static void blocking_check_schema(struct blocking *proxy,
 
     if (!proxy->schema_seen) {
         proxy->schema_seen = true;
-        uva__tree_walk_init(&walk, proxy->witness);
+        uva__tree_walk_init(&walk, proxy->reporter);
         uva__schema_check(&walk, schema);
         (void)!uva__structs_copy_schema(
-            &uva__witness_how(proxy->witness)->allocator, schema,
+            &uva__reporter_options(proxy->reporter)->allocator, schema,
             &proxy->schema);
     } else if (proxy->schema.release != NULL &&
                !uva__schema_equals(&proxy->schema, schema)) {
-        uva__witness_breach(proxy->witness, "DS-21", 0,
-                            "get_schema gave another schema than before");
+        uva__reporter_breach(proxy->reporter, "DS-21", 0,
+                             "get_schema gave another schema than before");
     }
 }
 
@@ -229,12 +231,12 @@ static int blocking_fetch_schema(struct blocking *proxy,
         return blocking_fail(proxy, "get_schema", code,
                              got->release != NULL &&
                                  !blocking_is_unset(&got->release) &&
-                                 !uva__shim_schema_is_trap(got));
+                                 !uva__release_hook_schema_is_trap(got));
     if (got->release == NULL || blocking_is_unset(&got->release))
         return blocking_break(proxy, "AB-17",
                               "get_schema succeeded without a schema");
     proxy->last = BLOCKING_NOTHING;
-    uva__witness_note(proxy->witness, "it gives a schema", 0, 0);
+    uva__reporter_note(proxy->reporter, "it gives a schema", 0, 0);
     blocking_check_schema(proxy, got);
     return 0;
 }
@@ -251,9 +253,9 @@ static int blocking_get_schema(struct ArrowDeviceArrayStream *self,
     code = blocking_fetch_schema(proxy, &got);
     if (code == 0) { /* without memory for a hook it goes unchecked */
         uva_schema_move(&got, out);
-        (void)!uva__shim_schema(proxy->witness, out, 0);
+        (void)!uva__release_hook_schema(proxy->reporter, out, 0);
     } else {
-        uva__shim_trap_schema(proxy->witness, out, "DS-19");
+        uva__release_hook_trap_schema(proxy->reporter, out, "DS-19");
     }
     blocking_leave(proxy);
     return code;
@@ -267,14 +269,14 @@ static void blocking_check_chunk(struct blocking *proxy,
     const bool known = proxy->schema.release != NULL;
     struct uva__tree_walk walk;
 
-    uva__tree_walk_init(&walk, proxy->witness);
+    uva__tree_walk_init(&walk, proxy->reporter);
     if (chunk->device_type > 0 && proxy->first_type > 0 &&
         chunk->device_type != proxy->first_type)
-        uva__witness_breach(proxy->witness, "DS-03", 0,
-                            "chunk %" PRId64 " is of device type %" PRId32
-                            ", the stream of %" PRId32,
-                            proxy->chunks, chunk->device_type,
-                            proxy->first_type);
+        uva__reporter_breach(proxy->reporter, "DS-03", 0,
+                             "chunk %" PRId64 " is of device type %" PRId32
+                             ", the stream of %" PRId32,
+                             proxy->chunks, chunk->device_type,
+                             proxy->first_type);
     uva__array_check(&walk, known ? &proxy->schema : NULL, chunk, "DS-01");
 }
 
@@ -289,19 +291,19 @@ static int blocking_fetch_chunk(struct blocking *proxy,
         return blocking_fail(proxy, "get_next", code,
                              got->array.release != NULL &&
                                  !blocking_is_unset(&got->array.release) &&
-                                 !uva__shim_array_is_trap(&got->array));
+                                 !uva__release_hook_array_is_trap(&got->array));
     if (blocking_is_unset(&got->array.release))
         return blocking_break(proxy, "DS-02",
                               "get_next succeeded and gave nothing");
     proxy->last = BLOCKING_NOTHING;
     if (!uva_array_is_live(got)) {
-        uva__witness_note(proxy->witness, "it gives the end", 0, 0);
+        uva__reporter_note(proxy->reporter, "it gives the end", 0, 0);
         memset(got, BLOCKING_POISONED, sizeof(*got));
         got->array.release = NULL;
         return 0;
     }
-    uva__witness_note(proxy->witness, "it gives chunk %" PRId64, proxy->chunks,
-                      0);
+    uva__reporter_note(proxy->reporter, "it gives chunk %" PRId64,
+                       proxy->chunks, 0);
     blocking_check_chunk(proxy, got);
     memset(got->reserved, 0, sizeof(got->reserved)); /* perhaps the fill */
     return 0;
@@ -320,10 +322,10 @@ static int blocking_get_next(struct ArrowDeviceArrayStream *self,
     if (code == 0) {
         uva_array_move(&got, out);
         if (uva_array_is_live(out))
-            (void)!uva__shim_array(proxy->witness, &out->array,
-                                   proxy->chunks++);
+            (void)!uva__release_hook_array(proxy->reporter, &out->array,
+                                           proxy->chunks++);
     } else {
-        uva__shim_trap_array(proxy->witness, &out->array, "DS-19");
+        uva__release_hook_trap_array(proxy->reporter, &out->array, "DS-19");
     }
     blocking_leave(proxy);
     return code;
@@ -338,14 +340,14 @@ static const char *blocking_fetch_text(struct blocking *proxy)
     if (proxy->last == BLOCKING_BROKE)
         return "the stream succeeded without giving anything";
     if (proxy->last != BLOCKING_FAILED)
-        uva__witness_breach(proxy->witness, "DS-10", 0,
-                            "get_last_error though no call failed before");
+        uva__reporter_breach(proxy->reporter, "DS-10", 0,
+                             "get_last_error though no call failed before");
     text = proxy->inner.get_last_error(&proxy->inner);
     if (text == NULL)
         return NULL;
     if (!uva__utf8_is_sound(text))
-        uva__witness_breach(proxy->witness, "DS-11", 0,
-                            "the error text is no UTF-8");
+        uva__reporter_breach(proxy->reporter, "DS-11", 0,
+                             "the error text is no UTF-8");
     return uva__error_texts_copy(&proxy->texts, text);
 }
 
@@ -378,11 +380,11 @@ static void blocking_put(struct blocking *proxy,
         .release = blocking_release,
         .private_data = (char *)proxy + BLOCKING_MARK};
     if (proxy->device_type <= 0)
-        uva__witness_breach(proxy->witness, "DS-05", 0,
-                            "device_type is %" PRId32, proxy->device_type);
+        uva__reporter_breach(proxy->reporter, "DS-05", 0,
+                             "device_type is %" PRId32, proxy->device_type);
 }
 
-int uva__blocking_check(struct uva__witness *witness,
+int uva__blocking_check(struct uva__reporter *reporter,
                         struct ArrowDeviceArrayStream *stream,
                         struct uva_error *error)
 {
@@ -392,56 +394,58 @@ int uva__blocking_check(struct uva__witness *witness,
 
     if (code != 0) {
         if (stream != NULL && stream->release != NULL)
-            uva__witness_breach(witness, "AB-17", UVA_PARTY_PRODUCER, "%s",
-                                why.message);
+            uva__reporter_breach(reporter, "AB-17", UVA_PARTY_PRODUCER, "%s",
+                                 why.message);
         return uva_error_set(error, code, "check: %s", why.message);
     }
-    proxy = uva__memory_new_aligned(&uva__witness_how(witness)->allocator,
+    proxy = uva__memory_new_aligned(&uva__reporter_options(reporter)->allocator,
                                     sizeof(*proxy), BLOCKING_ALIGN);
     if (proxy == NULL)
         return uva_error_set(error, ENOMEM, "check: no memory");
-    proxy->witness = uva__witness_acquire(witness);
-    uva__error_texts_init(&proxy->texts, &uva__witness_how(witness)->allocator);
+    proxy->reporter = uva__reporter_acquire(reporter);
+    uva__error_texts_init(&proxy->texts,
+                          &uva__reporter_options(reporter)->allocator);
     blocking_put(proxy, stream);
     return 0;
 }
 
 int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
-                       const struct uva_check *how, struct uva_error *error)
+                       const struct uva_check *options, struct uva_error *error)
 {
-    struct uva__witness *witness;
-    int code = uva__witness_new(how, &witness, error);
+    struct uva__reporter *reporter;
+    int code = uva__reporter_new(options, &reporter, error);
 
     if (code != 0)
         return code;
-    uva__witness_once(witness);
-    code = uva__blocking_check(witness, stream, error);
+    uva__reporter_once(reporter);
+    code = uva__blocking_check(reporter, stream, error);
     if (code != 0)
-        uva__witness_undo(witness);
-    else if (!uva__witness_how(witness)->keep)
-        uva__witness_release(witness);
+        uva__reporter_undo(reporter);
+    else if (!uva__reporter_options(reporter)->keep)
+        uva__reporter_release(reporter);
     return code;
 }
 
 int64_t uva_check_conclude_blocking(struct ArrowDeviceArrayStream *stream)
 {
     struct blocking *proxy = blocking_find(stream);
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     int64_t count;
 
     if (proxy == NULL)
         return 0;
-    witness = proxy->witness;
-    if (!uva__witness_how(witness)->keep)
-        (void)uva__witness_acquire(witness);
+    reporter = proxy->reporter;
+    if (!uva__reporter_options(reporter)->keep)
+        (void)uva__reporter_acquire(reporter);
     stream->release = NULL;
-    if (!(uva__word_or(&proxy->facts, BLOCKING_RELEASED) & BLOCKING_RELEASED)) {
-        uva__witness_breach_as(witness, "DS-14", UVA_SEVERITY_ERROR,
-                               "the stream was never released");
+    if (!(uva__atomic64_or(&proxy->facts, BLOCKING_RELEASED) &
+          BLOCKING_RELEASED)) {
+        uva__reporter_breach_as(reporter, "DS-14", UVA_SEVERITY_ERROR,
+                                "the stream was never released");
         blocking_end(proxy);
     }
-    (void)uva__witness_settle(witness);
-    count = uva__witness_count(witness);
-    uva__witness_release(witness);
+    (void)uva__reporter_settle(reporter);
+    count = uva__reporter_count(reporter);
+    uva__reporter_release(reporter);
     return count;
 }

@@ -87,7 +87,7 @@ static void breach_line_add_foreign(struct breach_line *line, const char *text)
         text = breach_line_add_plain(line, text);
 }
 
-void uva__breach_line_plain(const struct uva_breach *breach, FILE *out)
+void uva__breach_text_plain(const struct uva_breach *breach, FILE *out)
 {
     struct breach_line line;
 
@@ -154,7 +154,7 @@ static void breach_line_add_calls(struct breach_line *line, const char *text)
     }
 }
 
-void uva__breach_line_json(const struct uva_breach *breach, FILE *out)
+void uva__breach_text_json(const struct uva_breach *breach, FILE *out)
 {
     struct breach_line line;
 

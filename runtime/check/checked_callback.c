@@ -5,9 +5,9 @@
  * What can fail: nothing. */
 #include "check/checked_callback.h"
 
-#include "check/thread_util.h"
-#include "check/checked_producer.h"
 #include "base/thread.h"
+#include "check/checked_producer.h"
+#include "check/thread_util.h"
 
 enum { BOUNCE_ODDS = 2 };
 
@@ -19,7 +19,7 @@ static struct uva__checked *
 stream_of(struct ArrowAsyncDeviceStreamHandler *self,
           struct uva__findings *seen)
 {
-    void *const found = uva__signpost_read(self->private_data);
+    void *const found = uva__layout_probe_read(self->private_data);
     struct uva__checked *c = found;
 
     if (c == NULL)
@@ -28,14 +28,14 @@ stream_of(struct ArrowAsyncDeviceStreamHandler *self,
         uva__findings_add(seen, UVA__RULE_AH_24, 0);
     } else if (found == NULL) {
         uva__findings_add(seen, UVA__RULE_AH_25, 0);
-        self->private_data = uva__signpost_place(&c->post);
+        self->private_data = uva__layout_probe_place(&c->post);
     }
     return c;
 }
 
-static void look_at_slots(const struct uva__checked *c,
-                          struct ArrowAsyncDeviceStreamHandler *self,
-                          struct uva__findings *seen)
+static void inspect_at_slots(const struct uva__checked *c,
+                             struct ArrowAsyncDeviceStreamHandler *self,
+                             struct uva__findings *seen)
 {
     const struct ArrowAsyncDeviceStreamHandler *own = c->slots;
 
@@ -55,7 +55,7 @@ void uva__callback_open(struct uva__callback *cb,
                         enum uva__call call)
 {
     cb->self = self;
-    cb->epoch = (struct uva__epoch){.call = call};
+    cb->active_call = (struct uva__active_call){.call = call};
     cb->schema = NULL;
     cb->task = NULL;
     cb->slot = NULL;
@@ -65,7 +65,7 @@ void uva__callback_open(struct uva__callback *cb,
     cb->code = 0;
     cb->seen.count = 0;
     cb->stream = stream_of(self, &cb->seen);
-    look_at_slots(cb->stream, self, &cb->seen);
+    inspect_at_slots(cb->stream, self, &cb->seen);
 }
 
 /* ---- begin -------------------------------------------------------------- */
@@ -80,42 +80,44 @@ static bool handler_is_shared(const struct uva__checked *c)
 bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
 {
     struct uva__checked *c = cb->stream;
-    struct uva__protocol *protocol = &c->locked.protocol;
+    struct uva__checker_state *protocol = &c->locked.protocol;
     struct uva__findings findings;
-    struct uva__place place;
+    struct uva__call_context place;
     bool goes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    place = uva__checked_enter_locked(c, &cb->epoch);
+    place = uva__checked_enter_locked(c, &cb->active_call);
     cb->within = place.within != UVA__CALL_NONE;
     *ordinal = protocol->offers;
-    goes = uva__protocol_begin(protocol, cb->epoch.call, &place, &findings);
-    if (goes && cb->epoch.call == UVA__CALL_ERROR)
-        uva__protocol_error(protocol, cb->code, cb->message, cb->epoch.thread,
-                            &findings);
+    goes = uva__checker_state_begin(protocol, cb->active_call.call, &place,
+                                    &findings);
+    if (goes && cb->active_call.call == UVA__CALL_ERROR)
+        uva__checker_state_error(protocol, cb->code, cb->message,
+                                 cb->active_call.thread, &findings);
     if (goes)
-        uva__protocol_observed(protocol, &cb->seen, &findings);
+        uva__checker_state_observed(protocol, &cb->seen, &findings);
     if (goes && cb->watched)
         cb->slot = uva__checked_task_take_locked(c);
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
     cb->seen.count = 0;
     return goes;
 }
 
-void uva__callback_look(struct uva__callback *cb)
+void uva__callback_inspect(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
 
     uva__checked_producer_compare(c, cb->self->producer,
-                                  cb->epoch.call <= UVA__CALL_TASK, &cb->seen);
+                                  cb->active_call.call <= UVA__CALL_TASK,
+                                  &cb->seen);
     if (handler_is_shared(c))
         uva__findings_add(&cb->seen, UVA__RULE_AH_29, 0);
 }
 
 /* Reports what was found since it began, before the consumer gets it. */
-static void callback_tell(struct uva__callback *cb)
+static void callback_notify(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
     struct uva__findings findings;
@@ -124,9 +126,9 @@ static void callback_tell(struct uva__callback *cb)
     if (cb->seen.count == 0)
         return;
     uva__lock_take(&c->lock);
-    uva__protocol_observed(&c->locked.protocol, &cb->seen, &findings);
+    uva__checker_state_observed(&c->locked.protocol, &cb->seen, &findings);
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
     cb->seen.count = 0;
 }
 
@@ -136,7 +138,7 @@ static void callback_call(struct uva__callback *cb)
 {
     struct ArrowAsyncDeviceStreamHandler *real = cb->stream->real;
 
-    switch (cb->epoch.call) {
+    switch (cb->active_call.call) {
     case UVA__CALL_SCHEMA:
         cb->code = real->on_schema(real, cb->schema);
         break;
@@ -155,14 +157,14 @@ static void callback_run(void *arg)
     const uint64_t self = uva__thread_self();
     int64_t begun;
 
-    if (self != cb->epoch.thread)
-        uva__word_store(&cb->epoch.runner, self);
+    if (self != cb->active_call.thread)
+        uva__atomic64_store(&cb->active_call.runner, self);
     uva__checked_perturb(cb->stream);
     begun = uva__checked_clock(cb->stream);
     callback_call(cb);
     cb->took_ms = uva__checked_elapsed_ms(cb->stream, begun);
     uva__checked_perturb(cb->stream);
-    uva__word_store(&cb->epoch.runner, 0);
+    uva__atomic64_store(&cb->active_call.runner, 0);
 }
 
 /* A callback inside a call of the consumer stays on its thread: the consumer
@@ -170,31 +172,33 @@ static void callback_run(void *arg)
  * Clauses: AP-13. */
 void uva__callback_pass_on(struct uva__callback *cb)
 {
-    callback_tell(cb);
+    callback_notify(cb);
     if (!cb->within && uva__checked_chance(cb->stream, BOUNCE_ODDS))
-        uva__bounce_run(callback_run, cb);
+        uva__thread_util_run(callback_run, cb);
     else
         callback_run(cb);
 }
 
 /* ---- end ---------------------------------------------------------------- */
 
-static void judge_end_locked(struct uva__callback *cb,
+static void check_end_locked(struct uva__callback *cb,
                              struct uva__findings *findings)
 {
     struct uva__checked *c = cb->stream;
-    struct uva__protocol *protocol = &c->locked.protocol;
+    struct uva__checker_state *protocol = &c->locked.protocol;
 
-    uva__protocol_end(protocol, cb->epoch.call, cb->code,
-                      uva__epochs_calls_beside(&c->locked.epochs, &cb->epoch),
-                      findings);
+    uva__checker_state_end(protocol, cb->active_call.call, cb->code,
+                           uva__active_calls_calls_beside(
+                               &c->locked.active_calls, &cb->active_call),
+                           findings);
     if (cb->took_ms > c->slow_call_ms)
-        uva__protocol_find(protocol, findings, UVA__RULE_TH_12, cb->took_ms);
-    uva__protocol_observed(protocol, &cb->seen, findings);
+        uva__checker_state_find(protocol, findings, UVA__RULE_TH_12,
+                                cb->took_ms);
+    uva__checker_state_observed(protocol, &cb->seen, findings);
     if (cb->slot != NULL && cb->code != 0 &&
         uva__checked_task_take_back_locked(cb->slot))
-        uva__protocol_find(protocol, findings, UVA__RULE_AT_02,
-                           cb->slot->ordinal);
+        uva__checker_state_find(protocol, findings, UVA__RULE_AT_02,
+                                cb->slot->ordinal);
 }
 
 int uva__callback_end(struct uva__callback *cb)
@@ -205,8 +209,8 @@ int uva__callback_end(struct uva__callback *cb)
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    judge_end_locked(cb, &findings);
-    uva__checked_leave_unlock(c, &cb->epoch, &findings);
+    check_end_locked(cb, &findings);
+    uva__checked_leave_unlock(c, &cb->active_call, &findings);
     return code;
 }
 
@@ -215,5 +219,5 @@ void uva__callback_drop(struct uva__callback *cb)
     const struct uva__findings none = {.count = 0};
 
     uva__lock_take(&cb->stream->lock);
-    uva__checked_leave_unlock(cb->stream, &cb->epoch, &none);
+    uva__checked_leave_unlock(cb->stream, &cb->active_call, &none);
 }

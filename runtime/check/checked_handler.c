@@ -15,16 +15,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check/thread_util.h"
+#include "arrow/structs.h"
+#include "base/thread.h"
 #include "check/checked_callback.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
-#include "check/schema_check.h"
 #include "check/release_hook.h"
+#include "check/schema_check.h"
+#include "check/thread_util.h"
 #include "check/token.h"
 #include "check/utf8.h"
-#include "arrow/structs.h"
-#include "base/thread.h"
 #include "uvarrow/arrow.h"
 
 enum { SPOILT = 0xDD };
@@ -52,7 +52,7 @@ static void spoil_bytes(char *copy, size_t size)
 
 /* Checks the metadata of a callback. What cannot be read is passed on as it is.
  */
-static void look_at_metadata(struct uva__callback *cb, const char *metadata)
+static void inspect_at_metadata(struct uva__callback *cb, const char *metadata)
 {
     cb->metadata = metadata;
     if (uva__checked_metadata(metadata, &cb->metadata_size, &cb->seen) != 0)
@@ -71,8 +71,8 @@ static void schema_trap(struct ArrowSchema *self)
         uva__checked_report(c, UVA__RULE_AH_06, 0);
 }
 
-static void look_at_schema(struct uva__callback *cb,
-                           const struct ArrowSchema *schema)
+static void inspect_at_schema(struct uva__callback *cb,
+                              const struct ArrowSchema *schema)
 {
     struct uva__checked *c = cb->stream;
     struct uva__tree_walk walk;
@@ -82,7 +82,7 @@ static void look_at_schema(struct uva__callback *cb,
         uva__findings_add(&cb->seen, UVA__RULE_AH_07, 0);
         return;
     }
-    uva__tree_walk_init(&walk, c->witness);
+    uva__tree_walk_init(&walk, c->reporter);
     uva__schema_check(&walk, schema);
     /* Without a copy, arrays are not compared with it. */
     if (c->schema.release == NULL &&
@@ -91,13 +91,13 @@ static void look_at_schema(struct uva__callback *cb,
 }
 
 /* The producer is recorded when it is first seen, and compared later. */
-static void meet_producer(struct uva__callback *cb)
+static void observe_producer(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
     struct ArrowAsyncProducer *real = cb->self->producer;
 
-    if (uva__shared_load(&c->peer.producer) != NULL) {
-        uva__callback_look(cb);
+    if (uva__atomic_ptr_load(&c->peer.producer) != NULL) {
+        uva__callback_inspect(cb);
     } else if (real != NULL) {
         uva__checked_producer_adopt(c, real, &cb->seen);
     } else {
@@ -121,8 +121,8 @@ static struct ArrowSchema *schema_show(struct uva__callback *cb,
         return NULL;
     uva_schema_move(schema, shown);
     cb->schema = shown;
-    if (uva__shim_schema(c->witness, shown, 0) != 0)
-        uva__witness_note(c->witness, "no memory: it passes unwatched", 0, 0);
+    if (uva__release_hook_schema(c->reporter, shown, 0) != 0)
+        uva__reporter_note(c->reporter, "no memory: it passes unwatched", 0, 0);
     return shown;
 }
 
@@ -150,15 +150,15 @@ static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     int64_t ordinal;
 
     uva__callback_open(&cb, self, UVA__CALL_SCHEMA);
-    uva__witness_note(cb.stream->witness, "on_schema", 0, 0);
+    uva__reporter_note(cb.stream->reporter, "on_schema", 0, 0);
     if (!uva__callback_begin(&cb, &ordinal)) {
         if (schema != NULL)
             uva_schema_release(schema);
         uva__callback_drop(&cb);
         return ECANCELED;
     }
-    meet_producer(&cb);
-    look_at_schema(&cb, schema);
+    observe_producer(&cb);
+    inspect_at_schema(&cb, schema);
     uva__checked_producer_catch_up(cb.stream);
     shown = schema_show(&cb, schema);
     uva__callback_pass_on(&cb);
@@ -182,7 +182,7 @@ static int task_extract_nothing(struct ArrowAsyncTask *self,
 static void task_pass_unwatched(struct uva__checked *c)
 {
     uva__lock_take(&c->lock);
-    uva__protocol_extract(&c->locked.protocol);
+    uva__checker_state_extract(&c->locked.protocol);
     uva__lock_drop(&c->lock);
 }
 
@@ -208,7 +208,7 @@ static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
     if (cb->slot == NULL)
         return;
     uva__checked_task_spoil(cb->slot);
-    if (cb->code == 0 && uva__word_peek(&cb->stream->chance) != 0)
+    if (cb->code == 0 && uva__atomic64_peek(&cb->stream->chance) != 0)
         uva__checked_task_scribble(cb->slot, real);
 }
 
@@ -218,7 +218,7 @@ static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
     struct ArrowAsyncTask plain = *task;
     int64_t ordinal;
 
-    uva__witness_note(cb->stream->witness, "on_next_task", 0, 0);
+    uva__reporter_note(cb->stream->reporter, "on_next_task", 0, 0);
     cb->task = &plain;
     cb->watched = task->extract_data != NULL;
     if (!uva__callback_begin(cb, &ordinal)) {
@@ -227,8 +227,8 @@ static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
         uva__callback_drop(cb);
         return 0;
     }
-    uva__callback_look(cb);
-    look_at_metadata(cb, metadata);
+    uva__callback_inspect(cb);
+    inspect_at_metadata(cb, metadata);
     if (cb->watched) {
         task_show(cb, task, ordinal);
     } else {
@@ -245,13 +245,13 @@ static int end_come(struct uva__callback *cb, const char *metadata)
     int64_t ordinal;
     char *copy;
 
-    uva__witness_note(cb->stream->witness, "on_next_task(NULL)", 0, 0);
+    uva__reporter_note(cb->stream->reporter, "on_next_task(NULL)", 0, 0);
     if (!uva__callback_begin(cb, &ordinal)) {
         uva__callback_drop(cb);
         return 0;
     }
-    uva__callback_look(cb);
-    look_at_metadata(cb, metadata);
+    uva__callback_inspect(cb);
+    inspect_at_metadata(cb, metadata);
     cb->metadata = show_bytes(cb, metadata, cb->metadata_size, &copy);
     uva__callback_pass_on(cb);
     spoil_bytes(copy, cb->metadata_size);
@@ -272,10 +272,10 @@ static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- on_error ----------------------------------------------------------- */
 
-static void meet_producer_late(struct uva__callback *cb)
+static void observe_producer_late(struct uva__callback *cb)
 {
-    if (uva__shared_load(&cb->stream->peer.producer) != NULL)
-        uva__callback_look(cb);
+    if (uva__atomic_ptr_load(&cb->stream->peer.producer) != NULL)
+        uva__callback_inspect(cb);
     else if (cb->self->producer == NULL)
         uva__findings_add(&cb->seen, UVA__RULE_AH_03_EARLY, 0);
 }
@@ -286,10 +286,10 @@ static void error_come(struct uva__callback *cb, const char *message,
     const size_t size = message != NULL ? strlen(message) + 1 : 0;
     char *text, *copy;
 
-    meet_producer_late(cb);
+    observe_producer_late(cb);
     if (message != NULL && !uva__utf8_is_sound(message))
         uva__findings_add(&cb->seen, UVA__RULE_ER_07, 0);
-    look_at_metadata(cb, metadata);
+    inspect_at_metadata(cb, metadata);
     cb->message = show_bytes(cb, message, size, &text);
     cb->metadata = show_bytes(cb, metadata, cb->metadata_size, &copy);
     uva__callback_pass_on(cb);
@@ -305,7 +305,7 @@ static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
     int64_t ordinal;
 
     uva__callback_open(&cb, self, UVA__CALL_ERROR);
-    uva__witness_note(cb.stream->witness, "on_error(%" PRId64 ")", code, 0);
+    uva__reporter_note(cb.stream->reporter, "on_error(%" PRId64 ")", code, 0);
     cb.code = code;
     cb.message = message;
     if (!uva__callback_begin(&cb, &ordinal)) {
@@ -324,22 +324,23 @@ static bool release_begin(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
     struct uva__findings findings;
-    struct uva__place place;
+    struct uva__call_context place;
     bool held, goes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    held = uva__epochs_hold_release(&c->locked.epochs, uva__thread_self());
-    place = uva__checked_enter_locked(c, &cb->epoch);
-    goes = uva__protocol_begin(&c->locked.protocol, UVA__CALL_RELEASE, &place,
-                               &findings);
-    uva__protocol_observed(&c->locked.protocol, &cb->seen, &findings);
+    held = uva__active_calls_hold_release(&c->locked.active_calls,
+                                          uva__thread_self());
+    place = uva__checked_enter_locked(c, &cb->active_call);
+    goes = uva__checker_state_begin(&c->locked.protocol, UVA__CALL_RELEASE,
+                                    &place, &findings);
+    uva__checker_state_observed(&c->locked.protocol, &cb->seen, &findings);
     if (goes && held) {
         c->locked.release_due = true;
-        c->locked.releaser = cb->epoch.thread;
+        c->locked.releaser = cb->active_call.thread;
     }
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
     return goes && !held;
 }
 
@@ -348,7 +349,7 @@ static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
     struct uva__callback cb;
 
     uva__callback_open(&cb, self, UVA__CALL_RELEASE);
-    uva__witness_note(cb.stream->witness, "release", 0, 0);
+    uva__reporter_note(cb.stream->reporter, "release", 0, 0);
     if (release_begin(&cb))
         uva__checked_release_now(cb.stream);
     uva__callback_drop(&cb);
@@ -367,7 +368,7 @@ void uva__checked_handler_init(struct uva__checked *c,
 {
     c->slots = &handler_slots;
     c->handler = handler_slots;
-    c->handler.private_data = uva__signpost_place(&c->post);
+    c->handler.private_data = uva__layout_probe_place(&c->post);
     c->real = real;
     real->producer = &c->producer;
 }

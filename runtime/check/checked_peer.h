@@ -11,12 +11,12 @@
 
 /* The producer's fields when it was first seen. Written only by callbacks. */
 struct uva__checked_peer {
-    struct uva__shared producer; /* borrows: struct ArrowAsyncProducer; NULL
+    struct uva__atomic_ptr producer; /* borrows: struct ArrowAsyncProducer; NULL
                                     before the first callback that has it */
-    ArrowDeviceType device_type; /* in on_schema */
-    const char *metadata;        /* borrows: its additional_metadata */
-    size_t size;                 /* size of that; 0: none, or not known */
-    uint64_t sum;                /* checksum of that */
+    ArrowDeviceType device_type;     /* in on_schema */
+    const char *metadata;            /* borrows: its additional_metadata */
+    size_t size;                     /* size of that; 0: none, or not known */
+    uint64_t sum;                    /* checksum of that */
     unsigned looks; /* comparisons that were due since, of large metadata */
 };
 

@@ -53,14 +53,14 @@ static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
 static void show_printed(struct uva__checked *c, const char *metadata,
                          size_t size)
 {
-    const size_t line = UVA__SIGNPOST_SIZE;
+    const size_t line = UVA__LAYOUT_PROBE_SIZE;
     char *room = uva__quarantine_alloc(&c->copies, 2 * line + size);
 
     if (room == NULL) {
         c->place = (void *)(uintptr_t)metadata;
     } else {
         room += (line - (uintptr_t)room % line) % line;
-        c->place = uva__signpost_raise((void *)room, c);
+        c->place = uva__layout_probe_set((void *)room, c);
         memcpy(c->place, metadata, size);
     }
     c->producer.private_data = c->place;
@@ -96,7 +96,7 @@ void uva__checked_producer_adopt(struct uva__checked *c,
     peer->device_type = c->producer.device_type = real->device_type;
     peer->metadata = c->producer.additional_metadata =
         real->additional_metadata;
-    uva__shared_store(&peer->producer, real);
+    uva__atomic_ptr_store(&peer->producer, real);
     if (is_of_old_layout(real)) {
         uva__findings_add(seen, UVA__RULE_AB_19, 0);
         return;
@@ -121,7 +121,7 @@ void uva__checked_producer_compare(struct uva__checked *c,
                                    struct uva__findings *seen)
 {
     struct uva__checked_peer *peer = &c->peer;
-    const void *known = uva__shared_load(&peer->producer);
+    const void *known = uva__atomic_ptr_load(&peer->producer);
 
     if (known == NULL || real == NULL)
         return;
@@ -145,7 +145,7 @@ void uva__checked_producer_compare(struct uva__checked *c,
 /* One call of the consumer. */
 struct producer_call {
     struct uva__checked *stream;
-    struct uva__epoch epoch;
+    struct uva__active_call active_call;
     struct ArrowAsyncProducer *real; /* borrows: to call; or NULL */
     int64_t n;                       /* argument of request */
 };
@@ -156,7 +156,7 @@ struct producer_call {
 static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
                                       enum uva__rule *rule)
 {
-    void *const found = uva__signpost_read(self->private_data);
+    void *const found = uva__layout_probe_read(self->private_data);
     struct uva__checked *c = found;
 
     *rule = UVA__RULE_COUNT;
@@ -175,12 +175,12 @@ static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
 static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
 {
     struct uva__checked *c = call->stream;
-    struct ArrowAsyncProducer *real = uva__shared_load(&c->peer.producer);
+    struct ArrowAsyncProducer *real = uva__atomic_ptr_load(&c->peer.producer);
     int64_t *early = &c->locked.early_request;
 
     if (real != NULL)
         return real;
-    if (call->epoch.call == UVA__CALL_CANCEL)
+    if (call->active_call.call == UVA__CALL_CANCEL)
         c->locked.early_cancel = true;
     else if (call->n < 1 || *early < 0)
         *early = -1;
@@ -189,40 +189,40 @@ static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
     return NULL;
 }
 
-static bool judge_locked(struct producer_call *call,
-                         const struct uva__place *place,
+static bool check_locked(struct producer_call *call,
+                         const struct uva__call_context *place,
                          struct uva__findings *findings)
 {
-    struct uva__protocol *protocol = &call->stream->locked.protocol;
+    struct uva__checker_state *protocol = &call->stream->locked.protocol;
 
-    if (call->epoch.call == UVA__CALL_CANCEL)
-        return uva__protocol_cancel(protocol, place, call->epoch.thread,
-                                    findings);
-    return uva__protocol_request(protocol, call->n, place, findings);
+    if (call->active_call.call == UVA__CALL_CANCEL)
+        return uva__checker_state_cancel(protocol, place,
+                                         call->active_call.thread, findings);
+    return uva__checker_state_request(protocol, call->n, place, findings);
 }
 
 static void producer_begin(struct producer_call *call, enum uva__rule rule)
 {
     struct uva__checked *c = call->stream;
     struct uva__findings findings;
-    struct uva__place place;
+    struct uva__call_context place;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    place = uva__checked_enter_locked(c, &call->epoch);
+    place = uva__checked_enter_locked(c, &call->active_call);
     if (rule != UVA__RULE_COUNT)
-        uva__protocol_find(&c->locked.protocol, &findings, rule, 0);
-    if (judge_locked(call, &place, &findings))
+        uva__checker_state_find(&c->locked.protocol, &findings, rule, 0);
+    if (check_locked(call, &place, &findings))
         call->real = call_target_locked(call);
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
 }
 
 static void producer_pass_on(const struct producer_call *call)
 {
     struct ArrowAsyncProducer *real = call->real;
 
-    if (call->epoch.call == UVA__CALL_CANCEL) {
+    if (call->active_call.call == UVA__CALL_CANCEL) {
         if (real->cancel != NULL)
             real->cancel(real);
     } else if (real->request != NULL) {
@@ -233,7 +233,7 @@ static void producer_pass_on(const struct producer_call *call)
 /* Ends a request inside a callback, which holds the reference. */
 static void producer_end_inside(struct producer_call *call, int64_t took_ms)
 {
-    uva__epochs_part(&call->epoch);
+    uva__active_calls_part(&call->active_call);
     if (took_ms > call->stream->slow_call_ms)
         uva__checked_report(call->stream, UVA__RULE_AP_28, took_ms);
 }
@@ -245,12 +245,12 @@ static void producer_end(struct producer_call *call, int64_t took_ms)
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    if (call->epoch.call == UVA__CALL_CANCEL)
-        uva__protocol_cancelled(&c->locked.protocol);
+    if (call->active_call.call == UVA__CALL_CANCEL)
+        uva__checker_state_cancelled(&c->locked.protocol);
     if (took_ms > c->slow_call_ms)
-        uva__protocol_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
-                           took_ms);
-    uva__checked_leave_unlock(c, &call->epoch, &findings);
+        uva__checker_state_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
+                                took_ms);
+    uva__checked_leave_unlock(c, &call->active_call, &findings);
 }
 
 static void producer_run(struct producer_call *call, enum uva__rule rule)
@@ -266,7 +266,7 @@ static void producer_run(struct producer_call *call, enum uva__rule rule)
         took_ms = uva__checked_elapsed_ms(c, begun);
     }
     uva__checked_perturb(c);
-    if (call->epoch.host != NULL)
+    if (call->active_call.host != NULL)
         producer_end_inside(call, took_ms);
     else
         producer_end(call, took_ms);
@@ -276,27 +276,27 @@ static void producer_run(struct producer_call *call, enum uva__rule rule)
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
-    struct producer_call call = {.epoch.call = UVA__CALL_REQUEST, .n = n};
+    struct producer_call call = {.active_call.call = UVA__CALL_REQUEST, .n = n};
     enum uva__rule rule;
 
     call.stream = stream_of(self, &rule);
-    uva__witness_note(call.stream->witness, "request(%" PRId64 ")", n, 0);
+    uva__reporter_note(call.stream->reporter, "request(%" PRId64 ")", n, 0);
     producer_run(&call, rule);
 }
 
 static void producer_cancel(struct ArrowAsyncProducer *self)
 {
-    struct producer_call call = {.epoch.call = UVA__CALL_CANCEL};
+    struct producer_call call = {.active_call.call = UVA__CALL_CANCEL};
     enum uva__rule rule;
 
     call.stream = stream_of(self, &rule);
-    uva__witness_note(call.stream->witness, "cancel", 0, 0);
+    uva__reporter_note(call.stream->reporter, "cancel", 0, 0);
     producer_run(&call, rule);
 }
 
 void uva__checked_producer_init(struct uva__checked *c)
 {
-    c->place = uva__signpost_raise(&c->post, c);
+    c->place = uva__layout_probe_set(&c->post, c);
     c->producer = (struct ArrowAsyncProducer){.request = producer_request,
                                               .cancel = producer_cancel,
                                               .private_data = c->place};
@@ -304,7 +304,7 @@ void uva__checked_producer_init(struct uva__checked *c)
 
 void uva__checked_producer_catch_up(struct uva__checked *c)
 {
-    struct ArrowAsyncProducer *real = uva__shared_load(&c->peer.producer);
+    struct ArrowAsyncProducer *real = uva__atomic_ptr_load(&c->peer.producer);
     int64_t n;
     bool cancel;
 

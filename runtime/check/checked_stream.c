@@ -17,11 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/thread_util.h"
-#include "check/live_structs.h"
-#include "check/token.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "check/live_structs.h"
+#include "check/thread_util.h"
+#include "check/token.h"
 #include "uvarrow/arrow.h"
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
@@ -54,8 +54,8 @@ static enum uva_party checked_party(enum uva__rule rule)
     }
 }
 
-void uva__checked_tell_all(struct uva__checked *c,
-                           const struct uva__findings *findings)
+void uva__checked_report_findings(struct uva__checked *c,
+                                  const struct uva__findings *findings)
 {
     char text[TEXT_SIZE];
 
@@ -65,11 +65,11 @@ void uva__checked_tell_all(struct uva__checked *c,
 
         checked_describe(clause->breach, findings->all[i].number, text);
         if (rule == UVA__RULE_AH_03_EARLY || rule == UVA__RULE_AH_05_ALONE)
-            uva__witness_breach_as(c->witness, clause->id, clause->severity,
-                                   "%s", text);
+            uva__reporter_breach_as(c->reporter, clause->id, clause->severity,
+                                    "%s", text);
         else
-            uva__witness_breach(c->witness, clause->id, checked_party(rule),
-                                "%s", text);
+            uva__reporter_breach(c->reporter, clause->id, checked_party(rule),
+                                 "%s", text);
     }
 }
 
@@ -80,61 +80,66 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    uva__protocol_find(&c->locked.protocol, &findings, rule, number);
+    uva__checker_state_find(&c->locked.protocol, &findings, rule, number);
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
 }
 
 /* ---- a call ------------------------------------------------------------- */
 
-struct uva__place uva__checked_enter_locked(struct uva__checked *c,
-                                            struct uva__epoch *epoch)
+struct uva__call_context
+uva__checked_enter_locked(struct uva__checked *c,
+                          struct uva__active_call *active_call)
 {
-    struct uva__place place;
+    struct uva__call_context place;
 
-    epoch->thread = uva__thread_self();
-    place = uva__epochs_place(&c->locked.epochs, epoch->thread);
-    epoch->inside = place.callback != UVA__CALL_NONE;
-    if (epoch->call == UVA__CALL_REQUEST && place.within != UVA__CALL_NONE &&
-        uva__call_is_callback(place.within)) {
-        uva__epochs_join(place.innermost, epoch);
+    active_call->thread = uva__thread_self();
+    place =
+        uva__active_calls_context(&c->locked.active_calls, active_call->thread);
+    active_call->inside = place.callback != UVA__CALL_NONE;
+    if (active_call->call == UVA__CALL_REQUEST &&
+        place.within != UVA__CALL_NONE && uva__call_is_callback(place.within)) {
+        uva__active_calls_join(place.innermost, active_call);
         return place;
     }
-    uva__epochs_enter(&c->locked.epochs, epoch);
+    uva__active_calls_enter(&c->locked.active_calls, active_call);
     c->locked.refs++;
     return place;
 }
 
 void uva__checked_release_now(struct uva__checked *c)
 {
-    struct uva__epoch epoch = {.call = UVA__CALL_RELEASE};
+    struct uva__active_call active_call = {.call = UVA__CALL_RELEASE};
     struct uva__findings findings;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    (void)uva__checked_enter_locked(c, &epoch);
+    (void)uva__checked_enter_locked(c, &active_call);
     uva__lock_drop(&c->lock);
     c->real->release(c->real);
     uva__lock_take(&c->lock);
-    uva__protocol_end(&c->locked.protocol, UVA__CALL_RELEASE, 0,
-                      uva__epochs_calls_beside(&c->locked.epochs, &epoch),
-                      &findings);
+    uva__checker_state_end(
+        &c->locked.protocol, UVA__CALL_RELEASE, 0,
+        uva__active_calls_calls_beside(&c->locked.active_calls, &active_call),
+        &findings);
     c->locked.refs -= c->keep ? 0 : 1; /* the maker's */
-    uva__checked_leave_unlock(c, &epoch, &findings);
+    uva__checked_leave_unlock(c, &active_call, &findings);
 }
 
-void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
+void uva__checked_leave_unlock(struct uva__checked *c,
+                               struct uva__active_call *active_call,
                                const struct uva__findings *findings)
 {
     bool due;
 
-    uva__epochs_leave(&c->locked.epochs, epoch);
+    uva__active_calls_leave(&c->locked.active_calls, active_call);
     due = c->locked.release_due &&
-          !uva__epochs_hold_release(&c->locked.epochs, c->locked.releaser);
+          !uva__active_calls_hold_release(&c->locked.active_calls,
+                                          c->locked.releaser);
     c->locked.release_due = c->locked.release_due && !due;
     if (due || findings->count > 0) {
         uva__lock_drop(&c->lock);
-        uva__checked_tell(c, findings);
+        uva__checked_report_all(c, findings);
         if (due)
             uva__checked_release_now(c);
         uva__lock_take(&c->lock);
@@ -149,9 +154,9 @@ bool uva__checked_chance(struct uva__checked *c, uint64_t odds)
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t x;
 
-    if (uva__word_peek(&c->chance) == 0)
+    if (uva__atomic64_peek(&c->chance) == 0)
         return false;
-    x = uva__word_add(&c->chance, step) + step;
+    x = uva__atomic64_add(&c->chance, step) + step;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (x ^ x >> 31) % odds == 0;
@@ -182,40 +187,41 @@ int uva__checked_metadata(const char *block, size_t *size,
 static void checked_configure(struct uva__checked *c,
                               void (*on_idle)(struct uva__checked *c))
 {
-    const struct uva_check *how = uva__witness_how(c->witness);
+    const struct uva_check *options = uva__reporter_options(c->reporter);
 
-    c->allocator = how->allocator;
-    c->slow_call_ms = how->slow_call_ms;
-    c->slow_extract_ms = how->slow_extract_ms;
-    c->keep = how->keep;
-    c->fine_clock = how->slow_call_ms < FINE_BELOW_MS ||
-                    how->slow_extract_ms < FINE_BELOW_MS;
-    uva__word_store(&c->chance, how->perturb_seed);
+    c->allocator = options->allocator;
+    c->slow_call_ms = options->slow_call_ms;
+    c->slow_extract_ms = options->slow_extract_ms;
+    c->keep = options->keep;
+    c->fine_clock = options->slow_call_ms < FINE_BELOW_MS ||
+                    options->slow_extract_ms < FINE_BELOW_MS;
+    uva__atomic64_store(&c->chance, options->perturb_seed);
     uva__quarantine_init(&c->copies, &c->allocator, UVA__QUARANTINE_UNLIMITED);
     c->on_idle = on_idle;
     c->locked.refs = 1;
 }
 
-int uva__checked_new(const struct uva_check *how,
+int uva__checked_new(const struct uva_check *options,
                      void (*on_idle)(struct uva__checked *c),
                      struct uva__checked **out, struct uva_error *error)
 {
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     struct uva__checked *c;
-    int code = uva__witness_new(how, &witness, error);
+    int code = uva__reporter_new(options, &reporter, error);
 
     if (code != 0)
         return code;
-    c = uva__memory_new_aligned(&uva__witness_how(witness)->allocator,
+    c = uva__memory_new_aligned(&uva__reporter_options(reporter)->allocator,
                                 sizeof(*c), UVA__TOKEN_ALIGN);
     if (c == NULL) {
-        uva__witness_undo(witness);
+        uva__reporter_undo(reporter);
         return uva_error_set(error, ENOMEM, "no memory for a check");
     }
-    c->witness = witness;
-    uva__witness_once(witness);
-    uva__ledger_hold(uva__witness_ledger(witness));
-    uva__witness_release(witness); /* to which the ledger has a reference now */
+    c->reporter = reporter;
+    uva__reporter_once(reporter);
+    uva__live_structs_hold(uva__reporter_ledger(reporter));
+    uva__reporter_release(
+        reporter); /* to which the ledger has a reference now */
     checked_configure(c, on_idle);
     *out = c;
     return 0;
@@ -245,13 +251,13 @@ bool uva__checked_expire(struct uva__checked *c)
 void uva__checked_free(struct uva__checked *c)
 {
     const struct uva_allocator allocator = c->allocator;
-    struct uva__witness *witness = c->witness;
+    struct uva__reporter *reporter = c->reporter;
     struct uva__quarantine *quarantine = c->quarantine;
 
     uva__quarantine_close(&c->copies);
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
-    uva__ledger_unhold(uva__witness_ledger(witness));
+    uva__live_structs_unhold(uva__reporter_ledger(reporter));
     if (quarantine != NULL)
         uva__quarantine_release(quarantine);
 }

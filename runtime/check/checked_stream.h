@@ -9,14 +9,14 @@
 #ifndef UVA_CHECK_CHECKED_STREAM_H
 #define UVA_CHECK_CHECKED_STREAM_H
 
-#include "check/thread_util.h"
-#include "check/checked_peer.h"
-#include "protocol/checker_state.h"
-#include "check/quarantine.h"
-#include "check/layout_probe.h"
-#include "check/tree_walk.h"
-#include "check/reporter.h"
 #include "base/slab.h"
+#include "check/checked_peer.h"
+#include "check/layout_probe.h"
+#include "check/quarantine.h"
+#include "check/reporter.h"
+#include "check/thread_util.h"
+#include "check/tree_walk.h"
+#include "protocol/checker_state.h"
 #include "uvarrow/arrow_abi.h"
 
 struct uva__checked {
@@ -29,7 +29,7 @@ struct uva__checked {
     const struct ArrowAsyncDeviceStreamHandler *slots;
     void *place; /* private_data of `producer`: a place of signpost.h, or the
                     producer's own metadata without memory; borrows */
-    struct uva__witness *witness;        /* owns a hold of its ledger */
+    struct uva__reporter *reporter;      /* owns a hold of its ledger */
     struct uva_allocator allocator;      /* of all memory of the stream */
     struct uva__quarantine *quarantine;  /* owns a reference; NULL: none */
     struct uva__quarantined quarantined; /* its entry there, while idle */
@@ -42,18 +42,18 @@ struct uva__checked {
     int64_t slow_call_ms, slow_extract_ms; /* limits for warnings */
     bool keep;                             /* it is kept until conclude */
     bool fine_clock;                       /* the limits need an exact clock */
-    struct uva__word chance; /* random state of the perturbation; 0: none */
+    struct uva__atomic64 chance; /* random state of the perturbation; 0: none */
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released if there is none */
     /* the handler's private_data, and the producer's without metadata */
-    _Alignas(UVA__SIGNPOST_SIZE) struct uva__signpost post;
+    _Alignas(UVA__LAYOUT_PROBE_SIZE) struct uva__layout_probe post;
     struct uva__lock lock;
     struct {
-        struct uva__protocol protocol; /* state of the rules */
-        struct uva__epochs epochs;     /* calls in flight */
-        struct uva__slab tasks;        /* of struct uva__checked_task */
-        int64_t refs;                  /* references */
-        int64_t held;                  /* tasks that are not extracted */
+        struct uva__checker_state protocol;    /* state of the rules */
+        struct uva__active_calls active_calls; /* calls in flight */
+        struct uva__slab tasks;                /* of struct uva__checked_task */
+        int64_t refs;                          /* references */
+        int64_t held;          /* tasks that are not extracted */
         int64_t early_request; /* batches requested before on_schema; -1: a
                                   wrong number */
         bool early_cancel;     /* cancelled before on_schema */
@@ -68,12 +68,14 @@ struct uva__checked {
 /* Records a call that begins on this thread and holds a reference; returns the
  * calls around it. `epoch` has its call set. A request directly inside a
  * callback becomes a part of that, without a reference. Thread: any. */
-struct uva__place uva__checked_enter_locked(struct uva__checked *c,
-                                            struct uva__epoch *epoch);
+struct uva__call_context
+uva__checked_enter_locked(struct uva__checked *c,
+                          struct uva__active_call *active_call);
 
 /* Records that a call ends, drops the lock and reports `findings`. Makes a
  * release that waited for the call. The stream may be freed. Thread: any. */
-void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
+void uva__checked_leave_unlock(struct uva__checked *c,
+                               struct uva__active_call *active_call,
                                const struct uva__findings *findings);
 
 /* Releases the consumer's handler, inside a call that holds a reference.
@@ -81,14 +83,14 @@ void uva__checked_leave_unlock(struct uva__checked *c, struct uva__epoch *epoch,
 void uva__checked_release_now(struct uva__checked *c);
 
 /* Reports what was found. Calls the user: no lock is held. Thread: any. */
-void uva__checked_tell_all(struct uva__checked *c,
-                           const struct uva__findings *findings);
+void uva__checked_report_findings(struct uva__checked *c,
+                                  const struct uva__findings *findings);
 
-static inline void uva__checked_tell(struct uva__checked *c,
-                                     const struct uva__findings *findings)
+static inline void uva__checked_report_all(struct uva__checked *c,
+                                           const struct uva__findings *findings)
 {
     if (findings->count > 0)
-        uva__checked_tell_all(c, findings);
+        uva__checked_report_findings(c, findings);
 }
 
 /* Reports one broken rule. Thread: any, with no lock. */
@@ -102,15 +104,15 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
  * with no lock. */
 static inline void uva__checked_perturb(struct uva__checked *c)
 {
-    if (uva__word_peek(&c->chance) != 0)
-        uva__witness_perturb(c->witness);
+    if (uva__atomic64_peek(&c->chance) != 0)
+        uva__reporter_perturb(c->reporter);
 }
 bool uva__checked_chance(struct uva__checked *c, uint64_t odds);
 
 /* Returns a time to measure from, and the ms that passed since. Thread: any. */
 static inline int64_t uva__checked_clock(const struct uva__checked *c)
 {
-    return uva__bounce_clock_ns(c->fine_clock);
+    return uva__thread_util_clock_ns(c->fine_clock);
 }
 
 static inline int64_t uva__checked_elapsed_ms(const struct uva__checked *c,
@@ -131,7 +133,7 @@ int uva__checked_metadata(const char *block, size_t *size,
 /* Makes one with one reference, by `how` (may be NULL; its ctx is taken),
  * without tasks, handler and producer, which the caller adds. Takes nothing if
  * it fails. Thread: any. */
-UVA_MUST_CHECK int uva__checked_new(const struct uva_check *how,
+UVA_MUST_CHECK int uva__checked_new(const struct uva_check *options,
                                     void (*on_idle)(struct uva__checked *c),
                                     struct uva__checked **out,
                                     struct uva_error *error);

@@ -18,10 +18,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "check/array_check.h"
 #include "check/release_hook.h"
 #include "check/token.h"
-#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 enum { SLOT_STEP = 16, SLOT_REST = 48, UNSET = 0xA5, SPOILT = 0xDD };
@@ -194,29 +194,30 @@ void uva__checked_task_scribble(const struct uva__checked_task *task,
 struct extraction {
     struct uva__checked *stream;    /* borrows; the call has a reference */
     struct uva__checked_task *task; /* borrows */
-    struct uva__epoch epoch;
+    struct uva__active_call active_call;
     bool failed;               /* it gave no array, though one was requested */
     struct uva__findings seen; /* faults of the array */
 };
 
 /* Returns 0 if the token names a task that is held; otherwise the error to
  * return. */
-static int task_judge_locked(struct uva__checked_task *task,
+static int task_check_locked(struct uva__checked_task *task,
                              const struct uva__token *token,
                              struct uva__findings *findings)
 {
-    struct uva__protocol *protocol = &task->stream->locked.protocol;
+    struct uva__checker_state *protocol = &task->stream->locked.protocol;
     const bool same = token->generation == task->generation;
 
     if (!token->intact) {
-        uva__protocol_find(protocol, findings, UVA__RULE_AT_14, task->ordinal);
+        uva__checker_state_find(protocol, findings, UVA__RULE_AT_14,
+                                task->ordinal);
         return EINVAL;
     }
     if (same && task->state == UVA__CHECKED_TAKEN_BACK)
         return ECANCELED;
     if (same && task->state == UVA__CHECKED_HELD)
         return 0;
-    uva__protocol_find(protocol, findings, UVA__RULE_AT_03, task->ordinal);
+    uva__checker_state_find(protocol, findings, UVA__RULE_AT_03, task->ordinal);
     return EINVAL;
 }
 
@@ -229,14 +230,14 @@ static int extraction_begin(struct extraction *e,
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    code = task_judge_locked(e->task, token, &findings);
+    code = task_check_locked(e->task, token, &findings);
     if (code == 0) {
         e->task->state = UVA__CHECKED_EXTRACTING;
-        uva__protocol_extract(&c->locked.protocol);
-        (void)uva__checked_enter_locked(c, &e->epoch);
+        uva__checker_state_extract(&c->locked.protocol);
+        (void)uva__checked_enter_locked(c, &e->active_call);
     }
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
     return code;
 }
 
@@ -247,13 +248,13 @@ static void extraction_end(struct extraction *e)
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    uva__protocol_observed(&c->locked.protocol, &e->seen, &findings);
-    uva__protocol_extracted(&c->locked.protocol, e->failed);
+    uva__checker_state_observed(&c->locked.protocol, &e->seen, &findings);
+    uva__checker_state_extracted(&c->locked.protocol, e->failed);
     e->task->state = UVA__CHECKED_IDLE;
     uva__slab_put(&c->locked.tasks, e->task);
     c->locked.held--;
     c->locked.refs--; /* the task's; the call has its own reference */
-    uva__checked_leave_unlock(c, &e->epoch, &findings);
+    uva__checked_leave_unlock(c, &e->active_call, &findings);
 }
 
 /* ---- extract: the array ------------------------------------------------- */
@@ -284,16 +285,16 @@ static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
 
 /* Faults of shape and numbers are reported by their own clauses; those against
  * the schema, by AT-17. */
-static void extraction_judge(struct extraction *e,
+static void extraction_check(struct extraction *e,
                              const struct ArrowDeviceArray *array)
 {
     const struct uva__checked *c = e->stream;
     struct uva__tree_walk walk;
 
-    if (uva__shared_load(&c->peer.producer) != NULL &&
+    if (uva__atomic_ptr_load(&c->peer.producer) != NULL &&
         array->device_type != c->peer.device_type)
         uva__findings_add(&e->seen, UVA__RULE_AT_16, array->device_type);
-    uva__tree_walk_init(&walk, c->witness);
+    uva__tree_walk_init(&walk, c->reporter);
     uva__array_check(&walk, c->schema.release != NULL ? &c->schema : NULL,
                      array, "AT-17");
 }
@@ -314,7 +315,8 @@ static void extraction_give_none(struct extraction *e, int code,
     e->failed = code != 0;
     if (code == 0)
         uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
-    else if (gives_array(array) && !uva__shim_array_is_trap(&array->array)) {
+    else if (gives_array(array) &&
+             !uva__release_hook_array_is_trap(&array->array)) {
         uva__findings_add(&e->seen, UVA__RULE_AT_07, e->task->ordinal);
         uva_array_release(array);
     }
@@ -324,7 +326,7 @@ static void extraction_give_none(struct extraction *e, int code,
     if (code == 0 || !e->stream->keep)
         return;
     out->array.release = array_of_none;
-    uva__shim_trap_array(e->stream->witness, &out->array, "AT-22");
+    uva__release_hook_trap_array(e->stream->reporter, &out->array, "AT-22");
 }
 
 static int extraction_run(struct extraction *e, struct ArrowDeviceArray *out)
@@ -338,12 +340,13 @@ static int extraction_run(struct extraction *e, struct ArrowDeviceArray *out)
         extraction_give_none(e, code, &array, out);
         return code;
     }
-    extraction_judge(e, &array);
+    extraction_check(e, &array);
     memset(array.reserved, 0, sizeof(array.reserved)); /* perhaps the fill */
     memcpy(out, &array, sizeof(*out));
-    if (uva__shim_array(e->stream->witness, &out->array, e->task->ordinal) != 0)
-        uva__witness_note(e->stream->witness, "no memory: it passes unwatched",
-                          0, 0);
+    if (uva__release_hook_array(e->stream->reporter, &out->array,
+                                e->task->ordinal) != 0)
+        uva__reporter_note(e->stream->reporter,
+                           "no memory: it passes unwatched", 0, 0);
     return 0;
 }
 
@@ -361,7 +364,7 @@ static void extraction_init(struct extraction *e,
 {
     e->stream = task->stream;
     e->task = task;
-    e->epoch = (struct uva__epoch){.call = UVA__CALL_EXTRACT};
+    e->active_call = (struct uva__active_call){.call = UVA__CALL_EXTRACT};
     e->failed = false;
     e->seen.count = 0;
 }
@@ -379,10 +382,10 @@ static int task_extract(struct ArrowAsyncTask *self,
     if (token.object == NULL)
         return EINVAL;
     extraction_init(&e, token.object);
-    uva__witness_note(e.stream->witness,
-                      out != NULL ? "extract_data of task %" PRId64
-                                  : "extract_data of task %" PRId64 ", NULL",
-                      e.task->ordinal, 0);
+    uva__reporter_note(e.stream->reporter,
+                       out != NULL ? "extract_data of task %" PRId64
+                                   : "extract_data of task %" PRId64 ", NULL",
+                       e.task->ordinal, 0);
     code = extraction_begin(&e, &token);
     if (code == ECANCELED && out != NULL)
         out->array.release = NULL;

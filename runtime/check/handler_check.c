@@ -7,10 +7,10 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "arrow/structs.h"
 #include "check/checked_handler.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
-#include "arrow/structs.h"
 
 /* ---- idle --------------------------------------------------------------- */
 
@@ -47,24 +47,24 @@ int uva__handler_check_quarantine(const struct uva_allocator *allocator,
 
 /* Reports a handler that has an empty slot, by a reporter that takes nothing.
  */
-static void tell_of_empty_slot(const struct uva_check *how,
-                               const struct uva_error *why)
+static void notify_of_empty_slot(const struct uva_check *options,
+                                 const struct uva_error *why)
 {
     struct uva_check borrowed = {.name = NULL};
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
 
-    if (how != NULL)
-        borrowed = *how;
+    if (options != NULL)
+        borrowed = *options;
     borrowed.free_ctx = NULL;
-    if (uva__witness_new(&borrowed, &witness, NULL) != 0)
+    if (uva__reporter_new(&borrowed, &reporter, NULL) != 0)
         return;
-    uva__witness_breach(witness, "AH-02", UVA_PARTY_CONSUMER, "%s",
-                        why->message);
-    uva__witness_release(witness);
+    uva__reporter_breach(reporter, "AH-02", UVA_PARTY_CONSUMER, "%s",
+                         why->message);
+    uva__reporter_release(reporter);
 }
 
 int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
-                      const struct uva_check *how,
+                      const struct uva_check *options,
                       struct ArrowAsyncDeviceStreamHandler **out,
                       struct uva_error *error)
 {
@@ -73,10 +73,10 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     int code = uva__structs_check_handler(handler, &why);
 
     if (code != 0) {
-        tell_of_empty_slot(how, &why);
+        notify_of_empty_slot(options, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
-    code = uva__checked_new(how, handler_check_on_idle, &c, error);
+    code = uva__checked_new(options, handler_check_on_idle, &c, error);
     if (code != 0)
         return code;
     uva__checked_tasks_init(c);
@@ -88,11 +88,11 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
 
 int uva__handler_check(struct uva__quarantine *quarantine,
                        struct ArrowAsyncDeviceStreamHandler *handler,
-                       const struct uva_check *how,
+                       const struct uva_check *options,
                        struct ArrowAsyncDeviceStreamHandler **out,
                        struct uva_error *error)
 {
-    const int code = uva_check_handler(handler, how, out, error);
+    const int code = uva_check_handler(handler, options, out, error);
 
     if (code != 0)
         return code;
@@ -118,7 +118,7 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
 
 /* Reports what should have come and did not. Returns whether the consumer's
  * handler was never released; then it will not be. */
-static bool conclude_judge(struct uva__checked *c)
+static bool conclude_check(struct uva__checked *c)
 {
     struct uva__findings findings;
     int64_t held, first;
@@ -127,25 +127,26 @@ static bool conclude_judge(struct uva__checked *c)
     findings.count = 0;
     uva__lock_take(&c->lock);
     held = uva__checked_tasks_held_locked(c, &first);
-    uva__protocol_conclude(&c->locked.protocol, c->handler.producer != NULL,
-                           held, first, &findings);
+    uva__checker_state_conclude(&c->locked.protocol,
+                                c->handler.producer != NULL, held, first,
+                                &findings);
     forgotten = !c->locked.protocol.releasing;
     c->locked.protocol.releasing = true;
     c->locked.refs -= held; /* they will not be extracted either */
     uva__lock_drop(&c->lock);
-    uva__checked_tell(c, &findings);
+    uva__checked_report_all(c, &findings);
     return forgotten;
 }
 
 int64_t uva_check_conclude(struct ArrowAsyncDeviceStreamHandler *checked)
 {
     struct uva__checked *c = uva__checked_handler_stream(checked);
-    const bool forgotten = conclude_judge(c);
+    const bool forgotten = conclude_check(c);
     int64_t breaches;
 
     assert(c->keep);
-    (void)uva__witness_settle(c->witness);
-    breaches = uva__witness_count(c->witness);
+    (void)uva__reporter_settle(c->reporter);
+    breaches = uva__reporter_count(c->reporter);
     if (forgotten)
         uva__checked_release_now(c);
     uva__lock_take(&c->lock);

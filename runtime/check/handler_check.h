@@ -16,9 +16,11 @@ uva__handler_check_quarantine(const struct uva_allocator *allocator,
 
 /* uva_check_handler() for a check without `keep` that goes to `quarantine` when
  * it is over, and holds a reference to that until it is freed. Thread: any. */
-UVA_MUST_CHECK int uva__handler_check(
-    struct uva__quarantine *quarantine,
-    struct ArrowAsyncDeviceStreamHandler *handler, const struct uva_check *how,
-    struct ArrowAsyncDeviceStreamHandler **out, struct uva_error *error);
+UVA_MUST_CHECK int
+uva__handler_check(struct uva__quarantine *quarantine,
+                   struct ArrowAsyncDeviceStreamHandler *handler,
+                   const struct uva_check *options,
+                   struct ArrowAsyncDeviceStreamHandler **out,
+                   struct uva_error *error);
 
 #endif

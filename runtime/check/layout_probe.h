@@ -5,67 +5,67 @@
  * serve both readings. Such a place has an odd address, which no pointer to a
  * struct has, and its low bits are a checksum of the others: a foreign pointer
  * is recognised without touching memory. */
-#ifndef UVA_CHECK_SIGNPOST_H
-#define UVA_CHECK_SIGNPOST_H
+#ifndef UVA_CHECK_LAYOUT_PROBE_H
+#define UVA_CHECK_LAYOUT_PROBE_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { UVA__SIGNPOST_SIZE = 64 }; /* and its alignment */
+enum { UVA__LAYOUT_PROBE_SIZE = 64 }; /* and its alignment */
 
-#define UVA__SIGNPOST_MAGIC UINT64_C(0x7561736967706f73)
+#define UVA__LAYOUT_PROBE_MAGIC UINT64_C(0x7561736967706f73)
 
 /* A head and zeroes behind it: at every place, an empty block. A longer block
  * continues behind the struct. */
-struct uva__signpost {
+struct uva__layout_probe {
     uint64_t magic;
     void *object; /* borrows */
-    char room[UVA__SIGNPOST_SIZE - sizeof(uint64_t) - sizeof(void *)];
+    char room[UVA__LAYOUT_PROBE_SIZE - sizeof(uint64_t) - sizeof(void *)];
 };
 
-_Static_assert(sizeof(struct uva__signpost) == UVA__SIGNPOST_SIZE,
+_Static_assert(sizeof(struct uva__layout_probe) == UVA__LAYOUT_PROBE_SIZE,
                "a post fills its line");
 
 /* Offset of the place in its line: odd, behind the head, with four bytes behind
  * it. */
-static inline uintptr_t uva__signpost_offset(uintptr_t line)
+static inline uintptr_t uva__layout_probe_offset(uintptr_t line)
 {
-    const uintptr_t head = offsetof(struct uva__signpost, room);
-    const uintptr_t places = (UVA__SIGNPOST_SIZE - head - 4) / 2;
-    const uint64_t sum =
-        (uint64_t)(line / UVA__SIGNPOST_SIZE) * UINT64_C(0x9e3779b97f4a7c15);
+    const uintptr_t head = offsetof(struct uva__layout_probe, room);
+    const uintptr_t places = (UVA__LAYOUT_PROBE_SIZE - head - 4) / 2;
+    const uint64_t sum = (uint64_t)(line / UVA__LAYOUT_PROBE_SIZE) *
+                         UINT64_C(0x9e3779b97f4a7c15);
 
     return head + 1 + 2 * (uintptr_t)((sum >> 40) % places);
 }
 
 /* Returns the address of its place. Thread: any. */
-static inline char *uva__signpost_place(struct uva__signpost *post)
+static inline char *uva__layout_probe_place(struct uva__layout_probe *post)
 {
-    return (char *)post + uva__signpost_offset((uintptr_t)post);
+    return (char *)post + uva__layout_probe_offset((uintptr_t)post);
 }
 
 /* Makes it point to `object` (borrowed), and returns its place. It is all
  * zeroes before. Thread: any one. */
-static inline char *uva__signpost_raise(struct uva__signpost *post,
-                                        void *object)
+static inline char *uva__layout_probe_set(struct uva__layout_probe *post,
+                                          void *object)
 {
-    post->magic = UVA__SIGNPOST_MAGIC;
+    post->magic = UVA__LAYOUT_PROBE_MAGIC;
     post->object = object;
-    return uva__signpost_place(post);
+    return uva__layout_probe_place(post);
 }
 
 /* Returns the object of a place; NULL if it is not a place. Thread: any. */
-static inline void *uva__signpost_read(const void *place)
+static inline void *uva__layout_probe_read(const void *place)
 {
-    const uintptr_t low = (uintptr_t)place % UVA__SIGNPOST_SIZE;
+    const uintptr_t low = (uintptr_t)place % UVA__LAYOUT_PROBE_SIZE;
     const uintptr_t line = (uintptr_t)place - low;
-    struct uva__signpost post;
+    struct uva__layout_probe post;
 
-    if (place == NULL || low != uva__signpost_offset(line))
+    if (place == NULL || low != uva__layout_probe_offset(line))
         return NULL;
-    memcpy(&post, (const void *)line, offsetof(struct uva__signpost, room));
-    return post.magic == UVA__SIGNPOST_MAGIC ? post.object : NULL;
+    memcpy(&post, (const void *)line, offsetof(struct uva__layout_probe, room));
+    return post.magic == UVA__LAYOUT_PROBE_MAGIC ? post.object : NULL;
 }
 
 #endif

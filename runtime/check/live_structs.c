@@ -16,143 +16,149 @@
 #define LEDGER_STEP   16  /* entries allocated at once */
 #define LEDGER_STATES 4
 
-static_assert(sizeof(struct uva__ledger_entry) >= LEDGER_USES,
+static_assert(sizeof(struct uva__live_struct) >= LEDGER_USES,
               "every mark points into its entry");
 
-void uva__ledger_init(struct uva__ledger *ledger, struct uva__witness *witness,
-                      const struct uva__ledger_ops *ops,
-                      const struct uva_allocator *allocator)
+void uva__live_structs_init(struct uva__live_structs *live_structs,
+                            struct uva__reporter *reporter,
+                            const struct uva__live_structs_ops *ops,
+                            const struct uva_allocator *allocator)
 {
-    const size_t size = sizeof(struct uva__ledger_entry);
+    const size_t size = sizeof(struct uva__live_struct);
 
-    ledger->witness = witness;
-    ledger->ops = ops;
-    ledger->shared.slab = (struct uva__slab){
+    live_structs->reporter = reporter;
+    live_structs->ops = ops;
+    live_structs->shared.slab = (struct uva__slab){
         .allocator = allocator,
         .size = (size + LEDGER_ALIGN - 1) / LEDGER_ALIGN * LEDGER_ALIGN,
         .align = LEDGER_ALIGN,
-        .link_offset = offsetof(struct uva__ledger_entry, link),
+        .link_offset = offsetof(struct uva__live_struct, link),
         .rest = LEDGER_REST,
         .step = LEDGER_STEP};
 }
 
-void uva__ledger_fini(struct uva__ledger *ledger)
+void uva__live_structs_fini(struct uva__live_structs *live_structs)
 {
-    uva__slab_fini(&ledger->shared.slab);
+    uva__slab_fini(&live_structs->shared.slab);
 }
 
 /* ---- states ------------------------------------------------------------- */
 
-static uint64_t ledger_pack(uint64_t use, enum uva__ledger_state state)
+static uint64_t live_structs_pack(uint64_t use,
+                                  enum uva__live_struct_state state)
 {
     return use % LEDGER_USES * LEDGER_STATES + state;
 }
 
-static uint64_t ledger_use(const struct uva__ledger_entry *entry)
+static uint64_t live_structs_use(const struct uva__live_struct *entry)
 {
-    return uva__word_load(&entry->state) / LEDGER_STATES;
+    return uva__atomic64_load(&entry->state) / LEDGER_STATES;
 }
 
 /* ---- references --------------------------------------------------------- */
 
-static void ledger_hold_locked(struct uva__ledger *ledger)
+static void live_structs_hold_locked(struct uva__live_structs *live_structs)
 {
-    if (ledger->shared.holds++ == 0)
-        (void)ledger->ops->acquire(ledger->witness);
+    if (live_structs->shared.holds++ == 0)
+        (void)live_structs->ops->acquire(live_structs->reporter);
 }
 
 /* Also drops the lock. */
-static void ledger_unhold_unlock(struct uva__ledger *ledger)
+static void live_structs_unhold_unlock(struct uva__live_structs *live_structs)
 {
-    const bool last = --ledger->shared.holds == 0;
+    const bool last = --live_structs->shared.holds == 0;
 
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_drop(&live_structs->shared.lock);
     if (last)
-        ledger->ops->release(ledger->witness);
+        live_structs->ops->release(live_structs->reporter);
 }
 
-void uva__ledger_hold(struct uva__ledger *ledger)
+void uva__live_structs_hold(struct uva__live_structs *live_structs)
 {
-    uva__lock_take(&ledger->shared.lock);
-    ledger_hold_locked(ledger);
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    live_structs_hold_locked(live_structs);
+    uva__lock_drop(&live_structs->shared.lock);
 }
 
-void uva__ledger_unhold(struct uva__ledger *ledger)
+void uva__live_structs_unhold(struct uva__live_structs *live_structs)
 {
-    uva__lock_take(&ledger->shared.lock);
-    ledger_unhold_unlock(ledger);
+    uva__lock_take(&live_structs->shared.lock);
+    live_structs_unhold_unlock(live_structs);
 }
 
 /* ---- opened ------------------------------------------------------------- */
 
-static struct uva__ledger_entry *ledger_take_locked(struct uva__ledger *ledger,
-                                                    enum uva__ledger_kind kind,
-                                                    bool counts)
+static struct uva__live_struct *
+live_structs_take_locked(struct uva__live_structs *live_structs,
+                         enum uva__live_struct_kind kind, bool stats)
 {
-    struct uva__ledger_entry *entry =
-        uva__slab_take(&ledger->shared.slab, NULL);
+    struct uva__live_struct *entry =
+        uva__slab_take(&live_structs->shared.slab, NULL);
 
-    if (entry != NULL && counts) {
-        ledger->shared.live[kind]++;
-        ledger_hold_locked(ledger);
+    if (entry != NULL && stats) {
+        live_structs->shared.live[kind]++;
+        live_structs_hold_locked(live_structs);
     }
     return entry;
 }
 
 /* Takes an entry, and allocates more if there is none. */
-static struct uva__ledger_entry *
-ledger_take(struct uva__ledger *ledger, enum uva__ledger_kind kind, bool counts)
+static struct uva__live_struct *
+live_structs_take(struct uva__live_structs *live_structs,
+                  enum uva__live_struct_kind kind, bool stats)
 {
-    struct uva__ledger_entry *entry;
+    struct uva__live_struct *entry;
     struct slab_chunk *chunk;
 
-    uva__lock_take(&ledger->shared.lock);
-    entry = ledger_take_locked(ledger, kind, counts);
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    entry = live_structs_take_locked(live_structs, kind, stats);
+    uva__lock_drop(&live_structs->shared.lock);
     if (entry != NULL)
         return entry;
-    chunk = uva__slab_fetch(&ledger->shared.slab);
+    chunk = uva__slab_fetch(&live_structs->shared.slab);
     if (chunk == NULL)
         return NULL;
-    uva__lock_take(&ledger->shared.lock);
-    uva__slab_add(&ledger->shared.slab, chunk);
-    entry = ledger_take_locked(ledger, kind, counts);
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    uva__slab_add(&live_structs->shared.slab, chunk);
+    entry = live_structs_take_locked(live_structs, kind, stats);
+    uva__lock_drop(&live_structs->shared.lock);
     return entry;
 }
 
-struct uva__ledger_entry *uva__ledger_open(struct uva__ledger *ledger,
-                                           enum uva__ledger_kind kind,
-                                           enum uva__ledger_state state)
+struct uva__live_struct *
+uva__live_structs_open(struct uva__live_structs *live_structs,
+                       enum uva__live_struct_kind kind,
+                       enum uva__live_struct_state state)
 {
-    const bool counts = state != UVA__LEDGER_TRAP;
-    struct uva__ledger_entry *entry = ledger_take(ledger, kind, counts);
+    const bool stats = state != UVA__LIVE_STRUCT_TRAP;
+    struct uva__live_struct *entry =
+        live_structs_take(live_structs, kind, stats);
 
     if (entry == NULL)
         return NULL;
     /* Written only before the first use: later, any thread may read it. */
     if (entry->magic != LEDGER_MAGIC) {
-        entry->witness = ledger->witness;
+        entry->reporter = live_structs->reporter;
         entry->magic = LEDGER_MAGIC;
     }
     entry->kind = kind;
     entry->parent = entry->child = entry->sibling = NULL;
     entry->is_child = false;
-    uva__word_store(&entry->state, ledger_pack(ledger_use(entry) + 1, state));
+    uva__atomic64_store(&entry->state,
+                        live_structs_pack(live_structs_use(entry) + 1, state));
     return entry;
 }
 
-void *uva__ledger_mark(const struct uva__ledger_entry *entry)
+void *uva__live_structs_mark(const struct uva__live_struct *entry)
 {
-    return (char *)(uintptr_t)entry + ledger_use(entry);
+    return (char *)(uintptr_t)entry + live_structs_use(entry);
 }
 
 /* ---- closed ------------------------------------------------------------- */
 
-struct uva__ledger_entry *uva__ledger_find(void *private_data)
+struct uva__live_struct *uva__live_structs_find(void *private_data)
 {
-    struct uva__ledger_entry *entry;
+    struct uva__live_struct *entry;
 
     if ((uintptr_t)private_data < LEDGER_ALIGN)
         return NULL;
@@ -161,81 +167,86 @@ struct uva__ledger_entry *uva__ledger_find(void *private_data)
     return entry->magic == LEDGER_MAGIC ? entry : NULL;
 }
 
-bool uva__ledger_claim(struct uva__ledger_entry *entry, void *private_data)
+bool uva__live_structs_claim(struct uva__live_struct *entry, void *private_data)
 {
     const uint64_t use = (uintptr_t)private_data % LEDGER_ALIGN;
-    uint64_t expected = ledger_pack(use, UVA__LEDGER_OUT);
+    uint64_t expected = live_structs_pack(use, UVA__LIVE_STRUCT_OUT);
 
-    return uva__word_cas(&entry->state, &expected,
-                         ledger_pack(use, UVA__LEDGER_RELEASING));
+    return uva__atomic64_cas(
+        &entry->state, &expected,
+        live_structs_pack(use, UVA__LIVE_STRUCT_RELEASING));
 }
 
-enum uva__ledger_state
-uva__ledger_state_of(const struct uva__ledger_entry *entry)
+enum uva__live_struct_state
+uva__live_structs_state_of(const struct uva__live_struct *entry)
 {
-    return uva__word_load(&entry->state) % LEDGER_STATES;
+    return uva__atomic64_load(&entry->state) % LEDGER_STATES;
 }
 
-void uva__ledger_close(struct uva__ledger *ledger,
-                       struct uva__ledger_entry *entry)
+void uva__live_structs_close(struct uva__live_structs *live_structs,
+                             struct uva__live_struct *entry)
 {
-    assert(uva__ledger_state_of(entry) == UVA__LEDGER_RELEASING);
-    uva__word_store(&entry->state,
-                    ledger_pack(ledger_use(entry), UVA__LEDGER_FREE));
-    uva__lock_take(&ledger->shared.lock);
-    ledger->shared.live[entry->kind]--;
-    uva__slab_put(&ledger->shared.slab, entry);
-    ledger_unhold_unlock(ledger);
+    assert(uva__live_structs_state_of(entry) == UVA__LIVE_STRUCT_RELEASING);
+    uva__atomic64_store(
+        &entry->state,
+        live_structs_pack(live_structs_use(entry), UVA__LIVE_STRUCT_FREE));
+    uva__lock_take(&live_structs->shared.lock);
+    live_structs->shared.live[entry->kind]--;
+    uva__slab_put(&live_structs->shared.slab, entry);
+    live_structs_unhold_unlock(live_structs);
 }
 
-int64_t uva__ledger_live(struct uva__ledger *ledger, enum uva__ledger_kind kind)
+int64_t uva__live_structs_live(struct uva__live_structs *live_structs,
+                               enum uva__live_struct_kind kind)
 {
     int64_t live;
 
-    uva__lock_take(&ledger->shared.lock);
-    live = ledger->shared.live[kind];
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    live = live_structs->shared.live[kind];
+    uva__lock_drop(&live_structs->shared.lock);
     return live;
 }
 
-static void ledger_count_entry(void *block, void *ctx)
+static void live_structs_count_entry(void *block, void *ctx)
 {
-    const struct uva__ledger_entry *entry = block;
-    struct uva__ledger_leftovers *left = ctx;
+    const struct uva__live_struct *entry = block;
+    struct uva__live_structs_leftovers *left = ctx;
 
-    if (uva__ledger_state_of(entry) != UVA__LEDGER_OUT || entry->parent != NULL)
+    if (uva__live_structs_state_of(entry) != UVA__LIVE_STRUCT_OUT ||
+        entry->parent != NULL)
         return;
     if (left->roots == 0 || entry->ordinal < left->first->ordinal)
         left->first = entry;
     left->roots++;
 }
 
-void uva__ledger_count_leftovers(struct uva__ledger *ledger,
-                                 struct uva__ledger_leftovers *left)
+void uva__live_structs_count_leftovers(struct uva__live_structs *live_structs,
+                                       struct uva__live_structs_leftovers *left)
 {
-    *left = (struct uva__ledger_leftovers){.roots = 0};
-    uva__slab_each(&ledger->shared.slab, ledger_count_entry, left);
-    left->structs = uva__ledger_live(ledger, UVA__LEDGER_SCHEMA) +
-                    uva__ledger_live(ledger, UVA__LEDGER_ARRAY);
+    *left = (struct uva__live_structs_leftovers){.roots = 0};
+    uva__slab_each(&live_structs->shared.slab, live_structs_count_entry, left);
+    left->structs =
+        uva__live_structs_live(live_structs, UVA__LIVE_STRUCT_SCHEMA) +
+        uva__live_structs_live(live_structs, UVA__LIVE_STRUCT_ARRAY);
 }
 
 /* ---- families ----------------------------------------------------------- */
 
-void uva__ledger_join(struct uva__ledger *ledger,
-                      struct uva__ledger_entry *parent,
-                      struct uva__ledger_entry *child)
+void uva__live_structs_join(struct uva__live_structs *live_structs,
+                            struct uva__live_struct *parent,
+                            struct uva__live_struct *child)
 {
-    uva__lock_take(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
     child->is_child = true;
     child->parent = parent;
     child->sibling = parent->child;
     parent->child = child;
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_drop(&live_structs->shared.lock);
 }
 
-static void ledger_unlink_locked(struct uva__ledger_entry *child)
+static void live_structs_unlink_locked(struct uva__live_struct *child)
 {
-    struct uva__ledger_entry **at = &child->parent->child;
+    struct uva__live_struct **at = &child->parent->child;
 
     while (*at != child)
         at = &(*at)->sibling;
@@ -243,57 +254,58 @@ static void ledger_unlink_locked(struct uva__ledger_entry *child)
     child->parent = NULL;
 }
 
-struct uva__ledger_entry *uva__ledger_leave(struct uva__ledger *ledger,
-                                            struct uva__ledger_entry *child,
-                                            bool *releasing)
+struct uva__live_struct *
+uva__live_structs_leave(struct uva__live_structs *live_structs,
+                        struct uva__live_struct *child, bool *releasing)
 {
-    struct uva__ledger_entry *parent;
+    struct uva__live_struct *parent;
 
-    uva__lock_take(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
     parent = child->parent;
-    *releasing =
-        parent != NULL && uva__ledger_state_of(parent) == UVA__LEDGER_RELEASING;
+    *releasing = parent != NULL && uva__live_structs_state_of(parent) ==
+                                       UVA__LIVE_STRUCT_RELEASING;
     if (parent != NULL)
-        ledger_unlink_locked(child);
-    uva__lock_drop(&ledger->shared.lock);
+        live_structs_unlink_locked(child);
+    uva__lock_drop(&live_structs->shared.lock);
     return parent;
 }
 
-static void
-ledger_find_due_locked(struct uva__ledger_entry *parent,
-                       bool (*in_place)(const struct uva__ledger_entry *child))
+static void live_structs_find_due_locked(
+    struct uva__live_struct *parent,
+    bool (*in_place)(const struct uva__live_struct *child))
 {
-    struct uva__ledger_entry *child;
+    struct uva__live_struct *child;
 
     for (child = parent->child; child != NULL; child = child->sibling) {
         child->due = in_place(child);
         if (child->due)
-            ledger_find_due_locked(child, in_place);
+            live_structs_find_due_locked(child, in_place);
     }
 }
 
-void uva__ledger_find_due(
-    struct uva__ledger *ledger, struct uva__ledger_entry *parent,
-    bool (*in_place)(const struct uva__ledger_entry *child))
+void uva__live_structs_find_due(
+    struct uva__live_structs *live_structs, struct uva__live_struct *parent,
+    bool (*in_place)(const struct uva__live_struct *child))
 {
-    uva__lock_take(&ledger->shared.lock);
-    ledger_find_due_locked(parent, in_place);
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    live_structs_find_due_locked(parent, in_place);
+    uva__lock_drop(&live_structs->shared.lock);
 }
 
 /* Leaves the parent without children; returns the marked ones that were not
  * released, linked as siblings. The claim fails only where another thread is
  * releasing one. */
-static struct uva__ledger_entry *
-ledger_take_due_locked(struct uva__ledger_entry *parent)
+static struct uva__live_struct *
+live_structs_take_due_locked(struct uva__live_struct *parent)
 {
-    struct uva__ledger_entry *child = parent->child, *next, *due = NULL;
+    struct uva__live_struct *child = parent->child, *next, *due = NULL;
 
     parent->child = NULL;
     for (; child != NULL; child = next) {
         next = child->sibling;
         child->parent = NULL;
-        if (!child->due || !uva__ledger_claim(child, uva__ledger_mark(child)))
+        if (!child->due ||
+            !uva__live_structs_claim(child, uva__live_structs_mark(child)))
             continue;
         child->sibling = due;
         due = child;
@@ -301,19 +313,19 @@ ledger_take_due_locked(struct uva__ledger_entry *parent)
     return due;
 }
 
-int uva__ledger_write_off(struct uva__ledger *ledger,
-                          struct uva__ledger_entry *parent)
+int uva__live_structs_write_off(struct uva__live_structs *live_structs,
+                                struct uva__live_struct *parent)
 {
-    struct uva__ledger_entry *due, *next;
+    struct uva__live_struct *due, *next;
     int count = 0;
 
-    uva__lock_take(&ledger->shared.lock);
-    due = ledger_take_due_locked(parent);
-    uva__lock_drop(&ledger->shared.lock);
+    uva__lock_take(&live_structs->shared.lock);
+    due = live_structs_take_due_locked(parent);
+    uva__lock_drop(&live_structs->shared.lock);
     for (; due != NULL; due = next) {
         next = due->sibling;
-        count += 1 + uva__ledger_write_off(ledger, due);
-        uva__ledger_close(ledger, due);
+        count += 1 + uva__live_structs_write_off(live_structs, due);
+        uva__live_structs_close(live_structs, due);
     }
     return count;
 }

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "base/list.h"
 #include "base/atomic.h"
+#include "base/list.h"
 #include "uvarrow/base.h"
 
 /* Part of a block; its head, if the quarantine frees the block itself. */

@@ -15,7 +15,7 @@ struct bounce {
     void *arg;             /* borrows */
 };
 
-static void *bounce_main(void *arg)
+static void *thread_util_main(void *arg)
 {
     const struct bounce *bounce = arg;
 
@@ -23,19 +23,19 @@ static void *bounce_main(void *arg)
     return NULL;
 }
 
-void uva__bounce_run(void (*fn)(void *arg), void *arg)
+void uva__thread_util_run(void (*fn)(void *arg), void *arg)
 {
     struct bounce bounce = {fn, arg};
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, bounce_main, &bounce) != 0) {
+    if (pthread_create(&thread, NULL, thread_util_main, &bounce) != 0) {
         fn(arg);
         return;
     }
     (void)pthread_join(thread, NULL);
 }
 
-int64_t uva__bounce_clock_ns(bool fine)
+int64_t uva__thread_util_clock_ns(bool fine)
 {
     struct timespec now;
 

@@ -2,18 +2,18 @@
 /* Runs a function on another thread while this one waits, and reads the clock:
  * all that a checked stream needs of threads, in one file, so that a simulator
  * can replace it. */
-#ifndef UVA_CHECK_BOUNCE_H
-#define UVA_CHECK_BOUNCE_H
+#ifndef UVA_CHECK_THREAD_UTIL_H
+#define UVA_CHECK_THREAD_UTIL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Runs `fn` on a new thread and waits for it; on this thread if none can be
  * created. Thread: any. */
-void uva__bounce_run(void (*fn)(void *arg), void *arg);
+void uva__thread_util_run(void (*fn)(void *arg), void *arg);
 
 /* Returns nanoseconds of a monotonic clock: exact with `fine`, otherwise to
  * some ms and much cheaper. Thread: any. */
-int64_t uva__bounce_clock_ns(bool fine);
+int64_t uva__thread_util_clock_ns(bool fine);
 
 #endif

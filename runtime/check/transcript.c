@@ -13,15 +13,15 @@
 void uva__transcript_note(struct uva__transcript *transcript,
                           const char *format, int64_t a, int64_t b)
 {
-    const uint64_t number = uva__word_add(&transcript->next, 1);
+    const uint64_t number = uva__atomic64_add(&transcript->next, 1);
     struct uva__note *note = &transcript->notes[number % UVA__TRANSCRIPT_NOTES];
 
-    uva__word_store(&note->stamp, 0);
-    uva__shared_store(&note->format, (void *)(uintptr_t)format);
-    uva__word_store(&note->a, (uint64_t)a);
-    uva__word_store(&note->b, (uint64_t)b);
-    uva__word_store(&note->thread, uva__thread_self());
-    uva__word_store(&note->stamp, number + 1);
+    uva__atomic64_store(&note->stamp, 0);
+    uva__atomic_ptr_store(&note->format, (void *)(uintptr_t)format);
+    uva__atomic64_store(&note->a, (uint64_t)a);
+    uva__atomic64_store(&note->b, (uint64_t)b);
+    uva__atomic64_store(&note->thread, uva__thread_self());
+    uva__atomic64_store(&note->stamp, number + 1);
 }
 
 /* Returns the small number of a thread, from 1; threads that do not fit share
@@ -49,14 +49,14 @@ static size_t transcript_write_line(struct uva__transcript *transcript,
                                     uint64_t number, char *line)
 {
     struct uva__note *note = &transcript->notes[number % UVA__TRANSCRIPT_NOTES];
-    const uint64_t before = uva__word_load(&note->stamp);
-    const char *format = uva__shared_load(&note->format);
-    const int64_t a = (int64_t)uva__word_load(&note->a);
-    const int64_t b = (int64_t)uva__word_load(&note->b);
-    const uint64_t thread = uva__word_load(&note->thread);
+    const uint64_t before = uva__atomic64_load(&note->stamp);
+    const char *format = uva__atomic_ptr_load(&note->format);
+    const int64_t a = (int64_t)uva__atomic64_load(&note->a);
+    const int64_t b = (int64_t)uva__atomic64_load(&note->b);
+    const uint64_t thread = uva__atomic64_load(&note->thread);
     int head, size;
 
-    if (before != number + 1 || uva__word_load(&note->stamp) != before)
+    if (before != number + 1 || uva__atomic64_load(&note->stamp) != before)
         return 0;
     head = snprintf(line, UVA__TRANSCRIPT_LINE,
                     "thread %d: ", transcript_thread(transcript, thread));
@@ -70,7 +70,7 @@ static size_t transcript_write_line(struct uva__transcript *transcript,
 void uva__transcript_write(struct uva__transcript *transcript,
                            char text[UVA__TRANSCRIPT_SIZE])
 {
-    const uint64_t end = uva__word_load(&transcript->next);
+    const uint64_t end = uva__atomic64_load(&transcript->next);
     uint64_t number =
         end > UVA__TRANSCRIPT_NOTES ? end - UVA__TRANSCRIPT_NOTES : 0;
     char *at = text;

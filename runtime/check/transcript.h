@@ -15,15 +15,15 @@
 
 /* One call. */
 struct uva__note {
-    struct uva__word stamp;    /* its number, from 1; 0 while it is written */
-    struct uva__shared format; /* borrows: static */
-    struct uva__word a, b;     /* for the format */
-    struct uva__word thread;   /* the calling thread */
+    struct uva__atomic64 stamp; /* its number, from 1; 0 while it is written */
+    struct uva__atomic_ptr format; /* borrows: static */
+    struct uva__atomic64 a, b;     /* for the format */
+    struct uva__atomic64 thread;   /* the calling thread */
 };
 
 /* All zeroes is an empty one. */
 struct uva__transcript {
-    struct uva__word next; /* calls so far */
+    struct uva__atomic64 next; /* calls so far */
     struct uva__note notes[UVA__TRANSCRIPT_NOTES];
     struct {
         struct uva__lock lock;

@@ -6,15 +6,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "protocol/clauses.h"
 #include "arrow/structs.h"
+#include "protocol/clauses.h"
 
 enum { TREE_WALK_PATH = 256 };
 
 void uva__tree_walk_init(struct uva__tree_walk *walk,
-                         struct uva__witness *witness)
+                         struct uva__reporter *reporter)
 {
-    walk->witness = witness;
+    walk->reporter = reporter;
     walk->error = NULL;
     uva__tree_walk_begin(walk);
 }
@@ -72,17 +72,17 @@ static void tree_walk_write(const struct uva__tree_walk *walk,
     }
 }
 
-static void tree_walk_tell(struct uva__tree_walk *walk, const char *clause,
-                           enum uva_severity severity, const char *format,
-                           va_list args)
+static void tree_walk_notify(struct uva__tree_walk *walk, const char *clause,
+                             enum uva_severity severity, const char *format,
+                             va_list args)
 {
     char path[TREE_WALK_PATH];
     char what[256];
 
     tree_walk_write(walk, path);
     (void)vsnprintf(what, sizeof(what), format, args);
-    uva__witness_breach_as(walk->witness, clause, severity, "%s: %s", path,
-                           what);
+    uva__reporter_breach_as(walk->reporter, clause, severity, "%s: %s", path,
+                            what);
     if (severity < UVA_SEVERITY_ERROR || walk->error == NULL)
         return;
     (void)uva_error_set(walk->error, EPROTO, "%s: %s: %s", clause, path, what);
@@ -95,8 +95,8 @@ void uva__tree_walk_breach(struct uva__tree_walk *walk, const char *clause,
     va_list args;
 
     va_start(args, format);
-    tree_walk_tell(walk, clause, uva__clause_find(clause)->severity, format,
-                   args);
+    tree_walk_notify(walk, clause, uva__clause_find(clause)->severity, format,
+                     args);
     va_end(args);
 }
 
@@ -106,6 +106,6 @@ void uva__tree_walk_remark(struct uva__tree_walk *walk, const char *clause,
     va_list args;
 
     va_start(args, format);
-    tree_walk_tell(walk, clause, severity, format, args);
+    tree_walk_notify(walk, clause, severity, format, args);
     va_end(args);
 }

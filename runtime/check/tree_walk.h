@@ -4,15 +4,15 @@
 #ifndef UVA_CHECK_TREE_WALK_H
 #define UVA_CHECK_TREE_WALK_H
 
-#include "check/reporter.h"
 #include "arrow/structs.h"
+#include "check/reporter.h"
 
 /* Set `witness`, and `error` to get the first breach; the rest is 0. */
 struct uva__tree_walk {
-    struct uva__witness *witness; /* borrows */
-    struct uva_error *error;      /* borrows; NULL once it is filled */
-    int64_t nodes;                /* nodes visited */
-    int depth;                    /* depth of this node; the root's is 0 */
+    struct uva__reporter *reporter; /* borrows */
+    struct uva_error *error;        /* borrows; NULL once it is filled */
+    int64_t nodes;                  /* nodes visited */
+    int depth;                      /* depth of this node; the root's is 0 */
     bool stopped; /* a limit was reached, which is reported once */
     int64_t path[UVA__STRUCTS_MAX_DEPTH]; /* index of the child taken at each
                                              depth; -1: the dictionary */
@@ -21,7 +21,7 @@ struct uva__tree_walk {
 /* Makes one that reports to `witness`; its path is large, and not cleared.
  * Thread: any. */
 void uva__tree_walk_init(struct uva__tree_walk *walk,
-                         struct uva__witness *witness);
+                         struct uva__reporter *reporter);
 
 /* Begins at the root, of another tree perhaps. Thread: any. */
 void uva__tree_walk_begin(struct uva__tree_walk *walk);

@@ -16,8 +16,8 @@
 
 #include "arrow/buffer.h"
 #include "arrow/device_traits.h"
-#include "device/pinned_pool.h"
 #include "device/copy_target.h"
+#include "device/pinned_pool.h"
 #include "uvarrow/arrow.h"
 
 enum round { FIXED, VARIABLE, DONE };
@@ -28,8 +28,8 @@ struct uva__copy {
     struct uva__backend *backend;   /* borrows: the device's row */
     struct uva_device_event device; /* of the array, with its event */
     struct ArrowDeviceArray source; /* owns, until it is copied */
-    struct uva__replica *replica;   /* owns, until given */
-    struct uva__tail_client client; /* called when nothing is in flight */
+    struct uva__copy_target *copy_target; /* owns, until given */
+    struct uva__copy_tail_client client;  /* called when nothing is in flight */
     bool to_device;
     enum round round;       /* the next round */
     bool behind;            /* something was begun behind the array's event */
@@ -51,7 +51,7 @@ static void event_drop(struct uva__copy *copy)
 }
 
 static int buffer_begin(struct uva__copy *copy,
-                        const struct uva__replica_node *node, int64_t i,
+                        const struct uva__copy_target_node *node, int64_t i,
                         int64_t size, struct uva_error *error)
 {
     const struct uva_device_ops *ops = copy->backend->ops;
@@ -77,14 +77,15 @@ static int buffer_begin(struct uva__copy *copy,
     return 0;
 }
 
-static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
-                       int64_t i, int64_t size, struct uva_error *error)
+static int buffer_copy(struct uva__copy *copy,
+                       struct uva__copy_target_node *node, int64_t i,
+                       int64_t size, struct uva_error *error)
 {
     int code;
 
     if (node->from->buffers[i] == NULL || size == 0)
         return 0;
-    code = uva__replica_buffer(copy->replica, node, i, size, error);
+    code = uva__copy_target_buffer(copy->copy_target, node, i, size, error);
     if (code != 0)
         return code;
     return buffer_begin(copy, node, i, size, error);
@@ -93,7 +94,8 @@ static int buffer_copy(struct uva__copy *copy, struct uva__replica_node *node,
 /* ---- rounds ------------------------------------------------------------- */
 
 /* Returns whether the buffer's size stands in another buffer. */
-static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
+static bool buffer_is_variable(const struct uva__copy_target_node *node,
+                               int64_t i)
 {
     if (i < node->layout.n_buffers)
         return node->layout.buffers[i].kind == UVA__BUFFER_DATA;
@@ -103,7 +105,7 @@ static bool buffer_is_variable(const struct uva__replica_node *node, int64_t i)
 /* Sizes are read from the tree that is on the host: the source, or the copy of
  * it.
  */
-static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
+static int node_copy(struct uva__copy *copy, struct uva__copy_target_node *node,
                      struct uva_error *error)
 {
     const struct ArrowArray *host = copy->to_device ? node->from : node->to;
@@ -127,7 +129,8 @@ static int node_copy(struct uva__copy *copy, struct uva__replica_node *node,
 static int round_begin(struct uva__copy *copy, struct uva_error *error)
 {
     size_t count;
-    struct uva__replica_node *nodes = uva__replica_nodes(copy->replica, &count);
+    struct uva__copy_target_node *nodes =
+        uva__copy_target_nodes(copy->copy_target, &count);
     int code = 0;
 
     for (size_t n = 0; n < count && code == 0; n++)
@@ -143,61 +146,62 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
  * is complete. An event that fails ends it too: the consumer of the result sees
  * the failure. */
 struct tail {
-    struct uva__devices *devices;   /* uses */
-    struct uva__replica *replica;   /* counts: it owns the event */
-    struct ArrowDeviceArray source; /* owns */
-    struct uva_watch *watch;        /* counts */
-    struct uva__tail_client client;
-    struct uva__errand errand; /* frees it */
+    struct uva__devices *devices;         /* uses */
+    struct uva__copy_target *copy_target; /* counts: it owns the event */
+    struct ArrowDeviceArray source;       /* owns */
+    struct uva_watch *watch;              /* counts */
+    struct uva__copy_tail_client client;
+    struct uva__device_command command; /* frees it */
 };
 
-static void tail_end(struct uva__errand *errand)
+static void copy_tail_end(struct uva__device_command *command)
 {
-    struct tail *tail = uva__container_of(errand, struct tail, errand);
+    struct tail *tail = uva__container_of(command, struct tail, command);
     struct uva__devices *devices = tail->devices;
 
-    uva__watch_release(tail->watch);
+    uva__event_wait_release(tail->watch);
     if (tail->client.over != NULL)
         tail->client.over(tail->client.ctx, tail->client.weight);
     uva_array_release(&tail->source);
-    uva__replica_drop(tail->replica);
+    uva__copy_target_drop(tail->copy_target);
     free(tail);
     uva__devices_quit(devices);
 }
 
 /* Thread: any, a vendor's too. */
-static void tail_over(struct uva_watch *watch)
+static void copy_tail_over(struct uva_watch *watch)
 {
     struct tail *tail = watch->client;
 
-    uva__devices_send(tail->devices, &tail->errand);
+    uva__devices_send(tail->devices, &tail->command);
 }
 
 /* Takes `source`, and `event`, which the result of the replica gets. False
  * without memory: nothing was taken. Thread: the device thread. */
-static bool tail_new(struct uva__devices *devices,
-                     const struct uva_device_event *event,
-                     struct uva__replica *replica,
-                     struct ArrowDeviceArray *source,
-                     const struct uva__tail_client *client)
+static bool copy_tail_new(struct uva__devices *devices,
+                          const struct uva_device_event *event,
+                          struct uva__copy_target *copy_target,
+                          struct ArrowDeviceArray *source,
+                          const struct uva__copy_tail_client *client)
 {
     struct tail *tail = calloc(1, sizeof(*tail));
 
     if (tail == NULL)
         return false;
-    if (uva__watch_new(devices, event, tail_over, tail, &tail->watch) != 0) {
+    if (uva__event_wait_new(devices, event, copy_tail_over, tail,
+                            &tail->watch) != 0) {
         free(tail);
         return false;
     }
-    tail->watch->steady = true;
+    tail->watch->poll_only = true;
     uva__devices_use(devices);
     tail->devices = devices;
     tail->client = *client;
-    tail->errand.run = tail_end;
-    tail->replica = replica;
-    uva__replica_mark(replica, event->sync_event);
+    tail->command.run = copy_tail_end;
+    tail->copy_target = copy_target;
+    uva__copy_target_mark(copy_target, event->sync_event);
     uva_array_move(source, &tail->source);
-    uva__watch_begin(tail->watch);
+    uva__event_wait_begin(tail->watch);
     return true;
 }
 
@@ -239,8 +243,8 @@ static bool copy_leave(struct uva__copy *copy)
     if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
         return false;
     last.sync_event = copy->event;
-    if (!tail_new(copy->devices, &last, copy->replica, &copy->source,
-                  &copy->client))
+    if (!copy_tail_new(copy->devices, &last, copy->copy_target, &copy->source,
+                       &copy->client))
         return false;
     copy->event = NULL;
     copy->client.over = NULL;
@@ -290,8 +294,8 @@ static void copy_free(struct uva__work *work)
 
     assert(copy->event == NULL);
     uva_array_release(&copy->source);
-    if (copy->replica != NULL)
-        uva__replica_free(copy->replica);
+    if (copy->copy_target != NULL)
+        uva__copy_target_free(copy->copy_target);
     if (copy->client.over != NULL)
         copy->client.over(copy->client.ctx, copy->client.weight);
     free(copy);
@@ -328,18 +332,18 @@ static bool backend_can_copy(const struct uva__backend *backend,
 
 /* Returns whether the memory that the copy is made to is of the target's type:
  * one vendor's pinned memory is not another one's (DA-03). */
-static bool target_is_true(const struct uva__copy_target *target,
+static bool target_is_true(const struct uva__copy_destination *target,
                            const struct uva__backend *backend)
 {
     return !uva__device_is_host(target->device_type) ||
            target->device_type == ARROW_DEVICE_CPU ||
-           target->device_type == uva__pinned_type(backend);
+           target->device_type == uva__pinned_pool_type(backend);
 }
 
 /* Returns the type that has the table for the copy: the one that is not on the
  * host.
  */
-static ArrowDeviceType copy_type(const struct uva__copy_target *target,
+static ArrowDeviceType copy_type(const struct uva__copy_destination *target,
                                  const struct ArrowDeviceArray *array)
 {
     return uva__device_is_host(array->device_type) ? target->device_type
@@ -347,7 +351,7 @@ static ArrowDeviceType copy_type(const struct uva__copy_target *target,
 }
 
 enum uva__copy_way uva__copy_find(struct uva__devices *devices,
-                                  const struct uva__copy_target *target,
+                                  const struct uva__copy_destination *target,
                                   const struct ArrowDeviceArray *array,
                                   struct uva_error *error)
 {
@@ -360,7 +364,7 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
         return UVA__COPY_NONE;
     if (from_host && target->device_type == ARROW_DEVICE_CPU)
         return UVA__COPY_WAIT;
-    backend = uva__devices_meet(devices, copy_type(target, array));
+    backend = uva__devices_first_use(devices, copy_type(target, array));
     if (from_host != to_host && backend != NULL &&
         backend_can_copy(backend, array, from_host) &&
         target_is_true(target, backend))
@@ -378,29 +382,29 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
 
 /* Copies to the host use pinned memory, if the vendor has an allocator for it.
  */
-static struct uva__replica_memory memory_of(const struct uva__copy *copy)
+static struct uva__copy_target_memory memory_of(const struct uva__copy *copy)
 {
-    struct uva__replica_memory memory = {.backend = copy->backend,
-                                         .device_id = copy->device.device_id};
+    struct uva__copy_target_memory memory = {
+        .backend = copy->backend, .device_id = copy->device.device_id};
 
     if (copy->to_device)
         return memory;
-    memory.pinned = uva__pinned_type(copy->backend) != ARROW_DEVICE_CPU;
+    memory.pinned = uva__pinned_pool_type(copy->backend) != ARROW_DEVICE_CPU;
     if (!memory.pinned)
         memory.backend = NULL;
     return memory;
 }
 
 int uva__copy_new(struct uva__devices *devices,
-                  const struct uva__copy_target *target,
+                  const struct uva__copy_destination *target,
                   const struct ArrowSchema *schema,
                   struct ArrowDeviceArray *array, struct uva__copy **out,
                   struct uva_error *error)
 {
     struct uva__backend *backend =
-        uva__devices_meet(devices, copy_type(target, array));
+        uva__devices_first_use(devices, copy_type(target, array));
     struct uva__copy *copy = calloc(1, sizeof(*copy));
-    struct uva__replica_memory memory;
+    struct uva__copy_target_memory memory;
     int code;
 
     if (copy == NULL)
@@ -417,9 +421,9 @@ int uva__copy_new(struct uva__devices *devices,
                                              event_of(array)};
     uva_array_move(array, &copy->source); /* the replica points into it */
     memory = memory_of(copy);
-    code = uva__replica_new(devices, &memory, target->device_type,
-                            target->device_id, schema, &copy->source,
-                            &copy->replica, error);
+    code = uva__copy_target_new(devices, &memory, target->device_type,
+                                target->device_id, schema, &copy->source,
+                                &copy->copy_target, error);
     if (code != 0) {
         uva_array_move(&copy->source, array);
         free(copy);
@@ -444,8 +448,8 @@ bool uva__copy_goes_on(const struct uva__copy *copy)
     return copy->to_device;
 }
 
-void uva__copy_tell(struct uva__copy *copy,
-                    const struct uva__tail_client *client)
+void uva__copy_set_client(struct uva__copy *copy,
+                          const struct uva__copy_tail_client *client)
 {
     copy->client = *client;
 }
@@ -455,6 +459,6 @@ void uva__copy_give(struct uva__work *work, struct ArrowDeviceArray *out)
     struct uva__copy *copy = copy_of(work);
 
     assert(copy->round == DONE && copy->error.code == 0);
-    uva__replica_give(copy->replica, out);
-    copy->replica = NULL;
+    uva__copy_target_give(copy->copy_target, out);
+    copy->copy_target = NULL;
 }

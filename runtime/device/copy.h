@@ -4,22 +4,22 @@
  * event, so that no thread waits for that event first, nor for the end of a
  * copy to a device. The steps of a copy are the work of a wait
  * (device/event_wait.h). */
-#ifndef UVA_DEVICES_COPY_H
-#define UVA_DEVICES_COPY_H
+#ifndef UVA_DEVICE_COPY_H
+#define UVA_DEVICE_COPY_H
 
 #include "device/event_wait.h"
 
 struct uva__copy;
 
 /* Where an array is copied to. */
-struct uva__copy_target {
+struct uva__copy_destination {
     ArrowDeviceType
         device_type; /* the host, or a device of the source's kind */
     int64_t device_id;
 };
 
 /* The callback for when nothing of a copy is in flight any more. */
-struct uva__tail_client {
+struct uva__copy_tail_client {
     /* called once, by the device thread; may only post a wake-up. NULL: none */
     void (*over)(void *ctx, int64_t weight);
     void *ctx;      /* borrows: valid until that call */
@@ -36,7 +36,7 @@ enum uva__copy_way {
 
 /* Finds the way, by the types alone. Thread: any. */
 enum uva__copy_way uva__copy_find(struct uva__devices *devices,
-                                  const struct uva__copy_target *target,
+                                  const struct uva__copy_destination *target,
                                   const struct ArrowDeviceArray *array,
                                   struct uva_error *error);
 
@@ -44,7 +44,7 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
  * success. 0; ENOMEM; EINVAL, ENOTSUP if `schema` (borrows for the call) does
  * not fit. Thread: any. */
 UVA_MUST_CHECK int uva__copy_new(struct uva__devices *devices,
-                                 const struct uva__copy_target *target,
+                                 const struct uva__copy_destination *target,
                                  const struct ArrowSchema *schema,
                                  struct ArrowDeviceArray *array,
                                  struct uva__copy **out,
@@ -61,8 +61,8 @@ bool uva__copy_goes_on(const struct uva__copy *copy);
 /* Has `client` called once nothing of the copy is in flight any more: by the
  * device thread, or by the thread that frees the work. Before the wait has it.
  */
-void uva__copy_tell(struct uva__copy *copy,
-                    const struct uva__tail_client *client);
+void uva__copy_set_client(struct uva__copy *copy,
+                          const struct uva__copy_tail_client *client);
 
 /* Gives the result of a copy that is complete, or in flight: then with an
  * event, which the array owns. Thread: any. */

@@ -17,28 +17,29 @@ enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
 
 /* Behind it in its block follow the nodes, the structs of all nodes but the
  * root, pointers to children, pointers to buffers, and their sizes. */
-struct uva__replica {
+struct uva__copy_target {
     struct uva__devices *devices; /* counts; uses, with a backend */
-    struct uva__replica_memory memory;
+    struct uva__copy_target_memory memory;
     ArrowDeviceType device_type; /* of the buffers */
     int64_t device_id;
-    struct uva__word refs; /* of live nodes, and of the copy that fills it */
-    struct uva__errand errand; /* frees the buffers */
+    struct uva__atomic64
+        refs; /* of live nodes, and of the copy that fills it */
+    struct uva__device_command command; /* frees the buffers */
     void *event; /* owns, through the backend: of the last copy; or NULL */
     struct ArrowDeviceArray root; /* until it is given */
     size_t count;                 /* of nodes */
-    struct uva__replica_node *nodes;
+    struct uva__copy_target_node *nodes;
 };
 
 /* The size of a tree; and, while its copy is made, where the next parts go. */
 struct picture {
     size_t nodes, children, buffers;
-    struct uva__replica_node *node;
+    struct uva__copy_target_node *node;
     struct ArrowArray *array;
     struct ArrowArray **child;
     const void **buffer;
     int64_t *size;
-    struct uva__replica *replica;
+    struct uva__copy_target *copy_target;
 };
 
 /* ---- memory of buffers -------------------------------------------------- */
@@ -50,60 +51,62 @@ static void *plain_new(size_t size)
     return aligned_alloc(ALIGNMENT, whole);
 }
 
-static void *memory_new(struct uva__replica *replica, size_t size)
+static void *memory_new(struct uva__copy_target *copy_target, size_t size)
 {
-    const struct uva__replica_memory *memory = &replica->memory;
+    const struct uva__copy_target_memory *memory = &copy_target->memory;
     struct uva__backend *backend = memory->backend;
 
     if (memory->pinned)
-        return uva__pinned_take(backend, memory->device_id, size);
-    return backend->ops->alloc(backend->state, replica->device_type,
+        return uva__pinned_pool_take(backend, memory->device_id, size);
+    return backend->ops->alloc(backend->state, copy_target->device_type,
                                memory->device_id, size);
 }
 
-static void memory_free(struct uva__replica *replica, void *buffer, size_t size)
+static void memory_free(struct uva__copy_target *copy_target, void *buffer,
+                        size_t size)
 {
-    const struct uva__replica_memory *memory = &replica->memory;
+    const struct uva__copy_target_memory *memory = &copy_target->memory;
     struct uva__backend *backend = memory->backend;
 
     if (memory->pinned)
-        uva__pinned_give(backend, memory->device_id, buffer, size);
+        uva__pinned_pool_give(backend, memory->device_id, buffer, size);
     else
-        backend->ops->dealloc(backend->state, replica->device_type,
+        backend->ops->dealloc(backend->state, copy_target->device_type,
                               memory->device_id, buffer);
 }
 
 /* Reports why there is no memory: the vendor's error, if it was the vendor's.
  */
-static int memory_failed(const struct uva__replica *replica,
+static int memory_failed(const struct uva__copy_target *copy_target,
                          struct uva_error *error)
 {
-    const struct uva__backend *backend = replica->memory.backend;
+    const struct uva__backend *backend = copy_target->memory.backend;
 
-    if (backend == NULL || replica->device_type == ARROW_DEVICE_CPU ||
-        backend->dialect == NULL || backend->dialect->alloc_failed == NULL)
+    if (backend == NULL || copy_target->device_type == ARROW_DEVICE_CPU ||
+        backend->vendor_info == NULL ||
+        backend->vendor_info->alloc_failed == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a copy");
-    return backend->dialect->alloc_failed(backend->state, error);
+    return backend->vendor_info->alloc_failed(backend->state, error);
 }
 
 /* The size of plain memory is stored as a negative number. If a vendor has run
  * out of pinned memory, plain memory of the host is used, which is slower. */
-int uva__replica_buffer(struct uva__replica *replica,
-                        struct uva__replica_node *node, int64_t i,
-                        int64_t size_bytes, struct uva_error *error)
+int uva__copy_target_buffer(struct uva__copy_target *copy_target,
+                            struct uva__copy_target_node *node, int64_t i,
+                            int64_t size_bytes, struct uva_error *error)
 {
-    const bool vendors = replica->memory.backend != NULL;
-    void *memory = vendors ? memory_new(replica, (size_t)size_bytes) : NULL;
+    const bool vendors = copy_target->memory.backend != NULL;
+    void *memory = vendors ? memory_new(copy_target, (size_t)size_bytes) : NULL;
 
     node->sizes[i] = size_bytes;
     if (memory == NULL &&
-        (!vendors || replica->device_type == ARROW_DEVICE_CPU)) {
+        (!vendors || copy_target->device_type == ARROW_DEVICE_CPU)) {
         memory = plain_new((size_t)size_bytes);
         node->sizes[i] = -size_bytes;
     }
     if (memory == NULL) {
         node->sizes[i] = 0;
-        return memory_failed(replica, error);
+        return memory_failed(copy_target, error);
     }
     node->buffers[i] = memory;
     return 0;
@@ -111,56 +114,56 @@ int uva__replica_buffer(struct uva__replica *replica,
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void buffer_free(struct uva__replica *replica,
-                        const struct uva__replica_node *node, int64_t i)
+static void buffer_free(struct uva__copy_target *copy_target,
+                        const struct uva__copy_target_node *node, int64_t i)
 {
     void *memory = (void *)(uintptr_t)node->buffers[i];
 
     if (node->sizes[i] < 0)
         free(memory);
     else if (node->sizes[i] > 0)
-        memory_free(replica, memory, (size_t)node->sizes[i]);
+        memory_free(copy_target, memory, (size_t)node->sizes[i]);
 }
 
-static void replica_dispose(struct uva__errand *errand)
+static void copy_target_dispose(struct uva__device_command *command)
 {
-    struct uva__replica *replica =
-        uva__container_of(errand, struct uva__replica, errand);
-    struct uva__devices *devices = replica->devices;
-    const bool used = replica->memory.backend != NULL;
-    struct uva__replica_node *node;
+    struct uva__copy_target *copy_target =
+        uva__container_of(command, struct uva__copy_target, command);
+    struct uva__devices *devices = copy_target->devices;
+    const bool used = copy_target->memory.backend != NULL;
+    struct uva__copy_target_node *node;
 
-    for (size_t n = 0; n < replica->count; n++) {
-        node = &replica->nodes[n];
+    for (size_t n = 0; n < copy_target->count; n++) {
+        node = &copy_target->nodes[n];
         for (int64_t i = 0; i < node->n_buffers; i++)
-            buffer_free(replica, node, i);
+            buffer_free(copy_target, node, i);
     }
-    uva__backend_event_free(replica->memory.backend, replica->event);
-    free(replica);
+    uva__backend_event_free(copy_target->memory.backend, copy_target->event);
+    free(copy_target);
     if (used)
         uva__devices_quit(devices);
     uva__devices_release(devices);
 }
 
 /* Freeing takes locks of the vendor's, so the device thread does it. */
-static void replica_end(struct uva__replica *replica)
+static void copy_target_end(struct uva__copy_target *copy_target)
 {
-    replica->errand.run = replica_dispose;
-    if (replica->memory.backend == NULL)
-        replica_dispose(&replica->errand);
+    copy_target->command.run = copy_target_dispose;
+    if (copy_target->memory.backend == NULL)
+        copy_target_dispose(&copy_target->command);
     else
-        uva__devices_send(replica->devices, &replica->errand);
+        uva__devices_send(copy_target->devices, &copy_target->command);
 }
 
-void uva__replica_drop(struct uva__replica *replica)
+void uva__copy_target_drop(struct uva__copy_target *copy_target)
 {
-    if (uva__word_sub(&replica->refs, 1) == 1)
-        replica_end(replica);
+    if (uva__atomic64_sub(&copy_target->refs, 1) == 1)
+        copy_target_end(copy_target);
 }
 
-static void replica_release_node(struct ArrowArray *array)
+static void copy_target_release_node(struct ArrowArray *array)
 {
-    struct uva__replica *replica = array->private_data;
+    struct uva__copy_target *copy_target = array->private_data;
     struct ArrowArray *dictionary = array->dictionary;
 
     for (int64_t i = 0; i < array->n_children; i++)
@@ -169,19 +172,19 @@ static void replica_release_node(struct ArrowArray *array)
     if (dictionary != NULL && dictionary->release != NULL)
         dictionary->release(dictionary);
     array->release = NULL;
-    uva__replica_drop(replica);
+    uva__copy_target_drop(copy_target);
 }
 
-void uva__replica_mark(struct uva__replica *replica, void *event)
+void uva__copy_target_mark(struct uva__copy_target *copy_target, void *event)
 {
-    uva__word_add(&replica->refs, 1);
-    replica->event = event;
-    replica->root.sync_event = event;
+    uva__atomic64_add(&copy_target->refs, 1);
+    copy_target->event = event;
+    copy_target->root.sync_event = event;
 }
 
-void uva__replica_free(struct uva__replica *replica)
+void uva__copy_target_free(struct uva__copy_target *copy_target)
 {
-    replica_release_node(&replica->root.array);
+    copy_target_release_node(&copy_target->root.array);
 }
 
 /* ---- the shape ---------------------------------------------------------- */
@@ -208,8 +211,8 @@ static void shape_node(const struct ArrowArray *from, struct picture *picture,
     to->n_children = from->n_children;
     to->buffers = picture->buffer;
     to->children = picture->child;
-    to->release = replica_release_node;
-    to->private_data = picture->replica;
+    to->release = copy_target_release_node;
+    to->private_data = picture->copy_target;
     picture->buffer += from->n_buffers;
     picture->child += from->n_children;
 }
@@ -218,7 +221,7 @@ static void shape_draw(const struct ArrowSchema *schema,
                        const struct ArrowArray *from, struct picture *picture,
                        struct ArrowArray *to)
 {
-    struct uva__replica_node *node = picture->node++;
+    struct uva__copy_target_node *node = picture->node++;
 
     shape_node(from, picture, to);
     node->from = from;
@@ -240,19 +243,19 @@ static void shape_draw(const struct ArrowSchema *schema,
     shape_draw(schema->dictionary, from->dictionary, picture, to->dictionary);
 }
 
-static struct uva__replica *shape_block(struct picture *picture)
+static struct uva__copy_target *shape_block(struct picture *picture)
 {
-    const size_t size = sizeof(struct uva__replica) +
-                        picture->nodes * (sizeof(struct uva__replica_node) +
+    const size_t size = sizeof(struct uva__copy_target) +
+                        picture->nodes * (sizeof(struct uva__copy_target_node) +
                                           sizeof(struct ArrowArray)) +
                         picture->children * sizeof(struct ArrowArray *) +
                         picture->buffers * (sizeof(void *) + sizeof(int64_t));
-    struct uva__replica *replica = calloc(1, size);
+    struct uva__copy_target *copy_target = calloc(1, size);
 
-    if (replica == NULL)
+    if (copy_target == NULL)
         return NULL;
-    picture->replica = replica;
-    picture->node = (struct uva__replica_node *)(void *)(replica + 1);
+    picture->copy_target = copy_target;
+    picture->node = (struct uva__copy_target_node *)(void *)(copy_target + 1);
     picture->array =
         (struct ArrowArray *)(void *)(picture->node + picture->nodes);
     picture->child =
@@ -260,53 +263,53 @@ static struct uva__replica *shape_block(struct picture *picture)
     picture->buffer =
         (const void **)(void *)(picture->child + picture->children);
     picture->size = (int64_t *)(void *)(picture->buffer + picture->buffers);
-    replica->count = picture->nodes;
-    replica->nodes = picture->node;
-    return replica;
+    copy_target->count = picture->nodes;
+    copy_target->nodes = picture->node;
+    return copy_target;
 }
 
-int uva__replica_new(struct uva__devices *devices,
-                     const struct uva__replica_memory *memory,
-                     ArrowDeviceType device_type, int64_t device_id,
-                     const struct ArrowSchema *schema,
-                     const struct ArrowDeviceArray *from,
-                     struct uva__replica **out, struct uva_error *error)
+int uva__copy_target_new(struct uva__devices *devices,
+                         const struct uva__copy_target_memory *memory,
+                         ArrowDeviceType device_type, int64_t device_id,
+                         const struct ArrowSchema *schema,
+                         const struct ArrowDeviceArray *from,
+                         struct uva__copy_target **out, struct uva_error *error)
 {
     struct picture picture = {0};
-    struct uva__replica *replica;
+    struct uva__copy_target *copy_target;
     int64_t size;
     int code = uva__layout_measure(schema, from, &size, error);
 
     if (code != 0)
         return code;
     shape_count(&from->array, &picture);
-    replica = shape_block(&picture);
-    if (replica == NULL)
+    copy_target = shape_block(&picture);
+    if (copy_target == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a copy");
-    replica->devices = uva__devices_acquire(devices);
-    replica->memory = *memory;
+    copy_target->devices = uva__devices_acquire(devices);
+    copy_target->memory = *memory;
     if (memory->backend != NULL)
         uva__devices_use(devices);
-    replica->device_type = device_type;
-    replica->device_id = device_id;
-    uva__word_store(&replica->refs, picture.nodes);
-    shape_draw(schema, &from->array, &picture, &replica->root.array);
-    *out = replica;
+    copy_target->device_type = device_type;
+    copy_target->device_id = device_id;
+    uva__atomic64_store(&copy_target->refs, picture.nodes);
+    shape_draw(schema, &from->array, &picture, &copy_target->root.array);
+    *out = copy_target;
     return 0;
 }
 
-struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,
-                                             size_t *count)
+struct uva__copy_target_node *
+uva__copy_target_nodes(struct uva__copy_target *copy_target, size_t *count)
 {
-    *count = replica->count;
-    return replica->nodes;
+    *count = copy_target->count;
+    return copy_target->nodes;
 }
 
-void uva__replica_give(struct uva__replica *replica,
-                       struct ArrowDeviceArray *out)
+void uva__copy_target_give(struct uva__copy_target *copy_target,
+                           struct ArrowDeviceArray *out)
 {
-    *out = replica->root;
-    out->device_type = replica->device_type;
-    out->device_id = replica->device_id;
-    replica->root.array.release = NULL;
+    *out = copy_target->root;
+    out->device_type = copy_target->device_type;
+    out->device_id = copy_target->device_id;
+    copy_target->root.array.release = NULL;
 }

@@ -4,14 +4,14 @@
  * rest, so every node holds a reference.
  *
  * Clauses: LC-10. */
-#ifndef UVA_DEVICES_REPLICA_H
-#define UVA_DEVICES_REPLICA_H
+#ifndef UVA_DEVICE_COPY_TARGET_H
+#define UVA_DEVICE_COPY_TARGET_H
 
 #include "arrow/format.h"
 #include "device/registry.h"
 
 /* One node of both trees. */
-struct uva__replica_node {
+struct uva__copy_target_node {
     const struct ArrowArray *from; /* borrows: in the array it was made from */
     struct ArrowArray *to;         /* borrows: of the replica */
     struct uva__layout layout;     /* of its format */
@@ -20,10 +20,10 @@ struct uva__replica_node {
     int64_t n_buffers;             /* of both */
 };
 
-struct uva__replica;
+struct uva__copy_target;
 
 /* Where the memory of its buffers is from. */
-struct uva__replica_memory {
+struct uva__copy_target_memory {
     struct uva__backend *backend; /* borrows: its allocator; NULL: plain
                                      memory of the host */
     int64_t device_id;
@@ -36,35 +36,35 @@ struct uva__replica_memory {
  * 0; ENOMEM; EINVAL, ENOTSUP if the two do not fit, with the place. Its memory
  * is the C library's. The resulting array has `device_type` and `device_id`.
  * Thread: any. */
-UVA_MUST_CHECK int uva__replica_new(
-    struct uva__devices *devices, const struct uva__replica_memory *memory,
+UVA_MUST_CHECK int uva__copy_target_new(
+    struct uva__devices *devices, const struct uva__copy_target_memory *memory,
     ArrowDeviceType device_type, int64_t device_id,
     const struct ArrowSchema *schema, const struct ArrowDeviceArray *from,
-    struct uva__replica **out, struct uva_error *error);
+    struct uva__copy_target **out, struct uva_error *error);
 
 /* Returns its nodes, parents before children. Thread: any one at a time. */
-struct uva__replica_node *uva__replica_nodes(struct uva__replica *replica,
-                                             size_t *count);
+struct uva__copy_target_node *
+uva__copy_target_nodes(struct uva__copy_target *copy_target, size_t *count);
 
 /* Gives memory to buffer `i` of a node. 0; ENOMEM, or the vendor's error.
  * Thread: the device thread. */
-UVA_MUST_CHECK int uva__replica_buffer(struct uva__replica *replica,
-                                       struct uva__replica_node *node,
-                                       int64_t i, int64_t size_bytes,
-                                       struct uva_error *error);
+UVA_MUST_CHECK int uva__copy_target_buffer(struct uva__copy_target *copy_target,
+                                           struct uva__copy_target_node *node,
+                                           int64_t i, int64_t size_bytes,
+                                           struct uva_error *error);
 
 /* Gives the array, once; the array owns the replica from now on. Thread: any.
  */
-void uva__replica_give(struct uva__replica *replica,
-                       struct ArrowDeviceArray *out);
+void uva__copy_target_give(struct uva__copy_target *copy_target,
+                           struct ArrowDeviceArray *out);
 
 /* Takes `event`, of its device, which becomes the result's sync_event, and adds
- * a reference: its memory is kept until uva__replica_drop(). Only with a
+ * a reference: its memory is kept until uva__copy_target_drop(). Only with a
  * backend. Thread: any. */
-void uva__replica_mark(struct uva__replica *replica, void *event);
-void uva__replica_drop(struct uva__replica *replica);
+void uva__copy_target_mark(struct uva__copy_target *copy_target, void *event);
+void uva__copy_target_drop(struct uva__copy_target *copy_target);
 
 /* Frees a replica that has not given its array. Thread: any. */
-void uva__replica_free(struct uva__replica *replica);
+void uva__copy_target_free(struct uva__copy_target *copy_target);
 
 #endif

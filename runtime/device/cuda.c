@@ -74,7 +74,7 @@ static bool stream_is_real(uva__gpu_stream stream)
 }
 
 static int primary_find(struct uva__gpu *gpu, int64_t device_id,
-                        struct uva__gpu_place *out, struct uva_error *error)
+                        struct uva__gpu_context *out, struct uva_error *error)
 {
     struct uva__cu *cu = cu_of(gpu);
     unsigned flags = 0;
@@ -89,10 +89,11 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxGetState", code, error);
     if (active == 0)
-        return uva__vendor_say(error, ENODEV, "cuda", 0,
-                               "cuDevicePrimaryCtxGetState failed: the program "
-                               "has made no primary context on device %lld",
-                               (long long)device_id);
+        return uva__vendor_error_set(
+            error, ENODEV, "cuda", 0,
+            "cuDevicePrimaryCtxGetState failed: the program "
+            "has made no primary context on device %lld",
+            (long long)device_id);
     code = cu->cuDevicePrimaryCtxRetain(&out->context, out->device);
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxRetain", code, error);
@@ -101,9 +102,10 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
 }
 
 /* An array in pinned memory may have no device id. */
-static int cuda_place_find(struct uva__gpu *gpu, int64_t device_id,
-                           uva__gpu_stream stream, struct uva__gpu_place *out,
-                           struct uva_error *error)
+static int cuda_context_find(struct uva__gpu *gpu, int64_t device_id,
+                             uva__gpu_stream stream,
+                             struct uva__gpu_context *out,
+                             struct uva_error *error)
 {
     struct uva__cu *cu = cu_of(gpu);
     int code;
@@ -114,13 +116,14 @@ static int cuda_place_find(struct uva__gpu *gpu, int64_t device_id,
     return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
 }
 
-static void cuda_place_drop(struct uva__gpu *gpu, struct uva__gpu_place *place)
+static void cuda_context_drop(struct uva__gpu *gpu,
+                              struct uva__gpu_context *place)
 {
     if (place->kept)
         (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(place->device);
 }
 
-static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
+static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
                       struct uva_error *error)
 {
     const int code = cu_of(gpu)->cuCtxPushCurrent(place->context);
@@ -129,7 +132,7 @@ static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
                      : uva__gpu_failed(gpu, "cuCtxPushCurrent", code, error);
 }
 
-static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
 {
     void *context;
 
@@ -195,8 +198,8 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .n_calls = sizeof(cuda_calls) / sizeof(cuda_calls[0]),
     .own = cuda_own,
     .n_own = sizeof(cuda_own) / sizeof(cuda_own[0]),
-    .place_find = cuda_place_find,
-    .place_drop = cuda_place_drop,
+    .context_find = cuda_context_find,
+    .context_drop = cuda_context_drop,
     .enter = cuda_enter,
     .leave = cuda_leave,
     .copy = cuda_copy,
@@ -205,7 +208,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
 };
 
 /* The toolkit has a stub library to link with. Its functions do nothing. */
-static int cuda_look(struct cuda *cuda, struct uva_error *error)
+static int cuda_poll(struct cuda *cuda, struct uva_error *error)
 {
     int version = 0;
     const int code = cuda->cu.cuDriverGetVersion(&version);
@@ -226,7 +229,7 @@ static int cuda_load(void *ctx, const char *path, void **state,
         return uva_error_set(error, ENOMEM, "no memory for CUDA");
     code = uva__gpu_open(&cuda->gpu, &cuda_vendor, path, &cuda->cu, error);
     if (code == 0)
-        code = cuda_look(cuda, error);
+        code = cuda_poll(cuda, error);
     if (code == 0)
         *state = cuda;
     else
@@ -234,9 +237,9 @@ static int cuda_load(void *ctx, const char *path, void **state,
     return code;
 }
 
-const struct uva__dialect uva__cuda_dialect = {
+const struct uva__vendor_info uva__cuda_info = {
     .vendor = "cuda",
-    .asks = "cuEventQuery",
+    .query_call = "cuEventQuery",
     .alloc_failed = uva__gpu_alloc_failed,
 };
 

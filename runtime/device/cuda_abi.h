@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the CUDA driver's binary interface that differs from HIP's. */
-#ifndef UVA_DEVICES_CUDA_ABI_H
-#define UVA_DEVICES_CUDA_ABI_H
+#ifndef UVA_DEVICE_CUDA_ABI_H
+#define UVA_DEVICE_CUDA_ABI_H
 
 #include "device/gpu_abi.h"
 

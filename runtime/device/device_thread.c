@@ -30,11 +30,11 @@ enum {
 
 /* ---- time --------------------------------------------------------------- */
 
-static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
+static uint64_t item_gap(const struct uva__poll_item *item, uint64_t now)
 {
-    const uint64_t gap = (now - chore->begun_ns) / GAP_SHARE;
+    const uint64_t gap = (now - item->begun_ns) / GAP_SHARE;
 
-    if (chore->backed)
+    if (item->has_callback)
         return GAP_BACKED_NS;
     if (gap < GAP_LEAST_NS)
         return GAP_LEAST_NS;
@@ -45,117 +45,119 @@ static uint64_t chore_gap(const struct uva__chore *chore, uint64_t now)
 
 /* Counts a sender in, as its command may release everything that keeps the
  * struct alive. */
-static bool door_enter(struct uva__service *service)
+static bool senders_enter(struct uva__device_thread *service)
 {
-    if (!uva__gate_enter(&service->door))
+    if (!uva__inflight_enter(&service->senders))
         return false;
     service->begin(service);
     return true;
 }
 
 /* Once the counter is closed, the last sender wakes the thread to end. */
-static void door_leave(struct uva__service *service)
+static void senders_leave(struct uva__device_thread *service)
 {
-    if (uva__gate_leave(&service->door) == UVA__GATE_OVER)
-        uva__sleeper_wake(&service->sleeper);
+    if (uva__inflight_leave(&service->senders) == UVA__INFLIGHT_DRAINED)
+        uva__parker_unpark(&service->parker);
     service->end(service);
 }
 
-bool uva__service_send(struct uva__service *service, struct uva__errand *errand)
+bool uva__device_thread_send(struct uva__device_thread *service,
+                             struct uva__device_command *command)
 {
-    if (!door_enter(service))
+    if (!senders_enter(service))
         return false;
-    uva__mpsc_push(&service->sent, &errand->link);
-    uva__sleeper_wake(&service->sleeper);
-    door_leave(service);
+    uva__mpsc_push(&service->sent, &command->link);
+    uva__parker_unpark(&service->parker);
+    senders_leave(service);
     return true;
 }
 
-bool uva__service_leave(struct uva__service *service,
-                        struct uva__errand *errand)
+bool uva__device_thread_send_quietly(struct uva__device_thread *service,
+                                     struct uva__device_command *command)
 {
-    if (!door_enter(service))
+    if (!senders_enter(service))
         return false;
-    uva__mpsc_push(&service->sent, &errand->link);
-    door_leave(service);
+    uva__mpsc_push(&service->sent, &command->link);
+    senders_leave(service);
     return true;
 }
 
 /* Runs the commands that were sent, the oldest first. */
-static void errands_run(struct uva__service *service)
+static void commands_run(struct uva__device_thread *service)
 {
     struct uva__link *link, *next;
-    struct uva__errand *errand;
+    struct uva__device_command *command;
 
     for (link = uva__mpsc_take(&service->sent); link != NULL; link = next) {
         next = link->next;
-        errand = uva__container_of(link, struct uva__errand, link);
-        errand->run(errand);
+        command = uva__container_of(link, struct uva__device_command, link);
+        command->run(command);
     }
 }
 
 /* ---- poll items --------------------------------------------------------- */
 
-void uva__service_ask(struct uva__service *service, struct uva__chore *chore)
+void uva__device_thread_poll(struct uva__device_thread *service,
+                             struct uva__poll_item *item)
 {
     const uint64_t now = uva__clock_ns();
 
-    chore->due_ns = 0;
-    if (chore->listed)
+    item->due_ns = 0;
+    if (item->listed)
         return;
-    chore->listed = true;
-    chore->begun_ns = now;
-    chore->due_ns = now + chore_gap(chore, now);
-    uva__list_push(&service->chores, &chore->link);
+    item->listed = true;
+    item->begun_ns = now;
+    item->due_ns = now + item_gap(item, now);
+    uva__list_push(&service->items, &item->link);
 }
 
 /* Returns whether the item is done. */
-static bool chore_look(struct uva__chore *chore, uint64_t *now)
+static bool item_poll(struct uva__poll_item *item, uint64_t *now)
 {
-    chore->listed = false;
-    if (chore->look(chore, *now - chore->begun_ns))
+    item->listed = false;
+    if (item->look(item, *now - item->begun_ns))
         return true;
-    chore->listed = true;
+    item->listed = true;
     *now = uva__clock_ns();
-    chore->due_ns = *now + chore_gap(chore, *now);
+    item->due_ns = *now + item_gap(item, *now);
     return false;
 }
 
-static void chores_finish(struct uva__list *over)
+static void items_finish(struct uva__list *over)
 {
     struct uva__link *link;
-    struct uva__chore *chore;
+    struct uva__poll_item *item;
 
     while ((link = uva__list_pop(over)) != NULL) {
-        chore = uva__container_of(link, struct uva__chore, link);
-        chore->finish(chore);
+        item = uva__container_of(link, struct uva__poll_item, link);
+        item->finish(item);
     }
 }
 
 /* Polls the items that are due or nearly due, or all. Items that are done are
  * finished in bunches, so that a loop that waits for many is woken once.
  * Returns the time until the next one is due, or -1 if there is none. */
-static int64_t chores_look(struct uva__service *service, bool all)
+static int64_t items_poll(struct uva__device_thread *service, bool all)
 {
-    struct uva__list left = service->chores, over = {0};
+    struct uva__list left = service->items, over = {0};
     uint64_t now = uva__clock_ns(), next = UINT64_MAX, looks = 0;
     struct uva__link *link;
-    struct uva__chore *chore;
+    struct uva__poll_item *item;
 
-    service->chores = (struct uva__list){0};
+    service->items = (struct uva__list){0};
     while ((link = uva__list_pop(&left)) != NULL) {
-        chore = uva__container_of(link, struct uva__chore, link);
-        if ((all || chore->due_ns <= now + GAP_LEAST_NS / 2) &&
-            chore_look(chore, &now)) {
+        item = uva__container_of(link, struct uva__poll_item, link);
+        if ((all || item->due_ns <= now + GAP_LEAST_NS / 2) &&
+            item_poll(item, &now)) {
             uva__list_push(&over, link);
         } else {
-            next = chore->due_ns < next ? chore->due_ns : next;
-            uva__list_push(&service->chores, link);
+            next = item->due_ns < next ? item->due_ns : next;
+            uva__list_push(&service->items, link);
         }
         if (++looks % BUNCH == 0)
-            chores_finish(&over);
+            items_finish(&over);
     }
-    chores_finish(&over);
+    items_finish(&over);
     if (next == UINT64_MAX)
         return -1;
     return next > now ? (int64_t)(next - now) : 0;
@@ -163,63 +165,66 @@ static int64_t chores_look(struct uva__service *service, bool all)
 
 /* ---- the thread --------------------------------------------------------- */
 
-bool uva__service_is_ending(struct uva__service *service)
+bool uva__device_thread_is_ending(struct uva__device_thread *service)
 {
-    return uva__gate_is_over(&service->door);
+    return uva__inflight_is_drained(&service->senders);
 }
 
 /* Sleeps until a command was sent, or `gap_ns` has passed. */
-static void service_sleep(struct uva__service *service, int64_t gap_ns)
+static void device_thread_sleep(struct uva__device_thread *service,
+                                int64_t gap_ns)
 {
-    struct uva__sleeper *sleeper = &service->sleeper;
-    const uint32_t seen = uva__sleeper_begin(sleeper);
+    struct uva__parker *parker = &service->parker;
+    const uint32_t seen = uva__parker_prepare(parker);
 
-    if (uva__mpsc_is_empty(&service->sent) && !uva__service_is_ending(service))
-        (void)uva__signal_wait_ns(&sleeper->wake, seen, gap_ns);
-    uva__sleeper_end(sleeper);
+    if (uva__mpsc_is_empty(&service->sent) &&
+        !uva__device_thread_is_ending(service))
+        (void)uva__futex_wait_ns(&parker->wake, seen, gap_ns);
+    uva__parker_finish(parker);
 }
 
-static void service_settle_in(void)
+static void device_thread_settle_in(void)
 {
     (void)prctl(PR_SET_TIMERSLACK, 1);
     (void)pthread_setname_np(pthread_self(), "uva-devices");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-static void *service_main(void *arg)
+static void *device_thread_main(void *arg)
 {
-    struct uva__service *service = arg;
+    struct uva__device_thread *service = arg;
     int64_t gap;
 
-    service_settle_in();
-    while (!uva__service_is_ending(service)) {
-        errands_run(service);
-        gap = chores_look(service, false);
+    device_thread_settle_in();
+    while (!uva__device_thread_is_ending(service)) {
+        commands_run(service);
+        gap = items_poll(service, false);
         if (gap != 0)
-            service_sleep(service, gap);
+            device_thread_sleep(service, gap);
     }
-    errands_run(service);
-    (void)chores_look(service, true);
-    assert(uva__list_is_empty(&service->chores));
+    commands_run(service);
+    (void)items_poll(service, true);
+    assert(uva__list_is_empty(&service->items));
     service->clear(service);
-    uva__word_exchange(&service->over, 1);
-    uva__signal_raise(&service->gone);
+    uva__atomic64_exchange(&service->over, 1);
+    uva__futex_raise(&service->gone);
     service->end(service);
     return NULL;
 }
 
-static int service_create(pthread_t *thread, struct uva__service *service)
+static int device_thread_create(pthread_t *thread,
+                                struct uva__device_thread *service)
 {
     int code;
 
     service->begin(service);
-    code = uva__thread_start(thread, service_main, service);
+    code = uva__thread_start(thread, device_thread_main, service);
     if (code != 0)
         service->end(service);
     return code;
 }
 
-int uva__service_start(struct uva__service *service)
+int uva__device_thread_start(struct uva__device_thread *service)
 {
     int code = 0;
 
@@ -227,38 +232,38 @@ int uva__service_start(struct uva__service *service)
     if (service->locked.ended)
         code = ESHUTDOWN;
     else if (!service->locked.started &&
-             service_create(&service->locked.thread, service) != 0)
+             device_thread_create(&service->locked.thread, service) != 0)
         code = EAGAIN;
     service->locked.started |= code == 0;
     uva__lock_drop(&service->locked.lock);
     return code;
 }
 
-bool uva__service_is_here(struct uva__service *service)
+bool uva__device_thread_is_current(struct uva__device_thread *service)
 {
     bool here;
 
     uva__lock_take(&service->locked.lock);
-    here = service->locked.started && uva__word_load(&service->over) == 0 &&
+    here = service->locked.started && uva__atomic64_load(&service->over) == 0 &&
            pthread_equal(service->locked.thread, pthread_self());
     uva__lock_drop(&service->locked.lock);
     return here;
 }
 
-static bool service_is_home(struct uva__service *service)
+static bool device_thread_is_home(struct uva__device_thread *service)
 {
-    uint32_t seen = uva__signal_now(&service->gone);
+    uint32_t seen = uva__futex_now(&service->gone);
     bool in_time = true;
 
-    while (in_time && uva__word_load(&service->over) == 0) {
+    while (in_time && uva__atomic64_load(&service->over) == 0) {
         in_time =
-            uva__signal_wait(&service->gone, seen, UVA__LIMIT_DEVICE_THREAD_MS);
-        seen = uva__signal_now(&service->gone);
+            uva__futex_wait(&service->gone, seen, UVA__LIMIT_DEVICE_THREAD_MS);
+        seen = uva__futex_now(&service->gone);
     }
-    return uva__word_load(&service->over) != 0;
+    return uva__atomic64_load(&service->over) != 0;
 }
 
-void uva__service_end(struct uva__service *service)
+void uva__device_thread_end(struct uva__device_thread *service)
 {
     pthread_t thread;
     bool started;
@@ -271,9 +276,10 @@ void uva__service_end(struct uva__service *service)
     uva__lock_drop(&service->locked.lock);
     if (!started)
         return;
-    if (uva__gate_shut(&service->door) == UVA__GATE_OVER)
-        uva__sleeper_wake(&service->sleeper);
-    if (!pthread_equal(thread, pthread_self()) && service_is_home(service))
+    if (uva__inflight_close(&service->senders) == UVA__INFLIGHT_DRAINED)
+        uva__parker_unpark(&service->parker);
+    if (!pthread_equal(thread, pthread_self()) &&
+        device_thread_is_home(service))
         (void)pthread_join(thread, NULL);
     else
         (void)pthread_detach(thread);

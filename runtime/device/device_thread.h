@@ -3,8 +3,8 @@
  * of workers share it. It runs commands, in the order in which they were sent,
  * and polls items until they are done, in intervals that grow with their age.
  * What commands and items do is left to device/event_wait.c. */
-#ifndef UVA_DEVICES_SERVICE_H
-#define UVA_DEVICES_SERVICE_H
+#ifndef UVA_DEVICE_DEVICE_THREAD_H
+#define UVA_DEVICE_DEVICE_THREAD_H
 
 #include <pthread.h>
 
@@ -16,76 +16,81 @@
 
 /* A command, embedded in the object that it works on. It may be sent again once
  * `run` was entered. */
-struct uva__errand {
-    struct uva__link link;                   /* among the commands sent */
-    void (*run)(struct uva__errand *errand); /* may free the command */
+struct uva__device_command {
+    struct uva__link link; /* among the commands sent */
+    void (*run)(struct uva__device_command *command); /* may free the command */
 };
 
 /* An item that is polled until it is done. All zeroes but the functions. */
-struct uva__chore {
+struct uva__poll_item {
     struct uva__link link; /* among the items that are not done */
     uint64_t begun_ns;     /* when polling began */
     uint64_t due_ns;       /* when it is polled next */
     bool listed;           /* is among those items */
-    bool backed; /* a callback will report the end: polled only to be safe */
+    bool has_callback; /* a callback will report the end: polled only to be safe
+                        */
     /* True: it is done; `finish` follows soon, and no further look. */
-    bool (*look)(struct uva__chore *chore, uint64_t age_ns);
+    bool (*look)(struct uva__poll_item *item, uint64_t age_ns);
     /* reports the end, and may free the item */
-    void (*finish)(struct uva__chore *chore);
+    void (*finish)(struct uva__poll_item *item);
 };
 
 /* All zeroes, but for its functions: a thread that was not started. */
-struct uva__service {
+struct uva__device_thread {
     /* take and release a reference to the struct around this one: before the
      * thread is started and as its last act; around each send. Any thread */
-    void (*begin)(struct uva__service *service);
-    void (*end)(struct uva__service *service);
+    void (*begin)(struct uva__device_thread *service);
+    void (*end)(struct uva__device_thread *service);
     /* called by the thread after the last command: releases what only that
      * thread uses. May get stuck */
-    void (*clear)(struct uva__service *service);
-    struct uva__mpsc sent;       /* commands that wait to be run */
-    struct uva__sleeper sleeper; /* the thread */
-    struct uva__gate door;       /* calls that are sending; closed: no more */
-    struct uva__word over;   /* 1: all commands were run, and clear returned */
-    struct uva__signal gone; /* raised when `over` is set */
+    void (*clear)(struct uva__device_thread *service);
+    struct uva__mpsc sent;        /* commands that wait to be run */
+    struct uva__parker parker;    /* the thread */
+    struct uva__inflight senders; /* calls that are sending; closed: no more */
+    struct uva__atomic64
+        over;               /* 1: all commands were run, and clear returned */
+    struct uva__futex gone; /* raised when `over` is set */
     struct {
         struct uva__lock lock;
         pthread_t thread; /* if started */
         bool started;     /* the thread was created */
         bool ended;       /* no thread is started any more */
     } locked;
-    struct uva__list chores; /* the items; only the thread uses it */
+    struct uva__list items; /* the items; only the thread uses it */
 };
 
 /* Starts the thread unless it runs. 0; EAGAIN if the system creates none;
  * ESHUTDOWN once it was ended. Thread: any. */
-UVA_MUST_CHECK int uva__service_start(struct uva__service *service);
+UVA_MUST_CHECK int uva__device_thread_start(struct uva__device_thread *service);
 
 /* Sends a command, to be run later; the thread was started. False: the thread
  * is ending, and the command stays the caller's. Thread: any. */
-UVA_MUST_CHECK bool uva__service_send(struct uva__service *service,
-                                      struct uva__errand *errand);
+UVA_MUST_CHECK bool
+uva__device_thread_send(struct uva__device_thread *service,
+                        struct uva__device_command *command);
 
 /* Sends a command without waking the thread, which runs it when it is next
  * awake: for cleaning up after an item that it polls. Thread: any. */
-UVA_MUST_CHECK bool uva__service_leave(struct uva__service *service,
-                                       struct uva__errand *errand);
+UVA_MUST_CHECK bool
+uva__device_thread_send_quietly(struct uva__device_thread *service,
+                                struct uva__device_command *command);
 
 /* Polls `chore` from now on; at once if it is polled already.
  * Thread: service. */
-void uva__service_ask(struct uva__service *service, struct uva__chore *chore);
+void uva__device_thread_poll(struct uva__device_thread *service,
+                             struct uva__poll_item *item);
 
 /* Ends the thread, once: it runs the commands that were sent, polls each item
  * once more, which must then be done, and exits. Waits for that for at most
  * UVA__LIMIT_DEVICE_THREAD_MS: a foreign call may be stuck, and the thread then
  * exits when that call returns. Thread: any, also the service. */
-void uva__service_end(struct uva__service *service);
+void uva__device_thread_end(struct uva__device_thread *service);
 
 /* Whether the caller is the device thread. Thread: any. */
-bool uva__service_is_here(struct uva__service *service);
+bool uva__device_thread_is_current(struct uva__device_thread *service);
 
 /* Whether the thread is ending: then an item that is polled must be done.
  * Thread: service. */
-bool uva__service_is_ending(struct uva__service *service);
+bool uva__device_thread_is_ending(struct uva__device_thread *service);
 
 #endif

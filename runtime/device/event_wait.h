@@ -3,25 +3,25 @@
  * device thread, completed to a client on some loop. The client, the device
  * thread and the vendor hold references; a vendor cannot be made to drop its
  * reference, so a wait may outlive everything else. */
-#ifndef UVA_DEVICES_WATCH_H
-#define UVA_DEVICES_WATCH_H
+#ifndef UVA_DEVICE_EVENT_WAIT_H
+#define UVA_DEVICE_EVENT_WAIT_H
 
 #include "device/registry.h"
 
 /* Whether the client still wants the outcome. */
-enum uva__watch_side {
-    UVA__WATCH_PENDING, /* the client waits for it */
-    UVA__WATCH_OVER,    /* it was notified, or is being notified */
-    UVA__WATCH_LEFT     /* the client has abandoned the wait */
+enum uva__event_wait_side {
+    UVA__EVENT_WAIT_PENDING, /* the client waits for it */
+    UVA__EVENT_WAIT_OVER,    /* it was notified, or is being notified */
+    UVA__EVENT_WAIT_LEFT     /* the client has abandoned the wait */
 };
 
 /* Which thread may use the event. */
-enum uva__watch_turn {
-    UVA__WATCH_OPEN,   /* none: a vendor's callback may notify the client */
-    UVA__WATCH_LOOKED, /* the device thread, in a call of the table: no other
-                          thread may notify the client, which would release the
-                          array and with it the event */
-    UVA__WATCH_FIRED   /* the client: the outcome is decided */
+enum uva__event_wait_holder {
+    UVA__EVENT_WAIT_OPEN, /* none: a vendor's callback may notify the client */
+    UVA__EVENT_WAIT_LOOKED, /* the device thread, in a call of the table: no
+                          other thread may notify the client, which would
+                          release the array and with it the event */
+    UVA__EVENT_WAIT_FIRED   /* the client: the outcome is decided */
 };
 
 /* Work of several steps, each of which ends with an event: what a watch then
@@ -48,91 +48,91 @@ struct uva_watch {
                                               thread, a vendor's too; may only
                                               post a wake-up */
     void *client; /* borrows: lasts until `over` has returned, or until
-                     uva__watch_abandon() */
-    bool quick;   /* a copy of query_quick: a late callback of a vendor may find
-                     the table gone */
-    struct uva__word refs;
-    struct uva__word turn; /* enum uva__watch_turn */
-    struct uva__word side; /* enum uva__watch_side */
-    struct uva__word said; /* 1: the vendor has called back: it drops its
-                              reference */
+                     uva__event_wait_abandon() */
+    bool on_loop; /* a copy of query_on_loop: a late callback of a vendor may
+                   find the table gone */
+    struct uva__atomic64 refs;
+    struct uva__atomic64 holder;   /* enum uva__event_wait_holder */
+    struct uva__atomic64 side;     /* enum uva__event_wait_side */
+    struct uva__atomic64 notified; /* 1: the vendor has called back: it drops
+                              its reference */
     struct {
         int code, vendor_code;
-        const char *vendor;   /* static */
-    } told;                   /* what it has reported; behind `said` */
-    struct uva__word pending; /* the vendor's code of the last query that found
-                                 it pending, or 0 */
-    int code;                 /* the outcome, 0: complete; behind `side` */
-    struct uva_error *text;   /* owns: the description of a failure, or NULL;
-                                 behind `side` */
-    bool unsure; /* only the vendor's callback has reported that it is
+        const char *vendor;       /* static */
+    } notice;                     /* what it has reported; behind `said` */
+    struct uva__atomic64 pending; /* the vendor's code of the last query that
+                                 found it pending, or 0 */
+    int code;                     /* the outcome, 0: complete; behind `side` */
+    struct uva_error *text; /* owns: the description of a failure, or NULL;
+                               behind `side` */
+    bool unverified; /* only the vendor's callback has reported that it is
                     complete; behind `side` */
-    struct uva__errand begin; /* sent once */
-    struct uva__errand end;   /* sent once, by cancel or abandon */
-    struct uva__errand tidy;  /* sent once, by uva_watch_notify() */
-    struct uva__chore chore;  /* polled from the begin until it is over */
-    struct uva__work *work;   /* owns, until the last release; NULL: none. Set
-                                 before uva__watch_begin() */
+    struct uva__device_command begin; /* sent once */
+    struct uva__device_command end;   /* sent once, by cancel or abandon */
+    struct uva__device_command tidy;  /* sent once, by uva_watch_notify() */
+    struct uva__poll_item item; /* polled from the begin until it is over */
+    struct uva__work *work;     /* owns, until the last release; NULL: none. Set
+                                   before uva__event_wait_begin() */
     void *device_stream; /* borrows until it is over or abandoned: this stream
                             is made to wait, on the device; NULL: the host
-                            waits. Set before uva__watch_begin() */
-    bool steady;         /* poll only, never arm a callback. Set before
-                            uva__watch_begin() */
+                            waits. Set before uva__event_wait_begin() */
+    bool poll_only;      /* poll only, never arm a callback. Set before
+                         uva__event_wait_begin() */
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
     void *slots[4];               /* the back end's */
     struct {                      /* the device thread's alone */
         bool armed;               /* the vendor will call back */
         bool settled;             /* what arm retained is freed */
         bool asked;               /* arm was called a second time */
-        bool untold;  /* over, but the client is not notified so far */
-        bool working; /* a step is in flight: its memory is in use */
-        bool cut;     /* cancelled: no step follows */
+        bool notify_pending; /* over, but the client is not notified so far */
+        bool working;        /* a step is in flight: its memory is in use */
+        bool cancelled;      /* cancelled: no step follows */
     } own;
 };
 
 /* Makes a wait with one reference, the client's; the device thread runs. 0 or
  * ENOMEM. Thread: any. */
-UVA_MUST_CHECK int uva__watch_new(struct uva__devices *devices,
-                                  const struct uva_device_event *event,
-                                  void (*over)(struct uva_watch *watch),
-                                  void *client, struct uva_watch **out);
+UVA_MUST_CHECK int uva__event_wait_new(struct uva__devices *devices,
+                                       const struct uva_device_event *event,
+                                       void (*over)(struct uva_watch *watch),
+                                       void *client, struct uva_watch **out);
 
 /* Drops a reference. Thread: any. */
-void uva__watch_release(struct uva_watch *watch);
+void uva__event_wait_release(struct uva_watch *watch);
 
 /* Queries an event at once, without a wait, if the query may run on the loop
  * thread and the table is loaded: 0, EAGAIN, or how it failed. Thread: any. */
-int uva__watch_peek(struct uva__devices *devices,
-                    const struct uva_device_event *event,
-                    struct uva_error *error);
+int uva__event_wait_peek(struct uva__devices *devices,
+                         const struct uva_device_event *event,
+                         struct uva_error *error);
 
 /* Starts the wait, once. Thread: any. */
-void uva__watch_begin(struct uva_watch *watch);
+void uva__event_wait_begin(struct uva_watch *watch);
 
 /* Ends the wait soon, with ECANCELED unless it is over before: the event is not
  * used any more once the client is notified. A step in flight is completed
  * first. Thread: any, once. */
-void uva__watch_cancel(struct uva_watch *watch);
+void uva__event_wait_cancel(struct uva_watch *watch);
 
 /* The client abandons the wait: it is not notified any more, and `array` is
  * taken, to be released when no thread uses its event. Takes the client's
  * reference too. A stream that was to wait is not used any more; for that, the
  * call may wait for a call of the vendor's in flight. False: the wait is over,
  * nothing was taken, and `over` was called or is being called. Thread: any but
- * the device thread, once, without uva__watch_cancel(). */
-UVA_MUST_CHECK bool uva__watch_abandon(struct uva_watch *watch,
-                                       struct ArrowDeviceArray *array);
+ * the device thread, once, without uva__event_wait_cancel(). */
+UVA_MUST_CHECK bool uva__event_wait_abandon(struct uva_watch *watch,
+                                            struct ArrowDeviceArray *array);
 
 /* Returns whether the wait is over. Thread: any. */
-static inline bool uva__watch_is_over(const struct uva_watch *watch)
+static inline bool uva__event_wait_is_over(const struct uva_watch *watch)
 {
-    return uva__word_load(&watch->side) == UVA__WATCH_OVER;
+    return uva__atomic64_load(&watch->side) == UVA__EVENT_WAIT_OVER;
 }
 
 /* Returns the outcome of a wait that is over: 0 or an errno, and `error` with
  * it. Queries the event again if only the vendor's callback has reported
  * success, since some vendors report it of failed events too. Thread: the
  * client's. */
-int uva__watch_outcome(struct uva_watch *watch, struct uva_error *error);
+int uva__event_wait_outcome(struct uva_watch *watch, struct uva_error *error);
 
 #endif

@@ -44,7 +44,7 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
     gpu_relax(gpu);
     code = gpu->calls.event_query(event_of(event));
     if (code != UVA__GPU_NOT_READY)
-        return uva__gpu_said(gpu, UVA__GPU_CALL(event_query), code, error);
+        return uva__gpu_result(gpu, UVA__GPU_CALL(event_query), code, error);
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
     error->vendor_code = code;
@@ -54,31 +54,31 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
 /* ---- contexts ----------------------------------------------------------- */
 
 /* Makes the context of the program's stream current. */
-static int place_enter(struct uva__gpu *gpu, int64_t device_id,
-                       uva__gpu_stream stream, struct uva__gpu_place *place,
-                       struct uva_error *error)
+static int context_enter(struct uva__gpu *gpu, int64_t device_id,
+                         uva__gpu_stream stream, struct uva__gpu_context *place,
+                         struct uva_error *error)
 {
-    int code = gpu->vendor->place_find(gpu, device_id, stream, place, error);
+    int code = gpu->vendor->context_find(gpu, device_id, stream, place, error);
 
     if (code != 0)
         return code;
     code = gpu->vendor->enter(gpu, place, error);
     if (code != 0)
-        gpu->vendor->place_drop(gpu, place);
+        gpu->vendor->context_drop(gpu, place);
     return code;
 }
 
-static void place_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+static void context_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
 {
     gpu->vendor->leave(gpu, place);
-    gpu->vendor->place_drop(gpu, place);
+    gpu->vendor->context_drop(gpu, place);
 }
 
 /* Makes the context of our streams current; vendor->leave() undoes it. */
 static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
-                      struct uva__gpu_lane **out, struct uva_error *error)
+                      struct uva__gpu_streams **out, struct uva_error *error)
 {
-    int code = uva__gpu_lane_find(gpu, device_id, out, error);
+    int code = uva__gpu_streams_find(gpu, device_id, out, error);
 
     return code == 0 ? gpu->vendor->enter(gpu, &(*out)->place, error) : code;
 }
@@ -87,11 +87,11 @@ static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
 
 /* Runs on a thread of the vendor's, which may not call functions of its own
  * library here. */
-static void watch_called(struct uva_watch *watch, int code)
+static void event_wait_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);
 
-    uva__gpu_post_drop(slots[SLOT_POST]);
+    uva__gpu_callback_stream_drop(slots[SLOT_POST]);
     uva_watch_notify(watch, code != 0 ? EIO : 0, code, slots[SLOT_VENDOR]);
 }
 
@@ -99,16 +99,17 @@ static void stream_called(uva__gpu_stream stream, uva__gpu_code code,
                           void *user_data)
 {
     (void)stream;
-    watch_called(user_data, code);
+    event_wait_called(user_data, code);
 }
 
 static void host_called(void *user_data)
 {
-    watch_called(user_data, 0);
+    event_wait_called(user_data, 0);
 }
 
 /* A callback with a status comes for failures too; the other kind does not. */
-static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
+static int post_call(struct uva__gpu *gpu,
+                     struct uva__gpu_callback_stream *post,
                      struct uva_watch *watch)
 {
     const struct uva__gpu_calls *calls = &gpu->calls;
@@ -118,11 +119,12 @@ static int post_call(struct uva__gpu *gpu, struct uva__gpu_post *post,
     return calls->stream_host(post->stream, host_called, watch);
 }
 
-static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
                      const struct uva_device_event *event,
                      struct uva_watch *watch)
 {
-    struct uva__gpu_post *post = uva__gpu_lane_post(gpu, lane);
+    struct uva__gpu_callback_stream *post =
+        uva__gpu_streams_callback(gpu, lane);
     void **slots = uva_watch_slots(watch);
     int code;
 
@@ -135,7 +137,7 @@ static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
         code = post_call(gpu, post, watch);
     if (code == 0)
         return true;
-    uva__gpu_post_drop(post);
+    uva__gpu_callback_stream_drop(post);
     return false;
 }
 
@@ -146,7 +148,7 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
 {
     struct uva__gpu *gpu = state;
     void **slots = uva_watch_slots(watch);
-    struct uva__gpu_lane *lane;
+    struct uva__gpu_streams *lane;
     bool armed;
 
     if (slots[SLOT_SEEN] == NULL) {
@@ -173,7 +175,7 @@ static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
 
     if (box == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
-    code = uva__gpu_said(
+    code = uva__gpu_result(
         gpu, UVA__GPU_CALL(event_create),
         gpu->calls.event_create(box, UVA__GPU_EVENT_DISABLE_TIMING), error);
     if (code != 0) {
@@ -195,8 +197,8 @@ void uva__gpu_event_free(void *state, void *event)
 static int event_record(struct uva__gpu *gpu, uva__gpu_event *box,
                         uva__gpu_stream stream, struct uva_error *error)
 {
-    return uva__gpu_said(gpu, UVA__GPU_CALL(event_record),
-                         gpu->calls.event_record(*box, stream), error);
+    return uva__gpu_result(gpu, UVA__GPU_CALL(event_record),
+                           gpu->calls.event_record(*box, stream), error);
 }
 
 static int stream_record(struct uva__gpu *gpu, uva__gpu_stream stream,
@@ -220,14 +222,14 @@ int uva__gpu_record(void *state, const struct uva_device_event *device,
                     struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_place place = {0};
+    struct uva__gpu_context place = {0};
     int code =
-        place_enter(gpu, device->device_id, device_stream, &place, error);
+        context_enter(gpu, device->device_id, device_stream, &place, error);
 
     if (code != 0)
         return code;
     code = stream_record(gpu, device_stream, event_out, error);
-    place_leave(gpu, &place);
+    context_leave(gpu, &place);
     return code;
 }
 
@@ -235,15 +237,16 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
                          void *device_stream, struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_place place = {0};
-    int code = place_enter(gpu, event->device_id, device_stream, &place, error);
+    struct uva__gpu_context place = {0};
+    int code =
+        context_enter(gpu, event->device_id, device_stream, &place, error);
 
     if (code != 0)
         return code;
-    code = uva__gpu_said(
+    code = uva__gpu_result(
         gpu, UVA__GPU_CALL(stream_wait),
         gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
-    place_leave(gpu, &place);
+    context_leave(gpu, &place);
     return code;
 }
 
@@ -268,7 +271,7 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
     int code = 0;
 
     if (copy->after.sync_event != NULL)
-        code = uva__gpu_said(
+        code = uva__gpu_result(
             gpu, UVA__GPU_CALL(stream_wait),
             gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
     if (code == 0)
@@ -279,13 +282,14 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 }
 
 /* The event is made first: no copy is queued that could not be waited for. */
-static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_lane *lane,
+static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)
 {
     uva__gpu_stream stream;
     uva__gpu_event *box = NULL;
-    int code = uva__gpu_lane_stream(gpu, lane, copy->to_device, &stream, error);
+    int code =
+        uva__gpu_streams_copy(gpu, lane, copy->to_device, &stream, error);
 
     if (code == 0 && event_out != NULL)
         code = event_new(gpu, &box, error);
@@ -302,7 +306,7 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
                   void **event_out, struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_lane *lane;
+    struct uva__gpu_streams *lane;
     int code;
 
     gpu_relax(gpu);
@@ -320,7 +324,7 @@ static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
                           struct uva_error *error)
 {
     void *memory = NULL;
-    const int code = uva__gpu_said(
+    const int code = uva__gpu_result(
         gpu, UVA__GPU_CALL(host_alloc),
         gpu->calls.host_alloc(&memory, size_bytes, UVA__GPU_HOST_PORTABLE),
         error);
@@ -333,7 +337,7 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
 {
     struct uva__gpu *gpu = state;
     struct uva_error *error = &gpu->no_memory;
-    struct uva__gpu_lane *lane;
+    struct uva__gpu_streams *lane;
     void *memory;
 
     gpu_relax(gpu);
@@ -356,7 +360,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_lane *lane;
+    struct uva__gpu_streams *lane;
     struct uva_error error;
     const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
 
@@ -372,6 +376,6 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
 
 void uva__gpu_unload(void *state)
 {
-    uva__gpu_lanes_free(state);
+    uva__gpu_streams_free(state);
     free(state);
 }

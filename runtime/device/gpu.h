@@ -2,8 +2,8 @@
 /* What CUDA and HIP have in common: events that are polled, then waited for by
  * a callback on a stream of ours; copies on two streams for each device, one to
  * it and one from it. The rest is in device/cuda.c and device/hip.c. */
-#ifndef UVA_DEVICES_GPU_H
-#define UVA_DEVICES_GPU_H
+#ifndef UVA_DEVICE_GPU_H
+#define UVA_DEVICE_GPU_H
 
 #include "device/gpu_driver.h"
 
@@ -41,7 +41,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         .dealloc = uva__gpu_dealloc,                                           \
     }
 
-/* For struct uva__dialect. Thread: the device thread. */
+/* For struct uva__vendor_info. Thread: the device thread. */
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 
 #endif

@@ -2,8 +2,8 @@
 /* The part of the binary interface that CUDA's driver and HIP have in common:
  * HIP was modelled on CUDA. Where their headers are installed, tests/abi
  * compares them with this file. */
-#ifndef UVA_DEVICES_GPU_ABI_H
-#define UVA_DEVICES_GPU_ABI_H
+#ifndef UVA_DEVICE_GPU_ABI_H
+#define UVA_DEVICE_GPU_ABI_H
 
 #include <stddef.h>
 

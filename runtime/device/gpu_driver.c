@@ -51,8 +51,8 @@ int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
                                gpu->vendor->library.vendor, call, code);
 }
 
-int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
-                  struct uva_error *error)
+int uva__gpu_result(struct uva__gpu *gpu, size_t call, int code,
+                    struct uva_error *error)
 {
     const struct uva__symbol *symbol = gpu->vendor->calls;
 

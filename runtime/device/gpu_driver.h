@@ -2,8 +2,8 @@
 /* The driver library of a CUDA or HIP device: opening it, the tables of its
  * functions, and the one translation of its codes. Events, streams and copies
  * are made with that in device/gpu.c and device/gpu_streams.c. */
-#ifndef UVA_DEVICES_GPU_DRIVER_H
-#define UVA_DEVICES_GPU_DRIVER_H
+#ifndef UVA_DEVICE_GPU_DRIVER_H
+#define UVA_DEVICE_GPU_DRIVER_H
 
 #include "device/gpu_abi.h"
 #include "device/library.h"
@@ -15,7 +15,7 @@
 struct uva__gpu;
 
 /* The device or context that is made current on a thread around calls. */
-struct uva__gpu_place {
+struct uva__gpu_context {
     int device;
     void *context; /* CUDA: counts, if `kept` */
     bool kept;
@@ -33,14 +33,14 @@ struct uva__gpu_vendor {
 
     /* finds the context of `stream`, or if that is NULL of a device, and keeps
      * it alive; never creates one */
-    int (*place_find)(struct uva__gpu *gpu, int64_t device_id,
-                      uva__gpu_stream stream, struct uva__gpu_place *out,
-                      struct uva_error *error);
-    void (*place_drop)(struct uva__gpu *gpu, struct uva__gpu_place *place);
+    int (*context_find)(struct uva__gpu *gpu, int64_t device_id,
+                        uva__gpu_stream stream, struct uva__gpu_context *out,
+                        struct uva_error *error);
+    void (*context_drop)(struct uva__gpu *gpu, struct uva__gpu_context *place);
     /* make it current on this thread, and undo that */
-    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_place *place,
+    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_context *place,
                  struct uva_error *error);
-    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_place *place);
+    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_context *place);
     /* clears the code of a failed call, which the vendor keeps for the thread;
      * NULL: it keeps none */
     void (*forget)(struct uva__gpu *gpu);
@@ -58,8 +58,8 @@ struct uva__gpu_vendor {
 struct uva__gpu {
     const struct uva__gpu_vendor *vendor;
     struct uva__gpu_calls calls;
-    struct uva__gpu_lane *lanes; /* owns; the device thread's alone */
-    struct uva_error no_memory;  /* why alloc gave NULL; the device thread's */
+    struct uva__gpu_streams *lanes; /* owns; the device thread's alone */
+    struct uva_error no_memory; /* why alloc gave NULL; the device thread's */
     bool relaxed; /* calls of the device thread do not disturb captures of other
                      threads; that thread's alone */
 };
@@ -78,7 +78,7 @@ int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
 
 /* Translates the code of one of the common calls, given by UVA__GPU_CALL(); 0
  * for code 0. Thread: any. */
-int uva__gpu_said(struct uva__gpu *gpu, size_t call, int code,
-                  struct uva_error *error);
+int uva__gpu_result(struct uva__gpu *gpu, size_t call, int code,
+                    struct uva_error *error);
 
 #endif

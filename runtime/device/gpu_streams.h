@@ -4,59 +4,61 @@
  * Before a copy from memory that is not pinned, a driver may wait for all that
  * is queued on the stream: so copies to the device are not queued behind events
  * that are not complete. */
-#ifndef UVA_DEVICES_GPU_LANE_H
-#define UVA_DEVICES_GPU_LANE_H
+#ifndef UVA_DEVICE_GPU_STREAMS_H
+#define UVA_DEVICE_GPU_STREAMS_H
 
 #include "base/atomic.h"
 #include "device/gpu_driver.h"
 
 enum {
-    UVA__GPU_POSTS = 8,       /* streams for callbacks, which share them */
+    UVA__GPU_CALLBACK_STREAMS = 8, /* streams for callbacks, which share them */
     UVA__GPU_ARMED_MOST = 256 /* callbacks on one stream: a driver blocks when
                                  too much is queued */
 };
 
 /* A stream on which callbacks wait. References are held by the lane and by each
  * callback, since a callback may come when all else is freed. */
-struct uva__gpu_post {
+struct uva__gpu_callback_stream {
     uva__gpu_stream stream; /* owned by the lane */
-    struct uva__word refs;
-    struct uva__word armed; /* callbacks that have not come */
+    struct uva__atomic64 refs;
+    struct uva__atomic64 armed; /* callbacks that have not come */
 };
 
 /* The streams of one device. The device thread's alone. */
-struct uva__gpu_lane {
-    struct uva__gpu_lane *before; /* owns */
+struct uva__gpu_streams {
+    struct uva__gpu_streams *before; /* owns */
     int64_t device_id;
-    struct uva__gpu_place place;
+    struct uva__gpu_context place;
     uva__gpu_stream streams[2]; /* owns: for copies, [1] to the device; NULL:
                                    not made so far */
-    struct uva__gpu_post *posts[UVA__GPU_POSTS]; /* counts; NULL: not made */
+    struct uva__gpu_callback_stream
+        *posts[UVA__GPU_CALLBACK_STREAMS]; /* counts; NULL: not made */
 };
 
 /* Finds or makes the lane of a device. 0, or why the device cannot be used.
  * Thread: the device thread. */
-UVA_MUST_CHECK int uva__gpu_lane_find(struct uva__gpu *gpu, int64_t device_id,
-                                      struct uva__gpu_lane **out,
-                                      struct uva_error *error);
+UVA_MUST_CHECK int uva__gpu_streams_find(struct uva__gpu *gpu,
+                                         int64_t device_id,
+                                         struct uva__gpu_streams **out,
+                                         struct uva_error *error);
 
 /* Gives the stream for copies in one direction. The lane's context is current.
  * Thread: the device thread. */
-UVA_MUST_CHECK int uva__gpu_lane_stream(struct uva__gpu *gpu,
-                                        struct uva__gpu_lane *lane,
-                                        bool to_device, uva__gpu_stream *out,
-                                        struct uva_error *error);
+UVA_MUST_CHECK int uva__gpu_streams_copy(struct uva__gpu *gpu,
+                                         struct uva__gpu_streams *lane,
+                                         bool to_device, uva__gpu_stream *out,
+                                         struct uva_error *error);
 
 /* Gives a stream for one more callback, and counts the callback; NULL: there is
  * none. The lane's context is current. Thread: the device thread. */
-struct uva__gpu_post *uva__gpu_lane_post(struct uva__gpu *gpu,
-                                         struct uva__gpu_lane *lane);
+struct uva__gpu_callback_stream *
+uva__gpu_streams_callback(struct uva__gpu *gpu, struct uva__gpu_streams *lane);
 
 /* Notes that the callback has come. Calls no function of the vendor's.
  * Thread: any. */
-void uva__gpu_post_drop(struct uva__gpu_post *post);
+void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *post);
 
 /* Frees all lanes. Thread: the device thread. */
-void uva__gpu_lanes_free(struct uva__gpu *gpu);
+void uva__gpu_streams_free(struct uva__gpu *gpu);
 
 #endif

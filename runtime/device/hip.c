@@ -51,9 +51,10 @@ static struct uva__hip *hip_of(struct uva__gpu *gpu)
 /* ---- devices ------------------------------------------------------------ */
 
 /* An array in pinned memory may have no device id. */
-static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
-                          uva__gpu_stream stream, struct uva__gpu_place *out,
-                          struct uva_error *error)
+static int hip_context_find(struct uva__gpu *gpu, int64_t device_id,
+                            uva__gpu_stream stream,
+                            struct uva__gpu_context *out,
+                            struct uva_error *error)
 {
     (void)stream;
     if (device_id > INT_MAX)
@@ -63,13 +64,14 @@ static int hip_place_find(struct uva__gpu *gpu, int64_t device_id,
     return 0;
 }
 
-static void hip_place_drop(struct uva__gpu *gpu, struct uva__gpu_place *place)
+static void hip_context_drop(struct uva__gpu *gpu,
+                             struct uva__gpu_context *place)
 {
     (void)gpu;
     (void)place;
 }
 
-static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
+static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
                      struct uva_error *error)
 {
     struct uva__hip *hip = hip_of(gpu);
@@ -83,7 +85,7 @@ static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_place *place,
     return code == 0 ? 0 : uva__gpu_failed(gpu, "hipSetDevice", code, error);
 }
 
-static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_place *place)
+static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
 {
     if (place->before != place->device)
         (void)hip_of(gpu)->hipSetDevice(place->before);
@@ -137,8 +139,8 @@ static const struct uva__gpu_vendor hip_vendor = {
     .n_calls = sizeof(hip_calls) / sizeof(hip_calls[0]),
     .own = hip_own,
     .n_own = sizeof(hip_own) / sizeof(hip_own[0]),
-    .place_find = hip_place_find,
-    .place_drop = hip_place_drop,
+    .context_find = hip_context_find,
+    .context_drop = hip_context_drop,
     .enter = hip_enter,
     .leave = hip_leave,
     .forget = hip_forget,
@@ -164,9 +166,9 @@ static int hip_load(void *ctx, const char *path, void **state,
     return code;
 }
 
-const struct uva__dialect uva__hip_dialect = {
+const struct uva__vendor_info uva__hip_info = {
     .vendor = "hip",
-    .asks = "hipEventQuery",
+    .query_call = "hipEventQuery",
     .alloc_failed = uva__gpu_alloc_failed,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of HIP's binary interface that differs from CUDA's driver. */
-#ifndef UVA_DEVICES_HIP_ABI_H
-#define UVA_DEVICES_HIP_ABI_H
+#ifndef UVA_DEVICE_HIP_ABI_H
+#define UVA_DEVICE_HIP_ABI_H
 
 #include "device/gpu_abi.h"
 

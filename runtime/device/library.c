@@ -71,8 +71,9 @@ int uva__library_open(const struct uva__library *library, const char *path,
     *error = why;
     if (handle != NULL)
         return 0;
-    return uva__vendor_say(error, ENOTSUP, library->vendor, 0,
-                           "dlopen failed: no library: %.900s", why.message);
+    return uva__vendor_error_set(error, ENOTSUP, library->vendor, 0,
+                                 "dlopen failed: no library: %.900s",
+                                 why.message);
 }
 
 int uva__library_resolve(const struct uva__library *library, void *handle,
@@ -84,10 +85,11 @@ int uva__library_resolve(const struct uva__library *library, void *handle,
     for (size_t i = 0; i < count; i++) {
         address = dlsym(handle, symbols[i].name);
         if (address == NULL && !symbols[i].optional)
-            return uva__vendor_say(error, ENOSYS, library->vendor, 0,
-                                   "dlsym failed: the library is too old, or "
-                                   "something else: it has no %s",
-                                   symbols[i].name);
+            return uva__vendor_error_set(
+                error, ENOSYS, library->vendor, 0,
+                "dlsym failed: the library is too old, or "
+                "something else: it has no %s",
+                symbols[i].name);
         memcpy((char *)table + symbols[i].offset, &address, sizeof(address));
     }
     return 0;
@@ -96,6 +98,6 @@ int uva__library_resolve(const struct uva__library *library, void *handle,
 int uva__library_failed(struct uva_error *error, int code, const char *vendor,
                         const char *call, int vendor_code)
 {
-    return uva__vendor_say(error, code, vendor, vendor_code,
-                           "%s failed with %d", call, vendor_code);
+    return uva__vendor_error_set(error, code, vendor, vendor_code,
+                                 "%s failed with %d", call, vendor_code);
 }

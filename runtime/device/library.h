@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A vendor's library, opened at run time and never closed, since threads of its
  * own may run in it at any time. */
-#ifndef UVA_DEVICES_LIBRARY_H
-#define UVA_DEVICES_LIBRARY_H
+#ifndef UVA_DEVICE_LIBRARY_H
+#define UVA_DEVICE_LIBRARY_H
 
 #include <stddef.h>
 

@@ -9,8 +9,8 @@
 
 enum { NATIVE_SIZE = 32 }; /* the largest of the structs of handles */
 
-struct uva__attachment {
-    struct uva__attachment *before; /* owns: the one attached before */
+struct uva__native_handle {
+    struct uva__native_handle *before; /* owns: the one attached before */
     ArrowDeviceType device_type;
     int64_t device_id;
     int32_t uses; /* in flight; locked */
@@ -23,11 +23,11 @@ struct uva__attachment {
 
 /* Returns the link that points to it, or that holds NULL if it is not attached.
  */
-static struct uva__attachment **
-attachments_find_locked(struct uva__attachments *attachments,
-                        ArrowDeviceType device_type, int64_t device_id)
+static struct uva__native_handle **
+native_handles_find_locked(struct uva__native_handles *native_handles,
+                           ArrowDeviceType device_type, int64_t device_id)
 {
-    struct uva__attachment **at = &attachments->newest;
+    struct uva__native_handle **at = &native_handles->newest;
 
     while (*at != NULL &&
            ((*at)->device_type != device_type || (*at)->device_id != device_id))
@@ -35,11 +35,11 @@ attachments_find_locked(struct uva__attachments *attachments,
     return at;
 }
 
-int uva__attachments_add(struct uva__attachments *attachments,
-                         ArrowDeviceType device_type, int64_t device_id,
-                         const void *native, size_t size)
+int uva__native_handles_add(struct uva__native_handles *native_handles,
+                            ArrowDeviceType device_type, int64_t device_id,
+                            const void *native, size_t size)
 {
-    struct uva__attachment *fresh = calloc(1, sizeof(*fresh)), **at;
+    struct uva__native_handle *fresh = calloc(1, sizeof(*fresh)), **at;
     bool taken;
 
     if (fresh == NULL)
@@ -47,100 +47,102 @@ int uva__attachments_add(struct uva__attachments *attachments,
     fresh->device_type = device_type;
     fresh->device_id = device_id;
     memcpy(fresh->native.bytes, native, size);
-    uva__lock_take(&attachments->lock);
-    at = attachments_find_locked(attachments, device_type, device_id);
+    uva__lock_take(&native_handles->lock);
+    at = native_handles_find_locked(native_handles, device_type, device_id);
     taken = *at != NULL;
     if (!taken)
         *at = fresh;
-    uva__lock_drop(&attachments->lock);
+    uva__lock_drop(&native_handles->lock);
     if (taken)
         free(fresh);
     return taken ? EBUSY : 0;
 }
 
 /* Takes it out of the list; NULL: it is not attached. */
-static struct uva__attachment *
-attachments_unlink(struct uva__attachments *attachments,
-                   ArrowDeviceType device_type, int64_t device_id)
+static struct uva__native_handle *
+native_handles_unlink(struct uva__native_handles *native_handles,
+                      ArrowDeviceType device_type, int64_t device_id)
 {
-    struct uva__attachment **at, *found;
+    struct uva__native_handle **at, *found;
 
-    uva__lock_take(&attachments->lock);
-    at = attachments_find_locked(attachments, device_type, device_id);
+    uva__lock_take(&native_handles->lock);
+    at = native_handles_find_locked(native_handles, device_type, device_id);
     found = *at;
     if (found != NULL) {
         *at = found->before;
         found->removed = true;
     }
-    uva__lock_drop(&attachments->lock);
+    uva__lock_drop(&native_handles->lock);
     return found;
 }
 
-static bool attachment_is_used(struct uva__attachments *attachments,
-                               const struct uva__attachment *attachment)
+static bool
+native_handle_is_used(struct uva__native_handles *native_handles,
+                      const struct uva__native_handle *native_handle)
 {
     bool used;
 
-    uva__lock_take(&attachments->lock);
-    used = attachment->uses > 0;
-    uva__lock_drop(&attachments->lock);
+    uva__lock_take(&native_handles->lock);
+    used = native_handle->uses > 0;
+    uva__lock_drop(&native_handles->lock);
     return used;
 }
 
-bool uva__attachments_remove(struct uva__attachments *attachments,
-                             ArrowDeviceType device_type, int64_t device_id)
+bool uva__native_handles_remove(struct uva__native_handles *native_handles,
+                                ArrowDeviceType device_type, int64_t device_id)
 {
-    struct uva__attachment *found =
-        attachments_unlink(attachments, device_type, device_id);
+    struct uva__native_handle *found =
+        native_handles_unlink(native_handles, device_type, device_id);
     uint32_t seen;
 
     if (found == NULL)
         return false;
-    seen = uva__signal_now(&attachments->changed);
-    while (attachment_is_used(attachments, found)) {
-        (void)uva__signal_wait(&attachments->changed, seen, -1);
-        seen = uva__signal_now(&attachments->changed);
+    seen = uva__futex_now(&native_handles->changed);
+    while (native_handle_is_used(native_handles, found)) {
+        (void)uva__futex_wait(&native_handles->changed, seen, -1);
+        seen = uva__futex_now(&native_handles->changed);
     }
     free(found);
     return true;
 }
 
-struct uva__attachment *
-uva__attachments_use(struct uva__attachments *attachments,
-                     ArrowDeviceType device_type, int64_t device_id)
+struct uva__native_handle *
+uva__native_handles_use(struct uva__native_handles *native_handles,
+                        ArrowDeviceType device_type, int64_t device_id)
 {
-    struct uva__attachment *found;
+    struct uva__native_handle *found;
 
-    uva__lock_take(&attachments->lock);
-    found = *attachments_find_locked(attachments, device_type, device_id);
+    uva__lock_take(&native_handles->lock);
+    found = *native_handles_find_locked(native_handles, device_type, device_id);
     if (found != NULL)
         found->uses++;
-    uva__lock_drop(&attachments->lock);
+    uva__lock_drop(&native_handles->lock);
     return found;
 }
 
-void uva__attachments_drop(struct uva__attachments *attachments,
-                           struct uva__attachment *attachment)
+void uva__native_handles_drop(struct uva__native_handles *native_handles,
+                              struct uva__native_handle *native_handle)
 {
-    uva__lock_take(&attachments->lock);
-    attachment->uses--;
-    if (attachment->removed)
-        uva__signal_raise(&attachments->changed);
-    uva__lock_drop(&attachments->lock);
+    uva__lock_take(&native_handles->lock);
+    native_handle->uses--;
+    if (native_handle->removed)
+        uva__futex_raise(&native_handles->changed);
+    uva__lock_drop(&native_handles->lock);
 }
 
-const void *uva__attachment_native(const struct uva__attachment *attachment)
+const void *
+uva__native_handle_native(const struct uva__native_handle *native_handle)
 {
-    return attachment->native.bytes;
+    return native_handle->native.bytes;
 }
 
-void uva__attachments_fini(struct uva__attachments *attachments)
+void uva__native_handles_fini(struct uva__native_handles *native_handles)
 {
-    struct uva__attachment *attachment = attachments->newest, *before;
+    struct uva__native_handle *native_handle = native_handles->newest, *before;
 
-    for (; attachment != NULL; attachment = before) {
-        before = attachment->before;
-        free(attachment);
+    for (; native_handle != NULL; native_handle = before) {
+        before = native_handle->before;
+        free(native_handle);
     }
-    attachments->newest = NULL;
+    native_handles->newest = NULL;
 }

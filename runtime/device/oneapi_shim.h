@@ -4,8 +4,8 @@
  * libuvarrow-oneapi.so, so that nothing else here needs a C++ runtime. It needs
  * no header of SYCL: it calls the functions of the libsycl that the program has
  * loaded. Their mangled names contain the types of their arguments. */
-#ifndef UVA_DEVICES_ONEAPI_SHIM_H
-#define UVA_DEVICES_ONEAPI_SHIM_H
+#ifndef UVA_DEVICE_ONEAPI_SHIM_H
+#define UVA_DEVICE_ONEAPI_SHIM_H
 
 #include "uvarrow/base.h"
 

@@ -173,15 +173,15 @@ static int opencl_stream_wait(void *state, const struct uva_device_event *event,
 
 /* ---- the table ----------------------------------------------------------- */
 
-const struct uva__dialect uva__opencl_dialect = {
+const struct uva__vendor_info uva__opencl_info = {
     .vendor = UVA__OPENCL_VENDOR,
-    .asks = "clGetEventInfo",
+    .query_call = "clGetEventInfo",
     .alloc_failed = uva__opencl_alloc_failed,
 };
 
 const struct uva_device_ops uva__opencl_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
-    .query_quick = true,
+    .query_on_loop = true,
     .name = "OPENCL",
     .load = opencl_load,
     .unload = opencl_unload,

@@ -2,8 +2,8 @@
 /* The part of OpenCL's binary interface that we use, so that its headers are
  * not needed; where they are installed, tests/abi compares them with this file.
  */
-#ifndef UVA_DEVICES_OPENCL_ABI_H
-#define UVA_DEVICES_OPENCL_ABI_H
+#ifndef UVA_DEVICE_OPENCL_ABI_H
+#define UVA_DEVICE_OPENCL_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -17,7 +17,7 @@ enum { DEVICES_MOST = 64 }; /* of one context */
 static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
                      uva__cl_queue *out, struct uva_error *error)
 {
-    struct uva__opencl_lane *lane = calloc(1, sizeof(*lane));
+    struct uva__opencl_queues *lane = calloc(1, sizeof(*lane));
     uva__cl_device devices[DEVICES_MOST] = {NULL};
     uva__cl_int status;
 
@@ -46,7 +46,7 @@ static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
 static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
                      uva__cl_queue *out, struct uva_error *error)
 {
-    const struct uva__opencl_lane *lane = opencl->own.lanes;
+    const struct uva__opencl_queues *lane = opencl->own.lanes;
 
     while (lane != NULL && lane->context != context)
         lane = lane->before;
@@ -60,7 +60,7 @@ static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
  * uses a new one. A queue of the program's is left as it is. */
 static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
 {
-    struct uva__opencl_lane **at = &opencl->own.lanes, *found;
+    struct uva__opencl_queues **at = &opencl->own.lanes, *found;
 
     while (*at != NULL && (*at)->queue != queue)
         at = &(*at)->before;
@@ -74,7 +74,7 @@ static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
 
 void uva__opencl_forget(struct uva__opencl *opencl)
 {
-    struct uva__opencl_lane *lane = opencl->own.lanes, *before;
+    struct uva__opencl_queues *lane = opencl->own.lanes, *before;
 
     for (; lane != NULL; lane = before) {
         before = lane->before;
@@ -86,7 +86,7 @@ void uva__opencl_forget(struct uva__opencl *opencl)
 /* The program's handles for a device, while they are in use: a detach waits for
  * that. */
 struct handles {
-    struct uva__attachment *use;     /* NULL: none is attached */
+    struct uva__native_handle *use;  /* NULL: none is attached */
     struct uva_opencl_device native; /* all NULL then */
 };
 
@@ -94,10 +94,10 @@ static struct handles handles_use(struct uva__opencl *opencl, int64_t device_id)
 {
     struct handles handles = {0};
 
-    handles.use =
-        uva__attachments_use(opencl->attached, ARROW_DEVICE_OPENCL, device_id);
+    handles.use = uva__native_handles_use(opencl->attached, ARROW_DEVICE_OPENCL,
+                                          device_id);
     if (handles.use != NULL)
-        memcpy(&handles.native, uva__attachment_native(handles.use),
+        memcpy(&handles.native, uva__native_handle_native(handles.use),
                sizeof(handles.native));
     return handles;
 }
@@ -106,16 +106,17 @@ static void handles_drop(struct uva__opencl *opencl,
                          const struct handles *handles)
 {
     if (handles->use != NULL)
-        uva__attachments_drop(opencl->attached, handles->use);
+        uva__native_handles_drop(opencl->attached, handles->use);
 }
 
 /* `call` needs a context, and is not made. */
 static int context_missing(struct uva_error *error, const char *call)
 {
-    return uva__vendor_say(error, ENODEV, UVA__OPENCL_VENDOR, 0,
-                           "%s failed: the context of the device is not known; "
-                           "bring it in with uva_device_attach()",
-                           call);
+    return uva__vendor_error_set(
+        error, ENODEV, UVA__OPENCL_VENDOR, 0,
+        "%s failed: the context of the device is not known; "
+        "bring it in with uva_device_attach()",
+        call);
 }
 
 /* Finds the queue by the context of the buffer; for shared virtual memory, the
@@ -271,8 +272,9 @@ static void *block_new(struct uva__opencl *opencl, uva__cl_context context,
     struct uva__opencl_block *block, **bucket;
     struct uva__cl *cl = &opencl->cl;
 
-    (void)uva__vendor_say(&opencl->own.no_memory, ENOMEM, UVA__OPENCL_VENDOR, 0,
-                          "clSVMAlloc failed, or is not there");
+    (void)uva__vendor_error_set(&opencl->own.no_memory, ENOMEM,
+                                UVA__OPENCL_VENDOR, 0,
+                                "clSVMAlloc failed, or is not there");
     if (cl->clSVMAlloc == NULL || cl->clSVMFree == NULL)
         return NULL;
     block = calloc(1, sizeof(*block));

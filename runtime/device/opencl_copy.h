@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenCL: memory and copies. */
-#ifndef UVA_DEVICES_OPENCL_COPY_H
-#define UVA_DEVICES_OPENCL_COPY_H
+#ifndef UVA_DEVICE_OPENCL_COPY_H
+#define UVA_DEVICE_OPENCL_COPY_H
 
 #include "device/opencl_event.h"
 
@@ -14,7 +14,7 @@ void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
 void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
                          int64_t device_id, void *memory);
 
-/* For struct uva__dialect. Thread: the device thread. */
+/* For struct uva__vendor_info. Thread: the device thread. */
 int uva__opencl_alloc_failed(void *state, struct uva_error *error);
 
 /* Releases the queues. Thread: the device thread. */

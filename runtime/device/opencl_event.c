@@ -65,10 +65,11 @@ int uva__opencl_query(void *state, const struct uva_device_event *event,
     }
     if (status == UVA__CL_COMPLETE)
         return event_confirm(cl, event_of(event), error);
-    return uva__vendor_say(error, EIO, UVA__OPENCL_VENDOR, status,
-                           "clGetEventInfo failed with %d: so has the command "
-                           "of an event",
-                           status);
+    return uva__vendor_error_set(
+        error, EIO, UVA__OPENCL_VENDOR, status,
+        "clGetEventInfo failed with %d: so has the command "
+        "of an event",
+        status);
 }
 
 bool uva__opencl_has_failed(struct uva__opencl *opencl,

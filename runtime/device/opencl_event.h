@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenCL: the state of its table, the translation of its codes, and events. */
-#ifndef UVA_DEVICES_OPENCL_EVENT_H
-#define UVA_DEVICES_OPENCL_EVENT_H
+#ifndef UVA_DEVICE_OPENCL_EVENT_H
+#define UVA_DEVICE_OPENCL_EVENT_H
 
 #include "device/native_handles.h"
 #include "device/opencl_abi.h"
@@ -9,10 +9,10 @@
 #define UVA__OPENCL_VENDOR "opencl"
 
 /* A queue of ours for copies in one context, which it keeps alive. */
-struct uva__opencl_lane {
-    struct uva__opencl_lane *before; /* owns */
-    uva__cl_context context;         /* borrows: of the queue */
-    uva__cl_queue queue;             /* owns */
+struct uva__opencl_queues {
+    struct uva__opencl_queues *before; /* owns */
+    uva__cl_context context;           /* borrows: of the queue */
+    uva__cl_queue queue;               /* owns */
 };
 
 /* A buffer of ours in shared virtual memory. It is freed with its own context,
@@ -28,9 +28,9 @@ enum { UVA__OPENCL_BUCKETS = 64 };
 /* The state of the table. */
 struct uva__opencl {
     struct uva__cl cl;
-    struct uva__attachments *attached;  /* borrows */
-    struct {                            /* the device thread's alone */
-        struct uva__opencl_lane *lanes; /* owns */
+    struct uva__native_handles *attached; /* borrows */
+    struct {                              /* the device thread's alone */
+        struct uva__opencl_queues *lanes; /* owns */
         struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: hashed
                                                                   by address */
         struct uva_error no_memory; /* why alloc gave NULL */

@@ -12,13 +12,13 @@ enum { PAGE = 4096 };
 static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */
 
 /* The header at the start of a block that is kept. */
-struct uva__pinned_block {
-    struct uva__pinned_block *next;
+struct uva__pinned_pool_block {
+    struct uva__pinned_pool_block *next;
     size_t size_bytes;
     int64_t device_id;
 };
 
-ArrowDeviceType uva__pinned_type(const struct uva__backend *backend)
+ArrowDeviceType uva__pinned_pool_type(const struct uva__backend *backend)
 {
     const ArrowDeviceType type =
         uva__device_traits(backend->device_type)->pinned_type;
@@ -38,33 +38,33 @@ static size_t class_of(size_t size_bytes)
     return (size_bytes + step - 1) / step * step;
 }
 
-void *uva__pinned_take(struct uva__backend *backend, int64_t device_id,
-                       size_t size_bytes)
+void *uva__pinned_pool_take(struct uva__backend *backend, int64_t device_id,
+                            size_t size_bytes)
 {
     const size_t whole = class_of(size_bytes);
-    struct uva__pinned_block **link = &backend->pinned.first;
-    struct uva__pinned_block *block;
+    struct uva__pinned_pool_block **link = &backend->pinned.first;
+    struct uva__pinned_pool_block *block;
 
     while (*link != NULL &&
            ((*link)->size_bytes != whole || (*link)->device_id != device_id))
         link = &(*link)->next;
     block = *link;
     if (block == NULL)
-        return backend->ops->alloc(backend->state, uva__pinned_type(backend),
-                                   device_id, whole);
+        return backend->ops->alloc(
+            backend->state, uva__pinned_pool_type(backend), device_id, whole);
     *link = block->next;
     backend->pinned.size_bytes -= whole;
     return block;
 }
 
-void uva__pinned_give(struct uva__backend *backend, int64_t device_id,
-                      void *memory, size_t size_bytes)
+void uva__pinned_pool_give(struct uva__backend *backend, int64_t device_id,
+                           void *memory, size_t size_bytes)
 {
     const size_t whole = class_of(size_bytes);
-    struct uva__pinned_block *block = memory;
+    struct uva__pinned_pool_block *block = memory;
 
     if (whole > KEPT_MOST - backend->pinned.size_bytes) {
-        backend->ops->dealloc(backend->state, uva__pinned_type(backend),
+        backend->ops->dealloc(backend->state, uva__pinned_pool_type(backend),
                               device_id, memory);
         return;
     }
@@ -75,13 +75,13 @@ void uva__pinned_give(struct uva__backend *backend, int64_t device_id,
     backend->pinned.size_bytes += whole;
 }
 
-void uva__pinned_clear(struct uva__backend *backend)
+void uva__pinned_pool_clear(struct uva__backend *backend)
 {
-    struct uva__pinned_block *block = backend->pinned.first, *next;
+    struct uva__pinned_pool_block *block = backend->pinned.first, *next;
 
     for (; block != NULL; block = next) {
         next = block->next;
-        backend->ops->dealloc(backend->state, uva__pinned_type(backend),
+        backend->ops->dealloc(backend->state, uva__pinned_pool_type(backend),
                               block->device_id, block);
     }
     backend->pinned.first = NULL;

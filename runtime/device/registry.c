@@ -14,17 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/unreachable.h"
 #include "device/builtin.h"
 #include "device/pinned_pool.h"
 #include "uvarrow/arrow.h"
 
-static void service_begin(struct uva__service *service);
-static void service_end(struct uva__service *service);
-static void service_clear(struct uva__service *service);
-static void leave_run(struct uva__errand *errand);
+static void device_thread_begin(struct uva__device_thread *service);
+static void device_thread_end(struct uva__device_thread *service);
+static void device_thread_clear(struct uva__device_thread *service);
+static void leave_run(struct uva__device_command *command);
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -34,18 +34,18 @@ struct uva__devices *uva__devices_new(void)
 
     if (devices == NULL)
         return NULL;
-    uva__word_store(&devices->refs, 1);
-    uva__word_store(&devices->users, 1);
-    devices->service.begin = service_begin;
-    devices->service.end = service_end;
-    devices->service.clear = service_clear;
+    uva__atomic64_store(&devices->refs, 1);
+    uva__atomic64_store(&devices->users, 1);
+    devices->service.begin = device_thread_begin;
+    devices->service.end = device_thread_end;
+    devices->service.clear = device_thread_clear;
     devices->leave.run = leave_run;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         backend->device_type = type;
         backend->ops = uva__builtins[type].ops;
         backend->library = uva__builtins[type].library;
-        backend->dialect = uva__builtins[type].dialect;
+        backend->vendor_info = uva__builtins[type].vendor_info;
         backend->ctx = &devices->attached;
     }
     return devices;
@@ -53,52 +53,56 @@ struct uva__devices *uva__devices_new(void)
 
 struct uva__devices *uva__devices_acquire(struct uva__devices *devices)
 {
-    uva__word_add(&devices->refs, 1);
+    uva__atomic64_add(&devices->refs, 1);
     return devices;
 }
 
 void uva__devices_release(struct uva__devices *devices)
 {
-    if (uva__word_sub(&devices->refs, 1) != 1)
+    if (uva__atomic64_sub(&devices->refs, 1) != 1)
         return;
-    uva__attachments_fini(&devices->attached);
+    uva__native_handles_fini(&devices->attached);
     free(devices);
 }
 
 void uva__devices_use(struct uva__devices *devices)
 {
     uva__devices_acquire(devices);
-    uva__word_add(&devices->users, 1);
+    uva__atomic64_add(&devices->users, 1);
 }
 
 void uva__devices_quit(struct uva__devices *devices)
 {
-    if (uva__word_sub(&devices->users, 1) == 1)
-        uva__service_end(&devices->service);
+    if (uva__atomic64_sub(&devices->users, 1) == 1)
+        uva__device_thread_end(&devices->service);
     uva__devices_release(devices);
 }
 
-void uva__devices_send(struct uva__devices *devices, struct uva__errand *errand)
+void uva__devices_send(struct uva__devices *devices,
+                       struct uva__device_command *command)
 {
-    if (!uva__service_send(&devices->service, errand))
+    if (!uva__device_thread_send(&devices->service, command))
         UVA__UNREACHABLE("a use keeps the service running");
 }
 
 /* ---- arrays kept until the workers end ----------------------------------- */
 
-void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept)
+void uva__deferred_releases_take(
+    struct uva__deferred_releases *deferred_releases,
+    struct uva__deferred_release *kept)
 {
-    assert(!keeper->over);
-    kept->next = keeper->first;
-    keeper->first = kept;
+    assert(!deferred_releases->over);
+    kept->next = deferred_releases->first;
+    deferred_releases->first = kept;
 }
 
-void uva__keeper_end(struct uva__keeper *keeper)
+void uva__deferred_releases_end(
+    struct uva__deferred_releases *deferred_releases)
 {
-    struct uva__kept *kept = keeper->first, *next;
+    struct uva__deferred_release *kept = deferred_releases->first, *next;
 
-    keeper->over = true;
-    keeper->first = NULL;
+    deferred_releases->over = true;
+    deferred_releases->first = NULL;
     for (; kept != NULL; kept = next) {
         next = kept->next;
         uva_array_release(&kept->array);
@@ -106,10 +110,11 @@ void uva__keeper_end(struct uva__keeper *keeper)
     }
 }
 
-static void leave_run(struct uva__errand *errand)
+static void leave_run(struct uva__device_command *command)
 {
-    uva__keeper_end(
-        &uva__container_of(errand, struct uva__devices, leave)->keeper);
+    uva__deferred_releases_end(
+        &uva__container_of(command, struct uva__devices, leave)
+             ->deferred_releases);
 }
 
 /* A kept array may itself be what the device thread has to release: it may be
@@ -123,32 +128,32 @@ void uva__devices_leave(struct uva__devices *devices)
 
 /* ---- the device thread -------------------------------------------------- */
 
-static struct uva__devices *devices_of(struct uva__service *service)
+static struct uva__devices *devices_of(struct uva__device_thread *service)
 {
     return uva__container_of(service, struct uva__devices, service);
 }
 
-static void service_begin(struct uva__service *service)
+static void device_thread_begin(struct uva__device_thread *service)
 {
     uva__devices_acquire(devices_of(service));
 }
 
-static void service_clear(struct uva__service *service)
+static void device_thread_clear(struct uva__device_thread *service)
 {
     struct uva__devices *devices = devices_of(service);
 
-    assert(devices->keeper.first == NULL);
+    assert(devices->deferred_releases.first == NULL);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
-        if (uva__word_load(&backend->loaded) != UVA__LOADED_OK)
+        if (uva__atomic64_load(&backend->loaded) != UVA__LOADED_OK)
             continue;
-        uva__pinned_clear(backend);
+        uva__pinned_pool_clear(backend);
         if (backend->ops->unload != NULL)
             backend->ops->unload(backend->state);
     }
 }
 
-static void service_end(struct uva__service *service)
+static void device_thread_end(struct uva__device_thread *service)
 {
     uva__devices_release(devices_of(service));
 }
@@ -201,12 +206,12 @@ int uva__devices_register(struct uva__devices *devices,
                              "here, or the host itself",
                              (int)device_type);
     uva__lock_take(&devices->lock);
-    met = uva__word_load(&backend->met) != 0;
+    met = uva__atomic64_load(&backend->met) != 0;
     if (!met) {
         backend->ops = ops;
         backend->ctx = ctx;
         backend->library = NULL;
-        backend->dialect = NULL;
+        backend->vendor_info = NULL;
     }
     uva__lock_drop(&devices->lock);
     if (met)
@@ -218,27 +223,28 @@ int uva__devices_register(struct uva__devices *devices,
 }
 
 /* Marks the table, if there is one, as used: it cannot be replaced any more. */
-static bool backend_meet(struct uva__devices *devices,
-                         struct uva__backend *backend)
+static bool backend_observe(struct uva__devices *devices,
+                            struct uva__backend *backend)
 {
     bool known;
 
-    if (uva__word_load(&backend->met) != 0)
+    if (uva__atomic64_load(&backend->met) != 0)
         return true;
     uva__lock_take(&devices->lock);
     known = backend->ops != NULL;
     if (known)
-        uva__word_store(&backend->met, 1);
+        uva__atomic64_store(&backend->met, 1);
     uva__lock_drop(&devices->lock);
     return known;
 }
 
-struct uva__backend *uva__devices_meet(struct uva__devices *devices,
-                                       ArrowDeviceType device_type)
+struct uva__backend *uva__devices_first_use(struct uva__devices *devices,
+                                            ArrowDeviceType device_type)
 {
     struct uva__backend *backend = uva__devices_backend(devices, device_type);
 
-    return backend != NULL && backend_meet(devices, backend) ? backend : NULL;
+    return backend != NULL && backend_observe(devices, backend) ? backend
+                                                                : NULL;
 }
 
 /* ---- loading ------------------------------------------------------------ */
@@ -292,26 +298,26 @@ static void load_failed(struct uva__backend *backend, int code)
 {
     (void)uva__backend_failed(backend, code, "it cannot be used here",
                               &backend->why);
-    uva__word_store(&backend->loaded, UVA__LOADED_FAILED);
+    uva__atomic64_store(&backend->loaded, UVA__LOADED_FAILED);
 }
 
 int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
 {
     int code;
 
-    if (uva__word_load(&backend->loaded) == UVA__LOADED_BUSY)
+    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_BUSY)
         return uva_error_set(error, EDEADLK, "%s: it is being loaded",
                              backend->ops->name);
-    if (uva__word_load(&backend->loaded) == UVA__LOADED_NOT) {
-        uva__word_store(&backend->loaded, UVA__LOADED_BUSY);
+    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_NOT) {
+        uva__atomic64_store(&backend->loaded, UVA__LOADED_BUSY);
         code = backend->ops->load(backend->ctx, library_path(backend->library),
                                   &backend->state, &backend->why);
         if (code == 0)
-            uva__word_store(&backend->loaded, UVA__LOADED_OK);
+            uva__atomic64_store(&backend->loaded, UVA__LOADED_OK);
         else
             load_failed(backend, code);
     }
-    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
     *error = backend->why;
     return error->code;
@@ -319,33 +325,33 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
 
 /* A load that a thread waits for. */
 struct load {
-    struct uva__errand errand;
+    struct uva__device_command command;
     struct uva__backend *backend; /* borrows */
     struct uva_error *error;      /* borrows: why it has failed */
     int code;                     /* the outcome, once done */
-    struct uva__signal done;      /* raised then */
+    struct uva__futex done;       /* raised then */
 };
 
 /* The waiting thread may free `load` as soon as the signal has changed. */
-static void load_run(struct uva__errand *errand)
+static void load_run(struct uva__device_command *command)
 {
-    struct load *load = uva__container_of(errand, struct load, errand);
+    struct load *load = uva__container_of(command, struct load, command);
 
     load->code = uva__backend_load(load->backend, load->error);
-    uva__signal_raise(&load->done);
+    uva__futex_raise(&load->done);
 }
 
 static int load_await(struct uva__devices *devices,
                       struct uva__backend *backend, struct uva_error *error)
 {
     struct load load = {
-        .errand.run = load_run, .backend = backend, .error = error};
-    const uint32_t seen = uva__signal_now(&load.done);
+        .command.run = load_run, .backend = backend, .error = error};
+    const uint32_t seen = uva__futex_now(&load.done);
 
-    if (!uva__service_send(&devices->service, &load.errand))
+    if (!uva__device_thread_send(&devices->service, &load.command))
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
-    while (uva__signal_now(&load.done) == seen)
-        (void)uva__signal_wait(&load.done, seen, -1);
+    while (uva__futex_now(&load.done) == seen)
+        (void)uva__futex_wait(&load.done, seen, -1);
     return load.code;
 }
 
@@ -361,17 +367,18 @@ static const char *type_why(ArrowDeviceType device_type)
 int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
                       struct uva_error *error)
 {
-    struct uva__backend *backend = uva__devices_meet(devices, device_type);
+    struct uva__backend *backend = uva__devices_first_use(devices, device_type);
     int code;
 
     if (backend == NULL)
         return uva_error_set(error, ENOTSUP, "device type %d: %s",
                              (int)device_type, type_why(device_type));
-    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
-    if (uva__service_is_here(&devices->service)) /* a release in a table */
+    if (uva__device_thread_is_current(
+            &devices->service)) /* a release in a table */
         return uva__backend_load(backend, error);
-    code = uva__service_start(&devices->service);
+    code = uva__device_thread_start(&devices->service);
     if (code != 0)
         return uva_error_set(error, code,
                              code == EAGAIN ? "the system gives no thread"
@@ -389,7 +396,7 @@ static void text_copy(char *out, size_t size, const char *text)
 static void describe_table(const struct uva__backend *backend,
                            struct uva_device_info *out)
 {
-    if (uva__word_load(&backend->loaded) == UVA__LOADED_OK)
+    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
         text_copy(out->library, sizeof(out->library), backend->why.message);
     out->host_readable = backend->ops->host_readable;
     out->mechanism = backend->ops->arm != NULL ? "callback" : "polling";
@@ -417,7 +424,7 @@ int uva__devices_describe(struct uva__devices *devices,
         out->mechanism = "none needed";
         return 0;
     }
-    backend = uva__devices_meet(devices, device_type);
+    backend = uva__devices_first_use(devices, device_type);
     code = uva__devices_load(devices, device_type, &error);
     out->available = code == 0;
     if (backend != NULL)
@@ -438,17 +445,17 @@ static int event_alien(ArrowDeviceType device_type, const char *why,
                          (int)device_type, why);
 }
 
-enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
-                                        ArrowDeviceType device_type,
-                                        const void *sync_event,
-                                        struct uva_error *error)
+enum uva__event_kind uva__devices_classify(struct uva__devices *devices,
+                                           ArrowDeviceType device_type,
+                                           const void *sync_event,
+                                           struct uva_error *error)
 {
     struct uva__backend *backend = uva__devices_backend(devices, device_type);
 
     if (sync_event == NULL || device_type == ARROW_DEVICE_CPU)
         return UVA__EVENT_NONE; /* EV-01, EV-04 */
-    if (backend != NULL && backend_meet(devices, backend))
+    if (backend != NULL && backend_observe(devices, backend))
         return UVA__EVENT_WAIT;
     (void)event_alien(device_type, type_why(device_type), error);
-    return UVA__EVENT_ALIEN;
+    return UVA__EVENT_UNKNOWN;
 }

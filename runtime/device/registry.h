@@ -2,12 +2,12 @@
 /* The table of each device type, and the one device thread that all runtimes on
  * the same workers share. References are held by the workers, by streams and by
  * waits, the last of which may end long after the workers. */
-#ifndef UVA_DEVICES_REGISTRY_H
-#define UVA_DEVICES_REGISTRY_H
+#ifndef UVA_DEVICE_REGISTRY_H
+#define UVA_DEVICE_REGISTRY_H
 
 #include "arrow/device_traits.h"
-#include "device/native_handles.h"
 #include "device/device_thread.h"
+#include "device/native_handles.h"
 #include "uvarrow/device.h"
 
 /* Whether the table of a type was loaded. */
@@ -19,9 +19,9 @@ enum uva__loaded {
 };
 
 /* What a built-in table has besides its functions. */
-struct uva__dialect {
-    const char *vendor; /* static: in errors */
-    const char *asks;   /* static: the call that queries an event */
+struct uva__vendor_info {
+    const char *vendor;     /* static: in errors */
+    const char *query_call; /* static: the call that queries an event */
     /* fills `error` with why alloc has last given NULL, and returns its
      * code. Device thread. NULL: the table has no alloc. */
     int (*alloc_failed)(void *state, struct uva_error *error);
@@ -34,41 +34,43 @@ struct uva__backend {
     void *ctx;                        /* borrows: of the table */
     const char *library; /* static: in the name of its variable in the
                             environment, or NULL */
-    const struct uva__dialect *dialect; /* static; NULL: of the user's table */
-    struct uva__word met;               /* 1: in use, it cannot be replaced */
-    struct uva__word loaded; /* enum uva__loaded; it guards what follows */
-    void *state;             /* owns, through ops->unload */
-    struct uva_error why;    /* of a load that failed */
-    struct {                 /* pool of memory; the device thread's alone */
-        struct uva__pinned_block *first; /* owns */
-        size_t size_bytes;               /* of all of them */
+    const struct uva__vendor_info
+        *vendor_info;            /* static; NULL: of the user's table */
+    struct uva__atomic64 met;    /* 1: in use, it cannot be replaced */
+    struct uva__atomic64 loaded; /* enum uva__loaded; it guards what follows */
+    void *state;                 /* owns, through ops->unload */
+    struct uva_error why;        /* of a load that failed */
+    struct {                     /* pool of memory; the device thread's alone */
+        struct uva__pinned_pool_block *first; /* owns */
+        size_t size_bytes;                    /* of all of them */
     } pinned;
 };
 
 /* An array for which no event could be recorded, so that the library cannot
  * know when a device has finished with it: it is released when the workers are
  * gone. From malloc(). */
-struct uva__kept {
-    struct uva__kept *next;        /* owns */
-    struct ArrowDeviceArray array; /* owns */
+struct uva__deferred_release {
+    struct uva__deferred_release *next; /* owns */
+    struct ArrowDeviceArray array;      /* owns */
 };
 
 /* All of them; all zeroes is none. The device thread's alone. */
-struct uva__keeper {
-    struct uva__kept *first; /* owns */
-    bool over;               /* the workers are gone */
+struct uva__deferred_releases {
+    struct uva__deferred_release *first; /* owns */
+    bool over;                           /* the workers are gone */
 };
 
 /* All device types of one set of workers. */
 struct uva__devices {
-    struct uva__word refs;
-    struct uva__word users; /* of the device thread: the workers, and objects
-                               that need it after them */
-    struct uva__service service;
-    struct uva__keeper keeper;        /* the device thread's alone */
-    struct uva__errand leave;         /* sent when the workers end */
-    struct uva__attachments attached; /* native handles */
-    struct uva__lock lock;            /* guards `ops` and `ctx` of the types */
+    struct uva__atomic64 refs;
+    struct uva__atomic64 users; /* of the device thread: the workers, and
+                               objects that need it after them */
+    struct uva__device_thread service;
+    struct uva__deferred_releases
+        deferred_releases;               /* the device thread's alone */
+    struct uva__device_command leave;    /* sent when the workers end */
+    struct uva__native_handles attached; /* native handles */
+    struct uva__lock lock; /* guards `ops` and `ctx` of the types */
     struct uva__backend backends[UVA__DEVICE_TYPES];
 };
 
@@ -88,30 +90,33 @@ void uva__devices_quit(struct uva__devices *devices);
 
 /* Sends a command to the device thread, which is in use. Thread: any. */
 void uva__devices_send(struct uva__devices *devices,
-                       struct uva__errand *errand);
+                       struct uva__device_command *command);
 
 /* Takes `kept`; the caller holds the workers. Thread: the device thread. */
-void uva__keeper_take(struct uva__keeper *keeper, struct uva__kept *kept);
+void uva__deferred_releases_take(
+    struct uva__deferred_releases *deferred_releases,
+    struct uva__deferred_release *kept);
 
 /* Releases all that was kept: the workers are gone. Thread: the device thread.
  */
-void uva__keeper_end(struct uva__keeper *keeper);
+void uva__deferred_releases_end(
+    struct uva__deferred_releases *deferred_releases);
 
 /* The workers quit, once: the kept arrays are released. Thread: any. */
 void uva__devices_leave(struct uva__devices *devices);
 
 /* What has to be done for an array's event, by its device type. */
 enum uva__event_kind {
-    UVA__EVENT_NONE, /* nothing: the data is ready */
-    UVA__EVENT_WAIT, /* a wait, by the type's table */
-    UVA__EVENT_ALIEN /* there is no table that can wait: ENOTSUP */
+    UVA__EVENT_NONE,   /* nothing: the data is ready */
+    UVA__EVENT_WAIT,   /* a wait, by the type's table */
+    UVA__EVENT_UNKNOWN /* there is no table that can wait: ENOTSUP */
 };
 
 /* Classifies the event of an array. Thread: any. */
-enum uva__event_kind uva__devices_judge(struct uva__devices *devices,
-                                        ArrowDeviceType device_type,
-                                        const void *sync_event,
-                                        struct uva_error *error);
+enum uva__event_kind uva__devices_classify(struct uva__devices *devices,
+                                           ArrowDeviceType device_type,
+                                           const void *sync_event,
+                                           struct uva_error *error);
 
 /* Returns the row of a type; NULL for an unknown type. Thread: any. */
 struct uva__backend *uva__devices_backend(struct uva__devices *devices,
@@ -119,8 +124,8 @@ struct uva__backend *uva__devices_backend(struct uva__devices *devices,
 
 /* Returns the row of a type that has a table, which cannot be replaced from now
  * on; NULL if it has none. Thread: any. */
-struct uva__backend *uva__devices_meet(struct uva__devices *devices,
-                                       ArrowDeviceType device_type);
+struct uva__backend *uva__devices_first_use(struct uva__devices *devices,
+                                            ArrowDeviceType device_type);
 
 /* Completes the error of a failed call of the table: adds a text if there is
  * none, and replaces a code that would mean that the event is pending. Returns

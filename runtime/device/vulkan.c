@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "arrow/vendor_error.h"
-#include "device/native_handles.h"
 #include "device/builtin.h"
 #include "device/library.h"
+#include "device/native_handles.h"
 
 /* The part of Vulkan's binary interface that we use. */
 typedef void (*vulkan_fn)(void);
@@ -45,8 +45,9 @@ static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
     memcpy(&get, &native->get_device_proc_addr, sizeof(get));
     found = get(native->device, "vkGetEventStatus");
     if (found == NULL)
-        return uva__vendor_say(error, ENOSYS, VENDOR, 0,
-                               "vkGetEventStatus failed: the device has none");
+        return uva__vendor_error_set(
+            error, ENOSYS, VENDOR, 0,
+            "vkGetEventStatus failed: the device has none");
     memcpy(&ask, &found, sizeof(ask));
     memcpy(&event, sync_event, sizeof(event));
     status = ask(native->device, event);
@@ -62,31 +63,32 @@ static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
 static int vulkan_query(void *state, const struct uva_device_event *event,
                         struct uva_error *error)
 {
-    struct uva__attachments *attached = state;
-    struct uva__attachment *attachment =
-        uva__attachments_use(attached, ARROW_DEVICE_VULKAN, event->device_id);
+    struct uva__native_handles *attached = state;
+    struct uva__native_handle *native_handle = uva__native_handles_use(
+        attached, ARROW_DEVICE_VULKAN, event->device_id);
     int code;
 
-    if (attachment == NULL)
-        return uva__vendor_say(error, ENODEV, VENDOR, 0,
-                               "vkGetEventStatus failed: the VkDevice of "
-                               "device id %lld is not known; bring it in with "
-                               "uva_device_attach()",
-                               (long long)event->device_id);
-    code = vulkan_ask(uva__attachment_native(attachment), event->sync_event,
-                      error);
-    uva__attachments_drop(attached, attachment);
+    if (native_handle == NULL)
+        return uva__vendor_error_set(
+            error, ENODEV, VENDOR, 0,
+            "vkGetEventStatus failed: the VkDevice of "
+            "device id %lld is not known; bring it in with "
+            "uva_device_attach()",
+            (long long)event->device_id);
+    code = vulkan_ask(uva__native_handle_native(native_handle),
+                      event->sync_event, error);
+    uva__native_handles_drop(attached, native_handle);
     return code;
 }
 
-const struct uva__dialect uva__vulkan_dialect = {
+const struct uva__vendor_info uva__vulkan_info = {
     .vendor = VENDOR,
-    .asks = "vkGetEventStatus",
+    .query_call = "vkGetEventStatus",
 };
 
 const struct uva_device_ops uva__vulkan_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
-    .query_quick = true,
+    .query_on_loop = true,
     .name = "VULKAN",
     .load = vulkan_load,
     .query = vulkan_query,

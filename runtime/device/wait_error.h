@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of a wait where neither a call nor the event itself has failed: each
  * function fills `error`, and returns its code. */
-#ifndef UVA_DEVICES_NOTICE_H
-#define UVA_DEVICES_NOTICE_H
+#ifndef UVA_DEVICE_WAIT_ERROR_H
+#define UVA_DEVICE_WAIT_ERROR_H
 
 #include "device/event_wait.h"
 
 /* The wait takes longer than `timeout_ms`: ETIMEDOUT, with the query call and
  * the last code of it. Thread: any that holds a reference. */
-int uva__notice_late(const struct uva_watch *watch, int64_t timeout_ms,
-                     struct uva_error *error);
+int uva__wait_error_timeout(const struct uva_watch *watch, int64_t timeout_ms,
+                            struct uva_error *error);
 
 /* The vendor's callback has reported a failure, which a query of the event does
  * not show. Thread: the device thread, behind `said`. */
-int uva__notice_told(const struct uva_watch *watch, struct uva_error *error);
+int uva__wait_error_notified(const struct uva_watch *watch,
+                             struct uva_error *error);
 
 /* The client has cancelled the wait: ECANCELED. Thread: any. */
-int uva__notice_cancelled(struct uva_error *error);
+int uva__wait_error_cancelled(struct uva_error *error);
 
 #endif

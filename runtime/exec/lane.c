@@ -26,7 +26,7 @@ int uva__jobs_init(struct uva__jobs *jobs, struct uva_workers *workers,
 
     *jobs = (struct uva__jobs){.workers = workers};
     if (workers != NULL)
-        return uva__workers_acquire(workers);
+        return uva__pool_acquire(workers);
     own.allocator = *allocator;
     return uva_workers_new(&own, &jobs->workers, NULL);
 }
@@ -35,15 +35,15 @@ void uva__jobs_fini(struct uva__jobs *jobs)
 {
     struct uva_workers *workers = jobs->workers;
 
-    if (uva__workers_are_forked(workers))
+    if (uva__pool_is_forked(workers))
         return;
     uva__lock_take(&workers->locked.lock);
     for (int lane = 0; lane < UVA__LANES; lane++) {
-        assert(uva__list_is_empty(&jobs->locked.parties[lane].waiting));
-        if (!jobs->locked.promised[lane])
+        assert(uva__list_is_empty(&jobs->locked.clients[lane].waiting));
+        if (!jobs->locked.reserved[lane])
             continue;
-        workers->locked.crews[lane].promised--;
-        uva__crew_rouse_locked(workers, lane);
+        workers->locked.classes[lane].reserved--;
+        uva__pool_class_rouse_locked(workers, lane);
     }
     uva__lock_drop(&workers->locked.lock);
     uva_workers_free(workers);
@@ -53,21 +53,22 @@ void uva__jobs_fini(struct uva__jobs *jobs)
 
 static void lane_promise_locked(struct uva__jobs *jobs, int lane)
 {
-    if (jobs->locked.promised[lane])
+    if (jobs->locked.reserved[lane])
         return;
-    jobs->locked.promised[lane] = true;
-    jobs->workers->locked.crews[lane].promised++;
+    jobs->locked.reserved[lane] = true;
+    jobs->workers->locked.classes[lane].reserved++;
 }
 
 /* A capped lane needs any thread, as its jobs end; the uncapped lane needs a
  * free one. */
 static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
 {
-    const struct uva__crew *crew = &workers->locked.crews[lane];
-    int64_t n = crew->threads - crew->starting;
+    const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    int64_t n = pool_class->threads - pool_class->starting;
 
-    if (lane == UVA__LANE_GUEST)
-        n -= crew->running + (int64_t)uva__word_load(&workers->waiting[lane]);
+    if (lane == UVA__LANE_UNCAPPED)
+        n -= pool_class->running +
+             (int64_t)uva__atomic64_load(&workers->waiting[lane]);
     return n > 0;
 }
 
@@ -75,11 +76,11 @@ static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
     while (!lane_is_manned_locked(workers, lane) &&
-           workers->locked.crews[lane].starting > 0) {
-        const uint32_t seen = uva__signal_now(&workers->changed);
+           workers->locked.classes[lane].starting > 0) {
+        const uint32_t seen = uva__futex_now(&workers->changed);
 
         uva__lock_drop(&workers->locked.lock);
-        (void)uva__signal_wait(&workers->changed, seen, -1);
+        (void)uva__futex_wait(&workers->changed, seen, -1);
         uva__lock_take(&workers->locked.lock);
     }
 }
@@ -94,9 +95,9 @@ static int lane_man(struct uva__jobs *jobs, int lane)
     lane_await_starts_locked(workers, lane);
     starts = !lane_is_manned_locked(workers, lane);
     if (starts)
-        uva__crew_reserve_locked(workers, lane);
+        uva__pool_class_reserve_locked(workers, lane);
     uva__lock_drop(&workers->locked.lock);
-    return starts ? uva__crew_start(workers, lane) : 0;
+    return starts ? uva__pool_class_start(workers, lane) : 0;
 }
 
 int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane)
@@ -105,9 +106,9 @@ int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane)
                                                   : lane_man(jobs, (int)lane);
 }
 
-int uva__guest_ensure(struct uva__jobs *jobs)
+int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 {
-    return lane_man(jobs, UVA__LANE_GUEST);
+    return lane_man(jobs, UVA__LANE_UNCAPPED);
 }
 
 /* ---- handing jobs over -------------------------------------------------- */
@@ -119,19 +120,19 @@ static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
     const int lane = job->lane;
 
     uva__lock_take(&workers->locked.lock);
-    uva__rota_push(&workers->locked.crews[lane].round,
-                   &jobs->locked.parties[lane], &job->link);
-    uva__word_add(&workers->waiting[lane], 1);
-    uva__crew_drop_locked(workers, lane);
+    uva__fair_queue_push(&workers->locked.classes[lane].round,
+                         &jobs->locked.clients[lane], &job->link);
+    uva__atomic64_add(&workers->waiting[lane], 1);
+    uva__pool_class_drop_locked(workers, lane);
 }
 
 /* For jobs that the executor refused while we had no thread either. */
 static void lane_retry(struct uva_workers *workers, int lane)
 {
-    if (uva__word_load(&workers->waiting[lane]) == 0)
+    if (uva__atomic64_load(&workers->waiting[lane]) == 0)
         return;
     uva__lock_take(&workers->locked.lock);
-    uva__crew_drop_locked(workers, lane);
+    uva__pool_class_drop_locked(workers, lane);
 }
 
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
@@ -149,10 +150,10 @@ void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
     lane_queue(jobs, job);
 }
 
-void uva__guest_run(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
 {
     job->jobs = jobs;
-    job->lane = UVA__LANE_GUEST;
+    job->lane = UVA__LANE_UNCAPPED;
     lane_queue(jobs, job);
 }
 
@@ -162,10 +163,11 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
     bool taken;
 
     uva__lock_take(&workers->locked.lock);
-    taken = uva__rota_remove(&workers->locked.crews[job->lane].round,
-                             &jobs->locked.parties[job->lane], &job->link);
+    taken =
+        uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
+                               &jobs->locked.clients[job->lane], &job->link);
     if (taken)
-        uva__word_sub(&workers->waiting[job->lane], 1);
+        uva__atomic64_sub(&workers->waiting[job->lane], 1);
     uva__lock_drop(&workers->locked.lock);
     return taken;
 }
@@ -175,7 +177,7 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
 {
     return jobs->workers->executor.submit != NULL ||
-           uva__word_load(&jobs->workers->waiting[lane]) > 0;
+           uva__atomic64_load(&jobs->workers->waiting[lane]) > 0;
 }
 
 /* Whether the calling thread counts against the cap. */
@@ -186,27 +188,27 @@ static bool worker_is_capped(const struct uva__worker *worker)
 
 void uva__lane_wait_begin(void)
 {
-    struct uva__worker *worker = uva__crew_here();
+    struct uva__worker *worker = uva__pool_class_here();
     struct uva_workers *workers;
 
     if (!worker_is_capped(worker) || worker->waits++ > 0)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    workers->locked.crews[worker->lane].blocked++;
-    uva__crew_drop_locked(workers, worker->lane);
+    workers->locked.classes[worker->lane].blocked++;
+    uva__pool_class_drop_locked(workers, worker->lane);
 }
 
 void uva__lane_wait_end(void)
 {
-    struct uva__worker *worker = uva__crew_here();
+    struct uva__worker *worker = uva__pool_class_here();
     struct uva_workers *workers;
 
     if (!worker_is_capped(worker) || --worker->waits > 0)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    workers->locked.crews[worker->lane].blocked--;
+    workers->locked.classes[worker->lane].blocked--;
     uva__lock_drop(&workers->locked.lock);
 }
 
@@ -216,11 +218,11 @@ void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking)
 {
     struct uva_workers *workers = jobs->workers;
-    const struct uva__crew *crews = workers->locked.crews;
+    const struct uva__pool_class *classes = workers->locked.classes;
 
     uva__lock_take(&workers->locked.lock);
-    *compute = crews[UVA_LANE_COMPUTE].threads;
-    *blocking =
-        crews[UVA_LANE_BLOCKING].threads + crews[UVA__LANE_GUEST].threads;
+    *compute = classes[UVA_LANE_COMPUTE].threads;
+    *blocking = classes[UVA_LANE_BLOCKING].threads +
+                classes[UVA__LANE_UNCAPPED].threads;
     uva__lock_drop(&workers->locked.lock);
 }

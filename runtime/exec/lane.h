@@ -9,8 +9,8 @@
  * Jobs are intrusive: the submitter owns the memory of a job, and a submit
  * cannot fail once the thread that guarantees progress exists
  * (uva__lane_ensure()). */
-#ifndef UVA_UV_LANE_H
-#define UVA_UV_LANE_H
+#ifndef UVA_EXEC_LANE_H
+#define UVA_EXEC_LANE_H
 
 #include "base/list.h"
 #include "exec/fair_queue.h"
@@ -19,7 +19,7 @@
 struct uva__jobs;
 
 /* One lane more than the public ones: that of the extra, uncapped threads. */
-enum { UVA__LANE_GUEST = UVA_LANE_BLOCKING + 1, UVA__LANES };
+enum { UVA__LANE_UNCAPPED = UVA_LANE_BLOCKING + 1, UVA__LANES };
 
 /* One piece of work, embedded in the object that it works on. Ready to be
  * submitted when all fields but `run` are zero; it may be submitted again once
@@ -32,17 +32,18 @@ struct uva_job {
 };
 
 /* An object that a higher layer keeps with the workers: its first member. */
-struct uva__fixture {
-    void (*end)(struct uva__fixture *fixture); /* frees it; any thread */
+struct uva__pool_data {
+    void (*end)(struct uva__pool_data *fixture); /* frees it; any thread */
 };
 
 /* The job queue of one runtime; runtimes that share workers are served in fair
  * turns. Embedded in an object that outlives its jobs. */
 struct uva__jobs {
-    struct uva_workers *workers;               /* owns a count */
-    struct {                                   /* under the lock of `workers` */
-        struct uva__party parties[UVA__LANES]; /* submitted, not running */
-        bool promised[UVA__LANES]; /* a thread of the lane is reserved */
+    struct uva_workers *workers; /* owns a count */
+    struct {                     /* under the lock of `workers` */
+        struct uva__fair_queue_client
+            clients[UVA__LANES];   /* submitted, not running */
+        bool reserved[UVA__LANES]; /* a thread of the lane is reserved */
     } locked;
 };
 
@@ -89,15 +90,15 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Makes sure that one uncapped thread exists and is free, for a later
- * uva__guest_run() that must not fail, and keeps it until uva__jobs_fini(),
- * even without work. The thread is our own, also with an executor. 0; EAGAIN,
- * ENOMEM. Thread: any. */
-UVA_MUST_CHECK int uva__guest_ensure(struct uva__jobs *jobs);
+ * uva__lane_run_uncapped() that must not fail, and keeps it until
+ * uva__jobs_fini(), even without work. The thread is our own, also with an
+ * executor. 0; EAGAIN, ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__lane_ensure_uncapped(struct uva__jobs *jobs);
 
 /* Runs `job` on an uncapped thread at once, whatever else runs. Starts a thread
  * if all are busy; if none can be created, the job waits for the next free one.
  * Thread: any. */
-void uva__guest_run(struct uva__jobs *jobs, struct uva_job *job);
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job);
 
 /* Brackets a wait inside a blocking job that another job of the same lane may
  * have to end: during the wait the thread does not count against the cap. No
@@ -120,7 +121,7 @@ void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
 /* Returns the one object that a higher layer keeps with the workers, made by
  * `make` at first need; NULL without memory. It is ended together with the
  * workers. The caller holds a reference to them. Thread: any. */
-struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
-                                          struct uva__fixture *(*make)(void));
+struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
+                                          struct uva__pool_data *(*make)(void));
 
 #endif

@@ -44,7 +44,7 @@ static _Thread_local bool in_compute; /* inside a job of the compute lane */
 
 static void *worker_main(void *arg);
 
-struct uva__worker *uva__crew_here(void)
+struct uva__worker *uva__pool_class_here(void)
 {
     return here;
 }
@@ -83,19 +83,19 @@ int32_t uva__lane_cores(void)
 static void caps_init(struct uva_workers *workers,
                       const struct uva_workers_options *options)
 {
-    struct uva__crew *crews = workers->locked.crews;
+    struct uva__pool_class *classes = workers->locked.classes;
 
-    crews[UVA_LANE_COMPUTE].cap = options->compute_threads > 0
-                                      ? options->compute_threads
-                                      : uva__lane_cores();
-    crews[UVA_LANE_BLOCKING].cap = options->blocking_threads > 0
-                                       ? options->blocking_threads
-                                       : BLOCKING_CAP;
-    crews[UVA__LANE_GUEST].cap = INT32_MAX;
+    classes[UVA_LANE_COMPUTE].cap = options->compute_threads > 0
+                                        ? options->compute_threads
+                                        : uva__lane_cores();
+    classes[UVA_LANE_BLOCKING].cap = options->blocking_threads > 0
+                                         ? options->blocking_threads
+                                         : BLOCKING_CAP;
+    classes[UVA__LANE_UNCAPPED].cap = INT32_MAX;
 }
 
-static void workers_init(struct uva_workers *workers,
-                         const struct uva_workers_options *options)
+static void pool_init(struct uva_workers *workers,
+                      const struct uva_workers_options *options)
 {
     workers->executor = options->executor;
     workers->thread_begin = options->thread_begin;
@@ -131,19 +131,19 @@ int uva_workers_new(const struct uva_workers_options *options,
     if (workers == NULL)
         return uva_error_set(error, ENOMEM, "out of memory for workers");
     workers->allocator = allocator;
-    workers_init(workers, options);
+    pool_init(workers, options);
     *out = workers;
     return 0;
 }
 
-bool uva__workers_are_forked(const struct uva_workers *workers)
+bool uva__pool_is_forked(const struct uva_workers *workers)
 {
     return getpid() != workers->process;
 }
 
-int uva__workers_acquire(struct uva_workers *workers)
+int uva__pool_acquire(struct uva_workers *workers)
 {
-    if (uva__workers_are_forked(workers))
+    if (uva__pool_is_forked(workers))
         return EPERM;
     uva__lock_take(&workers->locked.lock);
     workers->locked.owners++;
@@ -154,16 +154,17 @@ int uva__workers_acquire(struct uva_workers *workers)
 /* ---- what is kept with them --------------------------------------------- */
 
 /* Of two threads that make one at once, the later one frees its own. */
-struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
-                                          struct uva__fixture *(*make)(void))
+struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
+                                          struct uva__pool_data *(*make)(void))
 {
-    struct uva__fixture *fresh, *fixture = uva__shared_load(&workers->fixture);
+    struct uva__pool_data *fresh,
+        *fixture = uva__atomic_ptr_load(&workers->fixture);
     void *none = NULL;
 
     if (fixture != NULL)
         return fixture;
     fresh = make();
-    if (fresh == NULL || uva__shared_cas(&workers->fixture, &none, fresh))
+    if (fresh == NULL || uva__atomic_ptr_cas(&workers->fixture, &none, fresh))
         return fresh;
     fresh->end(fresh);
     return none;
@@ -171,7 +172,7 @@ struct uva__fixture *uva__workers_fixture(struct uva_workers *workers,
 
 static void fixture_end(struct uva_workers *workers)
 {
-    struct uva__fixture *fixture = uva__shared_load(&workers->fixture);
+    struct uva__pool_data *fixture = uva__atomic_ptr_load(&workers->fixture);
 
     if (fixture != NULL)
         fixture->end(fixture);
@@ -181,53 +182,54 @@ static void fixture_end(struct uva_workers *workers)
 
 /* The woken worker may exit as soon as the lock is released, so the caller must
  * not touch it after that. */
-static struct uva__signal *crew_call_locked(struct uva__crew *crew)
+static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
 {
-    struct uva__worker *worker = crew->asleep;
+    struct uva__worker *worker = pool_class->asleep;
 
-    crew->asleep = worker->below;
-    crew->sleeping--;
+    pool_class->asleep = worker->below;
+    pool_class->sleeping--;
     worker->asleep = false;
-    uva__signal_change(&worker->call);
+    uva__futex_change(&worker->call);
     return &worker->call;
 }
 
-void uva__crew_rouse_locked(struct uva_workers *workers, int lane)
+void uva__pool_class_rouse_locked(struct uva_workers *workers, int lane)
 {
-    while (workers->locked.crews[lane].asleep != NULL)
-        uva__signal_wake(crew_call_locked(&workers->locked.crews[lane]));
+    while (workers->locked.classes[lane].asleep != NULL)
+        uva__futex_wake(class_call_locked(&workers->locked.classes[lane]));
 }
 
 /* Whether more jobs are queued than threads are about to take one. */
-static bool crew_is_short_locked(const struct uva_workers *workers, int lane)
+static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 {
-    const struct uva__crew *crew = &workers->locked.crews[lane];
-    const int32_t coming = crew->threads - crew->running - crew->sleeping;
+    const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    const int32_t coming =
+        pool_class->threads - pool_class->running - pool_class->sleeping;
 
-    return (int64_t)uva__word_peek(&workers->waiting[lane]) > coming;
+    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
 }
 
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
  * runs at once, and would wait for the lock. */
-void uva__crew_drop_locked(struct uva_workers *workers, int lane)
+void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
 {
-    struct uva__crew *crew = &workers->locked.crews[lane];
-    struct uva__signal *call = NULL;
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    struct uva__futex *call = NULL;
     bool start = false;
 
-    if (crew_is_short_locked(workers, lane)) {
-        if (crew->asleep != NULL)
-            call = crew_call_locked(crew);
+    if (class_is_short_locked(workers, lane)) {
+        if (pool_class->asleep != NULL)
+            call = class_call_locked(pool_class);
         else
-            start = crew->threads - crew->blocked < crew->cap;
+            start = pool_class->threads - pool_class->blocked < pool_class->cap;
     }
     if (start)
-        uva__crew_reserve_locked(workers, lane);
+        uva__pool_class_reserve_locked(workers, lane);
     uva__lock_drop(&workers->locked.lock);
     if (call != NULL)
-        uva__signal_wake(call);
+        uva__futex_wake(call);
     if (start)
-        (void)uva__crew_start(workers, lane);
+        (void)uva__pool_class_start(workers, lane);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -237,10 +239,10 @@ static void worker_forget(struct uva__worker *worker)
     uva__memory_free(&worker->workers->allocator, worker, sizeof(*worker));
 }
 
-void uva__crew_reserve_locked(struct uva_workers *workers, int lane)
+void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane)
 {
-    workers->locked.crews[lane].threads++;
-    workers->locked.crews[lane].starting++;
+    workers->locked.classes[lane].threads++;
+    workers->locked.classes[lane].starting++;
 }
 
 static int worker_create(struct uva_workers *workers, int lane)
@@ -264,19 +266,19 @@ static int worker_create(struct uva_workers *workers, int lane)
 /* The thread counts from its reservation, so it may well have exited before
  * pthread_create() returns. The pool is not freed while this call runs, as
  * `starting` counts it. */
-int uva__crew_start(struct uva_workers *workers, int lane)
+int uva__pool_class_start(struct uva_workers *workers, int lane)
 {
-    struct uva__crew *crew = &workers->locked.crews[lane];
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     const int code = worker_create(workers, lane);
 
     uva__lock_take(&workers->locked.lock);
-    crew->starting--;
+    pool_class->starting--;
     if (code != 0) {
-        crew->threads--;
-        if (crew->asleep != NULL && crew_is_short_locked(workers, lane))
-            uva__signal_wake(crew_call_locked(crew));
+        pool_class->threads--;
+        if (pool_class->asleep != NULL && class_is_short_locked(workers, lane))
+            uva__futex_wake(class_call_locked(pool_class));
     }
-    uva__signal_raise(&workers->changed);
+    uva__futex_raise(&workers->changed);
     assert(!workers->locked.abandoned);
     uva__lock_drop(&workers->locked.lock);
     return code;
@@ -300,34 +302,35 @@ bool uva__lane_is_compute(void)
 
 /* ---- the last user ------------------------------------------------------ */
 
-/* Counts threads, and calls of uva__crew_start() that will use `workers` again.
+/* Counts threads, and calls of uva__pool_class_start() that will use `workers`
+ * again.
  */
-static int32_t workers_present_locked(const struct uva_workers *workers)
+static int32_t pool_present_locked(const struct uva_workers *workers)
 {
-    int32_t n = workers->locked.leaving;
+    int32_t n = workers->locked.exiting;
 
     for (int lane = 0; lane < UVA__LANES; lane++)
-        n += workers->locked.crews[lane].threads +
-             workers->locked.crews[lane].starting;
+        n += workers->locked.classes[lane].threads +
+             workers->locked.classes[lane].starting;
     return n;
 }
 
 /* Whether the caller, which has just given up its own use, must free. */
-static bool workers_are_over_locked(const struct uva_workers *workers)
+static bool pool_are_over_locked(const struct uva_workers *workers)
 {
-    return workers->locked.abandoned && workers_present_locked(workers) == 0;
+    return workers->locked.abandoned && pool_present_locked(workers) == 0;
 }
 
-static void workers_destroy(struct uva_workers *workers)
+static void pool_destroy(struct uva_workers *workers)
 {
     const struct uva_allocator allocator = workers->allocator;
 
     for (int lane = 0; lane < UVA__LANES; lane++)
-        assert(uva__word_load(&workers->waiting[lane]) == 0);
+        assert(uva__atomic64_load(&workers->waiting[lane]) == 0);
     uva__memory_free(&allocator, workers, sizeof(*workers));
 }
 
-static void workers_join(pthread_t thread)
+static void pool_join(pthread_t thread)
 {
     int before;
 
@@ -365,7 +368,8 @@ static void worker_begin(struct uva__worker *worker)
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     here = worker;
-    worker->number = (uint32_t)uva__word_add(&workers->born[worker->lane], 1);
+    worker->number =
+        (uint32_t)uva__atomic64_add(&workers->threads_started[worker->lane], 1);
     worker_name(worker);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
@@ -375,28 +379,30 @@ static void worker_home_locked(struct uva__worker *worker)
 {
     assert(worker->waits == 0);
     if (worker->busy)
-        worker->workers->locked.crews[worker->lane].running--;
+        worker->workers->locked.classes[worker->lane].running--;
     worker->busy = false;
 }
 
 static struct uva_job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    struct uva__crew *crew = &workers->locked.crews[worker->lane];
-    struct uva__link *link = uva__rota_pop(&crew->round);
+    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
+    struct uva__link *link = uva__fair_queue_pop(&pool_class->round);
 
     if (link == NULL)
         return NULL;
-    uva__word_sub(&workers->waiting[worker->lane], 1);
-    crew->running++;
+    uva__atomic64_sub(&workers->waiting[worker->lane], 1);
+    pool_class->running++;
     worker->busy = true;
     return uva__container_of(link, struct uva_job, link);
 }
 
 /* How many free threads the lane keeps, with or without work. */
-static int32_t crew_kept_locked(const struct uva__crew *crew, int lane)
+static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
+                                 int lane)
 {
-    return lane == UVA__LANE_GUEST ? crew->promised : crew->promised > 0;
+    return lane == UVA__LANE_UNCAPPED ? pool_class->reserved
+                                      : pool_class->reserved > 0;
 }
 
 /* Whether the thread exits: at the end, beyond the cap (another thread was
@@ -406,36 +412,41 @@ static int32_t crew_kept_locked(const struct uva__crew *crew, int lane)
 static bool worker_is_done_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
-    const struct uva__crew *crew = &workers->locked.crews[worker->lane];
-    const int32_t threads = crew->threads - crew->starting;
+    const struct uva__pool_class *pool_class =
+        &workers->locked.classes[worker->lane];
+    const int32_t threads = pool_class->threads - pool_class->starting;
 
-    if (workers->locked.ending || threads - crew->blocked > crew->cap)
+    if (workers->locked.ending ||
+        threads - pool_class->blocked > pool_class->cap)
         return true;
-    return worker->late && uva__list_is_empty(&crew->round) &&
-           threads - crew->running > crew_kept_locked(crew, worker->lane);
+    return worker->timed_out && uva__list_is_empty(&pool_class->round) &&
+           threads - pool_class->running >
+               class_kept_locked(pool_class, worker->lane);
 }
 
-static void sleeper_remove_locked(struct uva__crew *crew,
+static void sleeper_remove_locked(struct uva__pool_class *pool_class,
                                   struct uva__worker *worker)
 {
-    struct uva__worker **at = &crew->asleep;
+    struct uva__worker **at = &pool_class->asleep;
 
     while (*at != worker)
         at = &(*at)->below;
     *at = worker->below;
-    crew->sleeping--;
+    pool_class->sleeping--;
     worker->asleep = false;
 }
 
 /* How long to sleep. A thread that the lane keeps sleeps until it is woken. If
  * a start in progress could make it one of those, it sleeps for idle_ms too,
  * and then checks again. */
-static int64_t worker_patience_locked(const struct uva__worker *worker)
+static int64_t worker_limit_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
-    const struct uva__crew *crew = &workers->locked.crews[worker->lane];
+    const struct uva__pool_class *pool_class =
+        &workers->locked.classes[worker->lane];
 
-    return crew->threads - crew->running > crew_kept_locked(crew, worker->lane)
+    return pool_class->threads - pool_class->running >
+                   class_kept_locked(pool_class, worker->lane)
                ? workers->idle_ms
                : -1;
 }
@@ -444,27 +455,27 @@ static int64_t worker_patience_locked(const struct uva__worker *worker)
 static void worker_sleep_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    struct uva__crew *crew = &workers->locked.crews[worker->lane];
-    const uint32_t seen = uva__signal_now(&worker->call);
-    const int64_t limit_ms = worker_patience_locked(worker);
+    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
+    const uint32_t seen = uva__futex_now(&worker->call);
+    const int64_t limit_ms = worker_limit_locked(worker);
     bool in_time;
 
-    worker->below = crew->asleep;
-    crew->asleep = worker;
-    crew->sleeping++;
+    worker->below = pool_class->asleep;
+    pool_class->asleep = worker;
+    pool_class->sleeping++;
     worker->asleep = true;
     uva__lock_drop(&workers->locked.lock);
-    in_time = uva__signal_wait(&worker->call, seen, limit_ms);
+    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
     uva__lock_take(&workers->locked.lock);
-    worker->late = worker->asleep && !in_time;
+    worker->timed_out = worker->asleep && !in_time;
     if (worker->asleep)
-        sleeper_remove_locked(crew, worker);
+        sleeper_remove_locked(pool_class, worker);
 }
 
 static void worker_part_locked(struct uva__worker *worker)
 {
-    worker->workers->locked.crews[worker->lane].threads--;
-    worker->workers->locked.leaving++;
+    worker->workers->locked.classes[worker->lane].threads--;
+    worker->workers->locked.exiting++;
 }
 
 /* Returns the next job, or NULL: then the thread counts in no lane any more. */
@@ -481,10 +492,10 @@ static struct uva_job *worker_next(struct uva__worker *worker)
             break;
         worker_sleep_locked(worker);
     }
-    worker->late = false;
+    worker->timed_out = false;
     if (job == NULL)
         worker_part_locked(worker);
-    uva__crew_drop_locked(workers, worker->lane);
+    uva__pool_class_drop_locked(workers, worker->lane);
     return job;
 }
 
@@ -498,21 +509,21 @@ static void thread_depart(struct uva_workers *workers)
     bool alone, follows, over;
 
     uva__lock_take(&workers->locked.lock);
-    workers->locked.leaving--;
+    workers->locked.exiting--;
     alone = workers->locked.abandoned;
     follows = workers->locked.has_last;
     before = workers->locked.last;
     workers->locked.last = pthread_self();
     workers->locked.has_last = true;
-    over = workers_are_over_locked(workers);
-    uva__signal_raise(&workers->changed);
+    over = pool_are_over_locked(workers);
+    uva__futex_raise(&workers->changed);
     uva__lock_drop(&workers->locked.lock);
     if (alone)
         (void)pthread_detach(pthread_self());
     else if (follows)
-        workers_join(before);
+        pool_join(before);
     if (over)
-        workers_destroy(workers);
+        pool_destroy(workers);
 }
 
 static void *worker_main(void *arg)
@@ -534,17 +545,17 @@ static void *worker_main(void *arg)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static int32_t workers_running_locked(const struct uva_workers *workers)
+static int32_t pool_running_locked(const struct uva_workers *workers)
 {
     int32_t n = 0;
 
     for (int lane = 0; lane < UVA__LANES; lane++)
-        n += workers->locked.crews[lane].running;
+        n += workers->locked.classes[lane].running;
     return n;
 }
 
 /* Returns when all other threads have exited, or seem to be stuck in jobs. */
-static void workers_await_others(struct uva_workers *workers)
+static void pool_await_others(struct uva_workers *workers)
 {
     const bool ours = here != NULL && here->workers == workers;
     const bool in_job = ours && here->busy;
@@ -553,46 +564,46 @@ static void workers_await_others(struct uva_workers *workers)
 
     do {
         uva__lock_take(&workers->locked.lock);
-        seen = uva__signal_now(&workers->changed);
-        others = workers_present_locked(workers) - ours;
-        stuck = workers_running_locked(workers) - in_job;
+        seen = uva__futex_now(&workers->changed);
+        others = pool_present_locked(workers) - ours;
+        stuck = pool_running_locked(workers) - in_job;
         uva__lock_drop(&workers->locked.lock);
     } while (others > 0 &&
-             uva__signal_wait(&workers->changed, seen,
-                              others > stuck ? -1 : UVA__LIMIT_WORKERS_MS));
+             uva__futex_wait(&workers->changed, seen,
+                             others > stuck ? -1 : UVA__LIMIT_WORKERS_MS));
 }
 
-static void workers_finish(struct uva_workers *workers)
+static void pool_finish(struct uva_workers *workers)
 {
     pthread_t last;
     bool joins, over;
 
-    workers_await_others(workers);
+    pool_await_others(workers);
     fixture_end(workers);
     uva__lock_take(&workers->locked.lock);
     workers->locked.abandoned = true;
     joins = workers->locked.has_last;
     last = workers->locked.last;
-    over = workers_are_over_locked(workers);
+    over = pool_are_over_locked(workers);
     uva__lock_drop(&workers->locked.lock);
     if (joins)
-        workers_join(last);
+        pool_join(last);
     if (over)
-        workers_destroy(workers);
+        pool_destroy(workers);
 }
 
 void uva_workers_free(struct uva_workers *workers)
 {
     bool ends;
 
-    if (workers == NULL || uva__workers_are_forked(workers))
+    if (workers == NULL || uva__pool_is_forked(workers))
         return;
     uva__lock_take(&workers->locked.lock);
     ends = --workers->locked.owners == 0;
     workers->locked.ending = ends;
     for (int lane = 0; lane < UVA__LANES && ends; lane++)
-        uva__crew_rouse_locked(workers, lane);
+        uva__pool_class_rouse_locked(workers, lane);
     uva__lock_drop(&workers->locked.lock);
     if (ends)
-        workers_finish(workers);
+        pool_finish(workers);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of uva_workers, its owners, and how a job gets one of its threads.
  * Which job goes to which lane is exec/lane.c. */
-#ifndef UVA_UV_WORKERS_H
-#define UVA_UV_WORKERS_H
+#ifndef UVA_EXEC_POOL_H
+#define UVA_EXEC_POOL_H
 
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "base/list.h"
 #include "base/atomic.h"
+#include "base/list.h"
 #include "exec/lane.h"
 #include "uvarrow/runtime.h"
 
@@ -16,17 +16,17 @@
 struct uva__worker {
     struct uva_workers *workers; /* borrows: outlives the thread's use of it */
     struct uva__worker *below;   /* the next sleeper in the stack; locked */
-    struct uva__signal call;     /* raised to wake the thread; locked */
+    struct uva__futex call;      /* raised to wake the thread; locked */
     int lane;                    /* the lane from which it takes jobs */
     uint32_t number;             /* for the thread's name */
     int waits;                   /* depth of uva__lane_wait_begin() */
     bool asleep;                 /* in the stack of sleepers; locked */
-    bool late;                   /* its idle timeout has expired */
+    bool timed_out;              /* its idle timeout has expired */
     bool busy;                   /* running a job, or just back from one */
 };
 
 /* The threads of one lane and the jobs that wait for them. */
-struct uva__crew {
+struct uva__pool_class {
     struct uva__list round;     /* queues with jobs, in turn: see rota.h */
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
@@ -36,7 +36,7 @@ struct uva__crew {
     int32_t sleeping;           /* threads in the stack */
     int32_t running;            /* threads inside a job */
     int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
-    int32_t promised;           /* job queues for which a free thread is kept */
+    int32_t reserved;           /* job queues for which a free thread is kept */
 };
 
 /* The fields above `waiting` never change. */
@@ -46,20 +46,21 @@ struct uva_workers {
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
-    int32_t idle_ms;                      /* sleep so long, then exit */
-    pid_t process;                        /* maker: a fork has no threads */
-    char name[16];                        /* cut to a thread name's size */
-    struct uva__word waiting[UVA__LANES]; /* jobs queued; written locked */
-    struct uva__word born[UVA__LANES];    /* threads ever begun, for names */
-    struct uva__shared fixture;           /* owns: struct uva__fixture, what a
-                                             higher floor keeps here; or NULL */
-    struct uva__signal changed;           /* raised after a start or an exit;
-                                             raised locked */
+    int32_t idle_ms;                          /* sleep so long, then exit */
+    pid_t process;                            /* maker: a fork has no threads */
+    char name[16];                            /* cut to a thread name's size */
+    struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
+    struct uva__atomic64
+        threads_started[UVA__LANES]; /* threads ever begun, for names */
+    struct uva__atomic_ptr fixture;  /* owns: struct uva__pool_data, what a
+                                    higher floor keeps here; or NULL */
+    struct uva__futex changed;       /* raised after a start or an exit;
+                                         raised locked */
     struct {
         struct uva__lock lock;
-        struct uva__crew crews[UVA__LANES];
+        struct uva__pool_class classes[UVA__LANES];
         int32_t owners;  /* the user and the job queues */
-        int32_t leaving; /* threads that count in no lane any more, but have
+        int32_t exiting; /* threads that count in no lane any more, but have
                             not ended */
         pthread_t last;  /* the thread that left last, to be joined */
         bool has_last;   /* `last` is set */
@@ -70,29 +71,29 @@ struct uva_workers {
 
 /* Adds an owner; uva_workers_free() takes it away. EPERM in a forked child.
  * Thread: any. */
-UVA_MUST_CHECK int uva__workers_acquire(struct uva_workers *workers);
+UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 
 /* Whether this process is a fork of the one that made the workers.
  * Thread: any. */
-bool uva__workers_are_forked(const struct uva_workers *workers);
+bool uva__pool_is_forked(const struct uva_workers *workers);
 
 /* Drops the lock, and makes sure that a thread takes each job queued in `lane`:
  * if too few threads are awake and free, it wakes one, or starts one if none
  * sleeps and the cap allows it. Thread: any. */
-void uva__crew_drop_locked(struct uva_workers *workers, int lane);
+void uva__pool_class_drop_locked(struct uva_workers *workers, int lane);
 
 /* Counts a thread that the caller will start at once. Thread: any. */
-void uva__crew_reserve_locked(struct uva_workers *workers, int lane);
+void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane);
 
 /* Starts the thread that was reserved. 0; ENOMEM; EAGAIN if the system creates
  * none: then jobs wait for existing threads. Thread: any. */
-int uva__crew_start(struct uva_workers *workers, int lane);
+int uva__pool_class_start(struct uva_workers *workers, int lane);
 
 /* Wakes all sleeping threads of a lane, to check whether they may exit.
  * Thread: any. */
-void uva__crew_rouse_locked(struct uva_workers *workers, int lane);
+void uva__pool_class_rouse_locked(struct uva_workers *workers, int lane);
 
 /* The worker that the calling thread is, or NULL. Thread: any. */
-struct uva__worker *uva__crew_here(void);
+struct uva__worker *uva__pool_class_here(void);
 
 #endif

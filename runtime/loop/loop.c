@@ -25,98 +25,101 @@ enum { QUANTUM_MAX = 64 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
-void uva__loop_hold(struct uva__hub *hub)
+void uva__loop_hold(struct uva__rt *rt)
 {
-    struct uva_runtime *rt = hub->loop.shell;
+    struct uva_runtime *runtime = rt->loop.runtime;
 
-    if (hub->loop.owed++ == 0 && rt != NULL)
-        uv_ref((uv_handle_t *)&rt->wake);
+    if (rt->loop.keepalive++ == 0 && runtime != NULL)
+        uv_ref((uv_handle_t *)&runtime->wake);
 }
 
-void uva__loop_unhold(struct uva__hub *hub)
+void uva__loop_unhold(struct uva__rt *rt)
 {
-    struct uva_runtime *rt = hub->loop.shell;
+    struct uva_runtime *runtime = rt->loop.runtime;
 
-    assert(hub->loop.owed > 0);
-    if (--hub->loop.owed == 0 && rt != NULL &&
-        rt->hosting == UVA__HOSTED_BY_LOOP)
-        uv_unref((uv_handle_t *)&rt->wake);
+    assert(rt->loop.keepalive > 0);
+    if (--rt->loop.keepalive == 0 && runtime != NULL &&
+        runtime->hosting == UVA__HOSTED_BY_LOOP)
+        uv_unref((uv_handle_t *)&runtime->wake);
 }
 
 /* ---- turns -------------------------------------------------------------- */
 
 /* Visits that follow a long one are shorter, so that slow callbacks do not hold
  * the loop for long. */
-static void turn_pace(struct uva_runtime *rt, uint64_t took_ns)
+static void turn_pace(struct uva_runtime *runtime, uint64_t took_ns)
 {
-    int32_t quantum = rt->hub->loop.quantum;
+    int32_t quantum = runtime->rt->loop.quantum;
 
-    if (took_ns > rt->turn_ns / 4)
+    if (took_ns > runtime->turn_ns / 4)
         quantum = quantum / 4;
     else
         quantum = quantum * 2;
     if (quantum > QUANTUM_MAX)
         quantum = QUANTUM_MAX;
-    rt->hub->loop.quantum = quantum < 1 ? 1 : quantum;
+    runtime->rt->loop.quantum = quantum < 1 ? 1 : quantum;
 }
 
-static void turn_visit(struct uva__hub *hub, struct uva__node *node)
+static void turn_on_wakeup(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
-    node->queued = false;
-    if (node->ops->visit(node) && !node->queued) {
-        node->queued = true;
-        uva__list_push(&hub->loop.queue, &node->link);
+    wakeup->queued = false;
+    if (wakeup->ops->on_wakeup(wakeup) && !wakeup->queued) {
+        wakeup->queued = true;
+        uva__list_push(&rt->loop.queue, &wakeup->link);
     } else {
-        uva__node_release(node);
+        uva__wakeup_release(wakeup);
     }
 }
 
 /* Visits the nodes that are in the queue when it begins. Returns whether budget
  * is left; `*now` is when the clock was last read. */
-static bool turn_round(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
+static bool turn_round(struct uva_runtime *runtime, uint64_t begun,
+                       uint64_t *now)
 {
-    struct uva__hub *hub = rt->hub;
-    struct uva__list round = hub->loop.queue;
+    struct uva__rt *rt = runtime->rt;
+    struct uva__list round = rt->loop.queue;
     struct uva__link *link;
     uint64_t before;
     bool good = true;
 
-    hub->loop.queue = (struct uva__list){0};
+    rt->loop.queue = (struct uva__list){0};
     while (good && (link = uva__list_pop(&round)) != NULL) {
-        turn_visit(hub, uva__container_of(link, struct uva__node, link));
+        turn_on_wakeup(rt, uva__container_of(link, struct uva__wakeup, link));
         before = *now;
         *now = uva__clock_ns();
-        turn_pace(rt, *now - before);
-        good = hub->loop.spent < rt->turn_batches && *now - begun < rt->turn_ns;
+        turn_pace(runtime, *now - before);
+        good = rt->loop.spent < runtime->turn_batches &&
+               *now - begun < runtime->turn_ns;
     }
-    uva__list_append(&round, &hub->loop.queue); /* unvisited ones go first */
-    hub->loop.queue = round;
+    uva__list_append(&round, &rt->loop.queue); /* unvisited ones go first */
+    rt->loop.queue = round;
     return good;
 }
 
 /* Returns whether no work is left: then the loop may sleep. */
-static bool turn_rounds(struct uva_runtime *rt, uint64_t begun, uint64_t *now)
+static bool turn_rounds(struct uva_runtime *runtime, uint64_t begun,
+                        uint64_t *now)
 {
-    struct uva__hub *hub = rt->hub;
+    struct uva__rt *rt = runtime->rt;
 
     for (;;) {
-        uva__hub_collect(hub);
-        if (uva__list_is_empty(&hub->loop.queue)) {
-            if (uva__inbox_rest(&hub->inbox))
+        uva__rt_collect(rt);
+        if (uva__list_is_empty(&rt->loop.queue)) {
+            if (uva__mailbox_disarm(&rt->mailbox))
                 return true;
-        } else if (!turn_round(rt, begun, now)) {
+        } else if (!turn_round(runtime, begun, now)) {
             return false;
         }
     }
 }
 
-static void turn_rest(struct uva_runtime *rt)
+static void turn_rest(struct uva_runtime *runtime)
 {
-    if (!uv_is_active((uv_handle_t *)&rt->idle))
+    if (!uv_is_active((uv_handle_t *)&runtime->idle))
         return;
-    (void)uv_idle_stop(&rt->idle);
-    (void)uv_check_stop(&rt->check);
-    uva__loop_unhold(rt->hub);
+    (void)uv_idle_stop(&runtime->idle);
+    (void)uv_check_stop(&runtime->check);
+    uva__loop_unhold(runtime->rt);
 }
 
 static void idle_spin(uv_idle_t *idle)
@@ -130,286 +133,295 @@ static void check_turn(uv_check_t *check)
 }
 
 /* A turn was cut short: the loop must come back without sleeping. */
-static void turn_go_on(struct uva_runtime *rt)
+static void turn_go_on(struct uva_runtime *runtime)
 {
-    if (uv_is_active((uv_handle_t *)&rt->idle))
+    if (uv_is_active((uv_handle_t *)&runtime->idle))
         return;
-    uva__loop_hold(rt->hub);
-    (void)uv_idle_start(&rt->idle, idle_spin);
-    (void)uv_check_start(&rt->check, check_turn);
+    uva__loop_hold(runtime->rt);
+    (void)uv_idle_start(&runtime->idle, idle_spin);
+    (void)uv_check_start(&runtime->check, check_turn);
 }
 
-static void turn_count(struct uva__hub *hub, uint64_t held_ns)
+static void turn_count(struct uva__rt *rt, uint64_t held_ns)
 {
-    uva__word_store(&hub->counts.turns, uva__word_peek(&hub->counts.turns) + 1);
-    if (held_ns > uva__word_peek(&hub->counts.hold_max_ns))
-        uva__word_store(&hub->counts.hold_max_ns, held_ns);
+    uva__atomic64_store(&rt->stats.turns,
+                        uva__atomic64_peek(&rt->stats.turns) + 1);
+    if (held_ns > uva__atomic64_peek(&rt->stats.hold_max_ns))
+        uva__atomic64_store(&rt->stats.hold_max_ns, held_ns);
 }
 
-void uva__loop_turn(struct uva_runtime *rt)
+void uva__loop_turn(struct uva_runtime *runtime)
 {
-    struct uva__hub *hub = rt->hub;
+    struct uva__rt *rt = runtime->rt;
     uint64_t begun = uva__clock_ns(), now = begun, self = uva__thread_self();
     bool done;
 
-    assert(rt->phase < UVA__DETACHED); /* libuv calls no closed handle */
+    assert(runtime->phase <
+           UVA__RUNTIME_DETACHED); /* libuv calls no closed handle */
     uva__turn_begin();
-    uva__word_store(&hub->turn, self);
-    if (uva__word_peek(&hub->home) != self)
-        uva__word_store(&hub->home, self);
-    hub->loop.spent = 0;
-    hub->loop.budget = rt->turn_batches;
-    done = turn_rounds(rt, begun, &now);
-    uva__word_store(&hub->turn, 0);
+    uva__atomic64_store(&rt->turn, self);
+    if (uva__atomic64_peek(&rt->loop_thread) != self)
+        uva__atomic64_store(&rt->loop_thread, self);
+    rt->loop.spent = 0;
+    rt->loop.budget = runtime->turn_batches;
+    done = turn_rounds(runtime, begun, &now);
+    uva__atomic64_store(&rt->turn, 0);
     uva__turn_end();
-    turn_count(hub, now - begun);
+    turn_count(rt, now - begun);
     if (done)
-        turn_rest(rt);
+        turn_rest(runtime);
     else
-        turn_go_on(rt);
-    uva__loop_close_on(rt);
+        turn_go_on(runtime);
+    uva__loop_close_on(runtime);
 }
 
 static void wake_turn(uv_poll_t *wake, int status, int events)
 {
-    struct uva_runtime *rt = uva__container_of(wake, struct uva_runtime, wake);
+    struct uva_runtime *runtime =
+        uva__container_of(wake, struct uva_runtime, wake);
     uint64_t count;
 
     (void)status;
     (void)events;
-    if (read(rt->hub->wake_fd, &count, sizeof(count)) < 0)
+    if (read(runtime->rt->wake_fd, &count, sizeof(count)) < 0)
         assert(errno == EAGAIN || errno == EINTR);
-    uva__loop_turn(rt);
+    uva__loop_turn(runtime);
 }
 
 /* ---- timers ------------------------------------------------------------- */
 
 static void timer_turn(uv_timer_t *handle);
 
-static void timer_set(struct uva_runtime *rt)
+static void timer_set(struct uva_runtime *runtime)
 {
-    uint64_t now = uv_now(rt->loop);
+    uint64_t now = uv_now(runtime->loop);
     uint64_t due;
 
-    if (rt->timers == NULL) {
-        (void)uv_timer_stop(&rt->timer);
+    if (runtime->timers == NULL) {
+        (void)uv_timer_stop(&runtime->timer);
         return;
     }
-    due = rt->timers->due_ms;
-    (void)uv_timer_start(&rt->timer, timer_turn, due > now ? due - now : 0, 0);
+    due = runtime->timers->due_ms;
+    (void)uv_timer_start(&runtime->timer, timer_turn, due > now ? due - now : 0,
+                         0);
 }
 
-static void timer_unlink(struct uva_runtime *rt, struct uva__timer *timer)
+static void timer_unlink(struct uva_runtime *runtime, struct uva__timer *timer)
 {
     if (timer->before != NULL)
         timer->before->next = timer->next;
     else
-        rt->timers = timer->next;
+        runtime->timers = timer->next;
     if (timer->next != NULL)
         timer->next->before = timer->before;
     else
-        rt->last_timer = timer->before;
+        runtime->last_timer = timer->before;
     timer->running = false;
 }
 
 /* Timers fire inside a turn, as all callbacks do. */
 static void timer_turn(uv_timer_t *handle)
 {
-    struct uva_runtime *rt =
+    struct uva_runtime *runtime =
         uva__container_of(handle, struct uva_runtime, timer);
     struct uva__timer *timer;
 
     uva__turn_begin();
-    uva__word_store(&rt->hub->turn, uva__thread_self());
-    while ((timer = rt->timers) != NULL && timer->due_ms <= uv_now(rt->loop)) {
-        timer_unlink(rt, timer);
+    uva__atomic64_store(&runtime->rt->turn, uva__thread_self());
+    while ((timer = runtime->timers) != NULL &&
+           timer->due_ms <= uv_now(runtime->loop)) {
+        timer_unlink(runtime, timer);
         timer->fire(timer);
     }
-    uva__word_store(&rt->hub->turn, 0);
+    uva__atomic64_store(&runtime->rt->turn, 0);
     uva__turn_end();
-    timer_set(rt);
-    uva__loop_turn(rt);
+    timer_set(runtime);
+    uva__loop_turn(runtime);
 }
 
 /* Searches from the end: most timers are the latest when they start. */
-static void timer_link(struct uva_runtime *rt, struct uva__timer *timer)
+static void timer_link(struct uva_runtime *runtime, struct uva__timer *timer)
 {
-    struct uva__timer *before = rt->last_timer;
+    struct uva__timer *before = runtime->last_timer;
 
     while (before != NULL && before->due_ms > timer->due_ms)
         before = before->before;
     timer->before = before;
-    timer->next = before != NULL ? before->next : rt->timers;
+    timer->next = before != NULL ? before->next : runtime->timers;
     if (before != NULL)
         before->next = timer;
     else
-        rt->timers = timer;
+        runtime->timers = timer;
     if (timer->next != NULL)
         timer->next->before = timer;
     else
-        rt->last_timer = timer;
+        runtime->last_timer = timer;
     timer->running = true;
 }
 
-void uva__timer_start(struct uva__hub *hub, struct uva__timer *timer,
+void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer,
                       int64_t delay_ms)
 {
-    struct uva_runtime *rt = hub->loop.shell;
+    struct uva_runtime *runtime = rt->loop.runtime;
 
     if (timer->running)
-        timer_unlink(rt, timer);
-    uv_update_time(rt->loop);
-    timer->due_ms = uv_now(rt->loop) + (uint64_t)delay_ms;
-    timer_link(rt, timer);
-    timer_set(rt);
+        timer_unlink(runtime, timer);
+    uv_update_time(runtime->loop);
+    timer->due_ms = uv_now(runtime->loop) + (uint64_t)delay_ms;
+    timer_link(runtime, timer);
+    timer_set(runtime);
 }
 
-void uva__timer_stop(struct uva__hub *hub, struct uva__timer *timer)
+void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer)
 {
     if (!timer->running)
         return;
-    timer_unlink(hub->loop.shell, timer);
-    timer_set(hub->loop.shell);
+    timer_unlink(rt->loop.runtime, timer);
+    timer_set(rt->loop.runtime);
 }
 
 /* ---- open objects ------------------------------------------------------- */
 
-static void tenant_evict(struct uva__tenant *tenant)
+static void tenant_abort(struct uva__open_object *object)
 {
-    const bool before = tenant->evicted;
+    const bool before = object->aborted;
 
-    tenant->evicted = true;
+    object->aborted = true;
     if (!before)
-        tenant->evict(tenant);
+        object->abort(object);
 }
 
-void uva__loop_move_in(struct uva__hub *hub, struct uva__tenant *tenant)
+void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object)
 {
-    struct uva_runtime *rt = hub->loop.shell;
+    struct uva_runtime *runtime = rt->loop.runtime;
 
-    tenant->before = NULL;
-    tenant->next = rt->tenants;
-    if (rt->tenants != NULL)
-        rt->tenants->before = tenant;
-    rt->tenants = tenant;
-    if (rt->evicting)
-        tenant_evict(tenant);
+    object->before = NULL;
+    object->next = runtime->objects;
+    if (runtime->objects != NULL)
+        runtime->objects->before = object;
+    runtime->objects = object;
+    if (runtime->aborting)
+        tenant_abort(object);
 }
 
-void uva__loop_move_out(struct uva__hub *hub, struct uva__tenant *tenant)
+void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
 {
-    if (tenant->before != NULL)
-        tenant->before->next = tenant->next;
+    if (object->before != NULL)
+        object->before->next = object->next;
     else
-        hub->loop.shell->tenants = tenant->next;
-    if (tenant->next != NULL)
-        tenant->next->before = tenant->before;
-    tenant->next = tenant->before = NULL;
+        rt->loop.runtime->objects = object->next;
+    if (object->next != NULL)
+        object->next->before = object->before;
+    object->next = object->before = NULL;
 }
 
 /* ---- closing ------------------------------------------------------------ */
 
-static void close_evict(struct uva_runtime *rt)
+static void close_abort(struct uva_runtime *runtime)
 {
-    struct uva__tenant *tenant, *next;
+    struct uva__open_object *object, *next;
 
-    rt->evicting = true;
-    for (tenant = rt->tenants; tenant != NULL; tenant = next) {
-        next = tenant->next;
-        tenant_evict(tenant);
+    runtime->aborting = true;
+    for (object = runtime->objects; object != NULL; object = next) {
+        next = object->next;
+        tenant_abort(object);
     }
 }
 
 static void grace_over(struct uva__timer *timer)
 {
-    close_evict(uva__container_of(timer, struct uva_runtime, grace));
+    close_abort(uva__container_of(timer, struct uva_runtime, grace));
 }
 
-static bool close_is_sooner(const struct uva_runtime *rt, int64_t grace_ms)
+static bool close_is_sooner(const struct uva_runtime *runtime, int64_t grace_ms)
 {
-    return !rt->grace.running ||
-           uv_now(rt->loop) + (uint64_t)grace_ms < rt->grace.due_ms;
+    return !runtime->grace.running ||
+           uv_now(runtime->loop) + (uint64_t)grace_ms < runtime->grace.due_ms;
 }
 
 /* Reads the request to close; again when a second close shortens the grace. */
-static bool closer_visit(struct uva__node *node)
+static bool closer_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva_runtime *rt =
-        uva__container_of(node, struct uva__hub, closer)->loop.shell;
+    struct uva_runtime *runtime =
+        uva__container_of(wakeup, struct uva__rt, closer)->loop.runtime;
     int64_t grace_ms;
 
-    uva__lock_take(&rt->wish.lock);
-    grace_ms = rt->wish.grace_ms;
-    uva__lock_drop(&rt->wish.lock);
-    if (!rt->closer_held) {
-        rt->closer_held = true;
-        rt->phase = UVA__CLOSING;
-        uva__loop_hold(rt->hub);
+    uva__lock_take(&runtime->close_request.lock);
+    grace_ms = runtime->close_request.grace_ms;
+    uva__lock_drop(&runtime->close_request.lock);
+    if (!runtime->closer_held) {
+        runtime->closer_held = true;
+        runtime->phase = UVA__RUNTIME_CLOSING;
+        uva__loop_hold(runtime->rt);
     }
-    if (rt->evicting)
+    if (runtime->aborting)
         return false;
     if (grace_ms == 0)
-        close_evict(rt);
-    else if (grace_ms > 0 && close_is_sooner(rt, grace_ms))
-        uva__timer_start(rt->hub, &rt->grace, grace_ms);
+        close_abort(runtime);
+    else if (grace_ms > 0 && close_is_sooner(runtime, grace_ms))
+        uva__timer_start(runtime->rt, &runtime->grace, grace_ms);
     return false;
 }
 
-void uva__loop_close_on(struct uva_runtime *rt)
+void uva__loop_close_on(struct uva_runtime *runtime)
 {
-    struct uva__hub *hub = rt->hub;
+    struct uva__rt *rt = runtime->rt;
 
-    if (rt->phase != UVA__CLOSING || !uva__gate_is_over(&hub->owed) ||
-        !uva__list_is_empty(&hub->loop.queue))
+    if (runtime->phase != UVA__RUNTIME_CLOSING ||
+        !uva__inflight_is_drained(&rt->user_refs) ||
+        !uva__list_is_empty(&rt->loop.queue))
         return;
-    uva__timer_stop(hub, &rt->grace);
-    if ((hub->loop.homing > 0 || !uva__gate_is_empty(&hub->abroad)) &&
-        !rt->impatient) { /* they still use what the user gave us */
-        if (!rt->patience.running)
-            uva__timer_start(hub, &rt->patience, UVA__LIMIT_CLOSE_MS);
+    uva__timer_stop(rt, &runtime->grace);
+    if ((rt->loop.draining > 0 ||
+         !uva__inflight_is_idle(&rt->jobs_in_flight)) &&
+        !runtime->close_forced) { /* they still use what the user gave us */
+        if (!runtime->close_timer.running)
+            uva__timer_start(rt, &runtime->close_timer, UVA__LIMIT_CLOSE_MS);
         return; /* each of them wakes the loop when it ends */
     }
-    uva__timer_stop(hub, &rt->patience);
-    uva__loop_detach(rt);
+    uva__timer_stop(rt, &runtime->close_timer);
+    uva__loop_detach(runtime);
 }
 
 /* A job that does not return is left behind on its worker. */
-static void patience_over(struct uva__timer *timer)
+static void limit_over(struct uva__timer *timer)
 {
-    uva__container_of(timer, struct uva_runtime, patience)->impatient = true;
+    uva__container_of(timer, struct uva_runtime, close_timer)->close_forced =
+        true;
 }
 
 /* ---- handles ------------------------------------------------------------ */
 
-static const struct uva__node_ops closer_ops = {closer_visit, NULL};
+static const struct uva__wakeup_ops closer_ops = {closer_on_wakeup, NULL};
 
-int uva__loop_attach(struct uva_runtime *rt)
+int uva__loop_attach(struct uva_runtime *runtime)
 {
-    int code = uv_poll_init(rt->loop, &rt->wake, rt->hub->wake_fd);
+    int code =
+        uv_poll_init(runtime->loop, &runtime->wake, runtime->rt->wake_fd);
 
     if (code != 0)
         return -code;
-    rt->handles = 4;
-    rt->hub->closer.ops = &closer_ops;
-    rt->grace.fire = grace_over;
-    rt->patience.fire = patience_over;
-    (void)uv_timer_init(rt->loop, &rt->timer);
-    (void)uv_idle_init(rt->loop, &rt->idle);
-    (void)uv_check_init(rt->loop, &rt->check);
-    (void)uv_poll_start(&rt->wake, UV_READABLE, wake_turn);
-    uv_unref((uv_handle_t *)&rt->timer);
-    uv_unref((uv_handle_t *)&rt->idle);
-    uv_unref((uv_handle_t *)&rt->check);
-    if (rt->hosting == UVA__HOSTED_BY_LOOP)
-        uv_unref((uv_handle_t *)&rt->wake);
-    rt->hub->loop.shell = rt;
+    runtime->handles = 4;
+    runtime->rt->closer.ops = &closer_ops;
+    runtime->grace.fire = grace_over;
+    runtime->close_timer.fire = limit_over;
+    (void)uv_timer_init(runtime->loop, &runtime->timer);
+    (void)uv_idle_init(runtime->loop, &runtime->idle);
+    (void)uv_check_init(runtime->loop, &runtime->check);
+    (void)uv_poll_start(&runtime->wake, UV_READABLE, wake_turn);
+    uv_unref((uv_handle_t *)&runtime->timer);
+    uv_unref((uv_handle_t *)&runtime->idle);
+    uv_unref((uv_handle_t *)&runtime->check);
+    if (runtime->hosting == UVA__HOSTED_BY_LOOP)
+        uv_unref((uv_handle_t *)&runtime->wake);
+    runtime->rt->loop.runtime = runtime;
     return 0;
 }
 
-static void closed_one(struct uva_runtime *rt)
+static void closed_one(struct uva_runtime *runtime)
 {
-    if (--rt->handles == 0)
-        rt->gone(rt);
+    if (--runtime->handles == 0)
+        runtime->gone(runtime);
 }
 
 static void closed_wake(uv_handle_t *handle)
@@ -437,15 +449,15 @@ static void closed_clock(uv_handle_t *handle)
     closed_one(uva__container_of(handle, struct uva_runtime, clock));
 }
 
-void uva__loop_detach(struct uva_runtime *rt)
+void uva__loop_detach(struct uva_runtime *runtime)
 {
-    rt->phase = UVA__DETACHED;
-    rt->hub->loop.shell = NULL;
-    uva__hub_shut(rt->hub);
-    uv_close((uv_handle_t *)&rt->wake, closed_wake);
-    uv_close((uv_handle_t *)&rt->timer, closed_timer);
-    uv_close((uv_handle_t *)&rt->idle, closed_idle);
-    uv_close((uv_handle_t *)&rt->check, closed_check);
-    if (rt->clock_fd >= 0)
-        uv_close((uv_handle_t *)&rt->clock, closed_clock);
+    runtime->phase = UVA__RUNTIME_DETACHED;
+    runtime->rt->loop.runtime = NULL;
+    uva__rt_close(runtime->rt);
+    uv_close((uv_handle_t *)&runtime->wake, closed_wake);
+    uv_close((uv_handle_t *)&runtime->timer, closed_timer);
+    uv_close((uv_handle_t *)&runtime->idle, closed_idle);
+    uv_close((uv_handle_t *)&runtime->check, closed_check);
+    if (runtime->clock_fd >= 0)
+        uv_close((uv_handle_t *)&runtime->clock, closed_clock);
 }

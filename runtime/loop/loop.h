@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The half of a runtime that only its loop thread uses: libuv handles, turns,
  * timers, and the list of open objects that a close must abort. */
-#ifndef UVA_UV_LOOP_H
-#define UVA_UV_LOOP_H
+#ifndef UVA_LOOP_LOOP_H
+#define UVA_LOOP_LOOP_H
 
 #include "loop/rt.h"
 
 /* An object that shutdown must abort: part of that object, linked while it is
  * open. */
-struct uva__tenant {
-    struct uva__tenant *next, *before; /* borrows: its neighbours */
+struct uva__open_object {
+    struct uva__open_object *next, *before; /* borrows: its neighbours */
     /* begins to abort the object, on the loop; must not unlink it before it
      * returns */
-    void (*evict)(struct uva__tenant *tenant);
-    bool evicted; /* evict was called */
+    void (*abort)(struct uva__open_object *object);
+    bool aborted; /* evict was called */
 };
 
 /* The runtime core of an open runtime; NULL for NULL. Thread: any. */
-struct uva__hub *uva__loop_hub(struct uva_runtime *runtime);
+struct uva__rt *uva__loop_rt(struct uva_runtime *runtime);
 
 /* Adds an object to the list of open ones, and removes it. An object that is
  * added after the grace of a close is aborted at once, before this returns.
  * Thread: loop. */
-void uva__loop_move_in(struct uva__hub *hub, struct uva__tenant *tenant);
-void uva__loop_move_out(struct uva__hub *hub, struct uva__tenant *tenant);
+void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object);
+void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object);
 
 /* One reason more, or less, to keep the user's loop alive: uv_run() returns
  * when there is none. No effect once the runtime has detached. Thread: loop. */
-void uva__loop_hold(struct uva__hub *hub);
-void uva__loop_unhold(struct uva__hub *hub);
+void uva__loop_hold(struct uva__rt *rt);
+void uva__loop_unhold(struct uva__rt *rt);
 
 /* A timer, embedded in the object that it is for. All zeroes: not running. */
 struct uva__timer {
@@ -40,8 +40,8 @@ struct uva__timer {
 
 /* Starts `timer` to fire once, after `delay_ms`; stops it. Timers do not keep
  * the loop alive. Thread: loop. */
-void uva__timer_start(struct uva__hub *hub, struct uva__timer *timer,
+void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer,
                       int64_t delay_ms);
-void uva__timer_stop(struct uva__hub *hub, struct uva__timer *timer);
+void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer);
 
 #endif

@@ -31,16 +31,17 @@ static _Thread_local int turn_depth; /* turns that the thread is in */
 
 /* ---- making one --------------------------------------------------------- */
 
-static int alive_new(struct uva__word **out)
+static int alive_new(struct uva__atomic64 **out)
 {
-    void *page = mmap(NULL, sizeof(struct uva__word), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page =
+        mmap(NULL, sizeof(struct uva__atomic64), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED)
         return ENOMEM;
-    (void)madvise(page, sizeof(struct uva__word), MADV_WIPEONFORK);
+    (void)madvise(page, sizeof(struct uva__atomic64), MADV_WIPEONFORK);
     *out = page;
-    uva__word_store(*out, 1);
+    uva__atomic64_store(*out, 1);
     return 0;
 }
 
@@ -59,15 +60,15 @@ static void log_to_stderr(void *ctx, const struct uva_log_record *record)
 /* The environment counts only where the program has set nothing. */
 static void log_init(struct uva_log *log)
 {
-    const char *wish = getenv("UVA_LOG");
+    const char *close_request = getenv("UVA_LOG");
     int i;
 
     if (log->level == 0)
         log->level = UVA_LOG_WARN;
-    if (log->write != NULL || wish == NULL)
+    if (log->write != NULL || close_request == NULL)
         return;
     for (i = UVA_LOG_ERROR; i <= UVA_LOG_DEBUG; i++)
-        if (strcmp(wish, levels[i]) == 0) {
+        if (strcmp(close_request, levels[i]) == 0) {
             log->level = (enum uva_log_level)i;
             log->write = log_to_stderr;
         }
@@ -76,87 +77,87 @@ static void log_init(struct uva_log *log)
 /* As for the log, the environment counts only where the option is 0. */
 static bool check_init(int8_t check)
 {
-    const char *wish = getenv("UVA_CHECK");
+    const char *close_request = getenv("UVA_CHECK");
 
-    return check > 0 || (check == 0 && wish != NULL && strcmp(wish, "1") == 0);
+    return check > 0 || (check == 0 && close_request != NULL &&
+                         strcmp(close_request, "1") == 0);
 }
 
-int uva__hub_new(const struct uva_runtime_options *options,
-                 struct uva__hub **out)
+int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
 {
     struct uva_allocator allocator;
-    struct uva__hub *hub;
+    struct uva__rt *rt;
     int code = uva__memory_adopt(&options->allocator, &allocator);
 
     if (code != 0)
         return code;
-    hub = uva__memory_new_aligned(&allocator, sizeof(*hub), 64);
-    if (hub == NULL)
+    rt = uva__memory_new_aligned(&allocator, sizeof(*rt), 64);
+    if (rt == NULL)
         return ENOMEM;
-    hub->allocator = allocator;
-    hub->log = options->log;
-    log_init(&hub->log);
-    hub->checked = check_init(options->check);
-    hub->loop.quantum = 1;
-    uva__word_store(&hub->refs, 1);
-    hub->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    code = hub->wake_fd < 0 ? errno : alive_new(&hub->alive);
+    rt->allocator = allocator;
+    rt->log = options->log;
+    log_init(&rt->log);
+    rt->checked = check_init(options->check);
+    rt->loop.quantum = 1;
+    uva__atomic64_store(&rt->refs, 1);
+    rt->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    code = rt->wake_fd < 0 ? errno : alive_new(&rt->alive);
     if (code != 0)
         goto fail_fd;
     code =
-        uva__jobs_init(&hub->jobs, options->workers, &allocator, options->name);
+        uva__jobs_init(&rt->jobs, options->workers, &allocator, options->name);
     if (code != 0)
         goto fail_alive;
-    *out = hub;
+    *out = rt;
     return 0;
 
 fail_alive:
-    (void)munmap(hub->alive, sizeof(*hub->alive));
+    (void)munmap(rt->alive, sizeof(*rt->alive));
 fail_fd:
-    if (hub->wake_fd >= 0)
-        (void)close(hub->wake_fd);
-    uva__memory_free(&allocator, hub, sizeof(*hub));
+    if (rt->wake_fd >= 0)
+        (void)close(rt->wake_fd);
+    uva__memory_free(&allocator, rt, sizeof(*rt));
     return code;
 }
 
-struct uva__hub *uva__hub_acquire(struct uva__hub *hub)
+struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
 {
-    uva__word_add(&hub->refs, 1);
-    return hub;
+    uva__atomic64_add(&rt->refs, 1);
+    return rt;
 }
 
-void uva__hub_release(struct uva__hub *hub)
+void uva__rt_release(struct uva__rt *rt)
 {
-    struct uva_allocator allocator = hub->allocator;
-    struct uva__annex *annex;
+    struct uva_allocator allocator = rt->allocator;
+    struct uva__rt_data *data;
     int kind;
 
-    if (uva__word_sub(&hub->refs, 1) != 1)
+    if (uva__atomic64_sub(&rt->refs, 1) != 1)
         return;
-    for (kind = 0; kind < UVA__ANNEX_KINDS; kind++) {
-        annex = uva__shared_load(&hub->annex[kind]);
-        if (annex != NULL)
-            annex->free(hub, annex);
+    for (kind = 0; kind < UVA__RT_DATA_KINDS; kind++) {
+        data = uva__atomic_ptr_load(&rt->data[kind]);
+        if (data != NULL)
+            data->free(rt, data);
     }
-    (void)close(hub->wake_fd);
-    (void)munmap(hub->alive, sizeof(*hub->alive));
-    uva__memory_free(&allocator, hub, sizeof(*hub));
+    (void)close(rt->wake_fd);
+    (void)munmap(rt->alive, sizeof(*rt->alive));
+    uva__memory_free(&allocator, rt, sizeof(*rt));
 }
 
-struct uva__annex *
-uva__hub_annex(struct uva__hub *hub, enum uva__annex_kind kind,
-               struct uva__annex *(*make)(struct uva__hub *hub))
+struct uva__rt_data *
+uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
+                 struct uva__rt_data *(*make)(struct uva__rt *rt))
 {
-    void *annex = uva__shared_load(&hub->annex[kind]);
-    struct uva__annex *made;
+    void *data = uva__atomic_ptr_load(&rt->data[kind]);
+    struct uva__rt_data *made;
 
-    if (annex != NULL)
-        return annex;
-    made = make(hub);
-    if (made == NULL || uva__shared_cas(&hub->annex[kind], &annex, made))
+    if (data != NULL)
+        return data;
+    made = make(rt);
+    if (made == NULL || uva__atomic_ptr_cas(&rt->data[kind], &data, made))
         return made;
-    made->free(hub, made); /* another thread was first */
-    return annex;
+    made->free(rt, made); /* another thread was first */
+    return data;
 }
 
 /* ---- threads ------------------------------------------------------------ */
@@ -177,14 +178,14 @@ int uva__turn_depth(void)
     return turn_depth;
 }
 
-bool uva__hub_on_loop(const struct uva__hub *hub)
+bool uva__rt_on_loop(const struct uva__rt *rt)
 {
-    return uva__word_load(&hub->home) == uva__thread_self();
+    return uva__atomic64_load(&rt->loop_thread) == uva__thread_self();
 }
 
-bool uva__hub_must_not_wait(const struct uva__hub *hub)
+bool uva__rt_must_not_wait(const struct uva__rt *rt)
 {
-    return uva__hub_on_loop(hub) || uva__turn_depth() > 0 ||
+    return uva__rt_on_loop(rt) || uva__turn_depth() > 0 ||
            uva__lane_is_compute();
 }
 
@@ -192,248 +193,249 @@ bool uva__hub_must_not_wait(const struct uva__hub *hub)
 
 /* A thread that is cancelled must not end here, before it has woken the loop.
  */
-static void hub_wake(struct uva__hub *hub)
+static void rt_wake(struct uva__rt *rt)
 {
     const uint64_t one = 1;
     int before, saved = errno;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    while (write(hub->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+    while (write(rt->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
     (void)pthread_setcancelstate(before, NULL);
     errno = saved;
 }
 
-static void inbox_dispose(struct uva__hub *hub)
+static void mailbox_dispose(struct uva__rt *rt)
 {
-    struct uva__node *node = uva__inbox_take(&hub->inbox), *next;
+    struct uva__wakeup *wakeup = uva__mailbox_take(&rt->mailbox), *next;
 
-    for (; node != NULL; node = next) {
-        next = uva__inbox_next(node);
-        uva__inbox_unclaim(node);
-        uva__node_release(node);
+    for (; wakeup != NULL; wakeup = next) {
+        next = uva__mailbox_next(wakeup);
+        uva__mailbox_unclaim(wakeup);
+        uva__wakeup_release(wakeup);
     }
 }
 
 /* Passes the caller's reference to a node on to the run queue; releases it if
  * the node is queued already. */
-static void queue_push(struct uva__hub *hub, struct uva__node *node)
+static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
-    if (node->queued) {
-        uva__node_release(node);
+    if (wakeup->queued) {
+        uva__wakeup_release(wakeup);
         return;
     }
-    node->queued = true;
-    uva__list_push(&hub->loop.queue, &node->link);
+    wakeup->queued = true;
+    uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
-    if (!uva__hub_is_alive(hub))
+    if (!uva__rt_is_alive(rt))
         return; /* a forked child shares the descriptor with its parent */
-    if (uva__hub_in_turn(hub)) {
-        if (node->queued)
+    if (uva__rt_in_turn(rt)) {
+        if (wakeup->queued)
             return;
-        uva__node_acquire(node);
-        queue_push(hub, node);
+        uva__wakeup_acquire(wakeup);
+        queue_push(rt, wakeup);
         return;
     }
-    if (!uva__inbox_claim(node))
+    if (!uva__mailbox_claim(wakeup))
         return;
-    uva__node_acquire(node);
-    switch (uva__inbox_put(&hub->inbox, node)) {
-    case UVA__INBOX_NOTHING:
+    uva__wakeup_acquire(wakeup);
+    switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
+    case UVA__MAILBOX_NOTHING:
         break;
-    case UVA__INBOX_WAKE:
-        hub_wake(hub);
+    case UVA__MAILBOX_WAKE:
+        rt_wake(rt);
         break;
-    case UVA__INBOX_DISPOSE:
-        inbox_dispose(hub);
+    case UVA__MAILBOX_DISPOSE:
+        mailbox_dispose(rt);
     }
 }
 
-void uva__hub_collect(struct uva__hub *hub)
+void uva__rt_collect(struct uva__rt *rt)
 {
-    struct uva__node *node, *next;
+    struct uva__wakeup *wakeup, *next;
 
-    for (node = uva__inbox_take(&hub->inbox); node != NULL; node = next) {
-        next = uva__inbox_next(node);
-        uva__inbox_unclaim(node);
-        queue_push(hub, node);
+    for (wakeup = uva__mailbox_take(&rt->mailbox); wakeup != NULL;
+         wakeup = next) {
+        next = uva__mailbox_next(wakeup);
+        uva__mailbox_unclaim(wakeup);
+        queue_push(rt, wakeup);
     }
 }
 
-void uva__hub_add_detach_hook(struct uva__hub *hub,
-                              struct uva__detach_hook *hook)
+void uva__rt_add_detach_hook(struct uva__rt *rt, struct uva__detach_hook *hook)
 {
-    struct uva__detach_hook *head = hub->loop.detach_hooks;
+    struct uva__detach_hook *head = rt->loop.detach_hooks;
 
     hook->before = NULL;
     hook->next = head;
     if (head != NULL)
         head->before = hook;
-    hub->loop.detach_hooks = hook;
+    rt->loop.detach_hooks = hook;
 }
 
-void uva__hub_remove_detach_hook(struct uva__hub *hub,
-                                 struct uva__detach_hook *hook)
+void uva__rt_remove_detach_hook(struct uva__rt *rt,
+                                struct uva__detach_hook *hook)
 {
     if (hook->before != NULL)
         hook->before->next = hook->next;
     else
-        hub->loop.detach_hooks = hook->next;
+        rt->loop.detach_hooks = hook->next;
     if (hook->next != NULL)
         hook->next->before = hook->before;
 }
 
-static void hub_detach(struct uva__hub *hub)
+static void rt_detach(struct uva__rt *rt)
 {
     struct uva__detach_hook *hook, *next;
-    struct uva__annex *annex;
+    struct uva__rt_data *data;
     int kind;
 
-    for (kind = 0; kind < UVA__ANNEX_KINDS; kind++) {
-        annex = uva__shared_load(&hub->annex[kind]);
-        if (annex != NULL && annex->detach != NULL)
-            annex->detach(hub, annex);
+    for (kind = 0; kind < UVA__RT_DATA_KINDS; kind++) {
+        data = uva__atomic_ptr_load(&rt->data[kind]);
+        if (data != NULL && data->detach != NULL)
+            data->detach(rt, data);
     }
-    hook = hub->loop.detach_hooks;
-    hub->loop.detach_hooks = NULL;
+    hook = rt->loop.detach_hooks;
+    rt->loop.detach_hooks = NULL;
     for (; hook != NULL; hook = next) {
         next = hook->next; /* the hook may be gone after the call */
         hook->run(hook);
     }
 }
 
-void uva__hub_shut(struct uva__hub *hub)
+void uva__rt_close(struct uva__rt *rt)
 {
     struct uva__link *link;
 
-    hub_detach(hub);
-    uva__inbox_close(&hub->inbox);
-    inbox_dispose(hub);
-    while ((link = uva__list_pop(&hub->loop.queue)) != NULL)
-        uva__node_release(uva__container_of(link, struct uva__node, link));
+    rt_detach(rt);
+    uva__mailbox_close(&rt->mailbox);
+    mailbox_dispose(rt);
+    while ((link = uva__list_pop(&rt->loop.queue)) != NULL)
+        uva__wakeup_release(uva__container_of(link, struct uva__wakeup, link));
 }
 
 /* ---- what a close waits for --------------------------------------------- */
 
-bool uva__hub_enter(struct uva__hub *hub)
+bool uva__rt_enter(struct uva__rt *rt)
 {
-    return uva__gate_enter(&hub->owed);
+    return uva__inflight_enter(&rt->user_refs);
 }
 
-void uva__hub_leave(struct uva__hub *hub)
+void uva__rt_leave(struct uva__rt *rt)
 {
-    (void)uva__gate_leave(&hub->owed);
+    (void)uva__inflight_leave(&rt->user_refs);
 }
 
-bool uva__hub_is_closing(struct uva__hub *hub)
+bool uva__rt_is_closing(struct uva__rt *rt)
 {
-    return uva__gate_is_shut(&hub->owed);
+    return uva__inflight_is_closed(&rt->user_refs);
 }
 
-bool uva__hub_job_begin(struct uva__hub *hub)
+bool uva__rt_job_begin(struct uva__rt *rt)
 {
-    if (!uva__gate_join(&hub->abroad)) /* or other jobs keep the workers */
+    if (!uva__inflight_join(
+            &rt->jobs_in_flight)) /* or other jobs keep the workers */
         return false;
-    uva__hub_acquire(hub);
+    uva__rt_acquire(rt);
     return true;
 }
 
-int uva__hub_ensure_lane(struct uva__hub *hub, enum uva_lane lane)
+int uva__rt_ensure_lane(struct uva__rt *rt, enum uva_lane lane)
 {
     int code;
 
-    if (!uva__hub_job_begin(hub)) /* keeps the workers */
+    if (!uva__rt_job_begin(rt)) /* keeps the workers */
         return ESHUTDOWN;
-    code = uva__lane_ensure(&hub->jobs, lane);
-    uva__hub_job_end(hub);
+    code = uva__lane_ensure(&rt->jobs, lane);
+    uva__rt_job_end(rt);
     return code;
 }
 
-int uva__hub_ensure_guest(struct uva__hub *hub)
+int uva__rt_ensure_uncapped(struct uva__rt *rt)
 {
     int code;
 
-    if (!uva__hub_job_begin(hub))
+    if (!uva__rt_job_begin(rt))
         return ESHUTDOWN;
-    code = uva__guest_ensure(&hub->jobs);
-    uva__hub_job_end(hub);
+    code = uva__lane_ensure_uncapped(&rt->jobs);
+    uva__rt_job_end(rt);
     return code;
 }
 
-void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
-                            int64_t *blocking)
+void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
+                           int64_t *blocking)
 {
-    if (!uva__hub_job_begin(hub))
+    if (!uva__rt_job_begin(rt))
         return;
-    uva__lane_count(&hub->jobs, compute, blocking);
-    uva__hub_job_end(hub);
+    uva__lane_count(&rt->jobs, compute, blocking);
+    uva__rt_job_end(rt);
 }
 
 /* Waits for jobs that have left the counter but are still returning. */
-void uva__hub_retire(struct uva__hub *hub)
+void uva__rt_retire(struct uva__rt *rt)
 {
-    if (uva__gate_shut(&hub->abroad) == UVA__GATE_OVER)
-        uva__jobs_fini(&hub->jobs);
-    while (uva__word_load(&hub->leaving) != 0)
+    if (uva__inflight_close(&rt->jobs_in_flight) == UVA__INFLIGHT_DRAINED)
+        uva__jobs_fini(&rt->jobs);
+    while (uva__atomic64_load(&rt->jobs_returning) != 0)
         (void)sched_yield();
 }
 
-/* Makes uva__hub_retire() wait until the caller has returned. False: it has run
+/* Makes uva__rt_retire() wait until the caller has returned. False: it has run
  * before, and `hub` is valid only while the caller holds a reference. */
-static bool leaving_begin(struct uva__hub *hub)
+static bool leaving_begin(struct uva__rt *rt)
 {
-    uva__word_add(&hub->leaving, 1);
-    if (!uva__gate_is_shut(&hub->abroad))
+    uva__atomic64_add(&rt->jobs_returning, 1);
+    if (!uva__inflight_is_closed(&rt->jobs_in_flight))
         return true;
-    uva__word_sub(&hub->leaving, 1);
+    uva__atomic64_sub(&rt->jobs_returning, 1);
     return false;
 }
 
 /* A close waits for the last job, up to a time limit; a job that ends later
  * releases the workers itself. */
-void uva__hub_job_end(struct uva__hub *hub)
+void uva__rt_job_end(struct uva__rt *rt)
 {
-    bool awaited = leaving_begin(hub);
-    const enum uva__gate_left left = uva__gate_leave(&hub->abroad);
+    bool awaited = leaving_begin(rt);
+    const enum uva__inflight_left left =
+        uva__inflight_leave(&rt->jobs_in_flight);
 
-    if (left == UVA__GATE_EMPTY && uva__hub_is_closing(hub))
-        uva__hub_post(hub, &hub->closer);
-    if (left == UVA__GATE_OVER) {
+    if (left == UVA__INFLIGHT_IDLE && uva__rt_is_closing(rt))
+        uva__rt_wake(rt, &rt->closer);
+    if (left == UVA__INFLIGHT_DRAINED) {
         if (awaited)
-            uva__word_sub(&hub->leaving, 1);
+            uva__atomic64_sub(&rt->jobs_returning, 1);
         awaited = false;
-        uva__jobs_fini(&hub->jobs);
+        uva__jobs_fini(&rt->jobs);
     }
-    uva__hub_release(hub);
+    uva__rt_release(rt);
     if (awaited)
-        uva__word_sub(&hub->leaving, 1);
+        uva__atomic64_sub(&rt->jobs_returning, 1);
 }
 
 /* ---- log ---------------------------------------------------------------- */
 
-void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
-                  const char *stream, const char *clause, const char *format,
-                  ...)
+void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
+                 const char *stream, const char *clause, const char *format,
+                 ...)
 {
     char line[LINE_SIZE];
     struct uva_log_record record = {level, line, stream, clause};
     va_list args;
 
-    if (hub->log.write == NULL || level > hub->log.level ||
-        uva__hub_is_shut(hub))
+    if (rt->log.write == NULL || level > rt->log.level || uva__rt_is_closed(rt))
         return;
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    hub->log.write(hub->log.ctx, &record);
+    rt->log.write(rt->log.ctx, &record);
 }
 
-void uva__hub_breach(struct uva__hub *hub, const char *stream,
-                     const char *clause, const char *what)
+void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,
+                    const char *what)
 {
-    uva__word_add(&hub->counts.peer_breaches, 1);
-    uva__hub_log(hub, UVA_LOG_WARN, stream, clause, "%s", what);
+    uva__atomic64_add(&rt->stats.peer_breaches, 1);
+    uva__rt_log(rt, UVA_LOG_WARN, stream, clause, "%s", what);
 }

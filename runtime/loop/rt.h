@@ -4,35 +4,35 @@
  * holds the mailbox and the descriptor that wake the loop, the allocator, the
  * log, and the counters of work in flight. The other half, which only the loop
  * thread uses, is loop/loop.c. */
-#ifndef UVA_UV_HUB_H
-#define UVA_UV_HUB_H
+#ifndef UVA_LOOP_RT_H
+#define UVA_LOOP_RT_H
 
 #include "base/inflight.h"
 #include "base/thread.h"
-#include "loop/stats.h"
-#include "loop/mailbox.h"
 #include "exec/lane.h"
+#include "loop/mailbox.h"
+#include "loop/stats.h"
 #include "uvarrow/runtime.h"
 
-struct uva__hub;
+struct uva__rt;
 /* What a file of a higher floor keeps with the hub; the first member of more.
  */
-struct uva__annex {
+struct uva__rt_data {
     /* frees it; the last call, any thread */
-    void (*free)(struct uva__hub *hub, struct uva__annex *annex);
+    void (*free)(struct uva__rt *rt, struct uva__rt_data *data);
     /* the loop detaches, and visits no node any more; on the loop. NULL: the
      * annex has nothing to do then */
-    void (*detach)(struct uva__hub *hub, struct uva__annex *annex);
+    void (*detach)(struct uva__rt *rt, struct uva__rt_data *data);
 };
 
 /* The annexes of a hub, one of each kind, in the order in which they are
  * detached and freed. */
-enum uva__annex_kind {
-    UVA__ANNEX_CHECKS,   /* checks in quarantine: stream/check_hop.c */
-    UVA__ANNEX_DISCARDS, /* the discard queue: stream/discard.c */
-    UVA__ANNEX_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
-    UVA__ANNEX_SLOTS,    /* tasks and producers: stream/slots.c */
-    UVA__ANNEX_KINDS
+enum uva__rt_data_kind {
+    UVA__RT_DATA_CHECKS,   /* checks in quarantine: stream/check_hop.c */
+    UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard.c */
+    UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
+    UVA__RT_DATA_SLOTS,    /* tasks and producers: stream/slots.c */
+    UVA__RT_DATA_KINDS
 };
 
 /* Called once when the loop detaches from the hub, while it is registered. */
@@ -42,80 +42,81 @@ struct uva__detach_hook {
 };
 
 /* The fields of the first part never change once the runtime is open. */
-struct uva__hub {
+struct uva__rt {
     struct uva_allocator allocator; /* for all of the runtime's memory */
     struct uva_log log;             /* `write` may be NULL */
-    struct uva__word *alive;        /* owns: a page that a fork clears */
+    struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
 
-    struct uva__word refs;    /* the runtime, streams, late callers */
-    struct uva__gate owed;    /* user-visible objects; closed: shutdown */
-    struct uva__gate abroad;  /* jobs in flight; closed: none may begin */
-    struct uva__word leaving; /* jobs that are returning */
-    struct uva__counts counts;
+    struct uva__atomic64 refs;      /* the runtime, streams, late callers */
+    struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
+    struct uva__inflight
+        jobs_in_flight; /* jobs in flight; closed: none may begin */
+    struct uva__atomic64 jobs_returning; /* jobs that are returning */
+    struct uva__stats stats;
     struct uva__jobs jobs; /* the workers' side of this runtime */
-    struct uva__shared annex[UVA__ANNEX_KINDS]; /* owns; uva__hub_annex() */
+    struct uva__atomic_ptr
+        data[UVA__RT_DATA_KINDS]; /* owns; uva__rt_get_data() */
 
-    struct uva__inbox inbox; /* nodes that threads have posted */
-    struct uva__word turn;   /* the thread inside a turn, or 0 */
-    struct uva__word home;   /* the loop thread, if known, or 0 */
-    struct uva__node closer; /* posted by a close */
+    struct uva__mailbox mailbox;      /* nodes that threads have posted */
+    struct uva__atomic64 turn;        /* the thread inside a turn, or 0 */
+    struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
+    struct uva__wakeup closer;        /* posted by a close */
 
-    struct {                       /* loop thread only */
-        struct uva__list queue;    /* nodes to be visited */
-        struct uva_runtime *shell; /* borrows; NULL once detached */
-        int64_t owed;              /* reasons to keep the loop alive */
-        int32_t quantum;           /* batches in one visit */
-        int32_t spent;             /* batches in this turn */
-        int32_t budget;            /* most batches in a turn */
-        int64_t homing;            /* sources being closed by a worker */
+    struct {                         /* loop thread only */
+        struct uva__list queue;      /* nodes to be visited */
+        struct uva_runtime *runtime; /* borrows; NULL once detached */
+        int64_t keepalive;           /* reasons to keep the loop alive */
+        int32_t quantum;             /* batches in one visit */
+        int32_t spent;               /* batches in this turn */
+        int32_t budget;              /* most batches in a turn */
+        int64_t draining;            /* sources being closed by a worker */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };
 
 /* Makes one with one reference. 0; ENOMEM, or a code of the system.
  * Thread: any. */
-UVA_MUST_CHECK int uva__hub_new(const struct uva_runtime_options *options,
-                                struct uva__hub **out);
+UVA_MUST_CHECK int uva__rt_new(const struct uva_runtime_options *options,
+                               struct uva__rt **out);
 
 /* Counts a reference; the last release frees it, on that thread.
  * Thread: any. */
-struct uva__hub *uva__hub_acquire(struct uva__hub *hub);
-void uva__hub_release(struct uva__hub *hub);
+struct uva__rt *uva__rt_acquire(struct uva__rt *rt);
+void uva__rt_release(struct uva__rt *rt);
 
 /* Gives the annex of one kind, which `make` makes at first need; NULL without
  * memory. Thread: any. */
-struct uva__annex *
-uva__hub_annex(struct uva__hub *hub, enum uva__annex_kind kind,
-               struct uva__annex *(*make)(struct uva__hub *hub));
+struct uva__rt_data *
+uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
+                 struct uva__rt_data *(*make)(struct uva__rt *rt));
 
 /* Registers `hook` (borrows, until it is removed or run). Thread: loop. */
-void uva__hub_add_detach_hook(struct uva__hub *hub,
-                              struct uva__detach_hook *hook);
-void uva__hub_remove_detach_hook(struct uva__hub *hub,
-                                 struct uva__detach_hook *hook);
+void uva__rt_add_detach_hook(struct uva__rt *rt, struct uva__detach_hook *hook);
+void uva__rt_remove_detach_hook(struct uva__rt *rt,
+                                struct uva__detach_hook *hook);
 
 /* False in a forked child: it has neither the threads nor a descriptor of its
  * own, so a child must not use any runtime of its parent. Thread: any. */
-static inline bool uva__hub_is_alive(const struct uva__hub *hub)
+static inline bool uva__rt_is_alive(const struct uva__rt *rt)
 {
-    return uva__word_peek(hub->alive) != 0;
+    return uva__atomic64_peek(rt->alive) != 0;
 }
 
 /* Whether the caller is inside a turn of this runtime: then it may use the
  * fields of the loop. Thread: any. */
-static inline bool uva__hub_in_turn(const struct uva__hub *hub)
+static inline bool uva__rt_in_turn(const struct uva__rt *rt)
 {
-    return uva__word_peek(&hub->turn) == uva__thread_self();
+    return uva__atomic64_peek(&rt->turn) == uva__thread_self();
 }
 
 /* Whether the caller is the loop thread, in a turn or not. Thread: any. */
-bool uva__hub_on_loop(const struct uva__hub *hub);
+bool uva__rt_on_loop(const struct uva__rt *rt);
 
 /* Whether the caller must not wait: it is the loop thread of this runtime, is
  * inside a turn of any runtime, or runs a compute job. Thread: any. */
-bool uva__hub_must_not_wait(const struct uva__hub *hub);
+bool uva__rt_must_not_wait(const struct uva__rt *rt);
 
 /* Brackets a turn on the calling thread, of whatever runtime; turns of several
  * runtimes may nest. depth: how many turns the thread is in. Thread: any. */
@@ -125,59 +126,58 @@ int uva__turn_depth(void);
 
 /* Wakes the loop to visit `node`, later, once or more often. The caller holds a
  * reference to `hub`. Thread: any. */
-void uva__hub_post(struct uva__hub *hub, struct uva__node *node);
+void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
 /* Moves posted nodes to the run queue. Thread: loop. */
-void uva__hub_collect(struct uva__hub *hub);
+void uva__rt_collect(struct uva__rt *rt);
 
 /* Closes the mailbox, and releases the nodes in it and in the run queue: no
  * node is visited after this. Thread: loop. */
-void uva__hub_shut(struct uva__hub *hub);
+void uva__rt_close(struct uva__rt *rt);
 
 /* Counts one more object that a close has to wait for: false once the runtime
  * is closing. leave takes it off again. Thread: any; leave: loop. */
-UVA_MUST_CHECK bool uva__hub_enter(struct uva__hub *hub);
-void uva__hub_leave(struct uva__hub *hub);
-bool uva__hub_is_closing(struct uva__hub *hub);
+UVA_MUST_CHECK bool uva__rt_enter(struct uva__rt *rt);
+void uva__rt_leave(struct uva__rt *rt);
+bool uva__rt_is_closing(struct uva__rt *rt);
 
 /* Whether the mailbox is closed: no posted node will be visited any more.
  * Thread: any. */
-static inline bool uva__hub_is_shut(const struct uva__hub *hub)
+static inline bool uva__rt_is_closed(const struct uva__rt *rt)
 {
-    return uva__inbox_is_closed(&hub->inbox);
+    return uva__mailbox_is_closed(&rt->mailbox);
 }
 
 /* Brackets the life of a job that works for this runtime, from before its
  * submit: begin takes a reference to `hub`, end releases it, as the job's last
  * act. begin returns false once the workers were released: then it has counted
  * nothing. Thread: any. */
-UVA_MUST_CHECK bool uva__hub_job_begin(struct uva__hub *hub);
-void uva__hub_job_end(struct uva__hub *hub);
+UVA_MUST_CHECK bool uva__rt_job_begin(struct uva__rt *rt);
+void uva__rt_job_end(struct uva__rt *rt);
 
 /* Makes sure that jobs of `lane`, or uncapped jobs, will be run: as
- * uva__lane_ensure() and uva__guest_ensure(), but ESHUTDOWN once the workers
- * were released. Thread: any. */
-UVA_MUST_CHECK int uva__hub_ensure_lane(struct uva__hub *hub,
-                                        enum uva_lane lane);
-UVA_MUST_CHECK int uva__hub_ensure_guest(struct uva__hub *hub);
+ * uva__lane_ensure() and uva__lane_ensure_uncapped(), but ESHUTDOWN once the
+ * workers were released. Thread: any. */
+UVA_MUST_CHECK int uva__rt_ensure_lane(struct uva__rt *rt, enum uva_lane lane);
+UVA_MUST_CHECK int uva__rt_ensure_uncapped(struct uva__rt *rt);
 
 /* Counts the threads that exist now, unless the workers were released.
  * Thread: any. */
-void uva__hub_count_threads(struct uva__hub *hub, int64_t *compute,
-                            int64_t *blocking);
+void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
+                           int64_t *blocking);
 
 /* Releases the workers, now or with the last job that ends; no job may begin
  * any more. Thread: loop, or before any job was begun. */
-void uva__hub_retire(struct uva__hub *hub);
+void uva__rt_retire(struct uva__rt *rt);
 
 /* Writes one line to the log. `stream` and `clause` may be NULL. Thread: any.
  */
-void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
-                  const char *stream, const char *clause, const char *format,
-                  ...) UVA_PRINTF(5, 6);
+void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
+                 const char *stream, const char *clause, const char *format,
+                 ...) UVA_PRINTF(5, 6);
 
 /* Counts a rule that a peer broke, and logs it. Thread: any. */
-void uva__hub_breach(struct uva__hub *hub, const char *stream,
-                     const char *clause, const char *what);
+void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,
+                    const char *what);
 
 #endif

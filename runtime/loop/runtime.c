@@ -84,20 +84,20 @@ static int options_check_uv(const struct uva_runtime_options *o,
 
 static void clock_read(uv_poll_t *clock, int status, int events)
 {
-    struct uva_runtime *rt =
+    struct uva_runtime *runtime =
         uva__container_of(clock, struct uva_runtime, clock);
     uint64_t count;
 
     (void)status;
     (void)events;
-    if (read(rt->clock_fd, &count, sizeof(count)) < 0)
+    if (read(runtime->clock_fd, &count, sizeof(count)) < 0)
         return; /* it was set again meanwhile; no wake-up is lost */
 }
 
 /* Makes the descriptor readable when libuv would have woken by itself. */
-static void clock_set(struct uva_runtime *rt)
+static void clock_set(struct uva_runtime *runtime)
 {
-    int timeout_ms = uv_backend_timeout(rt->loop);
+    int timeout_ms = uv_backend_timeout(runtime->loop);
     struct itimerspec when = {0};
 
     if (timeout_ms > 0) {
@@ -106,31 +106,31 @@ static void clock_set(struct uva_runtime *rt)
     } else if (timeout_ms == 0) {
         when.it_value.tv_nsec = 1;
     }
-    (void)timerfd_settime(rt->clock_fd, 0, &when, NULL);
+    (void)timerfd_settime(runtime->clock_fd, 0, &when, NULL);
 }
 
 /* The watcher requests a turn and waits until the host has taken it. The host
  * may also take one without a request, so it polls both descriptors at once. */
 static void *watcher_run(void *ctx)
 {
-    struct uva_runtime *rt = ctx;
+    struct uva_runtime *runtime = ctx;
     struct pollfd watched[] = {
-        {.fd = uv_backend_fd(&rt->own), .events = POLLIN},
-        {.fd = rt->leave_fd, .events = POLLIN}};
+        {.fd = uv_backend_fd(&runtime->own), .events = POLLIN},
+        {.fd = runtime->leave_fd, .events = POLLIN}};
     uint32_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
-        turned = uva__signal_now(&rt->turned);
+        turned = uva__futex_now(&runtime->turned);
         if (poll(watched, 2, -1) < 0)
             continue;
         if (watched[1].revents != 0)
             return NULL;
         if (watched[0].revents == 0)
             continue;
-        rt->post(rt->post_ctx);
-        while (uva__signal_now(&rt->turned) == turned)
-            (void)uva__signal_wait(&rt->turned, turned, -1);
+        runtime->post(runtime->post_ctx);
+        while (uva__futex_now(&runtime->turned) == turned)
+            (void)uva__futex_wait(&runtime->turned, turned, -1);
     }
 }
 
@@ -138,90 +138,93 @@ static void *watcher_run(void *ctx)
 
 static void *loop_run(void *ctx)
 {
-    struct uva_runtime *rt = ctx;
+    struct uva_runtime *runtime = ctx;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    uva__word_store(&rt->hub->home, uva__thread_self());
-    (void)uv_run(&rt->own, UV_RUN_DEFAULT);
-    (void)uv_loop_close(&rt->own);
-    uva__word_store(&rt->hub->home, 0); /* a later thread may get this number */
+    uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
+    (void)uv_run(&runtime->own, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&runtime->own);
+    uva__atomic64_store(&runtime->rt->loop_thread,
+                        0); /* a later thread may get this number */
     return NULL;
 }
 
 /* ---- open --------------------------------------------------------------- */
 
-static int clock_attach(struct uva_runtime *rt)
+static int clock_attach(struct uva_runtime *runtime)
 {
     int code;
 
-    rt->clock_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (rt->clock_fd < 0)
+    runtime->clock_fd =
+        timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (runtime->clock_fd < 0)
         return errno;
-    code = uv_poll_init(rt->loop, &rt->clock, rt->clock_fd);
+    code = uv_poll_init(runtime->loop, &runtime->clock, runtime->clock_fd);
     if (code != 0) {
-        (void)close(rt->clock_fd);
-        rt->clock_fd = -1;
+        (void)close(runtime->clock_fd);
+        runtime->clock_fd = -1;
         return -code;
     }
-    rt->handles++;
-    (void)uv_poll_start(&rt->clock, UV_READABLE, clock_read);
+    runtime->handles++;
+    (void)uv_poll_start(&runtime->clock, UV_READABLE, clock_read);
     return 0;
 }
 
 /* Makes the loop's descriptor watch ours before the user gets it. */
-static int host_by_turns(struct uva_runtime *rt)
+static int host_by_turns(struct uva_runtime *runtime)
 {
-    int code = clock_attach(rt);
+    int code = clock_attach(runtime);
 
     if (code != 0)
         return code;
-    (void)uv_run(rt->loop, UV_RUN_NOWAIT);
-    clock_set(rt);
-    if (rt->hosting != UVA__HOSTED_BY_POSTS)
+    (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
+    clock_set(runtime);
+    if (runtime->hosting != UVA__HOSTED_BY_POSTS)
         return 0;
-    rt->leave_fd = eventfd(0, EFD_CLOEXEC);
-    return rt->leave_fd < 0 ? errno
-                            : uva__thread_start(&rt->watcher, watcher_run, rt);
+    runtime->leave_fd = eventfd(0, EFD_CLOEXEC);
+    return runtime->leave_fd < 0
+               ? errno
+               : uva__thread_start(&runtime->watcher, watcher_run, runtime);
 }
 
-static int host_start(struct uva_runtime *rt)
+static int host_start(struct uva_runtime *runtime)
 {
-    int code = uva__loop_attach(rt);
+    int code = uva__loop_attach(runtime);
 
     if (code != 0)
         return code;
-    if (rt->hosting == UVA__HOSTED_BY_LOOP)
-        uva__word_store(&rt->hub->home, uva__thread_self());
-    else if (rt->hosting == UVA__HOSTED_BY_THREAD)
-        code = uva__thread_start(&rt->thread, loop_run, rt);
+    if (runtime->hosting == UVA__HOSTED_BY_LOOP)
+        uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
+    else if (runtime->hosting == UVA__HOSTED_BY_THREAD)
+        code = uva__thread_start(&runtime->thread, loop_run, runtime);
     else
-        code = host_by_turns(rt);
+        code = host_by_turns(runtime);
     return code;
 }
 
 /* Attached handles must be closed on the loop, which has no other user so far.
  */
-static void host_undo(struct uva_runtime *rt)
+static void host_undo(struct uva_runtime *runtime)
 {
-    if (rt->handles > 0) {
-        rt->hosting =
+    if (runtime->handles > 0) {
+        runtime->hosting =
             UVA__HOSTED_BY_TURNS; /* so that shell_gone() frees nothing */
-        uva__loop_detach(rt);
-        (void)uv_run(rt->loop, UV_RUN_NOWAIT);
+        uva__loop_detach(runtime);
+        (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     }
-    (void)uv_loop_close(&rt->own);
+    (void)uv_loop_close(&runtime->own);
 }
 
-static void shell_free(struct uva_runtime *rt)
+static void runtime_free(struct uva_runtime *runtime)
 {
-    struct uva__hub *hub = rt->hub;
+    struct uva__rt *rt = runtime->rt;
 
-    if (rt->clock_fd >= 0)
-        (void)close(rt->clock_fd);
-    if (rt->leave_fd >= 0)
-        (void)close(rt->leave_fd);
-    uva__memory_free(&hub->allocator, rt, sizeof(*rt));
-    uva__hub_release(hub);
+    if (runtime->clock_fd >= 0)
+        (void)close(runtime->clock_fd);
+    if (runtime->leave_fd >= 0)
+        (void)close(runtime->leave_fd);
+    uva__memory_free(&rt->allocator, runtime, sizeof(*runtime));
+    uva__rt_release(rt);
 }
 
 static enum uva__hosting hosting_of(uv_loop_t *loop,
@@ -234,40 +237,43 @@ static enum uva__hosting hosting_of(uv_loop_t *loop,
     return o->post != NULL ? UVA__HOSTED_BY_POSTS : UVA__HOSTED_BY_TURNS;
 }
 
-static void shell_gone(struct uva_runtime *rt);
+static void runtime_gone(struct uva_runtime *runtime);
 
-static int shell_new(uv_loop_t *loop, const struct uva_runtime_options *o,
-                     struct uva__hub *hub, struct uva_runtime **out)
+static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
+                       struct uva__rt *rt, struct uva_runtime **out)
 {
-    struct uva_runtime *rt = uva__memory_new(&hub->allocator, sizeof(*rt));
+    struct uva_runtime *runtime =
+        uva__memory_new(&rt->allocator, sizeof(*runtime));
 
-    if (rt == NULL)
+    if (runtime == NULL)
         return ENOMEM;
-    rt->hub = hub;
-    rt->gone = shell_gone;
-    rt->clock_fd = rt->leave_fd = -1;
-    rt->hosting = hosting_of(loop, o);
-    rt->post = o->post;
-    rt->post_ctx = o->post_ctx;
-    rt->turn_batches = o->turn_batches != 0 ? o->turn_batches : TURN_BATCHES;
-    rt->turn_ns = 1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
-    rt->loop = loop != NULL ? loop : &rt->own;
-    *out = rt;
+    runtime->rt = rt;
+    runtime->gone = runtime_gone;
+    runtime->clock_fd = runtime->leave_fd = -1;
+    runtime->hosting = hosting_of(loop, o);
+    runtime->post = o->post;
+    runtime->post_ctx = o->post_ctx;
+    runtime->turn_batches =
+        o->turn_batches != 0 ? o->turn_batches : TURN_BATCHES;
+    runtime->turn_ns =
+        1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
+    runtime->loop = loop != NULL ? loop : &runtime->own;
+    *out = runtime;
     return 0;
 }
 
-static int shell_open(struct uva_runtime *rt)
+static int runtime_open(struct uva_runtime *runtime)
 {
     int code;
 
-    if (rt->loop != &rt->own)
-        return host_start(rt);
-    code = -uv_loop_init(&rt->own);
+    if (runtime->loop != &runtime->own)
+        return host_start(runtime);
+    code = -uv_loop_init(&runtime->own);
     if (code != 0)
         return code;
-    code = host_start(rt);
+    code = host_start(runtime);
     if (code != 0)
-        host_undo(rt);
+        host_undo(runtime);
     return code;
 }
 
@@ -277,31 +283,31 @@ int uva_runtime_open(struct uv_loop_s *loop,
 {
     const struct uva_runtime_options none = {0};
     const struct uva_runtime_options *o = options != NULL ? options : &none;
-    struct uva__hub *hub;
-    struct uva_runtime *rt;
+    struct uva__rt *rt;
+    struct uva_runtime *runtime;
     int code = options_check(o, loop != NULL, error);
 
     if (code == 0)
         code = options_check_uv(o, loop, error);
     if (code != 0)
         return code;
-    code = uva__hub_new(o, &hub);
+    code = uva__rt_new(o, &rt);
     if (code != 0)
         return uva_error_set(error, code, "runtime: %s", strerror(code));
-    code = shell_new(loop, o, hub, &rt);
+    code = runtime_new(loop, o, rt, &runtime);
     if (code != 0) {
-        uva__hub_retire(hub);
-        uva__hub_release(hub);
+        uva__rt_retire(rt);
+        uva__rt_release(rt);
         return uva_error_set(error, code, "runtime: %s", strerror(code));
     }
-    code = shell_open(rt);
+    code = runtime_open(runtime);
     if (code != 0) {
-        uva__hub_retire(hub);
-        shell_free(rt);
+        uva__rt_retire(rt);
+        runtime_free(runtime);
         return uva_error_set(error, code, "runtime: cannot use the loop: %s",
                              strerror(code));
     }
-    *out = rt;
+    *out = runtime;
     return 0;
 }
 
@@ -315,95 +321,96 @@ static int64_t grace_shorter(int64_t a, int64_t b)
 }
 
 /* Returns EALREADY if it was not the first request. */
-static int wish_set(struct uva_runtime *rt, int64_t grace_ms, uva_closed_fn *fn,
-                    void *ctx)
+static int close_request_set(struct uva_runtime *runtime, int64_t grace_ms,
+                             uva_closed_fn *fn, void *ctx)
 {
-    struct uva__wish *wish = &rt->wish;
+    struct uva__close_request *close_request = &runtime->close_request;
     int code = 0;
 
-    uva__lock_take(&wish->lock);
-    if (wish->wished) {
-        wish->grace_ms = grace_shorter(wish->grace_ms, grace_ms);
+    uva__lock_take(&close_request->lock);
+    if (close_request->requested) {
+        close_request->grace_ms =
+            grace_shorter(close_request->grace_ms, grace_ms);
         code = EALREADY;
     } else {
-        wish->wished = true;
-        wish->grace_ms = grace_ms;
-        wish->fn = fn;
-        wish->ctx = ctx;
+        close_request->requested = true;
+        close_request->grace_ms = grace_ms;
+        close_request->fn = fn;
+        close_request->ctx = ctx;
     }
-    uva__lock_drop(&wish->lock);
+    uva__lock_drop(&close_request->lock);
     return code;
 }
 
 int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                       uva_closed_fn *fn, void *ctx)
 {
-    struct uva__hub *hub;
+    struct uva__rt *rt;
     int code;
 
     if (runtime == NULL || grace_ms < UVA_FOREVER)
         return EINVAL;
-    hub = runtime->hub;
-    if (!uva__hub_is_alive(hub))
+    rt = runtime->rt;
+    if (!uva__rt_is_alive(rt))
         return EPERM;
-    uva__hub_acquire(hub); /* the runtime may be freed while this posts */
-    code = wish_set(runtime, grace_ms, fn, ctx);
+    uva__rt_acquire(rt); /* the runtime may be freed while this posts */
+    code = close_request_set(runtime, grace_ms, fn, ctx);
     if (code == 0)
-        (void)uva__gate_shut(&hub->owed);
-    if (code == 0 && uva__hub_on_loop(hub)) {
+        (void)uva__inflight_close(&rt->user_refs);
+    if (code == 0 && uva__rt_on_loop(rt)) {
         runtime->closer_held = true;
-        runtime->phase = UVA__CLOSING;
-        uva__loop_hold(hub);
+        runtime->phase = UVA__RUNTIME_CLOSING;
+        uva__loop_hold(rt);
     }
-    uva__hub_post(hub, &hub->closer);
-    uva__hub_release(hub);
+    uva__rt_wake(rt, &rt->closer);
+    uva__rt_release(rt);
     return code;
 }
 
 /* The watcher may still be requesting the turn that this is. */
-static void watcher_end(struct uva_runtime *rt)
+static void watcher_end(struct uva_runtime *runtime)
 {
     const uint64_t one = 1;
 
-    while (write(rt->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+    while (write(runtime->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
-    uva__signal_raise(&rt->turned);
-    (void)pthread_join(rt->watcher, NULL);
+    uva__futex_raise(&runtime->turned);
+    (void)pthread_join(runtime->watcher, NULL);
 }
 
-static void shell_gone(struct uva_runtime *rt)
+static void runtime_gone(struct uva_runtime *runtime)
 {
-    uva_closed_fn *fn = rt->wish.fn;
-    void *ctx = rt->wish.ctx;
+    uva_closed_fn *fn = runtime->close_request.fn;
+    void *ctx = runtime->close_request.ctx;
 
-    rt->phase = UVA__GONE;
-    uva__hub_retire(rt->hub);
+    runtime->phase = UVA__RUNTIME_CLOSED;
+    uva__rt_retire(runtime->rt);
     if (fn != NULL)
         fn(ctx);
-    if (rt->hosting == UVA__HOSTED_BY_LOOP)
-        shell_free(rt);
+    if (runtime->hosting == UVA__HOSTED_BY_LOOP)
+        runtime_free(runtime);
 }
 
 int uva_runtime_join(struct uva_runtime *runtime)
 {
     if (runtime == NULL || runtime->hosting != UVA__HOSTED_BY_THREAD)
         return EINVAL;
-    if (!uva__hub_is_alive(runtime->hub))
+    if (!uva__rt_is_alive(runtime->rt))
         return EPERM;
-    if (uva__hub_must_not_wait(runtime->hub))
+    if (uva__rt_must_not_wait(runtime->rt))
         return EDEADLK;
     (void)uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
     (void)pthread_join(runtime->thread, NULL);
-    shell_free(runtime);
+    runtime_free(runtime);
     return 0;
 }
 
 /* ---- hosting without libuv ---------------------------------------------- */
 
-static bool is_turned(const struct uva_runtime *rt)
+static bool is_turned(const struct uva_runtime *runtime)
 {
-    return rt->hosting == UVA__HOSTED_BY_TURNS ||
-           rt->hosting == UVA__HOSTED_BY_POSTS;
+    return runtime->hosting == UVA__HOSTED_BY_TURNS ||
+           runtime->hosting == UVA__HOSTED_BY_POSTS;
 }
 
 int uva_runtime_fd(const struct uva_runtime *runtime)
@@ -412,28 +419,28 @@ int uva_runtime_fd(const struct uva_runtime *runtime)
                                                  : -1;
 }
 
-static void turned_gone(struct uva_runtime *rt)
+static void turned_gone(struct uva_runtime *runtime)
 {
-    if (rt->hosting == UVA__HOSTED_BY_POSTS)
-        watcher_end(rt);
-    (void)uv_loop_close(&rt->own);
-    shell_free(rt);
+    if (runtime->hosting == UVA__HOSTED_BY_POSTS)
+        watcher_end(runtime);
+    (void)uv_loop_close(&runtime->own);
+    runtime_free(runtime);
 }
 
 bool uva_runtime_turn(struct uva_runtime *runtime)
 {
     if (runtime == NULL || !is_turned(runtime))
         return false;
-    if (!uva__hub_is_alive(runtime->hub) || uva__hub_in_turn(runtime->hub))
+    if (!uva__rt_is_alive(runtime->rt) || uva__rt_in_turn(runtime->rt))
         return true; /* in a forked child, or inside a callback */
-    uva__word_store(&runtime->hub->home, uva__thread_self());
+    uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
-    if (runtime->phase == UVA__GONE) {
+    if (runtime->phase == UVA__RUNTIME_CLOSED) {
         turned_gone(runtime);
         return false;
     }
     clock_set(runtime);
-    uva__signal_raise(&runtime->turned);
+    uva__futex_raise(&runtime->turned);
     return true;
 }
 
@@ -441,7 +448,7 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
 
 bool uva_runtime_on_loop(const struct uva_runtime *runtime)
 {
-    return runtime != NULL && uva__hub_on_loop(runtime->hub);
+    return runtime != NULL && uva__rt_on_loop(runtime->rt);
 }
 
 struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime)

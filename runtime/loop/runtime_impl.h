@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open, close)
- * and loop/post.c include it. */
-#ifndef UVA_UV_SHELL_H
-#define UVA_UV_SHELL_H
+/* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open,
+ * close) and loop/post.c include it. */
+#ifndef UVA_LOOP_RUNTIME_IMPL_H
+#define UVA_LOOP_RUNTIME_IMPL_H
 
 #include <pthread.h>
 #include <uv.h>
@@ -18,28 +18,28 @@ enum uva__hosting {
 };
 
 /* The state of a runtime; it only moves forwards. */
-enum uva__phase {
-    UVA__OPEN,
-    UVA__CLOSING,  /* nothing new starts; waits for open objects */
-    UVA__DETACHED, /* its handles are being closed */
-    UVA__GONE      /* they are closed; the user's callback was called */
+enum uva__runtime_state {
+    UVA__RUNTIME_OPEN,
+    UVA__RUNTIME_CLOSING,  /* nothing new starts; waits for open objects */
+    UVA__RUNTIME_DETACHED, /* its handles are being closed */
+    UVA__RUNTIME_CLOSED    /* they are closed; the user's callback was called */
 };
 
 /* The arguments of uva_runtime_close(). Any thread, under the lock. */
-struct uva__wish {
+struct uva__close_request {
     struct uva__lock lock;
-    bool wished;       /* a close was requested */
+    bool requested;    /* a close was requested */
     int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: none */
     uva_closed_fn *fn; /* of the first request; NULL: none */
     void *ctx;         /* borrows */
 };
 
 struct uva_runtime {
-    struct uva__hub *hub;      /* holds a reference */
-    enum uva__hosting hosting; /* what runs the loop */
-    enum uva__phase phase;     /* loop only */
-    uv_loop_t *loop;           /* borrows: the user's, or `own` */
-    uv_loop_t own;             /* unless it is the user's */
+    struct uva__rt *rt;            /* holds a reference */
+    enum uva__hosting hosting;     /* what runs the loop */
+    enum uva__runtime_state phase; /* loop only */
+    uv_loop_t *loop;               /* borrows: the user's, or `own` */
+    uv_loop_t own;                 /* unless it is the user's */
 
     uv_poll_t wake;   /* on the wake-up descriptor */
     uv_timer_t timer; /* for the earliest of `timers` */
@@ -50,24 +50,24 @@ struct uva_runtime {
     void (*gone)(struct uva_runtime *runtime); /* the last handle is closed */
     int handles; /* of those above, not closed so far */
 
-    struct uva__timer *timers;     /* borrows: the earliest first */
-    struct uva__timer *last_timer; /* borrows: the latest */
-    struct uva__tenant *tenants;   /* borrows: objects that are open */
-    int32_t turn_batches;          /* the budget of one turn */
-    uint64_t turn_ns;              /* its budget in time */
+    struct uva__timer *timers;        /* borrows: the earliest first */
+    struct uva__timer *last_timer;    /* borrows: the latest */
+    struct uva__open_object *objects; /* borrows: objects that are open */
+    int32_t turn_batches;             /* the budget of one turn */
+    uint64_t turn_ns;                 /* its budget in time */
 
-    struct uva__wish wish;      /* the request to close */
-    struct uva__timer grace;    /* until open objects are aborted */
-    struct uva__timer patience; /* limits how long close waits for workers */
-    bool impatient;             /* that limit has passed */
-    bool evicting;              /* the grace is over */
-    bool closer_held;           /* the loop is kept alive for the close */
+    struct uva__close_request close_request; /* the request to close */
+    struct uva__timer grace;       /* until open objects are aborted */
+    struct uva__timer close_timer; /* limits how long close waits for workers */
+    bool close_forced;             /* that limit has passed */
+    bool aborting;                 /* the grace is over */
+    bool closer_held;              /* the loop is kept alive for the close */
 
     pthread_t thread;             /* hosted by a thread: that thread */
     void (*post)(void *post_ctx); /* hosted by posts */
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
-    struct uva__signal turned;    /* raised after each turn, for the watcher */
+    struct uva__futex turned;     /* raised after each turn, for the watcher */
     int leave_fd;                 /* owns: readable when the watcher must end;
                                      or -1 */
 };

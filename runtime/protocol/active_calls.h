@@ -2,8 +2,8 @@
 /* The calls in flight and their threads, from which overlap and reentrancy are
  * found. Each call has its own record, on its stack. Pure; used under the lock
  * of its owner. */
-#ifndef UVA_CHECK_EPOCHS_H
-#define UVA_CHECK_EPOCHS_H
+#ifndef UVA_PROTOCOL_ACTIVE_CALLS_H
+#define UVA_PROTOCOL_ACTIVE_CALLS_H
 
 #include <stddef.h>
 
@@ -23,21 +23,23 @@ enum uva__call {
 };
 
 /* One call in flight. */
-struct uva__epoch {
-    struct uva__epoch *next; /* borrows: an older call */
-    enum uva__call call;     /* its kind */
-    uint64_t thread;         /* the calling thread */
-    struct uva__word runner; /* the thread that runs it for the caller; or 0 */
-    bool inside;             /* begun inside a callback, on its thread */
-    struct uva__epoch *host; /* borrows: the callback that a request belongs to,
-                                which then has no place in the list */
-    enum uva__call part;     /* of a callback: a request that runs inside it, or
-                                none; only its own thread uses this */
+struct uva__active_call {
+    struct uva__active_call *next; /* borrows: an older call */
+    enum uva__call call;           /* its kind */
+    uint64_t thread;               /* the calling thread */
+    struct uva__atomic64
+        runner;  /* the thread that runs it for the caller; or 0 */
+    bool inside; /* begun inside a callback, on its thread */
+    struct uva__active_call
+        *host;           /* borrows: the callback that a request belongs to,
+                      which then has no place in the list */
+    enum uva__call part; /* of a callback: a request that runs inside it, or
+                            none; only its own thread uses this */
 };
 
 /* All zeroes is an empty list. */
-struct uva__epochs {
-    struct uva__epoch *newest; /* borrows */
+struct uva__active_calls {
+    struct uva__active_call *newest; /* borrows */
 };
 
 /* Whether `call`, which is not NONE, is a callback of the handler. */
@@ -52,30 +54,33 @@ static inline bool uva__call_is_next_task(enum uva__call call)
 }
 
 /* Whether the call runs on `thread`. */
-static inline bool uva__epoch_is_on(const struct uva__epoch *epoch,
-                                    uint64_t thread)
+static inline bool
+uva__active_call_is_on(const struct uva__active_call *active_call,
+                       uint64_t thread)
 {
-    return epoch->thread == thread || uva__word_load(&epoch->runner) == thread;
+    return active_call->thread == thread ||
+           uva__atomic64_load(&active_call->runner) == thread;
 }
 
 /* The calls around one that begins. */
-struct uva__place {
+struct uva__call_context {
     enum uva__call within;   /* the innermost call on this thread */
     enum uva__call callback; /* the innermost callback on this thread */
     enum uva__call beside;   /* a callback on another thread; on_next_task if
                                 there are several */
-    struct uva__epoch *innermost; /* record of `within`; borrows */
+    struct uva__active_call *innermost; /* record of `within`; borrows */
 };
 
 /* Returns the calls around one that begins on `thread`. */
-static inline struct uva__place
-uva__epochs_place(const struct uva__epochs *epochs, uint64_t thread)
+static inline struct uva__call_context
+uva__active_calls_context(const struct uva__active_calls *active_calls,
+                          uint64_t thread)
 {
-    struct uva__place place = {.within = UVA__CALL_NONE};
-    struct uva__epoch *e;
+    struct uva__call_context place = {.within = UVA__CALL_NONE};
+    struct uva__active_call *e;
 
-    for (e = epochs->newest; e != NULL; e = e->next) {
-        if (!uva__epoch_is_on(e, thread)) {
+    for (e = active_calls->newest; e != NULL; e = e->next) {
+        if (!uva__active_call_is_on(e, thread)) {
             if (uva__call_is_callback(e->call) &&
                 !uva__call_is_next_task(place.beside))
                 place.beside = e->call;
@@ -93,46 +98,50 @@ uva__epochs_place(const struct uva__epochs *epochs, uint64_t thread)
 
 /* Add and remove a call. `epoch` has its call and thread, and stays where it is
  * until it is removed. */
-static inline void uva__epochs_enter(struct uva__epochs *epochs,
-                                     struct uva__epoch *epoch)
+static inline void
+uva__active_calls_enter(struct uva__active_calls *active_calls,
+                        struct uva__active_call *active_call)
 {
-    epoch->next = epochs->newest;
-    epochs->newest = epoch;
+    active_call->next = active_calls->newest;
+    active_calls->newest = active_call;
 }
 
-static inline void uva__epochs_leave(struct uva__epochs *epochs,
-                                     struct uva__epoch *epoch)
+static inline void
+uva__active_calls_leave(struct uva__active_calls *active_calls,
+                        struct uva__active_call *active_call)
 {
-    struct uva__epoch **at = &epochs->newest;
+    struct uva__active_call **at = &active_calls->newest;
 
-    while (*at != epoch)
+    while (*at != active_call)
         at = &(*at)->next;
-    *at = epoch->next;
+    *at = active_call->next;
 }
 
 /* Make a call a part of `host`, the callback that it began directly inside, on
  * one thread, and end that. For calls that no other thread needs to see, as the
  * callback stands for them. */
-static inline void uva__epochs_join(struct uva__epoch *host,
-                                    struct uva__epoch *epoch)
+static inline void uva__active_calls_join(struct uva__active_call *host,
+                                          struct uva__active_call *active_call)
 {
-    epoch->host = host;
-    host->part = epoch->call;
+    active_call->host = host;
+    host->part = active_call->call;
 }
 
-static inline void uva__epochs_part(const struct uva__epoch *epoch)
+static inline void
+uva__active_calls_part(const struct uva__active_call *active_call)
 {
-    epoch->host->part = UVA__CALL_NONE;
+    active_call->host->part = UVA__CALL_NONE;
 }
 
 /* Whether a request or cancel that did not begin inside a callback runs on
  * another thread than those of `epoch`. */
-bool uva__epochs_calls_beside(const struct uva__epochs *epochs,
-                              const struct uva__epoch *epoch);
+bool uva__active_calls_calls_beside(
+    const struct uva__active_calls *active_calls,
+    const struct uva__active_call *active_call);
 
 /* Whether a release that came on `thread` must wait: for callbacks, or for
  * calls of that thread. */
-bool uva__epochs_hold_release(const struct uva__epochs *epochs,
-                              uint64_t thread);
+bool uva__active_calls_hold_release(
+    const struct uva__active_calls *active_calls, uint64_t thread);
 
 #endif

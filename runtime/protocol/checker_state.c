@@ -26,8 +26,9 @@ void uva__findings_add(struct uva__findings *findings, enum uva__rule rule,
     findings->count++;
 }
 
-void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
-                        enum uva__rule rule, int64_t number)
+void uva__checker_state_find(struct uva__checker_state *p,
+                             struct uva__findings *findings,
+                             enum uva__rule rule, int64_t number)
 {
     const uint64_t bit = (uint64_t)1 << (rule & 63);
 
@@ -41,9 +42,9 @@ void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
 
 /* The rule against a callback inside another call on its thread; COUNT if there
  * is none. */
-static enum uva__rule rule_within(const struct uva__protocol *p,
+static enum uva__rule rule_within(const struct uva__checker_state *p,
                                   enum uva__call call,
-                                  const struct uva__place *place)
+                                  const struct uva__call_context *place)
 {
     const bool is_release = call == UVA__CALL_RELEASE;
 
@@ -73,8 +74,8 @@ static enum uva__rule rule_beside(enum uva__call call, enum uva__call beside)
     return UVA__RULE_TH_01;
 }
 
-static void judge_place(struct uva__protocol *p, enum uva__call call,
-                        const struct uva__place *place,
+static void check_place(struct uva__checker_state *p, enum uva__call call,
+                        const struct uva__call_context *place,
                         struct uva__findings *findings)
 {
     enum uva__rule rule = rule_within(p, call, place);
@@ -82,17 +83,17 @@ static void judge_place(struct uva__protocol *p, enum uva__call call,
     if (rule == UVA__RULE_COUNT)
         rule = rule_beside(call, place->beside);
     if (rule != UVA__RULE_COUNT)
-        uva__protocol_find(p, findings, rule, 0);
+        uva__checker_state_find(p, findings, rule, 0);
 }
 
 /* ---- the order of callbacks --------------------------------------------- */
 
 /* The rule against a release before the outcome of the stream is known. */
-static enum uva__rule rule_of_release(const struct uva__protocol *p)
+static enum uva__rule rule_of_release(const struct uva__checker_state *p)
 {
     if (p->schema_refused || p->task_refused || p->failed || p->cancelled)
         return UVA__RULE_COUNT;
-    if (!p->schema_told)
+    if (!p->schema_delivered)
         return UVA__RULE_AH_05_ALONE;
     if (p->bad_request)
         return UVA__RULE_AP_09;
@@ -103,7 +104,7 @@ static enum uva__rule rule_of_release(const struct uva__protocol *p)
     return UVA__RULE_COUNT;
 }
 
-static enum uva__rule rule_of_error(const struct uva__protocol *p)
+static enum uva__rule rule_of_error(const struct uva__checker_state *p)
 {
     if (p->ended && p->failures == 0 && p->extracting == 0)
         return UVA__RULE_AH_33;
@@ -112,7 +113,7 @@ static enum uva__rule rule_of_error(const struct uva__protocol *p)
 
 /* The rule against a call after the stream ended in another way than by NULL.
  */
-static enum uva__rule rule_of_more(const struct uva__protocol *p,
+static enum uva__rule rule_of_more(const struct uva__checker_state *p,
                                    enum uva__call call)
 {
     if (p->schema_refused)
@@ -124,7 +125,7 @@ static enum uva__rule rule_of_more(const struct uva__protocol *p,
     return UVA__RULE_COUNT;
 }
 
-static enum uva__rule rule_of_order(const struct uva__protocol *p,
+static enum uva__rule rule_of_order(const struct uva__checker_state *p,
                                     enum uva__call call)
 {
     enum uva__rule rule;
@@ -136,7 +137,7 @@ static enum uva__rule rule_of_order(const struct uva__protocol *p,
         return rule;
     if (call == UVA__CALL_ERROR)
         return rule_of_error(p);
-    if ((call == UVA__CALL_SCHEMA) == p->schema_told)
+    if ((call == UVA__CALL_SCHEMA) == p->schema_delivered)
         return UVA__RULE_AH_05;
     return p->ended ? UVA__RULE_AH_11 : UVA__RULE_COUNT;
 }
@@ -144,55 +145,56 @@ static enum uva__rule rule_of_order(const struct uva__protocol *p,
 /* ---- demand ------------------------------------------------------------- */
 
 /* Checks whether a task that came in order was requested. */
-static void judge_offer(struct uva__protocol *p, struct uva__findings *findings)
+static void check_offer(struct uva__checker_state *p,
+                        struct uva__findings *findings)
 {
     const uint64_t offers = (uint64_t)p->offers + 1;
 
     if (p->granted == 0)
-        uva__protocol_find(p, findings, UVA__RULE_AH_10, p->offers);
+        uva__checker_state_find(p, findings, UVA__RULE_AH_10, p->offers);
     else if (offers > p->granted)
-        uva__protocol_find(p, findings, UVA__RULE_AP_06, p->offers);
+        uva__checker_state_find(p, findings, UVA__RULE_AP_06, p->offers);
     else if (p->cancel_returned && offers > p->granted_early)
-        uva__protocol_find(p, findings, UVA__RULE_AP_07, p->offers);
+        uva__checker_state_find(p, findings, UVA__RULE_AP_07, p->offers);
     if (p->failure_known && !p->cancelled)
-        uva__protocol_find(p, findings, UVA__RULE_AT_08, p->offers);
+        uva__checker_state_find(p, findings, UVA__RULE_AT_08, p->offers);
 }
 
 /* ---- a callback --------------------------------------------------------- */
 
-static void note_begun(struct uva__protocol *p, enum uva__call call)
+static void note_begun(struct uva__checker_state *p, enum uva__call call)
 {
-    p->schema_told |= call == UVA__CALL_SCHEMA;
+    p->schema_delivered |= call == UVA__CALL_SCHEMA;
     p->ended |= call == UVA__CALL_END;
     p->failed |= call == UVA__CALL_ERROR;
     p->releasing |= call == UVA__CALL_RELEASE;
     p->offers += call == UVA__CALL_TASK;
 }
 
-bool uva__protocol_begin(struct uva__protocol *p, enum uva__call call,
-                         const struct uva__place *place,
-                         struct uva__findings *findings)
+bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
+                              const struct uva__call_context *place,
+                              struct uva__findings *findings)
 {
     enum uva__rule rule;
 
     if (p->releasing) {
         rule = call == UVA__CALL_RELEASE ? UVA__RULE_AH_21 : UVA__RULE_AH_22;
-        uva__protocol_find(p, findings, rule, 0);
+        uva__checker_state_find(p, findings, rule, 0);
         return false;
     }
-    judge_place(p, call, place, findings);
+    check_place(p, call, place, findings);
     rule = rule_of_order(p, call);
     if (rule != UVA__RULE_COUNT)
-        uva__protocol_find(p, findings, rule, 0);
+        uva__checker_state_find(p, findings, rule, 0);
     else if (call == UVA__CALL_TASK)
-        judge_offer(p, findings);
+        check_offer(p, findings);
     note_begun(p, call);
     return true;
 }
 
 /* Whether an error only reports a cancel: by its code or, under the generic
  * EINVAL, by its message. */
-static bool tells_of_cancel(int code, const char *message)
+static bool notifies_of_cancel(int code, const char *message)
 {
     static const char word[] = "cancel";
 
@@ -206,16 +208,17 @@ static bool tells_of_cancel(int code, const char *message)
     return false;
 }
 
-void uva__protocol_error(struct uva__protocol *p, int code, const char *message,
-                         uint64_t thread, struct uva__findings *findings)
+void uva__checker_state_error(struct uva__checker_state *p, int code,
+                              const char *message, uint64_t thread,
+                              struct uva__findings *findings)
 {
     const bool knew = p->cancel_known || code == EINVAL ||
                       (p->cancel_returned && p->canceller == thread);
 
     if (code == 0)
-        uva__protocol_find(p, findings, UVA__RULE_ER_06, 0);
-    if (p->cancelled && knew && tells_of_cancel(code, message))
-        uva__protocol_find(p, findings, UVA__RULE_AP_16, code);
+        uva__checker_state_find(p, findings, UVA__RULE_ER_06, 0);
+    if (p->cancelled && knew && notifies_of_cancel(code, message))
+        uva__checker_state_find(p, findings, UVA__RULE_AP_16, code);
 }
 
 static bool is_terminal(enum uva__call call)
@@ -224,13 +227,14 @@ static bool is_terminal(enum uva__call call)
            call == UVA__CALL_RELEASE;
 }
 
-void uva__protocol_end(struct uva__protocol *p, enum uva__call call, int code,
-                       bool calls_beside, struct uva__findings *findings)
+void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
+                            int code, bool calls_beside,
+                            struct uva__findings *findings)
 {
     if (code < 0 || code > CODE_MAX)
-        uva__protocol_find(p, findings, UVA__RULE_AH_09, code);
+        uva__checker_state_find(p, findings, UVA__RULE_AH_09, code);
     if (is_terminal(call) && calls_beside)
-        uva__protocol_find(p, findings, UVA__RULE_TH_10, 0);
+        uva__checker_state_find(p, findings, UVA__RULE_TH_10, 0);
     p->schema_refused |= call == UVA__CALL_SCHEMA && code != 0;
     p->task_refused |=
         (call == UVA__CALL_TASK || call == UVA__CALL_END) && code != 0;
@@ -242,16 +246,17 @@ void uva__protocol_end(struct uva__protocol *p, enum uva__call call, int code,
 /* ---- calls of the consumer ---------------------------------------------- */
 
 /* Checks a call by its place. Returns whether the producer may be called. */
-static bool judge_call(struct uva__protocol *p, const struct uva__place *place,
+static bool check_call(struct uva__checker_state *p,
+                       const struct uva__call_context *place,
                        struct uva__findings *findings)
 {
     if (place->callback == UVA__CALL_ERROR ||
         place->callback == UVA__CALL_RELEASE)
-        uva__protocol_find(p, findings, UVA__RULE_AH_19, 0);
+        uva__checker_state_find(p, findings, UVA__RULE_AH_19, 0);
     else if (p->released)
-        uva__protocol_find(p, findings, UVA__RULE_AP_24, 0);
-    else if (!p->schema_told && !p->releasing)
-        uva__protocol_find(p, findings, UVA__RULE_AH_04, 0);
+        uva__checker_state_find(p, findings, UVA__RULE_AP_24, 0);
+    else if (!p->schema_delivered && !p->releasing)
+        uva__checker_state_find(p, findings, UVA__RULE_AH_04, 0);
     return !p->releasing;
 }
 
@@ -260,14 +265,14 @@ static uint64_t add_saturating(uint64_t sum, int64_t n)
     return sum > UINT64_MAX - (uint64_t)n ? UINT64_MAX : sum + (uint64_t)n;
 }
 
-bool uva__protocol_request(struct uva__protocol *p, int64_t n,
-                           const struct uva__place *place,
-                           struct uva__findings *findings)
+bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
+                                const struct uva__call_context *place,
+                                struct uva__findings *findings)
 {
-    const bool open = judge_call(p, place, findings) && !p->ended && !p->failed;
+    const bool open = check_call(p, place, findings) && !p->ended && !p->failed;
 
     if (n < 1) {
-        uva__protocol_find(p, findings, UVA__RULE_AP_08, n);
+        uva__checker_state_find(p, findings, UVA__RULE_AP_08, n);
         p->bad_request |= open && !p->cancelled;
         return open;
     }
@@ -281,18 +286,18 @@ bool uva__protocol_request(struct uva__protocol *p, int64_t n,
     return open;
 }
 
-bool uva__protocol_cancel(struct uva__protocol *p,
-                          const struct uva__place *place, uint64_t thread,
-                          struct uva__findings *findings)
+bool uva__checker_state_cancel(struct uva__checker_state *p,
+                               const struct uva__call_context *place,
+                               uint64_t thread, struct uva__findings *findings)
 {
-    const bool alive = judge_call(p, place, findings);
+    const bool alive = check_call(p, place, findings);
 
     p->cancelled |= alive;
     p->canceller = thread;
     return alive;
 }
 
-void uva__protocol_cancelled(struct uva__protocol *p)
+void uva__checker_state_cancelled(struct uva__checker_state *p)
 {
     p->cancel_returned = true;
 }
@@ -300,13 +305,14 @@ void uva__protocol_cancelled(struct uva__protocol *p)
 /* ---- the end ------------------------------------------------------------ */
 
 /* The rule that is broken if neither release nor the call before it came. */
-static enum uva__rule rule_of_silence(const struct uva__protocol *p)
+static enum uva__rule rule_of_silence(const struct uva__checker_state *p)
 {
     if (p->failed)
         return UVA__RULE_AH_17;
     if (p->cancelled)
         return UVA__RULE_AP_14;
-    if (p->schema_refused || p->task_refused || p->ended || !p->schema_told)
+    if (p->schema_refused || p->task_refused || p->ended ||
+        !p->schema_delivered)
         return UVA__RULE_AH_21;
     if (p->granted <= (uint64_t)p->offers)
         return UVA__RULE_COUNT; /* it waits for a request, lawfully */
@@ -316,9 +322,9 @@ static enum uva__rule rule_of_silence(const struct uva__protocol *p)
                                                : UVA__RULE_AP_26;
 }
 
-void uva__protocol_conclude(struct uva__protocol *p, bool accepted,
-                            int64_t held, int64_t first,
-                            struct uva__findings *findings)
+void uva__checker_state_conclude(struct uva__checker_state *p, bool accepted,
+                                 int64_t held, int64_t first,
+                                 struct uva__findings *findings)
 {
     /* the producer may wait for a task that can still fail */
     const bool waits = held > 0 && p->ended && !p->failed && !p->cancelled;
@@ -327,10 +333,10 @@ void uva__protocol_conclude(struct uva__protocol *p, bool accepted,
     if (accepted && !p->releasing && !waits)
         rule = rule_of_silence(p);
     if (rule != UVA__RULE_COUNT)
-        uva__protocol_find(p, findings, rule, p->offers);
+        uva__checker_state_find(p, findings, rule, p->offers);
     if (held > 0)
-        uva__protocol_find(p, findings,
-                           p->cancelled || p->failed ? UVA__RULE_AT_21
-                                                     : UVA__RULE_AT_02,
-                           first);
+        uva__checker_state_find(p, findings,
+                                p->cancelled || p->failed ? UVA__RULE_AT_21
+                                                          : UVA__RULE_AT_02,
+                                first);
 }

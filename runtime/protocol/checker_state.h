@@ -2,11 +2,11 @@
 /* The rules of the async stream as a pure state machine. Each call that begins
  * or ends is recorded, and the rules that it breaks are returned. Nothing here
  * calls, locks or allocates. Thread: any one at a time, for every function. */
-#ifndef UVA_CHECK_PROTOCOL_H
-#define UVA_CHECK_PROTOCOL_H
+#ifndef UVA_PROTOCOL_CHECKER_STATE_H
+#define UVA_PROTOCOL_CHECKER_STATE_H
 
-#include "protocol/clauses.h"
 #include "protocol/active_calls.h"
+#include "protocol/clauses.h"
 
 /* The largest number of rules that one call can break. */
 enum { UVA__FINDINGS_MAX = 12 };
@@ -22,7 +22,7 @@ struct uva__findings {
 
 /* All facts about one stream. All zeroes is one that has not begun. Read
  * freely; written only by the functions here. */
-struct uva__protocol {
+struct uva__checker_state {
     uint64_t found[4]; /* bits of the rules found broken, to find each once */
     uint64_t granted;  /* batches requested, all together, saturating */
     uint64_t granted_early; /* requested before cancel had returned */
@@ -32,7 +32,7 @@ struct uva__protocol {
     int64_t failures;       /* extractions that failed */
     int64_t extracting;     /* extractions under way */
     uint64_t canceller;     /* the thread that called cancel */
-    bool schema_told;       /* on_schema was called */
+    bool schema_delivered;  /* on_schema was called */
     bool schema_refused;    /* on_schema returned an error */
     bool task_refused;      /* on_next_task returned an error */
     bool ended;             /* NULL came */
@@ -57,52 +57,57 @@ void uva__findings_add(struct uva__findings *findings, enum uva__rule rule,
 
 /* Adds a rule unless it was found before; _observed does so for all that were
  * `seen`. */
-void uva__protocol_find(struct uva__protocol *p, struct uva__findings *findings,
-                        enum uva__rule rule, int64_t number);
-static inline void uva__protocol_observed(struct uva__protocol *p,
-                                          const struct uva__findings *seen,
-                                          struct uva__findings *findings)
+void uva__checker_state_find(struct uva__checker_state *p,
+                             struct uva__findings *findings,
+                             enum uva__rule rule, int64_t number);
+static inline void uva__checker_state_observed(struct uva__checker_state *p,
+                                               const struct uva__findings *seen,
+                                               struct uva__findings *findings)
 {
     for (int i = 0; i < seen->count; i++)
-        uva__protocol_find(p, findings, seen->all[i].rule, seen->all[i].number);
+        uva__checker_state_find(p, findings, seen->all[i].rule,
+                                seen->all[i].number);
 }
 
 /* Records a callback that begins at `place`. Returns false if it came after
  * release: then nothing may be called. */
-bool uva__protocol_begin(struct uva__protocol *p, enum uva__call call,
-                         const struct uva__place *place,
-                         struct uva__findings *findings);
+bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
+                              const struct uva__call_context *place,
+                              struct uva__findings *findings);
 
 /* Records the `code` and `message` (may be NULL; borrowed) of on_error, on
  * `thread`. */
-void uva__protocol_error(struct uva__protocol *p, int code, const char *message,
-                         uint64_t thread, struct uva__findings *findings);
+void uva__checker_state_error(struct uva__checker_state *p, int code,
+                              const char *message, uint64_t thread,
+                              struct uva__findings *findings);
 
 /* Records that a callback has returned `code`; with `calls_beside`, while the
  * consumer was inside the producer on another thread. */
-void uva__protocol_end(struct uva__protocol *p, enum uva__call call, int code,
-                       bool calls_beside, struct uva__findings *findings);
+void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
+                            int code, bool calls_beside,
+                            struct uva__findings *findings);
 
 /* Records a request of `n`, or a cancel, at `place`, on `thread`. Returns false
  * if the producer may be gone and must not be called: from release on; for
  * request, which has no effect then, from the end or the error on. */
-bool uva__protocol_request(struct uva__protocol *p, int64_t n,
-                           const struct uva__place *place,
-                           struct uva__findings *findings);
-bool uva__protocol_cancel(struct uva__protocol *p,
-                          const struct uva__place *place, uint64_t thread,
-                          struct uva__findings *findings);
+bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
+                                const struct uva__call_context *place,
+                                struct uva__findings *findings);
+bool uva__checker_state_cancel(struct uva__checker_state *p,
+                               const struct uva__call_context *place,
+                               uint64_t thread, struct uva__findings *findings);
 
 /* Records that cancel has returned. */
-void uva__protocol_cancelled(struct uva__protocol *p);
+void uva__checker_state_cancelled(struct uva__checker_state *p);
 
 /* Record that an extraction begins, and that it ends, failed or not. */
-static inline void uva__protocol_extract(struct uva__protocol *p)
+static inline void uva__checker_state_extract(struct uva__checker_state *p)
 {
     p->extracting++;
 }
 
-static inline void uva__protocol_extracted(struct uva__protocol *p, bool failed)
+static inline void uva__checker_state_extracted(struct uva__checker_state *p,
+                                                bool failed)
 {
     p->extracting--;
     p->failures += failed;
@@ -110,8 +115,8 @@ static inline void uva__protocol_extracted(struct uva__protocol *p, bool failed)
 
 /* Records that no more calls will come. `accepted`: the producer has taken the
  * handler; `held` tasks were not extracted, of which `first` is the oldest. */
-void uva__protocol_conclude(struct uva__protocol *p, bool accepted,
-                            int64_t held, int64_t first,
-                            struct uva__findings *findings);
+void uva__checker_state_conclude(struct uva__checker_state *p, bool accepted,
+                                 int64_t held, int64_t first,
+                                 struct uva__findings *findings);
 
 #endif

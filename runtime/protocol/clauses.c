@@ -15,8 +15,11 @@
 #define F UVA_SEVERITY_FATAL
 
 /* The rest of a row: its rule, and the texts of a breach by name. */
-#define CLAUSE_ROW(name, clause, who, how, ...)                                \
-    {.id = (clause), .party = (who), .severity = (how), .rule = __VA_ARGS__},
+#define CLAUSE_ROW(name, clause, who, options, ...)                            \
+    {.id = (clause),                                                           \
+     .party = (who),                                                           \
+     .severity = (options),                                                    \
+     .rule = __VA_ARGS__},
 static const struct uva__clause CLAUSES[] = {
     UVA__CLAUSES(CLAUSE_ROW) UVA__CLAUSE_VARIANTS(CLAUSE_ROW)};
 #undef CLAUSE_ROW

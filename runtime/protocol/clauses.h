@@ -10,8 +10,8 @@
  * milder severity than they deserve, as existing peers break them.
  *
  * Clauses: AB-19, AH-09, DS-07, MD-02. */
-#ifndef UVA_CHECK_CLAUSES_H
-#define UVA_CHECK_CLAUSES_H
+#ifndef UVA_PROTOCOL_CLAUSES_H
+#define UVA_PROTOCOL_CLAUSES_H
 
 #include "uvarrow/check.h"
 

@@ -27,8 +27,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-void uva__consumer_init(struct uva__consumer_state *s, int64_t window,
-                        int64_t refill)
+void uva__consumer_state_init(struct uva__consumer_state *s, int64_t window,
+                              int64_t refill)
 {
     assert(window > 0 && refill >= 0);
     *s = (struct uva__consumer_state){.window = window};
@@ -62,7 +62,7 @@ static bool consumer_is_stopping(const struct uva__consumer_state *s)
     return s->end != UVA__CONSUMER_OPEN && s->end != UVA__CONSUMER_COMPLETE;
 }
 
-bool uva__consumer_is_over(const struct uva__consumer_state *s)
+bool uva__consumer_state_is_over(const struct uva__consumer_state *s)
 {
     switch (s->end) {
     case UVA__CONSUMER_OPEN:
@@ -113,7 +113,7 @@ static const char *consumer_closed_by(const struct uva__consumer_state *s)
 }
 
 static struct uva__consumer_verdict
-consumer_judge_schema(struct uva__consumer_state *s,
+consumer_check_schema(struct uva__consumer_state *s,
                       const struct uva__consumer_call *call)
 {
     const char *const closed = consumer_closed_by(s);
@@ -144,7 +144,7 @@ static const char *consumer_count_task(struct uva__consumer_state *s)
 
 /* A task out of order: after NULL, before on_schema, or otherwise too late. */
 static struct uva__consumer_verdict
-consumer_judge_stray(struct uva__consumer_state *s,
+consumer_check_stray(struct uva__consumer_state *s,
                      const struct uva__consumer_call *call, const char *closed)
 {
     if (!s->failed && s->refused == NULL)
@@ -153,14 +153,14 @@ consumer_judge_stray(struct uva__consumer_state *s,
 }
 
 static struct uva__consumer_verdict
-consumer_judge_task(struct uva__consumer_state *s,
+consumer_check_task(struct uva__consumer_state *s,
                     const struct uva__consumer_call *call)
 {
     const char *const closed = consumer_closed_by(s);
     const char *clause;
 
     if (closed != NULL || !s->schema_seen)
-        return consumer_judge_stray(s, call, closed);
+        return consumer_check_stray(s, call, closed);
     clause = consumer_count_task(s);
     if (call->code != 0) {
         consumer_settle(s, UVA__CONSUMER_FAILED, call->code);
@@ -175,7 +175,7 @@ consumer_judge_task(struct uva__consumer_state *s,
 }
 
 static struct uva__consumer_verdict
-consumer_judge_end(struct uva__consumer_state *s)
+consumer_check_end(struct uva__consumer_state *s)
 {
     const char *const closed = consumer_closed_by(s);
 
@@ -192,7 +192,7 @@ consumer_judge_end(struct uva__consumer_state *s)
 
 /* Accepted even where it must not come, as a reason is better than none. */
 static struct uva__consumer_verdict
-consumer_judge_error(struct uva__consumer_state *s,
+consumer_check_error(struct uva__consumer_state *s,
                      const struct uva__consumer_call *call)
 {
     const char *clause = s->refused;
@@ -210,7 +210,7 @@ consumer_judge_error(struct uva__consumer_state *s,
 }
 
 static struct uva__consumer_verdict
-consumer_judge_release(struct uva__consumer_state *s)
+consumer_check_release(struct uva__consumer_state *s)
 {
     s->released = true;
     if (s->end != UVA__CONSUMER_OPEN)
@@ -221,7 +221,7 @@ consumer_judge_release(struct uva__consumer_state *s)
 
 /* No call may follow release. */
 static struct uva__consumer_verdict
-consumer_judge_late(const struct uva__consumer_call *call)
+consumer_check_late(const struct uva__consumer_call *call)
 {
     switch (call->event) {
     case UVA__EVENT_SCHEMA:
@@ -236,30 +236,30 @@ consumer_judge_late(const struct uva__consumer_call *call)
 }
 
 static struct uva__consumer_verdict
-consumer_judge(struct uva__consumer_state *s,
+consumer_check(struct uva__consumer_state *s,
                const struct uva__consumer_call *call)
 {
     if (s->released)
-        return consumer_judge_late(call);
+        return consumer_check_late(call);
     switch (call->event) {
     case UVA__EVENT_SCHEMA:
-        return consumer_judge_schema(s, call);
+        return consumer_check_schema(s, call);
     case UVA__EVENT_TASK:
-        return consumer_judge_task(s, call);
+        return consumer_check_task(s, call);
     case UVA__EVENT_END:
-        return consumer_judge_end(s);
+        return consumer_check_end(s);
     case UVA__EVENT_ERROR:
-        return consumer_judge_error(s, call);
+        return consumer_check_error(s, call);
     default:
-        return consumer_judge_release(s);
+        return consumer_check_release(s);
     }
 }
 
 struct uva__consumer_verdict
-uva__consumer_enter(struct uva__consumer_state *s,
-                    const struct uva__consumer_call *call)
+uva__consumer_state_enter(struct uva__consumer_state *s,
+                          const struct uva__consumer_call *call)
 {
-    struct uva__consumer_verdict verdict = consumer_judge(s, call);
+    struct uva__consumer_verdict verdict = consumer_check(s, call);
 
     assert(call->clause == NULL || call->code != 0);
     s->offered += call->event == UVA__EVENT_TASK;
@@ -274,14 +274,14 @@ uva__consumer_enter(struct uva__consumer_state *s,
     return verdict;
 }
 
-void uva__consumer_leave(struct uva__consumer_state *s)
+void uva__consumer_state_leave(struct uva__consumer_state *s)
 {
     assert(s->calls > 0);
     s->calls--;
 }
 
-void uva__consumer_note_refusal(struct uva__consumer_state *s,
-                                enum uva__consumer_event event, int code)
+void uva__consumer_state_note_refusal(struct uva__consumer_state *s,
+                                      enum uva__consumer_event event, int code)
 {
     assert(code != 0);
     assert(event == UVA__EVENT_SCHEMA || event == UVA__EVENT_TASK);
@@ -292,17 +292,17 @@ void uva__consumer_note_refusal(struct uva__consumer_state *s,
 
 /* ---- towards the producer ----------------------------------------------- */
 
-bool uva__consumer_may_call(const struct uva__consumer_state *s)
+bool uva__consumer_state_may_call(const struct uva__consumer_state *s)
 {
-    return s->schema_taken && s->refused == NULL && !s->cancel_told &&
+    return s->schema_taken && s->refused == NULL && !s->cancel_delivered &&
            !s->ended && !s->failed && !s->released;
 }
 
-int64_t uva__consumer_want(const struct uva__consumer_state *s)
+int64_t uva__consumer_state_want(const struct uva__consumer_state *s)
 {
     int64_t room;
 
-    if (!uva__consumer_may_call(s) || s->end != UVA__CONSUMER_OPEN ||
+    if (!uva__consumer_state_may_call(s) || s->end != UVA__CONSUMER_OPEN ||
         (s->calls > 0 && s->asked) || s->outstanding >= s->window)
         return 0;
     room = s->window - s->outstanding - s->held;
@@ -311,7 +311,7 @@ int64_t uva__consumer_want(const struct uva__consumer_state *s)
     return s->outstanding == 0 || s->window - room <= s->refill ? room : 0;
 }
 
-void uva__consumer_note_request(struct uva__consumer_state *s, int64_t n)
+void uva__consumer_state_note_request(struct uva__consumer_state *s, int64_t n)
 {
     assert(n > 0);
     s->asked = true;
@@ -321,19 +321,19 @@ void uva__consumer_note_request(struct uva__consumer_state *s, int64_t n)
         s->outstanding += n;
 }
 
-bool uva__consumer_must_cancel(const struct uva__consumer_state *s)
+bool uva__consumer_state_must_cancel(const struct uva__consumer_state *s)
 {
-    return consumer_is_stopping(s) && uva__consumer_may_call(s);
+    return consumer_is_stopping(s) && uva__consumer_state_may_call(s);
 }
 
-void uva__consumer_note_cancel_told(struct uva__consumer_state *s)
+void uva__consumer_state_note_cancel_told(struct uva__consumer_state *s)
 {
-    s->cancel_told = true;
+    s->cancel_delivered = true;
 }
 
 /* ---- from the program --------------------------------------------------- */
 
-void uva__consumer_note_settled(struct uva__consumer_state *s, int code)
+void uva__consumer_state_note_settled(struct uva__consumer_state *s, int code)
 {
     assert(s->held > 0);
     s->held--;
@@ -341,13 +341,13 @@ void uva__consumer_note_settled(struct uva__consumer_state *s, int code)
         consumer_settle(s, UVA__CONSUMER_FAILED, code);
 }
 
-void uva__consumer_note_fault(struct uva__consumer_state *s, int code)
+void uva__consumer_state_note_fault(struct uva__consumer_state *s, int code)
 {
     assert(code != 0);
     consumer_settle(s, UVA__CONSUMER_FAILED, code);
 }
 
-void uva__consumer_note_cancel(struct uva__consumer_state *s, int code)
+void uva__consumer_state_note_cancel(struct uva__consumer_state *s, int code)
 {
     assert(code != 0);
     consumer_settle(s, UVA__CONSUMER_CANCELLED, code);

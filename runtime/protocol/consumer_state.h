@@ -3,13 +3,13 @@
  * rules or not, and how much it must request: the consumer's side of the
  * protocol, as a pure state machine.
  *
- * Each callback of a handler goes to uva__consumer_enter(), which returns one
- * verdict. Acts of the program go in through the note functions;
- * uva__consumer_want() and _must_cancel() decide on calls to the producer;
- * `end` and `code` are how the stream ends. Nothing here calls, locks or
- * allocates. For every function: Thread: any one at a time. */
-#ifndef UVA_CORE_CONSUMER_STATE_H
-#define UVA_CORE_CONSUMER_STATE_H
+ * Each callback of a handler goes to uva__consumer_state_enter(), which returns
+ * one verdict. Acts of the program go in through the note functions;
+ * uva__consumer_state_want() and _must_cancel() decide on calls to the
+ * producer; `end` and `code` are how the stream ends. Nothing here calls, locks
+ * or allocates. For every function: Thread: any one at a time. */
+#ifndef UVA_PROTOCOL_CONSUMER_STATE_H
+#define UVA_PROTOCOL_CONSUMER_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,7 +89,7 @@ struct uva__consumer_state {
     bool schema_seen;         /* on_schema was called */
     bool schema_taken;        /* the schema was kept */
     bool asked;               /* request was called in this callback */
-    bool cancel_told;         /* cancel was called */
+    bool cancel_delivered;    /* cancel was called */
     bool ended;               /* NULL came */
     bool failed;              /* on_error came */
     bool released;            /* release came */
@@ -98,60 +98,60 @@ struct uva__consumer_state {
 /* Sets up a handler that no producer has so far. It requests and holds at most
  * `window` batches (1 or more), and requests again when no more than `refill`
  * are left; 0: half. */
-void uva__consumer_init(struct uva__consumer_state *s, int64_t window,
-                        int64_t refill);
+void uva__consumer_state_init(struct uva__consumer_state *s, int64_t window,
+                              int64_t refill);
 
 /* ---- inside a callback -------------------------------------------------- */
 
 /* Classifies a callback that begins, and notes it; leave follows its work. */
 struct uva__consumer_verdict
-uva__consumer_enter(struct uva__consumer_state *s,
-                    const struct uva__consumer_call *call);
-void uva__consumer_leave(struct uva__consumer_state *s);
+uva__consumer_state_enter(struct uva__consumer_state *s,
+                          const struct uva__consumer_call *call);
+void uva__consumer_state_leave(struct uva__consumer_state *s);
 
 /* Notes that on_schema or on_next_task will return `code`, not 0, though the
  * verdict was TAKE: only release may follow. Our own handlers never refuse a
  * task; a task that is refused must have been settled.
  * Clauses: AH-08, AH-16, G-18. */
-void uva__consumer_note_refusal(struct uva__consumer_state *s,
-                                enum uva__consumer_event event, int code);
+void uva__consumer_state_note_refusal(struct uva__consumer_state *s,
+                                      enum uva__consumer_event event, int code);
 
 /* ---- towards the producer ----------------------------------------------- */
 
 /* Whether request and cancel may be called: from on_schema until the entry of
  * a terminal callback, or until we cancelled. Clauses: AH-04, AP-24, G-09. */
-bool uva__consumer_may_call(const struct uva__consumer_state *s);
+bool uva__consumer_state_may_call(const struct uva__consumer_state *s);
 
 /* How many batches to request now: in a callback after its work, and outside
  * callbacks when a batch was passed on. At most one request in a callback, as
  * some producers queue requests in a few slots and deadlock; and always an open
  * request while there is room, as others notice the end only then.
  * Clauses: Q-15, Q-16. */
-int64_t uva__consumer_want(const struct uva__consumer_state *s);
+int64_t uva__consumer_state_want(const struct uva__consumer_state *s);
 
 /* Notes that request(n) is about to be called, with `n` of 1 or more. */
-void uva__consumer_note_request(struct uva__consumer_state *s, int64_t n);
+void uva__consumer_state_note_request(struct uva__consumer_state *s, int64_t n);
 
 /* Whether to call cancel, which happens once. */
-bool uva__consumer_must_cancel(const struct uva__consumer_state *s);
-void uva__consumer_note_cancel_told(struct uva__consumer_state *s);
+bool uva__consumer_state_must_cancel(const struct uva__consumer_state *s);
+void uva__consumer_state_note_cancel_told(struct uva__consumer_state *s);
 
 /* ---- from the program --------------------------------------------------- */
 
 /* Notes that a held batch was passed on or dropped (`code` 0), or was lost, to
  * a failed extraction or for lack of memory: that ends the stream. Clauses:
  * ER-12. */
-void uva__consumer_note_settled(struct uva__consumer_state *s, int code);
+void uva__consumer_state_note_settled(struct uva__consumer_state *s, int code);
 
 /* Notes any other failure that ends the stream: `code`, not 0. */
-void uva__consumer_note_fault(struct uva__consumer_state *s, int code);
+void uva__consumer_state_note_fault(struct uva__consumer_state *s, int code);
 
 /* Notes that the program cancels, for the reason `code`, not 0. Has no effect
  * once all batches were passed on. Clauses: G-26. */
-void uva__consumer_note_cancel(struct uva__consumer_state *s, int code);
+void uva__consumer_state_note_cancel(struct uva__consumer_state *s, int code);
 
 /* Whether the end can be reported: it is known, and all batches taken were
  * passed on; cancelled and rejected streams do not wait for the latter. */
-bool uva__consumer_is_over(const struct uva__consumer_state *s);
+bool uva__consumer_state_is_over(const struct uva__consumer_state *s);
 
 #endif

@@ -35,47 +35,49 @@ static enum uva__producer_move
 before_the_schema(const struct uva__producer_state *s)
 {
     if (s->schema_known)
-        return UVA__MOVE_TELL_SCHEMA;
-    return s->source_error != 0 ? UVA__MOVE_TELL_ERROR : UVA__MOVE_WAIT;
+        return UVA__MOVE_OFFER_SCHEMA;
+    return s->source_error != 0 ? UVA__MOVE_OFFER_ERROR : UVA__MOVE_WAIT;
 }
 
 /* Returns the first move that applies, in the order of section 14.1 of
  * docs/clauses.md. */
-enum uva__producer_move uva__producer_next(const struct uva__producer_state *s)
+enum uva__producer_move
+uva__producer_state_next(const struct uva__producer_state *s)
 {
     if (s->in_call || s->released)
         return UVA__MOVE_WAIT;
-    if (s->refused || s->cancelled || s->error_told)
+    if (s->refused || s->cancelled || s->error_delivered)
         return UVA__MOVE_RELEASE;
     if (s->urgent_error != 0)
-        return UVA__MOVE_TELL_ERROR;
-    if (s->end_told)
+        return UVA__MOVE_OFFER_ERROR;
+    if (s->end_delivered)
         return after_the_end(s);
-    if (!s->schema_told)
+    if (!s->schema_delivered)
         return before_the_schema(s);
     if (s->held)
         return UVA__MOVE_WAIT;
     if (s->left == 0)
-        return UVA__MOVE_TELL_END;
+        return UVA__MOVE_OFFER_END;
     if (s->ready > 0)
-        return s->demand > 0 ? UVA__MOVE_TELL_TASK : UVA__MOVE_WAIT;
+        return s->demand > 0 ? UVA__MOVE_OFFER_TASK : UVA__MOVE_WAIT;
     if (s->source_error != 0)
-        return UVA__MOVE_TELL_ERROR;
-    return s->exhausted ? UVA__MOVE_TELL_END : UVA__MOVE_WAIT;
+        return UVA__MOVE_OFFER_ERROR;
+    return s->exhausted ? UVA__MOVE_OFFER_END : UVA__MOVE_WAIT;
 }
 
 bool uva__producer_is_sated(const struct uva__producer_state *s)
 {
-    return s->refused || s->cancelled || s->urgent_error != 0 || s->end_told ||
-           s->error_told || (s->left == 0 && s->schema_told);
+    return s->refused || s->cancelled || s->urgent_error != 0 ||
+           s->end_delivered || s->error_delivered ||
+           (s->left == 0 && s->schema_delivered);
 }
 
 void uva__producer_begin(struct uva__producer_state *s,
                          enum uva__producer_move move)
 {
-    assert(move != UVA__MOVE_WAIT && move == uva__producer_next(s));
+    assert(move != UVA__MOVE_WAIT && move == uva__producer_state_next(s));
     s->in_call = true;
-    if (move != UVA__MOVE_TELL_TASK)
+    if (move != UVA__MOVE_OFFER_TASK)
         return;
     s->ready--;
     if (s->demand != UVA__UNBOUNDED)
@@ -90,45 +92,45 @@ void uva__producer_end(struct uva__producer_state *s,
     assert(s->in_call && move != UVA__MOVE_WAIT);
     s->in_call = false;
     switch (move) {
-    case UVA__MOVE_TELL_SCHEMA:
-        s->schema_told = true;
+    case UVA__MOVE_OFFER_SCHEMA:
+        s->schema_delivered = true;
         s->refused = code != 0;
         break;
-    case UVA__MOVE_TELL_TASK:
+    case UVA__MOVE_OFFER_TASK:
         if (code != 0)
             s->refused = true;
         break;
-    case UVA__MOVE_TELL_END:
-        s->end_told = true; /* return value ignored. Clauses: G-41. */
+    case UVA__MOVE_OFFER_END:
+        s->end_delivered = true; /* return value ignored. Clauses: G-41. */
         break;
-    case UVA__MOVE_TELL_ERROR:
-        s->error_told = true;
+    case UVA__MOVE_OFFER_ERROR:
+        s->error_delivered = true;
         break;
     default: /* release */
         s->released = true;
     }
 }
 
-void uva__producer_note_request(struct uva__producer_state *s, int64_t n)
+void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n)
 {
-    if (s->cancelled || s->end_told || s->error_told || s->released)
+    if (s->cancelled || s->end_delivered || s->error_delivered || s->released)
         return;
     if (n < 1)
-        uva__producer_note_urgent(s, EINVAL);
+        uva__producer_state_note_urgent(s, EINVAL);
     else if (n > UVA__UNBOUNDED - s->demand)
         s->demand = UVA__UNBOUNDED;
     else
         s->demand += n;
 }
 
-void uva__producer_note_cancel(struct uva__producer_state *s)
+void uva__producer_state_note_cancel(struct uva__producer_state *s)
 {
     s->cancelled = true;
 }
 
-void uva__producer_note_urgent(struct uva__producer_state *s, int code)
+void uva__producer_state_note_urgent(struct uva__producer_state *s, int code)
 {
     assert(code != 0);
-    if (s->urgent_error == 0 && !s->error_told)
+    if (s->urgent_error == 0 && !s->error_delivered)
         s->urgent_error = code;
 }

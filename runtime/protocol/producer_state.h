@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a producer must do next: the protocol's rules, as a pure state machine.
  *
- * Facts go in through the note functions; uva__producer_next() returns one
- * decision. Nothing here calls a handler, takes a lock, allocates, or depends
- * on a loop: stream/producer.c carries out what this file decides. */
-#ifndef UVA_CORE_PRODUCER_STATE_H
-#define UVA_CORE_PRODUCER_STATE_H
+ * Facts go in through the note functions; uva__producer_state_next() returns
+ * one decision. Nothing here calls a handler, takes a lock, allocates, or
+ * depends on a loop: stream/producer.c carries out what this file decides. */
+#ifndef UVA_PROTOCOL_PRODUCER_STATE_H
+#define UVA_PROTOCOL_PRODUCER_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,12 +15,12 @@
 
 /* One move, in the order in which a healthy stream makes them. */
 enum uva__producer_move {
-    UVA__MOVE_WAIT,        /* nothing to do until the next fact */
-    UVA__MOVE_TELL_SCHEMA, /* call on_schema */
-    UVA__MOVE_TELL_TASK,   /* call on_next_task with the next batch */
-    UVA__MOVE_TELL_END,    /* call on_next_task with NULL */
-    UVA__MOVE_TELL_ERROR,  /* call on_error */
-    UVA__MOVE_RELEASE      /* call release; the last move */
+    UVA__MOVE_WAIT,         /* nothing to do until the next fact */
+    UVA__MOVE_OFFER_SCHEMA, /* call on_schema */
+    UVA__MOVE_OFFER_TASK,   /* call on_next_task with the next batch */
+    UVA__MOVE_OFFER_END,    /* call on_next_task with NULL */
+    UVA__MOVE_OFFER_ERROR,  /* call on_error */
+    UVA__MOVE_RELEASE       /* call release; the last move */
 };
 
 /* All facts about one stream. A stream that has not begun: all zeroes, but for
@@ -37,21 +37,22 @@ struct uva__producer_state {
                           abort by the owner; or 0 */
     bool refused;      /* the consumer returned an error from a callback */
     bool cancelled;    /* the consumer wants no more */
-    bool error_told;   /* on_error has been delivered */
-    bool schema_known; /* the source has given a schema */
-    bool schema_told;  /* on_schema has been called */
-    bool exhausted;    /* the source has no further batch */
-    bool held;         /* the handler accepts nothing now, not even the end */
-    bool hurried;      /* release waits for unsettled batches no longer */
-    bool end_told;     /* the closing NULL has been delivered */
-    bool released;     /* release has been called */
+    bool error_delivered;  /* on_error has been delivered */
+    bool schema_known;     /* the source has given a schema */
+    bool schema_delivered; /* on_schema has been called */
+    bool exhausted;        /* the source has no further batch */
+    bool held;          /* the handler accepts nothing now, not even the end */
+    bool hurried;       /* release waits for unsettled batches no longer */
+    bool end_delivered; /* the closing NULL has been delivered */
+    bool released;      /* release has been called */
 };
 
 /* A stream of at most `limit` batches; negative: as many as come. */
 void uva__producer_init(struct uva__producer_state *s, int64_t limit);
 
 /* Decides the next move from the facts alone. Thread: any one at a time. */
-enum uva__producer_move uva__producer_next(const struct uva__producer_state *s);
+enum uva__producer_move
+uva__producer_state_next(const struct uva__producer_state *s);
 
 /* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_is_sated(const struct uva__producer_state *s);
@@ -65,11 +66,11 @@ void uva__producer_end(struct uva__producer_state *s,
 
 /* Notes a request of the consumer for `n` more batches, saturating; 0 or less
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
-void uva__producer_note_request(struct uva__producer_state *s, int64_t n);
-void uva__producer_note_cancel(struct uva__producer_state *s);
+void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n);
+void uva__producer_state_note_cancel(struct uva__producer_state *s);
 
 /* Notes an error that goes before everything else: only `code` is delivered.
  * The first one counts; none after an error was delivered. */
-void uva__producer_note_urgent(struct uva__producer_state *s, int code);
+void uva__producer_state_note_urgent(struct uva__producer_state *s, int code);
 
 #endif

@@ -12,7 +12,7 @@
 /* Pinned and managed memory can be read once the event is complete. The wait
  * does not mean that the program accepts other data, which the host cannot
  * read. */
-static void safety_wait(struct uva_stream *stream)
+static void auto_stages_wait(struct uva_stream *stream)
 {
     const ArrowDeviceType type = stream->tail->abi.device_type;
 
@@ -23,12 +23,12 @@ static void safety_wait(struct uva_stream *stream)
     stream->device_data = false;
 }
 
-int uva__safety_ensure(struct uva_stream *stream, struct uva_error *error)
+int uva__auto_stages_add(struct uva_stream *stream, struct uva_error *error)
 {
     const struct uva_parallel one = {.workers = 1};
 
-    safety_wait(stream);
-    if (stream->tail->dear)
+    auto_stages_wait(stream);
+    if (stream->tail->expensive)
         (void)uva_stream_parallel(stream, &one);
-    return uva__flow_may_start(stream, error);
+    return uva__stream_may_start(stream, error);
 }

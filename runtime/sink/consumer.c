@@ -23,72 +23,72 @@
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
-static struct uva__receiver *
-receiver_of(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__consumer *
+consumer_of(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    return uva__container_of(handler, struct uva__receiver, handler);
+    return uva__container_of(handler, struct uva__consumer, handler);
 }
 
-static struct uva__receiver *receiver_at(struct uva_stream *stream)
+static struct uva__consumer *consumer_at(struct uva_stream *stream)
 {
-    return uva__container_of(stream->terminal, struct uva__receiver, terminal);
+    return uva__container_of(stream->sink, struct uva__consumer, sink);
 }
 
 static const struct uva_allocator *
-allocator_of(const struct uva__receiver *receiver)
+allocator_of(const struct uva__consumer *consumer)
 {
-    return &receiver->stream->hub->allocator;
+    return &consumer->stream->rt->allocator;
 }
 
-void uva__receiver_begin(struct uva_stream *stream)
+void uva__consumer_begin(struct uva_stream *stream)
 {
     const struct uva__producer_hooks hooks = {0};
 
-    uva__producer_begin_driving(stream->tail, &receiver_at(stream)->handler,
+    uva__producer_begin_driving(stream->tail, &consumer_at(stream)->handler,
                                 &hooks);
 }
 
 /* ---- requests and cancels ----------------------------------------------- */
 
-void uva__receiver_request(struct uva__receiver *c)
+void uva__consumer_request(struct uva__consumer *c)
 {
     struct ArrowAsyncProducer *producer = c->handler.producer;
 
     producer->request(producer, 1);
 }
 
-void uva__receiver_stop(struct uva__receiver *c, enum uva_end end, int code,
+void uva__consumer_stop(struct uva__consumer *c, enum uva_end end, int code,
                         const char *text)
 {
     assert(!c->decided);
     c->decided = true;
     c->end = end;
-    uva__failure_say(&c->failure, allocator_of(c), code, "%s",
-                     text != NULL ? text : strerror(code));
+    uva__failure_format(&c->failure, allocator_of(c), code, "%s",
+                        text != NULL ? text : strerror(code));
     uva__producer_quit(c->stream->tail, c->handler.producer);
 }
 
-void uva__receiver_heed(struct uva__receiver *c)
+void uva__consumer_handle_cancel(struct uva__consumer *c)
 {
-    const struct uva__failure *why = uva__flow_cancelled(c->stream);
+    const struct uva__failure *why = uva__stream_cancelled(c->stream);
 
     if (why == NULL || c->decided)
         return;
-    uva__receiver_stop(c, UVA_END_CANCELLED, why->code,
+    uva__consumer_stop(c, UVA_END_CANCELLED, why->code,
                        uva__failure_message(why));
     uva_array_release(&c->batch.data);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                               struct ArrowSchema *schema)
 {
-    struct uva__receiver *c = receiver_of(handler);
-    int code = uva__flow_take_schema(c->stream, handler->producer, schema);
+    struct uva__consumer *c = consumer_of(handler);
+    int code = uva__stream_take_schema(c->stream, handler->producer, schema);
 
     if (code != 0) {
-        uva__receiver_stop(c, UVA_END_FAILED, code, NULL);
+        uva__consumer_stop(c, UVA_END_FAILED, code, NULL);
         return code;
     }
     c->batch.schema = c->stream->loop.info.schema;
@@ -98,14 +98,14 @@ static int receiver_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         return ECANCELED;
     code = c->ops->schema(c);
     if (code != 0)
-        uva__receiver_stop(
+        uva__consumer_stop(
             c, code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED, code,
             "the consumer refused the schema");
     return code;
 }
 
 /* Leaves the batch in c->batch, or decides why there is none. */
-static bool receiver_extract(struct uva__receiver *c,
+static bool consumer_extract(struct uva__consumer *c,
                              struct ArrowAsyncTask *task, const char *metadata)
 {
     int code;
@@ -119,7 +119,7 @@ static bool receiver_extract(struct uva__receiver *c,
     }
     if (c->stream->device_data || uva__buffer_is_readable(&c->batch.data))
         return true;
-    uva__receiver_stop(c, UVA_END_FAILED, ENOTSUP,
+    uva__consumer_stop(c, UVA_END_FAILED, ENOTSUP,
                        "a batch is on a device, or behind an event of one, "
                        "and the host cannot read it: add uva_stream_transfer() "
                        "to copy it to the host, or uva_stream_ready() to take "
@@ -128,29 +128,29 @@ static bool receiver_extract(struct uva__receiver *c,
     return false;
 }
 
-static int receiver_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+static int consumer_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
                             struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__receiver *c = receiver_of(handler);
+    struct uva__consumer *c = consumer_of(handler);
 
-    uva__receiver_heed(c);
+    uva__consumer_handle_cancel(c);
     if (task == NULL) {
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
     } else if (c->decided || c->extraction != 0 || c->stream->loop.silent) {
         uva__task_drop(task);
-    } else if (receiver_extract(c, task, metadata)) {
+    } else if (consumer_extract(c, task, metadata)) {
         c->ops->batch(c);
     }
     return 0;
 }
 
-static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+static void consumer_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                               int code, const char *message,
                               const char *metadata)
 {
-    struct uva__receiver *c = receiver_of(handler);
+    struct uva__consumer *c = consumer_of(handler);
 
     if (c->decided)
         return; /* after a cancel the error changes nothing (ER-14) */
@@ -161,7 +161,7 @@ static void receiver_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
 }
 
 /* A release before an end, an error or a cancel of ours is an error. */
-static void receiver_decide(struct uva__receiver *c)
+static void consumer_decide(struct uva__consumer *c)
 {
     struct uva_error error;
     int code = c->extraction;
@@ -171,27 +171,27 @@ static void receiver_decide(struct uva__receiver *c)
     c->decided = true;
     c->end = UVA_END_FAILED;
     if (code == 0)
-        code = uva__handler_base_cut_off(&error);
+        code = uva__handler_base_ended_silently(&error);
     uva__failure_set(&c->failure, allocator_of(c), code,
                      c->extraction == 0 ? &error : NULL, NULL);
 }
 
-static void receiver_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+static void consumer_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct uva__receiver *c = receiver_of(handler);
+    struct uva__consumer *c = consumer_of(handler);
     struct uva_stream *stream = c->stream;
     struct uva_outcome outcome;
 
     uva__handler_base_mark_released(handler);
     c->over = true;
     uva_array_release(&c->batch.data);
-    receiver_decide(c);
-    uva__receiver_outcome(c, &outcome);
+    consumer_decide(c);
+    uva__consumer_outcome(c, &outcome);
     c->ops->done(c, &outcome);
-    uva__flow_done(stream, c->failure.code, uva__failure_error(&c->failure));
+    uva__stream_done(stream, c->failure.code, uva__failure_error(&c->failure));
 }
 
-void uva__receiver_outcome(const struct uva__receiver *c,
+void uva__consumer_outcome(const struct uva__consumer *c,
                            struct uva_outcome *out)
 {
     memset(out, 0, sizeof(*out));
@@ -204,20 +204,20 @@ void uva__receiver_outcome(const struct uva__receiver *c,
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__receiver_init(struct uva__receiver *c,
-                        const struct uva__receiver_ops *ops,
+void uva__consumer_init(struct uva__consumer *c,
+                        const struct uva__consumer_ops *ops,
                         struct uva_stream *stream)
 {
-    c->terminal.ops = &ops->terminal;
+    c->sink.ops = &ops->sink;
     c->ops = ops;
     c->stream = stream;
-    c->handler.on_schema = receiver_on_schema;
-    c->handler.on_next_task = receiver_on_task;
-    c->handler.on_error = receiver_on_error;
-    c->handler.release = receiver_on_release;
+    c->handler.on_schema = consumer_on_schema;
+    c->handler.on_next_task = consumer_on_task;
+    c->handler.on_error = consumer_on_error;
+    c->handler.release = consumer_on_release;
 }
 
-void uva__receiver_fini(struct uva__receiver *c)
+void uva__consumer_fini(struct uva__consumer *c)
 {
     uva_array_release(&c->batch.data);
     uva__failure_fini(&c->failure, allocator_of(c));

@@ -16,38 +16,38 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sink/handler_proxy.h"
-#include "sink/driven_handlers.h"
-#include "base/memory.h"
 #include "arrow/metadata.h"
 #include "arrow/structs.h"
+#include "base/memory.h"
 #include "base/time_limits.h"
-#include "stream/stream_impl.h"
 #include "loop/loop.h"
+#include "sink/driven_handlers.h"
+#include "sink/handler_proxy.h"
+#include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
 struct drive {
-    struct uva__terminal terminal;  /* first */
-    struct uva__driven driven;      /* among the handlers in use, but for a
-                                       courier's */
-    struct uva__producer *producer; /* counts, once begun */
-    struct uva_drive how;           /* the callbacks */
-    struct uva_stream *stream;      /* borrows: it owns us */
-    struct uva__courier *courier;   /* counts; NULL: the handler is called on
-                                       the loop */
-    struct uva__timer patience;     /* with `courier`, when closing */
-    bool aborted;                   /* the owner has cancelled */
-    bool reclaimed;                 /* after a drop */
-    bool released;                  /* by the producer */
-    bool done;                      /* on_done was called */
-    struct uva_outcome outcome;     /* once released */
-    char *metadata;                 /* owns: of the outcome */
-    size_t metadata_size;           /* of `metadata`, in bytes */
+    struct uva__sink sink;             /* first */
+    struct uva__driven_handler driven; /* among the handlers in use, but for a
+                                  courier's */
+    struct uva__producer *producer;    /* counts, once begun */
+    struct uva_drive options;          /* the callbacks */
+    struct uva_stream *stream;         /* borrows: it owns us */
+    struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
+                                      the loop */
+    struct uva__timer patience;        /* with `courier`, when closing */
+    bool aborted;                      /* the owner has cancelled */
+    bool reclaimed;                    /* after a drop */
+    bool released;                     /* by the producer */
+    bool done;                         /* on_done was called */
+    struct uva_outcome outcome;        /* once released */
+    char *metadata;                    /* owns: of the outcome */
+    size_t metadata_size;              /* of `metadata`, in bytes */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
 {
-    return uva__container_of(stream->terminal, struct drive, terminal);
+    return uva__container_of(stream->sink, struct drive, sink);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -64,7 +64,7 @@ static void drive_dismiss(struct drive *d)
 {
     int refusal;
 
-    d->outcome.batches = uva__courier_forget(d->courier, &refusal);
+    d->outcome.batches = uva__handler_proxy_abandon(d->proxy, &refusal);
     if (refusal == 0)
         return;
     d->outcome.end = refused_with(refusal, &d->outcome.error);
@@ -77,12 +77,12 @@ static void drive_finish(struct drive *d)
 
     assert(!d->done);
     d->done = true;
-    uva__timer_stop(stream->hub, &d->patience);
-    if (d->courier != NULL)
+    uva__timer_stop(stream->rt, &d->patience);
+    if (d->proxy != NULL)
         drive_dismiss(d);
-    if (d->how.on_done != NULL && !stream->loop.silent)
-        d->how.on_done(d->how.ctx, &d->outcome);
-    uva__flow_done(stream, d->outcome.error.code, &d->outcome.error);
+    if (d->options.on_done != NULL && !stream->loop.silent)
+        d->options.on_done(d->options.ctx, &d->outcome);
+    uva__stream_done(stream, d->outcome.error.code, &d->outcome.error);
 }
 
 static enum uva_end end_of(const struct uva__producer *p,
@@ -97,7 +97,7 @@ static enum uva_end end_of(const struct uva__producer *p,
         (void)uva_error_set(error, ECANCELED, "the handler cancelled");
         return UVA_END_CANCELLED;
     }
-    if (!state->error_told)
+    if (!state->error_delivered)
         return UVA_END_COMPLETE;
     (void)uva__failure_get(failure, error);
     *metadata = uva__failure_metadata(failure);
@@ -117,11 +117,11 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = stream->tail->loop.told;
-    if (uva__metadata_copy(&stream->hub->allocator, metadata, &d->metadata,
+    if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata,
                            &d->metadata_size) == 0)
         d->outcome.metadata = d->metadata;
-    if (d->courier == NULL)
-        uva__driven_handlers_remove(stream->hub, &d->driven);
+    if (d->proxy == NULL)
+        uva__driven_handlers_remove(stream->rt, &d->driven);
 }
 
 static void drive_released(void *ctx)
@@ -129,7 +129,7 @@ static void drive_released(void *ctx)
     struct drive *d = ctx;
 
     d->released = true;
-    if (d->courier == NULL)
+    if (d->proxy == NULL)
         drive_finish(d);
 }
 
@@ -139,8 +139,8 @@ static void drive_ended(void *ctx)
 {
     struct drive *d = ctx;
 
-    if (d->courier == NULL)
-        uva__flow_unhold(d->stream);
+    if (d->proxy == NULL)
+        uva__stream_unhold(d->stream);
 }
 
 /* ---- as a terminal ------------------------------------------------------ */
@@ -151,20 +151,21 @@ static void drive_begin(struct uva_stream *stream)
     const struct uva__producer_hooks hooks = {.ended = drive_ended,
                                               .releasing = drive_releasing,
                                               .released = drive_released,
-                                              .relayed = d->courier != NULL,
+                                              .relayed = d->proxy != NULL,
                                               .ctx = d};
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 
     uva__producer_acquire(stream->tail);
     d->producer = stream->tail;
-    if (d->courier != NULL)
-        handler = uva__courier_begin(d->courier, stream->tail, &stream->node);
+    if (d->proxy != NULL)
+        handler =
+            uva__handler_proxy_begin(d->proxy, stream->tail, &stream->wakeup);
     uva__producer_begin_driving(stream->tail, handler, &hooks);
 }
 
 static void drive_abort(struct drive *d, const struct uva__failure *why)
 {
-    const struct uva_allocator *allocator = &d->stream->hub->allocator;
+    const struct uva_allocator *allocator = &d->stream->rt->allocator;
     struct uva__failure copy = {0};
 
     d->aborted = true;
@@ -174,70 +175,70 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
 }
 
 /* A close waits for the handler up to a time limit. */
-static void patience_over(struct uva__timer *timer)
+static void limit_over(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, patience);
 
     if (d->released)
         drive_finish(d);
     else
-        uva__timer_start(d->stream->hub, timer, UVA__LIMIT_CALLBACK_MS);
+        uva__timer_start(d->stream->rt, timer, UVA__LIMIT_CALLBACK_MS);
 }
 
-static void drive_visit(struct uva_stream *stream)
+static void drive_on_wakeup(struct uva_stream *stream)
 {
     struct drive *d = drive_at(stream);
-    const struct uva__failure *why = uva__flow_cancelled(stream);
+    const struct uva__failure *why = uva__stream_cancelled(stream);
 
     if (stream->loop.silent && !d->reclaimed) {
         d->reclaimed = true;
-        uva__producer_reclaim(d->producer);
+        uva__producer_revoke(d->producer);
     }
     if (d->done)
         return;
     if (why != NULL && !d->aborted && !d->released)
         drive_abort(d, why);
-    if (d->courier == NULL)
+    if (d->proxy == NULL)
         return;
-    if (uva__courier_heed(d->courier)) /* the producer has released it */
+    if (uva__handler_proxy_poll(d->proxy)) /* the producer has released it */
         drive_finish(d);
-    else if (stream->loop.tenant.evicted && !d->patience.running)
-        uva__timer_start(stream->hub, &d->patience, UVA__LIMIT_CALLBACK_MS);
+    else if (stream->loop.object.aborted && !d->patience.running)
+        uva__timer_start(stream->rt, &d->patience, UVA__LIMIT_CALLBACK_MS);
 }
 
 static void drive_free(struct uva_stream *stream)
 {
-    const struct uva_allocator *allocator = &stream->hub->allocator;
+    const struct uva_allocator *allocator = &stream->rt->allocator;
     struct drive *d = drive_at(stream);
 
-    if (d->courier != NULL)
-        uva__courier_release(d->courier);
+    if (d->proxy != NULL)
+        uva__handler_proxy_release(d->proxy);
     uva__producer_release(d->producer);
     uva__memory_free(allocator, d->metadata, d->metadata_size);
     uva__memory_free(allocator, d, sizeof(*d));
 }
 
-static const struct uva__terminal_ops drive_ops = {
+static const struct uva__sink_ops drive_ops = {
     .name = "drive",
     .begin = drive_begin,
-    .visit = drive_visit,
+    .on_wakeup = drive_on_wakeup,
     .free = drive_free,
 };
 
 /* ---- start -------------------------------------------------------------- */
 
 static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
-                       const struct uva_drive *how, struct uva_error *error)
+                       const struct uva_drive *options, struct uva_error *error)
 {
     size_t size;
 
-    if (how == NULL)
+    if (options == NULL)
         return uva__structs_check_handler(handler, error);
-    if (!uva__memory_is_clear(how->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 4))
         return uva_error_set(error, EINVAL,
                              "uva_drive: reserved members must be NULL; clear "
                              "the struct before filling it in");
-    if (uva_metadata_size(how->metadata, &size) != 0)
+    if (uva_metadata_size(options->metadata, &size) != 0)
         return uva_error_set(error, EINVAL,
                              "uva_drive: metadata is malformed; make it with "
                              "uva_metadata_encode()");
@@ -246,17 +247,17 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
 
 static void drive_undo(struct drive *d)
 {
-    struct uva__hub *hub = d->stream->hub;
+    struct uva__rt *rt = d->stream->rt;
 
-    if (d->courier != NULL)
-        uva__courier_release(d->courier);
-    uva__memory_free(&hub->allocator, d, sizeof(*d));
+    if (d->proxy != NULL)
+        uva__handler_proxy_release(d->proxy);
+    uva__memory_free(&rt->allocator, d, sizeof(*d));
 }
 
 /* Uses the producer's own error text instead of one of an earlier attempt. */
 static int drive_describe(struct uva__producer *tail, const char *metadata)
 {
-    const struct uva_allocator *allocator = &tail->hub->allocator;
+    const struct uva_allocator *allocator = &tail->rt->allocator;
 
     uva__memory_free(allocator, tail->loop.metadata, tail->loop.metadata_size);
     return uva__metadata_copy(allocator, metadata, &tail->loop.metadata,
@@ -266,26 +267,26 @@ static int drive_describe(struct uva__producer *tail, const char *metadata)
 /* Makes the terminal. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
 static int drive_new(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
-                     const struct uva_drive *how, struct drive **out)
+                     const struct uva_drive *options, struct drive **out)
 {
     struct drive *d;
-    int code = uva__driven_handlers_ensure(stream->hub);
+    int code = uva__driven_handlers_ensure(stream->rt);
 
     if (code != 0)
         return code;
-    d = uva__memory_new(&stream->hub->allocator, sizeof(*d));
+    d = uva__memory_new(&stream->rt->allocator, sizeof(*d));
     if (d == NULL)
         return ENOMEM;
-    d->terminal.ops = &drive_ops;
+    d->sink.ops = &drive_ops;
     d->stream = stream;
     d->driven.handler = handler;
-    d->patience.fire = patience_over;
-    if (how != NULL)
-        d->how = *how;
-    if (d->how.on_worker)
-        code = uva__courier_new(stream->hub, handler, &d->courier);
+    d->patience.fire = limit_over;
+    if (options != NULL)
+        d->options = *options;
+    if (d->options.on_worker)
+        code = uva__handler_proxy_new(stream->rt, handler, &d->proxy);
     if (code == 0)
-        code = drive_describe(stream->tail, d->how.metadata);
+        code = drive_describe(stream->tail, d->options.metadata);
     if (code != 0) {
         drive_undo(d);
         return code;
@@ -294,34 +295,34 @@ static int drive_new(struct uva_stream *stream,
     return 0;
 }
 
-static struct uva__driven *drive_driven(struct drive *d)
+static struct uva__driven_handler *drive_driven(struct drive *d)
 {
-    return d->courier != NULL ? uva__courier_driven(d->courier) : &d->driven;
+    return d->proxy != NULL ? uva__handler_proxy_driven(d->proxy) : &d->driven;
 }
 
 int uva_stream_drive(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
-                     const struct uva_drive *how, struct uva_error *error)
+                     const struct uva_drive *options, struct uva_error *error)
 {
     struct drive *d;
-    int code = uva__flow_may_start(stream, error);
+    int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
-        code = drive_check(handler, how, error);
+        code = drive_check(handler, options, error);
     if (code != 0)
         return code;
-    code = drive_new(stream, handler, how, &d);
+    code = drive_new(stream, handler, options, &d);
     if (code != 0)
         return uva_error_set(error, code, "drive: %s", strerror(code));
-    if (!uva__driven_handlers_add(stream->hub, drive_driven(d))) {
+    if (!uva__driven_handlers_add(stream->rt, drive_driven(d))) {
         drive_undo(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
                              "released it");
     }
-    code = uva__flow_start(stream, &d->terminal, error);
+    code = uva__stream_start(stream, &d->sink, error);
     if (code != 0) {
-        uva__driven_handlers_remove(stream->hub, drive_driven(d));
+        uva__driven_handlers_remove(stream->rt, drive_driven(d));
         drive_undo(d);
     }
     return code;

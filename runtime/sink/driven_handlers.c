@@ -10,30 +10,33 @@
 enum { BUCKETS = 128 };
 
 struct driven_handlers {
-    struct uva__annex annex; /* first: how the hub frees it */
+    struct uva__rt_data data; /* first: how the hub frees it */
 
     struct uva__lock lock;
     struct {
-        struct uva__driven *buckets[BUCKETS]; /* borrows */
+        struct uva__driven_handler *buckets[BUCKETS]; /* borrows */
     } locked;
 };
 
-static struct driven_handlers *driven_handlers_of(const struct uva__hub *hub)
+static struct driven_handlers *driven_handlers_of(const struct uva__rt *rt)
 {
-    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_DRIVEN]),
-                             struct driven_handlers, annex);
+    return uva__container_of(
+        uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_DRIVEN]),
+        struct driven_handlers, data);
 }
 
-static struct uva__driven **bucket_of(struct driven_handlers *table,
-                                      const void *handler)
+static struct uva__driven_handler **bucket_of(struct driven_handlers *table,
+                                              const void *handler)
 {
     return &table->locked.buckets[((uintptr_t)handler >> 4) % BUCKETS];
 }
 
-bool uva__driven_handlers_add(struct uva__hub *hub, struct uva__driven *driven)
+bool uva__driven_handlers_add(struct uva__rt *rt,
+                              struct uva__driven_handler *driven)
 {
-    struct driven_handlers *table = driven_handlers_of(hub);
-    struct uva__driven **bucket = bucket_of(table, driven->handler), *other;
+    struct driven_handlers *table = driven_handlers_of(rt);
+    struct uva__driven_handler **bucket = bucket_of(table, driven->handler),
+                               *other;
 
     uva__lock_take(&table->lock);
     for (other = *bucket; other != NULL; other = other->next)
@@ -47,11 +50,11 @@ bool uva__driven_handlers_add(struct uva__hub *hub, struct uva__driven *driven)
     return other == NULL;
 }
 
-void uva__driven_handlers_remove(struct uva__hub *hub,
-                                 struct uva__driven *driven)
+void uva__driven_handlers_remove(struct uva__rt *rt,
+                                 struct uva__driven_handler *driven)
 {
-    struct driven_handlers *table = driven_handlers_of(hub);
-    struct uva__driven **at = bucket_of(table, driven->handler);
+    struct driven_handlers *table = driven_handlers_of(rt);
+    struct uva__driven_handler **at = bucket_of(table, driven->handler);
 
     uva__lock_take(&table->lock);
     while (*at != driven)
@@ -62,28 +65,29 @@ void uva__driven_handlers_remove(struct uva__hub *hub,
 
 /* ---- life --------------------------------------------------------------- */
 
-static void driven_handlers_free(struct uva__hub *hub, struct uva__annex *annex)
+static void driven_handlers_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
     struct driven_handlers *table =
-        uva__container_of(annex, struct driven_handlers, annex);
+        uva__container_of(data, struct driven_handlers, data);
 
-    uva__memory_free(&hub->allocator, table, sizeof(*table));
+    uva__memory_free(&rt->allocator, table, sizeof(*table));
 }
 
-static struct uva__annex *driven_handlers_new(struct uva__hub *hub)
+static struct uva__rt_data *driven_handlers_new(struct uva__rt *rt)
 {
     struct driven_handlers *table =
-        uva__memory_new(&hub->allocator, sizeof(*table));
+        uva__memory_new(&rt->allocator, sizeof(*table));
 
     if (table == NULL)
         return NULL;
-    table->annex.free = driven_handlers_free;
-    return &table->annex;
+    table->data.free = driven_handlers_free;
+    return &table->data;
 }
 
-int uva__driven_handlers_ensure(struct uva__hub *hub)
+int uva__driven_handlers_ensure(struct uva__rt *rt)
 {
-    return uva__hub_annex(hub, UVA__ANNEX_DRIVEN, driven_handlers_new) != NULL
+    return uva__rt_get_data(rt, UVA__RT_DATA_DRIVEN, driven_handlers_new) !=
+                   NULL
                ? 0
                : ENOMEM;
 }

@@ -11,42 +11,41 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sink/auto_stages.h"
-#include "base/memory.h"
 #include "arrow/metadata.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "uvarrow/arrow.h"
 
 struct for_each {
-    struct uva__receiver receiver; /* first */
+    struct uva__consumer consumer; /* first */
     struct uva_consumer user;      /* the callbacks */
     bool paused;                   /* on_batch returned EAGAIN */
     char *metadata;                /* owns: of the batch that is given again */
     size_t metadata_size;          /* of `metadata`, in bytes */
 };
 
-static struct for_each *for_each_of(struct uva__receiver *receiver)
+static struct for_each *for_each_of(struct uva__consumer *consumer)
 {
-    return uva__container_of(receiver, struct for_each, receiver);
+    return uva__container_of(consumer, struct for_each, consumer);
 }
 
 static struct for_each *for_each_at(struct uva_stream *stream)
 {
-    return uva__container_of(stream->terminal, struct for_each,
-                             receiver.terminal);
+    return uva__container_of(stream->sink, struct for_each, consumer.sink);
 }
 
-static int for_each_schema(struct uva__receiver *receiver)
+static int for_each_schema(struct uva__consumer *consumer)
 {
-    struct uva_consumer *user = &for_each_of(receiver)->user;
+    struct uva_consumer *user = &for_each_of(consumer)->user;
     int code = 0;
 
     if (user->on_schema != NULL)
-        code = uva__status_positive(
-            user->on_schema(user->ctx, &receiver->stream->loop.info));
+        code = uva__error_positive(
+            user->on_schema(user->ctx, &consumer->stream->loop.info));
     if (code == 0)
-        uva__receiver_request(receiver);
+        uva__consumer_request(consumer);
     return code;
 }
 
@@ -54,7 +53,7 @@ static void metadata_drop(struct for_each *f)
 {
     if (f->metadata == NULL)
         return;
-    uva__memory_free(&f->receiver.stream->hub->allocator, f->metadata,
+    uva__memory_free(&f->consumer.stream->rt->allocator, f->metadata,
                      f->metadata_size);
     f->metadata = NULL;
     f->metadata_size = 0;
@@ -63,106 +62,106 @@ static void metadata_drop(struct for_each *f)
 /* The batch was accepted: releases what is left of its data. */
 static void batch_accepted(struct for_each *f)
 {
-    uva_array_release(&f->receiver.batch.data);
+    uva_array_release(&f->consumer.batch.data);
     metadata_drop(f);
-    f->receiver.delivered++;
+    f->consumer.delivered++;
 }
 
 /* The batch will be given again: its metadata must be kept until then. */
 static void batch_kept(struct for_each *f)
 {
-    struct uva__receiver *c = &f->receiver;
+    struct uva__consumer *c = &f->consumer;
 
     if (c->batch.metadata == f->metadata)
         return;
-    if (uva__metadata_copy(&c->stream->hub->allocator, c->batch.metadata,
+    if (uva__metadata_copy(&c->stream->rt->allocator, c->batch.metadata,
                            &f->metadata, &f->metadata_size) == ENOMEM)
-        uva__receiver_stop(c, UVA_END_FAILED, ENOMEM, NULL);
+        uva__consumer_stop(c, UVA_END_FAILED, ENOMEM, NULL);
     c->batch.metadata = f->metadata;
 }
 
 static void batch_paused(struct for_each *f)
 {
-    struct uva_stream *stream = f->receiver.stream;
+    struct uva_stream *stream = f->consumer.stream;
 
     f->paused = true;
     uva__producer_hold(stream->tail, true);
-    if (uva_array_is_live(&f->receiver.batch.data))
+    if (uva_array_is_live(&f->consumer.batch.data))
         batch_kept(f);
     else
         batch_accepted(f);
-    if (uva__word_load(&stream->resumed) != 0)
-        uva__hub_post(stream->hub, &stream->node);
+    if (uva__atomic64_load(&stream->resumed) != 0)
+        uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 static void batch_answered(struct for_each *f, int code)
 {
-    struct uva__receiver *c = &f->receiver;
+    struct uva__consumer *c = &f->consumer;
 
     switch (code) {
     case 0:
         batch_accepted(f);
-        uva__receiver_request(c);
+        uva__consumer_request(c);
         return;
     case EAGAIN:
         batch_paused(f);
         return;
     case ECANCELED:
         c->delivered++;
-        uva__receiver_stop(c, UVA_END_CANCELLED, code,
+        uva__consumer_stop(c, UVA_END_CANCELLED, code,
                            "the consumer wants no more");
         break;
     default:
-        uva__receiver_stop(c, UVA_END_REJECTED, code, NULL);
+        uva__consumer_stop(c, UVA_END_REJECTED, code, NULL);
     }
     uva_array_release(&c->batch.data);
 }
 
-static void for_each_batch(struct uva__receiver *receiver)
+static void for_each_batch(struct uva__consumer *consumer)
 {
-    struct for_each *f = for_each_of(receiver);
-    struct uva_stream *stream = receiver->stream;
+    struct for_each *f = for_each_of(consumer);
+    struct uva_stream *stream = consumer->stream;
     int code;
 
-    if (uva__word_peek(&stream->resumed) != 0)
-        (void)uva__word_exchange(&stream->resumed, 0);
-    code = f->user.on_batch(f->user.ctx, &receiver->batch);
+    if (uva__atomic64_peek(&stream->resumed) != 0)
+        (void)uva__atomic64_exchange(&stream->resumed, 0);
+    code = f->user.on_batch(f->user.ctx, &consumer->batch);
     if (stream->loop.silent)
-        uva_array_release(&receiver->batch.data);
+        uva_array_release(&consumer->batch.data);
     else
-        batch_answered(f, uva__status_positive(code));
+        batch_answered(f, uva__error_positive(code));
 }
 
 /* After a resume: gives the kept batch again, or requests the next one. */
 static void for_each_go_on(struct for_each *f)
 {
-    if (!f->paused || f->receiver.decided ||
-        uva__word_exchange(&f->receiver.stream->resumed, 0) == 0)
+    if (!f->paused || f->consumer.decided ||
+        uva__atomic64_exchange(&f->consumer.stream->resumed, 0) == 0)
         return;
     f->paused = false;
-    uva__producer_hold(f->receiver.stream->tail, false);
-    if (uva_array_is_live(&f->receiver.batch.data)) {
-        f->receiver.stream->hub->loop.spent++;
-        for_each_batch(&f->receiver);
+    uva__producer_hold(f->consumer.stream->tail, false);
+    if (uva_array_is_live(&f->consumer.batch.data)) {
+        f->consumer.stream->rt->loop.spent++;
+        for_each_batch(&f->consumer);
     } else {
-        uva__receiver_request(&f->receiver);
+        uva__consumer_request(&f->consumer);
     }
 }
 
-static void for_each_visit(struct uva_stream *stream)
+static void for_each_on_wakeup(struct uva_stream *stream)
 {
     struct for_each *f = for_each_at(stream);
 
-    uva__receiver_heed(&f->receiver);
+    uva__consumer_handle_cancel(&f->consumer);
     for_each_go_on(f);
 }
 
-static void for_each_done(struct uva__receiver *receiver,
+static void for_each_done(struct uva__consumer *consumer,
                           const struct uva_outcome *outcome)
 {
-    struct uva_consumer *user = &for_each_of(receiver)->user;
+    struct uva_consumer *user = &for_each_of(consumer)->user;
 
-    if (user->on_done != NULL && !receiver->stream->loop.silent)
+    if (user->on_done != NULL && !consumer->stream->loop.silent)
         user->on_done(user->ctx, outcome);
 }
 
@@ -171,15 +170,15 @@ static void for_each_free(struct uva_stream *stream)
     struct for_each *f = for_each_at(stream);
 
     metadata_drop(f);
-    uva__receiver_fini(&f->receiver);
-    uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+    uva__consumer_fini(&f->consumer);
+    uva__memory_free(&stream->rt->allocator, f, sizeof(*f));
 }
 
-static const struct uva__receiver_ops for_each_ops = {
-    .terminal = {.name = "for_each",
-                 .begin = uva__receiver_begin,
-                 .visit = for_each_visit,
-                 .free = for_each_free},
+static const struct uva__consumer_ops for_each_ops = {
+    .sink = {.name = "for_each",
+             .begin = uva__consumer_begin,
+             .on_wakeup = for_each_on_wakeup,
+             .free = for_each_free},
     .schema = for_each_schema,
     .batch = for_each_batch,
     .done = for_each_done,
@@ -203,21 +202,21 @@ int uva_stream_for_each(struct uva_stream *stream,
                         struct uva_error *error)
 {
     struct for_each *f;
-    int code = uva__flow_may_start(stream, error);
+    int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
         code = consumer_check(consumer, error);
     if (code == 0)
-        code = uva__safety_ensure(stream, error);
+        code = uva__auto_stages_add(stream, error);
     if (code != 0)
         return code;
-    f = uva__memory_new(&stream->hub->allocator, sizeof(*f));
+    f = uva__memory_new(&stream->rt->allocator, sizeof(*f));
     if (f == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__receiver_init(&f->receiver, &for_each_ops, stream);
+    uva__consumer_init(&f->consumer, &for_each_ops, stream);
     f->user = *consumer;
-    code = uva__flow_start(stream, &f->receiver.terminal, error);
+    code = uva__stream_start(stream, &f->consumer.sink, error);
     if (code != 0)
-        uva__memory_free(&stream->hub->allocator, f, sizeof(*f));
+        uva__memory_free(&stream->rt->allocator, f, sizeof(*f));
     return code;
 }

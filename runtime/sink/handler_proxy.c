@@ -16,8 +16,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
+#include "base/memory.h"
 #include "base/unreachable.h"
 #include "stream/check_hop.h"
 #include "stream/failure.h"
@@ -26,7 +26,7 @@
 enum { QUEUE = 64 };
 
 /* A queued task. */
-struct parcel {
+struct call_args {
     struct ArrowAsyncTask task;
     char *metadata; /* owns; or NULL */
     size_t metadata_size;
@@ -40,49 +40,49 @@ enum {
     NEXT_RELEASE = 8
 };
 
-struct uva__courier {
-    struct uva__hub *hub;                         /* counts */
-    struct uva__word refs;                        /* of its maker and the extra
-                                                     thread */
+struct uva__handler_proxy {
+    struct uva__rt *rt;                           /* counts */
+    struct uva__atomic64 refs;                    /* of its maker and the extra
+                                                 thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
     struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
                                                      thread calls */
     struct uva__producer *producer; /* loop only; until it releases `handler` */
     struct uva__producer *kept;     /* counts, until `to` is released, which may
                                        use it as long */
-    struct uva__driven driven;      /* among the handlers in use */
-    struct uva__node *node;         /* guarded by the lock */
-    struct ArrowSchema schema;      /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure;    /* owns; written before NEXT_ERROR */
-    struct uva_job job;             /* the extra thread's */
-    bool told;                      /* the refusal was passed on; loop only */
+    struct uva__driven_handler driven; /* among the handlers in use */
+    struct uva__wakeup *wakeup;        /* guarded by the lock */
+    struct ArrowSchema schema;         /* owns; written before NEXT_SCHEMA */
+    struct uva__failure failure;       /* owns; written before NEXT_ERROR */
+    struct uva_job job;                /* the extra thread's */
+    bool told; /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
     struct {
-        struct parcel queue[QUEUE]; /* a ring */
-        uint32_t head, count;       /* index of the first, number of tasks */
-        int next;                   /* NEXT_... */
-        int refusal;                /* the code that the handler returned, or
-                                       0 */
-        bool discard;               /* tasks are not wanted any more */
-        bool held;                  /* the producer waits for room */
-        bool working;               /* the job was submitted, and runs */
-        bool done;                  /* the handler was released */
-        bool stuck;                 /* abandoned: it counts as stuck */
-        int64_t delivered;          /* tasks that the handler was given */
+        struct call_args queue[QUEUE]; /* a ring */
+        uint32_t head, count;          /* index of the first, number of tasks */
+        int next;                      /* NEXT_... */
+        int refusal;                   /* the code that the handler returned, or
+                                          0 */
+        bool discard;                  /* tasks are not wanted any more */
+        bool held;                     /* the producer waits for room */
+        bool working;                  /* the job was submitted, and runs */
+        bool done;                     /* the handler was released */
+        bool stuck;                    /* abandoned: it counts as stuck */
+        int64_t delivered;             /* tasks that the handler was given */
     } locked;
 };
 
 /* ---- the extra thread ---------------------------------------------------- */
 
 /* A call to make, taken out of the lock. */
-struct errand {
-    int next;             /* one of NEXT_..., or 0 for a task */
-    bool discard;         /* the task is not wanted */
-    struct parcel parcel; /* owns */
+struct call {
+    int next;              /* one of NEXT_..., or 0 for a task */
+    bool discard;          /* the task is not wanted */
+    struct call_args args; /* owns */
 };
 
-static bool errand_take_locked(struct uva__courier *c, struct errand *out)
+static bool call_take_locked(struct uva__handler_proxy *c, struct call *out)
 {
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
     size_t i;
@@ -92,7 +92,7 @@ static bool errand_take_locked(struct uva__courier *c, struct errand *out)
     out->discard = c->locked.discard;
     out->next = c->locked.next & NEXT_SCHEMA;
     if (out->next == 0 && c->locked.count > 0) {
-        out->parcel = c->locked.queue[c->locked.head++ % QUEUE];
+        out->args = c->locked.queue[c->locked.head++ % QUEUE];
         c->locked.count--;
         c->locked.delivered += !c->locked.discard;
         return true;
@@ -105,12 +105,13 @@ static bool errand_take_locked(struct uva__courier *c, struct errand *out)
 
 /* Takes the next call, or ends the job. In `wake`: whether the loop waits for
  * the room that there is now. */
-static bool errand_take(struct uva__courier *c, struct errand *out, bool *wake)
+static bool call_take(struct uva__handler_proxy *c, struct call *out,
+                      bool *wake)
 {
     bool some;
 
     uva__lock_take(&c->lock);
-    some = errand_take_locked(c, out);
+    some = call_take_locked(c, out);
     if (!some)
         c->locked.working = false;
     *wake = c->locked.held && c->locked.count <= QUEUE / 2;
@@ -119,70 +120,70 @@ static bool errand_take(struct uva__courier *c, struct errand *out, bool *wake)
 }
 
 /* Wakes the loop, unless the proxy was abandoned. */
-static void courier_tell(struct uva__courier *c)
+static void proxy_notify(struct uva__handler_proxy *c)
 {
-    struct uva__node *node;
+    struct uva__wakeup *wakeup;
 
     uva__lock_take(&c->lock);
-    node = c->node;
-    if (node != NULL)
-        uva__node_acquire(node); /* it must not be freed before it is posted */
+    wakeup = c->wakeup;
+    if (wakeup != NULL)
+        uva__wakeup_acquire(
+            wakeup); /* it must not be freed before it is posted */
     uva__lock_drop(&c->lock);
-    if (node == NULL)
+    if (wakeup == NULL)
         return;
-    uva__hub_post(c->hub, node);
-    uva__node_release(node);
+    uva__rt_wake(c->rt, wakeup);
+    uva__wakeup_release(wakeup);
 }
 
-static void courier_refused(struct uva__courier *c, int code)
+static void proxy_refused(struct uva__handler_proxy *c, int code)
 {
     uva__lock_take(&c->lock);
     c->locked.refusal = code;
     c->locked.discard = true;
     c->locked.next &= NEXT_RELEASE;
     uva__lock_drop(&c->lock);
-    courier_tell(c);
+    proxy_notify(c);
 }
 
-static void parcel_free(struct uva__courier *c, struct parcel *parcel)
+static void args_free(struct uva__handler_proxy *c, struct call_args *args)
 {
-    uva__memory_free(&c->hub->allocator, parcel->metadata,
-                     parcel->metadata_size);
+    uva__memory_free(&c->rt->allocator, args->metadata, args->metadata_size);
 }
 
-static void carry_parcel(struct uva__courier *c, struct errand *errand)
+static void call_with_args(struct uva__handler_proxy *c, struct call *call)
 {
-    struct parcel *parcel = &errand->parcel;
-    struct ArrowAsyncTask task = parcel->task;
+    struct call_args *args = &call->args;
+    struct ArrowAsyncTask task = args->task;
     int code;
 
-    if (errand->discard) {
+    if (call->discard) {
         uva__task_drop(&task);
     } else {
-        code = c->to->on_next_task(c->to, &task, parcel->metadata);
+        code = c->to->on_next_task(c->to, &task, args->metadata);
         if (code != 0) {
-            uva__task_drop(&parcel->task); /* unless it was extracted (G-18) */
-            courier_refused(c, code);
+            uva__task_drop(&args->task); /* unless it was extracted (G-18) */
+            proxy_refused(c, code);
         }
     }
-    parcel_free(c, parcel);
+    args_free(c, args);
 }
 
-static void carry_schema(struct uva__courier *c)
+static void carry_schema(struct uva__handler_proxy *c)
 {
     int code = c->to->on_schema(c->to, &c->schema);
 
     uva_schema_release(&c->schema); /* LC-17 */
     if (code != 0)
-        courier_refused(c, code);
+        proxy_refused(c, code);
 }
 
-static void carry_release(struct uva__courier *c)
+static void carry_release(struct uva__handler_proxy *c)
 {
     bool stuck;
 
     /* the handler may be used again inside its release */
-    uva__driven_handlers_remove(c->hub, &c->driven);
+    uva__driven_handlers_remove(c->rt, &c->driven);
     c->to->release(c->to);
     uva__producer_release(c->kept);
     uva__lock_take(&c->lock);
@@ -190,15 +191,15 @@ static void carry_release(struct uva__courier *c)
     stuck = c->locked.stuck;
     uva__lock_drop(&c->lock);
     if (stuck)
-        uva__word_sub(&c->hub->counts.calls_stuck, 1);
-    courier_tell(c);
+        uva__atomic64_sub(&c->rt->stats.calls_stuck, 1);
+    proxy_notify(c);
 }
 
-static void errand_run(struct uva__courier *c, struct errand *errand)
+static void call_run(struct uva__handler_proxy *c, struct call *call)
 {
-    switch (errand->next) {
+    switch (call->next) {
     case 0:
-        carry_parcel(c, errand);
+        call_with_args(c, call);
         break;
     case NEXT_SCHEMA:
         carry_schema(c);
@@ -216,32 +217,33 @@ static void errand_run(struct uva__courier *c, struct errand *errand)
     }
 }
 
-static void courier_run(struct uva_job *job)
+static void proxy_run(struct uva_job *job)
 {
-    struct uva__courier *c = uva__container_of(job, struct uva__courier, job);
-    struct uva__hub *hub = c->hub;
-    struct errand errand;
+    struct uva__handler_proxy *c =
+        uva__container_of(job, struct uva__handler_proxy, job);
+    struct uva__rt *rt = c->rt;
+    struct call call;
     bool wake;
 
-    while (errand_take(c, &errand, &wake)) {
+    while (call_take(c, &call, &wake)) {
         if (wake)
-            courier_tell(c);
-        errand_run(c, &errand);
+            proxy_notify(c);
+        call_run(c, &call);
     }
-    uva__courier_release(c);
-    uva__hub_job_end(hub);
+    uva__handler_proxy_release(c);
+    uva__rt_job_end(rt);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static struct uva__courier *
-courier_of(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__handler_proxy *
+proxy_of(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    return uva__container_of(handler, struct uva__courier, handler);
+    return uva__container_of(handler, struct uva__handler_proxy, handler);
 }
 
 /* Starts the job unless it is running. */
-static void courier_put(struct uva__courier *c, int next)
+static void proxy_put(struct uva__handler_proxy *c, int next)
 {
     bool begin;
 
@@ -252,86 +254,86 @@ static void courier_put(struct uva__courier *c, int next)
     uva__lock_drop(&c->lock);
     if (!begin)
         return;
-    uva__word_add(&c->refs, 1);
-    if (uva__hub_job_begin(c->hub)) {
-        uva__guest_run(&c->hub->jobs, &c->job);
+    uva__atomic64_add(&c->refs, 1);
+    if (uva__rt_job_begin(c->rt)) {
+        uva__lane_run_uncapped(&c->rt->jobs, &c->job);
         return;
     }
     UVA__UNREACHABLE("a running stream keeps the workers alive");
-    uva__courier_release(c);
+    uva__handler_proxy_release(c);
 }
 
-static int courier_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                             struct ArrowSchema *schema)
+static int proxy_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                           struct ArrowSchema *schema)
 {
-    struct uva__courier *c = courier_of(handler);
+    struct uva__handler_proxy *c = proxy_of(handler);
 
     uva_schema_move(schema, &c->schema);
-    courier_put(c, NEXT_SCHEMA);
+    proxy_put(c, NEXT_SCHEMA);
     return 0;
 }
 
-static void courier_queue(struct uva__courier *c, const struct parcel *parcel)
+static void proxy_queue(struct uva__handler_proxy *c,
+                        const struct call_args *args)
 {
     bool full;
 
     uva__lock_take(&c->lock);
-    c->locked.queue[(c->locked.head + c->locked.count++) % QUEUE] = *parcel;
+    c->locked.queue[(c->locked.head + c->locked.count++) % QUEUE] = *args;
     full = c->locked.count == QUEUE;
     if (full)
         c->locked.held = true;
     uva__lock_drop(&c->lock);
     if (full)
         uva__producer_hold(c->producer, true);
-    courier_put(c, 0);
+    proxy_put(c, 0);
 }
 
-static int courier_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                           struct ArrowAsyncTask *task, const char *metadata)
+static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                         struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__courier *c = courier_of(handler);
-    struct parcel parcel = {0};
+    struct uva__handler_proxy *c = proxy_of(handler);
+    struct call_args args = {0};
 
     if (task == NULL) {
-        courier_put(c, NEXT_END);
+        proxy_put(c, NEXT_END);
         return 0;
     }
-    parcel.task = *task;
-    if (uva__metadata_copy(&c->hub->allocator, metadata, &parcel.metadata,
-                           &parcel.metadata_size) != 0)
-        parcel.metadata = NULL;
-    courier_queue(c, &parcel);
+    args.task = *task;
+    if (uva__metadata_copy(&c->rt->allocator, metadata, &args.metadata,
+                           &args.metadata_size) != 0)
+        args.metadata = NULL;
+    proxy_queue(c, &args);
     return 0;
 }
 
-static void courier_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                             int code, const char *message,
-                             const char *metadata)
+static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                           int code, const char *message, const char *metadata)
 {
-    struct uva__courier *c = courier_of(handler);
+    struct uva__handler_proxy *c = proxy_of(handler);
     struct uva_error error;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_set(&c->failure, &c->hub->allocator, code, &error, metadata);
-    courier_put(c, NEXT_ERROR);
+    uva__failure_set(&c->failure, &c->rt->allocator, code, &error, metadata);
+    proxy_put(c, NEXT_ERROR);
 }
 
 /* After a release without end or error, queued tasks are not wanted. */
-static void courier_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct uva__courier *c = courier_of(handler);
+    struct uva__handler_proxy *c = proxy_of(handler);
     const struct uva__producer_state *state = &c->producer->loop.state;
 
-    if (!state->end_told && !state->error_told) {
+    if (!state->end_delivered && !state->error_delivered) {
         uva__lock_take(&c->lock);
         c->locked.discard = true;
         uva__lock_drop(&c->lock);
     }
     c->producer = NULL;
-    courier_put(c, NEXT_RELEASE);
+    proxy_put(c, NEXT_RELEASE);
 }
 
-bool uva__courier_heed(struct uva__courier *c)
+bool uva__handler_proxy_poll(struct uva__handler_proxy *c)
 {
     int refusal;
     bool room, done;
@@ -352,15 +354,15 @@ bool uva__courier_heed(struct uva__courier *c)
     return done;
 }
 
-int64_t uva__courier_forget(struct uva__courier *c, int *refusal)
+int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *c, int *refusal)
 {
     int64_t delivered;
 
     uva__lock_take(&c->lock);
-    c->node = NULL;
+    c->wakeup = NULL;
     c->locked.stuck = !c->locked.done;
     if (c->locked.stuck)
-        uva__word_add(&c->hub->counts.calls_stuck, 1);
+        uva__atomic64_add(&c->rt->stats.calls_stuck, 1);
     delivered = c->locked.delivered;
     *refusal = c->locked.refusal;
     uva__lock_drop(&c->lock);
@@ -369,57 +371,59 @@ int64_t uva__courier_forget(struct uva__courier *c, int *refusal)
 
 /* ---- life --------------------------------------------------------------- */
 
-int uva__courier_new(struct uva__hub *hub,
-                     struct ArrowAsyncDeviceStreamHandler *to,
-                     struct uva__courier **out)
+int uva__handler_proxy_new(struct uva__rt *rt,
+                           struct ArrowAsyncDeviceStreamHandler *to,
+                           struct uva__handler_proxy **out)
 {
-    struct uva__courier *c;
-    int code = uva__hub_ensure_guest(hub);
+    struct uva__handler_proxy *c;
+    int code = uva__rt_ensure_uncapped(rt);
 
     if (code != 0)
         return code;
-    c = uva__memory_new(&hub->allocator, sizeof(*c));
+    c = uva__memory_new(&rt->allocator, sizeof(*c));
     if (c == NULL)
         return ENOMEM;
-    c->hub = uva__hub_acquire(hub);
-    uva__word_store(&c->refs, 1);
+    c->rt = uva__rt_acquire(rt);
+    uva__atomic64_store(&c->refs, 1);
     c->to = c->driven.handler = to;
-    c->handler.on_schema = courier_on_schema;
-    c->handler.on_next_task = courier_on_task;
-    c->handler.on_error = courier_on_error;
-    c->handler.release = courier_on_release;
-    c->job.run = courier_run;
+    c->handler.on_schema = proxy_on_schema;
+    c->handler.on_next_task = proxy_on_task;
+    c->handler.on_error = proxy_on_error;
+    c->handler.release = proxy_on_release;
+    c->job.run = proxy_run;
     *out = c;
     return 0;
 }
 
-struct uva__driven *uva__courier_driven(struct uva__courier *c)
+struct uva__driven_handler *
+uva__handler_proxy_driven(struct uva__handler_proxy *c)
 {
     return &c->driven;
 }
 
 struct ArrowAsyncDeviceStreamHandler *
-uva__courier_begin(struct uva__courier *c, struct uva__producer *producer,
-                   struct uva__node *node)
+uva__handler_proxy_begin(struct uva__handler_proxy *c,
+                         struct uva__producer *producer,
+                         struct uva__wakeup *wakeup)
 {
     uva__producer_acquire(producer);
     c->producer = c->kept = producer;
-    c->node = node;
-    c->to = uva__checked_hop(c->hub, "drive", c->to);
+    c->wakeup = wakeup;
+    c->to = uva__check_hop_handler(c->rt, "drive", c->to);
     c->to->producer = &producer->abi; /* AH-03; before the job starts */
     return &c->handler;
 }
 
 /* The job holds a reference: after the last release none is running. */
-void uva__courier_release(struct uva__courier *c)
+void uva__handler_proxy_release(struct uva__handler_proxy *c)
 {
-    struct uva__hub *hub = c->hub;
+    struct uva__rt *rt = c->rt;
 
-    if (uva__word_sub(&c->refs, 1) != 1)
+    if (uva__atomic64_sub(&c->refs, 1) != 1)
         return;
     assert(c->locked.count == 0);
     uva_schema_release(&c->schema);
-    uva__failure_fini(&c->failure, &hub->allocator);
-    uva__memory_free(&hub->allocator, c, sizeof(*c));
-    uva__hub_release(hub);
+    uva__failure_fini(&c->failure, &rt->allocator);
+    uva__memory_free(&rt->allocator, c, sizeof(*c));
+    uva__rt_release(rt);
 }

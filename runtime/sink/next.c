@@ -11,8 +11,8 @@
  * called. When its last reference is released, the stream is cancelled. */
 #include <errno.h>
 
-#include "sink/auto_stages.h"
 #include "base/memory.h"
+#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "uvarrow/arrow.h"
 
@@ -20,8 +20,8 @@
 enum { CALL_NONE, CALL_MAKING, CALL_WAITING };
 
 struct next {
-    struct uva__receiver receiver; /* first */
-    struct uva__word call;         /* one of the above */
+    struct uva__consumer consumer; /* first */
+    struct uva__atomic64 call;     /* one of the above */
     uva_next_fn *fn;               /* of the call, until it is called */
     void *ctx;                     /* borrows; of the call, until then */
     bool entered;                  /* the call keeps the runtime open */
@@ -31,71 +31,71 @@ struct next {
     bool requested;                /* the batch of the call was requested */
 };
 
-static struct next *next_of(struct uva__receiver *receiver)
+static struct next *next_of(struct uva__consumer *consumer)
 {
-    return uva__container_of(receiver, struct next, receiver);
+    return uva__container_of(consumer, struct next, consumer);
 }
 
 static struct next *next_at(struct uva_stream *stream)
 {
-    return uva__container_of(stream->terminal, struct next, receiver.terminal);
+    return uva__container_of(stream->sink, struct next, consumer.sink);
 }
 
 /* ---- answers, on the loop ----------------------------------------------- */
 
 static bool next_is_waiting(const struct next *n)
 {
-    return uva__word_load(&n->call) == CALL_WAITING;
+    return uva__atomic64_load(&n->call) == CALL_WAITING;
 }
 
 /* The callback may call next again. */
 static void next_answer(struct next *n, struct uva_batch *batch,
                         const struct uva_outcome *outcome)
 {
-    struct uva_stream *stream = n->receiver.stream;
-    struct uva__hub *hub = stream->hub;
+    struct uva_stream *stream = n->consumer.stream;
+    struct uva__rt *rt = stream->rt;
     uva_next_fn *fn = n->fn;
     void *ctx = n->ctx;
     bool entered = n->entered, held = n->held;
 
     n->requested = n->entered = n->held = false;
-    uva__word_store(&n->call, CALL_NONE);
+    uva__atomic64_store(&n->call, CALL_NONE);
     if (!stream->loop.silent)
         fn(ctx, batch, outcome); /* which may release the stream */
     if (held)
-        uva__loop_unhold(hub);
+        uva__loop_unhold(rt);
     if (entered)
-        uva__hub_leave(hub);
+        uva__rt_leave(rt);
 }
 
 static void next_ask(struct next *n)
 {
-    if (!n->known || n->requested || n->receiver.decided || !next_is_waiting(n))
+    if (!n->known || n->requested || n->consumer.decided || !next_is_waiting(n))
         return;
     n->requested = true;
-    uva__receiver_request(&n->receiver);
+    uva__consumer_request(&n->consumer);
 }
 
-static int next_schema(struct uva__receiver *receiver)
+static int next_schema(struct uva__consumer *consumer)
 {
-    struct next *n = next_of(receiver);
+    struct next *n = next_of(consumer);
 
     n->known = true;
     next_ask(n);
     return 0;
 }
 
-static void next_batch(struct uva__receiver *receiver)
+static void next_batch(struct uva__consumer *consumer)
 {
-    receiver->delivered++;
-    next_answer(next_of(receiver), &receiver->batch, NULL);
-    uva_array_release(&receiver->batch.data);
+    consumer->delivered++;
+    next_answer(next_of(consumer), &consumer->batch, NULL);
+    uva_array_release(&consumer->batch.data);
 }
 
-static void next_done(struct uva__receiver *receiver,
+static void next_done(struct uva__consumer *consumer,
                       const struct uva_outcome *outcome)
 {
-    struct next *n = next_of(receiver);
+    struct next *n = next_of(consumer);
 
     if (next_is_waiting(n))
         next_answer(n, NULL, outcome);
@@ -108,16 +108,16 @@ static void next_answer_late(struct next *n)
 
     if (!next_is_waiting(n))
         return;
-    uva__receiver_outcome(&n->receiver, &outcome);
+    uva__consumer_outcome(&n->consumer, &outcome);
     next_answer(n, NULL, &outcome);
 }
 
-static void next_visit(struct uva_stream *stream)
+static void next_on_wakeup(struct uva_stream *stream)
 {
     struct next *n = next_at(stream);
 
-    uva__receiver_heed(&n->receiver);
-    if (n->receiver.over)
+    uva__consumer_handle_cancel(&n->consumer);
+    if (n->consumer.over)
         next_answer_late(n);
     else
         next_ask(n);
@@ -127,16 +127,16 @@ static void next_free(struct uva_stream *stream)
 {
     struct next *n = next_at(stream);
 
-    uva__receiver_fini(&n->receiver);
-    uva__memory_free(&stream->hub->allocator, n, sizeof(*n));
+    uva__consumer_fini(&n->consumer);
+    uva__memory_free(&stream->rt->allocator, n, sizeof(*n));
 }
 
-static const struct uva__receiver_ops next_ops = {
-    .terminal = {.name = "next",
-                 .begin = uva__receiver_begin,
-                 .visit = next_visit,
-                 .free = next_free,
-                 .lonely = true},
+static const struct uva__consumer_ops next_ops = {
+    .sink = {.name = "next",
+             .begin = uva__consumer_begin,
+             .on_wakeup = next_on_wakeup,
+             .free = next_free,
+             .cancel_when_unheld = true},
     .schema = next_schema,
     .batch = next_batch,
     .done = next_done,
@@ -148,22 +148,22 @@ static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
                       struct uva_error *error)
 {
     struct next *n;
-    int code = uva__flow_may_start(stream, error);
+    int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
-        code = uva__safety_ensure(stream, error);
+        code = uva__auto_stages_add(stream, error);
     if (code != 0)
         return code;
-    n = uva__memory_new(&stream->hub->allocator, sizeof(*n));
+    n = uva__memory_new(&stream->rt->allocator, sizeof(*n));
     if (n == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__receiver_init(&n->receiver, &next_ops, stream);
+    uva__consumer_init(&n->consumer, &next_ops, stream);
     n->fn = fn;
     n->ctx = ctx;
-    uva__word_store(&n->call, CALL_WAITING);
-    code = uva__flow_start(stream, &n->receiver.terminal, error);
+    uva__atomic64_store(&n->call, CALL_WAITING);
+    code = uva__stream_start(stream, &n->consumer.sink, error);
     if (code != 0)
-        uva__memory_free(&stream->hub->allocator, n, sizeof(*n));
+        uva__memory_free(&stream->rt->allocator, n, sizeof(*n));
     return code;
 }
 
@@ -171,15 +171,15 @@ static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
  * While a close waits for it, callbacks on its own loop still run. */
 static int next_enter(struct next *n)
 {
-    struct uva_stream *stream = n->receiver.stream;
-    bool on_loop = uva__hub_on_loop(stream->hub);
+    struct uva_stream *stream = n->consumer.stream;
+    bool on_loop = uva__rt_on_loop(stream->rt);
 
-    n->entered = uva__hub_enter(stream->hub);
-    if (!n->entered && !(on_loop && !n->receiver.over))
+    n->entered = uva__rt_enter(stream->rt);
+    if (!n->entered && !(on_loop && !n->consumer.over))
         return ESHUTDOWN;
     n->held = n->entered && on_loop;
     if (n->held)
-        uva__loop_hold(stream->hub);
+        uva__loop_hold(stream->rt);
     return 0;
 }
 
@@ -189,16 +189,16 @@ static int next_again(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
     struct next *n = next_at(stream);
     uint64_t none = CALL_NONE;
 
-    if (!uva__word_cas(&n->call, &none, CALL_MAKING))
+    if (!uva__atomic64_cas(&n->call, &none, CALL_MAKING))
         return uva_error_set(error, EBUSY, "the last call is unanswered");
     if (next_enter(n) != 0) {
-        uva__word_store(&n->call, CALL_NONE);
+        uva__atomic64_store(&n->call, CALL_NONE);
         return uva_error_set(error, ESHUTDOWN, "the runtime is closing");
     }
     n->fn = fn;
     n->ctx = ctx;
-    uva__word_exchange(&n->call, CALL_WAITING);
-    uva__hub_post(stream->hub, &stream->node);
+    uva__atomic64_exchange(&n->call, CALL_WAITING);
+    uva__rt_wake(stream->rt, &stream->wakeup);
     return 0;
 }
 
@@ -207,11 +207,10 @@ int uva_stream_next(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
 {
     if (stream == NULL || fn == NULL)
         return uva_error_set(error, EINVAL, "the stream or fn is NULL");
-    if (stream->hub == NULL || stream->sticky.code != 0 ||
-        uva__word_load(&stream->stage) == UVA__FLOW_BUILDING)
+    if (stream->rt == NULL || stream->sticky.code != 0 ||
+        uva__atomic64_load(&stream->stage) == UVA__STREAM_BUILDING)
         return next_start(stream, fn, ctx, error);
-    if (!uva__hub_is_alive(stream->hub) ||
-        stream->terminal->ops != &next_ops.terminal)
-        return uva__flow_may_start(stream, error);
+    if (!uva__rt_is_alive(stream->rt) || stream->sink->ops != &next_ops.sink)
+        return uva__stream_may_start(stream, error);
     return next_again(stream, fn, ctx, error);
 }

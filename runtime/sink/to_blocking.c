@@ -19,8 +19,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sink/task_ring_reader.h"
 #include "arrow/buffer.h"
+#include "sink/task_ring_reader.h"
 #include "stream/check_hop.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
@@ -30,27 +30,27 @@
 static int device_get_schema(struct ArrowDeviceArrayStream *self,
                              struct ArrowSchema *out)
 {
-    return uva__user_side_schema(self->private_data, out);
+    return uva__task_ring_reader_schema(self->private_data, out);
 }
 
 static int device_get_next(struct ArrowDeviceArrayStream *self,
                            struct ArrowDeviceArray *out)
 {
-    return uva__user_side_next(self->private_data, out);
+    return uva__task_ring_reader_next(self->private_data, out);
 }
 
 static const char *device_get_last_error(struct ArrowDeviceArrayStream *self)
 {
-    return uva__user_side_text(self->private_data);
+    return uva__task_ring_reader_text(self->private_data);
 }
 
 static void device_release(struct ArrowDeviceArrayStream *self)
 {
-    struct uva__outlet *outlet = self->private_data;
+    struct uva__task_ring *task_ring = self->private_data;
 
     self->release = NULL;
     self->private_data = NULL;
-    uva__outlet_release(outlet);
+    uva__task_ring_release(task_ring);
 }
 
 int uva_stream_to_blocking(struct uva_stream *stream,
@@ -58,22 +58,22 @@ int uva_stream_to_blocking(struct uva_stream *stream,
                            struct ArrowDeviceArrayStream *out,
                            struct uva_error *error)
 {
-    struct uva__outlet *outlet;
+    struct uva__task_ring *task_ring;
     int code;
 
     if (out == NULL)
         return uva_error_set(error, EINVAL, "to_blocking: out is NULL");
     memset(out, 0, sizeof(*out));
-    code = uva__outlet_start(stream, window, &outlet, error);
+    code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)
         return code;
-    out->device_type = outlet->device_type;
+    out->device_type = task_ring->device_type;
     out->get_schema = device_get_schema;
     out->get_next = device_get_next;
     out->get_last_error = device_get_last_error;
     out->release = device_release;
-    out->private_data = outlet;
-    uva__checked_stream(stream->hub, "to_blocking", out);
+    out->private_data = task_ring;
+    uva__check_hop_stream(stream->rt, "to_blocking", out);
     return 0;
 }
 
@@ -82,19 +82,19 @@ int uva_stream_to_blocking(struct uva_stream *stream,
 static int plain_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
-    return uva__user_side_schema(self->private_data, out);
+    return uva__task_ring_reader_schema(self->private_data, out);
 }
 
 /* The pages of managed memory move to the host when it reads them. */
 static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
     struct ArrowDeviceArray batch;
-    int code = uva__user_side_next(self->private_data, &batch);
+    int code = uva__task_ring_reader_next(self->private_data, &batch);
 
     if (uva_array_is_live(&batch) && !uva__buffer_is_readable(&batch)) {
         uva_array_release(&batch);
         memset(&batch, 0, sizeof(batch));
-        code = uva__user_side_refuse(
+        code = uva__task_ring_reader_refuse(
             self->private_data, ENOTSUP,
             "a batch is on a device, or behind an event of one: a plain stream "
             "cannot say so; read it through uva_stream_to_blocking()");
@@ -105,16 +105,16 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 
 static const char *plain_get_last_error(struct ArrowArrayStream *self)
 {
-    return uva__user_side_text(self->private_data);
+    return uva__task_ring_reader_text(self->private_data);
 }
 
 static void plain_release(struct ArrowArrayStream *self)
 {
-    struct uva__outlet *outlet = self->private_data;
+    struct uva__task_ring *task_ring = self->private_data;
 
     self->release = NULL;
     self->private_data = NULL;
-    uva__outlet_release(outlet);
+    uva__task_ring_release(task_ring);
 }
 
 int uva_stream_to_blocking_cpu(struct uva_stream *stream,
@@ -122,19 +122,19 @@ int uva_stream_to_blocking_cpu(struct uva_stream *stream,
                                struct ArrowArrayStream *out,
                                struct uva_error *error)
 {
-    struct uva__outlet *outlet;
+    struct uva__task_ring *task_ring;
     int code;
 
     if (out == NULL)
         return uva_error_set(error, EINVAL, "to_blocking_cpu: out is NULL");
     memset(out, 0, sizeof(*out));
-    code = uva__outlet_start(stream, window, &outlet, error);
+    code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)
         return code;
     out->get_schema = plain_get_schema;
     out->get_next = plain_get_next;
     out->get_last_error = plain_get_last_error;
     out->release = plain_release;
-    out->private_data = outlet;
+    out->private_data = task_ring;
     return 0;
 }

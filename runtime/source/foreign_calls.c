@@ -24,15 +24,15 @@
 
 /* While batches are outstanding, a callback will come that can request more.
  * Returns whether this call has requested any. */
-static bool inlet_request_once(struct uva__inlet *i)
+static bool foreign_request_once(struct uva__foreign *i)
 {
     struct ArrowAsyncProducer *producer;
     int64_t n = 0;
-    bool home;
+    bool closed;
 
     uva__lock_take(&i->lock);
     if (i->locked.state.outstanding == 0)
-        n = uva__inlet_request_begin_locked(i);
+        n = uva__foreign_request_begin_locked(i);
     i->locked.requester_out = n > 0;
     producer = i->locked.producer;
     uva__lock_drop(&i->lock);
@@ -40,32 +40,32 @@ static bool inlet_request_once(struct uva__inlet *i)
         return false;
     producer->request(producer, n);
     uva__lock_take(&i->lock);
-    uva__inlet_request_end_locked(i);
-    home = uva__inlet_is_home_locked(i);
+    uva__foreign_request_end_locked(i);
+    closed = uva__foreign_is_closed_locked(i);
     uva__lock_drop(&i->lock);
-    if (home)
-        uva__inlet_farewell(i);
+    if (closed)
+        uva__foreign_free_ctx(i);
     return true;
 }
 
-void uva__inlet_request(struct uva__inlet *i)
+void uva__foreign_request(struct uva__foreign *i)
 {
-    while (inlet_request_once(i))
+    while (foreign_request_once(i))
         ;
 }
 
-void uva__inlet_cancel(struct uva__inlet *i)
+void uva__foreign_cancel(struct uva__foreign *i)
 {
     struct ArrowAsyncProducer *producer = NULL;
-    bool home;
+    bool closed;
 
     uva__lock_take(&i->lock);
-    if (uva__consumer_must_cancel(&i->locked.state))
+    if (uva__consumer_state_must_cancel(&i->locked.state))
         producer = i->locked.producer;
     if (producer != NULL) {
-        uva__consumer_note_cancel_told(&i->locked.state);
+        uva__consumer_state_note_cancel_told(&i->locked.state);
         i->locked.cancelling = uva__thread_self();
-        uva__inlet_frame_begin_locked(i);
+        uva__foreign_frame_begin_locked(i);
     }
     uva__lock_drop(&i->lock);
     if (producer == NULL)
@@ -73,97 +73,97 @@ void uva__inlet_cancel(struct uva__inlet *i)
     producer->cancel(producer);
     uva__lock_take(&i->lock);
     i->locked.cancelling = 0;
-    uva__inlet_frame_end_locked(i);
-    home = uva__inlet_is_home_locked(i);
+    uva__foreign_frame_end_locked(i);
+    closed = uva__foreign_is_closed_locked(i);
     uva__lock_drop(&i->lock);
-    if (home)
-        uva__inlet_farewell(i);
+    if (closed)
+        uva__foreign_free_ctx(i);
 }
 
 /* ---- start -------------------------------------------------------------- */
 
-bool uva__inlet_hand_over(struct uva__inlet *i)
+bool uva__foreign_may_start(struct uva__foreign *i)
 {
     bool goes;
 
     uva__lock_take(&i->lock);
     goes = !i->locked.stopped;
     if (goes)
-        uva__inlet_frame_begin_locked(i);
-    i->locked.given_back = !goes;
+        uva__foreign_frame_begin_locked(i);
+    i->locked.peer_released = !goes;
     uva__lock_drop(&i->lock);
     if (goes)
         return true;
-    uva__inlet_farewell(i);
-    uva__inlet_release(i);
+    uva__foreign_free_ctx(i);
+    uva__foreign_release(i);
     return false;
 }
 
-static bool peer_has_ended_locked(const struct uva__inlet *i)
+static bool peer_has_ended_locked(const struct uva__foreign *i)
 {
     return i->locked.state.ended || i->locked.state.failed ||
            i->locked.state.released;
 }
 
 /* The producer has never called the handler: no release will come. */
-static void inlet_take_back_locked(struct uva__inlet *i)
+static void foreign_take_back_locked(struct uva__foreign *i)
 {
     const struct uva__consumer_call gone = {.event = UVA__EVENT_RELEASE};
 
-    (void)uva__consumer_enter(&i->locked.state, &gone);
-    uva__consumer_leave(&i->locked.state);
-    i->locked.given_back = true;
+    (void)uva__consumer_state_enter(&i->locked.state, &gone);
+    uva__consumer_state_leave(&i->locked.state);
+    i->locked.peer_released = true;
 }
 
-void uva__inlet_started(struct uva__inlet *i, int code,
-                        const struct uva_error *error)
+void uva__foreign_started(struct uva__foreign *i, int code,
+                          const struct uva_error *error)
 {
-    bool untouched, counts, cut_off, home;
+    bool untouched, stats, ended_silently, closed;
 
     uva__lock_take(&i->lock);
-    uva__inlet_frame_end_locked(i);
+    uva__foreign_frame_end_locked(i);
     i->locked.start_returned = true;
-    cut_off = i->locked.cut_off;
-    counts = code != 0 && (cut_off || !peer_has_ended_locked(i));
+    ended_silently = i->locked.ended_silently;
+    stats = code != 0 && (ended_silently || !peer_has_ended_locked(i));
     untouched = code != 0 && !i->locked.touched;
-    if (counts)
-        uva__consumer_note_fault(&i->locked.state, code);
+    if (stats)
+        uva__consumer_state_note_fault(&i->locked.state, code);
     if (untouched)
-        inlet_take_back_locked(i);
-    home = uva__inlet_is_home_locked(i);
+        foreign_take_back_locked(i);
+    closed = uva__foreign_is_closed_locked(i);
     uva__lock_drop(&i->lock);
-    if (counts)
-        uva__peer_side_tell(i, code, error, NULL);
-    else if (cut_off)
-        uva__peer_side_tell_cut_off(i);
-    uva__hub_post(i->feed.hub, &i->node);
-    if (home)
-        uva__inlet_farewell(i);
+    if (stats)
+        uva__foreign_fail(i, code, error, NULL);
+    else if (ended_silently)
+        uva__foreign_fail_cut_off(i);
+    uva__rt_wake(i->source.rt, &i->wakeup);
+    if (closed)
+        uva__foreign_free_ctx(i);
     if (untouched)
-        uva__inlet_release(i);
+        uva__foreign_release(i);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-void uva__inlet_fault(struct uva__inlet *i, int code)
+void uva__foreign_fault(struct uva__foreign *i, int code)
 {
     uva__lock_take(&i->lock);
-    uva__consumer_note_fault(&i->locked.state, code);
+    uva__consumer_state_note_fault(&i->locked.state, code);
     uva__lock_drop(&i->lock);
-    uva__hub_post(i->feed.hub, &i->node);
+    uva__rt_wake(i->source.rt, &i->wakeup);
 }
 
-static void settle_locked(struct uva__inlet *i, int64_t taken)
+static void settle_locked(struct uva__foreign *i, int64_t taken)
 {
     for (; taken > 0; taken--)
-        uva__consumer_note_settled(&i->locked.state, 0);
+        uva__consumer_state_note_settled(&i->locked.state, 0);
 }
 
 /* Returns whether the canceller is to be submitted now, which is done once. */
-static bool canceller_goes_locked(struct uva__inlet *i)
+static bool canceller_goes_locked(struct uva__foreign *i)
 {
     bool goes = !i->locked.canceller_out && i->locked.producer != NULL &&
-                uva__consumer_must_cancel(&i->locked.state);
+                uva__consumer_state_must_cancel(&i->locked.state);
 
     i->locked.canceller_out = i->locked.canceller_out || goes;
     return goes;
@@ -171,47 +171,47 @@ static bool canceller_goes_locked(struct uva__inlet *i)
 
 /* Returns whether the requester is to be submitted now: while no batch is
  * outstanding, no callback may come that requests more. */
-static bool requester_goes_locked(struct uva__inlet *i)
+static bool requester_goes_locked(struct uva__foreign *i)
 {
     bool goes = !i->locked.requester_out && i->locked.requesting == 0 &&
                 i->locked.producer != NULL &&
                 i->locked.state.outstanding == 0 &&
-                uva__consumer_want(&i->locked.state) > 0;
+                uva__consumer_state_want(&i->locked.state) > 0;
 
     i->locked.requester_out = i->locked.requester_out || goes;
     return goes;
 }
 
-bool uva__inlet_look(struct uva__inlet *i, int64_t taken,
-                     struct uva__inlet_news *news, bool *cancel)
+bool uva__foreign_poll(struct uva__foreign *i, int64_t taken,
+                       struct uva__foreign_events *events, bool *cancel)
 {
     bool requester;
 
     uva__lock_take(&i->lock);
     settle_locked(i, taken);
-    *news = i->locked.news;
-    news->ended = i->locked.state.end == UVA__CONSUMER_COMPLETE;
-    i->locked.news = (struct uva__inlet_news){.count = 0};
+    *events = i->locked.events;
+    events->ended = i->locked.state.end == UVA__CONSUMER_COMPLETE;
+    i->locked.events = (struct uva__foreign_events){.count = 0};
     *cancel = canceller_goes_locked(i);
     requester = requester_goes_locked(i);
     uva__lock_drop(&i->lock);
     return requester;
 }
 
-bool uva__inlet_stop(struct uva__inlet *i, int64_t taken,
-                     struct uva__list *rest)
+bool uva__foreign_stop(struct uva__foreign *i, int64_t taken,
+                       struct uva__list *rest)
 {
     bool cancel;
 
     uva__lock_take(&i->lock);
     settle_locked(i, taken);
     i->locked.stopped = true;
-    uva__list_append(rest, &i->locked.news.queue);
-    uva__consumer_note_cancel(&i->locked.state, ECANCELED);
+    uva__list_append(rest, &i->locked.events.queue);
+    uva__consumer_state_note_cancel(&i->locked.state, ECANCELED);
     if (!peer_has_ended_locked(i)) {
         i->locked.abandoned = true;
-        uva__word_add(&i->feed.hub->counts.calls_stuck,
-                      (uint64_t)i->locked.inside);
+        uva__atomic64_add(&i->source.rt->stats.calls_stuck,
+                          (uint64_t)i->locked.inside);
     }
     cancel = canceller_goes_locked(i);
     uva__lock_drop(&i->lock);
@@ -220,25 +220,26 @@ bool uva__inlet_stop(struct uva__inlet *i, int64_t taken,
 
 /* ---- making one --------------------------------------------------------- */
 
-static bool inlet_visit(struct uva__node *node)
+static bool foreign_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
+    struct uva__foreign *i =
+        uva__container_of(wakeup, struct uva__foreign, wakeup);
 
     if (i->loop.started && !i->loop.stopped)
-        uva__producer_wake(i->feed.producer);
-    if (i->loop.homing && uva__word_load(&i->home) != 0) {
-        i->loop.homing = false;
-        i->feed.hub->loop.homing--;
+        uva__producer_wake(i->source.producer);
+    if (i->loop.draining && uva__atomic64_load(&i->closed) != 0) {
+        i->loop.draining = false;
+        i->source.rt->loop.draining--;
     }
     return false;
 }
 
-static const struct uva__node_ops inlet_node_ops = {inlet_visit,
-                                                    uva__inlet_free};
+static const struct uva__wakeup_ops foreign_wakeup_ops = {foreign_on_wakeup,
+                                                          uva__foreign_free};
 
-void uva__inlet_init(struct uva__inlet *i)
+void uva__foreign_init(struct uva__foreign *i)
 {
-    uva__peer_side_init(i);
-    uva__inlet_state_init(i);
-    uva__node_init(&i->node, &inlet_node_ops, 1);
+    uva__foreign_handler_init(i);
+    uva__foreign_init_state(i);
+    uva__wakeup_init(&i->wakeup, &foreign_wakeup_ops, 1);
 }

@@ -4,15 +4,15 @@
 
 #include "protocol/clauses.h"
 
-const char *uva__breaches_text(const char *clause)
+const char *uva__foreign_clauses_text(const char *clause)
 {
     return uva__clause_breach(clause);
 }
 
-void uva__breaches_count(struct uva__hub *hub, const char *clause)
+void uva__foreign_clauses_count(struct uva__rt *rt, const char *clause)
 {
-    if (!uva__hub_is_shut(hub))
-        uva__hub_breach(hub, NULL, clause, uva__breaches_text(clause));
+    if (!uva__rt_is_closed(rt))
+        uva__rt_breach(rt, NULL, clause, uva__foreign_clauses_text(clause));
     else
-        uva__word_add(&hub->counts.peer_breaches, 1);
+        uva__atomic64_add(&rt->stats.peer_breaches, 1);
 }

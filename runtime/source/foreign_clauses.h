@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Breaches by a foreign producer: their texts, and how they are counted. */
-#ifndef UVA_ADAPTERS_BREACHES_H
-#define UVA_ADAPTERS_BREACHES_H
+#ifndef UVA_SOURCE_FOREIGN_CLAUSES_H
+#define UVA_SOURCE_FOREIGN_CLAUSES_H
 
 #include "loop/rt.h"
 
 /* Returns the text for a breach of `clause`. Static, never NULL. Thread: any.
  */
-const char *uva__breaches_text(const char *clause);
+const char *uva__foreign_clauses_text(const char *clause);
 
 /* Counts a breach, and logs it while the runtime is open: what the log borrows
  * may be freed after that. Thread: any. */
-void uva__breaches_count(struct uva__hub *hub, const char *clause);
+void uva__foreign_clauses_count(struct uva__rt *rt, const char *clause);
 
 #endif

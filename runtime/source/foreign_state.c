@@ -11,8 +11,8 @@
  * What can fail: a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS. It
  * is abandoned, and keeps its own reference.
  *
- * On cancel and close: source/foreign_calls.c marks the stop; the producer is done as
- *              above.
+ * On cancel and close: source/foreign_calls.c marks the stop; the producer is
+ * done as above.
  *
  * Clauses: G-14. */
 #include "source/foreign_state.h"
@@ -20,11 +20,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/foreign_clauses.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
+#include "source/foreign_clauses.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
@@ -32,72 +32,74 @@ enum { MS_NS = 1000000 };
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__inlet_free(struct uva__node *node)
+void uva__foreign_free(struct uva__wakeup *wakeup)
 {
-    struct uva__inlet *i = uva__container_of(node, struct uva__inlet, node);
-    struct uva__hub *hub = uva__hub_acquire(i->feed.hub);
-    const struct uva_allocator *allocator = &hub->allocator;
-    struct uva__inlet_news *news = &i->locked.news;
+    struct uva__foreign *i =
+        uva__container_of(wakeup, struct uva__foreign, wakeup);
+    struct uva__rt *rt = uva__rt_acquire(i->source.rt);
+    const struct uva_allocator *allocator = &rt->allocator;
+    struct uva__foreign_events *events = &i->locked.events;
 
-    uva_schema_release(&news->schema);
-    uva__memory_free(allocator, news->metadata, news->metadata_size);
-    uva__failure_fini(&news->failure, allocator);
-    uva__depot_fini(&i->depot);
-    uva__feed_fini(&i->feed);
+    uva_schema_release(&events->schema);
+    uva__memory_free(allocator, events->metadata, events->metadata_size);
+    uva__failure_fini(&events->failure, allocator);
+    uva__pending_tasks_fini(&i->pending_tasks);
+    uva__source_fini(&i->source);
     uva__memory_free(allocator, i, sizeof(*i));
-    uva__hub_release(hub);
+    uva__rt_release(rt);
 }
 
-void uva__inlet_acquire(struct uva__inlet *i)
+void uva__foreign_acquire(struct uva__foreign *i)
 {
-    uva__node_acquire(&i->node);
+    uva__wakeup_acquire(&i->wakeup);
 }
 
-void uva__inlet_release(struct uva__inlet *i)
+void uva__foreign_release(struct uva__foreign *i)
 {
-    uva__node_release(&i->node);
+    uva__wakeup_release(&i->wakeup);
 }
 
 /* ---- the producer is done ----------------------------------------------- */
 
-bool uva__inlet_is_home_locked(struct uva__inlet *i)
+bool uva__foreign_is_closed_locked(struct uva__foreign *i)
 {
-    const bool leaves =
-        i->locked.given_back && i->locked.inside == 0 && !i->locked.leaving;
+    const bool leaves = i->locked.peer_released && i->locked.inside == 0 &&
+                        !i->locked.ctx_free_due;
 
     if (leaves)
-        i->locked.leaving = true;
+        i->locked.ctx_free_due = true;
     return leaves;
 }
 
-void uva__inlet_farewell(struct uva__inlet *i)
+void uva__foreign_free_ctx(struct uva__foreign *i)
 {
-    if (i->how.free_ctx != NULL)
-        i->how.free_ctx(i->how.ctx);
-    uva__word_exchange(&i->home, 1);
-    uva__hub_post(i->feed.hub, &i->node);
+    if (i->options.free_ctx != NULL)
+        i->options.free_ctx(i->options.ctx);
+    uva__atomic64_exchange(&i->closed, 1);
+    uva__rt_wake(i->source.rt, &i->wakeup);
 }
 
-static void farewell_run(struct uva_job *job)
+static void free_ctx_run(struct uva_job *job)
 {
-    struct uva__inlet *i = uva__container_of(job, struct uva__inlet, farewell);
-    struct uva__hub *hub = i->feed.hub;
+    struct uva__foreign *i =
+        uva__container_of(job, struct uva__foreign, free_ctx_job);
+    struct uva__rt *rt = i->source.rt;
 
-    uva__inlet_farewell(i);
-    uva__inlet_release(i);
-    uva__hub_job_end(hub);
+    uva__foreign_free_ctx(i);
+    uva__foreign_release(i);
+    uva__rt_job_end(rt);
 }
 
-void uva__inlet_farewell_elsewhere(struct uva__inlet *i)
+void uva__foreign_free_ctx_async(struct uva__foreign *i)
 {
-    struct uva__hub *hub = i->feed.hub;
+    struct uva__rt *rt = i->source.rt;
 
-    if (i->how.free_ctx == NULL || !uva__hub_job_begin(hub)) {
-        uva__inlet_farewell(i);
+    if (i->options.free_ctx == NULL || !uva__rt_job_begin(rt)) {
+        uva__foreign_free_ctx(i);
         return;
     }
-    uva__inlet_acquire(i);
-    uva__guest_run(&hub->jobs, &i->farewell);
+    uva__foreign_acquire(i);
+    uva__lane_run_uncapped(&rt->jobs, &i->free_ctx_job);
 }
 
 /* ---- reports ------------------------------------------------------------ */
@@ -105,34 +107,34 @@ void uva__inlet_farewell_elsewhere(struct uva__inlet *i)
 /* AH-33 is an error after the end without a reason for it. A batch that was
  * handed on and may still fail to be extracted is such a reason, which the
  * rules do not see: for them, batches handed on are done. */
-void uva__peer_side_report(struct uva__inlet *i, const char *clause)
+void uva__foreign_report_breach(struct uva__foreign *i, const char *clause)
 {
-    if (clause == NULL ||
-        (strcmp(clause, "AH-33") == 0 && uva__depot_is_at_risk(&i->depot)))
+    if (clause == NULL || (strcmp(clause, "AH-33") == 0 &&
+                           uva__pending_tasks_is_at_risk(&i->pending_tasks)))
         return;
-    uva__breaches_count(i->feed.hub, clause);
+    uva__foreign_clauses_count(i->source.rt, clause);
 }
 
-void uva__peer_side_tell(struct uva__inlet *i, int code,
-                         const struct uva_error *error, const char *metadata)
+void uva__foreign_fail(struct uva__foreign *i, int code,
+                       const struct uva_error *error, const char *metadata)
 {
     struct uva__failure failure = {0};
     bool first;
 
     uva__lock_take(&i->lock);
-    first = !i->locked.told;
-    i->locked.told = true;
+    first = !i->locked.failure_reported;
+    i->locked.failure_reported = true;
     uva__lock_drop(&i->lock);
     if (!first)
         return;
-    uva__failure_set(&failure, &i->feed.hub->allocator, code, error, metadata);
+    uva__failure_set(&failure, &i->source.rt->allocator, code, error, metadata);
     uva__lock_take(&i->lock);
-    i->locked.news.failure = failure;
+    i->locked.events.failure = failure;
     uva__lock_drop(&i->lock);
 }
 
-void uva__peer_side_tell_text(struct uva__inlet *i, int code, const char *text,
-                              const char *clause)
+void uva__foreign_fail_text(struct uva__foreign *i, int code, const char *text,
+                            const char *clause)
 {
     struct uva_error error;
 
@@ -140,85 +142,85 @@ void uva__peer_side_tell_text(struct uva__inlet *i, int code, const char *text,
         (void)uva_error_set(&error, code, "%s (%s)", text, clause);
     else
         (void)uva_error_set(&error, code, "%s", text);
-    uva__peer_side_tell(i, code, &error, NULL);
+    uva__foreign_fail(i, code, &error, NULL);
 }
 
-void uva__peer_side_tell_cut_off(struct uva__inlet *i)
+void uva__foreign_fail_cut_off(struct uva__foreign *i)
 {
     struct uva_error error;
-    const int code = uva__handler_base_cut_off(&error);
+    const int code = uva__handler_base_ended_silently(&error);
 
-    uva__peer_side_tell(i, code, &error, NULL);
+    uva__foreign_fail(i, code, &error, NULL);
 }
 
 /* ---- calls in flight ---------------------------------------------------- */
 
-void uva__inlet_frame_begin_locked(struct uva__inlet *i)
+void uva__foreign_frame_begin_locked(struct uva__foreign *i)
 {
     i->locked.inside++;
     if (i->locked.abandoned)
-        uva__word_add(&i->feed.hub->counts.calls_stuck, 1);
+        uva__atomic64_add(&i->source.rt->stats.calls_stuck, 1);
 }
 
-void uva__inlet_frame_end_locked(struct uva__inlet *i)
+void uva__foreign_frame_end_locked(struct uva__foreign *i)
 {
     i->locked.inside--;
     if (i->locked.abandoned)
-        uva__word_sub(&i->feed.hub->counts.calls_stuck, 1);
+        uva__atomic64_sub(&i->source.rt->stats.calls_stuck, 1);
     if (i->locked.waiting > 0)
-        uva__signal_raise(&i->left);
+        uva__futex_raise(&i->left);
 }
 
-void uva__inlet_release_below(struct uva__inlet *i)
+void uva__foreign_release_below(struct uva__foreign *i)
 {
-    uva__word_store(&i->below, uva__thread_self());
+    uva__atomic64_store(&i->releasing_thread, uva__thread_self());
     uva__lock_take(&i->lock);
-    uva__inlet_frame_begin_locked(i);
+    uva__foreign_frame_begin_locked(i);
     uva__lock_drop(&i->lock);
 }
 
-void uva__inlet_extracted(struct uva__inlet *i)
+void uva__foreign_extracted(struct uva__foreign *i)
 {
-    bool home;
+    bool closed;
 
-    if (uva__word_peek(&i->below) != uva__thread_self())
+    if (uva__atomic64_peek(&i->releasing_thread) != uva__thread_self())
         return;
-    uva__word_store(&i->below, 0);
+    uva__atomic64_store(&i->releasing_thread, 0);
     uva__lock_take(&i->lock);
-    uva__inlet_frame_end_locked(i);
-    home = uva__inlet_is_home_locked(i);
+    uva__foreign_frame_end_locked(i);
+    closed = uva__foreign_is_closed_locked(i);
     uva__lock_drop(&i->lock);
-    if (home)
-        uva__inlet_farewell_elsewhere(i);
+    if (closed)
+        uva__foreign_free_ctx_async(i);
 }
 
-int64_t uva__inlet_request_begin_locked(struct uva__inlet *i)
+int64_t uva__foreign_request_begin_locked(struct uva__foreign *i)
 {
     struct uva__consumer_state *state = &i->locked.state;
     int64_t n;
 
     if (i->locked.producer == NULL || i->locked.requesting != 0)
         return 0;
-    n = uva__consumer_want(state);
+    n = uva__consumer_state_want(state);
     if (n == 0)
         return 0;
-    uva__consumer_note_request(state, n);
+    uva__consumer_state_note_request(state, n);
     i->locked.requesting = uva__thread_self();
-    uva__inlet_frame_begin_locked(i);
+    uva__foreign_frame_begin_locked(i);
     return n;
 }
 
-void uva__inlet_request_end_locked(struct uva__inlet *i)
+void uva__foreign_request_end_locked(struct uva__foreign *i)
 {
     i->locked.requesting = 0;
-    uva__inlet_frame_end_locked(i);
+    uva__foreign_frame_end_locked(i);
 }
 
 /* ---- the gate ----------------------------------------------------------- */
 
 /* Returns whether another thread is inside. A call of the waiting thread itself
  * is below it on the stack, and would never return. */
-static bool gate_is_busy_locked(const struct uva__inlet *i)
+static bool gate_is_busy_locked(const struct uva__foreign *i)
 {
     const uint64_t self = uva__thread_self();
 
@@ -227,47 +229,46 @@ static bool gate_is_busy_locked(const struct uva__inlet *i)
 }
 
 /* Drops the lock while it waits. False when the time has passed. */
-static bool gate_wait_locked(struct uva__inlet *i, uint64_t until_ns)
+static bool gate_wait_locked(struct uva__foreign *i, uint64_t until_ns)
 {
-    const uint32_t seen = uva__signal_now(&i->left);
+    const uint32_t seen = uva__futex_now(&i->left);
     const uint64_t now_ns = uva__clock_ns();
 
     if (now_ns >= until_ns)
         return false;
     i->locked.waiting++;
     uva__lock_drop(&i->lock);
-    (void)uva__signal_wait(&i->left, seen,
-                           (int64_t)((until_ns - now_ns) / MS_NS) + 1);
+    (void)uva__futex_wait(&i->left, seen,
+                          (int64_t)((until_ns - now_ns) / MS_NS) + 1);
     uva__lock_take(&i->lock);
     i->locked.waiting--;
     return true;
 }
 
 /* The rules let no call begin after a terminal callback. */
-void uva__inlet_close_gate(struct uva__inlet *i)
+void uva__foreign_await_calls(struct uva__foreign *i)
 {
-    const uint64_t until_ns =
-        uva__clock_ns() + (uint64_t)i->patience_ms * MS_NS;
+    const uint64_t until_ns = uva__clock_ns() + (uint64_t)i->limit_ms * MS_NS;
     bool stuck;
 
     uva__lock_take(&i->lock);
-    while (!i->locked.left_behind && gate_is_busy_locked(i) &&
+    while (!i->locked.calls_abandoned && gate_is_busy_locked(i) &&
            gate_wait_locked(i, until_ns))
         ;
-    stuck = !i->locked.left_behind && gate_is_busy_locked(i);
-    i->locked.left_behind = i->locked.left_behind || stuck;
+    stuck = !i->locked.calls_abandoned && gate_is_busy_locked(i);
+    i->locked.calls_abandoned = i->locked.calls_abandoned || stuck;
     i->locked.producer = NULL;
     uva__lock_drop(&i->lock);
-    uva__peer_side_report(i, stuck ? "AP-28" : NULL);
+    uva__foreign_report_breach(i, stuck ? "AP-28" : NULL);
 }
 
 /* ---- making one --------------------------------------------------------- */
 
-void uva__inlet_state_init(struct uva__inlet *i)
+void uva__foreign_init_state(struct uva__foreign *i)
 {
-    uva__depot_init(&i->depot, i->feed.hub);
-    uva__consumer_init(&i->locked.state, i->how.window.batches,
-                       i->how.window.refill);
-    i->farewell.run = farewell_run;
-    i->patience_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
+    uva__pending_tasks_init(&i->pending_tasks, i->source.rt);
+    uva__consumer_state_init(&i->locked.state, i->options.window.batches,
+                             i->options.window.refill);
+    i->free_ctx_job.run = free_ctx_run;
+    i->limit_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
 }

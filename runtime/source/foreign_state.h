@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign producer: what our calls of its methods, its calls of our handler
- * and the loop share. The rules are in protocol/consumer_state, the tasks wait in
- * source/pending_tasks; the calls are in source/foreign_calls.c, the handler is in
- * source/foreign_handler.c.
+ * and the loop share. The rules are in protocol/consumer_state, the tasks wait
+ * in source/pending_tasks; the calls are in source/foreign_calls.c, the handler
+ * is in source/foreign_handler.c.
  *
  * References are held by the source, by the producer until its release, and by
  * every thread of ours that is inside one of its methods: no thread waits for
@@ -10,16 +10,16 @@
  * released the handler and no call into it, start included, is in flight: then
  * free_ctx is called. A producer that is never done keeps the object, and its
  * ctx, for ever. */
-#ifndef UVA_ADAPTERS_FOREIGN_STATE_H
-#define UVA_ADAPTERS_FOREIGN_STATE_H
+#ifndef UVA_SOURCE_FOREIGN_STATE_H
+#define UVA_SOURCE_FOREIGN_STATE_H
 
-#include "source/pending_tasks.h"
 #include "protocol/consumer_state.h"
+#include "source/pending_tasks.h"
 #include "stream/source.h"
 #include "uvarrow/stream.h"
 
 /* What the producer has reported since the loop last collected it. */
-struct uva__inlet_news {
+struct uva__foreign_events {
     struct ArrowSchema schema;   /* gives, if live */
     ArrowDeviceType device_type; /* with the schema */
     char *metadata;              /* gives: the producer's; or NULL */
@@ -30,23 +30,23 @@ struct uva__inlet_news {
     bool ended;                  /* no task follows those in `queue` */
 };
 
-struct uva__inlet {
-    struct uva__feed feed;                        /* first */
+struct uva__foreign {
+    struct uva__source source;                    /* first */
     struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
-    struct uva_async_source how;                  /* owns its ctx */
-    struct uva__depot depot;                      /* owns: pending tasks */
-    struct uva__word home;  /* 1: free_ctx has been called */
-    struct uva__word below; /* the thread that was extracting when the producer
-                               has released, or 0 */
-    struct uva__node node;  /* posted when `news` has changed */
-    struct uva_job starter; /* extra threads, one per job: calls start */
-    struct uva_job requester; /* calls request when no callback will do so */
-    struct uva_job canceller; /* calls cancel */
-    struct uva_job sweeper;   /* discards tasks that were not handed on */
-    struct uva_job farewell;  /* calls free_ctx */
-    struct uva__signal left;  /* raised when a method returns that a terminal
-                                 callback waits for */
-    int64_t patience_ms;      /* how long that callback waits */
+    struct uva_async_source options;              /* owns its ctx */
+    struct uva__pending_tasks pending_tasks;      /* owns: pending tasks */
+    struct uva__atomic64 closed;           /* 1: free_ctx has been called */
+    struct uva__atomic64 releasing_thread; /* the thread that was extracting
+                               when the producer has released, or 0 */
+    struct uva__wakeup wakeup;             /* posted when `news` has changed */
+    struct uva_job starter;      /* extra threads, one per job: calls start */
+    struct uva_job requester;    /* calls request when no callback will do so */
+    struct uva_job canceller;    /* calls cancel */
+    struct uva_job discarder;    /* discards tasks that were not handed on */
+    struct uva_job free_ctx_job; /* calls free_ctx */
+    struct uva__futex left;      /* raised when a method returns that a terminal
+                                     callback waits for */
+    int64_t limit_ms;            /* how long that callback waits */
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* pending tasks to be taken; after a stop, to
@@ -55,87 +55,88 @@ struct uva__inlet {
         int64_t ordinal;        /* of the next task */
         bool started;           /* the producer holds a reference */
         bool stopped;           /* no more batches are wanted */
-        bool homing;            /* a close waits a while for the producer */
+        bool draining;          /* a close waits a while for the producer */
     } loop;
 
     struct uva__lock lock;
     struct {
         struct uva__consumer_state state;    /* the rules */
-        struct uva__inlet_news news;         /* not collected by the loop */
+        struct uva__foreign_events events;   /* not collected by the loop */
         struct ArrowAsyncProducer *producer; /* borrows, until a terminal
                                                 callback; or NULL */
-        uint64_t requesting; /* the thread inside request, or 0 */
-        uint64_t cancelling; /* the thread inside cancel, or 0 */
-        int32_t inside;      /* our calls in flight: start, request, cancel */
-        int32_t waiting;     /* callbacks that wait for request and cancel */
-        bool left_behind;    /* such a wait took longer than patience_ms */
-        bool requester_out;  /* the requester job is under way */
-        bool canceller_out;  /* the canceller job was submitted */
-        bool start_returned; /* start was called, and has returned */
-        bool touched;        /* the producer has called the handler */
-        bool cut_off;        /* released without an end or error: what start
-                                returns may give the reason */
-        bool told;           /* a failure was put into `news` */
-        bool stopped;        /* the source wants no more batches */
-        bool abandoned;      /* the source stopped before the producer ended */
-        bool given_back;     /* the producer's reference was dropped */
-        bool leaving;        /* one thread was chosen to call free_ctx */
+        uint64_t requesting;   /* the thread inside request, or 0 */
+        uint64_t cancelling;   /* the thread inside cancel, or 0 */
+        int32_t inside;        /* our calls in flight: start, request, cancel */
+        int32_t waiting;       /* callbacks that wait for request and cancel */
+        bool calls_abandoned;  /* such a wait took longer than patience_ms */
+        bool requester_out;    /* the requester job is under way */
+        bool canceller_out;    /* the canceller job was submitted */
+        bool start_returned;   /* start was called, and has returned */
+        bool touched;          /* the producer has called the handler */
+        bool ended_silently;   /* released without an end or error: what start
+                           returns may give the reason */
+        bool failure_reported; /* a failure was put into `news` */
+        bool stopped;          /* the source wants no more batches */
+        bool abandoned;     /* the source stopped before the producer ended */
+        bool peer_released; /* the producer's reference was dropped */
+        bool ctx_free_due;  /* one thread was chosen to call free_ctx */
     } locked;
 };
 
 /* Initialises what the calls and the handler share; `feed` and `how` are filled
  * in. The source holds the only reference. Thread: any. */
-void uva__inlet_state_init(struct uva__inlet *inlet);
+void uva__foreign_init_state(struct uva__foreign *foreign);
 
-/* For uva__node_ops: frees it. Thread: any. */
-void uva__inlet_free(struct uva__node *node);
+/* For uva__wakeup_ops: frees it. Thread: any. */
+void uva__foreign_free(struct uva__wakeup *wakeup);
 
 /* Counts references; the last release frees the object. Thread: any. */
-void uva__inlet_acquire(struct uva__inlet *inlet);
-void uva__inlet_release(struct uva__inlet *inlet);
+void uva__foreign_acquire(struct uva__foreign *foreign);
+void uva__foreign_release(struct uva__foreign *foreign);
 
 /* Returns whether the producer is done now; the one caller that gets true calls
  * one of the two below. Thread: any. */
-bool uva__inlet_is_home_locked(struct uva__inlet *inlet);
+bool uva__foreign_is_closed_locked(struct uva__foreign *foreign);
 
 /* Calls free_ctx and wakes the loop, once; `_elsewhere`: on an extra thread,
  * since the caller may be the producer itself, or the loop.
  * Thread: an extra thread; any. */
-void uva__inlet_farewell(struct uva__inlet *inlet);
-void uva__inlet_farewell_elsewhere(struct uva__inlet *inlet);
+void uva__foreign_free_ctx(struct uva__foreign *foreign);
+void uva__foreign_free_ctx_async(struct uva__foreign *foreign);
 
 /* Counts and logs a rule that the producer broke; NULL: none. Thread: any. */
-void uva__peer_side_report(struct uva__inlet *inlet, const char *clause);
+void uva__foreign_report_breach(struct uva__foreign *foreign,
+                                const char *clause);
 
 /* Puts a failure into the news; the first one counts. `_text` makes the error
  * of a text and, unless that is NULL, a clause; `_cut_off` is for a producer
  * that released without an end or error. Thread: any. */
-void uva__peer_side_tell(struct uva__inlet *inlet, int code,
-                         const struct uva_error *error, const char *metadata);
-void uva__peer_side_tell_text(struct uva__inlet *inlet, int code,
-                              const char *text, const char *clause);
-void uva__peer_side_tell_cut_off(struct uva__inlet *inlet);
+void uva__foreign_fail(struct uva__foreign *foreign, int code,
+                       const struct uva_error *error, const char *metadata);
+void uva__foreign_fail_text(struct uva__foreign *foreign, int code,
+                            const char *text, const char *clause);
+void uva__foreign_fail_cut_off(struct uva__foreign *foreign);
 
 /* Counts a call of ours into the producer; and that it has returned, which
  * wakes the callbacks that wait for that. Thread: any. */
-void uva__inlet_frame_begin_locked(struct uva__inlet *inlet);
-void uva__inlet_frame_end_locked(struct uva__inlet *inlet);
+void uva__foreign_frame_begin_locked(struct uva__foreign *foreign);
+void uva__foreign_frame_end_locked(struct uva__foreign *foreign);
 
 /* Notes that the producer releases inside an extraction of ours, which has to
  * return before the producer is done. Thread: the one that extracts. */
-void uva__inlet_release_below(struct uva__inlet *inlet);
+void uva__foreign_release_below(struct uva__foreign *foreign);
 
 /* Notes that the caller has extracted, or discarded, one of the tasks.
  * Thread: any that holds a reference. */
-void uva__inlet_extracted(struct uva__inlet *inlet);
+void uva__foreign_extracted(struct uva__foreign *foreign);
 
 /* Returns how many batches the caller has to request now; 0: none, and there
  * is no end to note. `_end`: request has returned. Thread: any. */
-int64_t uva__inlet_request_begin_locked(struct uva__inlet *inlet);
-void uva__inlet_request_end_locked(struct uva__inlet *inlet);
+int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
+void uva__foreign_request_end_locked(struct uva__foreign *foreign);
 
 /* In a terminal callback, after which no thread may be inside the producer's
  * methods: waits for those that are. Thread: the producer's. */
-void uva__inlet_close_gate(struct uva__inlet *inlet);
+void uva__foreign_await_calls(struct uva__foreign *foreign);
 
 #endif

@@ -13,21 +13,21 @@
 #include <string.h>
 
 #include "arrow/layout.h"
-#include "base/memory.h"
 #include "arrow/structs.h"
+#include "base/memory.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
 struct arrays {
-    struct uva__feed feed;           /* first */
+    struct uva__source source;       /* first */
     size_t count;                    /* of `items` */
     size_t taken;                    /* of `items`, or released */
     struct ArrowDeviceArray items[]; /* owns those behind `taken` */
 };
 
-static struct arrays *arrays_at(struct uva__feed *feed)
+static struct arrays *arrays_at(struct uva__source *source)
 {
-    return uva__container_of(feed, struct arrays, feed);
+    return uva__container_of(source, struct arrays, source);
 }
 
 static size_t arrays_size(size_t count)
@@ -37,51 +37,51 @@ static size_t arrays_size(size_t count)
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
-static void arrays_start(struct uva__feed *feed)
+static void arrays_start(struct uva__source *source)
 {
-    (void)feed; /* the schema was set when it was made */
+    (void)source; /* the schema was set when it was made */
 }
 
-static void arrays_pull(struct uva__feed *feed, int64_t demand)
+static void arrays_pull(struct uva__source *source, int64_t demand)
 {
-    (void)feed; /* `ready` only changes in take */
+    (void)source; /* `ready` only changes in take */
     (void)demand;
 }
 
-static struct uva__task *arrays_take(struct uva__feed *feed)
+static struct uva__task *arrays_take(struct uva__source *source)
 {
-    struct arrays *a = arrays_at(feed);
-    struct uva__task *task = uva__producer_take_task(feed->producer);
+    struct arrays *a = arrays_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
 
     if (task == NULL)
         return NULL;
     task->array = a->items[a->taken]; /* not cleared: `taken` counts it */
     task->ordinal = (int64_t)a->taken++;
-    feed->ready--;
+    source->ready--;
     return task;
 }
 
-static void arrays_stop(struct uva__feed *feed)
+static void arrays_stop(struct uva__source *source)
 {
-    struct arrays *a = arrays_at(feed);
+    struct arrays *a = arrays_at(source);
 
-    feed->ready = 0;
+    source->ready = 0;
     for (; a->taken < a->count; a->taken++)
         uva_array_release(&a->items[a->taken]);
 }
 
-static void arrays_leave(struct uva__feed *feed)
+static void arrays_leave(struct uva__source *source)
 {
-    struct arrays *a = arrays_at(feed);
-    struct uva__hub *hub = uva__hub_acquire(feed->hub);
+    struct arrays *a = arrays_at(source);
+    struct uva__rt *rt = uva__rt_acquire(source->rt);
 
-    arrays_stop(feed);
-    uva__feed_fini(feed);
-    uva__memory_free(&hub->allocator, a, arrays_size(a->count));
-    uva__hub_release(hub);
+    arrays_stop(source);
+    uva__source_fini(source);
+    uva__memory_free(&rt->allocator, a, arrays_size(a->count));
+    uva__rt_release(rt);
 }
 
-static const struct uva__feed_ops arrays_ops = {
+static const struct uva__source_ops arrays_ops = {
     .name = "from_arrays",
     .start = arrays_start,
     .pull = arrays_pull,
@@ -143,28 +143,27 @@ static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
         uva_schema_release(schema);
     for (i = 0; arrays != NULL && i < count; i++)
         uva_array_release(&arrays[i]);
-    return uva__flow_failed(runtime, error);
+    return uva__stream_failed(runtime, error);
 }
 
-static struct arrays *arrays_new(struct uva__hub *hub,
-                                 struct ArrowSchema *schema,
+static struct arrays *arrays_new(struct uva__rt *rt, struct ArrowSchema *schema,
                                  struct ArrowDeviceArray *arrays, size_t count)
 {
-    struct arrays *a = uva__memory_new(&hub->allocator, arrays_size(count));
+    struct arrays *a = uva__memory_new(&rt->allocator, arrays_size(count));
     size_t i;
 
     if (a == NULL)
         return NULL;
-    uva__feed_init(&a->feed, &arrays_ops, hub);
-    uva_schema_move(schema, &a->feed.schema);
+    uva__source_init(&a->source, &arrays_ops, rt);
+    uva_schema_move(schema, &a->source.schema);
     for (i = 0; i < count; i++)
         uva_array_move(&arrays[i], &a->items[i]);
     if (count > 0)
-        a->feed.device_type = a->items[0].device_type;
+        a->source.device_type = a->items[0].device_type;
     a->count = count;
-    a->feed.schema_known = true;
-    a->feed.ready = (int64_t)count;
-    a->feed.ended = true;
+    a->source.schema_known = true;
+    a->source.ready = (int64_t)count;
+    a->source.ended = true;
     return a;
 }
 
@@ -173,16 +172,16 @@ struct uva_stream *uva_stream_from_arrays(struct uva_runtime *runtime,
                                           struct ArrowDeviceArray *arrays,
                                           size_t count)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error error = {0};
     struct arrays *a = NULL;
     int code = arrays_check(schema, arrays, count, &error);
 
-    if (code != 0 || hub == NULL || !uva__hub_is_alive(hub))
+    if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
         return arrays_fail(runtime, schema, arrays, count, &error);
-    a = arrays_new(hub, schema, arrays, count);
+    a = arrays_new(rt, schema, arrays, count);
     if (a != NULL)
-        return uva__flow_new(&a->feed);
+        return uva__stream_new(&a->source);
     (void)uva_error_set(&error, ENOMEM, "no memory for %zu arrays", count);
     return arrays_fail(runtime, schema, arrays, count, &error);
 }

@@ -12,20 +12,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/reader.h"
-#include "base/memory.h"
-#include "base/error.h"
 #include "arrow/structs.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "source/reader.h"
 #include "stream/check_hop.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
 struct blocking {
-    struct uva__reader reader;      /* first */
-    struct uva_blocking_source how; /* owns its ctx */
-    bool plain;                     /* the member `stream.plain` is used */
-    bool warned;                    /* about batches of another device type */
+    struct uva__reader reader;          /* first */
+    struct uva_blocking_source options; /* owns its ctx */
+    bool plain;                         /* the member `stream.plain` is used */
+    bool warned; /* about batches of another device type */
     union {
         struct ArrowDeviceArrayStream device; /* owns */
         struct ArrowArrayStream plain;        /* owns */
@@ -61,12 +61,12 @@ static int blocking_call_open(struct blocking *b, struct uva_error *error)
     int code;
 
     if (b->plain)
-        code = b->how.open(b->how.ctx, &b->stream.plain, error);
+        code = b->options.open(b->options.ctx, &b->stream.plain, error);
     else
-        code = b->how.open_device(b->how.ctx, &b->stream.device, error);
+        code = b->options.open_device(b->options.ctx, &b->stream.device, error);
     if (code != 0) {
         memset(&b->stream, 0, sizeof(b->stream));
-        return uva__status_positive(code);
+        return uva__error_positive(code);
     }
     return b->plain
                ? uva__structs_check_stream(&b->stream.plain, error)
@@ -84,9 +84,9 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     if (code != 0)
         return code;
     if (!b->plain) {
-        uva__checked_stream(reader->feed.hub, "from_blocking",
-                            &b->stream.device);
-        reader->lane.device_type = b->stream.device.device_type;
+        uva__check_hop_stream(reader->source.rt, "from_blocking",
+                              &b->stream.device);
+        reader->worker.device_type = b->stream.device.device_type;
     }
     code = b->plain ? b->stream.plain.get_schema(&b->stream.plain, schema)
                     : b->stream.device.get_schema(&b->stream.device, schema);
@@ -115,8 +115,8 @@ static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
     if (code == 0 && uva_array_is_live(out) && !b->warned &&
         out->device_type != b->stream.device.device_type) {
         b->warned = true;
-        uva__hub_breach(b->reader.feed.hub, NULL, "DS-03",
-                        "a batch is of another device type than its stream");
+        uva__rt_breach(b->reader.source.rt, NULL, "DS-03",
+                       "a batch is of another device type than its stream");
     }
     return code;
 }
@@ -142,15 +142,15 @@ static void blocking_close(struct uva__reader *reader)
         b->stream.plain.release(&b->stream.plain);
     else if (!b->plain && b->stream.device.release != NULL)
         b->stream.device.release(&b->stream.device);
-    if (b->how.free_ctx != NULL)
-        b->how.free_ctx(b->how.ctx);
+    if (b->options.free_ctx != NULL)
+        b->options.free_ctx(b->options.ctx);
 }
 
 static void blocking_interrupt(struct uva__reader *reader)
 {
     struct blocking *b = blocking_of(reader);
 
-    b->how.interrupt(b->how.ctx);
+    b->options.interrupt(b->options.ctx);
 }
 
 static void blocking_free(struct uva__reader *reader,
@@ -175,19 +175,19 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct blocking *b,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(b->how.reserved, 4))
-        b->how.free_ctx = NULL; /* its members cannot be trusted */
+    if (!uva__memory_is_clear(b->options.reserved, 4))
+        b->options.free_ctx = NULL; /* its members cannot be trusted */
     blocking_close(&b->reader);
-    return uva__flow_failed(runtime, error);
+    return uva__stream_failed(runtime, error);
 }
 
 static int blocking_check(const struct blocking *b, bool given,
                           struct uva_error *error)
 {
-    const struct uva_blocking_source *how = &b->how;
-    bool open = b->plain ? how->open != NULL : how->open_device != NULL;
+    const struct uva_blocking_source *options = &b->options;
+    bool open = b->plain ? options->open != NULL : options->open_device != NULL;
 
-    if (!uva__memory_is_clear(how->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 4))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: reserved members must be "
                              "NULL; clear the struct before filling it in");
@@ -210,44 +210,44 @@ static int blocking_check(const struct blocking *b, bool given,
 static struct uva_stream *blocking_make(struct uva_runtime *runtime,
                                         struct blocking *given, bool has_source)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error error = {0};
     struct blocking *b;
     int code = blocking_check(given, has_source, &error);
 
-    if (code != 0 || hub == NULL || !uva__hub_is_alive(hub))
+    if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
         return blocking_fail(runtime, given, &error);
-    b = uva__memory_new(&hub->allocator, sizeof(*b));
+    b = uva__memory_new(&rt->allocator, sizeof(*b));
     if (b == NULL) {
         (void)uva_error_set(&error, ENOMEM, "no memory for the stream");
         return blocking_fail(runtime, given, &error);
     }
     *b = *given;
-    code = uva__reader_init(&b->reader, &blocking_ops, hub, &b->how.window,
-                            b->how.quick, b->how.interrupt != NULL);
+    code = uva__reader_init(&b->reader, &blocking_ops, rt, &b->options.window,
+                            b->options.on_loop, b->options.interrupt != NULL);
     if (code != 0) {
-        uva__memory_free(&hub->allocator, b, sizeof(*b));
+        uva__memory_free(&rt->allocator, b, sizeof(*b));
         (void)uva_error_set(&error, code, "from_blocking: %s",
                             code == EINVAL ? "a window must not be negative"
                                            : strerror(code));
         return blocking_fail(runtime, given, &error);
     }
-    if (b->how.device_type != 0)
-        b->reader.feed.device_type = b->how.device_type;
+    if (b->options.device_type != 0)
+        b->reader.source.device_type = b->options.device_type;
     if (!b->plain && has_source)
-        b->reader.feed.device_type = b->stream.device.device_type;
-    return uva__flow_new(&b->reader.feed);
+        b->reader.source.device_type = b->stream.device.device_type;
+    return uva__stream_new(&b->reader.source);
 }
 
 struct uva_stream *
 uva_stream_from_blocking(struct uva_runtime *runtime,
                          struct ArrowDeviceArrayStream *source,
-                         const struct uva_blocking_source *how)
+                         const struct uva_blocking_source *options)
 {
     struct blocking given = {0};
 
-    if (how != NULL)
-        given.how = *how;
+    if (options != NULL)
+        given.options = *options;
     if (source != NULL) {
         given.stream.device = *source;
         source->release = NULL;
@@ -258,12 +258,12 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
 struct uva_stream *
 uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
-                             const struct uva_blocking_source *how)
+                             const struct uva_blocking_source *options)
 {
     struct blocking given = {.plain = true};
 
-    if (how != NULL)
-        given.how = *how;
+    if (options != NULL)
+        given.options = *options;
     if (source != NULL) {
         given.stream.plain = *source;
         source->release = NULL;

@@ -15,9 +15,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/reader.h"
-#include "base/memory.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "source/reader.h"
 #include "stream/stream_impl.h"
 
 struct items {
@@ -38,7 +38,7 @@ static int items_open(struct uva__reader *reader, struct ArrowSchema *schema,
 
     if (code != 0)
         schema->release = NULL;
-    return uva__status_positive(code);
+    return uva__error_positive(code);
 }
 
 /* The item is extracted through this, so that the user's functions only get
@@ -51,7 +51,7 @@ static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     int code = source->extract(source->ctx, item, out,
                                error != NULL ? error : &unread);
 
-    return uva__status_positive(code);
+    return uva__error_positive(code);
 }
 
 static int items_next(struct uva__reader *reader, struct uva__read *out,
@@ -65,7 +65,7 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
     out->lazy.ctx = source;
     if (code != 0)
         out->lazy.item = NULL;
-    return uva__status_positive(code);
+    return uva__error_positive(code);
 }
 
 static void items_close(struct uva__reader *reader)
@@ -122,28 +122,27 @@ static int source_check(const struct uva_task_source *source,
 }
 
 /* Makes the reader; on failure the source was not taken. */
-static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
+static int items_new(struct uva__rt *rt, const struct uva_task_source *source,
                      struct items **out)
 {
-    struct items *items = uva__memory_new(&hub->allocator, sizeof(*items));
+    struct items *items = uva__memory_new(&rt->allocator, sizeof(*items));
     int code;
 
     if (items == NULL)
         return ENOMEM;
-    code = uva__hub_ensure_guest(hub); /* it frees items that are not wanted */
+    code = uva__rt_ensure_uncapped(rt); /* it frees items that are not wanted */
     if (code == 0)
-        code =
-            uva__reader_init(&items->reader, &items_ops, hub, &source->window,
-                             false, source->interrupt != NULL);
+        code = uva__reader_init(&items->reader, &items_ops, rt, &source->window,
+                                false, source->interrupt != NULL);
     if (code != 0) {
-        uva__memory_free(&hub->allocator, items, sizeof(*items));
+        uva__memory_free(&rt->allocator, items, sizeof(*items));
         return code;
     }
     items->source = *source;
-    items->reader.feed.dear = true;
-    items->reader.feed.lazy = true;
+    items->reader.source.expensive = true;
+    items->reader.source.lazy = true;
     if (source->device_type != 0)
-        items->reader.feed.device_type = source->device_type;
+        items->reader.source.device_type = source->device_type;
     *out = items;
     return 0;
 }
@@ -151,20 +150,20 @@ static int items_new(struct uva__hub *hub, const struct uva_task_source *source,
 struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
                                          const struct uva_task_source *source)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error error = {0};
     struct items *items;
     int code = source_check(source, &error);
 
-    if (code == 0 && hub != NULL && uva__hub_is_alive(hub)) {
-        code = items_new(hub, source, &items);
+    if (code == 0 && rt != NULL && uva__rt_is_alive(rt)) {
+        code = items_new(rt, source, &items);
         if (code == 0)
-            return uva__flow_new(&items->reader.feed);
+            return uva__stream_new(&items->reader.source);
         (void)uva_error_set(&error, code, "from_tasks: %s",
                             code == EINVAL ? "a window must not be negative"
                                            : strerror(code));
     }
     if (source != NULL && uva__memory_is_clear(source->reserved, 4))
         source_free(source); /* otherwise its members cannot be trusted */
-    return uva__flow_failed(runtime, &error);
+    return uva__stream_failed(runtime, &error);
 }

@@ -16,96 +16,100 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/foreign_clauses.h"
 #include "arrow/layout.h"
-#include "base/memory.h"
 #include "arrow/metadata.h"
+#include "base/memory.h"
 #include "base/thread.h"
+#include "source/foreign_clauses.h"
 #include "uvarrow/arrow.h"
 
 enum { POOL_STEP = 16 };
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__depot_init(struct uva__depot *depot, struct uva__hub *hub)
+void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
+                             struct uva__rt *rt)
 {
-    depot->hub = hub;
-    depot->locked.pool = (struct uva__slab){
-        .allocator = &hub->allocator,
-        .size = sizeof(struct uva__parcel),
-        .align = _Alignof(struct uva__parcel),
-        .link_offset = offsetof(struct uva__parcel, link),
+    pending_tasks->rt = rt;
+    pending_tasks->locked.pool = (struct uva__slab){
+        .allocator = &rt->allocator,
+        .size = sizeof(struct uva__pending_task),
+        .align = _Alignof(struct uva__pending_task),
+        .link_offset = offsetof(struct uva__pending_task, link),
         .step = POOL_STEP,
     };
 }
 
-void uva__depot_fini(struct uva__depot *depot)
+void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks)
 {
-    uva_schema_release(&depot->schema);
-    uva__slab_fini(&depot->locked.pool);
+    uva_schema_release(&pending_tasks->schema);
+    uva__slab_fini(&pending_tasks->locked.pool);
 }
 
-void uva__depot_describe(struct uva__depot *depot, struct ArrowSchema *schema,
-                         ArrowDeviceType device_type)
+void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
+                                   struct ArrowSchema *schema,
+                                   ArrowDeviceType device_type)
 {
-    uva_schema_move(schema, &depot->schema);
-    depot->device_type = device_type;
-    uva__lock_take(&depot->lock);
-    depot->locked.ready = true;
-    uva__lock_drop(&depot->lock);
+    uva_schema_move(schema, &pending_tasks->schema);
+    pending_tasks->device_type = device_type;
+    uva__lock_take(&pending_tasks->lock);
+    pending_tasks->locked.ready = true;
+    uva__lock_drop(&pending_tasks->lock);
 }
 
 /* ---- keeping ------------------------------------------------------------ */
 
 /* Returns 0 with a pending task, which is NULL if the pool is empty; or an
  * error. */
-static int depot_take_locked(struct uva__depot *depot, struct uva__parcel **out)
+static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
+                                     struct uva__pending_task **out)
 {
-    if (depot->locked.closed)
+    if (pending_tasks->locked.closed)
         return ECANCELED;
-    if (!depot->locked.ready)
+    if (!pending_tasks->locked.ready)
         return EPROTO;
-    *out = uva__slab_take(&depot->locked.pool, NULL);
+    *out = uva__slab_take(&pending_tasks->locked.pool, NULL);
     return 0;
 }
 
 /* Fills the pool, without the lock. */
-static int depot_stock_up(struct uva__depot *depot)
+static int pending_tasks_stock_up(struct uva__pending_tasks *pending_tasks)
 {
-    struct slab_chunk *chunk = uva__slab_fetch(&depot->locked.pool);
+    struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.pool);
 
     if (chunk == NULL)
         return ENOMEM;
-    uva__lock_take(&depot->lock);
-    uva__slab_add(&depot->locked.pool, chunk);
-    uva__lock_drop(&depot->lock);
+    uva__lock_take(&pending_tasks->lock);
+    uva__slab_add(&pending_tasks->locked.pool, chunk);
+    uva__lock_drop(&pending_tasks->lock);
     return 0;
 }
 
-static int depot_shelve(struct uva__depot *depot,
-                        const struct ArrowAsyncTask *task,
-                        struct uva__parcel **out)
+static int pending_tasks_shelve(struct uva__pending_tasks *pending_tasks,
+                                const struct ArrowAsyncTask *task,
+                                struct uva__pending_task **out)
 {
-    struct uva__parcel *parcel = NULL;
+    struct uva__pending_task *pending_task = NULL;
     int code;
 
-    uva__lock_take(&depot->lock);
-    code = depot_take_locked(depot, &parcel);
-    if (parcel != NULL) {
-        parcel->task = *task;
-        parcel->state = UVA__PARCEL_SHUT;
-        parcel->unwanted = false;
-        uva__list_push(&depot->locked.shelf, &parcel->shelf);
+    uva__lock_take(&pending_tasks->lock);
+    code = pending_tasks_take_locked(pending_tasks, &pending_task);
+    if (pending_task != NULL) {
+        pending_task->task = *task;
+        pending_task->state = UVA__PENDING_TASK_HELD;
+        pending_task->unwanted = false;
+        uva__list_push(&pending_tasks->locked.held, &pending_task->held);
     }
-    uva__lock_drop(&depot->lock);
-    *out = parcel;
+    uva__lock_drop(&pending_tasks->lock);
+    *out = pending_task;
     return code;
 }
 
-int uva__depot_keep(struct uva__depot *depot, const struct ArrowAsyncTask *task,
-                    const char *metadata, struct uva__parcel **out)
+int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
+                           const struct ArrowAsyncTask *task,
+                           const char *metadata, struct uva__pending_task **out)
 {
-    const struct uva_allocator *allocator = &depot->hub->allocator;
+    const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
     char *copy;
     size_t size;
     int code = uva__metadata_copy(allocator, metadata, &copy, &size);
@@ -113,10 +117,11 @@ int uva__depot_keep(struct uva__depot *depot, const struct ArrowAsyncTask *task,
     if (code == ENOMEM)
         return code;
     if (code != 0)
-        uva__breaches_count(depot->hub, "MD-05");
+        uva__foreign_clauses_count(pending_tasks->rt, "MD-05");
     do
-        code = depot_shelve(depot, task, out);
-    while (code == 0 && *out == NULL && (code = depot_stock_up(depot)) == 0);
+        code = pending_tasks_shelve(pending_tasks, task, out);
+    while (code == 0 && *out == NULL &&
+           (code = pending_tasks_stock_up(pending_tasks)) == 0);
     if (code != 0) {
         uva__memory_free(allocator, copy, size);
         return code;
@@ -128,7 +133,7 @@ int uva__depot_keep(struct uva__depot *depot, const struct ArrowAsyncTask *task,
 
 /* ---- opening ------------------------------------------------------------ */
 
-void uva__depot_spend(const struct ArrowAsyncTask *task)
+void uva__pending_tasks_spend(const struct ArrowAsyncTask *task)
 {
     struct ArrowAsyncTask copy = *task;
     struct ArrowDeviceArray array;
@@ -137,59 +142,64 @@ void uva__depot_spend(const struct ArrowAsyncTask *task)
         uva_array_release(&array);
 }
 
-static int parcel_check(struct uva__depot *depot,
-                        struct ArrowDeviceArray *array, struct uva_error *error)
+static int pending_task_check(struct uva__pending_tasks *pending_tasks,
+                              struct ArrowDeviceArray *array,
+                              struct uva_error *error)
 {
     struct uva_error detail;
     int64_t bytes;
 
     if (array->array.release == NULL) {
-        uva__breaches_count(depot->hub, "AT-05");
+        uva__foreign_clauses_count(pending_tasks->rt, "AT-05");
         return uva_error_set(error, EPROTO, "%s (AT-05)",
-                             uva__breaches_text("AT-05"));
+                             uva__foreign_clauses_text("AT-05"));
     }
-    if (array->device_type != depot->device_type &&
-        uva__word_exchange(&depot->warned, 1) == 0)
-        uva__breaches_count(depot->hub, "AT-16");
-    if (uva__layout_measure(&depot->schema, array, &bytes, &detail) != EINVAL)
+    if (array->device_type != pending_tasks->device_type &&
+        uva__atomic64_exchange(&pending_tasks->warned, 1) == 0)
+        uva__foreign_clauses_count(pending_tasks->rt, "AT-16");
+    if (uva__layout_measure(&pending_tasks->schema, array, &bytes, &detail) !=
+        EINVAL)
         return 0; /* batches of an unknown format cannot be checked */
-    uva__breaches_count(depot->hub, "AT-17");
+    uva__foreign_clauses_count(pending_tasks->rt, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",
-                         uva__breaches_text("AT-17"), detail.message);
+                         uva__foreign_clauses_text("AT-17"), detail.message);
 }
 
 /* Calls the foreign producer. */
-static int parcel_open(struct uva__depot *depot, struct uva__parcel *parcel,
-                       struct ArrowDeviceArray *out, struct uva_error *error)
+static int pending_task_open(struct uva__pending_tasks *pending_tasks,
+                             struct uva__pending_task *pending_task,
+                             struct ArrowDeviceArray *out,
+                             struct uva_error *error)
 {
     int code;
 
     uva_array_clear(out); /* */
-    code = parcel->task.extract_data(&parcel->task, out);
+    code = pending_task->task.extract_data(&pending_task->task, out);
     if (code == 0)
-        return parcel_check(depot, out, error);
+        return pending_task_check(pending_tasks, out, error);
     out->array.release = NULL;
     return uva_error_set(error, code, "extraction failed with %s (%d)",
                          uva_error_name(code), code);
 }
 
-static void depot_changed_locked(struct uva__depot *depot)
+static void
+pending_tasks_changed_locked(struct uva__pending_tasks *pending_tasks)
 {
-    if (depot->locked.waiting > 0)
-        uva__signal_raise(&depot->changed);
+    if (pending_tasks->locked.waiting > 0)
+        uva__futex_raise(&pending_tasks->changed);
 }
 
 /* Drops the lock while it waits. */
-static void depot_wait_locked(struct uva__depot *depot)
+static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
 {
-    const uint32_t seen = uva__signal_now(&depot->changed);
+    const uint32_t seen = uva__futex_now(&pending_tasks->changed);
 
-    depot->locked.waiting++;
-    uva__lock_drop(&depot->lock);
-    (void)uva__signal_wait(&depot->changed, seen, -1);
-    uva__lock_take(&depot->lock);
-    depot->locked.waiting--;
+    pending_tasks->locked.waiting++;
+    uva__lock_drop(&pending_tasks->lock);
+    (void)uva__futex_wait(&pending_tasks->changed, seen, -1);
+    uva__lock_take(&pending_tasks->lock);
+    pending_tasks->locked.waiting--;
 }
 
 /* How a claim ends. */
@@ -199,165 +209,181 @@ enum claim {
     CLAIM_OTHERS /* the thread that opens it will discard it */
 };
 
-static enum claim parcel_claim_locked(struct uva__depot *depot,
-                                      struct uva__parcel *parcel, bool wanted)
+static enum claim
+pending_task_claim_locked(struct uva__pending_tasks *pending_tasks,
+                          struct uva__pending_task *pending_task, bool wanted)
 {
-    while (parcel->state == UVA__PARCEL_OPENING && wanted)
-        depot_wait_locked(depot);
-    switch (parcel->state) {
-    case UVA__PARCEL_OPENING:
-        parcel->unwanted = true;
+    while (pending_task->state == UVA__PENDING_TASK_EXTRACTING && wanted)
+        pending_tasks_wait_locked(pending_tasks);
+    switch (pending_task->state) {
+    case UVA__PENDING_TASK_EXTRACTING:
+        pending_task->unwanted = true;
         return CLAIM_OTHERS;
-    case UVA__PARCEL_OPEN:
+    case UVA__PENDING_TASK_EXTRACTED:
         return CLAIM_OPEN;
     default:
-        parcel->state = UVA__PARCEL_OPENING;
-        parcel->opener = uva__thread_self();
+        pending_task->state = UVA__PENDING_TASK_EXTRACTING;
+        pending_task->extractor = uva__thread_self();
         return CLAIM_MINE;
     }
 }
 
-static enum claim parcel_claim(struct uva__depot *depot,
-                               struct uva__parcel *parcel, bool wanted)
+static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
+                                     struct uva__pending_task *pending_task,
+                                     bool wanted)
 {
     enum claim claim;
 
-    uva__lock_take(&depot->lock);
-    claim = parcel_claim_locked(depot, parcel, wanted);
-    uva__lock_drop(&depot->lock);
+    uva__lock_take(&pending_tasks->lock);
+    claim = pending_task_claim_locked(pending_tasks, pending_task, wanted);
+    uva__lock_drop(&pending_tasks->lock);
     return claim;
 }
 
 /* Puts it back into the pool; `opened`: the caller has opened it, with this
  * outcome. */
-static void parcel_put(struct uva__depot *depot, struct uva__parcel *parcel,
-                       bool opened, int code)
+static void pending_task_put(struct uva__pending_tasks *pending_tasks,
+                             struct uva__pending_task *pending_task,
+                             bool opened, int code)
 {
-    const struct uva_allocator *allocator = &depot->hub->allocator;
+    const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
 
-    uva__failure_fini(&parcel->failure, allocator);
-    uva__memory_free(allocator, parcel->metadata, parcel->metadata_size);
-    parcel->metadata = NULL;
-    uva__lock_take(&depot->lock);
-    depot->locked.failed = depot->locked.failed || code != 0;
+    uva__failure_fini(&pending_task->failure, allocator);
+    uva__memory_free(allocator, pending_task->metadata,
+                     pending_task->metadata_size);
+    pending_task->metadata = NULL;
+    uva__lock_take(&pending_tasks->lock);
+    pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     if (opened) {
-        (void)uva__list_remove(&depot->locked.shelf, &parcel->shelf);
-        depot_changed_locked(depot);
+        (void)uva__list_remove(&pending_tasks->locked.held,
+                               &pending_task->held);
+        pending_tasks_changed_locked(pending_tasks);
     }
-    uva__slab_put(&depot->locked.pool, parcel);
-    uva__lock_drop(&depot->lock);
+    uva__slab_put(&pending_tasks->locked.pool, pending_task);
+    uva__lock_drop(&pending_tasks->lock);
 }
 
-int uva__depot_extract(struct uva__depot *depot, struct uva__parcel *parcel,
-                       struct ArrowDeviceArray *out, struct uva_error *error)
+int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
+                               struct uva__pending_task *pending_task,
+                               struct ArrowDeviceArray *out,
+                               struct uva_error *error)
 {
-    const bool mine = parcel_claim(depot, parcel, true) == CLAIM_MINE;
+    const bool mine =
+        pending_task_claim(pending_tasks, pending_task, true) == CLAIM_MINE;
     int code;
 
     if (mine) {
-        code = parcel_open(depot, parcel, out, error);
+        code = pending_task_open(pending_tasks, pending_task, out, error);
     } else {
-        uva_array_move(&parcel->array, out);
-        code = uva__failure_get(&parcel->failure, error);
+        uva_array_move(&pending_task->array, out);
+        code = uva__failure_get(&pending_task->failure, error);
     }
-    parcel_put(depot, parcel, mine, code);
+    pending_task_put(pending_tasks, pending_task, mine, code);
     return code;
 }
 
-void uva__depot_discard(struct uva__depot *depot, struct uva__parcel *parcel)
+void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
+                                struct uva__pending_task *pending_task)
 {
-    const enum claim claim = parcel_claim(depot, parcel, false);
+    const enum claim claim =
+        pending_task_claim(pending_tasks, pending_task, false);
 
     if (claim == CLAIM_OTHERS)
         return;
     if (claim == CLAIM_MINE)
-        uva__depot_spend(&parcel->task);
+        uva__pending_tasks_spend(&pending_task->task);
     else
-        uva_array_release(&parcel->array);
-    parcel_put(depot, parcel, claim == CLAIM_MINE, 0);
+        uva_array_release(&pending_task->array);
+    pending_task_put(pending_tasks, pending_task, claim == CLAIM_MINE, 0);
 }
 
 /* ---- closing ------------------------------------------------------------ */
 
-static struct uva__parcel *parcel_at(struct uva__link *shelf)
+static struct uva__pending_task *pending_task_at(struct uva__link *held)
 {
-    return uva__container_of(shelf, struct uva__parcel, shelf);
+    return uva__container_of(held, struct uva__pending_task, held);
 }
 
 /* Returns the first task that is not claimed; NULL: there is none. */
-static struct uva__parcel *depot_claim_next(struct uva__depot *depot)
+static struct uva__pending_task *
+pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
 {
-    struct uva__parcel *parcel = NULL;
-    struct uva__link *shelf;
+    struct uva__pending_task *pending_task = NULL;
+    struct uva__link *held;
 
-    uva__lock_take(&depot->lock);
-    for (shelf = depot->locked.shelf.head; shelf != NULL; shelf = shelf->next)
-        if (parcel_at(shelf)->state == UVA__PARCEL_SHUT) {
-            parcel = parcel_at(shelf);
-            (void)parcel_claim_locked(depot, parcel, true);
+    uva__lock_take(&pending_tasks->lock);
+    for (held = pending_tasks->locked.held.head; held != NULL;
+         held = held->next)
+        if (pending_task_at(held)->state == UVA__PENDING_TASK_HELD) {
+            pending_task = pending_task_at(held);
+            (void)pending_task_claim_locked(pending_tasks, pending_task, true);
             break;
         }
-    uva__lock_drop(&depot->lock);
-    return parcel;
+    uva__lock_drop(&pending_tasks->lock);
+    return pending_task;
 }
 
-static void parcel_open_ahead(struct uva__depot *depot,
-                              struct uva__parcel *parcel)
+static void pending_task_open_ahead(struct uva__pending_tasks *pending_tasks,
+                                    struct uva__pending_task *pending_task)
 {
     struct uva_error error;
     bool unwanted;
-    int code = parcel_open(depot, parcel, &parcel->array, &error);
+    int code = pending_task_open(pending_tasks, pending_task,
+                                 &pending_task->array, &error);
 
     if (code != 0)
-        uva__failure_set(&parcel->failure, &depot->hub->allocator, code, &error,
-                         NULL);
-    uva__lock_take(&depot->lock);
-    (void)uva__list_remove(&depot->locked.shelf, &parcel->shelf);
-    parcel->state = UVA__PARCEL_OPEN;
-    depot->locked.failed = depot->locked.failed || code != 0;
-    unwanted = parcel->unwanted;
-    depot_changed_locked(depot);
-    uva__lock_drop(&depot->lock);
+        uva__failure_set(&pending_task->failure, &pending_tasks->rt->allocator,
+                         code, &error, NULL);
+    uva__lock_take(&pending_tasks->lock);
+    (void)uva__list_remove(&pending_tasks->locked.held, &pending_task->held);
+    pending_task->state = UVA__PENDING_TASK_EXTRACTED;
+    pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
+    unwanted = pending_task->unwanted;
+    pending_tasks_changed_locked(pending_tasks);
+    uva__lock_drop(&pending_tasks->lock);
     if (!unwanted)
         return; /* another thread has claimed it, and may be opening it */
-    uva_array_release(&parcel->array);
-    parcel_put(depot, parcel, false, 0);
+    uva_array_release(&pending_task->array);
+    pending_task_put(pending_tasks, pending_task, false, 0);
 }
 
 /* Returns whether another thread is extracting a task. */
-static bool depot_is_busy_locked(const struct uva__depot *depot)
+static bool
+pending_tasks_is_busy_locked(const struct uva__pending_tasks *pending_tasks)
 {
-    struct uva__link *shelf = depot->locked.shelf.head;
+    struct uva__link *held = pending_tasks->locked.held.head;
 
-    while (shelf != NULL && parcel_at(shelf)->opener == uva__thread_self())
-        shelf = shelf->next;
-    return shelf != NULL;
+    while (held != NULL &&
+           pending_task_at(held)->extractor == uva__thread_self())
+        held = held->next;
+    return held != NULL;
 }
 
-bool uva__depot_close(struct uva__depot *depot)
+bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
 {
-    struct uva__parcel *parcel;
+    struct uva__pending_task *pending_task;
     bool nested;
 
-    uva__lock_take(&depot->lock);
-    depot->locked.closed = true;
-    uva__lock_drop(&depot->lock);
-    while ((parcel = depot_claim_next(depot)) != NULL)
-        parcel_open_ahead(depot, parcel);
-    uva__lock_take(&depot->lock);
-    while (depot_is_busy_locked(depot))
-        depot_wait_locked(depot);
-    nested = !uva__list_is_empty(&depot->locked.shelf);
-    uva__lock_drop(&depot->lock);
+    uva__lock_take(&pending_tasks->lock);
+    pending_tasks->locked.closed = true;
+    uva__lock_drop(&pending_tasks->lock);
+    while ((pending_task = pending_tasks_claim_next(pending_tasks)) != NULL)
+        pending_task_open_ahead(pending_tasks, pending_task);
+    uva__lock_take(&pending_tasks->lock);
+    while (pending_tasks_is_busy_locked(pending_tasks))
+        pending_tasks_wait_locked(pending_tasks);
+    nested = !uva__list_is_empty(&pending_tasks->locked.held);
+    uva__lock_drop(&pending_tasks->lock);
     return nested;
 }
 
-bool uva__depot_is_at_risk(struct uva__depot *depot)
+bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks)
 {
     bool risky;
 
-    uva__lock_take(&depot->lock);
-    risky = depot->locked.failed || !uva__list_is_empty(&depot->locked.shelf);
-    uva__lock_drop(&depot->lock);
+    uva__lock_take(&pending_tasks->lock);
+    risky = pending_tasks->locked.failed ||
+            !uva__list_is_empty(&pending_tasks->locked.held);
+    uva__lock_drop(&pending_tasks->lock);
     return risky;
 }

@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
-#include "stream/window.h"
 #include "exec/lane.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 enum { LOOK_MS = 100 }; /* between two checks whether the runtime is open */
@@ -73,16 +73,16 @@ static int pushed_copy_metadata(struct uva__pushed *pushed,
 
 /* ---- pushing: a batch --------------------------------------------------- */
 
-static void queue_give_back(struct uva__pusher_queue *q,
+static void queue_give_back(struct uva__push_queue *q,
                             struct uva__pushed *pushed)
 {
-    pushed_drop_metadata(pushed, &q->hub->allocator);
+    pushed_drop_metadata(pushed, &q->rt->allocator);
     uva__lock_take(&q->lock);
     uva__list_push(&q->locked.pool, &pushed->link);
     uva__lock_drop(&q->lock);
 }
 
-static struct uva__pushed *queue_borrow(struct uva__pusher_queue *q)
+static struct uva__pushed *queue_borrow(struct uva__push_queue *q)
 {
     struct uva__link *link;
 
@@ -91,10 +91,10 @@ static struct uva__pushed *queue_borrow(struct uva__pusher_queue *q)
     uva__lock_drop(&q->lock);
     if (link != NULL)
         return pushed_of(link);
-    return uva__memory_new(&q->hub->allocator, sizeof(struct uva__pushed));
+    return uva__memory_new(&q->rt->allocator, sizeof(struct uva__pushed));
 }
 
-static int queue_prepare(struct uva__pusher_queue *q, const char *metadata,
+static int queue_prepare(struct uva__push_queue *q, const char *metadata,
                          struct uva__pushed **out)
 {
     size_t size = 0;
@@ -107,7 +107,7 @@ static int queue_prepare(struct uva__pusher_queue *q, const char *metadata,
     pushed = queue_borrow(q);
     if (pushed == NULL)
         return ENOMEM;
-    if (pushed_copy_metadata(pushed, &q->hub->allocator, metadata, size) != 0) {
+    if (pushed_copy_metadata(pushed, &q->rt->allocator, metadata, size) != 0) {
         queue_give_back(q, pushed);
         return ENOMEM;
     }
@@ -125,19 +125,18 @@ struct queue_push {
     bool first;         /* the loop has to be woken */
 };
 
-static bool queue_has_room(const struct uva__pusher_queue *q)
+static bool queue_has_room(const struct uva__push_queue *q)
 {
     return q->locked.count < q->window.batches &&
            q->locked.bytes < q->window.bytes;
 }
 
 /* Moves the array into the queue, if there is room for it now. */
-static int push_enter_locked(struct uva__pusher_queue *q,
-                             struct queue_push *push,
+static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
                              struct uva__pushed *pushed,
                              struct ArrowDeviceArray *array)
 {
-    if (q->locked.shut || uva__hub_is_shut(q->hub))
+    if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
     if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->called))
         return EAGAIN;
@@ -153,7 +152,7 @@ static int push_enter_locked(struct uva__pusher_queue *q,
 
 /* Returns for how many milliseconds it may still wait; 0: none, negative: for
  * ever. */
-static int64_t push_patience(struct queue_push *push)
+static int64_t push_limit(struct queue_push *push)
 {
     uint64_t now;
 
@@ -168,21 +167,20 @@ static int64_t push_patience(struct queue_push *push)
 }
 
 /* Waits until it is woken, perhaps spuriously. False when its time is up. */
-static bool push_wait_locked(struct uva__pusher_queue *q,
-                             struct queue_push *push)
+static bool push_wait_locked(struct uva__push_queue *q, struct queue_push *push)
 {
     const uint64_t calls = q->locked.calls;
-    const uint32_t seen = uva__signal_now(&q->called);
-    int64_t patience_ms = push_patience(push);
+    const uint32_t seen = uva__futex_now(&q->called);
+    int64_t limit_ms = push_limit(push);
 
-    if (patience_ms == 0)
+    if (limit_ms == 0)
         return false;
-    if (!q->locked.running && (patience_ms < 0 || patience_ms > LOOK_MS))
-        patience_ms = LOOK_MS;
+    if (!q->locked.running && (limit_ms < 0 || limit_ms > LOOK_MS))
+        limit_ms = LOOK_MS;
     q->locked.waiting++;
     uva__lock_drop(&q->lock);
     uva__lane_wait_begin();
-    (void)uva__signal_wait(&q->called, seen, patience_ms);
+    (void)uva__futex_wait(&q->called, seen, limit_ms);
     uva__lane_wait_end();
     uva__lock_take(&q->lock);
     push->called = q->locked.calls != calls;
@@ -191,7 +189,7 @@ static bool push_wait_locked(struct uva__pusher_queue *q,
     return true;
 }
 
-static int push_admit(struct uva__pusher_queue *q, struct queue_push *push,
+static int push_admit(struct uva__push_queue *q, struct queue_push *push,
                       struct uva__pushed *pushed,
                       struct ArrowDeviceArray *array)
 {
@@ -207,9 +205,9 @@ static int push_admit(struct uva__pusher_queue *q, struct queue_push *push,
     return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
 }
 
-int uva__pusher_queue_push(struct uva__pusher_queue *q,
-                           struct ArrowDeviceArray *array, int64_t bytes,
-                           const char *metadata, int64_t timeout_ms)
+int uva__push_queue_push(struct uva__push_queue *q,
+                         struct ArrowDeviceArray *array, int64_t bytes,
+                         const char *metadata, int64_t timeout_ms)
 {
     struct queue_push push = {.timeout_ms = timeout_ms};
     struct uva__pushed *pushed;
@@ -222,13 +220,13 @@ int uva__pusher_queue_push(struct uva__pusher_queue *q,
     if (code != 0)
         queue_give_back(q, pushed);
     else if (push.first)
-        uva__hub_post(q->hub, q->node);
+        uva__rt_wake(q->rt, q->wakeup);
     return code;
 }
 
 /* ---- taking ------------------------------------------------------------- */
 
-void uva__pusher_queue_start(struct uva__pusher_queue *q)
+void uva__push_queue_start(struct uva__push_queue *q)
 {
     uva__lock_take(&q->lock);
     q->locked.running = true;
@@ -237,7 +235,7 @@ void uva__pusher_queue_start(struct uva__pusher_queue *q)
 
 /* Admits all pushes that wait, once the queue has run down. Returns whether any
  * do. */
-static bool queue_call_locked(struct uva__pusher_queue *q)
+static bool queue_call_locked(struct uva__push_queue *q)
 {
     bool some = q->locked.waiting > 0;
 
@@ -252,7 +250,7 @@ static bool queue_call_locked(struct uva__pusher_queue *q)
     return some;
 }
 
-int64_t uva__pusher_queue_absorb(struct uva__pusher_queue *q)
+int64_t uva__push_queue_absorb(struct uva__push_queue *q)
 {
     int64_t ready;
     bool call;
@@ -267,18 +265,18 @@ int64_t uva__pusher_queue_absorb(struct uva__pusher_queue *q)
     uva__lock_drop(&q->lock);
     q->loop.spent_count = q->loop.spent_bytes = 0;
     if (call)
-        uva__signal_raise(&q->called);
+        uva__futex_raise(&q->called);
     if (q->loop.room_owed)
-        uva__hub_post(q->hub, q->node);
+        uva__rt_wake(q->rt, q->wakeup);
     return ready;
 }
 
-void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
+void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
 {
     struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
     bool fits = pushed->metadata == NULL || pushed->metadata == pushed->room;
 
-    if (uva__task_fill(task, &q->hub->allocator, &pushed->array,
+    if (uva__task_fill(task, &q->rt->allocator, &pushed->array,
                        fits ? pushed->metadata : NULL) != 0)
         UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
     if (!fits) {
@@ -293,7 +291,7 @@ void uva__pusher_queue_take(struct uva__pusher_queue *q, struct uva__task *task)
 }
 
 /* Another thread may have used the room up: then the report is still owed. */
-bool uva__pusher_queue_has_news(struct uva__pusher_queue *q)
+bool uva__push_queue_has_room(struct uva__push_queue *q)
 {
     bool room;
 
@@ -309,7 +307,7 @@ bool uva__pusher_queue_has_news(struct uva__pusher_queue *q)
 
 /* ---- the end ------------------------------------------------------------ */
 
-void uva__pusher_queue_shut(struct uva__pusher_queue *q)
+void uva__push_queue_shut(struct uva__push_queue *q)
 {
     struct uva__list left;
 
@@ -320,23 +318,23 @@ void uva__pusher_queue_shut(struct uva__pusher_queue *q)
     left = q->locked.fresh;
     q->locked.fresh = (struct uva__list){0};
     uva__lock_drop(&q->lock);
-    uva__signal_raise(&q->called);
-    pushed_discard(&q->loop.ready, &q->hub->allocator);
-    pushed_discard(&left, &q->hub->allocator);
+    uva__futex_raise(&q->called);
+    pushed_discard(&q->loop.ready, &q->rt->allocator);
+    pushed_discard(&left, &q->rt->allocator);
 }
 
-int uva__pusher_queue_init(struct uva__pusher_queue *q, struct uva__hub *hub,
-                           struct uva__node *node,
-                           const struct uva_window *window)
+int uva__push_queue_init(struct uva__push_queue *q, struct uva__rt *rt,
+                         struct uva__wakeup *wakeup,
+                         const struct uva_window *window)
 {
-    q->hub = hub;
-    q->node = node;
+    q->rt = rt;
+    q->wakeup = wakeup;
     return uva__window_complete(window, &q->window);
 }
 
-void uva__pusher_queue_fini(struct uva__pusher_queue *q)
+void uva__push_queue_fini(struct uva__push_queue *q)
 {
-    const struct uva_allocator *allocator = &q->hub->allocator;
+    const struct uva_allocator *allocator = &q->rt->allocator;
 
     pushed_discard(&q->loop.ready, allocator);
     pushed_discard(&q->loop.spent, allocator);

@@ -6,13 +6,13 @@
  * There is room while the queue holds less than its window. A push that found
  * none is woken only when the queue has run down to the refill mark, and no
  * later push overtakes it. */
-#ifndef UVA_ADAPTERS_PUSHER_QUEUE_H
-#define UVA_ADAPTERS_PUSHER_QUEUE_H
+#ifndef UVA_SOURCE_PUSH_QUEUE_H
+#define UVA_SOURCE_PUSH_QUEUE_H
 
-#include "base/list.h"
 #include "base/atomic.h"
-#include "stream/task.h"
+#include "base/list.h"
 #include "loop/rt.h"
+#include "stream/task.h"
 
 /* One batch in the queue; reused, so that a steady flow allocates nothing. */
 struct uva__pushed {
@@ -24,10 +24,10 @@ struct uva__pushed {
     char room[UVA__TASK_ROOM];     /* for metadata that fits */
 };
 
-struct uva__pusher_queue {
-    struct uva__hub *hub;     /* borrows: the pusher counts it */
-    struct uva__node *node;   /* borrows: posted when the loop has to look */
-    struct uva_window window; /* with its defaults filled in */
+struct uva__push_queue {
+    struct uva__rt *rt;         /* borrows: the pusher counts it */
+    struct uva__wakeup *wakeup; /* borrows: posted when the loop has to look */
+    struct uva_window window;   /* with its defaults filled in */
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* owns: batches to be taken */
@@ -37,7 +37,7 @@ struct uva__pusher_queue {
         bool room_owed;         /* room has to be reported */
     } loop;
 
-    struct uva__signal called; /* raised for all pushes that wait */
+    struct uva__futex called; /* raised for all pushes that wait */
     struct uva__lock lock;
     struct {
         struct uva__list fresh; /* owns: pushed since the last absorb */
@@ -56,41 +56,41 @@ struct uva__pusher_queue {
 
 /* Initialises a queue in cleared memory. 0; EINVAL for an invalid window.
  * Thread: any. */
-UVA_MUST_CHECK int uva__pusher_queue_init(struct uva__pusher_queue *queue,
-                                          struct uva__hub *hub,
-                                          struct uva__node *node,
-                                          const struct uva_window *window);
+UVA_MUST_CHECK int uva__push_queue_init(struct uva__push_queue *queue,
+                                        struct uva__rt *rt,
+                                        struct uva__wakeup *wakeup,
+                                        const struct uva_window *window);
 
 /* Frees what it owns; the queue is not used any more. Thread: any. */
-void uva__pusher_queue_fini(struct uva__pusher_queue *queue);
+void uva__push_queue_fini(struct uva__push_queue *queue);
 
 /* Pushes `array` (takes it, if it returns 0), of `bytes`, with a copy of
  * `metadata` (NULL: none). Without room it waits as documented at
  * uva_pusher_push(). 0; EAGAIN, ETIMEDOUT, ENOMEM; EINVAL for malformed
  * metadata; EPIPE once the queue is shut or its runtime is closed. Thread:
  * any. */
-UVA_MUST_CHECK int uva__pusher_queue_push(struct uva__pusher_queue *queue,
-                                          struct ArrowDeviceArray *array,
-                                          int64_t bytes, const char *metadata,
-                                          int64_t timeout_ms);
+UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
+                                        struct ArrowDeviceArray *array,
+                                        int64_t bytes, const char *metadata,
+                                        int64_t timeout_ms);
 
 /* The loop takes from now on, and will shut the queue. Thread: loop. */
-void uva__pusher_queue_start(struct uva__pusher_queue *queue);
+void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
  * room. Returns how many batches can be taken. Thread: loop. */
-int64_t uva__pusher_queue_absorb(struct uva__pusher_queue *queue);
+int64_t uva__push_queue_absorb(struct uva__push_queue *queue);
 
 /* Moves the first batch of an absorb to a free slot. Thread: loop. */
-void uva__pusher_queue_take(struct uva__pusher_queue *queue,
-                            struct uva__task *task);
+void uva__push_queue_take(struct uva__push_queue *queue,
+                          struct uva__task *task);
 
 /* Returns whether room has to be reported now, to a program that got EAGAIN;
  * once. The node is posted when this may be so. Thread: loop. */
-bool uva__pusher_queue_has_news(struct uva__pusher_queue *queue);
+bool uva__push_queue_has_room(struct uva__push_queue *queue);
 
 /* Shuts the queue: discards all batches and makes pushes that wait return
  * EPIPE. Thread: loop; any if it was never started. */
-void uva__pusher_queue_shut(struct uva__pusher_queue *queue);
+void uva__push_queue_shut(struct uva__push_queue *queue);
 
 #endif

@@ -14,47 +14,47 @@
 
 #include <errno.h>
 
-#include "source/reader_worker.h"
 #include "base/memory.h"
+#include "source/reader_worker.h"
 #include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 /* ---- life --------------------------------------------------------------- */
 
-static struct uva__reader *reader_of(struct uva__feed *feed)
+static struct uva__reader *reader_of(struct uva__source *source)
 {
-    return uva__container_of(feed, struct uva__reader, feed);
+    return uva__container_of(source, struct uva__reader, source);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
-static void reader_start(struct uva__feed *feed)
+static void reader_start(struct uva__source *source)
 {
-    struct uva__reader *r = reader_of(feed);
+    struct uva__reader *r = reader_of(source);
 
     r->loop.started = true;
-    uva__lane_word_run(&r->lane_word);
-    uva__lane_side_set_off(r);
+    uva__reader_credit_run(&r->credit);
+    uva__reader_worker_start(r);
 }
 
 /* Reads `news` before `tail`: so with the end, all batches before it are
  * seen. */
 static void reader_absorb(struct uva__reader *r)
 {
-    struct uva__feed *feed = &r->feed;
-    uint64_t news = uva__word_load(&r->news);
+    struct uva__source *source = &r->source;
+    uint64_t events = uva__atomic64_load(&r->events);
 
-    if ((news & NEWS_SCHEMA) && !feed->schema_known) {
-        uva_schema_move(&r->lane.told, &feed->schema);
-        feed->device_type = r->lane.device_type;
-        feed->schema_known = true;
+    if ((events & NEWS_SCHEMA) && !source->schema_known) {
+        uva_schema_move(&r->worker.delivered, &source->schema);
+        source->device_type = r->worker.device_type;
+        source->schema_known = true;
     }
-    feed->ready = (int64_t)(uva__word_load(&r->tail) - r->loop.taken);
-    if ((news & NEWS_END) && !feed->ended && feed->failure.code == 0) {
-        uva__failure_move(&r->lane.failure, &feed->failure,
-                          &feed->hub->allocator);
-        feed->ended = feed->failure.code == 0;
+    source->ready = (int64_t)(uva__atomic64_load(&r->tail) - r->loop.taken);
+    if ((events & NEWS_END) && !source->ended && source->failure.code == 0) {
+        uva__failure_move(&r->worker.failure, &source->failure,
+                          &source->rt->allocator);
+        source->ended = source->failure.code == 0;
     }
 }
 
@@ -65,7 +65,7 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
     uint64_t i;
 
     for (i = 0; i < count; i++) {
-        task = uva__producer_take_task(r->feed.producer);
+        task = uva__producer_take_task(r->source.producer);
         if (task == NULL)
             break;
         r->ring[(r->loop.granted + i) & r->ring_mask] = task;
@@ -73,8 +73,8 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
     if (i == 0)
         return 0;
     r->loop.granted += i;
-    if (uva__lane_word_grant(&r->lane_word, i))
-        uva__lane_side_set_off(r);
+    if (uva__reader_credit_grant(&r->credit, i))
+        uva__reader_worker_start(r);
     return i;
 }
 
@@ -83,13 +83,13 @@ static void reader_unpause(struct uva__reader *r)
 {
     uint64_t waiting;
 
-    if (!(uva__word_load(&r->lane_word) & LANE_PAUSED))
+    if (!(uva__atomic64_load(&r->credit) & CREDIT_PAUSED))
         return;
-    waiting = r->lane.bytes - uva__word_peek(&r->eaten);
-    if (waiting > (uint64_t)r->window.bytes / 2 && r->feed.ready > 0)
+    waiting = r->worker.bytes - uva__atomic64_peek(&r->consumed);
+    if (waiting > (uint64_t)r->window.bytes / 2 && r->source.ready > 0)
         return;
-    uva__lane_word_unpause(&r->lane_word);
-    uva__lane_side_set_off(r);
+    uva__reader_credit_unpause(&r->credit);
+    uva__reader_worker_start(r);
 }
 
 /* Returns how many more slots the worker may have. A source on the loop thread
@@ -97,9 +97,9 @@ static void reader_unpause(struct uva__reader *r)
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
-    int64_t quantum = r->feed.hub->loop.quantum;
+    int64_t quantum = r->source.rt->loop.quantum;
 
-    if (!r->quick)
+    if (!r->on_loop)
         return (uint64_t)uva__window_room(&r->window, demand, used);
     if (quantum > r->window.batches)
         quantum = r->window.batches;
@@ -108,38 +108,38 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
     return quantum > used ? (uint64_t)(quantum - used) : 0;
 }
 
-static void reader_pull(struct uva__feed *feed, int64_t demand)
+static void reader_pull(struct uva__source *source, int64_t demand)
 {
-    struct uva__reader *r = reader_of(feed);
+    struct uva__reader *r = reader_of(source);
     uint64_t room;
 
     reader_absorb(r);
-    if (feed->ended || feed->failure.code != 0)
+    if (source->ended || source->failure.code != 0)
         return;
-    r->loop.asked = r->loop.asked || demand > 0;
-    if (!r->loop.asked)
+    r->loop.requested = r->loop.requested || demand > 0;
+    if (!r->loop.requested)
         return;
     reader_unpause(r);
-    if (r->quick)
+    if (r->on_loop)
         reader_absorb(r);
     room = reader_room(r, demand);
     if (room == 0)
         return;
     if (reader_grant(r, room) == 0 && r->loop.granted == r->loop.taken)
-        uva__failure_say(&feed->failure, &feed->hub->allocator, ENOMEM,
-                         "no memory for the next batch");
-    if (r->quick)
+        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
+                            "no memory for the next batch");
+    if (r->on_loop)
         reader_absorb(r);
 }
 
-static struct uva__task *reader_take(struct uva__feed *feed)
+static struct uva__task *reader_take(struct uva__source *source)
 {
-    struct uva__reader *r = reader_of(feed);
+    struct uva__reader *r = reader_of(source);
     struct uva__task *task = r->ring[r->loop.taken++ & r->ring_mask];
 
-    feed->ready--;
-    uva__word_store(&r->eaten,
-                    uva__word_peek(&r->eaten) + (uint64_t)task->bytes);
+    source->ready--;
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
+                                          (uint64_t)task->bytes);
     return task;
 }
 
@@ -153,54 +153,55 @@ static void reader_empty(struct uva__reader *r)
     if (r->loop.emptied)
         return;
     r->loop.emptied = true;
-    if (r->loop.homing)
-        r->feed.hub->loop.homing--;
+    if (r->loop.draining)
+        r->source.rt->loop.draining--;
     for (; r->loop.taken < r->loop.granted; r->loop.taken++) {
         task = r->ring[r->loop.taken & r->ring_mask];
-        uva__task_clear(task, &r->feed.hub->allocator);
-        uva__stock_put_task(r->feed.hub, task);
+        uva__task_clear(task, &r->source.rt->allocator);
+        uva__slots_put_task(r->source.rt, task);
     }
 }
 
 static void reader_discard_until(struct uva__reader *r, uint64_t tail)
 {
     for (; r->loop.taken < tail; r->loop.taken++)
-        uva__producer_drop_task(r->feed.producer,
+        uva__producer_drop_task(r->source.producer,
                                 r->ring[r->loop.taken & r->ring_mask]);
 }
 
-static void reader_stop(struct uva__feed *feed)
+static void reader_stop(struct uva__source *source)
 {
-    struct uva__reader *r = reader_of(feed);
-    uint64_t tail = uva__word_load(&r->tail), word;
+    struct uva__reader *r = reader_of(source);
+    uint64_t tail = uva__atomic64_load(&r->tail), word;
 
     r->loop.stopped = true;
-    feed->ready = 0;
+    source->ready = 0;
     reader_discard_until(r, tail);
-    uva__word_store(&r->kept, tail);
-    word = uva__lane_word_cancel(&r->lane_word);
-    if (word & LANE_HOME) {
-        reader_discard_until(r, uva__word_load(&r->tail));
+    uva__atomic64_store(&r->discard_from, tail);
+    word = uva__reader_credit_cancel(&r->credit);
+    if (word & CREDIT_CLOSED) {
+        reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
         return;
     }
-    if (!uva__lane_side_break(r)) {
-        r->loop.homing = true;
-        feed->hub->loop.homing++;
+    if (!uva__reader_worker_cancel(r)) {
+        r->loop.draining = true;
+        source->rt->loop.draining++;
     }
-    if (word & LANE_RUNNING)
+    if (word & CREDIT_RUNNING)
         return;
-    uva__lane_word_run(&r->lane_word);
-    uva__lane_side_set_off(r);
+    uva__reader_credit_run(&r->credit);
+    uva__reader_worker_start(r);
 }
 
-static bool reader_visit(struct uva__node *node)
+static bool reader_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva__reader *r = uva__container_of(node, struct uva__reader, node);
+    struct uva__reader *r =
+        uva__container_of(wakeup, struct uva__reader, wakeup);
 
     if (!r->loop.stopped)
-        uva__producer_wake(r->feed.producer);
-    else if (uva__word_load(&r->lane_word) & LANE_HOME)
+        uva__producer_wake(r->source.producer);
+    else if (uva__atomic64_load(&r->credit) & CREDIT_CLOSED)
         reader_empty(r);
     return false;
 }
@@ -208,38 +209,38 @@ static bool reader_visit(struct uva__node *node)
 /* A source that was never started still has to be closed, by a worker. A
  * quick one is closed here, if this is the loop thread or no worker can be
  * started. */
-static void reader_leave(struct uva__feed *feed)
+static void reader_leave(struct uva__source *source)
 {
-    struct uva__reader *r = reader_of(feed);
+    struct uva__reader *r = reader_of(source);
 
     if (!r->loop.started) {
         r->loop.stopped = true;
-        r->lane.ended = r->lane.opened = true;
-        r->quick =
-            r->quick && (uva__hub_on_loop(feed->hub) ||
-                         uva__hub_ensure_lane(feed->hub, UVA_LANE_BLOCKING));
-        uva__lane_side_set_off(r);
+        r->worker.ended = r->worker.opened = true;
+        r->on_loop =
+            r->on_loop && (uva__rt_on_loop(source->rt) ||
+                           uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
+        uva__reader_worker_start(r);
     }
     uva__reader_release(r);
 }
 
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__node_ops reader_node_ops = {reader_visit,
-                                                     uva__reader_free};
+static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
+                                                         uva__reader_free};
 
-static int reader_threads(struct uva__hub *hub, bool quick, bool can_interrupt)
+static int reader_threads(struct uva__rt *rt, bool on_loop, bool can_interrupt)
 {
     int code = 0;
 
-    if (!quick)
-        code = uva__hub_ensure_lane(hub, UVA_LANE_BLOCKING);
+    if (!on_loop)
+        code = uva__rt_ensure_lane(rt, UVA_LANE_BLOCKING);
     if (code == 0 && can_interrupt)
-        code = uva__hub_ensure_guest(hub);
+        code = uva__rt_ensure_uncapped(rt);
     return code;
 }
 
-static const struct uva__feed_ops reader_feed_ops = {
+static const struct uva__source_ops reader_source_ops = {
     .name = "reader",
     .start = reader_start,
     .pull = reader_pull,
@@ -249,31 +250,31 @@ static const struct uva__feed_ops reader_feed_ops = {
 };
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
-                     struct uva__hub *hub, const struct uva_window *window,
-                     bool quick, bool can_interrupt)
+                     struct uva__rt *rt, const struct uva_window *window,
+                     bool on_loop, bool can_interrupt)
 {
     uint64_t size;
     int code = uva__window_complete(window, &r->window);
 
     if (code == 0)
-        code = uva__stock_ensure(hub);
+        code = uva__slots_ensure(rt);
     if (code == 0)
-        code = reader_threads(hub, quick, can_interrupt);
+        code = reader_threads(rt, on_loop, can_interrupt);
     if (code != 0)
         return code;
     size = uva__window_ring(r->window.batches);
     r->ring =
-        uva__memory_new(&hub->allocator, size * sizeof(struct uva__task *));
+        uva__memory_new(&rt->allocator, size * sizeof(struct uva__task *));
     if (r->ring == NULL)
         return ENOMEM;
     r->ring_mask = size - 1;
-    uva__feed_init(&r->feed, &reader_feed_ops, hub);
-    r->feed.prompt = quick;
+    uva__source_init(&r->source, &reader_source_ops, rt);
+    r->source.pulls_inline = on_loop;
     r->ops = ops;
-    r->quick = quick;
+    r->on_loop = on_loop;
     r->can_interrupt = can_interrupt;
-    r->job.run = uva__lane_side_run;
-    r->breaker.run = uva__lane_side_interrupt;
-    uva__node_init(&r->node, &reader_node_ops, 2); /* stream, worker */
+    r->job.run = uva__reader_worker_run;
+    r->interrupter.run = uva__reader_worker_interrupt;
+    uva__wakeup_init(&r->wakeup, &reader_wakeup_ops, 2); /* stream, worker */
     return 0;
 }

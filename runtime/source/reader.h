@@ -6,14 +6,14 @@
  * The loop grants slots; the worker fills them in order. The thread that holds
  * the RUNNING bit of the lane word owns the source and everything under `lane`.
  */
-#ifndef UVA_ADAPTERS_READER_H
-#define UVA_ADAPTERS_READER_H
+#ifndef UVA_SOURCE_READER_H
+#define UVA_SOURCE_READER_H
 
-#include "source/reader_credit.h"
-#include "source/interrupt.h"
 #include "arrow/fixed_width.h"
-#include "stream/source.h"
+#include "source/interrupt.h"
+#include "source/reader_credit.h"
 #include "stream/producer.h"
+#include "stream/source.h"
 
 struct uva__reader;
 
@@ -48,14 +48,14 @@ struct uva__reader_ops {
 };
 
 struct uva__reader {
-    struct uva__feed feed;             /* first */
+    struct uva__source source;         /* first */
     const struct uva__reader_ops *ops; /* static */
     struct uva_window window;          /* with its defaults filled in */
-    bool quick;                        /* everything runs on the loop thread */
+    bool on_loop;                      /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
-    struct uva__node node;             /* posted when the source is closed */
+    struct uva__wakeup wakeup;         /* posted when the source is closed */
     struct uva_job job;                /* the worker's: reads */
-    struct uva_job breaker;            /* the extra thread's: interrupts */
+    struct uva_job interrupter;        /* the extra thread's: interrupts */
     struct uva__task **ring;           /* owns: slots granted, a power of two */
     uint64_t ring_mask;                /* size of `ring` less one */
 
@@ -63,34 +63,34 @@ struct uva__reader {
         uint64_t granted; /* slots granted to the worker, in all */
         uint64_t taken;   /* slots taken back full, in all */
         bool started;     /* the worker was started */
-        bool asked;       /* a batch has been requested */
+        bool requested;   /* a batch has been requested */
         bool stopped;     /* no more batches are wanted */
-        bool homing;      /* a close waits a while for the source */
+        bool draining;    /* a close waits a while for the source */
         bool emptied;     /* the slots were taken back */
     } loop;
 
-    struct uva__word lane_word; /* see source/reader_credit.h */
-    struct uva__phase phase;    /* whether the worker is in a call */
-    struct uva__word tail;      /* slots filled, in all; by the worker */
-    struct uva__word news;      /* bits NEWS_...; by the worker */
-    struct uva__word eaten;     /* bytes consumed, in all; by the loop */
-    struct uva__word kept;      /* after a stop the loop discards the slots
-                                   before this one, the worker the rest */
+    struct uva__atomic64 credit;       /* see source/reader_credit.h */
+    struct uva__interrupt interrupt;   /* whether the worker is in a call */
+    struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
+    struct uva__atomic64 events;       /* bits NEWS_...; by the worker */
+    struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
+    struct uva__atomic64 discard_from; /* after a stop the loop discards the
+                              slots before this one, the worker the rest */
 
-    struct {                         /* of the thread that has RUNNING */
-        struct ArrowSchema schema;   /* owns: to check batches with */
-        struct uva__shape shape;     /* of batches of that schema */
-        struct ArrowSchema told;     /* gives to the loop, with SCHEMA */
-        struct uva__failure failure; /* gives to the loop, with END */
-        ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */
-        uint64_t credits;            /* slots that may be filled now */
-        uint64_t bytes;              /* read, in all */
-        uint64_t since_ns;           /* the job's begin */
-        int32_t count;               /* batches in this job */
-        bool inside;                 /* entered, as `phase` has it */
-        bool opened;                 /* ops->open has been called */
-        bool ended;                  /* there is no more to read */
-    } lane;
+    struct {                           /* of the thread that has RUNNING */
+        struct ArrowSchema schema;     /* owns: to check batches with */
+        struct uva__fixed_width shape; /* of batches of that schema */
+        struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
+        struct uva__failure failure;   /* gives to the loop, with END */
+        ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
+        uint64_t credits;              /* slots that may be filled now */
+        uint64_t bytes;                /* read, in all */
+        uint64_t since_ns;             /* the job's begin */
+        int32_t count;                 /* batches in this job */
+        bool inside;                   /* entered, as `phase` has it */
+        bool opened;                   /* ops->open has been called */
+        bool ended;                    /* there is no more to read */
+    } worker;
 };
 
 /* Initialises a reader in cleared memory. 0; ENOMEM, EAGAIN without a thread
@@ -98,8 +98,8 @@ struct uva__reader {
  * stream holds one reference, the worker the other. Thread: any. */
 UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
                                     const struct uva__reader_ops *ops,
-                                    struct uva__hub *hub,
-                                    const struct uva_window *window, bool quick,
-                                    bool can_interrupt);
+                                    struct uva__rt *rt,
+                                    const struct uva_window *window,
+                                    bool on_loop, bool can_interrupt);
 
 #endif

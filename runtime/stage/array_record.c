@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream/runtime_devices.h"
 #include "loop/loop.h"
+#include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
 
 /* What the array's private_data leads to. From malloc(): it may outlive every
@@ -20,7 +20,7 @@ struct record {
     void *event;                  /* owns, through ops->event_free */
     void (*release)(struct ArrowArray *array); /* the user's */
     void *private_data;                        /* the user's */
-    struct uva__errand errand;
+    struct uva__device_command command;
 };
 
 static void record_free(struct record *record)
@@ -32,9 +32,9 @@ static void record_free(struct record *record)
 }
 
 /* Vendors take locks for it, so it is the service's. */
-static void record_dispose(struct uva__errand *errand)
+static void record_dispose(struct uva__device_command *command)
 {
-    struct record *record = uva__container_of(errand, struct record, errand);
+    struct record *record = uva__container_of(command, struct record, command);
 
     uva__backend_event_free(record->backend, record->event);
     record_free(record);
@@ -48,7 +48,7 @@ static void record_release(struct ArrowArray *array)
     array->release = record->release;
     array->private_data = record->private_data;
     array->release(array);
-    uva__devices_send(record->devices, &record->errand);
+    uva__devices_send(record->devices, &record->command);
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,
@@ -76,7 +76,7 @@ static int record_make(struct record *record, struct ArrowDeviceArray *array,
 
 static void record_wrap(struct record *record, struct ArrowDeviceArray *array)
 {
-    record->errand.run = record_dispose;
+    record->command.run = record_dispose;
     record->release = array->array.release;
     record->private_data = array->array.private_data;
     array->array.release = record_release;
@@ -89,12 +89,12 @@ int uva_array_record(struct uva_runtime *runtime,
                      struct ArrowDeviceArray *array, void *device_stream,
                      struct uva_error *error)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error why = {0};
     struct record *record;
     int code;
 
-    if (hub == NULL || array == NULL || array->array.release == NULL)
+    if (rt == NULL || array == NULL || array->array.release == NULL)
         return uva_error_set(error, EINVAL,
                              "uva_array_record: no runtime, or no live array");
     if (array->sync_event != NULL)
@@ -103,7 +103,7 @@ int uva_array_record(struct uva_runtime *runtime,
     record = calloc(1, sizeof(*record));
     if (record == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
-    code = uva__fence_use(hub, &record->devices);
+    code = uva__rt_devices_use(rt, &record->devices);
     if (code != 0) {
         free(record);
         return uva_error_set(error, code, "the runtime cannot be used");

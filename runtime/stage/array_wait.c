@@ -12,42 +12,43 @@
 
 #include "base/memory.h"
 #include "device/wait_error.h"
-#include "stream/runtime_devices.h"
 #include "loop/loop.h"
+#include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
 
 struct array_wait {
-    struct uva__hub *hub;           /* counts */
+    struct uva__rt *rt;             /* counts */
     struct uva__devices *devices;   /* counts */
     struct ArrowDeviceArray *array; /* borrows, until answered */
     struct uva_watch *watch;        /* counts; NULL: there is none */
     struct uva_error error;         /* the answer, unless the watch has it */
-    struct uva__node node;          /* posted at first, and when it is over;
-                                       counted by posts and the watch */
+    struct uva__wakeup wakeup;      /* posted at first, and when it is over;
+                                   counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
     void *ctx;                      /* borrows, likewise */
     int64_t timeout_ms;             /* UVA_FOREVER: none */
 
-    struct {                       /* the loop thread's alone */
-        struct uva__tenant tenant; /* what a close ends */
-        struct uva__timer timer;   /* of `timeout_ms` */
-        bool here;                 /* the loop knows of it */
-        bool cut;                  /* it is not waited for any more */
-        bool answered;             /* the user has been told */
+    struct {                            /* the loop thread's alone */
+        struct uva__open_object object; /* what a close ends */
+        struct uva__timer timer;        /* of `timeout_ms` */
+        bool here;                      /* the loop knows of it */
+        bool cancelled;                 /* it is not waited for any more */
+        bool answered;                  /* the user has been told */
     } loop;
 };
 
-static void wait_free(struct uva__node *node)
+static void wait_free(struct uva__wakeup *wakeup)
 {
-    struct array_wait *wait = uva__container_of(node, struct array_wait, node);
-    struct uva__hub *hub = wait->hub;
+    struct array_wait *wait =
+        uva__container_of(wakeup, struct array_wait, wakeup);
+    struct uva__rt *rt = wait->rt;
 
     if (wait->watch != NULL)
-        uva__watch_release(wait->watch);
+        uva__event_wait_release(wait->watch);
     if (wait->devices != NULL)
         uva__devices_release(wait->devices);
-    uva__memory_free(&hub->allocator, wait, sizeof(*wait));
-    uva__hub_release(hub);
+    uva__memory_free(&rt->allocator, wait, sizeof(*wait));
+    uva__rt_release(rt);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -57,27 +58,27 @@ static void wait_over(struct uva_watch *watch)
 {
     struct array_wait *wait = watch->client;
 
-    struct uva__hub *hub = wait->hub;
+    struct uva__rt *rt = wait->rt;
 
-    uva__hub_post(hub, &wait->node);
-    uva__node_release(&wait->node);
-    uva__hub_job_end(hub); /* a close waits for this */
+    uva__rt_wake(rt, &wait->wakeup);
+    uva__wakeup_release(&wait->wakeup);
+    uva__rt_job_end(rt); /* a close waits for this */
 }
 
 static void wait_answer(struct array_wait *wait)
 {
     if (wait->watch != NULL && wait->error.code == 0)
-        (void)uva__watch_outcome(wait->watch, &wait->error);
+        (void)uva__event_wait_outcome(wait->watch, &wait->error);
     wait->loop.answered = true;
     wait->fn(wait->ctx, wait->array, &wait->error);
 }
 
 static void wait_leave(struct array_wait *wait)
 {
-    uva__timer_stop(wait->hub, &wait->loop.timer);
-    uva__loop_move_out(wait->hub, &wait->loop.tenant);
-    uva__loop_unhold(wait->hub);
-    uva__hub_leave(wait->hub);
+    uva__timer_stop(wait->rt, &wait->loop.timer);
+    uva__loop_untrack(wait->rt, &wait->loop.object);
+    uva__loop_unhold(wait->rt);
+    uva__rt_leave(wait->rt);
 }
 
 /* ---- too late ----------------------------------------------------------- */
@@ -85,9 +86,9 @@ static void wait_leave(struct array_wait *wait)
 /* The answer comes when nobody looks at the event any more. */
 static void wait_cut(struct array_wait *wait)
 {
-    if (wait->watch != NULL && !wait->loop.cut)
-        uva__watch_cancel(wait->watch);
-    wait->loop.cut = true;
+    if (wait->watch != NULL && !wait->loop.cancelled)
+        uva__event_wait_cancel(wait->watch);
+    wait->loop.cancelled = true;
 }
 
 static void wait_expire(struct uva__timer *timer)
@@ -95,14 +96,15 @@ static void wait_expire(struct uva__timer *timer)
     struct array_wait *wait =
         uva__container_of(timer, struct array_wait, loop.timer);
 
-    if (!uva__watch_is_over(wait->watch))
-        (void)uva__notice_late(wait->watch, wait->timeout_ms, &wait->error);
+    if (!uva__event_wait_is_over(wait->watch))
+        (void)uva__wait_error_timeout(wait->watch, wait->timeout_ms,
+                                      &wait->error);
     wait_cut(wait);
 }
 
-static void wait_evict(struct uva__tenant *tenant)
+static void wait_abort(struct uva__open_object *object)
 {
-    wait_cut(uva__container_of(tenant, struct array_wait, loop.tenant));
+    wait_cut(uva__container_of(object, struct array_wait, loop.object));
 }
 
 /* ---- on the loop -------------------------------------------------------- */
@@ -110,22 +112,23 @@ static void wait_evict(struct uva__tenant *tenant)
 static void wait_arrive(struct array_wait *wait)
 {
     wait->loop.here = true;
-    uva__loop_hold(wait->hub);
-    wait->loop.tenant.evict = wait_evict;
+    uva__loop_hold(wait->rt);
+    wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
     if (wait->watch != NULL && wait->timeout_ms >= 0)
-        uva__timer_start(wait->hub, &wait->loop.timer, wait->timeout_ms);
-    uva__loop_move_in(wait->hub, &wait->loop.tenant);
+        uva__timer_start(wait->rt, &wait->loop.timer, wait->timeout_ms);
+    uva__loop_track(wait->rt, &wait->loop.object);
 }
 
-static bool wait_visit(struct uva__node *node)
+static bool wait_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct array_wait *wait = uva__container_of(node, struct array_wait, node);
+    struct array_wait *wait =
+        uva__container_of(wakeup, struct array_wait, wakeup);
 
     if (!wait->loop.here)
         wait_arrive(wait);
     if (wait->loop.answered ||
-        (wait->watch != NULL && !uva__watch_is_over(wait->watch)))
+        (wait->watch != NULL && !uva__event_wait_is_over(wait->watch)))
         return false;
     wait_answer(wait);
     wait_leave(wait);
@@ -140,56 +143,59 @@ static int wait_prepare(struct array_wait *wait)
     const struct uva_device_event event = {wait->array->device_type,
                                            wait->array->device_id,
                                            wait->array->sync_event};
-    int code = uva__fence_devices(wait->hub, &wait->devices);
+    int code = uva__rt_devices(wait->rt, &wait->devices);
 
     if (code != 0)
         return code;
-    if (uva__devices_judge(wait->devices, event.device_type, event.sync_event,
-                           &wait->error) != UVA__EVENT_WAIT)
+    if (uva__devices_classify(wait->devices, event.device_type,
+                              event.sync_event,
+                              &wait->error) != UVA__EVENT_WAIT)
         return 0;
-    code = uva__service_start(&wait->devices->service);
+    code = uva__device_thread_start(&wait->devices->service);
     if (code != 0)
         return code;
-    return uva__watch_new(wait->devices, &event, wait_over, wait, &wait->watch);
+    return uva__event_wait_new(wait->devices, &event, wait_over, wait,
+                               &wait->watch);
 }
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__node_acquire(&wait->node); /* until it says that it is over */
-    if (!uva__hub_job_begin(wait->hub))
+    uva__wakeup_acquire(&wait->wakeup); /* until it says that it is over */
+    if (!uva__rt_job_begin(wait->rt))
         abort();
-    uva__watch_begin(wait->watch);
+    uva__event_wait_begin(wait->watch);
 }
 
 int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
                    int64_t timeout_ms, uva_array_wait_fn *fn, void *ctx)
 {
-    static const struct uva__node_ops node_ops = {wait_visit, wait_free};
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    static const struct uva__wakeup_ops wakeup_ops = {wait_on_wakeup,
+                                                      wait_free};
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct array_wait *wait;
     int code;
 
-    if (hub == NULL || array == NULL || array->array.release == NULL ||
+    if (rt == NULL || array == NULL || array->array.release == NULL ||
         fn == NULL || timeout_ms < UVA_FOREVER)
         return EINVAL;
-    if (!uva__hub_is_alive(hub))
+    if (!uva__rt_is_alive(rt))
         return EPERM;
-    wait = uva__memory_new(&hub->allocator, sizeof(*wait));
+    wait = uva__memory_new(&rt->allocator, sizeof(*wait));
     if (wait == NULL)
         return ENOMEM;
-    wait->hub = uva__hub_acquire(hub);
+    wait->rt = uva__rt_acquire(rt);
     wait->array = array;
     wait->fn = fn;
     wait->ctx = ctx;
     wait->timeout_ms = timeout_ms;
-    uva__node_init(&wait->node, &node_ops, 1);
+    uva__wakeup_init(&wait->wakeup, &wakeup_ops, 1);
     code = wait_prepare(wait);
-    if (code == 0 && !uva__hub_enter(hub))
+    if (code == 0 && !uva__rt_enter(rt))
         code = ESHUTDOWN;
     if (code == 0 && wait->watch != NULL)
         wait_begin(wait);
     if (code == 0)
-        uva__hub_post(hub, &wait->node);
-    uva__node_release(&wait->node);
+        uva__rt_wake(rt, &wait->wakeup);
+    uva__wakeup_release(&wait->wakeup);
     return code;
 }

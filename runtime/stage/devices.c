@@ -2,20 +2,20 @@
 /* What a program says and asks of devices, on the workers of a runtime. */
 #include <errno.h>
 
-#include "stream/runtime_devices.h"
 #include "loop/loop.h"
+#include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
 
 /* Gives the devices with a count, or says why there are none. */
 static int devices_get(struct uva_runtime *runtime, struct uva__devices **out,
                        struct uva_error *error)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     int code;
 
-    if (hub == NULL)
+    if (rt == NULL)
         return uva_error_set(error, EINVAL, "`runtime` is NULL");
-    code = uva__fence_devices(hub, out);
+    code = uva__rt_devices(rt, out);
     if (code != 0)
         return uva_error_set(error, code,
                              code == ESHUTDOWN ? "the runtime is closing"
@@ -84,8 +84,8 @@ int uva_device_attach(struct uva_runtime *runtime, ArrowDeviceType device_type,
     code = devices_get(runtime, &devices, error);
     if (code != 0)
         return code;
-    code = uva__attachments_add(&devices->attached, device_type, device_id,
-                                native, size);
+    code = uva__native_handles_add(&devices->attached, device_type, device_id,
+                                   native, size);
     uva__devices_release(devices);
     return code == 0 ? 0
                      : uva_error_set(error, code,
@@ -103,9 +103,10 @@ int uva_device_detach(struct uva_runtime *runtime, ArrowDeviceType device_type,
 
     if (code != 0)
         return code;
-    code = uva__attachments_remove(&devices->attached, device_type, device_id)
-               ? 0
-               : ENOENT;
+    code =
+        uva__native_handles_remove(&devices->attached, device_type, device_id)
+            ? 0
+            : ENOENT;
     uva__devices_release(devices);
     return code;
 }

@@ -8,15 +8,15 @@
 
 int uva_stream_limit(struct uva_stream *stream, int64_t batches)
 {
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
     int64_t *limit;
 
     if (code != 0)
         return code;
     if (batches < 0)
-        return uva__flow_fail(stream, EINVAL,
-                              "limit: %lld batches make no sense",
-                              (long long)batches);
+        return uva__stream_fail(stream, EINVAL,
+                                "limit: %lld batches make no sense",
+                                (long long)batches);
     limit = &stream->tail->limit;
     if (*limit < 0 || batches < *limit)
         *limit = batches;

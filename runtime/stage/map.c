@@ -7,31 +7,31 @@
 #include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
-static int map_check(struct uva_stream *stream, const struct uva_map *how)
+static int map_check(struct uva_stream *stream, const struct uva_map *options)
 {
-    if (how == NULL || how->batch == NULL)
-        return uva__flow_fail(stream, EINVAL, "uva_map: batch is mandatory");
-    return uva__flow_building(stream);
+    if (options == NULL || options->batch == NULL)
+        return uva__stream_fail(stream, EINVAL, "uva_map: batch is mandatory");
+    return uva__stream_building(stream);
 }
 
-int uva_stream_map(struct uva_stream *stream, const struct uva_map *how)
+int uva_stream_map(struct uva_stream *stream, const struct uva_map *options)
 {
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
 
-    if (how != NULL && !uva__memory_is_clear(how->reserved, 4))
+    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
         return code != 0 ? code /* nothing in it can be trusted */
-                         : uva__flow_fail(stream, EINVAL,
-                                          "uva_map: reserved members must be "
-                                          "NULL; clear the struct before "
-                                          "filling it in");
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_map: reserved members must be "
+                                            "NULL; clear the struct before "
+                                            "filling it in");
     if (code == 0)
-        code = map_check(stream, how);
+        code = map_check(stream, options);
     if (code != 0) {
-        if (how != NULL && how->free_ctx != NULL)
-            how->free_ctx(how->ctx);
+        if (options != NULL && options->free_ctx != NULL)
+            options->free_ctx(options->ctx);
         return code;
     }
-    return uva__producer_map(stream->tail, how) == 0
+    return uva__producer_map(stream->tail, options) == 0
                ? 0
-               : uva__flow_fail(stream, ENOMEM, "no memory for a map");
+               : uva__stream_fail(stream, ENOMEM, "no memory for a map");
 }

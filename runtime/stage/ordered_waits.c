@@ -12,154 +12,162 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "arrow/metadata.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "arrow/metadata.h"
 #include "device/wait_error.h"
 #include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-static struct uva__waits *waits_of(struct uva__operator *op)
+static struct uva__ordered_waits *ordered_waits_of(struct uva__stage *stage)
 {
-    return uva__container_of(op, struct uva__waits, op);
+    return uva__container_of(stage, struct uva__ordered_waits, stage);
 }
 
-static struct uva__waits *waits_at(struct uva__feed *feed)
+static struct uva__ordered_waits *ordered_waits_at(struct uva__source *source)
 {
-    return waits_of(uva__operator_of(feed));
+    return ordered_waits_of(uva__stage_of(source));
 }
 
-static struct uva__wait *wait_at(struct uva__waits *w, uint64_t index)
+static struct uva__pending_batch *wait_at(struct uva__ordered_waits *w,
+                                          uint64_t index)
 {
     return &w->loop.ring[index & (w->loop.size - 1)];
 }
 
 /* The oldest that cannot be passed on. */
-static uint64_t waits_head(const struct uva__waits *w)
+static uint64_t ordered_waits_head(const struct uva__ordered_waits *w)
 {
-    return w->loop.first + (uint64_t)w->op.feed.ready;
+    return w->loop.first + (uint64_t)w->stage.source.ready;
 }
 
 /* ---- one batch ---------------------------------------------------------- */
 
-void uva__wait_fail(struct uva__waits *w, struct uva__wait *wait, int code,
-                    const struct uva_error *error)
+void uva__pending_batch_fail(struct uva__ordered_waits *w,
+                             struct uva__pending_batch *wait, int code,
+                             const struct uva_error *error)
 {
     uva_array_release(&wait->array);
     wait->code = code;
     if (w->loop.fault.code == 0)
-        uva__failure_set(&w->loop.fault, &w->op.feed.hub->allocator, code,
+        uva__failure_set(&w->loop.fault, &w->stage.source.rt->allocator, code,
                          error, NULL);
 }
 
 /* It will not be told any more. A close waits for this, as it does for jobs. */
-static void wait_forget(struct uva__waits *w)
+static void wait_forget(struct uva__ordered_waits *w)
 {
-    struct uva__hub *hub = w->op.feed.hub;
+    struct uva__rt *rt = w->stage.source.rt;
 
-    uva__operator_release(&w->op);
-    uva__hub_job_end(hub);
+    uva__stage_release(&w->stage);
+    uva__rt_job_end(rt);
 }
 
 /* Any thread, a vendor's too. Those behind the oldest are looked at when that
  * one is over. */
 static void wait_over(struct uva_watch *watch)
 {
-    struct uva__waits *w = watch->client;
+    struct uva__ordered_waits *w = watch->client;
 
-    if (uva__word_or(&w->awaited, 0) == (uintptr_t)watch)
-        uva__hub_post(w->op.feed.hub, &w->op.node);
+    if (uva__atomic64_or(&w->awaited, 0) == (uintptr_t)watch)
+        uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
     wait_forget(w);
 }
 
 /* False: there was no memory, and the batch is lost. */
-static bool wait_prepare(struct uva__waits *w, struct uva__wait *wait,
+static bool wait_prepare(struct uva__ordered_waits *w,
+                         struct uva__pending_batch *wait,
                          const struct uva_device_event *event)
 {
-    const uint64_t patience_ns = (uint64_t)w->timeout_ms * 1000000;
+    const uint64_t limit_ns = (uint64_t)w->timeout_ms * 1000000;
 
-    if (!uva__hub_job_begin(w->op.feed.hub)) {
-        uva__wait_fail(w, wait, ESHUTDOWN, NULL);
+    if (!uva__rt_job_begin(w->stage.source.rt)) {
+        uva__pending_batch_fail(w, wait, ESHUTDOWN, NULL);
         return false;
     }
-    if (uva__watch_new(w->devices, event, wait_over, w, &wait->watch) != 0) {
-        uva__hub_job_end(w->op.feed.hub);
-        uva__wait_fail(w, wait, ENOMEM, NULL);
+    if (uva__event_wait_new(w->devices, event, wait_over, w, &wait->watch) !=
+        0) {
+        uva__rt_job_end(w->stage.source.rt);
+        uva__pending_batch_fail(w, wait, ENOMEM, NULL);
         return false;
     }
-    if (patience_ns > 0)
-        wait->due_ns = uva__clock_ns() + patience_ns;
-    uva__operator_acquire(&w->op);
+    if (limit_ns > 0)
+        wait->due_ns = uva__clock_ns() + limit_ns;
+    uva__stage_acquire(&w->stage);
     return true;
 }
 
-void uva__wait_watch(struct uva__waits *w, struct uva__wait *wait,
-                     const struct uva_device_event *event, void *device_stream)
+void uva__pending_batch_watch(struct uva__ordered_waits *w,
+                              struct uva__pending_batch *wait,
+                              const struct uva_device_event *event,
+                              void *device_stream)
 {
     if (!wait_prepare(w, wait, event))
         return;
     wait->watch->device_stream = device_stream;
-    uva__watch_begin(wait->watch);
+    uva__event_wait_begin(wait->watch);
 }
 
-void uva__wait_work(struct uva__waits *w, struct uva__wait *wait,
-                    const struct uva_device_event *event,
-                    struct uva__work *work)
+void uva__pending_batch_work(struct uva__ordered_waits *w,
+                             struct uva__pending_batch *wait,
+                             const struct uva_device_event *event,
+                             struct uva__work *work)
 {
     if (!wait_prepare(w, wait, event)) {
         work->free(work);
         return;
     }
     wait->watch->work = work;
-    uva__watch_begin(wait->watch);
+    uva__event_wait_begin(wait->watch);
 }
 
-bool uva__waits_depart(struct uva__waits *w, const struct uva__wait *wait)
+bool uva__ordered_waits_depart(struct uva__ordered_waits *w,
+                               const struct uva__pending_batch *wait)
 {
-    if (!uva__hub_job_begin(w->op.feed.hub))
+    if (!uva__rt_job_begin(w->stage.source.rt))
         return false;
-    uva__operator_acquire(&w->op);
-    uva__word_add(&w->away, 1);
-    uva__word_add(&w->away_bytes, (uint64_t)wait->bytes);
+    uva__stage_acquire(&w->stage);
+    uva__atomic64_add(&w->away, 1);
+    uva__atomic64_add(&w->away_bytes, (uint64_t)wait->bytes);
     return true;
 }
 
-void uva__waits_land(void *ctx, int64_t bytes)
+void uva__ordered_waits_land(void *ctx, int64_t bytes)
 {
-    struct uva__waits *w = ctx;
+    struct uva__ordered_waits *w = ctx;
 
-    uva__word_sub(&w->away_bytes, (uint64_t)bytes);
-    uva__word_sub(&w->away, 1);
-    if (uva__word_exchange(&w->full, 0) != 0)
-        uva__hub_post(w->op.feed.hub, &w->op.node);
+    uva__atomic64_sub(&w->away_bytes, (uint64_t)bytes);
+    uva__atomic64_sub(&w->away, 1);
+    if (uva__atomic64_exchange(&w->full, 0) != 0)
+        uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
     wait_forget(w);
 }
 
-void uva__wait_retype(struct uva__wait *wait, ArrowDeviceType device_type,
-                      int64_t device_id)
+void uva__pending_batch_retype(struct uva__pending_batch *wait,
+                               ArrowDeviceType device_type, int64_t device_id)
 {
     wait->array.device_type = device_type;
     wait->array.device_id = device_id;
     wait->array.sync_event = NULL; /* EV-01 */
 }
 
-void uva__waits_task(struct uva__operator *op, struct ArrowAsyncTask *task,
-                     const char *metadata)
+void uva__ordered_waits_task(struct uva__stage *stage,
+                             struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__waits *w = waits_of(op);
-    struct uva__wait *wait = wait_at(w, w->loop.last++);
+    struct uva__ordered_waits *w = ordered_waits_of(stage);
+    struct uva__pending_batch *wait = wait_at(w, w->loop.last++);
 
     w->loop.asked--;
-    *wait = (struct uva__wait){.ordinal = uva__task_ordinal(task),
-                               .bytes = uva__task_bytes(task)};
+    *wait = (struct uva__pending_batch){.ordinal = uva__task_ordinal(task),
+                                        .bytes = uva__task_bytes(task)};
     w->loop.bytes += wait->bytes;
     wait->code = task->extract_data(task, &wait->array);
     if (wait->code != 0)
         return; /* the one above says why */
-    if (uva__metadata_copy(&op->feed.hub->allocator, metadata, &wait->metadata,
-                           &wait->metadata_size) == ENOMEM)
-        uva__wait_fail(w, wait, ENOMEM, NULL);
+    if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
+                           &wait->metadata, &wait->metadata_size) == ENOMEM)
+        uva__pending_batch_fail(w, wait, ENOMEM, NULL);
     else
         w->ops->begin(w, wait);
 }
@@ -167,35 +175,38 @@ void uva__waits_task(struct uva__operator *op, struct ArrowAsyncTask *task,
 /* ---- as a feed ---------------------------------------------------------- */
 
 /* Gives the watch up: it is over. */
-static void wait_see(struct uva__waits *w, struct uva__wait *wait)
+static void wait_see(struct uva__ordered_waits *w,
+                     struct uva__pending_batch *wait)
 {
     struct uva_watch *watch = wait->watch;
     struct uva_error error;
 
-    (void)uva__watch_outcome(watch, &error);
+    (void)uva__event_wait_outcome(watch, &error);
     w->ops->seen(w, wait, &error);
     wait->watch = NULL;
-    uva__watch_release(watch);
+    uva__event_wait_release(watch);
 }
 
 /* False: wait_over() comes behind this, and posts. */
-static bool wait_is_over(struct uva__waits *w, const struct uva__wait *wait)
+static bool wait_is_over(struct uva__ordered_waits *w,
+                         const struct uva__pending_batch *wait)
 {
-    if (!uva__watch_is_over(wait->watch))
-        uva__word_exchange(&w->awaited, (uintptr_t)wait->watch);
-    return uva__watch_is_over(wait->watch);
+    if (!uva__event_wait_is_over(wait->watch))
+        uva__atomic64_exchange(&w->awaited, (uintptr_t)wait->watch);
+    return uva__event_wait_is_over(wait->watch);
 }
 
 /* Counts how many more can be passed on. True: behind them stands one that
  * failed.
  */
-static bool waits_look(struct uva__waits *w)
+static bool ordered_waits_poll(struct uva__ordered_waits *w)
 {
-    int64_t ready = w->op.feed.ready;
+    int64_t ready = w->stage.source.ready;
     bool failed = false;
-    struct uva__wait *wait;
+    struct uva__pending_batch *wait;
 
-    for (uint64_t i = waits_head(w); i != w->loop.last && !failed; i++) {
+    for (uint64_t i = ordered_waits_head(w); i != w->loop.last && !failed;
+         i++) {
         wait = wait_at(w, i);
         if (wait->watch != NULL && wait_is_over(w, wait))
             wait_see(w, wait);
@@ -204,30 +215,31 @@ static bool waits_look(struct uva__waits *w)
         failed = wait->code != 0;
         ready += !failed;
     }
-    w->op.feed.ready = ready;
+    w->stage.source.ready = ready;
     return failed;
 }
 
 /* What the one above said last comes when all before it has been passed on; a
  * fault of an event comes in the place of its batch. */
-static void waits_conclude(struct uva__waits *w, bool failed)
+static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
 {
-    struct uva__operator *op = &w->op;
-    struct uva__feed *feed = &op->feed;
+    struct uva__stage *stage = &w->stage;
+    struct uva__source *source = &stage->source;
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
 
-    if (feed->failure.code != 0 || feed->ended)
+    if (source->failure.code != 0 || source->ended)
         return;
     if (failed && w->loop.fault.code != 0)
-        uva__failure_move(&w->loop.fault, &feed->failure,
-                          &feed->hub->allocator);
-    else if (op->failure.code != 0 && (failed || used == feed->ready))
-        uva__failure_move(&op->failure, &feed->failure, &feed->hub->allocator);
-    else if (failed && op->released) /* and never said why (ER-12) */
-        uva__failure_set(&feed->failure, &feed->hub->allocator,
-                         wait_at(w, waits_head(w))->code, NULL, NULL);
+        uva__failure_move(&w->loop.fault, &source->failure,
+                          &source->rt->allocator);
+    else if (stage->failure.code != 0 && (failed || used == source->ready))
+        uva__failure_move(&stage->failure, &source->failure,
+                          &source->rt->allocator);
+    else if (failed && stage->released) /* and never said why (ER-12) */
+        uva__failure_set(&source->failure, &source->rt->allocator,
+                         wait_at(w, ordered_waits_head(w))->code, NULL, NULL);
     else
-        feed->ended = op->ended && !failed && used == feed->ready;
+        source->ended = stage->ended && !failed && used == source->ready;
 }
 
 static int64_t larger_of(int64_t a, int64_t b)
@@ -237,15 +249,15 @@ static int64_t larger_of(int64_t a, int64_t b)
 
 /* The window is taken by what is here, or by what is away, some of which is
  * here too. Who lands behind the look has the loop look again. */
-static int64_t waits_room(struct uva__waits *w, int64_t demand)
+static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
     int64_t away, bytes;
 
-    if (uva__word_load(&w->away) != 0)
-        uva__word_exchange(&w->full, 1);
-    away = (int64_t)uva__word_load(&w->away);
-    bytes = (int64_t)uva__word_load(&w->away_bytes);
+    if (uva__atomic64_load(&w->away) != 0)
+        uva__atomic64_exchange(&w->full, 1);
+    away = (int64_t)uva__atomic64_load(&w->away);
+    bytes = (int64_t)uva__atomic64_load(&w->away_bytes);
     if ((used > 0 || away > 0) &&
         larger_of(w->loop.bytes, bytes) >= w->window.bytes)
         return 0;
@@ -253,93 +265,94 @@ static int64_t waits_room(struct uva__waits *w, int64_t demand)
                             larger_of(used, away) + w->loop.asked);
 }
 
-static void waits_ask(struct uva__waits *w, int64_t demand)
+static void ordered_waits_ask(struct uva__ordered_waits *w, int64_t demand)
 {
     int64_t room;
 
     w->loop.begun = w->loop.begun || demand > 0;
-    room = w->loop.begun ? waits_room(w, demand) : 0;
+    room = w->loop.begun ? ordered_waits_room(w, demand) : 0;
     if (room == 0)
         return;
     w->loop.asked += room;
-    uva__operator_request(&w->op, room);
+    uva__stage_request(&w->stage, room);
 }
 
-static bool waits_prepare(struct uva__waits *w)
+static bool ordered_waits_prepare(struct uva__ordered_waits *w)
 {
     if (w->loop.ring != NULL)
         return true;
     w->loop.size = uva__window_ring(w->window.batches);
-    w->loop.ring = uva__memory_new(&w->op.feed.hub->allocator,
+    w->loop.ring = uva__memory_new(&w->stage.source.rt->allocator,
                                    sizeof(*w->loop.ring) * w->loop.size);
     return w->loop.ring != NULL &&
            (w->ops->prepare == NULL || w->ops->prepare(w));
 }
 
 /* Has the timer fire when the patience with the oldest one is over. */
-static void waits_set_timer(struct uva__waits *w)
+static void ordered_waits_set_timer(struct uva__ordered_waits *w)
 {
-    const uint64_t head = waits_head(w);
+    const uint64_t head = ordered_waits_head(w);
     const bool wanted = w->timeout_ms > 0 && head != w->loop.last &&
                         wait_at(w, head)->watch != NULL;
     uint64_t now;
 
     if (w->loop.timer.running && wanted && w->loop.timed == head)
         return;
-    uva__timer_stop(w->op.feed.hub, &w->loop.timer);
+    uva__timer_stop(w->stage.source.rt, &w->loop.timer);
     if (!wanted)
         return;
     w->loop.timed = head;
     now = uva__clock_ns();
     uva__timer_start(
-        w->op.feed.hub, &w->loop.timer,
+        w->stage.source.rt, &w->loop.timer,
         wait_at(w, head)->due_ns > now
             ? (int64_t)((wait_at(w, head)->due_ns - now) / 1000000) + 1
             : 0);
 }
 
-void uva__waits_pull(struct uva__feed *feed, int64_t demand)
+void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
 {
-    struct uva__waits *w = waits_at(feed);
+    struct uva__ordered_waits *w = ordered_waits_at(source);
 
-    if (!feed->schema_known) {
-        if (w->op.failure.code != 0)
-            waits_conclude(w, false);
+    if (!source->schema_known) {
+        if (w->stage.failure.code != 0)
+            ordered_waits_conclude(w, false);
         return;
     }
-    if (!waits_prepare(w)) {
-        uva__failure_say(&feed->failure, &feed->hub->allocator, ENOMEM,
-                         "no memory for a stage of devices");
+    if (!ordered_waits_prepare(w)) {
+        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
+                            "no memory for a stage of devices");
         return;
     }
-    waits_conclude(w, waits_look(w));
-    waits_set_timer(w);
-    waits_ask(w, demand);
+    ordered_waits_conclude(w, ordered_waits_poll(w));
+    ordered_waits_set_timer(w);
+    ordered_waits_ask(w, demand);
 }
 
-static void wait_clear(struct uva__waits *w, struct uva__wait *wait)
+static void wait_clear(struct uva__ordered_waits *w,
+                       struct uva__pending_batch *wait)
 {
     if (wait->code == 0)
         uva_array_release(&wait->array);
-    uva__memory_free(&w->op.feed.hub->allocator, wait->metadata,
+    uva__memory_free(&w->stage.source.rt->allocator, wait->metadata,
                      wait->metadata_size);
     wait->metadata = NULL;
     w->loop.bytes -= wait->bytes;
 }
 
-struct uva__task *uva__waits_take(struct uva__feed *feed)
+struct uva__task *uva__ordered_waits_take(struct uva__source *source)
 {
-    struct uva__waits *w = waits_at(feed);
-    struct uva__task *task = uva__producer_take_task(feed->producer);
-    struct uva__wait *wait;
+    struct uva__ordered_waits *w = ordered_waits_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct uva__pending_batch *wait;
 
     if (task == NULL)
         return NULL;
     wait = wait_at(w, w->loop.first++);
-    feed->ready--;
-    if (uva__task_fill(task, &feed->hub->allocator, &wait->array,
+    source->ready--;
+    if (uva__task_fill(task, &source->rt->allocator, &wait->array,
                        wait->metadata) != 0) {
-        uva__stock_put_task(feed->hub, task);
+        uva__slots_put_task(source->rt, task);
         task = NULL;
     } else {
         task->ordinal = wait->ordinal;
@@ -352,44 +365,45 @@ struct uva__task *uva__waits_take(struct uva__feed *feed)
 /* ---- too late ----------------------------------------------------------- */
 
 /* Nobody waits for it any more; its batch goes with it. */
-static void wait_abandon(struct uva__waits *w, struct uva__wait *wait)
+static void wait_abandon(struct uva__ordered_waits *w,
+                         struct uva__pending_batch *wait)
 {
     struct uva_watch *watch = wait->watch;
 
     if (watch == NULL)
         return;
     wait->watch = NULL;
-    if (uva__watch_abandon(watch, &wait->array)) {
+    if (uva__event_wait_abandon(watch, &wait->array)) {
         wait_forget(w);
         return;
     }
     uva_array_release(&wait->array);
-    uva__watch_release(watch);
+    uva__event_wait_release(watch);
 }
 
-static void waits_expire(struct uva__timer *timer)
+static void ordered_waits_expire(struct uva__timer *timer)
 {
-    struct uva__waits *w =
-        uva__container_of(timer, struct uva__waits, loop.timer);
-    struct uva__wait *wait = wait_at(w, w->loop.timed);
+    struct uva__ordered_waits *w =
+        uva__container_of(timer, struct uva__ordered_waits, loop.timer);
+    struct uva__pending_batch *wait = wait_at(w, w->loop.timed);
     struct uva_error error;
 
-    assert(w->loop.timed == waits_head(w) && wait->watch != NULL);
-    if (!uva__watch_is_over(wait->watch)) {
-        (void)uva__notice_late(wait->watch, w->timeout_ms, &error);
+    assert(w->loop.timed == ordered_waits_head(w) && wait->watch != NULL);
+    if (!uva__event_wait_is_over(wait->watch)) {
+        (void)uva__wait_error_timeout(wait->watch, w->timeout_ms, &error);
         wait_abandon(w, wait);
-        uva__wait_fail(w, wait, ETIMEDOUT, &error);
+        uva__pending_batch_fail(w, wait, ETIMEDOUT, &error);
     }
-    uva__producer_wake(w->op.feed.producer);
+    uva__producer_wake(w->stage.source.producer);
 }
 
-void uva__waits_stop(struct uva__feed *feed)
+void uva__ordered_waits_stop(struct uva__source *source)
 {
-    struct uva__waits *w = waits_at(feed);
-    struct uva__wait *wait;
+    struct uva__ordered_waits *w = ordered_waits_at(source);
+    struct uva__pending_batch *wait;
 
-    uva__operator_stop(feed);
-    uva__timer_stop(feed->hub, &w->loop.timer);
+    uva__stage_stop(source);
+    uva__timer_stop(source->rt, &w->loop.timer);
     for (; w->loop.first != w->loop.last; w->loop.first++) {
         wait = wait_at(w, w->loop.first);
         wait_abandon(w, wait);
@@ -397,33 +411,35 @@ void uva__waits_stop(struct uva__feed *feed)
     }
 }
 
-static bool waits_visit(struct uva__node *node)
+static bool ordered_waits_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva__waits *w = uva__container_of(node, struct uva__waits, op.node);
+    struct uva__ordered_waits *w =
+        uva__container_of(wakeup, struct uva__ordered_waits, stage.wakeup);
 
-    if (!w->op.stopped)
-        uva__producer_wake(w->op.feed.producer);
+    if (!w->stage.stopped)
+        uva__producer_wake(w->stage.source.producer);
     return false;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__waits_init(struct uva__waits *w,
-                     const struct uva__operator_ops *operator_ops,
-                     const struct uva__waits_ops *ops,
-                     struct uva__producer *above, struct uva__devices *devices)
+void uva__ordered_waits_init(struct uva__ordered_waits *w,
+                             const struct uva__stage_ops *stage_ops,
+                             const struct uva__ordered_waits_ops *ops,
+                             struct uva__producer *above,
+                             struct uva__devices *devices)
 {
-    static const struct uva__node_ops node_ops = {waits_visit,
-                                                  uva__operator_free};
+    static const struct uva__wakeup_ops wakeup_ops = {ordered_waits_on_wakeup,
+                                                      uva__stage_free};
 
     w->ops = ops;
     w->devices = uva__devices_acquire(devices);
-    w->loop.timer.fire = waits_expire;
-    uva__operator_init(&w->op, operator_ops, &node_ops, above);
+    w->loop.timer.fire = ordered_waits_expire;
+    uva__stage_init(&w->stage, stage_ops, &wakeup_ops, above);
 }
 
-void uva__waits_fini(struct uva__waits *w,
-                     const struct uva_allocator *allocator)
+void uva__ordered_waits_fini(struct uva__ordered_waits *w,
+                             const struct uva_allocator *allocator)
 {
     assert(w->loop.first == w->loop.last);
     uva__failure_fini(&w->loop.fault, allocator);

@@ -14,11 +14,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
+#include "base/memory.h"
 #include "stage/extract_pool.h"
-#include "stream/stream_impl.h"
 #include "stream/slots.h"
+#include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -26,11 +26,11 @@
 enum { WORKERS_MAX = 128 };
 
 struct parallel {
-    struct uva__operator op;  /* first */
-    struct uva_window window; /* with its defaults filled in */
-    bool unordered;           /* pass on as they finish */
-    struct uva__team team;    /* who extracts */
-    struct uva__cell *cells;  /* owns: as many as the window */
+    struct uva__stage stage;            /* first */
+    struct uva_window window;           /* with its defaults filled in */
+    bool unordered;                     /* pass on as they finish */
+    struct uva__extract_pool team;      /* who extracts */
+    struct uva__extract_entry *entries; /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
         struct uva__list free;    /* cells */
@@ -46,42 +46,42 @@ struct parallel {
     } loop;
 };
 
-static struct parallel *parallel_of(struct uva__operator *op)
+static struct parallel *parallel_of(struct uva__stage *stage)
 {
-    return uva__container_of(op, struct parallel, op);
+    return uva__container_of(stage, struct parallel, stage);
 }
 
-static struct parallel *parallel_at(struct uva__feed *feed)
+static struct parallel *parallel_at(struct uva__source *source)
 {
-    return parallel_of(uva__operator_of(feed));
+    return parallel_of(uva__stage_of(source));
 }
 
-static struct uva__cell *cell_of(struct uva__link *link)
+static struct uva__extract_entry *entry_of(struct uva__link *link)
 {
-    return uva__container_of(link, struct uva__cell, link);
+    return uva__container_of(link, struct uva__extract_entry, link);
 }
 
 /* ---- cells -------------------------------------------------------------- */
 
-static void cell_put(struct parallel *p, struct uva__cell *cell)
+static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
-    uva__memory_free(&p->op.feed.hub->allocator, cell->metadata,
-                     cell->metadata_size);
-    cell->metadata = NULL;
+    uva__memory_free(&p->stage.source.rt->allocator, entry->metadata,
+                     entry->metadata_size);
+    entry->metadata = NULL;
     p->loop.used--;
-    uva__list_push(&p->loop.free, &cell->link);
+    uva__list_push(&p->loop.free, &entry->link);
 }
 
-static void cell_discard(struct parallel *p, struct uva__cell *cell)
+static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
 {
-    if (cell->code == 0)
-        uva_array_release(&cell->array);
-    cell_put(p, cell);
+    if (entry->code == 0)
+        uva_array_release(&entry->array);
+    entry_put(p, entry);
 }
 
 /* The budget is reserved in order, before extraction, at the size of the
  * largest batch so far; the first in line is always let in (R11). */
-static bool cell_may_start(const struct parallel *p)
+static bool entry_may_start(const struct parallel *p)
 {
     if (p->loop.working == 0 && p->loop.bytes == 0)
         return true;
@@ -91,113 +91,114 @@ static bool cell_may_start(const struct parallel *p)
            p->window.bytes;
 }
 
-static void cells_grant(struct parallel *p)
+static void entries_grant(struct parallel *p)
 {
     uint64_t count = 0;
     struct uva__link *wait;
 
-    while (!uva__list_is_empty(&p->loop.waiting) && cell_may_start(p)) {
+    while (!uva__list_is_empty(&p->loop.waiting) && entry_may_start(p)) {
         wait = uva__list_pop(&p->loop.waiting);
-        uva__team_grant(&p->team,
-                        uva__container_of(wait, struct uva__cell, wait));
+        uva__extract_pool_grant(
+            &p->team, uva__container_of(wait, struct uva__extract_entry, wait));
         p->loop.working++;
         count++;
     }
     if (count > 0)
-        uva__team_publish(&p->team, count);
+        uva__extract_pool_publish(&p->team, count);
 }
 
 /* Without memory for what comes with it a batch is lost, in its place. */
-static void cell_lose(struct parallel *p, struct uva__cell *cell)
+static void entry_lose(struct parallel *p, struct uva__extract_entry *entry)
 {
-    uva__task_drop(&cell->task);
-    cell->code = p->loop.failed_code = ENOMEM;
-    cell->seen = true;
-    uva__word_store(&cell->done, 1);
-    uva__failure_set(&p->op.failure, &p->op.feed.hub->allocator, ENOMEM, NULL,
-                     NULL);
+    uva__task_drop(&entry->task);
+    entry->code = p->loop.failed_code = ENOMEM;
+    entry->seen = true;
+    uva__atomic64_store(&entry->done, 1);
+    uva__failure_set(&p->stage.failure, &p->stage.source.rt->allocator, ENOMEM,
+                     NULL, NULL);
 }
 
-static void parallel_task(struct uva__operator *op, struct ArrowAsyncTask *task,
+static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
-    struct parallel *p = parallel_of(op);
+    struct parallel *p = parallel_of(stage);
     struct uva__link *link = uva__list_pop(&p->loop.free);
-    struct uva__cell *cell = cell_of(link);
+    struct uva__extract_entry *entry = entry_of(link);
 
     p->loop.asked--;
     assert(link != NULL); /* no more was requested than there are cells */
-    cell->task = *task;
-    cell->ordinal = uva__task_ordinal(task);
-    cell->code = 0;
-    cell->seen = false;
-    cell->metadata_size = 0;
-    uva__word_store(&cell->done, 0);
+    entry->task = *task;
+    entry->ordinal = uva__task_ordinal(task);
+    entry->code = 0;
+    entry->seen = false;
+    entry->metadata_size = 0;
+    uva__atomic64_store(&entry->done, 0);
     p->loop.used++;
-    uva__list_push(&p->loop.order, &cell->link);
-    if (uva__metadata_copy(&op->feed.hub->allocator, metadata, &cell->metadata,
-                           &cell->metadata_size) == ENOMEM)
-        cell_lose(p, cell);
+    uva__list_push(&p->loop.order, &entry->link);
+    if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
+                           &entry->metadata, &entry->metadata_size) == ENOMEM)
+        entry_lose(p, entry);
     else
-        uva__list_push(&p->loop.waiting, &cell->wait);
+        uva__list_push(&p->loop.waiting, &entry->wait);
 }
 
 /* ---- the loop: as a feed ------------------------------------------------ */
 
-static void cell_see(struct parallel *p, struct uva__cell *cell)
+static void entry_see(struct parallel *p, struct uva__extract_entry *entry)
 {
-    cell->seen = true;
+    entry->seen = true;
     p->loop.working--;
-    if (cell->code != 0) {
-        p->loop.failed_code = cell->code;
+    if (entry->code != 0) {
+        p->loop.failed_code = entry->code;
         return;
     }
-    p->loop.bytes += cell->bytes;
-    if (cell->bytes > p->loop.largest)
-        p->loop.largest = cell->bytes;
+    p->loop.bytes += entry->bytes;
+    if (entry->bytes > p->loop.largest)
+        p->loop.largest = entry->bytes;
 }
 
 /* Counts what is done; finds how many can be passed on, and whether a failed
  * cell stands behind them. */
-static bool cells_look(struct parallel *p)
+static bool entries_poll(struct parallel *p)
 {
     struct uva__link *link;
-    struct uva__cell *cell;
+    struct uva__extract_entry *entry;
     int64_t ready = 0;
     bool gap = false, failed = false;
 
     for (link = p->loop.order.head; link != NULL; link = link->next) {
-        cell = cell_of(link);
-        if (uva__word_load(&cell->done) == 0) {
+        entry = entry_of(link);
+        if (uva__atomic64_load(&entry->done) == 0) {
             gap = true;
             continue;
         }
-        if (!cell->seen)
-            cell_see(p, cell);
-        if (cell->code != 0 && (p->unordered || !gap))
+        if (!entry->seen)
+            entry_see(p, entry);
+        if (entry->code != 0 && (p->unordered || !gap))
             failed = true;
-        else if (!failed && cell->code == 0 && (p->unordered || !gap))
+        else if (!failed && entry->code == 0 && (p->unordered || !gap))
             ready++;
     }
-    p->op.feed.ready = ready;
+    p->stage.source.ready = ready;
     return failed;
 }
 
 /* What the one above said last comes when all before it has been passed on. */
 static void parallel_conclude(struct parallel *p, bool failed)
 {
-    struct uva__operator *op = &p->op;
-    struct uva__feed *feed = &op->feed;
+    struct uva__stage *stage = &p->stage;
+    struct uva__source *source = &stage->source;
 
-    if (feed->failure.code != 0 || feed->ended)
+    if (source->failure.code != 0 || source->ended)
         return;
-    if (op->failure.code != 0 && (failed || p->loop.used == feed->ready))
-        uva__failure_move(&op->failure, &feed->failure, &feed->hub->allocator);
-    else if (failed && op->released) /* it never said why (ER-12) */
-        uva__failure_set(&feed->failure, &feed->hub->allocator,
+    if (stage->failure.code != 0 && (failed || p->loop.used == source->ready))
+        uva__failure_move(&stage->failure, &source->failure,
+                          &source->rt->allocator);
+    else if (failed && stage->released) /* it never said why (ER-12) */
+        uva__failure_set(&source->failure, &source->rt->allocator,
                          p->loop.failed_code, NULL, NULL);
-    else if (op->ended && p->loop.used == feed->ready)
-        feed->ended = true;
+    else if (stage->ended && p->loop.used == source->ready)
+        source->ended = true;
 }
 
 static void parallel_ask(struct parallel *p, int64_t demand)
@@ -209,128 +210,132 @@ static void parallel_ask(struct parallel *p, int64_t demand)
     if (!p->loop.begun || room == 0)
         return;
     p->loop.asked += room;
-    uva__operator_request(&p->op, room);
+    uva__stage_request(&p->stage, room);
 }
 
 static bool parallel_prepare(struct parallel *p);
 
-static void parallel_pull(struct uva__feed *feed, int64_t demand)
+static void parallel_pull(struct uva__source *source, int64_t demand)
 {
-    struct parallel *p = parallel_at(feed);
+    struct parallel *p = parallel_at(source);
 
-    if (!feed->schema_known && p->op.failure.code == 0)
+    if (!source->schema_known && p->stage.failure.code == 0)
         return;
-    if (p->team.members == NULL && feed->schema_known && !parallel_prepare(p)) {
-        uva__failure_say(&feed->failure, &feed->hub->allocator, ENOMEM,
-                         "no memory for a parallel stage");
+    if (p->team.extractors == NULL && source->schema_known &&
+        !parallel_prepare(p)) {
+        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
+                            "no memory for a parallel stage");
         return;
     }
-    parallel_conclude(p, cells_look(p));
-    cells_grant(p);
+    parallel_conclude(p, entries_poll(p));
+    entries_grant(p);
     parallel_ask(p, demand);
 }
 
-static struct uva__cell *cell_next(struct parallel *p)
+static struct uva__extract_entry *entry_next(struct parallel *p)
 {
     struct uva__link *link = p->loop.order.head;
 
     while (p->unordered &&
-           !cell_of(link)->seen) /* done since the look, or not */
+           !entry_of(link)->seen) /* done since the look, or not */
         link = link->next;
-    assert(cell_of(link)->code == 0);
+    assert(entry_of(link)->code == 0);
     (void)uva__list_remove(&p->loop.order, link);
-    return cell_of(link);
+    return entry_of(link);
 }
 
-static struct uva__task *parallel_take(struct uva__feed *feed)
+static struct uva__task *parallel_take(struct uva__source *source)
 {
-    struct parallel *p = parallel_at(feed);
-    struct uva__task *task = uva__producer_take_task(feed->producer);
-    struct uva__cell *cell;
+    struct parallel *p = parallel_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct uva__extract_entry *entry;
 
     if (task == NULL)
         return NULL;
-    cell = cell_next(p);
-    feed->ready--;
-    p->loop.bytes -= cell->bytes;
-    if (uva__task_fill(task, &feed->hub->allocator, &cell->array,
-                       cell->metadata) != 0) {
-        uva__stock_put_task(feed->hub, task);
+    entry = entry_next(p);
+    source->ready--;
+    p->loop.bytes -= entry->bytes;
+    if (uva__task_fill(task, &source->rt->allocator, &entry->array,
+                       entry->metadata) != 0) {
+        uva__slots_put_task(source->rt, task);
         task = NULL;
     } else {
-        task->ordinal = cell->ordinal;
-        task->bytes = cell->bytes;
+        task->ordinal = entry->ordinal;
+        task->bytes = entry->bytes;
     }
-    cell_discard(p, cell);
+    entry_discard(p, entry);
     return task;
 }
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
 /* Workers have left these: nobody wants what is in them. */
-static void cells_clear(struct parallel *p)
+static void entries_clear(struct parallel *p)
 {
     struct uva__list still = {0};
     struct uva__link *link;
 
     while ((link = uva__list_pop(&p->loop.order)) != NULL)
-        if (uva__word_load(&cell_of(link)->done) != 0)
-            cell_discard(p, cell_of(link));
+        if (uva__atomic64_load(&entry_of(link)->done) != 0)
+            entry_discard(p, entry_of(link));
         else
             uva__list_push(&still, link);
     p->loop.order = still;
 }
 
-static void parallel_stop(struct uva__feed *feed)
+static void parallel_stop(struct uva__source *source)
 {
-    struct parallel *p = parallel_at(feed);
+    struct parallel *p = parallel_at(source);
     struct uva__link *wait;
-    struct uva__cell *cell;
+    struct uva__extract_entry *entry;
     uint64_t unclaimed;
 
-    uva__operator_stop(feed);
-    for (unclaimed = uva__team_stop(&p->team); unclaimed > 0; unclaimed--)
-        uva__list_push(&p->loop.waiting, &uva__team_ungrant(&p->team)->wait);
+    uva__stage_stop(source);
+    for (unclaimed = uva__extract_pool_stop(&p->team); unclaimed > 0;
+         unclaimed--)
+        uva__list_push(&p->loop.waiting,
+                       &uva__extract_pool_ungrant(&p->team)->wait);
     while ((wait = uva__list_pop(&p->loop.waiting)) != NULL) {
-        cell = uva__container_of(wait, struct uva__cell, wait);
-        uva__task_drop(&cell->task);
-        cell->code = ECANCELED;
-        uva__word_store(&cell->done, 1);
+        entry = uva__container_of(wait, struct uva__extract_entry, wait);
+        uva__task_drop(&entry->task);
+        entry->code = ECANCELED;
+        uva__atomic64_store(&entry->done, 1);
     }
-    cells_clear(p);
+    entries_clear(p);
 }
 
-static bool parallel_visit(struct uva__node *node)
+static bool parallel_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct parallel *p = uva__container_of(node, struct parallel, op.node);
+    struct parallel *p =
+        uva__container_of(wakeup, struct parallel, stage.wakeup);
 
-    if (p->op.stopped)
-        cells_clear(p);
+    if (p->stage.stopped)
+        entries_clear(p);
     else
-        uva__producer_wake(p->op.feed.producer);
+        uva__producer_wake(p->stage.source.producer);
     return false;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static const struct uva__node_ops parallel_node_ops = {parallel_visit,
-                                                       uva__operator_free};
+static const struct uva__wakeup_ops parallel_wakeup_ops = {parallel_on_wakeup,
+                                                           uva__stage_free};
 
-static void parallel_free(struct uva__operator *op,
+static void parallel_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
 {
-    struct parallel *p = parallel_of(op);
+    struct parallel *p = parallel_of(stage);
     struct uva__link *link;
 
     while ((link = uva__list_pop(&p->loop.order)) != NULL) {
-        if (cell_of(link)->code == 0)
-            uva_array_release(&cell_of(link)->array);
-        uva__memory_free(allocator, cell_of(link)->metadata,
-                         cell_of(link)->metadata_size);
+        if (entry_of(link)->code == 0)
+            uva_array_release(&entry_of(link)->array);
+        uva__memory_free(allocator, entry_of(link)->metadata,
+                         entry_of(link)->metadata_size);
     }
-    uva__team_fini(&p->team);
-    uva__memory_free(allocator, p->cells,
-                     sizeof(*p->cells) * (size_t)p->window.batches);
+    uva__extract_pool_fini(&p->team);
+    uva__memory_free(allocator, p->entries,
+                     sizeof(*p->entries) * (size_t)p->window.batches);
     uva__memory_free(allocator, p, sizeof(*p));
 }
 
@@ -339,24 +344,25 @@ static bool parallel_prepare(struct parallel *p)
 {
     int64_t count = p->window.batches, i;
 
-    assert(p->cells == NULL);
-    p->cells = uva__memory_new(&p->op.feed.hub->allocator,
-                               sizeof(*p->cells) * (size_t)count);
-    if (p->cells == NULL ||
-        uva__team_prepare(&p->team, count, &p->op.feed.schema) != 0)
+    assert(p->entries == NULL);
+    p->entries = uva__memory_new(&p->stage.source.rt->allocator,
+                                 sizeof(*p->entries) * (size_t)count);
+    if (p->entries == NULL ||
+        uva__extract_pool_prepare(&p->team, count, &p->stage.source.schema) !=
+            0)
         return false;
     for (i = 0; i < count; i++)
-        uva__list_push(&p->loop.free, &p->cells[i].link);
+        uva__list_push(&p->loop.free, &p->entries[i].link);
     return true;
 }
 
-static const struct uva__operator_ops parallel_ops = {
-    .feed = {.name = "parallel",
-             .start = uva__operator_start,
-             .pull = parallel_pull,
-             .take = parallel_take,
-             .stop = parallel_stop,
-             .leave = uva__operator_leave},
+static const struct uva__stage_ops parallel_ops = {
+    .source = {.name = "parallel",
+               .start = uva__stage_start,
+               .pull = parallel_pull,
+               .take = parallel_take,
+               .stop = parallel_stop,
+               .leave = uva__stage_leave},
     .task = parallel_task,
     .free = parallel_free,
 };
@@ -368,48 +374,49 @@ static int32_t parallel_cores(void)
     return cores < WORKERS_MAX ? cores : WORKERS_MAX;
 }
 
-static struct uva__feed *parallel_make(struct uva__producer *above,
-                                       const void *given)
+static struct uva__source *parallel_make(struct uva__producer *above,
+                                         const void *given)
 {
-    const struct uva_parallel *how = given;
-    struct parallel *p = uva__memory_new(&above->hub->allocator, sizeof(*p));
+    const struct uva_parallel *options = given;
+    struct parallel *p = uva__memory_new(&above->rt->allocator, sizeof(*p));
 
     if (p == NULL)
         return NULL;
-    if (uva__window_complete(&how->window, &p->window) != 0)
+    if (uva__window_complete(&options->window, &p->window) != 0)
         assert(!"checked before");
-    p->team.workers = how->workers != 0 ? how->workers : parallel_cores();
-    p->unordered = how->unordered;
+    p->team.workers =
+        options->workers != 0 ? options->workers : parallel_cores();
+    p->unordered = options->unordered;
     p->loop.largest = -1;
-    p->team.op = &p->op;
-    p->team.node = &p->op.node;
-    uva__operator_init(&p->op, &parallel_ops, &parallel_node_ops, above);
-    return &p->op.feed;
+    p->team.stage = &p->stage;
+    p->team.wakeup = &p->stage.wakeup;
+    uva__stage_init(&p->stage, &parallel_ops, &parallel_wakeup_ops, above);
+    return &p->stage.source;
 }
 
 int uva_stream_parallel(struct uva_stream *stream,
-                        const struct uva_parallel *how)
+                        const struct uva_parallel *options)
 {
     const struct uva_parallel none = {0};
     struct uva_window window;
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
 
     if (code != 0)
         return code;
-    how = how != NULL ? how : &none;
-    if (!uva__memory_is_clear(how->reserved, 4))
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_parallel: reserved members must be NULL; "
-                              "clear the struct before filling it in");
-    if (how->workers < 0 || how->workers > WORKERS_MAX ||
-        uva__window_complete(&how->window, &window) != 0)
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_parallel: from 0 to %d workers, and no "
-                              "negative window",
-                              WORKERS_MAX);
-    code = uva__hub_ensure_lane(stream->hub, UVA_LANE_COMPUTE);
+    options = options != NULL ? options : &none;
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_parallel: reserved members must be NULL; "
+                                "clear the struct before filling it in");
+    if (options->workers < 0 || options->workers > WORKERS_MAX ||
+        uva__window_complete(&options->window, &window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_parallel: from 0 to %d workers, and no "
+                                "negative window",
+                                WORKERS_MAX);
+    code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
     if (code != 0)
-        return uva__flow_fail(stream, code,
-                              "parallel: the system gives no thread");
-    return uva__flow_wrap(stream, parallel_make, how);
+        return uva__stream_fail(stream, code,
+                                "parallel: the system gives no thread");
+    return uva__stream_wrap(stream, parallel_make, options);
 }

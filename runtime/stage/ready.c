@@ -10,11 +10,11 @@
 #include "uvarrow/stages.h"
 
 struct ready {
-    struct uva__waits waits; /* first */
-    struct uva_ready how;    /* with the window's defaults filled in */
+    struct uva__ordered_waits waits; /* first */
+    struct uva_ready options;        /* with the window's defaults filled in */
 };
 
-static struct ready *ready_of(struct uva__waits *waits)
+static struct ready *ready_of(struct uva__ordered_waits *waits)
 {
     return uva__container_of(waits, struct ready, waits);
 }
@@ -22,145 +22,153 @@ static struct ready *ready_of(struct uva__waits *waits)
 /* ---- batches ------------------------------------------------------------ */
 
 /* Complete already is the common case with a fast device. */
-static void ready_wait(struct ready *r, struct uva__wait *wait,
+static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
                        const struct uva_device_event *event)
 {
     struct uva_error error;
     int code = EAGAIN;
 
-    if (r->how.wait == UVA_WAIT_HOST)
-        code = uva__watch_peek(r->waits.devices, event, &error);
+    if (r->options.wait == UVA_WAIT_HOST)
+        code = uva__event_wait_peek(r->waits.devices, event, &error);
     if (code == EAGAIN)
-        uva__wait_watch(&r->waits, wait, event, r->how.device_stream);
+        uva__pending_batch_watch(&r->waits, wait, event,
+                                 r->options.device_stream);
     else if (code == 0)
         wait->array.sync_event = NULL; /* EV-01 */
     else
-        uva__wait_fail(&r->waits, wait, code, &error);
+        uva__pending_batch_fail(&r->waits, wait, code, &error);
 }
 
-static void ready_begin(struct uva__waits *waits, struct uva__wait *wait)
+static void ready_begin(struct uva__ordered_waits *waits,
+                        struct uva__pending_batch *wait)
 {
     const struct uva_device_event event = {
         wait->array.device_type, wait->array.device_id, wait->array.sync_event};
     struct ready *r = ready_of(waits);
     struct uva_error error;
 
-    if (r->how.wait == UVA_WAIT_NONE)
+    if (r->options.wait == UVA_WAIT_NONE)
         return;
-    switch (uva__devices_judge(waits->devices, event.device_type,
-                               event.sync_event, &error)) {
+    switch (uva__devices_classify(waits->devices, event.device_type,
+                                  event.sync_event, &error)) {
     case UVA__EVENT_NONE:
         wait->array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__EVENT_WAIT:
         ready_wait(r, wait, &event);
         break;
-    case UVA__EVENT_ALIEN:
-        uva__wait_fail(waits, wait, error.code, &error);
+    case UVA__EVENT_UNKNOWN:
+        uva__pending_batch_fail(waits, wait, error.code, &error);
         break;
     }
 }
 
-static void ready_seen(struct uva__waits *waits, struct uva__wait *wait,
+static void ready_seen(struct uva__ordered_waits *waits,
+                       struct uva__pending_batch *wait,
                        const struct uva_error *error)
 {
     if (error->code != 0)
-        uva__wait_fail(waits, wait, error->code, error);
-    else if (ready_of(waits)->how.wait == UVA_WAIT_HOST)
+        uva__pending_batch_fail(waits, wait, error->code, error);
+    else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
         wait->array.sync_event = NULL; /* EV-01 */
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void ready_free(struct uva__operator *op,
+static void ready_free(struct uva__stage *stage,
                        const struct uva_allocator *allocator)
 {
-    struct ready *r = ready_of(uva__container_of(op, struct uva__waits, op));
+    struct ready *r =
+        ready_of(uva__container_of(stage, struct uva__ordered_waits, stage));
 
-    uva__waits_fini(&r->waits, allocator);
+    uva__ordered_waits_fini(&r->waits, allocator);
     uva__memory_free(allocator, r, sizeof(*r));
 }
 
 /* What the stage is made from. */
 struct recipe {
-    struct uva_ready how;         /* complete */
+    struct uva_ready options;     /* complete */
     struct uva__devices *devices; /* borrows */
 };
 
-static struct uva__feed *ready_make(struct uva__producer *above,
-                                    const void *given)
+static struct uva__source *ready_make(struct uva__producer *above,
+                                      const void *given)
 {
-    static const struct uva__waits_ops waits_ops = {ready_begin, ready_seen,
-                                                    NULL};
-    static const struct uva__operator_ops ops = {
-        .feed = {.name = "ready",
-                 .start = uva__operator_start,
-                 .pull = uva__waits_pull,
-                 .take = uva__waits_take,
-                 .stop = uva__waits_stop,
-                 .leave = uva__operator_leave},
-        .task = uva__waits_task,
+    static const struct uva__ordered_waits_ops ordered_waits_ops = {
+        ready_begin, ready_seen, NULL};
+    static const struct uva__stage_ops ops = {
+        .source = {.name = "ready",
+                   .start = uva__stage_start,
+                   .pull = uva__ordered_waits_pull,
+                   .take = uva__ordered_waits_take,
+                   .stop = uva__ordered_waits_stop,
+                   .leave = uva__stage_leave},
+        .task = uva__ordered_waits_task,
         .free = ready_free,
     };
     const struct recipe *recipe = given;
-    struct ready *r = uva__memory_new(&above->hub->allocator, sizeof(*r));
+    struct ready *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
 
     if (r == NULL)
         return NULL;
-    r->how = recipe->how;
-    r->waits.window = recipe->how.window;
-    r->waits.timeout_ms = recipe->how.timeout_ms;
-    uva__waits_init(&r->waits, &ops, &waits_ops, above, recipe->devices);
-    return &r->waits.op.feed;
+    r->options = recipe->options;
+    r->waits.window = recipe->options.window;
+    r->waits.timeout_ms = recipe->options.timeout_ms;
+    uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
+                            recipe->devices);
+    return &r->waits.stage.source;
 }
 
-static int ready_check(struct uva_stream *stream, const struct uva_ready *how,
-                       struct uva_ready *out)
+static int ready_check(struct uva_stream *stream,
+                       const struct uva_ready *options, struct uva_ready *out)
 {
-    *out = *how;
-    if (!uva__memory_is_clear(how->reserved, 4))
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_ready: reserved members must be NULL; clear "
-                              "the struct before filling it in");
-    if (how->wait < UVA_WAIT_HOST || how->wait > UVA_WAIT_NONE ||
-        how->timeout_ms < 0 ||
-        uva__window_complete(&how->window, &out->window) != 0)
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_ready: an unknown `wait`, or a negative "
-                              "timeout or window");
-    if ((how->wait == UVA_WAIT_STREAM) != (how->device_stream != NULL))
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_ready: `device_stream` goes with "
-                              "UVA_WAIT_STREAM, and that with it");
+    *out = *options;
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(
+            stream, EINVAL,
+            "uva_ready: reserved members must be NULL; clear "
+            "the struct before filling it in");
+    if (options->wait < UVA_WAIT_HOST || options->wait > UVA_WAIT_NONE ||
+        options->timeout_ms < 0 ||
+        uva__window_complete(&options->window, &out->window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_ready: an unknown `wait`, or a negative "
+                                "timeout or window");
+    if ((options->wait == UVA_WAIT_STREAM) != (options->device_stream != NULL))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_ready: `device_stream` goes with "
+                                "UVA_WAIT_STREAM, and that with it");
     return 0;
 }
 
 /* Extraction that may take long is done by workers first. */
-static int ready_spread(struct uva_stream *stream, const struct uva_ready *how)
+static int ready_spread(struct uva_stream *stream,
+                        const struct uva_ready *options)
 {
-    if (!stream->tail->dear)
+    if (!stream->tail->expensive)
         return 0;
-    return uva_stream_parallel(stream,
-                               &(struct uva_parallel){.window = how->window});
+    return uva_stream_parallel(
+        stream, &(struct uva_parallel){.window = options->window});
 }
 
-int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *how)
+int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
 {
     const struct uva_ready none = {0};
     struct recipe recipe;
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
 
     if (code == 0)
-        code = ready_check(stream, how != NULL ? how : &none, &recipe.how);
+        code = ready_check(stream, options != NULL ? options : &none,
+                           &recipe.options);
     if (code == 0)
-        code = ready_spread(stream, &recipe.how);
+        code = ready_spread(stream, &recipe.options);
     if (code != 0)
         return code;
-    code = uva__fence_service(stream->hub, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
     if (code != 0)
-        return uva__flow_fail(stream, code,
-                              "ready: no thread or memory to wait with");
-    code = uva__flow_wrap(stream, ready_make, &recipe);
+        return uva__stream_fail(stream, code,
+                                "ready: no thread or memory to wait with");
+    code = uva__stream_wrap(stream, ready_make, &recipe);
     stream->device_data = code == 0;
     uva__devices_release(recipe.devices);
     return code;

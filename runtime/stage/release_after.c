@@ -11,31 +11,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream/runtime_devices.h"
 #include "loop/loop.h"
+#include "stream/runtime_devices.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/device.h"
 
 struct after {
-    struct uva__kept kept;        /* first: the array */
-    struct uva__hub *hub;         /* a job of it, until recorded: a close waits,
-                                     and the log can be written to */
+    struct uva__deferred_release kept; /* first: the array */
+    struct uva__rt *rt;           /* a job of it, until recorded: a close waits,
+                                       and the log can be written to */
     struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
     void *event;                  /* owns, through ops->event_free */
     struct uva_watch *watch;      /* counts */
-    struct uva__errand errand;    /* records; when over, releases */
+    struct uva__device_command command; /* records; when over, releases */
 };
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void after_release(struct uva__errand *errand)
+static void after_release(struct uva__device_command *command)
 {
-    struct after *after = uva__container_of(errand, struct after, errand);
+    struct after *after = uva__container_of(command, struct after, command);
     struct uva__devices *devices = after->devices;
 
-    uva__watch_release(after->watch);
+    uva__event_wait_release(after->watch);
     uva_array_release(&after->kept.array);
     uva__backend_event_free(after->backend, after->event);
     free(after);
@@ -43,10 +43,10 @@ static void after_release(struct uva__errand *errand)
 }
 
 static void after_send(struct after *after,
-                       void (*run)(struct uva__errand *errand))
+                       void (*run)(struct uva__device_command *command))
 {
-    after->errand.run = run;
-    uva__devices_send(after->devices, &after->errand);
+    after->command.run = run;
+    uva__devices_send(after->devices, &after->command);
 }
 
 /* Any thread, a vendor's too. */
@@ -58,27 +58,27 @@ static void after_over(struct uva_watch *watch)
 }
 
 /* A close waits for who is at its log. */
-static void after_log(struct uva__hub *hub, const char *what,
+static void after_log(struct uva__rt *rt, const char *what,
                       const struct uva_error *error)
 {
-    if (!uva__hub_job_begin(hub))
+    if (!uva__rt_job_begin(rt))
         return;
-    uva__hub_log(hub, UVA_LOG_WARN, NULL, "EV-17",
-                 "uva_array_release_after: %s; the array is %s", error->message,
-                 what);
-    uva__hub_job_end(hub);
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, "EV-17",
+                "uva_array_release_after: %s; the array is %s", error->message,
+                what);
+    uva__rt_job_end(rt);
 }
 
 /* Nobody can tell when the work is complete. */
 static void after_keep(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;
-    struct uva__hub *hub = after->hub;
+    struct uva__rt *rt = after->rt;
 
-    after_log(hub, "kept until the workers end", error);
-    uva__keeper_take(&devices->keeper, &after->kept);
+    after_log(rt, "kept until the workers end", error);
+    uva__deferred_releases_take(&devices->deferred_releases, &after->kept);
     uva__devices_quit(devices);
-    uva__hub_job_end(hub);
+    uva__rt_job_end(rt);
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -89,9 +89,9 @@ static int after_watch(struct after *after, struct uva_error *error)
     const struct uva_device_event event = {array->device_type, array->device_id,
                                            after->event};
 
-    if (uva__watch_new(after->devices, &event, after_over, after,
-                       &after->watch) == 0) {
-        after->watch->steady = true;
+    if (uva__event_wait_new(after->devices, &event, after_over, after,
+                            &after->watch) == 0) {
+        after->watch->poll_only = true;
         return 0;
     }
     uva__backend_event_free(after->backend, after->event);
@@ -124,62 +124,62 @@ static int after_record(struct after *after, struct uva_error *error)
     return after_watch(after, error);
 }
 
-static void after_run(struct uva__errand *errand)
+static void after_run(struct uva__device_command *command)
 {
-    struct after *after = uva__container_of(errand, struct after, errand);
+    struct after *after = uva__container_of(command, struct after, command);
     struct uva_error error = {0};
 
     if (after_record(after, &error) != 0) {
         after_keep(after, &error);
         return;
     }
-    uva__hub_job_end(after->hub);
-    uva__watch_begin(after->watch);
+    uva__rt_job_end(after->rt);
+    uva__event_wait_begin(after->watch);
 }
 
 /* What a use is had of starts the service. */
-static int after_prepare(struct after *after, struct uva__hub *hub)
+static int after_prepare(struct after *after, struct uva__rt *rt)
 {
-    int code = uva__fence_use(hub, &after->devices);
+    int code = uva__rt_devices_use(rt, &after->devices);
 
     if (code != 0)
         return code;
-    code = uva__service_start(&after->devices->service);
-    if (code == 0 && !uva__hub_job_begin(hub))
+    code = uva__device_thread_start(&after->devices->service);
+    if (code == 0 && !uva__rt_job_begin(rt))
         code = ESHUTDOWN;
     if (code != 0)
         uva__devices_quit(after->devices);
-    after->hub = hub;
+    after->rt = rt;
     return code;
 }
 
-static struct after *after_new(struct uva__hub *hub)
+static struct after *after_new(struct uva__rt *rt)
 {
-    struct after *after = hub != NULL ? calloc(1, sizeof(*after)) : NULL;
+    struct after *after = rt != NULL ? calloc(1, sizeof(*after)) : NULL;
 
-    if (after != NULL && after_prepare(after, hub) == 0)
+    if (after != NULL && after_prepare(after, rt) == 0)
         return after;
     free(after);
     return NULL;
 }
 
 /* Takes it for good. */
-static void array_lose(struct uva__hub *hub, struct ArrowDeviceArray *array)
+static void array_lose(struct uva__rt *rt, struct ArrowDeviceArray *array)
 {
     struct ArrowDeviceArray lost;
     struct uva_error error;
 
     (void)uva_error_set(&error, ENOMEM, "no memory or thread to wait with");
     uva_array_move(array, &lost);
-    if (hub != NULL)
-        after_log(hub, "never released", &error);
+    if (rt != NULL)
+        after_log(rt, "never released", &error);
 }
 
 void uva_array_release_after(struct uva_runtime *runtime,
                              struct ArrowDeviceArray *array,
                              void *device_stream)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct after *after;
 
     if (array == NULL || array->array.release == NULL)
@@ -188,12 +188,12 @@ void uva_array_release_after(struct uva_runtime *runtime,
         uva_array_release(array);
         return;
     }
-    after = after_new(hub);
+    after = after_new(rt);
     if (after == NULL) {
-        array_lose(hub, array);
+        array_lose(rt, array);
         return;
     }
-    after->backend = uva__devices_meet(after->devices, array->device_type);
+    after->backend = uva__devices_first_use(after->devices, array->device_type);
     after->device_stream = device_stream;
     uva_array_move(array, &after->kept.array);
     after_send(after, after_run);

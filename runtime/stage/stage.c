@@ -13,167 +13,167 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
+#include "base/memory.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
-static struct uva__operator *
-operator_at(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__stage *
+stage_at(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    return uva__container_of(handler, struct uva__operator, handler);
+    return uva__container_of(handler, struct uva__stage, handler);
 }
 
-struct uva__operator *uva__operator_of(struct uva__feed *feed)
+struct uva__stage *uva__stage_of(struct uva__source *source)
 {
-    return uva__container_of(feed, struct uva__operator, feed);
+    return uva__container_of(source, struct uva__stage, source);
 }
 
 /* ---- what comes from above ---------------------------------------------- */
 
-static int operator_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                              struct ArrowSchema *schema)
+static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                           struct ArrowSchema *schema)
 {
-    struct uva__operator *op = operator_at(handler);
-    struct uva__feed *feed = &op->feed;
+    struct uva__stage *stage = stage_at(handler);
+    struct uva__source *source = &stage->source;
     const struct ArrowAsyncProducer *above = handler->producer;
 
-    assert(!op->stopped); /* the one above was told to quit */
-    if (uva__metadata_copy(&feed->hub->allocator, above->additional_metadata,
-                           &feed->metadata, &feed->metadata_size) == ENOMEM) {
-        uva__failure_set(&op->failure, &feed->hub->allocator, ENOMEM, NULL,
+    assert(!stage->stopped); /* the one above was told to quit */
+    if (uva__metadata_copy(&source->rt->allocator, above->additional_metadata,
+                           &source->metadata,
+                           &source->metadata_size) == ENOMEM) {
+        uva__failure_set(&stage->failure, &source->rt->allocator, ENOMEM, NULL,
                          NULL);
         return ENOMEM;
     }
-    uva_schema_move(schema, &feed->schema);
-    feed->device_type = op->becomes != 0 ? op->becomes : above->device_type;
-    feed->schema_known = true;
-    uva__producer_wake(feed->producer);
+    uva_schema_move(schema, &source->schema);
+    source->device_type =
+        stage->becomes != 0 ? stage->becomes : above->device_type;
+    source->schema_known = true;
+    uva__producer_wake(source->producer);
     return 0;
 }
 
-static int operator_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                            struct ArrowAsyncTask *task, const char *metadata)
+static int stage_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                         struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__operator *op = operator_at(handler);
+    struct uva__stage *stage = stage_at(handler);
 
-    assert(!op->stopped);
+    assert(!stage->stopped);
     if (task == NULL)
-        op->ended = true;
+        stage->ended = true;
     else
-        op->ops->task(op, task, metadata);
-    uva__producer_wake(op->feed.producer);
+        stage->ops->task(stage, task, metadata);
+    uva__producer_wake(stage->source.producer);
     return 0;
 }
 
-static void operator_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                              int code, const char *message,
-                              const char *metadata)
+static void stage_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                           int code, const char *message, const char *metadata)
 {
-    struct uva__operator *op = operator_at(handler);
+    struct uva__stage *stage = stage_at(handler);
 
-    uva__handler_base_keep_error(&op->failure, op->above, code, message,
+    uva__handler_base_keep_error(&stage->failure, stage->above, code, message,
                                  metadata);
-    if (!op->stopped)
-        uva__producer_wake(op->feed.producer);
+    if (!stage->stopped)
+        uva__producer_wake(stage->source.producer);
 }
 
-static void operator_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+static void stage_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct uva__operator *op = operator_at(handler);
+    struct uva__stage *stage = stage_at(handler);
     struct uva_error error;
     int code;
 
     uva__handler_base_mark_released(handler);
-    op->above = NULL;
-    op->released = true;
-    if (!op->ended && op->failure.code == 0) {
-        code = uva__handler_base_cut_off(&error);
-        uva__failure_set(&op->failure, &op->feed.hub->allocator, code, &error,
-                         NULL);
+    stage->above = NULL;
+    stage->released = true;
+    if (!stage->ended && stage->failure.code == 0) {
+        code = uva__handler_base_ended_silently(&error);
+        uva__failure_set(&stage->failure, &stage->source.rt->allocator, code,
+                         &error, NULL);
     }
-    if (!op->stopped)
-        uva__producer_wake(op->feed.producer);
-    uva__operator_release(op);
+    if (!stage->stopped)
+        uva__producer_wake(stage->source.producer);
+    uva__stage_release(stage);
 }
 
 /* ---- what comes from below ---------------------------------------------- */
 
-void uva__operator_start(struct uva__feed *feed)
+void uva__stage_start(struct uva__source *source)
 {
-    struct uva__operator *op = uva__operator_of(feed);
+    struct uva__stage *stage = uva__stage_of(source);
     const struct uva__producer_hooks hooks = {0};
 
-    op->started = true;
-    uva__operator_acquire(op); /* the handler's */
-    uva__producer_begin_driving(op->above, &op->handler, &hooks);
+    stage->started = true;
+    uva__stage_acquire(stage); /* the handler's */
+    uva__producer_begin_driving(stage->above, &stage->handler, &hooks);
 }
 
-void uva__operator_request(struct uva__operator *op, int64_t n)
+void uva__stage_request(struct uva__stage *stage, int64_t n)
 {
-    struct ArrowAsyncProducer *producer = op->handler.producer;
+    struct ArrowAsyncProducer *producer = stage->handler.producer;
 
-    if (!op->ended && !op->released && op->failure.code == 0)
+    if (!stage->ended && !stage->released && stage->failure.code == 0)
         producer->request(producer, n);
 }
 
-void uva__operator_stop(struct uva__feed *feed)
+void uva__stage_stop(struct uva__source *source)
 {
-    struct uva__operator *op = uva__operator_of(feed);
+    struct uva__stage *stage = uva__stage_of(source);
 
-    op->stopped = true;
-    feed->ready = 0;
-    assert(op->started);
-    if (!op->released)
-        uva__producer_quit(op->above, op->handler.producer);
+    stage->stopped = true;
+    source->ready = 0;
+    assert(stage->started);
+    if (!stage->released)
+        uva__producer_quit(stage->above, stage->handler.producer);
 }
 
-void uva__operator_leave(struct uva__feed *feed)
+void uva__stage_leave(struct uva__source *source)
 {
-    struct uva__operator *op = uva__operator_of(feed);
+    struct uva__stage *stage = uva__stage_of(source);
 
-    if (!op->started)
-        uva__producer_release(op->above);
-    uva__operator_release(op);
+    if (!stage->started)
+        uva__producer_release(stage->above);
+    uva__stage_release(stage);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__operator_init(struct uva__operator *op,
-                        const struct uva__operator_ops *ops,
-                        const struct uva__node_ops *node_ops,
-                        struct uva__producer *above)
+void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
+                     const struct uva__wakeup_ops *wakeup_ops,
+                     struct uva__producer *above)
 {
-    uva__feed_init(&op->feed, &ops->feed, above->hub);
-    op->ops = ops;
-    op->above = above;
-    op->handler.on_schema = operator_on_schema;
-    op->handler.on_next_task = operator_on_task;
-    op->handler.on_error = operator_on_error;
-    op->handler.release = operator_on_release;
-    op->feed.device_type =
-        op->becomes != 0 ? op->becomes : above->feed->device_type;
-    uva__node_init(&op->node, node_ops, 1);
+    uva__source_init(&stage->source, &ops->source, above->rt);
+    stage->ops = ops;
+    stage->above = above;
+    stage->handler.on_schema = stage_on_schema;
+    stage->handler.on_next_task = stage_on_task;
+    stage->handler.on_error = stage_on_error;
+    stage->handler.release = stage_on_release;
+    stage->source.device_type =
+        stage->becomes != 0 ? stage->becomes : above->source->device_type;
+    uva__wakeup_init(&stage->wakeup, wakeup_ops, 1);
 }
 
-void uva__operator_acquire(struct uva__operator *op)
+void uva__stage_acquire(struct uva__stage *stage)
 {
-    uva__node_acquire(&op->node);
+    uva__wakeup_acquire(&stage->wakeup);
 }
 
-void uva__operator_release(struct uva__operator *op)
+void uva__stage_release(struct uva__stage *stage)
 {
-    uva__node_release(&op->node);
+    uva__wakeup_release(&stage->wakeup);
 }
 
-void uva__operator_free(struct uva__node *node)
+void uva__stage_free(struct uva__wakeup *wakeup)
 {
-    struct uva__operator *op =
-        uva__container_of(node, struct uva__operator, node);
-    struct uva__hub *hub = uva__hub_acquire(op->feed.hub);
+    struct uva__stage *stage =
+        uva__container_of(wakeup, struct uva__stage, wakeup);
+    struct uva__rt *rt = uva__rt_acquire(stage->source.rt);
 
-    uva__failure_fini(&op->failure, &hub->allocator);
-    uva__feed_fini(&op->feed);
-    op->ops->free(op, &hub->allocator);
-    uva__hub_release(hub);
+    uva__failure_fini(&stage->failure, &rt->allocator);
+    uva__source_fini(&stage->source);
+    stage->ops->free(stage, &rt->allocator);
+    uva__rt_release(rt);
 }

@@ -3,32 +3,32 @@
  * producer below. Relays schema, metadata, end, error and cancel; what happens
  * to tasks in between is the stage's business. Loop thread, unless it says
  * otherwise. */
-#ifndef UVA_OPERATORS_OPERATOR_H
-#define UVA_OPERATORS_OPERATOR_H
+#ifndef UVA_STAGE_STAGE_H
+#define UVA_STAGE_STAGE_H
 
 #include "stream/producer.h"
 
-struct uva__operator;
+struct uva__stage;
 
 /* What a stage does. */
-struct uva__operator_ops {
-    struct uva__feed_ops feed; /* pull and take are its own; start, stop and
+struct uva__stage_ops {
+    struct uva__source_ops source; /* pull and take are its own; start, stop and
                                   leave may be those of the frame */
     /* takes a task from above, in order */
-    void (*task)(struct uva__operator *op, struct ArrowAsyncTask *task,
+    void (*task)(struct uva__stage *stage, struct ArrowAsyncTask *task,
                  const char *metadata);
     /* frees the whole stage; any thread */
-    void (*free)(struct uva__operator *op,
+    void (*free)(struct uva__stage *stage,
                  const struct uva_allocator *allocator);
 };
 
-struct uva__operator {
-    struct uva__feed feed;                        /* first */
+struct uva__stage {
+    struct uva__source source;                    /* first */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the one above */
-    const struct uva__operator_ops *ops;          /* static */
+    const struct uva__stage_ops *ops;             /* static */
     struct uva__producer *above; /* owns until started; then until released */
-    struct uva__node node;       /* posted by the stage; counted by the feed,
-                                    the handler, workers and posts */
+    struct uva__wakeup wakeup;   /* posted by the stage; counted by the feed,
+                                the handler, workers and posts */
     ArrowDeviceType becomes;     /* of what the stage gives; 0: it stays */
     bool started;                /* the one above drives us */
     bool stopped;                /* nothing more is wanted */
@@ -39,28 +39,27 @@ struct uva__operator {
 
 /* Sets up the frame in cleared memory; takes `above`. The feed holds the one
  * count there is. Thread: builder. */
-void uva__operator_init(struct uva__operator *op,
-                        const struct uva__operator_ops *ops,
-                        const struct uva__node_ops *node_ops,
-                        struct uva__producer *above);
+void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
+                     const struct uva__wakeup_ops *wakeup_ops,
+                     struct uva__producer *above);
 
-/* For uva__node_ops: frees the stage. Thread: any. */
-void uva__operator_free(struct uva__node *node);
+/* For uva__wakeup_ops: frees the stage. Thread: any. */
+void uva__stage_free(struct uva__wakeup *wakeup);
 
 /* The stage that a feed is part of. */
-struct uva__operator *uva__operator_of(struct uva__feed *feed);
+struct uva__stage *uva__stage_of(struct uva__source *source);
 
 /* Counts. Thread: any. */
-void uva__operator_acquire(struct uva__operator *op);
-void uva__operator_release(struct uva__operator *op);
+void uva__stage_acquire(struct uva__stage *stage);
+void uva__stage_release(struct uva__stage *stage);
 
-/* For uva__feed_ops: begins to drive the frame's handler; cancels above; gives
- * up the feed's count. */
-void uva__operator_start(struct uva__feed *feed);
-void uva__operator_stop(struct uva__feed *feed);
-void uva__operator_leave(struct uva__feed *feed);
+/* For uva__source_ops: begins to drive the frame's handler; cancels above;
+ * gives up the feed's count. */
+void uva__stage_start(struct uva__source *source);
+void uva__stage_stop(struct uva__source *source);
+void uva__stage_leave(struct uva__source *source);
 
 /* Asks the one above for `n` more, if it still may be asked. */
-void uva__operator_request(struct uva__operator *op, int64_t n);
+void uva__stage_request(struct uva__stage *stage, int64_t n);
 
 #endif

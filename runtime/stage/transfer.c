@@ -5,8 +5,8 @@
  * were begun. */
 #include <errno.h>
 
-#include "base/memory.h"
 #include "arrow/structs.h"
+#include "base/memory.h"
 #include "device/copy.h"
 #include "stage/ordered_waits.h"
 #include "stream/stream_impl.h"
@@ -15,12 +15,12 @@
 #include "uvarrow/stages.h"
 
 struct transfer {
-    struct uva__waits waits;        /* first */
-    struct uva__copy_target target; /* where to */
-    struct ArrowSchema schema;      /* owns: of the batches; once known */
+    struct uva__ordered_waits waits;     /* first */
+    struct uva__copy_destination target; /* where to */
+    struct ArrowSchema schema;           /* owns: of the batches; once known */
 };
 
-static struct transfer *transfer_of(struct uva__waits *waits)
+static struct transfer *transfer_of(struct uva__ordered_waits *waits)
 {
     return uva__container_of(waits, struct transfer, waits);
 }
@@ -28,9 +28,9 @@ static struct transfer *transfer_of(struct uva__waits *waits)
 /* ---- batches ------------------------------------------------------------ */
 
 /* The array goes into the copy; what the wait holds meanwhile is released. */
-static void transfer_copy(struct transfer *t, struct uva__wait *wait)
+static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 {
-    struct uva__waits *waits = &t->waits;
+    struct uva__ordered_waits *waits = &t->waits;
     struct uva_device_event event;
     struct uva__copy *copy;
     struct uva_error error;
@@ -38,38 +38,41 @@ static void transfer_copy(struct transfer *t, struct uva__wait *wait)
                              &wait->array, &copy, &error);
 
     if (code != 0) {
-        uva__wait_fail(waits, wait, code, &error);
+        uva__pending_batch_fail(waits, wait, code, &error);
         return;
     }
-    if (uva__copy_goes_on(copy) && uva__waits_depart(waits, wait))
-        uva__copy_tell(copy, &(struct uva__tail_client){uva__waits_land, waits,
-                                                        wait->bytes});
+    if (uva__copy_goes_on(copy) && uva__ordered_waits_depart(waits, wait))
+        uva__copy_set_client(
+            copy, &(struct uva__copy_tail_client){uva__ordered_waits_land,
+                                                  waits, wait->bytes});
     event = uva__copy_event(copy);
-    uva__wait_work(waits, wait, &event, uva__copy_work(copy));
+    uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
 
 /* The host can read it behind its event. */
-static void transfer_wait(struct transfer *t, struct uva__wait *wait)
+static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
     const struct uva_device_event event = {
         wait->array.device_type, wait->array.device_id, wait->array.sync_event};
     struct uva_error error;
 
-    switch (uva__devices_judge(t->waits.devices, event.device_type,
-                               event.sync_event, &error)) {
+    switch (uva__devices_classify(t->waits.devices, event.device_type,
+                                  event.sync_event, &error)) {
     case UVA__EVENT_NONE:
-        uva__wait_retype(wait, t->target.device_type, t->target.device_id);
+        uva__pending_batch_retype(wait, t->target.device_type,
+                                  t->target.device_id);
         break;
     case UVA__EVENT_WAIT:
-        uva__wait_watch(&t->waits, wait, &event, NULL);
+        uva__pending_batch_watch(&t->waits, wait, &event, NULL);
         break;
-    case UVA__EVENT_ALIEN:
-        uva__wait_fail(&t->waits, wait, error.code, &error);
+    case UVA__EVENT_UNKNOWN:
+        uva__pending_batch_fail(&t->waits, wait, error.code, &error);
         break;
     }
 }
 
-static void transfer_begin(struct uva__waits *waits, struct uva__wait *wait)
+static void transfer_begin(struct uva__ordered_waits *waits,
+                           struct uva__pending_batch *wait)
 {
     struct transfer *t = transfer_of(waits);
     struct uva_error error;
@@ -86,95 +89,101 @@ static void transfer_begin(struct uva__waits *waits, struct uva__wait *wait)
         transfer_copy(t, wait);
         break;
     case UVA__COPY_LOST:
-        uva__wait_fail(waits, wait, error.code, &error);
+        uva__pending_batch_fail(waits, wait, error.code, &error);
         break;
     }
 }
 
-static void transfer_seen(struct uva__waits *waits, struct uva__wait *wait,
+static void transfer_seen(struct uva__ordered_waits *waits,
+                          struct uva__pending_batch *wait,
                           const struct uva_error *error)
 {
     struct transfer *t = transfer_of(waits);
 
     if (error->code != 0)
-        uva__wait_fail(waits, wait, error->code, error);
+        uva__pending_batch_fail(waits, wait, error->code, error);
     else if (wait->watch->work != NULL)
         uva__copy_give(wait->watch->work, &wait->array);
     else
-        uva__wait_retype(wait, t->target.device_type, t->target.device_id);
+        uva__pending_batch_retype(wait, t->target.device_type,
+                                  t->target.device_id);
 }
 
 /* The producer below takes the feed's schema when it tells it. */
-static bool transfer_prepare(struct uva__waits *waits)
+static bool transfer_prepare(struct uva__ordered_waits *waits)
 {
     struct transfer *t = transfer_of(waits);
 
-    return uva__structs_copy_schema(&waits->op.feed.hub->allocator,
-                                    &waits->op.feed.schema, &t->schema) == 0;
+    return uva__structs_copy_schema(&waits->stage.source.rt->allocator,
+                                    &waits->stage.source.schema,
+                                    &t->schema) == 0;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void transfer_free(struct uva__operator *op,
+static void transfer_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
 {
     struct transfer *t =
-        transfer_of(uva__container_of(op, struct uva__waits, op));
+        transfer_of(uva__container_of(stage, struct uva__ordered_waits, stage));
 
     uva_schema_release(&t->schema);
-    uva__waits_fini(&t->waits, allocator);
+    uva__ordered_waits_fini(&t->waits, allocator);
     uva__memory_free(allocator, t, sizeof(*t));
 }
 
 /* What the stage is made from. */
 struct recipe {
-    struct uva__copy_target target;
+    struct uva__copy_destination target;
     struct uva_window window;     /* complete */
     struct uva__devices *devices; /* borrows */
 };
 
-static struct uva__feed *transfer_make(struct uva__producer *above,
-                                       const void *given)
+static struct uva__source *transfer_make(struct uva__producer *above,
+                                         const void *given)
 {
-    static const struct uva__waits_ops waits_ops = {
+    static const struct uva__ordered_waits_ops ordered_waits_ops = {
         transfer_begin, transfer_seen, transfer_prepare};
-    static const struct uva__operator_ops ops = {
-        .feed = {.name = "transfer",
-                 .start = uva__operator_start,
-                 .pull = uva__waits_pull,
-                 .take = uva__waits_take,
-                 .stop = uva__waits_stop,
-                 .leave = uva__operator_leave},
-        .task = uva__waits_task,
+    static const struct uva__stage_ops ops = {
+        .source = {.name = "transfer",
+                   .start = uva__stage_start,
+                   .pull = uva__ordered_waits_pull,
+                   .take = uva__ordered_waits_take,
+                   .stop = uva__ordered_waits_stop,
+                   .leave = uva__stage_leave},
+        .task = uva__ordered_waits_task,
         .free = transfer_free,
     };
     const struct recipe *recipe = given;
-    struct transfer *t = uva__memory_new(&above->hub->allocator, sizeof(*t));
+    struct transfer *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
 
     if (t == NULL)
         return NULL;
     t->target = recipe->target;
     t->waits.window = recipe->window;
-    t->waits.op.becomes = recipe->target.device_type;
-    uva__waits_init(&t->waits, &ops, &waits_ops, above, recipe->devices);
-    return &t->waits.op.feed;
+    t->waits.stage.becomes = recipe->target.device_type;
+    uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
+                            recipe->devices);
+    return &t->waits.stage.source;
 }
 
 static int transfer_check(struct uva_stream *stream,
-                          const struct uva_transfer *how, struct recipe *out)
+                          const struct uva_transfer *options,
+                          struct recipe *out)
 {
-    if (!uva__memory_is_clear(how->reserved, 4))
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_transfer: reserved members must be NULL; "
-                              "clear the struct before filling it in");
-    if (how->device_type < 0 || how->device_type >= UVA__DEVICE_TYPES ||
-        uva__window_complete(&how->window, &out->window) != 0)
-        return uva__flow_fail(stream, EINVAL,
-                              "uva_transfer: an unknown device type, or a "
-                              "negative window");
-    out->target = (struct uva__copy_target){how->device_type, how->device_id};
-    if (how->device_type == 0 || how->device_type == ARROW_DEVICE_CPU)
-        out->target = (struct uva__copy_target){ARROW_DEVICE_CPU, -1};
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_transfer: reserved members must be NULL; "
+                                "clear the struct before filling it in");
+    if (options->device_type < 0 || options->device_type >= UVA__DEVICE_TYPES ||
+        uva__window_complete(&options->window, &out->window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_transfer: an unknown device type, or a "
+                                "negative window");
+    out->target = (struct uva__copy_destination){options->device_type,
+                                                 options->device_id};
+    if (options->device_type == 0 || options->device_type == ARROW_DEVICE_CPU)
+        out->target = (struct uva__copy_destination){ARROW_DEVICE_CPU, -1};
     return 0;
 }
 
@@ -182,30 +191,31 @@ static int transfer_check(struct uva_stream *stream,
 static int transfer_spread(struct uva_stream *stream,
                            const struct uva_window *window)
 {
-    if (!stream->tail->dear)
+    if (!stream->tail->expensive)
         return 0;
     return uva_stream_parallel(stream,
                                &(struct uva_parallel){.window = *window});
 }
 
 int uva_stream_transfer(struct uva_stream *stream,
-                        const struct uva_transfer *how)
+                        const struct uva_transfer *options)
 {
     const struct uva_transfer none = {0};
     struct recipe recipe;
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
 
     if (code == 0)
-        code = transfer_check(stream, how != NULL ? how : &none, &recipe);
+        code =
+            transfer_check(stream, options != NULL ? options : &none, &recipe);
     if (code == 0)
         code = transfer_spread(stream, &recipe.window);
     if (code != 0)
         return code;
-    code = uva__fence_service(stream->hub, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
     if (code != 0)
-        return uva__flow_fail(stream, code,
-                              "transfer: no thread or memory to copy with");
-    code = uva__flow_wrap(stream, transfer_make, &recipe);
+        return uva__stream_fail(stream, code,
+                                "transfer: no thread or memory to copy with");
+    code = uva__stream_wrap(stream, transfer_make, &recipe);
     uva__devices_release(recipe.devices);
     if (code == 0)
         stream->device_data = recipe.target.device_type != ARROW_DEVICE_CPU;

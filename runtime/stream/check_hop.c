@@ -9,64 +9,65 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "check/breach_text.h"
 #include "check/checked_task.h"
 #include "check/handler_check.h"
-#include "base/memory.h"
 #include "uvarrow/check.h"
 
 enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */
 
 struct checks {
-    struct uva__annex annex;            /* first: how the hub frees it */
+    struct uva__rt_data data;           /* first: how the hub frees it */
     struct uva__quarantine *quarantine; /* owns: of finished checks */
 };
 
 /* ---- the quarantine ----------------------------------------------------- */
 
-static void checks_free(struct uva__hub *hub, struct uva__annex *annex)
+static void checks_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
-    struct checks *checks = uva__container_of(annex, struct checks, annex);
+    struct checks *checks = uva__container_of(data, struct checks, data);
 
     uva__quarantine_close(checks->quarantine);
     uva__quarantine_release(checks->quarantine);
-    uva__memory_free(&hub->allocator, checks, sizeof(*checks));
+    uva__memory_free(&rt->allocator, checks, sizeof(*checks));
 }
 
-static void checks_detach(struct uva__hub *hub, struct uva__annex *annex)
+static void checks_detach(struct uva__rt *rt, struct uva__rt_data *data)
 {
-    (void)hub;
+    (void)rt;
     uva__quarantine_close(
-        uva__container_of(annex, struct checks, annex)->quarantine);
+        uva__container_of(data, struct checks, data)->quarantine);
 }
 
-static struct uva__annex *checks_new(struct uva__hub *hub)
+static struct uva__rt_data *checks_new(struct uva__rt *rt)
 {
-    struct checks *checks = uva__memory_new(&hub->allocator, sizeof(*checks));
+    struct checks *checks = uva__memory_new(&rt->allocator, sizeof(*checks));
 
     if (checks == NULL)
         return NULL;
-    checks->annex.free = checks_free;
-    checks->annex.detach = checks_detach;
-    if (uva__handler_check_quarantine(&hub->allocator, QUARANTINE,
+    checks->data.free = checks_free;
+    checks->data.detach = checks_detach;
+    if (uva__handler_check_quarantine(&rt->allocator, QUARANTINE,
                                       &checks->quarantine) == 0)
-        return &checks->annex;
-    uva__memory_free(&hub->allocator, checks, sizeof(*checks));
+        return &checks->data;
+    uva__memory_free(&rt->allocator, checks, sizeof(*checks));
     return NULL;
 }
 
-int uva__checked_ensure(struct uva__hub *hub)
+int uva__check_hop_ensure(struct uva__rt *rt)
 {
-    return !hub->checked ||
-                   uva__hub_annex(hub, UVA__ANNEX_CHECKS, checks_new) != NULL
+    return !rt->checked ||
+                   uva__rt_get_data(rt, UVA__RT_DATA_CHECKS, checks_new) != NULL
                ? 0
                : ENOMEM;
 }
 
-static struct uva__quarantine *quarantine_of(const struct uva__hub *hub)
+static struct uva__quarantine *quarantine_of(const struct uva__rt *rt)
 {
-    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_CHECKS]),
-                             struct checks, annex)
+    return uva__container_of(
+               uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_CHECKS]),
+               struct checks, data)
         ->quarantine;
 }
 
@@ -81,95 +82,94 @@ static enum uva_log_level level_of(enum uva_severity severity)
 }
 
 /* Writes one line of the log for each line of the transcript. */
-static void log_transcript(struct uva__hub *hub,
-                           const struct uva_breach *breach)
+static void log_transcript(struct uva__rt *rt, const struct uva_breach *breach)
 {
     const char *line = breach->transcript;
     int length;
 
     while (*line != '\0') {
         length = (int)strcspn(line, "\n");
-        uva__hub_log(hub, level_of(breach->severity), breach->name,
-                     breach->clause, "  after: %.*s", length, line);
+        uva__rt_log(rt, level_of(breach->severity), breach->name,
+                    breach->clause, "  after: %.*s", length, line);
         line += length + (line[length] == '\n');
     }
 }
 
 static void checked_report(void *ctx, const struct uva_breach *breach)
 {
-    struct uva__hub *hub = ctx;
+    struct uva__rt *rt = ctx;
 
-    uva__word_add(&hub->counts.peer_breaches, 1);
-    if (hub->log.write == NULL) {
-        uva__breach_line_plain(breach, stderr);
+    uva__atomic64_add(&rt->stats.peer_breaches, 1);
+    if (rt->log.write == NULL) {
+        uva__breach_text_plain(breach, stderr);
         return;
     }
-    uva__hub_log(hub, level_of(breach->severity), breach->name, breach->clause,
-                 "%s", breach->message);
-    log_transcript(hub, breach);
+    uva__rt_log(rt, level_of(breach->severity), breach->name, breach->clause,
+                "%s", breach->message);
+    log_transcript(rt, breach);
 }
 
 static void checked_free(void *ctx)
 {
-    uva__hub_release(ctx);
+    uva__rt_release(ctx);
 }
 
 /* Counts the hub: free_ctx releases it. */
-static struct uva_check check_of(struct uva__hub *hub, const char *name)
+static struct uva_check check_of(struct uva__rt *rt, const char *name)
 {
-    uva__hub_acquire(hub);
+    uva__rt_acquire(rt);
     return (struct uva_check){
         .report = checked_report,
         .free_ctx = checked_free,
-        .ctx = hub,
+        .ctx = rt,
         .name = name,
-        .allocator = hub->allocator,
+        .allocator = rt->allocator,
     };
 }
 
-static void checked_fail(struct uva__hub *hub, const char *name,
+static void checked_fail(struct uva__rt *rt, const char *name,
                          const struct uva_error *error)
 {
-    uva__hub_log(hub, UVA_LOG_WARN, name, NULL, "goes unchecked: %s",
-                 error->message);
-    uva__hub_release(hub);
+    uva__rt_log(rt, UVA_LOG_WARN, name, NULL, "goes unchecked: %s",
+                error->message);
+    uva__rt_release(rt);
 }
 
 /* ---- hops --------------------------------------------------------------- */
 
 struct ArrowAsyncDeviceStreamHandler *
-uva__checked_hop(struct uva__hub *hub, const char *name,
-                 struct ArrowAsyncDeviceStreamHandler *handler)
+uva__check_hop_handler(struct uva__rt *rt, const char *name,
+                       struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_error error = {0};
-    struct uva_check how;
+    struct uva_check options;
 
-    if (!hub->checked)
+    if (!rt->checked)
         return handler;
-    how = check_of(hub, name);
-    if (uva__handler_check(quarantine_of(hub), handler, &how, &checked,
+    options = check_of(rt, name);
+    if (uva__handler_check(quarantine_of(rt), handler, &options, &checked,
                            &error) == 0)
         return checked;
-    checked_fail(hub, name, &error);
+    checked_fail(rt, name, &error);
     return handler;
 }
 
-void uva__checked_stream(struct uva__hub *hub, const char *name,
-                         struct ArrowDeviceArrayStream *stream)
+void uva__check_hop_stream(struct uva__rt *rt, const char *name,
+                           struct ArrowDeviceArrayStream *stream)
 {
     struct uva_error error = {0};
-    struct uva_check how;
+    struct uva_check options;
 
-    if (!hub->checked)
+    if (!rt->checked)
         return;
-    how = check_of(hub, name);
-    if (uva_check_blocking(stream, &how, &error) != 0)
-        checked_fail(hub, name, &error);
+    options = check_of(rt, name);
+    if (uva_check_blocking(stream, &options, &error) != 0)
+        checked_fail(rt, name, &error);
 }
 
 const struct ArrowAsyncTask *
-uva__checked_unwrap(const struct ArrowAsyncTask *task)
+uva__check_hop_unwrap(const struct ArrowAsyncTask *task)
 {
     return uva__checked_task_behind(task);
 }

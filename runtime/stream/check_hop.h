@@ -2,32 +2,32 @@
 /* The protocol checker on the hops of our own streams, where the user switched
  * it on: UVA_CHECK=1 in the environment, or uva_runtime_options.check. Broken
  * rules go to the runtime's log; without one, to standard error. */
-#ifndef UVA_STREAM_CHECKED_H
-#define UVA_STREAM_CHECKED_H
+#ifndef UVA_STREAM_CHECK_HOP_H
+#define UVA_STREAM_CHECK_HOP_H
 
 #include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
 /* Makes the quarantine of the runtime's checks, unless it exists or the checker
  * is off. 0 or ENOMEM. Thread: any. */
-UVA_MUST_CHECK int uva__checked_ensure(struct uva__hub *hub);
+UVA_MUST_CHECK int uva__check_hop_ensure(struct uva__rt *rt);
 
 /* Gives the handler that a producer shall drive in place of `handler` (borrows,
  * until its release returns): a check in front of it, or `handler` itself if
  * the checker is off. Without memory it goes unchecked, which is logged.
- * Reports are about `name`. Thread: any, after uva__checked_ensure() has
+ * Reports are about `name`. Thread: any, after uva__check_hop_ensure() has
  * succeeded. */
 struct ArrowAsyncDeviceStreamHandler *
-uva__checked_hop(struct uva__hub *hub, const char *name,
-                 struct ArrowAsyncDeviceStreamHandler *handler);
+uva__check_hop_handler(struct uva__rt *rt, const char *name,
+                       struct ArrowAsyncDeviceStreamHandler *handler);
 
 /* Gives our own task (borrows) behind the one that a check shows in its place.
  * Thread: the one that holds it. */
 const struct ArrowAsyncTask *
-uva__checked_unwrap(const struct ArrowAsyncTask *task);
+uva__check_hop_unwrap(const struct ArrowAsyncTask *task);
 
 /* Puts a check around a blocking stream, in place. Thread: any. */
-void uva__checked_stream(struct uva__hub *hub, const char *name,
-                         struct ArrowDeviceArrayStream *stream);
+void uva__check_hop_stream(struct uva__rt *rt, const char *name,
+                           struct ArrowDeviceArrayStream *stream);
 
 #endif

@@ -9,13 +9,13 @@
 
 /* The flags; credits stand above them. */
 enum {
-    UVA__WORD_CANCEL = 1,    /* the handler cancelled */
-    UVA__WORD_BAD = 2,       /* it requested fewer than one */
-    UVA__WORD_UNBOUNDED = 4, /* it requested more than can be counted */
-    UVA__WORD_DEAD = 8,      /* its release was entered */
-    UVA__WORD_RESTS = 16,    /* the object is in quarantine */
-    UVA__WORD_FAILED = 32,   /* an extraction failed: search all tasks */
-    UVA__WORD_SHIFT = 8
+    UVA__DEMAND_CANCEL = 1,    /* the handler cancelled */
+    UVA__DEMAND_BAD = 2,       /* it requested fewer than one */
+    UVA__DEMAND_UNBOUNDED = 4, /* it requested more than can be counted */
+    UVA__DEMAND_DEAD = 8,      /* its release was entered */
+    UVA__DEMAND_ASLEEP = 16,   /* the object is in quarantine */
+    UVA__DEMAND_FAILED = 32,   /* an extraction failed: search all tasks */
+    UVA__DEMAND_SHIFT = 8
 };
 
 /* From this number on, credits count as unbounded. */
@@ -23,54 +23,54 @@ enum {
 
 /* Requests n more. Returns the flags before; with DEAD the request is late.
  * Thread: any. */
-static inline uint64_t uva__demand_ask(struct uva__word *word, int64_t n)
+static inline uint64_t uva__demand_ask(struct uva__atomic64 *word, int64_t n)
 {
     uint64_t before;
 
     if (n < 1)
-        before = uva__word_or(word, UVA__WORD_BAD);
+        before = uva__atomic64_or(word, UVA__DEMAND_BAD);
     else if ((uint64_t)n >= UVA__CREDITS_MAX)
-        before = uva__word_or(word, UVA__WORD_UNBOUNDED);
+        before = uva__atomic64_or(word, UVA__DEMAND_UNBOUNDED);
     else
-        before = uva__word_add(word, (uint64_t)n << UVA__WORD_SHIFT);
-    if ((before >> UVA__WORD_SHIFT) + (uint64_t)(n > 0 ? n : 0) >=
+        before = uva__atomic64_add(word, (uint64_t)n << UVA__DEMAND_SHIFT);
+    if ((before >> UVA__DEMAND_SHIFT) + (uint64_t)(n > 0 ? n : 0) >=
         UVA__CREDITS_MAX)
-        uva__word_or(word, UVA__WORD_UNBOUNDED);
+        uva__atomic64_or(word, UVA__DEMAND_UNBOUNDED);
     return before;
 }
 
 /* Cancels. Returns the flags before. Thread: any. */
-static inline uint64_t uva__demand_cancel(struct uva__word *word)
+static inline uint64_t uva__demand_cancel(struct uva__atomic64 *word)
 {
-    return uva__word_or(word, UVA__WORD_CANCEL);
+    return uva__atomic64_or(word, UVA__DEMAND_CANCEL);
 }
 
 /* Takes the requests since the last call: clears credits, BAD and UNBOUNDED.
  * Thread: loop. */
-static inline uint64_t uva__demand_take(struct uva__word *word)
+static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 {
-    const uint64_t seen = uva__word_peek(word);
+    const uint64_t seen = uva__atomic64_peek(word);
 
-    if (seen >> UVA__WORD_SHIFT ||
-        (seen & (UVA__WORD_BAD | UVA__WORD_UNBOUNDED)))
-        return uva__word_and(word, UVA__WORD_CANCEL | UVA__WORD_DEAD |
-                                       UVA__WORD_FAILED);
+    if (seen >> UVA__DEMAND_SHIFT ||
+        (seen & (UVA__DEMAND_BAD | UVA__DEMAND_UNBOUNDED)))
+        return uva__atomic64_and(word, UVA__DEMAND_CANCEL | UVA__DEMAND_DEAD |
+                                           UVA__DEMAND_FAILED);
     return seen;
 }
 
 /* Notes that an extraction failed, after its slot states so and before the
  * producer is posted. Thread: the one that claimed it. And whether one failed
  * since the last call. Thread: loop. */
-static inline void uva__demand_note_failed(struct uva__word *word)
+static inline void uva__demand_note_failed(struct uva__atomic64 *word)
 {
-    uva__word_or(word, UVA__WORD_FAILED);
+    uva__atomic64_or(word, UVA__DEMAND_FAILED);
 }
 
-static inline bool uva__demand_take_failed(struct uva__word *word)
+static inline bool uva__demand_take_failed(struct uva__atomic64 *word)
 {
-    if (!(uva__word_peek(word) & UVA__WORD_FAILED))
+    if (!(uva__atomic64_peek(word) & UVA__DEMAND_FAILED))
         return false;
-    uva__word_and(word, ~(uint64_t)UVA__WORD_FAILED);
+    uva__atomic64_and(word, ~(uint64_t)UVA__DEMAND_FAILED);
     return true;
 }
 

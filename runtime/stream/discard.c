@@ -13,8 +13,8 @@
 #include "base/memory.h"
 
 struct discards {
-    struct uva__annex annex; /* first: how the hub frees it */
-    struct uva__hub *hub;    /* borrows: the one that owns it */
+    struct uva__rt_data data; /* first: how the hub frees it */
+    struct uva__rt *rt;       /* borrows: the one that owns it */
     struct uva_job job;
 
     struct uva__lock lock;
@@ -24,10 +24,11 @@ struct discards {
     } locked;
 };
 
-static struct discards *discards_of(const struct uva__hub *hub)
+static struct discards *discards_of(const struct uva__rt *rt)
 {
-    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_DISCARDS]),
-                             struct discards, annex);
+    return uva__container_of(
+        uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_DISCARDS]), struct discards,
+        data);
 }
 
 /* ---- the job ------------------------------------------------------------ */
@@ -56,15 +57,15 @@ static void discards_run_all(struct discards *d)
 static void discards_run(struct uva_job *job)
 {
     struct discards *d = uva__container_of(job, struct discards, job);
-    struct uva__hub *hub = d->hub;
+    struct uva__rt *rt = d->rt;
 
     discards_run_all(d);
-    uva__hub_job_end(hub);
+    uva__rt_job_end(rt);
 }
 
-void uva__discard_add(struct uva__hub *hub, struct uva__discard *item)
+void uva__discard_add(struct uva__rt *rt, struct uva__discard *item)
 {
-    struct discards *d = discards_of(hub);
+    struct discards *d = discards_of(rt);
     bool begin;
 
     uva__lock_take(&d->lock);
@@ -74,36 +75,36 @@ void uva__discard_add(struct uva__hub *hub, struct uva__discard *item)
     uva__lock_drop(&d->lock);
     if (!begin)
         return;
-    if (uva__hub_job_begin(hub))
-        uva__guest_run(&hub->jobs, &d->job);
+    if (uva__rt_job_begin(rt))
+        uva__lane_run_uncapped(&rt->jobs, &d->job);
     else
         discards_run_all(d);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void discards_free(struct uva__hub *hub, struct uva__annex *annex)
+static void discards_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
-    struct discards *d = uva__container_of(annex, struct discards, annex);
+    struct discards *d = uva__container_of(data, struct discards, data);
 
-    uva__memory_free(&hub->allocator, d, sizeof(*d));
+    uva__memory_free(&rt->allocator, d, sizeof(*d));
 }
 
-static struct uva__annex *discards_new(struct uva__hub *hub)
+static struct uva__rt_data *discards_new(struct uva__rt *rt)
 {
-    struct discards *d = uva__memory_new(&hub->allocator, sizeof(*d));
+    struct discards *d = uva__memory_new(&rt->allocator, sizeof(*d));
 
     if (d == NULL)
         return NULL;
-    d->annex.free = discards_free;
-    d->hub = hub;
+    d->data.free = discards_free;
+    d->rt = rt;
     d->job.run = discards_run;
-    return &d->annex;
+    return &d->data;
 }
 
-int uva__discard_ensure(struct uva__hub *hub)
+int uva__discard_ensure(struct uva__rt *rt)
 {
-    return uva__hub_annex(hub, UVA__ANNEX_DISCARDS, discards_new) != NULL
+    return uva__rt_get_data(rt, UVA__RT_DATA_DISCARDS, discards_new) != NULL
                ? 0
                : ENOMEM;
 }

@@ -16,11 +16,11 @@ struct uva__discard {
 };
 
 /* Makes the runtime's queue, unless it exists. 0 or ENOMEM. Thread: any. */
-UVA_MUST_CHECK int uva__discard_ensure(struct uva__hub *hub);
+UVA_MUST_CHECK int uva__discard_ensure(struct uva__rt *rt);
 
 /* Adds `item`, after uva__discard_ensure() has succeeded. Its `run` is called
  * on an extra thread; once the worker threads were released, on this one.
  * Thread: any. */
-void uva__discard_add(struct uva__hub *hub, struct uva__discard *item);
+void uva__discard_add(struct uva__rt *rt, struct uva__discard *item);
 
 #endif

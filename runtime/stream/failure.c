@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
 #include "arrow/vendor_error.h"
+#include "base/memory.h"
 
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
@@ -34,15 +34,16 @@ void uva__failure_set(struct uva__failure *failure,
         left_out = uva__metadata_copy(allocator, metadata, &detail->metadata,
                                       &detail->metadata_size);
     else
-        left_out = uva__vendor_write(allocator, &detail->error,
-                                     &detail->metadata, &detail->metadata_size);
+        left_out =
+            uva__vendor_error_write(allocator, &detail->error,
+                                    &detail->metadata, &detail->metadata_size);
     (void)left_out; /* it is NULL then */
     failure->detail = detail;
 }
 
-void uva__failure_say(struct uva__failure *failure,
-                      const struct uva_allocator *allocator, int code,
-                      const char *format, ...)
+void uva__failure_format(struct uva__failure *failure,
+                         const struct uva_allocator *allocator, int code,
+                         const char *format, ...)
 {
     struct uva_error error = {0};
     va_list args;
@@ -69,8 +70,8 @@ const struct uva_error *uva__failure_error(const struct uva__failure *failure)
                                                               : NULL;
 }
 
-void uva__failure_tell_vendor(const struct uva__failure *failure,
-                              struct uva_error *error)
+void uva__failure_add_vendor(const struct uva__failure *failure,
+                             struct uva_error *error)
 {
     const struct uva_error *known = uva__failure_error(failure);
 

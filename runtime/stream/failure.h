@@ -27,9 +27,9 @@ void uva__failure_set(struct uva__failure *failure,
                       const struct uva_error *error, const char *metadata);
 
 /* Keeps the first failure, with a formatted text. */
-void uva__failure_say(struct uva__failure *failure,
-                      const struct uva_allocator *allocator, int code,
-                      const char *format, ...) UVA_PRINTF(4, 5);
+void uva__failure_format(struct uva__failure *failure,
+                         const struct uva_allocator *allocator, int code,
+                         const char *format, ...) UVA_PRINTF(4, 5);
 
 /* Moves; `from` is then cleared. The content of `to` is freed. */
 void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
@@ -44,8 +44,8 @@ const struct uva_error *uva__failure_error(const struct uva__failure *failure);
 
 /* Completes an error made from the arguments of on_error() for this failure:
  * they carry a vendor only as metadata, which has fewer names. */
-void uva__failure_tell_vendor(const struct uva__failure *failure,
-                              struct uva_error *error);
+void uva__failure_add_vendor(const struct uva__failure *failure,
+                             struct uva_error *error);
 
 /* The metadata, or NULL. Borrows. */
 const char *uva__failure_metadata(const struct uva__failure *failure);

@@ -12,11 +12,11 @@ void uva__handler_base_keep_error(struct uva__failure *failure,
     struct uva_error error;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_tell_vendor(uva__producer_failure(driver), &error);
-    uva__failure_set(failure, &driver->hub->allocator, code, &error, metadata);
+    uva__failure_add_vendor(uva__producer_failure(driver), &error);
+    uva__failure_set(failure, &driver->rt->allocator, code, &error, metadata);
 }
 
-int uva__handler_base_cut_off(struct uva_error *error)
+int uva__handler_base_ended_silently(struct uva_error *error)
 {
     return uva_error_set(error, ECONNABORTED,
                          "the producer let go without saying how it ended "

@@ -23,6 +23,6 @@ uva__handler_base_mark_released(struct ArrowAsyncDeviceStreamHandler *handler)
 
 /* For release before an end or an error: fills in `error`. Returns its code.
  * Thread: any. Clauses: ER-13. */
-int uva__handler_base_cut_off(struct uva_error *error);
+int uva__handler_base_ended_silently(struct uva_error *error);
 
 #endif

@@ -19,9 +19,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/error.h"
 #include "arrow/structs.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "base/time_limits.h"
 #include "stream/check_hop.h"
 #include "stream/slots.h"
@@ -48,31 +48,31 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (p->loop.state.released) {
-        uva__word_add(&p->hub->counts.late_calls, 1);
+        uva__atomic64_add(&p->rt->stats.late_calls, 1);
         return;
     }
     if (n < 1)
-        uva__word_or(&p->word, UVA__WORD_BAD);
+        uva__atomic64_or(&p->word, UVA__DEMAND_BAD);
     else
-        uva__producer_note_request(&p->loop.state, n);
-    if (!p->loop.visiting)
-        uva__hub_post(p->hub, &p->node);
+        uva__producer_state_note_request(&p->loop.state, n);
+    if (!p->loop.running)
+        uva__rt_wake(p->rt, &p->wakeup);
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct uva__producer *p = producer_of(self);
 
-    if (!uva__hub_is_alive(p->hub))
+    if (!uva__rt_is_alive(p->rt))
         return;
-    if (uva__hub_in_turn(p->hub)) {
+    if (uva__rt_in_turn(p->rt)) {
         request_in_turn(p, n);
         return;
     }
-    if (uva__demand_ask(&p->word, n) & UVA__WORD_DEAD)
-        uva__word_add(&p->hub->counts.late_calls, 1);
+    if (uva__demand_ask(&p->word, n) & UVA__DEMAND_DEAD)
+        uva__atomic64_add(&p->rt->stats.late_calls, 1);
     else
-        uva__hub_post(p->hub, &p->node);
+        uva__rt_wake(p->rt, &p->wakeup);
 }
 
 static void producer_cancel(struct ArrowAsyncProducer *self)
@@ -80,13 +80,13 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
     struct uva__producer *p = producer_of(self);
     uint64_t before;
 
-    if (!uva__hub_is_alive(p->hub))
+    if (!uva__rt_is_alive(p->rt))
         return;
     before = uva__demand_cancel(&p->word);
-    if (before & UVA__WORD_DEAD)
-        uva__word_add(&p->hub->counts.late_calls, 1);
-    else if (!(before & UVA__WORD_CANCEL))
-        uva__hub_post(p->hub, &p->node);
+    if (before & UVA__DEMAND_DEAD)
+        uva__atomic64_add(&p->rt->stats.late_calls, 1);
+    else if (!(before & UVA__DEMAND_CANCEL))
+        uva__rt_wake(p->rt, &p->wakeup);
 }
 
 /* ---- what tasks call, from any thread ----------------------------------- */
@@ -99,7 +99,7 @@ static void producer_extraction_failed(struct uva__task *task, int code,
 
     uva__producer_acquire(p);
     if (error->message[0] != '\0')
-        kept = uva__memory_new(&p->hub->allocator, sizeof(*kept));
+        kept = uva__memory_new(&p->rt->allocator, sizeof(*kept));
     if (kept != NULL)
         *kept = *error;
     task->is_lazy = false;
@@ -118,55 +118,55 @@ static const struct uva__task_owner producer_task_owner = {
 
 /* ---- making one --------------------------------------------------------- */
 
-static bool producer_visit(struct uva__node *node);
-static void producer_rest(struct uva__node *node);
+static bool producer_on_wakeup(struct uva__wakeup *wakeup);
+static void producer_rest(struct uva__wakeup *wakeup);
 
-static const struct uva__node_ops producer_node_ops = {producer_visit,
-                                                       producer_rest};
+static const struct uva__wakeup_ops producer_wakeup_ops = {producer_on_wakeup,
+                                                           producer_rest};
 
-struct uva__producer *uva__producer_new(struct uva__feed *feed)
+struct uva__producer *uva__producer_new(struct uva__source *source)
 {
     struct uva__producer *p;
 
-    if (uva__checked_ensure(feed->hub) != 0 ||
-        uva__discard_ensure(feed->hub) != 0)
+    if (uva__check_hop_ensure(source->rt) != 0 ||
+        uva__discard_ensure(source->rt) != 0)
         return NULL;
-    p = uva__stock_take_producer(feed->hub);
+    p = uva__slots_take_producer(source->rt);
     if (p == NULL)
         return NULL;
     memset(&p->loop, 0, sizeof(p->loop));
-    p->abi.device_type = feed->device_type;
+    p->abi.device_type = source->device_type;
     p->abi.request = producer_request;
     p->abi.cancel = producer_cancel;
     p->loop.asleep = true;
-    uva__word_store(&p->word, 0);
-    uva__node_init(&p->node, &producer_node_ops, 1);
-    p->hub = uva__hub_acquire(feed->hub);
-    p->feed = feed;
+    uva__atomic64_store(&p->word, 0);
+    uva__wakeup_init(&p->wakeup, &producer_wakeup_ops, 1);
+    p->rt = uva__rt_acquire(source->rt);
+    p->source = source;
     p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->limit = -1;
-    p->dear = feed->dear;
-    p->lazy = feed->lazy;
-    feed->producer = p;
+    p->expensive = source->expensive;
+    p->lazy = source->lazy;
+    source->producer = p;
     return p;
 }
 
-int uva__producer_map(struct uva__producer *p, const struct uva_map *how)
+int uva__producer_map(struct uva__producer *p, const struct uva_map *options)
 {
-    struct uva__mapping *m = uva__memory_new(&p->hub->allocator, sizeof(*m));
+    struct uva__mapping *m = uva__memory_new(&p->rt->allocator, sizeof(*m));
     struct uva__mapping **end = &p->maps;
 
     if (m == NULL) {
-        if (how->free_ctx != NULL)
-            how->free_ctx(how->ctx);
+        if (options->free_ctx != NULL)
+            options->free_ctx(options->ctx);
         return ENOMEM;
     }
-    m->how = *how;
+    m->options = *options;
     while (*end != NULL)
         end = &(*end)->next;
     *end = m;
-    p->dear = p->dear || !how->cheap;
+    p->expensive = p->expensive || !options->on_loop;
     p->lazy = true;
     return 0;
 }
@@ -180,48 +180,48 @@ static void producer_free_maps(struct uva__producer *p)
     for (; m != NULL; m = next) {
         next = m->next;
         uva_schema_release(&m->schema);
-        if (m->how.free_ctx != NULL)
-            m->how.free_ctx(m->how.ctx);
-        uva__memory_free(&p->hub->allocator, m, sizeof(*m));
+        if (m->options.free_ctx != NULL)
+            m->options.free_ctx(m->options.ctx);
+        uva__memory_free(&p->rt->allocator, m, sizeof(*m));
     }
     p->maps = NULL;
 }
 
 /* The last reference is gone. Runs on the thread that dropped it. */
-static void producer_rest(struct uva__node *node)
+static void producer_rest(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
-        uva__container_of(node, struct uva__producer, node);
-    struct uva__hub *hub = p->hub;
+        uva__container_of(wakeup, struct uva__producer, wakeup);
+    struct uva__rt *rt = p->rt;
 
-    if (uva__word_or(&p->word, UVA__WORD_RESTS | UVA__WORD_DEAD) &
-        UVA__WORD_RESTS)
+    if (uva__atomic64_or(&p->word, UVA__DEMAND_ASLEEP | UVA__DEMAND_DEAD) &
+        UVA__DEMAND_ASLEEP)
         return;
     producer_free_maps(p);
-    uva__failure_fini(&p->loop.urgent, &hub->allocator);
-    uva__memory_free(&hub->allocator, p->loop.metadata, p->loop.metadata_size);
-    p->feed->ops->leave(p->feed);
-    p->feed = NULL;
+    uva__failure_fini(&p->loop.urgent, &rt->allocator);
+    uva__memory_free(&rt->allocator, p->loop.metadata, p->loop.metadata_size);
+    p->source->ops->leave(p->source);
+    p->source = NULL;
     p->abi.additional_metadata = p->abi.private_data = NULL;
-    uva__stock_put_producer(hub, p);
-    uva__hub_release(hub);
+    uva__slots_put_producer(rt, p);
+    uva__rt_release(rt);
 }
 
 void uva__producer_acquire(struct uva__producer *p)
 {
-    uva__node_acquire(&p->node);
+    uva__wakeup_acquire(&p->wakeup);
 }
 
 void uva__producer_release(struct uva__producer *p)
 {
-    uva__node_release(&p->node);
+    uva__wakeup_release(&p->wakeup);
 }
 
 /* ---- begin -------------------------------------------------------------- */
 
 static void drain_over(struct uva__timer *timer)
 {
-    uva__producer_hurry(
+    uva__producer_end_drain(
         uva__container_of(timer, struct uva__producer, loop.drain));
 }
 
@@ -232,20 +232,21 @@ void uva__producer_begin_driving(struct uva__producer *p,
     assert(p->loop.asleep);
     uva__producer_init(&p->loop.state, p->limit);
     if (!hooks->relayed)
-        handler = uva__checked_hop(p->hub, p->feed->ops->name, handler);
+        handler = uva__check_hop_handler(p->rt, p->source->ops->name, handler);
     p->loop.handler = handler;
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
     p->loop.asleep = false;
-    uva__word_store(&p->word, 0); /* requests so far meant an older stream */
+    uva__atomic64_store(&p->word,
+                        0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
-    p->feed->ops->start(p->feed);
+    p->source->ops->start(p->source);
     uva__producer_wake(p);
 }
 
 void uva__producer_wake(struct uva__producer *p)
 {
-    uva__hub_post(p->hub, &p->node);
+    uva__rt_wake(p->rt, &p->wakeup);
 }
 
 /* ---- outstanding tasks -------------------------------------------------- */
@@ -253,16 +254,17 @@ void uva__producer_wake(struct uva__producer *p)
 /* Puts a slot that is over back into the pool. */
 static void producer_put_task(struct uva__producer *p, struct uva__task *task)
 {
-    uva__task_clear(task, &p->hub->allocator);
-    uva__stock_put_task(p->hub, task);
+    uva__task_clear(task, &p->rt->allocator);
+    uva__slots_put_task(p->rt, task);
 }
 
 /* The loop thread alone writes this counter: no read-modify-write is needed. */
 static void producer_count_held(struct uva__producer *p, int change)
 {
-    struct uva__word *held = &p->hub->counts.tasks_held;
+    struct uva__atomic64 *held = &p->rt->stats.tasks_held;
 
-    uva__word_store(held, uva__word_peek(held) + (uint64_t)(int64_t)change);
+    uva__atomic64_store(held,
+                        uva__atomic64_peek(held) + (uint64_t)(int64_t)change);
 }
 
 /* Takes a slot back that is over. If the extraction failed, the reason becomes
@@ -270,9 +272,9 @@ static void producer_count_held(struct uva__producer *p, int change)
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
     if (uva__task_state(task) == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
-        uva__failure_set(&p->loop.urgent, &p->hub->allocator, task->failed.code,
+        uva__failure_set(&p->loop.urgent, &p->rt->allocator, task->failed.code,
                          task->failed.error, NULL);
-        uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
+        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
     }
     p->loop.out_count--;
     p->loop.dropped_count -= task->dropped;
@@ -322,7 +324,7 @@ static void producer_reap(struct uva__producer *p)
 static void producer_watch_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__producer_acquire(p);
-    if (!uva__task_watch(task))
+    if (!uva__task_notify(task))
         uva__producer_release(p);
 }
 
@@ -380,9 +382,9 @@ static void producer_reclaim_tasks(struct uva__producer *p)
     struct uva__link *link;
 
     for (link = p->loop.out.head; link != NULL; link = link->next)
-        uva__task_reclaim(task_of(link));
+        uva__task_revoke(task_of(link));
     for (link = p->loop.aside.head; link != NULL; link = link->next)
-        uva__task_reclaim(task_of(link));
+        uva__task_revoke(task_of(link));
 }
 
 /* Revokes unclaimed tasks for good, as the loop detaches. */
@@ -393,12 +395,12 @@ static void producer_lapse_tasks(struct uva__producer *p)
     uva__list_append(&p->loop.out, &p->loop.aside);
     for (link = p->loop.out.head; link != NULL; link = next) {
         next = link->next; /* the task may be gone after the next call */
-        uva__task_lapse(task_of(link));
+        uva__task_orphan(task_of(link));
     }
 }
 struct uva__task *uva__producer_take_task(struct uva__producer *p)
 {
-    struct uva__task *task = uva__stock_take_task(p->hub);
+    struct uva__task *task = uva__slots_take_task(p->rt);
 
     if (task != NULL)
         task->producer = p;
@@ -427,11 +429,11 @@ static int producer_map_schema(struct uva__producer *p,
 
     for (m = p->maps; m != NULL && code == 0; m = m->next) {
         memset(&next, 0, sizeof(next));
-        code = uva__structs_copy_schema(&p->hub->allocator, schema, &m->schema);
-        if (code != 0 || m->how.schema == NULL)
+        code = uva__structs_copy_schema(&p->rt->allocator, schema, &m->schema);
+        if (code != 0 || m->options.schema == NULL)
             continue;
-        code = uva__status_positive(
-            m->how.schema(m->how.ctx, &m->schema, &next, &error));
+        code = uva__error_positive(
+            m->options.schema(m->options.ctx, &m->schema, &next, &error));
         if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
             code = uva_error_set(&error, EPROTO,
                                  "a map said success and gave no good schema");
@@ -443,16 +445,16 @@ static int producer_map_schema(struct uva__producer *p,
         uva_schema_move(&next, schema);
     }
     if (code != 0)
-        uva__failure_set(&p->loop.urgent, &p->hub->allocator, code, &error,
+        uva__failure_set(&p->loop.urgent, &p->rt->allocator, code, &error,
                          NULL);
     return code;
 }
 
 static void producer_describe(struct uva__producer *p)
 {
-    p->abi.device_type = p->feed->device_type;
+    p->abi.device_type = p->source->device_type;
     p->abi.additional_metadata =
-        p->loop.metadata != NULL ? p->loop.metadata : p->feed->metadata;
+        p->loop.metadata != NULL ? p->loop.metadata : p->source->metadata;
     p->abi.private_data = /* where the printed layout has the metadata */
         (void *)(uintptr_t)p->abi.additional_metadata;
 }
@@ -463,7 +465,7 @@ static int producer_move_schema(struct uva__producer *p)
     struct ArrowSchema schema;
     int code;
 
-    uva_schema_move(&p->feed->schema, &schema);
+    uva_schema_move(&p->source->schema, &schema);
     code = handler->on_schema(handler, &schema);
     uva_schema_release(&schema); /* LC-17 */
     return code;
@@ -472,22 +474,22 @@ static int producer_move_schema(struct uva__producer *p)
 static int producer_move_task(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
-    struct uva__task *task = p->feed->ops->take(p->feed);
+    struct uva__task *task = p->source->ops->take(p->source);
     struct ArrowAsyncTask offered;
     int code;
 
     if (task == NULL) {
-        uva__failure_set(&p->loop.urgent, &p->hub->allocator, ENOMEM, NULL,
+        uva__failure_set(&p->loop.urgent, &p->rt->allocator, ENOMEM, NULL,
                          NULL);
-        uva__producer_note_urgent(&p->loop.state, ENOMEM);
+        uva__producer_state_note_urgent(&p->loop.state, ENOMEM);
         return 0;
     }
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->metadata);
     p->loop.told++;
     if (code != 0)
-        uva__task_reclaim(task); /* LC-18, LC-19, G-18 */
-    if (uva__task_state(task) == UVA__TASK_SETTLED) {
+        uva__task_revoke(task); /* LC-18, LC-19, G-18 */
+    if (uva__task_state(task) == UVA__TASK_DONE) {
         producer_put_task(p, task);
         return code;
     }
@@ -502,19 +504,19 @@ static void producer_move_error(struct uva__producer *p)
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
     const struct uva__failure *failure = uva__producer_failure(p);
 
-    if (!p->loop.state.schema_told) /* fixed from then on (AP-20) */
+    if (!p->loop.state.schema_delivered) /* fixed from then on (AP-20) */
         producer_describe(p);
     handler->on_error(handler, failure->code, uva__failure_message(failure),
                       uva__failure_metadata(failure));
 }
 
 /* Stops the feed, once: none of its batches is offered any more. */
-static void producer_stop_feed(struct uva__producer *p)
+static void producer_stop_source(struct uva__producer *p)
 {
     if (p->loop.stopped)
         return;
     p->loop.stopped = true;
-    p->feed->ops->stop(p->feed);
+    p->source->ops->stop(p->source);
     p->loop.state.ready = 0;
 }
 
@@ -524,8 +526,8 @@ static void producer_move_release(struct uva__producer *p)
     struct uva__producer_hooks hooks = p->loop.hooks;
 
     p->loop.handler = NULL;
-    uva__timer_stop(p->hub, &p->loop.drain);
-    uva__word_or(&p->word, UVA__WORD_DEAD);
+    uva__timer_stop(p->rt, &p->loop.drain);
+    uva__atomic64_or(&p->word, UVA__DEMAND_DEAD);
     if (hooks.releasing != NULL)
         hooks.releasing(hooks.ctx);
     handler->release(handler);
@@ -542,7 +544,7 @@ static void producer_drain(struct uva__producer *p)
     if (producer_unsettled(p) > 0) {
         producer_watch_tasks(p);
         producer_reap_all(p);
-        uva__timer_start(p->hub, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
+        uva__timer_start(p->rt, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
     }
     p->loop.state.unsettled = producer_unsettled(p);
     if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
@@ -555,28 +557,28 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     struct uva__producer_state *state = &p->loop.state;
     int code = 0;
 
-    if (move != UVA__MOVE_TELL_TASK && uva__producer_is_sated(state))
-        producer_stop_feed(p);
-    if (move == UVA__MOVE_TELL_SCHEMA) {
+    if (move != UVA__MOVE_OFFER_TASK && uva__producer_is_sated(state))
+        producer_stop_source(p);
+    if (move == UVA__MOVE_OFFER_SCHEMA) {
         producer_describe(p);
-        code = producer_map_schema(p, &p->feed->schema);
+        code = producer_map_schema(p, &p->source->schema);
         if (code != 0) {
-            uva__producer_note_urgent(state, p->loop.urgent.code);
+            uva__producer_state_note_urgent(state, p->loop.urgent.code);
             return;
         }
     }
     uva__producer_begin(state, move);
     switch (move) {
-    case UVA__MOVE_TELL_SCHEMA:
+    case UVA__MOVE_OFFER_SCHEMA:
         code = producer_move_schema(p);
         break;
-    case UVA__MOVE_TELL_TASK:
+    case UVA__MOVE_OFFER_TASK:
         code = producer_move_task(p);
         break;
-    case UVA__MOVE_TELL_END:
+    case UVA__MOVE_OFFER_END:
         (void)p->loop.handler->on_next_task(p->loop.handler, NULL, NULL);
         break;
-    case UVA__MOVE_TELL_ERROR:
+    case UVA__MOVE_OFFER_ERROR:
         producer_move_error(p);
         break;
     case UVA__MOVE_RELEASE:
@@ -588,7 +590,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     if (code != 0)
         p->loop.refusal = code;
     uva__producer_end(state, move, code);
-    if (move == UVA__MOVE_TELL_END)
+    if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
 }
 /* ---- the dispatcher ----------------------------------------------------- */
@@ -599,18 +601,19 @@ static void absorb_word(struct uva__producer *p)
     struct uva__producer_state *state = &p->loop.state;
     const uint64_t word = uva__demand_take(&p->word);
 
-    if (word & UVA__WORD_UNBOUNDED)
-        uva__producer_note_request(state, UVA__UNBOUNDED);
-    if (word >> UVA__WORD_SHIFT)
-        uva__producer_note_request(state, (int64_t)(word >> UVA__WORD_SHIFT));
-    if ((word & UVA__WORD_BAD) && p->loop.urgent.code == 0 &&
-        !state->cancelled && !state->end_told) {
-        uva__producer_note_request(state, 0);
-        uva__failure_say(&p->loop.urgent, &p->hub->allocator, EINVAL,
-                         "request: n must be positive (AP-08)");
+    if (word & UVA__DEMAND_UNBOUNDED)
+        uva__producer_state_note_request(state, UVA__UNBOUNDED);
+    if (word >> UVA__DEMAND_SHIFT)
+        uva__producer_state_note_request(state,
+                                         (int64_t)(word >> UVA__DEMAND_SHIFT));
+    if ((word & UVA__DEMAND_BAD) && p->loop.urgent.code == 0 &&
+        !state->cancelled && !state->end_delivered) {
+        uva__producer_state_note_request(state, 0);
+        uva__failure_format(&p->loop.urgent, &p->rt->allocator, EINVAL,
+                            "request: n must be positive (AP-08)");
     }
-    if (word & UVA__WORD_CANCEL)
-        uva__producer_note_cancel(state);
+    if (word & UVA__DEMAND_CANCEL)
+        uva__producer_state_note_cancel(state);
 }
 
 /* Takes back slots that are over, from the oldest on; searches all of them if
@@ -627,20 +630,20 @@ static void absorb_tasks(struct uva__producer *p)
         p->loop.state.unsettled = producer_unsettled(p);
 }
 
-static void absorb_feed(struct uva__producer *p)
+static void absorb_source(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
-    struct uva__feed *feed = p->feed;
+    struct uva__source *source = p->source;
 
     if (uva__producer_is_sated(state)) {
-        producer_stop_feed(p);
+        producer_stop_source(p);
         return;
     }
-    feed->ops->pull(feed, state->demand);
-    state->schema_known = feed->schema_known;
-    state->ready = feed->ready;
-    state->exhausted = feed->ended;
-    state->source_error = feed->failure.code;
+    source->ops->pull(source, state->demand);
+    state->schema_known = source->schema_known;
+    state->ready = source->ready;
+    state->exhausted = source->ended;
+    state->source_error = source->failure.code;
 }
 
 /* Makes moves until none is left, or the quantum is spent. Returns how many
@@ -648,21 +651,21 @@ static void absorb_feed(struct uva__producer *p)
 static int64_t producer_dispatch(struct uva__producer *p)
 {
     const int64_t before = p->loop.told;
-    int32_t left = p->hub->loop.budget - p->hub->loop.spent;
+    int32_t left = p->rt->loop.budget - p->rt->loop.spent;
     enum uva__producer_move move;
 
-    if (left > p->hub->loop.quantum)
-        left = p->hub->loop.quantum;
+    if (left > p->rt->loop.quantum)
+        left = p->rt->loop.quantum;
     for (;;) {
-        if (uva__word_peek(&p->word) != 0)
+        if (uva__atomic64_peek(&p->word) != 0)
             absorb_word(p);
-        move = uva__producer_next(&p->loop.state);
+        move = uva__producer_state_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
-            (move == UVA__MOVE_TELL_TASK && left-- <= 0))
+            (move == UVA__MOVE_OFFER_TASK && left-- <= 0))
             break;
         producer_move(p, move);
     }
-    p->hub->loop.spent += (int32_t)(p->loop.told - before);
+    p->rt->loop.spent += (int32_t)(p->loop.told - before);
     return p->loop.told - before;
 }
 
@@ -687,7 +690,7 @@ static void producer_linger(struct uva__producer *p)
     if (p->loop.out_count > 0) {
         p->loop.detach.run = producer_detach;
         if (!p->loop.lingering)
-            uva__hub_add_detach_hook(p->hub, &p->loop.detach);
+            uva__rt_add_detach_hook(p->rt, &p->loop.detach);
         p->loop.lingering = true;
         producer_watch_tasks(p);
         producer_reap_all(p);
@@ -695,7 +698,7 @@ static void producer_linger(struct uva__producer *p)
     if (p->loop.out_count > 0)
         return;
     if (p->loop.lingering)
-        uva__hub_remove_detach_hook(p->hub, &p->loop.detach);
+        uva__rt_remove_detach_hook(p->rt, &p->loop.detach);
     p->loop.lingering = false;
     p->loop.asleep = true;
     uva__producer_release(p); /* the maker's reference */
@@ -706,28 +709,28 @@ static void producer_linger(struct uva__producer *p)
 static bool producer_fetch(struct uva__producer *p, int64_t told)
 {
     if (told > 1)
-        uva__stock_trim_tasks(p->hub);
-    if (told > 0 && p->feed->prompt && p->loop.state.demand > 0 &&
+        uva__slots_trim_tasks(p->rt);
+    if (told > 0 && p->source->pulls_inline && p->loop.state.demand > 0 &&
         p->loop.state.ready == 0)
         return true;
-    absorb_feed(p);
-    return uva__producer_next(&p->loop.state) != UVA__MOVE_WAIT;
+    absorb_source(p);
+    return uva__producer_state_next(&p->loop.state) != UVA__MOVE_WAIT;
 }
 
-static bool producer_visit(struct uva__node *node)
+static bool producer_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
-        uva__container_of(node, struct uva__producer, node);
+        uva__container_of(wakeup, struct uva__producer, wakeup);
     bool more;
 
     if (p->loop.asleep)
         return false;
-    p->loop.visiting = true;
+    p->loop.running = true;
     absorb_tasks(p);
     absorb_word(p);
-    absorb_feed(p);
+    absorb_source(p);
     more = producer_fetch(p, producer_dispatch(p));
-    p->loop.visiting = false;
+    p->loop.running = false;
     if (p->loop.state.released)
         producer_linger(p);
     return more;
@@ -737,16 +740,16 @@ static bool producer_visit(struct uva__node *node)
 
 void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 {
-    const struct uva_allocator *allocator = &p->hub->allocator;
+    const struct uva_allocator *allocator = &p->rt->allocator;
 
-    if (p->loop.state.end_told) {
+    if (p->loop.state.end_delivered) {
         uva__failure_fini(failure, allocator);
-        uva__producer_hurry(p);
+        uva__producer_end_drain(p);
         return;
     }
     if (p->loop.urgent.code == 0) {
         uva__failure_move(failure, &p->loop.urgent, allocator);
-        uva__producer_note_urgent(&p->loop.state, p->loop.urgent.code);
+        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
     }
     uva__failure_fini(failure, allocator);
     uva__producer_wake(p);
@@ -757,7 +760,7 @@ void uva__producer_quit(struct uva__producer *p,
 {
     struct uva__failure failure = {.code = ECANCELED};
 
-    if (p->loop.state.schema_told || p->loop.state.in_call)
+    if (p->loop.state.schema_delivered || p->loop.state.in_call)
         seen->cancel(seen);
     else
         uva__producer_abort(p, &failure);
@@ -777,13 +780,13 @@ void uva__producer_refuse(struct uva__producer *p, int code)
     uva__producer_wake(p);
 }
 
-void uva__producer_reclaim(struct uva__producer *p)
+void uva__producer_revoke(struct uva__producer *p)
 {
     producer_reclaim_tasks(p);
     uva__producer_wake(p);
 }
 
-void uva__producer_hurry(struct uva__producer *p)
+void uva__producer_end_drain(struct uva__producer *p)
 {
     p->loop.state.hurried = true;
     uva__producer_wake(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ArrowAsyncProducer: drives one handler on the loop thread with batches of
- * one feed, as protocol/producer_state decides. Its maps are part of the extraction
- * of its tasks.
+ * one feed, as protocol/producer_state decides. Its maps are part of the
+ * extraction of its tasks.
  *
  * The object is readable under both layouts that the specification has of the
  * struct: the metadata stands where either has it. Its memory is type-stable,
@@ -11,16 +11,16 @@
 #ifndef UVA_STREAM_PRODUCER_H
 #define UVA_STREAM_PRODUCER_H
 
+#include "loop/loop.h"
 #include "protocol/producer_state.h"
 #include "stream/demand.h"
 #include "stream/source.h"
-#include "loop/loop.h"
 #include "uvarrow/stages.h"
 
 /* One map of a producer, with its input schema. */
 struct uva__mapping {
     struct uva__mapping *next; /* owns: the one that runs after it */
-    struct uva_map how;        /* owns its ctx */
+    struct uva_map options;    /* owns its ctx */
     struct ArrowSchema schema; /* owns: of its input, once known */
 };
 
@@ -40,19 +40,19 @@ struct uva__producer_hooks {
 struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
-    struct uva__word word;         /* see stream/demand.h; from any thread */
-    struct uva__node node;         /* posted after a change of the facts; counts
-                                      the maker, posts and watched tasks */
+    struct uva__atomic64 word;     /* see stream/demand.h; from any thread */
+    struct uva__wakeup wakeup;     /* posted after a change of the facts; counts
+                                  the maker, posts and watched tasks */
     struct uva__link rest;         /* in the quarantine */
     uint64_t retired_ns;           /* when its quarantine began */
 
-    struct uva__hub *hub;                     /* counts, until its end */
-    struct uva__feed *feed;                   /* owns a count, until its end */
+    struct uva__rt *rt;                       /* counts, until its end */
+    struct uva__source *source;               /* owns a count, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
-    int64_t limit; /* batches at most; negative: no limit */
-    bool dear;     /* extraction may be expensive */
-    bool lazy;     /* extraction may fail */
+    int64_t limit;  /* batches at most; negative: no limit */
+    bool expensive; /* extraction may be expensive */
+    bool lazy;      /* extraction may fail */
 
     struct { /* the loop thread's alone */
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
@@ -70,7 +70,7 @@ struct uva__producer {
         int64_t head_age;               /* offers since the head's */
         struct uva__timer drain;        /* limits the wait at the end */
         struct uva__detach_hook detach; /* registered while it lingers */
-        bool visiting;                  /* visit is on the stack */
+        bool running;                   /* visit is on the stack */
         bool stopped;                   /* the feed is */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
@@ -81,12 +81,12 @@ struct uva__producer {
 
 /* Makes a producer that draws from `feed`, whose count it takes on success.
  * NULL without memory. The maker has one count. Thread: any. */
-struct uva__producer *uva__producer_new(struct uva__feed *feed);
+struct uva__producer *uva__producer_new(struct uva__source *source);
 
 /* Adds a map at the end, takes its ctx also on failure. 0 or ENOMEM.
  * Thread: builder. */
 UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
-                                     const struct uva_map *how);
+                                     const struct uva_map *options);
 
 /* Counts. The maker releases its reference to a producer that has not begun;
  * one that has begun releases that reference itself at its end. Thread: any. */
@@ -123,10 +123,10 @@ void uva__producer_refuse(struct uva__producer *producer, int code);
 
 /* Revokes all tasks that the handler has not extracted. Thread: loop.
  * Clauses: G-16. */
-void uva__producer_reclaim(struct uva__producer *producer);
+void uva__producer_revoke(struct uva__producer *producer);
 
 /* Ends the wait for extraction by others at the end. Thread: loop. */
-void uva__producer_hurry(struct uva__producer *producer);
+void uva__producer_end_drain(struct uva__producer *producer);
 
 /* Takes over a filled slot that will not be offered. Thread: loop. */
 void uva__producer_drop_task(struct uva__producer *producer,
@@ -140,7 +140,7 @@ static inline const struct uva__failure *
 uva__producer_failure(const struct uva__producer *producer)
 {
     return producer->loop.urgent.code != 0 ? &producer->loop.urgent
-                                           : &producer->feed->failure;
+                                           : &producer->source->failure;
 }
 
 #endif

@@ -7,11 +7,11 @@
 
 /* Attached to the workers. */
 struct fence {
-    struct uva__fixture fixture;  /* first */
-    struct uva__devices *devices; /* counts */
+    struct uva__pool_data fixture; /* first */
+    struct uva__devices *devices;  /* counts */
 };
 
-static void fence_end(struct uva__fixture *fixture)
+static void devices_end(struct uva__pool_data *fixture)
 {
     struct fence *fence = uva__container_of(fixture, struct fence, fixture);
 
@@ -19,13 +19,13 @@ static void fence_end(struct uva__fixture *fixture)
     free(fence);
 }
 
-static struct uva__fixture *fence_make(void)
+static struct uva__pool_data *devices_make(void)
 {
     struct fence *fence = calloc(1, sizeof(*fence));
 
     if (fence == NULL)
         return NULL;
-    fence->fixture.end = fence_end;
+    fence->fixture.end = devices_end;
     fence->devices = uva__devices_new();
     if (fence->devices != NULL)
         return &fence->fixture;
@@ -34,15 +34,15 @@ static struct uva__fixture *fence_make(void)
 }
 
 /* The job keeps the workers, and so their devices, meanwhile. */
-static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
+static int devices_get(struct uva__rt *rt, bool use, struct uva__devices **out)
 {
-    struct uva__fixture *fixture;
+    struct uva__pool_data *fixture;
 
-    if (!uva__hub_is_alive(hub))
+    if (!uva__rt_is_alive(rt))
         return EPERM;
-    if (!uva__hub_job_begin(hub))
+    if (!uva__rt_job_begin(rt))
         return ESHUTDOWN;
-    fixture = uva__workers_fixture(hub->jobs.workers, fence_make);
+    fixture = uva__pool_get_data(rt->jobs.workers, devices_make);
     if (fixture != NULL) {
         *out = uva__container_of(fixture, struct fence, fixture)->devices;
         if (use)
@@ -50,27 +50,27 @@ static int fence_get(struct uva__hub *hub, bool use, struct uva__devices **out)
         else
             uva__devices_acquire(*out);
     }
-    uva__hub_job_end(hub);
+    uva__rt_job_end(rt);
     return fixture != NULL ? 0 : ENOMEM;
 }
 
-int uva__fence_devices(struct uva__hub *hub, struct uva__devices **out)
+int uva__rt_devices(struct uva__rt *rt, struct uva__devices **out)
 {
-    return fence_get(hub, false, out);
+    return devices_get(rt, false, out);
 }
 
-int uva__fence_use(struct uva__hub *hub, struct uva__devices **out)
+int uva__rt_devices_use(struct uva__rt *rt, struct uva__devices **out)
 {
-    return fence_get(hub, true, out);
+    return devices_get(rt, true, out);
 }
 
-int uva__fence_service(struct uva__hub *hub, struct uva__devices **out)
+int uva__rt_devices_thread(struct uva__rt *rt, struct uva__devices **out)
 {
-    int code = uva__fence_devices(hub, out);
+    int code = uva__rt_devices(rt, out);
 
     if (code != 0)
         return code;
-    code = uva__service_start(&(*out)->service);
+    code = uva__device_thread_start(&(*out)->service);
     if (code != 0)
         uva__devices_release(*out);
     return code;

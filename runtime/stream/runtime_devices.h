@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of a runtime's worker threads. device/event_wait.h waits for their
- * events. */
-#ifndef UVA_STREAM_FENCE_H
-#define UVA_STREAM_FENCE_H
+/* The devices of a runtime's worker threads. device/event_wait.h waits for
+ * their events. */
+#ifndef UVA_STREAM_RUNTIME_DEVICES_H
+#define UVA_STREAM_RUNTIME_DEVICES_H
 
 #include "device/event_wait.h"
 #include "loop/rt.h"
@@ -10,18 +10,18 @@
 /* Gives the devices of the runtime's workers, made at first need, with a
  * reference for the caller. 0; ENOMEM; ESHUTDOWN once the workers were
  * released; EPERM in a forked child. Thread: any. */
-UVA_MUST_CHECK int uva__fence_devices(struct uva__hub *hub,
-                                      struct uva__devices **out);
+UVA_MUST_CHECK int uva__rt_devices(struct uva__rt *rt,
+                                   struct uva__devices **out);
 
-/* Gives the devices as uva__fence_devices() does, but the reference is a use of
+/* Gives the devices as uva__rt_devices() does, but the reference is a use of
  * the device thread: uva__devices_quit() releases it. Thread: any. */
-UVA_MUST_CHECK int uva__fence_use(struct uva__hub *hub,
-                                  struct uva__devices **out);
+UVA_MUST_CHECK int uva__rt_devices_use(struct uva__rt *rt,
+                                       struct uva__devices **out);
 
-/* Gives the devices as uva__fence_devices() does, and makes sure that the
+/* Gives the devices as uva__rt_devices() does, and makes sure that the
  * device thread runs: also EAGAIN, if the system gives no thread. Thread: any.
  */
-UVA_MUST_CHECK int uva__fence_service(struct uva__hub *hub,
-                                      struct uva__devices **out);
+UVA_MUST_CHECK int uva__rt_devices_thread(struct uva__rt *rt,
+                                          struct uva__devices **out);
 
 #endif

@@ -20,8 +20,8 @@ enum {
 static const uint64_t REST_NS = 1000000000;
 
 struct stock {
-    struct uva__annex annex; /* first: how the hub frees it */
-    struct uva__slab tasks;  /* loop only */
+    struct uva__rt_data data; /* first: how the hub frees it */
+    struct uva__slab tasks;   /* loop only */
 
     struct uva__lock lock;
     struct {
@@ -37,24 +37,24 @@ static void task_clear(void *block, void *ctx)
     uva__task_clear(block, ctx);
 }
 
-static void stock_free(struct uva__hub *hub, struct uva__annex *annex)
+static void slots_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
-    struct stock *stock = uva__container_of(annex, struct stock, annex);
+    struct stock *stock = uva__container_of(data, struct stock, data);
 
-    uva__slab_each(&stock->tasks, task_clear, &hub->allocator);
+    uva__slab_each(&stock->tasks, task_clear, &rt->allocator);
     uva__slab_fini(&stock->tasks);
     uva__slab_fini(&stock->locked.producers);
-    uva__memory_free(&hub->allocator, stock, sizeof(*stock));
+    uva__memory_free(&rt->allocator, stock, sizeof(*stock));
 }
 
-static struct uva__annex *stock_new(struct uva__hub *hub)
+static struct uva__rt_data *slots_new(struct uva__rt *rt)
 {
-    const struct uva_allocator *allocator = &hub->allocator;
+    const struct uva_allocator *allocator = &rt->allocator;
     struct stock *stock = uva__memory_new(allocator, sizeof(*stock));
 
     if (stock == NULL)
         return NULL;
-    stock->annex.free = stock_free;
+    stock->data.free = slots_free;
     stock->tasks = (struct uva__slab){
         .allocator = allocator,
         .size = sizeof(struct uva__task),
@@ -71,33 +71,35 @@ static struct uva__annex *stock_new(struct uva__hub *hub)
         .rest = PRODUCERS_REST,
         .step = PRODUCERS_STEP,
     };
-    return &stock->annex;
+    return &stock->data;
 }
 
-static struct stock *stock_of(struct uva__hub *hub)
+static struct stock *slots_of(struct uva__rt *rt)
 {
-    struct uva__annex *annex = uva__hub_annex(hub, UVA__ANNEX_SLOTS, stock_new);
+    struct uva__rt_data *data =
+        uva__rt_get_data(rt, UVA__RT_DATA_SLOTS, slots_new);
 
-    return annex != NULL ? uva__container_of(annex, struct stock, annex) : NULL;
+    return data != NULL ? uva__container_of(data, struct stock, data) : NULL;
 }
 
 /* For the path of every batch: cannot be NULL while a stream exists. */
-static struct stock *stock_there(const struct uva__hub *hub)
+static struct stock *slots_there(const struct uva__rt *rt)
 {
-    return uva__container_of(uva__shared_load(&hub->annex[UVA__ANNEX_SLOTS]),
-                             struct stock, annex);
+    return uva__container_of(
+        uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_SLOTS]), struct stock,
+        data);
 }
 
-int uva__stock_ensure(struct uva__hub *hub)
+int uva__slots_ensure(struct uva__rt *rt)
 {
-    return stock_of(hub) != NULL ? 0 : ENOMEM;
+    return slots_of(rt) != NULL ? 0 : ENOMEM;
 }
 
 /* ---- memory ------------------------------------------------------------- */
 
-struct uva__task *uva__stock_take_task(struct uva__hub *hub)
+struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 {
-    struct uva__slab *slab = &stock_there(hub)->tasks;
+    struct uva__slab *slab = &slots_there(rt)->tasks;
     struct uva__task *task = uva__slab_take(slab, NULL);
     struct slab_chunk *chunk;
 
@@ -110,14 +112,14 @@ struct uva__task *uva__stock_take_task(struct uva__hub *hub)
     return uva__slab_take(slab, NULL);
 }
 
-void uva__stock_put_task(struct uva__hub *hub, struct uva__task *task)
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
 {
-    uva__slab_put(&stock_there(hub)->tasks, task);
+    uva__slab_put(&slots_there(rt)->tasks, task);
 }
 
-void uva__stock_trim_tasks(struct uva__hub *hub)
+void uva__slots_trim_tasks(struct uva__rt *rt)
 {
-    uva__slab_trim(&stock_there(hub)->tasks, TASKS_MOST);
+    uva__slab_trim(&slots_there(rt)->tasks, TASKS_MOST);
 }
 
 /* Whether the quarantine has elapsed for late calls to the old producer. */
@@ -125,14 +127,14 @@ static bool producer_is_rested(const void *block)
 {
     const struct uva__producer *p = block;
 
-    return uva__word_load(&p->node.refs) == 0 &&
-           uva__word_load(&p->node.posted) == 0 &&
+    return uva__atomic64_load(&p->wakeup.refs) == 0 &&
+           uva__atomic64_load(&p->wakeup.posted) == 0 &&
            uva__clock_ns() - p->retired_ns >= REST_NS;
 }
 
-void *uva__stock_take_producer(struct uva__hub *hub)
+void *uva__slots_take_producer(struct uva__rt *rt)
 {
-    struct stock *stock = stock_of(hub);
+    struct stock *stock = slots_of(rt);
     struct slab_chunk *chunk;
     void *p;
 
@@ -153,9 +155,9 @@ void *uva__stock_take_producer(struct uva__hub *hub)
     return p;
 }
 
-void uva__stock_put_producer(struct uva__hub *hub, void *producer)
+void uva__slots_put_producer(struct uva__rt *rt, void *producer)
 {
-    struct stock *stock = stock_of(hub);
+    struct stock *stock = slots_of(rt);
     struct uva__producer *p = producer;
 
     p->retired_ns = uva__clock_ns();

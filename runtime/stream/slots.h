@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots for the tasks and the producers of one runtime: type-stable memory,
  * kept with the hub. A late call finds a slot of the same kind. */
-#ifndef UVA_STREAM_STOCK_H
-#define UVA_STREAM_STOCK_H
+#ifndef UVA_STREAM_SLOTS_H
+#define UVA_STREAM_SLOTS_H
 
 #include "base/slab.h"
-#include "stream/task.h"
 #include "loop/rt.h"
+#include "stream/task.h"
 
 /* Makes the slots of the runtime, unless they exist. 0 or ENOMEM.
  * Thread: any. */
-UVA_MUST_CHECK int uva__stock_ensure(struct uva__hub *hub);
+UVA_MUST_CHECK int uva__slots_ensure(struct uva__rt *rt);
 
 /* Gives a free slot for a task; NULL without memory. Thread: loop. */
-struct uva__task *uva__stock_take_task(struct uva__hub *hub);
+struct uva__task *uva__slots_take_task(struct uva__rt *rt);
 
 /* Takes a cleared slot back. Thread: loop. */
-void uva__stock_put_task(struct uva__hub *hub, struct uva__task *task);
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 
 /* Called now and then, after a few slots were put back: limits how many go
  * round, so that they stay in the cache. Thread: loop. */
-void uva__stock_trim_tasks(struct uva__hub *hub);
+void uva__slots_trim_tasks(struct uva__rt *rt);
 
 /* Gives the memory of a producer, an old one's or cleared; NULL without memory.
  * Thread: any. */
-void *uva__stock_take_producer(struct uva__hub *hub);
+void *uva__slots_take_producer(struct uva__rt *rt);
 
 /* Takes it back into a long quarantine: a consumer may still call the old
  * producer. Thread: any. */
-void uva__stock_put_producer(struct uva__hub *hub, void *producer);
+void uva__slots_put_producer(struct uva__rt *rt, void *producer);
 
 #endif

@@ -5,23 +5,23 @@
 #include "base/memory.h"
 #include "uvarrow/arrow.h"
 
-void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,
-                    struct uva__hub *hub)
+void uva__source_init(struct uva__source *source,
+                      const struct uva__source_ops *ops, struct uva__rt *rt)
 {
-    *feed = (struct uva__feed){
+    *source = (struct uva__source){
         .ops = ops,
-        .hub = uva__hub_acquire(hub),
+        .rt = uva__rt_acquire(rt),
         .device_type = ARROW_DEVICE_CPU,
     };
 }
 
-void uva__feed_fini(struct uva__feed *feed)
+void uva__source_fini(struct uva__source *source)
 {
-    const struct uva_allocator *allocator = &feed->hub->allocator;
+    const struct uva_allocator *allocator = &source->rt->allocator;
 
-    uva_schema_release(&feed->schema);
-    uva__memory_free(allocator, feed->metadata, feed->metadata_size);
-    uva__failure_fini(&feed->failure, allocator);
-    feed->metadata = NULL;
-    uva__hub_release(feed->hub);
+    uva_schema_release(&source->schema);
+    uva__memory_free(allocator, source->metadata, source->metadata_size);
+    uva__failure_fini(&source->failure, allocator);
+    source->metadata = NULL;
+    uva__rt_release(source->rt);
 }

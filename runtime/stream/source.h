@@ -3,43 +3,44 @@
  * another producer above it. A feed states facts; the producer decides when it
  * calls its handler with them. Everything here runs on the loop thread, unless
  * its comment states otherwise. */
-#ifndef UVA_STREAM_FEED_H
-#define UVA_STREAM_FEED_H
+#ifndef UVA_STREAM_SOURCE_H
+#define UVA_STREAM_SOURCE_H
 
+#include "loop/rt.h"
 #include "stream/failure.h"
 #include "stream/task.h"
-#include "loop/rt.h"
 
-struct uva__feed;
+struct uva__source;
 
 /* What each kind of feed does. All functions are mandatory. */
-struct uva__feed_ops {
+struct uva__source_ops {
     const char *name; /* "from_blocking"... in texts and logs */
     /* Begins, once, before all other calls but leave. */
-    void (*start)(struct uva__feed *feed);
+    void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
      * batches requested and not offered) and the feed's own window allow. */
-    void (*pull)(struct uva__feed *feed, int64_t demand);
+    void (*pull)(struct uva__source *source, int64_t demand);
     /* Gives the next batch in a filled slot, with its ordinal, while `ready` is
      * positive, and counts that down. NULL: no memory. */
-    struct uva__task *(*take)(struct uva__feed *feed);
+    struct uva__task *(*take)(struct uva__source *source);
     /* Stops it, once: discards the batches that are ready, and cancels the
      * source or the producer above. It wakes its producer no more. */
-    void (*stop)(struct uva__feed *feed);
+    void (*stop)(struct uva__source *source);
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
-    void (*leave)(struct uva__feed *feed);
+    void (*leave)(struct uva__source *source);
 };
 
 /* Part of every feed: the facts, and the producer to wake. */
-struct uva__feed {
-    const struct uva__feed_ops *ops; /* static */
-    struct uva__hub *hub;            /* counts, until leave */
-    struct uva__producer *producer;  /* borrows, until stop */
-    ArrowDeviceType device_type;     /* of the batches; known at the schema */
-    bool dear;   /* extraction may be expensive: not for the loop thread */
-    bool lazy;   /* extraction may fail: data is made only then (G-17) */
-    bool prompt; /* pull itself makes the batches, whenever it is called */
+struct uva__source {
+    const struct uva__source_ops *ops; /* static */
+    struct uva__rt *rt;                /* counts, until leave */
+    struct uva__producer *producer;    /* borrows, until stop */
+    ArrowDeviceType device_type;       /* of the batches; known at the schema */
+    bool expensive; /* extraction may be expensive: not for the loop thread */
+    bool lazy;      /* extraction may fail: data is made only then (G-17) */
+    bool
+        pulls_inline; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;   /* owns, until the producer moves it out */
     bool schema_known;           /* it has arrived */
@@ -51,10 +52,10 @@ struct uva__feed {
 };
 
 /* Sets up the common part; the feed counts the hub. */
-void uva__feed_init(struct uva__feed *feed, const struct uva__feed_ops *ops,
-                    struct uva__hub *hub);
+void uva__source_init(struct uva__source *source,
+                      const struct uva__source_ops *ops, struct uva__rt *rt);
 
 /* Frees what the common part owns, and releases the hub. Thread: any. */
-void uva__feed_fini(struct uva__feed *feed);
+void uva__source_fini(struct uva__source *source);
 
 #endif

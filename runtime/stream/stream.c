@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 enum { NAME_SIZE = 64 };
@@ -27,23 +27,23 @@ static const struct uva_stream without_memory = {.sticky = {.code = ENOMEM}};
 static const struct uva_stream without_runtime = {.sticky = {.code = EINVAL}};
 static const struct uva_stream in_a_child = {.sticky = {.code = EPERM}};
 
-static struct uva_stream *flow_static(const struct uva_stream *stream)
+static struct uva_stream *stream_static(const struct uva_stream *stream)
 {
     return (struct uva_stream *)stream;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void flow_free(struct uva__node *node)
+static void stream_free(struct uva__wakeup *wakeup)
 {
-    struct uva_stream *s = uva__container_of(node, struct uva_stream, node);
-    const struct uva_allocator *allocator = &s->hub->allocator;
-    struct uva__hub *hub = s->hub;
+    struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
+    const struct uva_allocator *allocator = &s->rt->allocator;
+    struct uva__rt *rt = s->rt;
 
     if (s->tail != NULL) /* it has never begun */
         uva__producer_release(s->tail);
-    if (s->terminal != NULL)
-        s->terminal->ops->free(s);
+    if (s->sink != NULL)
+        s->sink->ops->free(s);
     uva_schema_release(&s->loop.schema);
     uva__memory_free(allocator, s->loop.metadata, s->loop.metadata_size);
     uva__failure_fini(&s->sticky, allocator);
@@ -51,84 +51,85 @@ static void flow_free(struct uva__node *node)
     uva__failure_fini(&s->result, allocator);
     uva__memory_free(allocator, s->name, NAME_SIZE);
     uva__memory_free(allocator, s, sizeof(*s));
-    uva__word_sub(&hub->counts.streams_held, 1);
-    uva__hub_release(hub);
+    uva__atomic64_sub(&rt->stats.streams_held, 1);
+    uva__rt_release(rt);
 }
 
-static bool flow_visit(struct uva__node *node);
+static bool stream_on_wakeup(struct uva__wakeup *wakeup);
 
-static const struct uva__node_ops flow_node_ops = {flow_visit, flow_free};
+static const struct uva__wakeup_ops stream_wakeup_ops = {stream_on_wakeup,
+                                                         stream_free};
 
-static void flow_evict(struct uva__tenant *tenant)
+static void stream_abort(struct uva__open_object *object)
 {
     struct uva_stream *s =
-        uva__container_of(tenant, struct uva_stream, loop.tenant);
+        uva__container_of(object, struct uva_stream, loop.object);
 
     uva_stream_cancel(s, ECANCELED, "the runtime was closed");
-    uva__hub_post(s->hub, &s->node); /* also if it was cancelled before */
+    uva__rt_wake(s->rt, &s->wakeup); /* also if it was cancelled before */
 }
 
-static struct uva_stream *flow_alloc(struct uva__hub *hub)
+static struct uva_stream *stream_alloc(struct uva__rt *rt)
 {
-    struct uva_stream *s = uva__memory_new(&hub->allocator, sizeof(*s));
+    struct uva_stream *s = uva__memory_new(&rt->allocator, sizeof(*s));
 
     if (s == NULL)
         return NULL;
-    s->hub = uva__hub_acquire(hub);
-    uva__word_store(&s->holders, 1);
-    uva__node_init(&s->node, &flow_node_ops, 1);
-    s->loop.tenant.evict = flow_evict;
-    uva__word_add(&hub->counts.streams_held, 1);
+    s->rt = uva__rt_acquire(rt);
+    uva__atomic64_store(&s->holders, 1);
+    uva__wakeup_init(&s->wakeup, &stream_wakeup_ops, 1);
+    s->loop.object.abort = stream_abort;
+    uva__atomic64_add(&rt->stats.streams_held, 1);
     return s;
 }
 
-struct uva_stream *uva__flow_new(struct uva__feed *feed)
+struct uva_stream *uva__stream_new(struct uva__source *source)
 {
-    struct uva_stream *s = flow_alloc(feed->hub);
+    struct uva_stream *s = stream_alloc(source->rt);
 
     if (s == NULL) {
-        feed->ops->leave(feed);
-        return flow_static(&without_memory);
+        source->ops->leave(source);
+        return stream_static(&without_memory);
     }
-    s->tail = uva__producer_new(feed);
+    s->tail = uva__producer_new(source);
     if (s->tail != NULL)
         return s;
-    feed->ops->leave(feed);
-    uva__node_release(&s->node);
-    return flow_static(&without_memory);
+    source->ops->leave(source);
+    uva__wakeup_release(&s->wakeup);
+    return stream_static(&without_memory);
 }
 
-struct uva_stream *uva__flow_failed(struct uva_runtime *runtime,
-                                    const struct uva_error *error)
+struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
+                                      const struct uva_error *error)
 {
-    struct uva__hub *hub = uva__loop_hub(runtime);
+    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_stream *s;
 
-    if (hub == NULL)
-        return flow_static(&without_runtime);
-    if (!uva__hub_is_alive(hub))
-        return flow_static(&in_a_child);
-    s = flow_alloc(hub);
+    if (rt == NULL)
+        return stream_static(&without_runtime);
+    if (!uva__rt_is_alive(rt))
+        return stream_static(&in_a_child);
+    s = stream_alloc(rt);
     if (s == NULL)
-        return flow_static(&without_memory);
-    uva__failure_set(&s->sticky, &hub->allocator, error->code, error, NULL);
+        return stream_static(&without_memory);
+    uva__failure_set(&s->sticky, &rt->allocator, error->code, error, NULL);
     return s;
 }
 
 /* ---- building ----------------------------------------------------------- */
 
-int uva__flow_building(const struct uva_stream *s)
+int uva__stream_building(const struct uva_stream *s)
 {
     if (s == NULL)
         return EINVAL;
     if (s->sticky.code != 0)
         return s->sticky.code;
-    if (!uva__hub_is_alive(s->hub))
+    if (!uva__rt_is_alive(s->rt))
         return EPERM;
-    return uva__word_load(&s->stage) == UVA__FLOW_BUILDING ? 0 : EBUSY;
+    return uva__atomic64_load(&s->stage) == UVA__STREAM_BUILDING ? 0 : EBUSY;
 }
 
-int uva__flow_fail(struct uva_stream *s, int code, const char *format, ...)
+int uva__stream_fail(struct uva_stream *s, int code, const char *format, ...)
 {
     struct uva_error error = {0};
     va_list args;
@@ -136,43 +137,43 @@ int uva__flow_fail(struct uva_stream *s, int code, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(error.message, sizeof(error.message), format, args);
     va_end(args);
-    uva__failure_set(&s->sticky, &s->hub->allocator, code, &error, NULL);
+    uva__failure_set(&s->sticky, &s->rt->allocator, code, &error, NULL);
     return s->sticky.code;
 }
 
-int uva__flow_wrap(struct uva_stream *s,
-                   struct uva__feed *(*wrap)(struct uva__producer *above,
-                                             const void *how),
-                   const void *how)
+int uva__stream_wrap(struct uva_stream *s,
+                     struct uva__source *(*wrap)(struct uva__producer *above,
+                                                 const void *options),
+                     const void *options)
 {
-    struct uva__feed *feed = wrap(s->tail, how);
+    struct uva__source *source = wrap(s->tail, options);
     struct uva__producer *tail;
 
-    if (feed == NULL)
-        return uva__flow_fail(s, ENOMEM, "no memory for another stage");
-    tail = uva__producer_new(feed);
+    if (source == NULL)
+        return uva__stream_fail(s, ENOMEM, "no memory for another stage");
+    tail = uva__producer_new(source);
     if (tail == NULL)
-        feed->ops->leave(feed);
+        source->ops->leave(source);
     s->tail = tail; /* what was there is the feed's now */
     return tail != NULL
                ? 0
-               : uva__flow_fail(s, ENOMEM, "no memory for another stage");
+               : uva__stream_fail(s, ENOMEM, "no memory for another stage");
 }
 
 int uva_stream_set_name(struct uva_stream *stream, const char *name)
 {
-    int code = uva__flow_building(stream);
+    int code = uva__stream_building(stream);
     size_t size;
 
     if (code != 0)
         return code;
     if (name == NULL)
-        return uva__flow_fail(stream, EINVAL, "set_name: the name is NULL");
+        return uva__stream_fail(stream, EINVAL, "set_name: the name is NULL");
     if (stream->name == NULL)
-        stream->name = uva__memory_new(&stream->hub->allocator, NAME_SIZE);
+        stream->name = uva__memory_new(&stream->rt->allocator, NAME_SIZE);
     if (stream->name == NULL)
-        return uva__flow_fail(stream, ENOMEM, "no memory for the name");
-    size = uva__status_clip(name, strlen(name), NAME_SIZE - 1);
+        return uva__stream_fail(stream, ENOMEM, "no memory for the name");
+    size = uva__error_clip(name, strlen(name), NAME_SIZE - 1);
     memcpy(stream->name, name, size);
     stream->name[size] = '\0';
     return 0;
@@ -180,7 +181,7 @@ int uva_stream_set_name(struct uva_stream *stream, const char *name)
 
 /* ---- start -------------------------------------------------------------- */
 
-int uva__flow_may_start(const struct uva_stream *s, struct uva_error *error)
+int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
 {
     if (s == NULL)
         return uva_error_set(error, EINVAL, "the stream is NULL");
@@ -189,66 +190,66 @@ int uva__flow_may_start(const struct uva_stream *s, struct uva_error *error)
                              "the stream was made without a runtime");
     if (s->sticky.code != 0)
         return uva__failure_get(&s->sticky, error);
-    if (!uva__hub_is_alive(s->hub))
+    if (!uva__rt_is_alive(s->rt))
         return uva_error_set(error, EPERM,
                              "a forked child cannot use its parent's streams");
-    if (uva__word_load(&s->stage) != UVA__FLOW_BUILDING)
+    if (uva__atomic64_load(&s->stage) != UVA__STREAM_BUILDING)
         return uva_error_set(error, EBUSY, "the stream was started before");
-    if (uva__word_load(&s->latch) == UVA__LATCH_SET)
+    if (uva__atomic64_load(&s->latch) == UVA__CANCEL_LATCH_SET)
         return uva__failure_get(&s->why, error);
     return 0;
 }
 
-int uva__flow_start(struct uva_stream *s, struct uva__terminal *terminal,
-                    struct uva_error *error)
+int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
+                      struct uva_error *error)
 {
-    int code = uva__flow_may_start(s, error);
+    int code = uva__stream_may_start(s, error);
 
     if (code != 0)
         return code;
-    if (!uva__hub_enter(s->hub))
+    if (!uva__rt_enter(s->rt))
         return uva_error_set(error, ESHUTDOWN, "the runtime is closing");
-    s->terminal = terminal;
-    uva__node_acquire(&s->node); /* the stream's own */
-    uva__word_add(&s->hub->counts.streams_open, 1);
-    if (uva__hub_on_loop(s->hub)) {
+    s->sink = sink;
+    uva__wakeup_acquire(&s->wakeup); /* the stream's own */
+    uva__atomic64_add(&s->rt->stats.streams_open, 1);
+    if (uva__rt_on_loop(s->rt)) {
         s->loop.held = true;
-        uva__loop_hold(s->hub);
+        uva__loop_hold(s->rt);
     }
-    uva__word_exchange(&s->stage, UVA__FLOW_STARTED);
-    uva__hub_post(s->hub, &s->node);
+    uva__atomic64_exchange(&s->stage, UVA__STREAM_STARTED);
+    uva__rt_wake(s->rt, &s->wakeup);
     return 0;
 }
 
-static void flow_begin(struct uva_stream *s)
+static void stream_begin(struct uva_stream *s)
 {
     s->loop.begun = true;
     if (!s->loop.held)
-        uva__loop_hold(s->hub);
+        uva__loop_hold(s->rt);
     s->loop.held = true;
-    uva__loop_move_in(s->hub, &s->loop.tenant);
-    s->terminal->ops->begin(s);
+    uva__loop_track(s->rt, &s->loop.object);
+    s->sink->ops->begin(s);
 }
 
-static bool flow_visit(struct uva__node *node)
+static bool stream_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva_stream *s = uva__container_of(node, struct uva_stream, node);
+    struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
 
-    if (uva__word_load(&s->stage) == UVA__FLOW_BUILDING)
+    if (uva__atomic64_load(&s->stage) == UVA__STREAM_BUILDING)
         return false;
     if (!s->loop.begun)
-        flow_begin(s);
-    s->terminal->ops->visit(s);
+        stream_begin(s);
+    s->sink->ops->on_wakeup(s);
     return false;
 }
 
 /* ---- the run ------------------------------------------------------------ */
 
-int uva__flow_take_schema(struct uva_stream *s,
-                          const struct ArrowAsyncProducer *from,
-                          struct ArrowSchema *schema)
+int uva__stream_take_schema(struct uva_stream *s,
+                            const struct ArrowAsyncProducer *from,
+                            struct ArrowSchema *schema)
 {
-    int code = uva__metadata_copy(&s->hub->allocator, from->additional_metadata,
+    int code = uva__metadata_copy(&s->rt->allocator, from->additional_metadata,
                                   &s->loop.metadata, &s->loop.metadata_size);
 
     if (code == ENOMEM)
@@ -271,104 +272,105 @@ uva_stream_get_info(const struct uva_stream *stream)
                : NULL;
 }
 
-const struct uva__failure *uva__flow_cancelled(const struct uva_stream *s)
+const struct uva__failure *uva__stream_cancelled(const struct uva_stream *s)
 {
-    return uva__word_load(&s->latch) == UVA__LATCH_SET ? &s->why : NULL;
+    return uva__atomic64_load(&s->latch) == UVA__CANCEL_LATCH_SET ? &s->why
+                                                                  : NULL;
 }
 
-void uva__flow_unhold(struct uva_stream *s)
+void uva__stream_unhold(struct uva_stream *s)
 {
     if (s->loop.held)
-        uva__loop_unhold(s->hub);
+        uva__loop_unhold(s->rt);
     s->loop.held = false;
 }
 
-void uva__flow_done(struct uva_stream *s, int code,
-                    const struct uva_error *error)
+void uva__stream_done(struct uva_stream *s, int code,
+                      const struct uva_error *error)
 {
-    struct uva__hub *hub = s->hub;
+    struct uva__rt *rt = s->rt;
 
     if (code != 0)
-        uva__failure_set(&s->result, &hub->allocator, code, error, NULL);
-    uva__word_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
-    uva__word_exchange(&s->stage, UVA__FLOW_DONE);
+        uva__failure_set(&s->result, &rt->allocator, code, error, NULL);
+    uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
+    uva__atomic64_exchange(&s->stage, UVA__STREAM_DONE);
     s->tail = NULL;
-    uva__loop_move_out(hub, &s->loop.tenant);
-    uva__word_sub(&hub->counts.streams_open, 1);
-    uva__flow_unhold(s);
-    uva__hub_leave(hub);
-    uva__node_release(&s->node);
+    uva__loop_untrack(rt, &s->loop.object);
+    uva__atomic64_sub(&rt->stats.streams_open, 1);
+    uva__stream_unhold(s);
+    uva__rt_leave(rt);
+    uva__wakeup_release(&s->wakeup);
 }
 
 /* ---- control ------------------------------------------------------------ */
 
-static bool flow_is_usable(const struct uva_stream *s)
+static bool stream_is_usable(const struct uva_stream *s)
 {
-    return s != NULL && s->hub != NULL && uva__hub_is_alive(s->hub);
+    return s != NULL && s->rt != NULL && uva__rt_is_alive(s->rt);
 }
 
 struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 {
-    if (stream == NULL || stream->hub == NULL)
+    if (stream == NULL || stream->rt == NULL)
         return stream;
-    uva__node_acquire(&stream->node);
-    uva__word_add(&stream->holders, 1);
+    uva__wakeup_acquire(&stream->wakeup);
+    uva__atomic64_add(&stream->holders, 1);
     return stream;
 }
 
 void uva_stream_release(struct uva_stream *stream)
 {
-    if (!flow_is_usable(stream))
+    if (!stream_is_usable(stream))
         return; /* a forked child leaves its parent's things alone */
-    if (uva__word_sub(&stream->holders, 1) == 1 &&
-        uva__word_load(&stream->stage) == UVA__FLOW_STARTED &&
-        stream->terminal->ops->lonely)
+    if (uva__atomic64_sub(&stream->holders, 1) == 1 &&
+        uva__atomic64_load(&stream->stage) == UVA__STREAM_STARTED &&
+        stream->sink->ops->cancel_when_unheld)
         uva_stream_cancel(stream, 0, "its last holder has let go of it");
-    uva__node_release(&stream->node);
+    uva__wakeup_release(&stream->wakeup);
 }
 
 void uva_stream_cancel(struct uva_stream *stream, int code, const char *reason)
 {
-    uint64_t open = UVA__LATCH_OPEN;
+    uint64_t open = UVA__CANCEL_LATCH_OPEN;
 
-    if (!flow_is_usable(stream) ||
-        uva__word_load(&stream->stage) == UVA__FLOW_DONE ||
-        !uva__word_cas(&stream->latch, &open, UVA__LATCH_SETTING))
+    if (!stream_is_usable(stream) ||
+        uva__atomic64_load(&stream->stage) == UVA__STREAM_DONE ||
+        !uva__atomic64_cas(&stream->latch, &open, UVA__CANCEL_LATCH_SETTING))
         return;
-    uva__failure_say(&stream->why, &stream->hub->allocator,
-                     code != 0 ? code : ECANCELED, "%s",
-                     reason != NULL ? reason : "cancelled");
-    uva__word_exchange(&stream->latch, UVA__LATCH_SET);
-    uva__hub_post(stream->hub, &stream->node);
+    uva__failure_format(&stream->why, &stream->rt->allocator,
+                        code != 0 ? code : ECANCELED, "%s",
+                        reason != NULL ? reason : "cancelled");
+    uva__atomic64_exchange(&stream->latch, UVA__CANCEL_LATCH_SET);
+    uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 void uva_stream_drop(struct uva_stream *stream)
 {
-    if (!flow_is_usable(stream)) {
+    if (!stream_is_usable(stream)) {
         uva_stream_release(stream);
         return;
     }
-    if (uva__hub_on_loop(stream->hub))
+    if (uva__rt_on_loop(stream->rt))
         stream->loop.silent = true;
     uva_stream_cancel(stream, 0, "dropped");
-    uva__hub_post(stream->hub, &stream->node);
+    uva__rt_wake(stream->rt, &stream->wakeup);
     uva_stream_release(stream);
 }
 
 void uva_stream_resume(struct uva_stream *stream)
 {
-    if (!flow_is_usable(stream))
+    if (!stream_is_usable(stream))
         return;
-    if (uva__word_exchange(&stream->resumed, 1) == 0)
-        uva__hub_post(stream->hub, &stream->node);
+    if (uva__atomic64_exchange(&stream->resumed, 1) == 0)
+        uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 int uva_stream_status(const struct uva_stream *stream, struct uva_error *error)
 {
     int code;
 
-    if (stream == NULL || stream->hub == NULL || stream->sticky.code != 0)
-        return uva__flow_may_start(stream, error);
-    code = (int)(int64_t)uva__word_load(&stream->verdict);
+    if (stream == NULL || stream->rt == NULL || stream->sticky.code != 0)
+        return uva__stream_may_start(stream, error);
+    code = (int)(int64_t)uva__atomic64_load(&stream->verdict);
     return code != 0 ? uva__failure_get(&stream->result, error) : 0;
 }

@@ -14,11 +14,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "loop/rt.h"
 #include "stream/check_hop.h"
 #include "stream/producer.h"
-#include "loop/rt.h"
 #include "uvarrow/arrow.h"
 
 enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48 };
@@ -94,7 +94,7 @@ static struct uva__task *token_read(void *pointer, uint64_t *generation)
 
 void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 {
-    out->private_data = token_make(task, uva__claim_offer(&task->state));
+    out->private_data = token_make(task, uva__task_state_offer(&task->state));
     out->extract_data = uva__task_extract;
 }
 
@@ -106,9 +106,9 @@ static inline void task_settle(struct uva__task *task,
     struct uva__producer *producer = task->producer;
 
     /* Only the loop sets a watch, so it cannot do so during its own turn. */
-    if (uva__claim_settle(&task->state, state,
-                          uva__hub_in_turn(producer->hub))) {
-        uva__hub_post(producer->hub, &producer->node);
+    if (uva__task_state_settle(&task->state, state,
+                               uva__rt_in_turn(producer->rt))) {
+        uva__rt_wake(producer->rt, &producer->wakeup);
         producer->task_owner->unwatched(producer);
     }
 }
@@ -117,7 +117,8 @@ static inline void task_settle(struct uva__task *task,
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
     bool unwatched;
-    const int code = uva__claim(&task->state, generation, &unwatched);
+    const int code =
+        uva__task_state_claim(&task->state, generation, &unwatched);
 
     if (unwatched)
         task->producer->task_owner->unwatched(task->producer);
@@ -159,7 +160,8 @@ static int task_map_one(const struct uva__task *task,
     in->ordinal = task->ordinal;
     in->stream = NULL;
     task_blank(out);
-    code = uva__status_positive(m->how.batch(m->how.ctx, in, out, error));
+    code =
+        uva__error_positive(m->options.batch(m->options.ctx, in, out, error));
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
@@ -187,8 +189,8 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
 }
 
 /* Extraction that may fail: the producer reports the error on the loop. */
-static int task_extract_dear(struct uva__task *task,
-                             struct ArrowDeviceArray *out)
+static int task_extract_expensive(struct uva__task *task,
+                                  struct ArrowDeviceArray *out)
 {
     const bool mapped = task->producer->maps != NULL;
     struct uva_error error;
@@ -203,7 +205,7 @@ static int task_extract_dear(struct uva__task *task,
     if (code == 0 && mapped)
         code = task_map(task, &in, out, &error);
     if (code == 0) {
-        uva__task_settle(task, UVA__TASK_SETTLED);
+        uva__task_settle(task, UVA__TASK_DONE);
         return 0;
     }
     out->array.release = NULL;
@@ -227,10 +229,10 @@ static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
     if (out == NULL)
         task_drop_data(task);
     else if (task->is_lazy || task->producer->maps != NULL)
-        return task_extract_dear(task, out);
+        return task_extract_expensive(task, out);
     else
         memcpy(out, &task->array, sizeof(*out));
-    task_settle(task, UVA__TASK_SETTLED);
+    task_settle(task, UVA__TASK_DONE);
     return 0;
 }
 
@@ -263,8 +265,9 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     if (self->extract_data != uva__task_extract)
         return uva_task_extract(self, out);
     task = token_read(self->private_data, &generation);
-    uva__word_store(&task->state, uva__word_peek(&task->state) -
-                                      UVA__TASK_HELD + UVA__TASK_EXTRACTING);
+    uva__atomic64_store(&task->state, uva__atomic64_peek(&task->state) -
+                                          UVA__TASK_HELD +
+                                          UVA__TASK_EXTRACTING);
     return task_give(task, out);
 }
 
@@ -274,7 +277,7 @@ static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
     uint64_t generation;
 
     if (task->extract_data != uva__task_extract)
-        task = uva__checked_unwrap(task);
+        task = uva__check_hop_unwrap(task);
     assert(task != NULL && task->extract_data == uva__task_extract);
     return token_read(task->private_data, &generation);
 }
@@ -296,9 +299,9 @@ void uva__task_settle(struct uva__task *task, enum uva__task_state state)
     task_settle(task, state);
 }
 
-bool uva__task_watch(struct uva__task *task)
+bool uva__task_notify(struct uva__task *task)
 {
-    return uva__claim_watch(&task->state);
+    return uva__task_state_notify(&task->state);
 }
 
 /* ---- taking back -------------------------------------------------------- */
@@ -306,8 +309,8 @@ bool uva__task_watch(struct uva__task *task)
 /* Ends a sweep: the data is discarded. */
 static void task_swept(struct uva__task *task)
 {
-    if (!uva__claim_lapse(&task->state))
-        uva__task_settle(task, UVA__TASK_RECLAIMED);
+    if (!uva__task_state_orphan(&task->state))
+        uva__task_settle(task, UVA__TASK_REVOKED);
 }
 
 static void task_discard_run(struct uva__discard *item)
@@ -323,14 +326,15 @@ static void task_discard_run(struct uva__discard *item)
 static void task_discard_elsewhere(struct uva__task *task)
 {
     task->discard.run = task_discard_run;
-    uva__discard_add(task->producer->hub, &task->discard);
+    uva__discard_add(task->producer->rt, &task->discard);
 }
 
 static void task_take_back_here(struct uva__task *task, uint64_t flags)
 {
-    uint64_t generation = uva__word_load(&task->state) >> UVA__CLAIM_SHIFT;
+    uint64_t generation =
+        uva__atomic64_load(&task->state) >> UVA__TASK_GENERATION_SHIFT;
 
-    if (!uva__claim_take_back(&task->state, generation, flags))
+    if (!uva__task_state_take_back(&task->state, generation, flags))
         return;
     if (task->is_lazy) {
         task_discard_elsewhere(task);
@@ -340,14 +344,14 @@ static void task_take_back_here(struct uva__task *task, uint64_t flags)
     task_swept(task);
 }
 
-void uva__task_reclaim(struct uva__task *task)
+void uva__task_revoke(struct uva__task *task)
 {
     task_take_back_here(task, 0);
 }
 
-void uva__task_lapse(struct uva__task *task)
+void uva__task_orphan(struct uva__task *task)
 {
-    task_take_back_here(task, UVA__TASK_LAPSE);
+    task_take_back_here(task, UVA__TASK_ORPHAN);
 }
 
 /* Foreign code discards the data here only if this is no loop thread. */
@@ -356,7 +360,7 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
 
-    if (!uva__claim_take_back(&task->state, generation, 0))
+    if (!uva__task_state_take_back(&task->state, generation, 0))
         return;
     if (task->is_lazy && uva__turn_depth() > 0) {
         task_discard_elsewhere(task);
@@ -380,9 +384,9 @@ void uva__task_discard(struct uva__task *task)
         uva_array_release(&task->array);
         return;
     }
-    uva__word_store(&task->state,
-                    (uva__word_peek(&task->state) & ~(uint64_t)0xff) |
-                        UVA__TASK_SWEEPING);
+    uva__atomic64_store(&task->state,
+                        (uva__atomic64_peek(&task->state) & ~(uint64_t)0xff) |
+                            UVA__TASK_DISCARDING);
     task_discard_elsewhere(task);
 }
 
@@ -394,7 +398,8 @@ void uva__task_free_texts(struct uva__task *task,
     if (uva__task_state(task) == UVA__TASK_FAILED) {
         uva__memory_free(allocator, task->failed.error,
                          sizeof(*task->failed.error));
-        uva__word_store(&task->state, uva__word_peek(&task->state) -
-                                          UVA__TASK_FAILED + UVA__TASK_SETTLED);
+        uva__atomic64_store(&task->state, uva__atomic64_peek(&task->state) -
+                                              UVA__TASK_FAILED +
+                                              UVA__TASK_DONE);
     }
 }

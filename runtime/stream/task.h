@@ -11,8 +11,8 @@
 #define UVA_STREAM_TASK_H
 
 #include "base/list.h"
-#include "stream/task_state.h"
 #include "stream/discard.h"
+#include "stream/task_state.h"
 #include "uvarrow/stream.h"
 
 struct uva__producer;
@@ -41,7 +41,7 @@ enum { UVA__TASK_ROOM = 64 };
 
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
-    struct uva__word state;         /* see stream/task_state.h */
+    struct uva__atomic64 state;     /* see stream/task_state.h */
     struct uva__link link;          /* in the pool, or among offered tasks */
     struct uva__producer *producer; /* borrows: the one that offers it */
     int64_t ordinal;                /* of the batch */
@@ -86,30 +86,30 @@ void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out);
 /* The state now. Thread: any. */
 static inline enum uva__task_state uva__task_state(const struct uva__task *task)
 {
-    return (enum uva__task_state)(uva__word_load(&task->state) &
+    return (enum uva__task_state)(uva__atomic64_load(&task->state) &
                                   UVA__TASK_STATES);
 }
 
 /* Whether the loop may take the slot back. Thread: loop. */
 static inline bool uva__task_is_over(const struct uva__task *task)
 {
-    return uva__task_state(task) >= UVA__TASK_SETTLED;
+    return uva__task_state(task) >= UVA__TASK_DONE;
 }
 
 /* Has the thread that settles the slot post the producer and release one
  * reference to it. False if the task is over, and no reference will be
  * released. Thread: loop. */
-bool uva__task_watch(struct uva__task *task);
+bool uva__task_notify(struct uva__task *task);
 
 /* Revokes an unclaimed task, and discards its data: at once, or on an extra
  * thread if foreign code does it. A late extraction fails with ECANCELED. No
  * effect on a task that is claimed or over. Thread: loop. */
-void uva__task_reclaim(struct uva__task *task);
+void uva__task_revoke(struct uva__task *task);
 
 /* Revokes a watched task for good, as the loop detaches: a later extraction
  * fails with ECANCELED and releases the reference of the watch. Thread: loop.
  */
-void uva__task_lapse(struct uva__task *task);
+void uva__task_orphan(struct uva__task *task);
 
 /* Discards a task without using its data, for every task must be extracted or
  * discarded: one of ours is revoked, unless it was extracted; a foreign one is

@@ -2,8 +2,8 @@
 /* The state of a task's slot in one atomic: which thread may access it, the
  * generation of its content, and whether the loop watches for its end.
  * stream/task.c defines what the slot holds, and what a claim is for. */
-#ifndef UVA_STREAM_CLAIM_H
-#define UVA_STREAM_CLAIM_H
+#ifndef UVA_STREAM_TASK_STATE_H
+#define UVA_STREAM_TASK_STATE_H
 
 #include <errno.h>
 
@@ -15,50 +15,53 @@ enum uva__task_state {
     UVA__TASK_FREE = 0,   /* in the pool, or being filled */
     UVA__TASK_HELD,       /* offered, and not claimed */
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
-    UVA__TASK_SWEEPING,   /* revoked; being discarded */
-    UVA__TASK_LAPSED,     /* discarded, as the runtime closed; its memory stays
-                             until the handler extracts it (AT-02) */
-    UVA__TASK_SETTLED,    /* over: the loop may reuse it */
+    UVA__TASK_DISCARDING, /* revoked; being discarded */
+    UVA__TASK_ORPHANED,   /* discarded, as the runtime closed; its memory stays
+                           until the handler extracts it (AT-02) */
+    UVA__TASK_DONE,       /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has not read the error */
-    UVA__TASK_RECLAIMED,  /* over; it was revoked */
+    UVA__TASK_REVOKED,    /* over; it was revoked */
 
     UVA__TASK_STATES = 15,   /* the bits of the above */
-    UVA__TASK_LAPSE = 32,    /* with SWEEPING: will be LAPSED */
-    UVA__TASK_ASKED = 64,    /* with SWEEPING: extracted meanwhile */
-    UVA__TASK_WATCH = 128,   /* the settling thread must post the producer */
+    UVA__TASK_ORPHAN = 32,   /* with SWEEPING: will be LAPSED */
+    UVA__TASK_SPENT = 64,    /* with SWEEPING: extracted meanwhile */
+    UVA__TASK_NOTIFY = 128,  /* the settling thread must post the producer */
     UVA__TASK_ALL_BITS = 255 /* state and flags */
 };
 
-enum { UVA__CLAIM_SHIFT = 8 };
-#define UVA__CLAIM_GENERATIONS ((uint64_t)0xffffff)
+enum { UVA__TASK_GENERATION_SHIFT = 8 };
+#define UVA__TASK_GENERATIONS ((uint64_t)0xffffff)
 
 /* Makes a filled slot claimable, once; gives the generation that a claim must
  * name. Thread: loop. */
-static inline uint64_t uva__claim_offer(struct uva__word *state)
+static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state)
 {
-    uint64_t generation = uva__word_peek(state) >> UVA__CLAIM_SHIFT;
+    uint64_t generation =
+        uva__atomic64_peek(state) >> UVA__TASK_GENERATION_SHIFT;
 
-    generation = (generation + 1) & UVA__CLAIM_GENERATIONS;
-    uva__word_store(state, generation << UVA__CLAIM_SHIFT | UVA__TASK_HELD);
+    generation = (generation + 1) & UVA__TASK_GENERATIONS;
+    uva__atomic64_store(state, generation << UVA__TASK_GENERATION_SHIFT |
+                                   UVA__TASK_HELD);
     return generation;
 }
 
 /* A claim of a revoked task: returns 0 if the state changed meanwhile and must
  * be read again. */
-static inline int uva__claim_late(struct uva__word *state, uint64_t *seen,
-                                  bool *unwatched)
+static inline int uva__task_state_late(struct uva__atomic64 *state,
+                                       uint64_t *seen, bool *unwatched)
 {
     const uint64_t word = *seen, now = word & UVA__TASK_STATES;
 
-    if (now == UVA__TASK_RECLAIMED || (word & UVA__TASK_ASKED))
+    if (now == UVA__TASK_REVOKED || (word & UVA__TASK_SPENT))
         return ECANCELED;
-    if (now == UVA__TASK_SWEEPING)
-        return uva__word_cas(state, seen, word | UVA__TASK_ASKED) ? ECANCELED
-                                                                  : 0;
-    if (now != UVA__TASK_LAPSED)
+    if (now == UVA__TASK_DISCARDING)
+        return uva__atomic64_cas(state, seen, word | UVA__TASK_SPENT)
+                   ? ECANCELED
+                   : 0;
+    if (now != UVA__TASK_ORPHANED)
         return EINVAL;
-    if (!uva__word_cas(state, seen,
-                       word - UVA__TASK_LAPSED + UVA__TASK_RECLAIMED))
+    if (!uva__atomic64_cas(state, seen,
+                           word - UVA__TASK_ORPHANED + UVA__TASK_REVOKED))
         return 0;
     *unwatched = true;
     return ECANCELED;
@@ -68,19 +71,19 @@ static inline int uva__claim_late(struct uva__word *state, uint64_t *seen,
  * EINVAL for a second claim or a stale generation; ECANCELED if the task was
  * revoked, and `*unwatched` if the caller must release the reference of its
  * watch. Thread: any. */
-static inline int uva__claim(struct uva__word *state, uint64_t generation,
-                             bool *unwatched)
+static inline int uva__task_state_claim(struct uva__atomic64 *state,
+                                        uint64_t generation, bool *unwatched)
 {
-    uint64_t seen = generation << UVA__CLAIM_SHIFT | UVA__TASK_HELD;
+    uint64_t seen = generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD;
     int code;
 
     *unwatched = false;
-    while (!uva__word_cas(state, &seen, seen + 1))
-        while (seen >> UVA__CLAIM_SHIFT != generation ||
+    while (!uva__atomic64_cas(state, &seen, seen + 1))
+        while (seen >> UVA__TASK_GENERATION_SHIFT != generation ||
                (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
-            if (seen >> UVA__CLAIM_SHIFT != generation)
+            if (seen >> UVA__TASK_GENERATION_SHIFT != generation)
                 return EINVAL;
-            code = uva__claim_late(state, &seen, unwatched);
+            code = uva__task_state_late(state, &seen, unwatched);
             if (code != 0)
                 return code;
         }
@@ -91,58 +94,59 @@ static inline int uva__claim(struct uva__word *state, uint64_t generation,
  * task was watched: the caller then posts the producer and releases a reference
  * to it. `alone`: no watch can be set meanwhile. Thread: the one that claimed
  * it. */
-static inline bool uva__claim_settle(struct uva__word *state,
-                                     enum uva__task_state as, bool alone)
+static inline bool uva__task_state_settle(struct uva__atomic64 *state,
+                                          enum uva__task_state as, bool alone)
 {
-    const uint64_t word = uva__word_peek(state);
+    const uint64_t word = uva__atomic64_peek(state);
     const uint64_t over = (word & ~(uint64_t)UVA__TASK_ALL_BITS) | (uint64_t)as;
 
-    if (alone && !(word & UVA__TASK_WATCH)) {
-        uva__word_store(state, over);
+    if (alone && !(word & UVA__TASK_NOTIFY)) {
+        uva__atomic64_store(state, over);
         return false;
     }
-    return (uva__word_exchange(state, over) & UVA__TASK_WATCH) != 0;
+    return (uva__atomic64_exchange(state, over) & UVA__TASK_NOTIFY) != 0;
 }
 
 /* Sets the watch; false if the task is over. Thread: loop. */
-static inline bool uva__claim_watch(struct uva__word *state)
+static inline bool uva__task_state_notify(struct uva__atomic64 *state)
 {
-    uint64_t word = uva__word_load(state);
+    uint64_t word = uva__atomic64_load(state);
 
     do
-        if ((word & UVA__TASK_STATES) >= UVA__TASK_SETTLED ||
-            (word & UVA__TASK_WATCH))
-            return (word & UVA__TASK_WATCH) != 0;
-    while (!uva__word_cas(state, &word, word | UVA__TASK_WATCH));
+        if ((word & UVA__TASK_STATES) >= UVA__TASK_DONE ||
+            (word & UVA__TASK_NOTIFY))
+            return (word & UVA__TASK_NOTIFY) != 0;
+    while (!uva__atomic64_cas(state, &word, word | UVA__TASK_NOTIFY));
     return true;
 }
 
 /* Revokes an unclaimed task. True if the caller must discard it now. `flags`:
  * LAPSE, or none. Thread: any. */
-static inline bool uva__claim_take_back(struct uva__word *state,
-                                        uint64_t generation, uint64_t flags)
+static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
+                                             uint64_t generation,
+                                             uint64_t flags)
 {
-    uint64_t word = uva__word_load(state);
+    uint64_t word = uva__atomic64_load(state);
 
     do
         if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
-            word >> UVA__CLAIM_SHIFT != generation)
+            word >> UVA__TASK_GENERATION_SHIFT != generation)
             return false;
-    while (!uva__word_cas(
-        state, &word, (word - UVA__TASK_HELD + UVA__TASK_SWEEPING) | flags));
+    while (!uva__atomic64_cas(
+        state, &word, (word - UVA__TASK_HELD + UVA__TASK_DISCARDING) | flags));
     return true;
 }
 
 /* Ends a discard with LAPSED, if LAPSE was set and the task was not extracted
  * since; otherwise returns false, and the caller settles it. Thread: the one
  * that discarded it. */
-static inline bool uva__claim_lapse(struct uva__word *state)
+static inline bool uva__task_state_orphan(struct uva__atomic64 *state)
 {
-    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_LAPSE);
-    uint64_t word = uva__word_load(state);
+    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_ORPHAN);
+    uint64_t word = uva__atomic64_load(state);
 
-    while ((word & UVA__TASK_LAPSE) && !(word & UVA__TASK_ASKED))
-        if (uva__word_cas(state, &word, (word & kept) | UVA__TASK_LAPSED))
+    while ((word & UVA__TASK_ORPHAN) && !(word & UVA__TASK_SPENT))
+        if (uva__atomic64_cas(state, &word, (word & kept) | UVA__TASK_ORPHANED))
             return true;
     return false;
 }

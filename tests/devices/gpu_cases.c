@@ -725,7 +725,7 @@ START_TEST(a_callback_without_memory_is_done_without)
     gpu_scene_arrays(&s, 1);
     before = control->fakegpu_count(FAKE_CALLBACKS);
     faulty_libc_only_thread(service);
-    faulty_libc_only(sizeof(struct uva__gpu_post));
+    faulty_libc_only(sizeof(struct uva__gpu_callback_stream));
     faulty_libc_fail(1);
     gpu_scene_ask(&s, 0, UVA_FOREVER);
     while (!faulty_libc_has_failed())
@@ -745,7 +745,7 @@ END_TEST
 /* One event more than there are streams. */
 START_TEST(callbacks_share_streams_where_there_are_many)
 {
-    const int last = UVA__GPU_POSTS;
+    const int last = UVA__GPU_CALLBACK_STREAMS;
     struct gpu_scene s;
 
     if (!gpu->calls_back)

@@ -153,7 +153,7 @@ static bool has_answered(void *ctx)
 
 /* Waits until the device thread has processed earlier commands, which it does
  * in order. */
-static void service_await(struct gated *g)
+static void device_thread_await(struct gated *g)
 {
     void *event = gpu->event_new(); /* never recorded: complete */
     struct ArrowDeviceArray array;
@@ -181,7 +181,7 @@ START_TEST(a_device_that_fails_fails_the_copies_on_it)
     fault_scene_transfer(&g.f, NULL);
     while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* their own event */
         loop_rig_settle(&g.f.rig);
-    service_await(&g);
+    device_thread_await(&g);
     control->fakegpu_poison(719);
     fault_scene_expect(&g.f, &fault);
     loop_rig_close_runtime(&g.f.rig, 0);

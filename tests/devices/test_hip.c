@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "device/hip_abi.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_scene.h"
-#include "device/hip_abi.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {

@@ -587,7 +587,7 @@ END_TEST
 
 /* Waits for the device thread. It runs commands in order, so earlier ones are
  * done when this array is released. */
-static void service_await(struct scene *s)
+static void device_thread_await(struct scene *s)
 {
     struct ArrowDeviceArray last = {.device_type = ARROW_DEVICE_OPENCL};
     const int before = plain_live();
@@ -618,7 +618,7 @@ START_TEST(a_failed_kernel_fails_the_copy_behind_it)
     scene_start(&s, stream);
     loop_rig_settle(&s.rig);
     if (_i == 1) {
-        service_await(&s);
+        device_thread_await(&s);
         clSetUserEventStatus(gate, -5);
     }
     scene_expect(&s, EIO);

@@ -236,8 +236,8 @@ END_TEST
  * test's. */
 static struct {
     struct uva_device_ops ops;
-    struct uva__attachments attached; /* empty */
-    cl_event gate;                    /* borrows: replaces the event */
+    struct uva__native_handles attached; /* empty */
+    cl_event gate;                       /* borrows: replaces the event */
     atomic_int swap_at;        /* swaps at this copy from now; 0: never */
     atomic_int copies, events; /* begun; not freed */
 } copier;

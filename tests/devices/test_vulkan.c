@@ -409,7 +409,7 @@ static void device_forget(struct scene *s)
     s->device = VK_NULL_HANDLE;
 }
 
-START_TEST(waits_fail_when_their_device_is_detached)
+START_TEST(ordered_waits_fail_when_their_device_is_detached)
 {
     VkPhysicalDevice physical;
     struct uva_error error;
@@ -482,7 +482,8 @@ int main(void)
         tc, an_event_of_a_device_that_nobody_attached_is_refused, 0, 2);
     tcase_add_test(tc, a_device_that_is_lost_fails_its_waits);
     tcase_add_test(tc, a_device_without_the_function_cannot_be_waited_for);
-    tcase_add_loop_test(tc, waits_fail_when_their_device_is_detached, 0, 2);
+    tcase_add_loop_test(tc, ordered_waits_fail_when_their_device_is_detached, 0,
+                        2);
     tcase_add_test(tc, a_stream_dropped_while_waiting_lets_go_of_its_events);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);

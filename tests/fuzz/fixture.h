@@ -15,7 +15,8 @@
 struct ground {
     struct uva_runtime *runtime; /* NULL once it is gone */
     bool closing;                /* its close was requested */
-    bool prompt; /* everything runs on the script's thread, or while it waits */
+    bool pulls_inline; /* everything runs on the script's thread, or while it
+                          waits */
 };
 
 /* Plays a scene to its end. The first bytes are not for the scene: they control

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "support/faulty_allocator.h"
 #include "exec/pool.h"
+#include "support/faulty_allocator.h"
 
 enum { PUMP_JOBS = 256 };
 
@@ -52,12 +52,13 @@ static bool pump_run_jobs(void)
 
 static bool guests_are_busy(void)
 {
-    const struct uva__crew *crew = &pump_workers->locked.crews[UVA__LANE_GUEST];
+    const struct uva__pool_class *pool_class =
+        &pump_workers->locked.classes[UVA__LANE_UNCAPPED];
     bool busy;
 
     uva__lock_take(&pump_workers->locked.lock);
-    busy = crew->running > 0 ||
-           uva__word_load(&pump_workers->waiting[UVA__LANE_GUEST]) > 0;
+    busy = pool_class->running > 0 ||
+           uva__atomic64_load(&pump_workers->waiting[UVA__LANE_UNCAPPED]) > 0;
     uva__lock_drop(&pump_workers->locked.lock);
     return busy;
 }
@@ -84,7 +85,7 @@ static bool guest_may_go(void)
 bool ground_enter(void *ground)
 {
     (void)ground;
-    if (uva__crew_here() == NULL || guest_depth > 0) {
+    if (uva__pool_class_here() == NULL || guest_depth > 0) {
         guest_depth++;
         return true;
     }
@@ -100,7 +101,7 @@ bool ground_enter(void *ground)
 void ground_leave(void *ground)
 {
     (void)ground;
-    if (guest_depth > 0 && --guest_depth == 0 && uva__crew_here() != NULL)
+    if (guest_depth > 0 && --guest_depth == 0 && uva__pool_class_here() != NULL)
         atomic_store(&pump_taken, false);
 }
 
@@ -176,7 +177,7 @@ void ground_open(struct ground *ground)
     if (pump_workers == NULL)
         FUZZ_RULE(uva_workers_new(&how, &pump_workers, NULL) == 0);
     memset(ground, 0, sizeof(*ground));
-    ground->prompt = true;
+    ground->pulls_inline = true;
     pump_gone = false;
     faulty_allocator_init(&pump_memory, 0);
     options.allocator = faulty_allocator_table(&pump_memory);

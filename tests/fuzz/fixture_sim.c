@@ -10,13 +10,13 @@
 #include "sim/arena.h"
 #include "sim/engine_chooser.h"
 #include "sim/executor.h"
+#include "sim/expectation.h"
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
 #include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
-#include "sim/expectation.h"
 
 /* Shorter than any timer, except those that mean `at once`; and long enough for
  * a close. */
@@ -133,28 +133,28 @@ void ground_pause(void *ctx)
 
 /* ---- the loop's thread -------------------------------------------------- */
 
-struct errand {
+struct command {
     void (*fn)(void *ctx);
     void *ctx;
 };
 
-static void errand_run(void *arg)
+static void command_run(void *arg)
 {
-    struct errand *errand = arg;
+    struct command *command = arg;
 
     if (ground_enter(NULL))
-        errand->fn(errand->ctx);
+        command->fn(command->ctx);
     ground_leave(NULL);
-    arena_free(errand);
+    arena_free(command);
 }
 
 void ground_post(struct ground *ground, void (*fn)(void *ctx), void *ctx)
 {
-    struct errand *errand = arena_new(sizeof(*errand), "an errand");
+    struct command *command = arena_new(sizeof(*command), "an errand");
 
-    *errand = (struct errand){fn, ctx};
-    if (uva_runtime_post(ground->runtime, errand_run, errand) != 0)
-        arena_free(errand);
+    *command = (struct command){fn, ctx};
+    if (uva_runtime_post(ground->runtime, command_run, command) != 0)
+        arena_free(command);
 }
 
 static void ground_has_gone(void *ctx)
@@ -168,7 +168,7 @@ static void ground_has_gone(void *ctx)
 
 /* ---- its life ----------------------------------------------------------- */
 
-static void workers_draw(void)
+static void pool_draw(void)
 {
     struct uva_workers_options options = {
         .compute_threads = 1 + (int32_t)sim_choose(2),
@@ -184,7 +184,7 @@ static void workers_draw(void)
 void ground_open(struct ground *ground)
 {
     memset(ground, 0, sizeof(*ground));
-    workers_draw();
+    pool_draw();
     hosts_say_gone(ground_has_gone, ground);
     ground->runtime = hosts_open(play.workers);
     FUZZ_RULE(ground->runtime != NULL);
@@ -225,7 +225,7 @@ static void play_body(void *arg)
     fake_threads_begin(0);
     hosts_begin(false);    /* a check must end before its runtime does */
     executor_begin(false); /* a refused job would need a thread and memory */
-    overseer_begin(true);
+    monitor_begin(true);
     peers_begin(false, false);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
     turn_take();
@@ -268,7 +268,7 @@ void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
     const struct sim_plan plan = plan_read(&in);
     enum sim_end end;
 
-    story_tell(getenv("UVA_FUZZ_TRACE") != NULL);
+    expectation_tell(getenv("UVA_FUZZ_TRACE") != NULL);
     play.scene = scene;
     play.in = in;
     end = sim_run(&plan, play_body, NULL);

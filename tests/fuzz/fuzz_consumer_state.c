@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "protocol/consumer_state.h"
 #include "fuzz/fuzz_input.h"
+#include "protocol/consumer_state.h"
 
 /* Counts of what arrived and what became of it. */
 struct books {
@@ -57,18 +57,18 @@ static void check_end(const struct uva__consumer_state *s,
     FUZZ_RULE(!s->released || s->end != UVA__CONSUMER_OPEN);
     FUZZ_RULE(!is_final(b->end) || (s->end == b->end && s->code == b->code));
     FUZZ_RULE(b->end == UVA__CONSUMER_OPEN || s->end != UVA__CONSUMER_OPEN);
-    FUZZ_RULE(!uva__consumer_is_over(s) || !waits || s->held == 0);
+    FUZZ_RULE(!uva__consumer_state_is_over(s) || !waits || s->held == 0);
 }
 
 /* Calls to the producer must stop before it ends, and must not start again. */
 static void check_calls(const struct uva__consumer_state *s, struct books *b)
 {
-    const bool may = uva__consumer_may_call(s);
+    const bool may = uva__consumer_state_may_call(s);
 
     FUZZ_RULE(!may || (s->schema_taken && !s->released));
     FUZZ_RULE(!may || !b->closed);
-    FUZZ_RULE(may || uva__consumer_want(s) == 0);
-    FUZZ_RULE(may || !uva__consumer_must_cancel(s));
+    FUZZ_RULE(may || uva__consumer_state_want(s) == 0);
+    FUZZ_RULE(may || !uva__consumer_state_must_cancel(s));
     b->closed = s->schema_taken && !may;
 }
 
@@ -113,9 +113,9 @@ static void flood(struct uva__consumer_state *s, struct books *b)
     struct uva__consumer_verdict verdict;
 
     for (int i = 0; i < 600; i++) {
-        verdict = uva__consumer_enter(s, &task);
+        verdict = uva__consumer_state_enter(s, &task);
         check_verdict(b, &task, &verdict);
-        uva__consumer_leave(s);
+        uva__consumer_state_leave(s);
     }
 }
 
@@ -143,7 +143,7 @@ static void call(struct uva__consumer_state *s, struct books *b,
     int code;
 
     this.in_request = byte >= 232;
-    verdict = uva__consumer_enter(s, &this);
+    verdict = uva__consumer_state_enter(s, &this);
     check_verdict(b, &this, &verdict);
     FUZZ_RULE(s->breaches == breaches + (verdict.clause != NULL));
     FUZZ_RULE(s->calls < 2 || strcmp(verdict.clause, "TH-01") == 0);
@@ -151,36 +151,36 @@ static void call(struct uva__consumer_state *s, struct books *b,
         return;
     code = 1 + fuzz_below(in, 100); /* the program refuses */
     if (this.event == UVA__EVENT_SCHEMA)
-        uva__consumer_note_refusal(s, UVA__EVENT_SCHEMA, code);
+        uva__consumer_state_note_refusal(s, UVA__EVENT_SCHEMA, code);
     if (this.event != UVA__EVENT_TASK)
         return;
-    uva__consumer_note_settled(s, 0);
+    uva__consumer_state_note_settled(s, 0);
     b->handed_on++;
-    uva__consumer_note_refusal(s, UVA__EVENT_TASK, code);
+    uva__consumer_state_note_refusal(s, UVA__EVENT_TASK, code);
 }
 
 static void ask(struct uva__consumer_state *s, struct books *b)
 {
-    const int64_t n = uva__consumer_want(s);
+    const int64_t n = uva__consumer_state_want(s);
 
     FUZZ_RULE(n >= 0);
     if (n == 0)
         return;
-    FUZZ_RULE(uva__consumer_may_call(s) && s->end == UVA__CONSUMER_OPEN);
+    FUZZ_RULE(uva__consumer_state_may_call(s) && s->end == UVA__CONSUMER_OPEN);
     FUZZ_RULE(s->outstanding + s->held + n <= s->window);
-    uva__consumer_note_request(s, n);
+    uva__consumer_state_note_request(s, n);
     b->asked += n;
-    FUZZ_RULE(s->calls == 0 || uva__consumer_want(s) == 0); /* */
+    FUZZ_RULE(s->calls == 0 || uva__consumer_state_want(s) == 0); /* */
 }
 
 static void tell_cancel(struct uva__consumer_state *s, struct books *b)
 {
-    if (!uva__consumer_must_cancel(s))
+    if (!uva__consumer_state_must_cancel(s))
         return;
-    FUZZ_RULE(uva__consumer_may_call(s));
-    uva__consumer_note_cancel_told(s);
+    FUZZ_RULE(uva__consumer_state_may_call(s));
+    uva__consumer_state_note_cancel_told(s);
     b->cancels++;
-    FUZZ_RULE(!uva__consumer_may_call(s));
+    FUZZ_RULE(!uva__consumer_state_may_call(s));
 }
 
 /* Makes a random call of the program. */
@@ -197,16 +197,16 @@ static void meddle(struct uva__consumer_state *s, struct books *b,
         break;
     case 3:
         if (fuzz_byte(in) >= 128)
-            uva__consumer_note_cancel(s, ECANCELED);
+            uva__consumer_state_note_cancel(s, ECANCELED);
         break;
     case 4:
         if (fuzz_byte(in) >= 192)
-            uva__consumer_note_fault(s, ENOMEM);
+            uva__consumer_state_note_fault(s, ENOMEM);
         break;
     default:
         if (s->held == 0)
             break;
-        uva__consumer_note_settled(s, fuzz_byte(in) >= 250 ? EIO : 0);
+        uva__consumer_state_note_settled(s, fuzz_byte(in) >= 250 ? EIO : 0);
         b->handed_on++;
         break;
     }
@@ -222,19 +222,19 @@ static void finish(struct uva__consumer_state *s, struct books *b)
     struct uva__consumer_verdict verdict;
 
     while (s->calls > 0)
-        uva__consumer_leave(s);
+        uva__consumer_state_leave(s);
     if (!s->released) {
-        verdict = uva__consumer_enter(s, &release);
+        verdict = uva__consumer_state_enter(s, &release);
         check_verdict(b, &release, &verdict);
-        uva__consumer_leave(s);
+        uva__consumer_state_leave(s);
     }
     while (s->held > 0) {
-        uva__consumer_note_settled(s, 0);
+        uva__consumer_state_note_settled(s, 0);
         b->handed_on++;
     }
     check_state(s, b);
     FUZZ_RULE(b->releases == 1);
-    FUZZ_RULE(uva__consumer_is_over(s));
+    FUZZ_RULE(uva__consumer_state_is_over(s));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -244,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct books books = {0};
     const int64_t window = 1 + fuzz_below(&in, 8);
 
-    uva__consumer_init(&s, window, fuzz_below(&in, 10));
+    uva__consumer_state_init(&s, window, fuzz_below(&in, 10));
     FUZZ_RULE(s.refill < window);
     while (in.size > 0) {
         const int way = fuzz_byte(&in);
@@ -255,7 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else
             meddle(&s, &books, &in);
         if (s.calls > 0 && (way % 4 != 0 || s.calls > 3))
-            uva__consumer_leave(&s);
+            uva__consumer_state_leave(&s);
         check_state(&s, &books);
     }
     finish(&s, &books);

@@ -161,7 +161,7 @@ static void scene_start(struct scene *s, struct fuzz_input *in)
     const struct uva_drive drive = {
         .on_done = scene_on_done, .ctx = s, .on_worker = on_worker};
 
-    s->peer.prompt = s->ground.prompt && !on_worker;
+    s->peer.pulls_inline = s->ground.pulls_inline && !on_worker;
     s->started = true; /* on_done may be called before this returns */
     s->started =
         uva_stream_drive(s->stream, &s->peer.handler, &drive, NULL) == 0;

@@ -128,13 +128,13 @@ static void scene_build(struct scene *s, struct fuzz_input *in)
     struct uva_async_source source;
     const int way = fuzz_byte(in);
 
-    s->peer.prompt = s->ground.prompt;
+    s->peer.pulls_inline = s->ground.pulls_inline;
     s->peer.steps_in_start = way % 4 == 3 ? fuzz_below(in, 8) : 0;
     s->peer.start_code = way % 16 == 15 ? EACCES : 0;
     source = script_producer_source(&s->peer);
     source.window.batches = s->peer.window = 1 + fuzz_below(in, 4);
     source.window.refill = fuzz_below(in, 3);
-    source.cheap = way & 16;
+    source.on_loop = way & 16;
     if (source.window.refill >= source.window.batches)
         source.window.refill = 0;
     ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/memory.h"
 #include "arrow/metadata.h"
+#include "base/memory.h"
 #include "fuzz/fuzz_input.h"
 #include "uvarrow/arrow.h"
 

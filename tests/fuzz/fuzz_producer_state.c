@@ -4,8 +4,8 @@
  * received. */
 #include <errno.h>
 
-#include "protocol/producer_state.h"
 #include "fuzz/fuzz_input.h"
+#include "protocol/producer_state.h"
 
 /* What the handler received, and what was done to the stream. */
 struct seen {
@@ -57,13 +57,13 @@ static void check_move(const struct uva__producer_state *s,
         return;
     FUZZ_RULE(seen->releases == 0);
     FUZZ_RULE(!closed || move == UVA__MOVE_RELEASE);
-    if (move == UVA__MOVE_TELL_SCHEMA)
+    if (move == UVA__MOVE_OFFER_SCHEMA)
         FUZZ_RULE(seen->schemas == 0);
-    else if (move == UVA__MOVE_TELL_TASK)
+    else if (move == UVA__MOVE_OFFER_TASK)
         check_task(s, seen);
-    else if (move == UVA__MOVE_TELL_END)
+    else if (move == UVA__MOVE_OFFER_END)
         check_end(seen);
-    else if (move == UVA__MOVE_TELL_ERROR)
+    else if (move == UVA__MOVE_OFFER_ERROR)
         FUZZ_RULE(s->source_error != 0 || s->urgent_error != 0);
     else
         check_release(s, seen, closed);
@@ -83,14 +83,14 @@ static void check_state(const struct uva__producer_state *s,
 
 static void note_seen(struct seen *seen, enum uva__producer_move move, int code)
 {
-    seen->schemas += move == UVA__MOVE_TELL_SCHEMA;
-    seen->tasks += move == UVA__MOVE_TELL_TASK;
-    seen->ends += move == UVA__MOVE_TELL_END;
-    seen->errors += move == UVA__MOVE_TELL_ERROR;
+    seen->schemas += move == UVA__MOVE_OFFER_SCHEMA;
+    seen->tasks += move == UVA__MOVE_OFFER_TASK;
+    seen->ends += move == UVA__MOVE_OFFER_END;
+    seen->errors += move == UVA__MOVE_OFFER_ERROR;
     seen->releases += move == UVA__MOVE_RELEASE;
     seen->refused =
-        seen->refused || (code != 0 && (move == UVA__MOVE_TELL_TASK ||
-                                        move == UVA__MOVE_TELL_SCHEMA));
+        seen->refused || (code != 0 && (move == UVA__MOVE_OFFER_TASK ||
+                                        move == UVA__MOVE_OFFER_SCHEMA));
 }
 
 static void note_request(struct uva__producer_state *s, struct seen *seen,
@@ -99,7 +99,7 @@ static void note_request(struct uva__producer_state *s, struct seen *seen,
     const bool counts = !s->cancelled && seen->ends == 0 && seen->errors == 0 &&
                         seen->releases == 0;
 
-    uva__producer_note_request(s, n);
+    uva__producer_state_note_request(s, n);
     if (!counts)
         return;
     if (n < 1 && seen->first_urgent == 0)
@@ -126,7 +126,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
     case 4:
         if (fuzz_byte(in) < 128)
             break;
-        uva__producer_note_cancel(s);
+        uva__producer_state_note_cancel(s);
         seen->cancelled = true;
         break;
     case 5:
@@ -136,7 +136,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
         if (s->unsettled == 0)
             break;
         s->unsettled--;
-        uva__producer_note_urgent(s, ENODATA); /* an extraction failed */
+        uva__producer_state_note_urgent(s, ENODATA); /* an extraction failed */
         if (seen->first_urgent == 0 && seen->errors == 0)
             seen->first_urgent = ENODATA;
         break;
@@ -180,16 +180,16 @@ static enum uva__producer_move carry_out(struct uva__producer_state *s,
                                          struct seen *seen,
                                          struct fuzz_input *in)
 {
-    const enum uva__producer_move move = uva__producer_next(s);
+    const enum uva__producer_move move = uva__producer_state_next(s);
     int code;
 
     check_move(s, seen, move);
     if (move == UVA__MOVE_WAIT)
         return move;
     uva__producer_begin(s, move);
-    FUZZ_RULE(uva__producer_next(s) == UVA__MOVE_WAIT);
-    s->unsettled += move == UVA__MOVE_TELL_TASK;
-    seen->open -= move == UVA__MOVE_TELL_TASK && seen->open != UVA__UNBOUNDED;
+    FUZZ_RULE(uva__producer_state_next(s) == UVA__MOVE_WAIT);
+    s->unsettled += move == UVA__MOVE_OFFER_TASK;
+    seen->open -= move == UVA__MOVE_OFFER_TASK && seen->open != UVA__UNBOUNDED;
     code = fuzz_byte(in) > 240 ? EDOM : 0;
     for (int i = fuzz_below(in, 3); i > 0; i--)
         meddle(s, seen, in);
@@ -220,7 +220,7 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
     FUZZ_RULE(seen->refused || seen->cancelled ||
               seen->ends + seen->errors > 0);
     FUZZ_RULE(uva__producer_is_sated(s));
-    FUZZ_RULE(uva__producer_next(s) == UVA__MOVE_WAIT);
+    FUZZ_RULE(uva__producer_state_next(s) == UVA__MOVE_WAIT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -242,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             meddle(&s, &seen, &in);
             break;
         default:
-            FUZZ_RULE(carry_out(&s, &seen, &in) != UVA__MOVE_TELL_TASK ||
+            FUZZ_RULE(carry_out(&s, &seen, &in) != UVA__MOVE_OFFER_TASK ||
                       !sated);
             break;
         }

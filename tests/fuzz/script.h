@@ -66,7 +66,7 @@ struct script_producer {
     atomic_long items;    /* tasks not extracted so far */
     atomic_int cancels;   /* calls of cancel */
     int starts;           /* calls of start */
-    bool prompt;          /* no other thread decides on calls while it runs */
+    bool pulls_inline;    /* no other thread decides on calls while it runs */
     int steps_in_start;   /* steps to make inside start */
     int start_code;       /* return code of start */
 };
@@ -108,17 +108,18 @@ struct script_handler {
     int answer;                   /* return code of the next callback */
     bool deaf; /* the runtime is gone: only tasks not extracted may be called */
 
-    int64_t asked;  /* batches requested validly before the end */
-    bool bad;       /* an invalid request was made */
-    int64_t came;   /* tasks received */
-    int schemas;    /* calls of on_schema */
-    int ends;       /* calls with NULL */
-    int errors;     /* calls of on_error */
-    int releases;   /* calls of release */
-    bool cancelled; /* it has called cancel */
-    bool prompt;  /* its calls take effect at once, with no thread in between */
-    bool refused; /* a callback returned an error */
-    bool plays;   /* the current callback may make calls itself */
+    int64_t asked;     /* batches requested validly before the end */
+    bool bad;          /* an invalid request was made */
+    int64_t came;      /* tasks received */
+    int schemas;       /* calls of on_schema */
+    int ends;          /* calls with NULL */
+    int errors;        /* calls of on_error */
+    int releases;      /* calls of release */
+    bool cancelled;    /* it has called cancel */
+    bool pulls_inline; /* its calls take effect at once, with no thread in
+                          between */
+    bool refused;      /* a callback returned an error */
+    bool plays;        /* the current callback may make calls itself */
 };
 
 /* Prepares a handler that does what `in` decides. */

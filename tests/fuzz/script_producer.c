@@ -72,7 +72,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     struct script_producer *p = self->private_data;
     /* If not prompt, another thread may still request after the cancel. */
-    const bool late = p->prompt && p->cancels > 0;
+    const bool late = p->pulls_inline && p->cancels > 0;
     const bool plays = frame_begin(p);
 
     fuzz_trace("producer", "is asked for", n);
@@ -81,7 +81,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
     FUZZ_RULE(!plays || !p->ended);                        /* AP-24 */
     FUZZ_RULE(!plays || p->calls == 0 || ++p->asked == 1); /* */
     p->open += n;
-    FUZZ_RULE(p->open <= p->window + (p->prompt ? 0 : p->unasked));
+    FUZZ_RULE(p->open <= p->window + (p->pulls_inline ? 0 : p->unasked));
     if (plays)
         producer_play(p, producer_use(&p->on_request));
     frame_end(p);

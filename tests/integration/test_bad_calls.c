@@ -355,7 +355,7 @@ START_TEST(options_that_make_no_sense_are_refused)
 }
 END_TEST
 
-START_TEST(workers_that_make_no_sense_are_refused)
+START_TEST(pool_that_make_no_sense_are_refused)
 {
     static const struct {
         struct uva_workers_options options;
@@ -449,7 +449,7 @@ START_TEST(a_stage_on_a_failed_stream_does_nothing_but_say_why)
 }
 END_TEST
 
-START_TEST(workers_of_a_stage_must_make_sense)
+START_TEST(pool_of_a_stage_must_make_sense)
 {
     const struct uva_parallel few = {.workers = -1},
                               many = {.workers = 1 << 30};
@@ -723,7 +723,7 @@ static TCase *in_options(void)
         c, uncleared_terminals_are_refused_and_the_stream_is_still_good);
     tcase_add_test(c, uncleared_options_of_runtimes_and_workers_are_refused);
     tcase_add_test(c, options_that_make_no_sense_are_refused);
-    tcase_add_test(c, workers_that_make_no_sense_are_refused);
+    tcase_add_test(c, pool_that_make_no_sense_are_refused);
     tcase_add_test(c, without_a_runtime_there_is_nothing_to_do);
     return c;
 }
@@ -734,7 +734,7 @@ static TCase *in_stages(void)
 
     tcase_add_test(c, a_map_without_its_function_is_refused);
     tcase_add_test(c, a_stage_on_a_failed_stream_does_nothing_but_say_why);
-    tcase_add_test(c, workers_of_a_stage_must_make_sense);
+    tcase_add_test(c, pool_of_a_stage_must_make_sense);
     tcase_add_test(c, a_name_must_be_one);
     tcase_add_test(c, a_stage_after_the_start_is_refused);
     return c;

@@ -467,7 +467,7 @@ static void run_mapped(struct uva_map how)
 
 START_TEST(an_error_of_a_map_ends_the_stream)
 {
-    run_mapped((struct uva_map){.batch = map_fails, .cheap = _i == 1});
+    run_mapped((struct uva_map){.batch = map_fails, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EDOM, "no logarithm of zero");
     ck_assert_int_eq(outcome->batches, 2);
 }
@@ -475,7 +475,8 @@ END_TEST
 
 START_TEST(a_map_that_gives_nothing_broke_the_protocol)
 {
-    run_mapped((struct uva_map){.batch = map_gives_nothing, .cheap = _i == 1});
+    run_mapped(
+        (struct uva_map){.batch = map_gives_nothing, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EPROTO, "map");
 }
 END_TEST
@@ -483,7 +484,7 @@ END_TEST
 START_TEST(an_error_of_a_maps_schema_ends_the_stream)
 {
     run_mapped((struct uva_map){
-        .batch = map_fails, .schema = map_schema_fails, .cheap = _i == 1});
+        .batch = map_fails, .schema = map_schema_fails, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EDOM, "no such column");
     ck_assert_int_eq(outcome->schemas, 0);
 }
@@ -493,7 +494,7 @@ START_TEST(a_maps_schema_that_gives_nothing_broke_the_protocol)
 {
     run_mapped((struct uva_map){.batch = map_fails,
                                 .schema = map_schema_gives_nothing,
-                                .cheap = _i == 1});
+                                .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EPROTO, "map");
 }
 END_TEST
@@ -501,7 +502,7 @@ END_TEST
 START_TEST(a_maps_schema_without_a_format_ends_the_stream)
 {
     run_mapped((struct uva_map){
-        .batch = map_fails, .schema = map_schema_is_bent, .cheap = _i == 1});
+        .batch = map_fails, .schema = map_schema_is_bent, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, outcome->code, "schema");
     ck_assert_int_eq(outcome->schemas, 0);
 }

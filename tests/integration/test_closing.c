@@ -14,8 +14,8 @@
 #include "support/loop_rig.h"
 #include "support/recording_outcome.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/stages.h"
 #include "uvarrow/runtime.h"
+#include "uvarrow/stages.h"
 
 enum { STREAMS = 5 };
 

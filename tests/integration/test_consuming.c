@@ -14,7 +14,7 @@ struct scene {
     struct loop_rig rig;
     struct fake_source fake;
     struct uva_stream *stream;
-    bool quick;               /* the source runs on the loop */
+    bool on_loop;             /* the source runs on the loop */
     struct uva_window window; /* of the source */
     /* what on_batch does */
     int64_t at;                    /* in this batch; negative: in none */
@@ -83,7 +83,7 @@ static void scene_source(struct scene *s, struct uva_runtime *runtime)
     struct uva_blocking_source how = fake_source_how(&s->fake);
     struct ArrowArrayStream plain;
 
-    how.quick = s->quick;
+    how.on_loop = s->on_loop;
     how.window = s->window;
     fake_source_plain(&s->fake, &plain);
     s->stream = uva_stream_from_blocking_cpu(runtime, &plain, &how);
@@ -424,7 +424,7 @@ START_TEST(a_window_of_bytes_pauses_the_reader_and_lets_it_go_on)
     scene_init(&s, 200);
     loop_rig_open(&s.rig);
     s.window = (struct uva_window){.batches = 64, .bytes = 50};
-    s.quick = _i == 1;
+    s.on_loop = _i == 1;
     scene_source(&s, s.rig.runtime);
     s.at = 7;
     s.answer = EAGAIN;
@@ -447,7 +447,7 @@ START_TEST(a_quick_source_runs_on_the_loop_and_ends)
 
     scene_init(&s, 500);
     loop_rig_open(&s.rig);
-    s.quick = true;
+    s.on_loop = true;
     scene_source(&s, s.rig.runtime);
     s.at = _i;
     s.answer = EAGAIN;
@@ -475,7 +475,7 @@ START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
     scene_init(&first, 200);
     scene_init(&second, 200);
     loop_rig_open_with(&first.rig, &slow);
-    first.quick = second.quick = true;
+    first.on_loop = second.on_loop = true;
     second.at = _i;
     second.hook = other_is_not_ahead;
     second.other = &first;

@@ -107,14 +107,14 @@ START_TEST(an_event_that_was_complete_in_time_is_so)
 }
 END_TEST
 
-static sem_t service_may;
+static sem_t device_thread_may;
 
-static void service_hold(void *ctx)
+static void device_thread_hold(void *ctx)
 {
     (void)ctx;
-    while (sem_wait(&service_may) != 0)
+    while (sem_wait(&device_thread_may) != 0)
         continue;
-    (void)sem_post(&service_may); /* from now on it does */
+    (void)sem_post(&device_thread_may); /* from now on it does */
 }
 
 static void set(void *ctx)
@@ -140,8 +140,8 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     bool gone = false;
 
     array_scene_open(&s, SOFT_POLLS);
-    ck_assert_int_eq(sem_init(&service_may, 0, 0), 0);
-    s.device.asked = service_hold;
+    ck_assert_int_eq(sem_init(&device_thread_may, 0, 0), 0);
+    s.device.asked = device_thread_hold;
     ck_assert_int_eq(array_scene_wait(&s, 1), 0);
     loop_rig_until_timer(&s.rig);
     while (loop_rig_has_timer(&s.rig)) /* until it has fired */
@@ -150,14 +150,14 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     for (int i = 0; i < 10; i++)
         (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
     ck_assert_int_eq(s.answers, 0);
-    ck_assert_int_eq(sem_post(&service_may), 0);
+    ck_assert_int_eq(sem_post(&device_thread_may), 0);
     while (!gone)
         (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
     s.rig.runtime = NULL;
     ck_assert_int_eq(s.answers, 1);
     ck_assert_int_eq(s.error.code, ETIMEDOUT);
     array_scene_close(&s);
-    ck_assert_int_eq(sem_destroy(&service_may), 0);
+    ck_assert_int_eq(sem_destroy(&device_thread_may), 0);
 }
 END_TEST
 

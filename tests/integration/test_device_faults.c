@@ -85,7 +85,7 @@ static int map_nothing(void *ctx, struct uva_batch *in,
 
 START_TEST(what_is_known_passes_through_stages)
 {
-    const struct uva_map same = {.batch = map_nothing, .cheap = true};
+    const struct uva_map same = {.batch = map_nothing, .on_loop = true};
 
     soft_open(SOFT_POLLS);
     fault_scene_stream(&s);
@@ -179,7 +179,7 @@ static const struct uva_device_ops mine[] = {
      .arm = mine_arm},
     {.version = UVA_DEVICE_OPS_VERSION,
      .name = "MINE",
-     .query_quick = true,
+     .query_on_loop = true,
      .load = mine_load,
      .query = mine_query,
      .arm = mine_arm},

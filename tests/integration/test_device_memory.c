@@ -20,7 +20,7 @@
 
 START_TEST(a_copy_without_memory_says_so_and_frees_all)
 {
-    static struct watch_scene s;
+    static struct event_wait_scene s;
     const struct every_variant variant = {6, 1, true};
     struct ArrowDeviceArray array, there, back;
     struct ArrowSchema schema;
@@ -30,14 +30,14 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
     long n;
 
     for (n = 1; again; n++) {
-        watch_scene_open(&s, SOFT_COPIES);
+        event_wait_scene_open(&s, SOFT_COPIES);
         every_type(_i == 0 ? 27 : 30, &variant, &schema, &array);
         faulty_libc_fail(n);
-        code = watch_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
-                                &there, &error);
+        code = event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error);
         if (code == 0)
-            code = watch_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
-                                    &back, &error);
+            code = event_wait_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
+                                         &back, &error);
         again = faulty_libc_stop();
         ck_assert(code == 0 || (again && code == ENOMEM));
         ck_assert(code == 0 || error.message[0] != '\0');
@@ -45,7 +45,7 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
         if (code == 0)
             uva_array_release(&back);
         schema.release(&schema);
-        watch_scene_close(&s);
+        event_wait_scene_close(&s);
         every_type_forget();
         ck_assert_int_eq(plain_live(), 0);
         ck_assert_int_eq(soft_memory_live(), 0);

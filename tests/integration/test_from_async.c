@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/hostile_scene.h"
 #include "loop/loop.h"
+#include "support/hostile_scene.h"
 #include "uvarrow/uvarrow.h"
 
 /* The four ways of the loop tests. */
@@ -29,7 +29,7 @@ static const char *script_for(const char *script, int way)
 static void scene_open(struct hostile_scene *s, const char *script, int way)
 {
     hostile_scene_open(s, script_for(script, way));
-    s->peer.cheap = (way & CHEAP) != 0;
+    s->peer.on_loop = (way & CHEAP) != 0;
 }
 
 /* ---- one story a line --------------------------------------------------- */
@@ -407,7 +407,7 @@ START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
     atomic_store(&at_log, 0);
     atomic_store(&past_log, 0);
     hostile_scene_open(&s, "thread schema release");
-    uva__loop_hub(s.rig.runtime)->log =
+    uva__loop_rt(s.rig.runtime)->log =
         (struct uva_log){log_hold, &s, UVA_LOG_WARN};
     s.peer.device_type = 0;
     hostile_scene_make(&s);
@@ -514,7 +514,7 @@ START_TEST(a_consumer_that_stops_stops_the_producer)
 
     hostile_scene_open(&s, "schema task*1000 release");
     s.peer.window = 4;
-    s.peer.cheap = true;
+    s.peer.on_loop = true;
     s.appetite = 2;
     hostile_scene_make(&s);
     hostile_scene_start(&s);
@@ -535,7 +535,7 @@ START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
 
     hostile_scene_open(&s, "schema flood release");
     s.peer.window = 2;
-    s.peer.cheap = true;
+    s.peer.on_loop = true;
     s.appetite = 1;
     hostile_scene_make(&s);
     hostile_scene_start(&s);

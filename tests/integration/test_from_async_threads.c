@@ -220,7 +220,7 @@ START_TEST(AT23_an_extraction_may_end_the_stream_on_its_own_stack)
     struct hostile_scene s;
 
     hostile_scene_open(&s, "schema ending");
-    s.peer.cheap = _i == 1;
+    s.peer.on_loop = _i == 1;
     hostile_scene_play(&s, false);
     ck_assert_msg(strcmp(s.story, "schema 0 failed EIO") == 0 ||
                       strcmp(s.story, "schema failed EIO") == 0,
@@ -231,9 +231,10 @@ END_TEST
 
 /* ---- request, and the end ----------------------------------------------- */
 
-static struct uva__inlet *inlet_of(struct hostile_scene *s)
+static struct uva__foreign *foreign_of(struct hostile_scene *s)
 {
-    return uva__container_of(s->stream->tail->feed, struct uva__inlet, feed);
+    return uva__container_of(s->stream->tail->source, struct uva__foreign,
+                             source);
 }
 
 START_TEST(Q15_a_request_that_waits_for_a_callback_holds_nobody_up)
@@ -244,9 +245,9 @@ START_TEST(Q15_a_request_that_waits_for_a_callback_holds_nobody_up)
                            "release");
     s.peer.request = HOSTILE_BLOCKS;
     s.peer.window = 1; /* so that no callback has anything to ask for */
-    s.peer.cheap = true;
+    s.peer.on_loop = true;
     hostile_scene_make(&s);
-    inlet_of(&s)->patience_ms = 1; /* the end may meet such a request too */
+    foreign_of(&s)->limit_ms = 1; /* the end may meet such a request too */
     hostile_scene_start(&s);
     hostile_scene_finish(&s);
     ck_assert_str_eq(s.story, "schema 0 1 2 3 complete");
@@ -261,9 +262,9 @@ START_TEST(AP28_a_request_that_waits_for_the_end_is_left_behind)
     hostile_scene_open(&s, "schema task watch end release");
     s.peer.request = HOSTILE_DAWDLES;
     s.peer.window = 1;
-    s.peer.cheap = true;
+    s.peer.on_loop = true;
     hostile_scene_make(&s);
-    inlet_of(&s)->patience_ms = 1;
+    foreign_of(&s)->limit_ms = 1;
     hostile_scene_start(&s);
     hostile_scene_finish(&s);
     hostile_scene_await(&s, &s.peer.played, 1);
@@ -284,9 +285,9 @@ START_TEST(TH10_the_end_waits_for_a_request_of_ours)
     s.peer.request = HOSTILE_DAWDLES;
     s.peer.request_at = 2;
     s.peer.window = 1;
-    s.peer.cheap = true;
+    s.peer.on_loop = true;
     hostile_scene_make(&s);
-    inlet_of(&s)->patience_ms = 3600000; /* however slow the machine is */
+    foreign_of(&s)->limit_ms = 3600000; /* however slow the machine is */
     hostile_scene_start(&s);
     while (s.batches < 1)
         hostile_scene_turn(&s);
@@ -381,7 +382,7 @@ static struct uva_stream *own_stream(struct own_scene *s, int way)
                                             .free_ctx = own_free,
                                             .ctx = &s->own,
                                             .window = {.batches = 5},
-                                            .cheap = way & OWN_CHEAP};
+                                            .on_loop = way & OWN_CHEAP};
 
     return uva_stream_from_async(s->rig.runtime, &source);
 }
@@ -466,7 +467,7 @@ START_TEST(TH04_any_thread_may_cancel_at_any_time)
     hostile_scene_open(&s, _i & 1 ? "thread schema task*100000 release"
                                   : "schema task*100000 release");
     s.peer.window = 1 + _i / 4;
-    s.peer.cheap = _i & 2;
+    s.peer.on_loop = _i & 2;
     hostile_scene_make(&s);
     ck_assert_int_eq(pthread_create(&other, NULL, cancel_main, &s), 0);
     hostile_scene_start(&s);
@@ -485,7 +486,7 @@ START_TEST(AP14_a_cancel_at_every_batch_is_followed_by_the_release)
         hostile_scene_open(&s, _i & 1 ? "thread schema task*10 end release"
                                       : "schema task*10 end release");
         s.peer.window = 3;
-        s.peer.cheap = _i & 2;
+        s.peer.on_loop = _i & 2;
         s.stop_at = k;
         hostile_scene_play(&s, false);
         ck_assert_ptr_nonnull(
@@ -535,7 +536,7 @@ START_TEST(no_peer_at_random_is_too_much)
         roll_script(script, sizeof(script));
         hostile_scene_open(&s, script);
         s.peer.window = (int32_t)roll(5);
-        s.peer.cheap = roll(2);
+        s.peer.on_loop = roll(2);
         s.peer.request = roll(4) ? HOSTILE_COUNTS : HOSTILE_IGNORES;
         if (memcmp(script, "thread", 6) != 0 && roll(6) == 0)
             s.peer.start_code = EIO; /* a handler not called yet is ours */

@@ -43,12 +43,12 @@ static void count_closing(void *ctx)
     atomic_fetch_add(&closings, 1);
 }
 
-static struct uva_stream *make_stream(bool quick)
+static struct uva_stream *make_stream(bool on_loop)
 {
     struct uva_blocking_source how = fake_source_how(&fake);
     struct ArrowArrayStream source;
 
-    how.quick = quick;
+    how.on_loop = on_loop;
     fake_source_plain(&fake, &source);
     return uva_stream_from_blocking_cpu(rt, &source, &how);
 }

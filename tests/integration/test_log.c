@@ -7,27 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/loop_rig.h"
 #include "loop/loop.h"
+#include "support/loop_rig.h"
 
 /* Says a line of each kind, and gives what standard error was told. */
-static const char *told(const char *wish)
+static const char *told(const char *close_request)
 {
     static char text[512];
     FILE *file = tmpfile();
     const int before = dup(STDERR_FILENO);
     struct loop_rig rig;
-    struct uva__hub *hub;
+    struct uva__rt *rt;
 
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(setenv("UVA_LOG", wish, 1), 0);
+    ck_assert_int_eq(setenv("UVA_LOG", close_request, 1), 0);
     ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
     loop_rig_open(&rig);
-    hub = uva__loop_hub(rig.runtime);
-    uva__hub_log(hub, UVA_LOG_ERROR, NULL, NULL, "lost %d", 3);
-    uva__hub_log(hub, UVA_LOG_WARN, "flights", "AP-06", "too many");
-    uva__hub_log(hub, UVA_LOG_INFO, "flights", NULL, "open");
-    uva__hub_log(hub, UVA_LOG_DEBUG, NULL, "AH-11", "end");
+    rt = uva__loop_rt(rig.runtime);
+    uva__rt_log(rt, UVA_LOG_ERROR, NULL, NULL, "lost %d", 3);
+    uva__rt_log(rt, UVA_LOG_WARN, "flights", "AP-06", "too many");
+    uva__rt_log(rt, UVA_LOG_INFO, "flights", NULL, "open");
+    uva__rt_log(rt, UVA_LOG_DEBUG, NULL, "AH-11", "end");
     loop_rig_close(&rig);
     (void)dup2(before, STDERR_FILENO);
     (void)close(before);
@@ -67,13 +67,13 @@ START_TEST(a_log_of_the_programs_own_goes_first)
     const struct uva_runtime_options options = {
         .log = {count_lines, &lines, UVA_LOG_ERROR}, .no_thread = true};
     struct uva_runtime *runtime;
-    struct uva__hub *hub;
+    struct uva__rt *rt;
 
     ck_assert_int_eq(setenv("UVA_LOG", "debug", 1), 0);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    hub = uva__loop_hub(runtime);
-    uva__hub_log(hub, UVA_LOG_ERROR, NULL, NULL, "lost");
-    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "too many");
+    rt = uva__loop_rt(runtime);
+    uva__rt_log(rt, UVA_LOG_ERROR, NULL, NULL, "lost");
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL, "too many");
     ck_assert_int_eq(lines, 1);
     ck_assert_int_eq(uva_runtime_close(runtime, 0, NULL, NULL), 0);
     while (uva_runtime_turn(runtime))

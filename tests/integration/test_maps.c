@@ -98,7 +98,7 @@ static void run(int n)
         ck_assert_int_eq(
             uva_stream_map(stream, &(struct uva_map){.batch = map_batch,
                                                      .ctx = &digits[i],
-                                                     .cheap = true}),
+                                                     .on_loop = true}),
             0);
     recording_start(&consumer, stream);
     uva_stream_release(stream);

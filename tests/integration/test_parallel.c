@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <string.h>
 
+#include "loop/loop.h"
 #include "support/fake_source.h"
 #include "support/loop_rig.h"
-#include "loop/loop.h"
 #include "uvarrow/uvarrow.h"
 
 /* A source, a map on workers that can be told to wait, a consumer. */
@@ -264,7 +264,7 @@ START_TEST(a_batch_that_finishes_while_others_are_taken_waits_for_its_turn)
     while (atomic_load(&s.mapped) < 5) /* then 1, 2 and 3 are done */
         (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
     s.resumed = true;
-    uva__loop_hub(s.rig.runtime)->loop.quantum = 1000;
+    uva__loop_rt(s.rig.runtime)->loop.quantum = 1000;
     uva_stream_resume(s.stream);
     loop_rig_until(&s.rig, is_done, &s);
     ck_assert_int_eq(s.batches, 5);
@@ -412,7 +412,7 @@ END_TEST
 
 START_TEST(stages_may_follow_each_other)
 {
-    struct uva_map again = {.batch = map_batch, .cheap = true};
+    struct uva_map again = {.batch = map_batch, .on_loop = true};
     struct scene s;
 
     scene_open(&s, 200);
@@ -451,7 +451,7 @@ static int see_flag(void *ctx, const struct uva_stream_info *info)
 START_TEST(a_map_may_change_the_schema)
 {
     struct uva_map map = {
-        .batch = map_batch, .schema = rename_column, .cheap = true};
+        .batch = map_batch, .schema = rename_column, .on_loop = true};
     struct scene s;
 
     scene_open(&s, 10);
@@ -485,7 +485,7 @@ static int no_schema(void *ctx, const struct ArrowSchema *in,
 START_TEST(a_map_that_refuses_the_schema_fails_the_stream)
 {
     struct uva_map map = {
-        .batch = map_batch, .schema = no_schema, .cheap = true};
+        .batch = map_batch, .schema = no_schema, .on_loop = true};
     struct scene s;
 
     scene_open(&s, 10);

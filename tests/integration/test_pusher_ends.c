@@ -143,7 +143,7 @@ END_TEST
 
 /* ---- the end, by the other side ----------------------------------------- */
 
-/* Pushes are refused, on_gone has been called once, nothing is kept. */
+/* Pushes are refused, on_closed has been called once, nothing is kept. */
 static void ck_gone(const char *expected)
 {
     loop_rig_settle(&scene.rig);

@@ -9,11 +9,11 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "source/push_queue.h"
 #include "base/memory.h"
+#include "loop/loop.h"
+#include "source/push_queue.h"
 #include "support/plain_tree.h"
 #include "support/push_scene.h"
-#include "loop/loop.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -25,7 +25,7 @@ static struct push_scene scene;
  * says no. */
 struct writer {
     pthread_t thread;
-    struct uva__pusher_queue *queue; /* NULL: the scene's pusher */
+    struct uva__push_queue *queue; /* NULL: the scene's pusher */
     int64_t first, count;
     int64_t timeout_ms;
     int64_t done; /* batches taken */
@@ -36,8 +36,8 @@ struct writer {
 static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
 {
     if (w->queue != NULL)
-        return uva__pusher_queue_push(w->queue, array, array->array.length,
-                                      NULL, w->timeout_ms);
+        return uva__push_queue_push(w->queue, array, array->array.length, NULL,
+                                    w->timeout_ms);
     return uva_pusher_push(scene.pusher, array, NULL, w->timeout_ms);
 }
 
@@ -451,16 +451,16 @@ END_TEST
 
 /* ---- the queue alone ---------------------------------------------------- */
 
-static struct uva__pusher_queue queue;
-static struct uva__node node;
+static struct uva__push_queue queue;
+static struct uva__wakeup node;
 
-static bool node_visit(struct uva__node *visited)
+static bool node_on_wakeup(struct uva__wakeup *visited)
 {
     (void)visited;
     return false;
 }
 
-static const struct uva__node_ops node_ops = {node_visit, NULL};
+static const struct uva__wakeup_ops wakeup_ops = {node_on_wakeup, NULL};
 
 /* A queue on the scene's runtime, whose own pusher is not used. */
 static void queue_open_idle(int32_t batches, int32_t refill)
@@ -469,22 +469,22 @@ static void queue_open_idle(int32_t batches, int32_t refill)
 
     push_scene_open(&scene, 0, 0);
     memset(&queue, 0, sizeof(queue));
-    node = (struct uva__node){.ops = &node_ops};
-    ck_assert_int_eq(uva__pusher_queue_init(&queue,
-                                            uva__loop_hub(scene.rig.runtime),
-                                            &node, &window),
+    node = (struct uva__wakeup){.ops = &wakeup_ops};
+    ck_assert_int_eq(uva__push_queue_init(&queue,
+                                          uva__loop_rt(scene.rig.runtime),
+                                          &node, &window),
                      0);
 }
 
 static void queue_open(int32_t batches, int32_t refill)
 {
     queue_open_idle(batches, refill);
-    uva__pusher_queue_start(&queue);
+    uva__push_queue_start(&queue);
 }
 
 static void queue_close(void)
 {
-    uva__pusher_queue_fini(&queue);
+    uva__push_queue_fini(&queue);
     push_scene_close(&scene);
 }
 
@@ -502,11 +502,11 @@ static void queue_take(int n)
     struct uva__task task = {0};
 
     while (n-- > 0) {
-        uva__pusher_queue_take(&queue, &task);
+        uva__push_queue_take(&queue, &task);
         uva_array_release(&task.array);
-        uva__task_clear(&task, &queue.hub->allocator);
+        uva__task_clear(&task, &queue.rt->allocator);
     }
-    (void)uva__pusher_queue_absorb(&queue);
+    (void)uva__push_queue_absorb(&queue);
 }
 
 static int64_t queue_waiting(void)
@@ -535,7 +535,7 @@ static void fill(int n)
 {
     while (n-- > 0)
         ck_assert_int_eq(queue_push(1), 0);
-    (void)uva__pusher_queue_absorb(&queue);
+    (void)uva__push_queue_absorb(&queue);
 }
 
 START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
@@ -552,7 +552,7 @@ START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
     ck_assert_int_eq(queue_waiting(), 0);
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
-    ck_assert_int_eq(uva__pusher_queue_absorb(&queue), 3);
+    ck_assert_int_eq(uva__push_queue_absorb(&queue), 3);
     queue_close();
 }
 END_TEST
@@ -568,7 +568,7 @@ START_TEST(nobody_overtakes_those_who_wait)
     ck_assert_int_eq(queue_push(5), EAGAIN);
     start_waiting(&w[1], UVA_FOREVER);
     queue_take(1);
-    ck_assert(uva__pusher_queue_has_news(&queue)); /* for the EAGAIN */
+    ck_assert(uva__push_queue_has_room(&queue)); /* for the EAGAIN */
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
     queue_close();
@@ -599,7 +599,7 @@ START_TEST(a_wake_up_for_no_reason_changes_nothing)
     start_waiting(&forever, UVA_FOREVER);
     start_waiting(&timed, 5);
     while (!is_over(&timed))
-        uva__signal_raise(&queue.called);
+        uva__futex_raise(&queue.called);
     ck_assert_int_eq(writer_join(&timed), ETIMEDOUT);
     ck_assert(!is_over(&forever));
     queue_take(2);
@@ -616,7 +616,7 @@ START_TEST(a_shut_sends_all_away)
     fill(1);
     for (int i = 0; i < 3; i++)
         start_waiting(&w[i], i == 0 ? 60000 : UVA_FOREVER);
-    uva__pusher_queue_shut(&queue);
+    uva__push_queue_shut(&queue);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(writer_join(&w[i]), EPIPE);
     ck_assert_int_eq(queue_push(1), EPIPE);
@@ -631,11 +631,11 @@ START_TEST(who_waits_for_a_stream_never_started_sees_the_runtime_go)
     queue_open_idle(1, 0);
     fill(1);
     start_waiting(&w, UVA_FOREVER);
-    (void)uva__hub_acquire(queue.hub);
+    (void)uva__rt_acquire(queue.rt);
     loop_rig_close_runtime(&scene.rig, UVA_FOREVER);
     ck_assert_int_eq(writer_join(&w), EPIPE);
-    uva__pusher_queue_fini(&queue);
-    uva__hub_release(queue.hub);
+    uva__push_queue_fini(&queue);
+    uva__rt_release(queue.rt);
     push_scene_close(&scene);
 }
 END_TEST
@@ -647,12 +647,12 @@ START_TEST(room_that_others_used_up_is_told_later)
     ck_assert_int_eq(queue_push(5), EAGAIN);
     queue_take(3);
     fill(3);
-    ck_assert(!uva__pusher_queue_has_news(&queue));
+    ck_assert(!uva__push_queue_has_room(&queue));
     queue_take(2);
-    ck_assert(!uva__pusher_queue_has_news(&queue));
+    ck_assert(!uva__push_queue_has_room(&queue));
     queue_take(1);
-    ck_assert(uva__pusher_queue_has_news(&queue));
-    ck_assert(!uva__pusher_queue_has_news(&queue)); /* once */
+    ck_assert(uva__push_queue_has_room(&queue));
+    ck_assert(!uva__push_queue_has_room(&queue)); /* once */
     queue_close();
 }
 END_TEST

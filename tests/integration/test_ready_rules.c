@@ -146,7 +146,7 @@ START_TEST(a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place)
 {
     int spared = 5;
     const struct uva_map how = {
-        .batch = map_fails, .ctx = &spared, .cheap = true};
+        .batch = map_fails, .ctx = &spared, .on_loop = true};
 
     device_scene_open(&s, SOFT_CALLS, 9);
     device_scene_source(&s);

@@ -38,12 +38,12 @@ static void count_closing(void *ctx)
     atomic_fetch_add(&closings, 1);
 }
 
-static struct uva_stream *make_stream(bool quick)
+static struct uva_stream *make_stream(bool on_loop)
 {
     struct uva_blocking_source how = fake_source_how(&fake);
     struct ArrowArrayStream source;
 
-    how.quick = quick;
+    how.on_loop = on_loop;
     fake_source_plain(&fake, &source);
     return uva_stream_from_blocking_cpu(rt, &source, &how);
 }
@@ -243,20 +243,20 @@ static void note_round(struct recording_outcome *o, struct uva_batch *batch)
     rounds.at_last = rounds.rounds;
 }
 
-static void run_counting_rounds(int32_t turn_batches, bool quick)
+static void run_counting_rounds(int32_t turn_batches, bool on_loop)
 {
     const struct uva_runtime_options options = {.turn_batches = turn_batches,
                                                 .turn_us = 1000000};
 
     memset(&rounds, 0, sizeof(rounds));
     fake.batches = 64;
-    rounds.ahead = quick ? 1 : 64;
+    rounds.ahead = on_loop ? 1 : 64;
     outcome.on_batch = note_round;
     ck_assert_int_eq(uv_check_init(&loop, &rounds.check), 0);
     ck_assert_int_eq(uv_check_start(&rounds.check, count_round), 0);
     uv_unref((uv_handle_t *)&rounds.check);
     ck_assert_int_eq(uva_runtime_open(&loop, &options, &rt, NULL), 0);
-    recording_outcome_start(&outcome, make_stream(quick));
+    recording_outcome_start(&outcome, make_stream(on_loop));
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(atomic_load(&outcome.batches), 64);
     await_count(&fake.freed, 1);

@@ -60,7 +60,7 @@ static void from_quick_stream(struct scene *s)
     struct uva_blocking_source how = fake_source_how(&s->fake);
     struct ArrowDeviceArrayStream device;
 
-    how.quick = true;
+    how.on_loop = true;
     how.interrupt = NULL;
     fake_source_device(&s->fake, ARROW_DEVICE_CPU, &device);
     s->stream = uva_stream_from_blocking(s->rig.runtime, &device, &how);
@@ -98,7 +98,7 @@ static void no_stage(struct scene *s)
 static void all_stages(struct scene *s)
 {
     struct uva_map map = {
-        .batch = pass, .free_ctx = pass_free, .ctx = s, .cheap = true};
+        .batch = pass, .free_ctx = pass_free, .ctx = s, .on_loop = true};
 
     (void)uva_stream_set_name(s->stream, "swept");
     (void)uva_stream_map(s->stream, &map);

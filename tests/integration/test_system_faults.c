@@ -18,9 +18,9 @@
 #include <uv.h>
 
 #include "check/thread_util.h"
-#include "support/faulty_allocator.h"
 #include "exec/lane.h"
 #include "loop/loop.h"
+#include "support/faulty_allocator.h"
 #include "uvarrow/runtime.h"
 
 /* ---- the system --------------------------------------------------------- */
@@ -321,9 +321,9 @@ START_TEST(without_a_thread_to_bounce_to_a_callback_runs_right_here)
     pthread_t where;
 
     let_fail("pthread_create", 0);
-    uva__bounce_run(keep_self, &where);
+    uva__thread_util_run(keep_self, &where);
     ck_assert(pthread_equal(where, pthread_self()));
-    uva__bounce_run(keep_self, &where);
+    uva__thread_util_run(keep_self, &where);
     ck_assert(!pthread_equal(where, pthread_self()));
 }
 END_TEST
@@ -363,7 +363,7 @@ START_TEST(a_clock_that_has_nothing_to_say_loses_no_timer)
 
     ck_assert_int_eq(open_runtime(BY_TURNS, NULL), 0);
     (void)uva_runtime_turn(runtime);
-    uva__timer_start(uva__loop_hub(runtime), &timer, 1);
+    uva__timer_start(uva__loop_rt(runtime), &timer, 1);
     (void)uva_runtime_turn(runtime);
     turn.fd = uva_runtime_fd(runtime);
     ck_assert_int_eq(poll(&turn, 1, -1), 1);

@@ -45,12 +45,12 @@ END_TEST
 START_TEST(the_end_is_sticky)
 {
     struct blocking_scene scene;
-    struct uva__outlet *outlet;
+    struct uva__task_ring *task_ring;
 
     blocking_scene_open(&scene, NULL, 2);
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 4);
-    outlet = blocking_scene_outlet(&scene.out);
+    task_ring = blocking_scene_outlet(&scene.out);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, INT64_MAX, NULL), 2);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
@@ -58,9 +58,9 @@ START_TEST(the_end_is_sticky)
     ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
     blocking_scene_end_runtime(&scene);
     /* what a cancel leaves behind that the loop saw a moment before */
-    uva__failure_say(&outlet->failure, &outlet->stream->hub->allocator, EIO,
-                     "raced");
-    uva__word_or(&outlet->news, UVA__NEWS_CANCELLED);
+    uva__failure_format(&task_ring->failure, &task_ring->stream->rt->allocator,
+                        EIO, "raced");
+    uva__atomic64_or(&task_ring->events, UVA__TASK_RING_CANCELLED);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
     ck_assert_ptr_null(scene.out.get_last_error(&scene.out));
     blocking_scene_close(&scene);
@@ -232,7 +232,7 @@ START_TEST(an_error_comes_behind_the_batches_before_it_and_stays)
     scene.fake.fail_at = 7;
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_FAILED);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_FAILED);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 7);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(code, EIO);
@@ -302,7 +302,7 @@ START_TEST(a_batch_that_cannot_be_made_ends_the_stream_with_its_reason)
     scene.fake.extract_at = 5;
     blocking_scene_tasks(&scene);
     blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_END);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 5);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(code, EIO);
@@ -316,7 +316,7 @@ END_TEST
 
 static void hurry(void *ctx)
 {
-    uva__producer_hurry(blocking_scene_outlet(ctx)->stream->tail);
+    uva__producer_end_drain(blocking_scene_outlet(ctx)->stream->tail);
 }
 
 /* As it happens when a batch waits for longer than the producer does. */
@@ -329,9 +329,9 @@ START_TEST(a_batch_that_fails_when_the_producer_has_gone_is_an_error_too)
     scene.fake.extract_at = 1;
     blocking_scene_tasks(&scene);
     blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_END);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
     ck_assert_int_eq(uva_runtime_post(scene.runtime, hurry, &scene.out), 0);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_RELEASED);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_RELEASED);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 1);
     ck_assert_int_eq(code, EIO);
     ck_assert_str_eq(scene.out.get_last_error(&scene.out), strerror(EIO));

@@ -79,7 +79,7 @@ START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
     else
         blocking_scene_tasks(&scene);
     blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_END);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
     uva_stream_cancel(scene.stream, 0, "not any more");
     blocking_scene_await(&scene.fake.live, 1);
     says(&scene.out, ECANCELED, "not any more");
@@ -103,7 +103,7 @@ START_TEST(a_cancel_does_not_count_once_the_reader_knows_the_end)
     blocking_scene_open(&scene, NULL, 2);
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__NEWS_RELEASED);
+    blocking_scene_await_news(&scene.out, UVA__TASK_RING_RELEASED);
     ck_assert_int_eq(uva_runtime_post(scene.runtime, hold_loop, &go_on), 0);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 2);
     uva_stream_cancel(scene.stream, EIO, "too late");
@@ -364,7 +364,7 @@ START_TEST(a_join_lets_the_reader_finish)
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 64);
     (void)pthread_create(&thread, NULL, join_run, scene.runtime);
-    while (!uva__hub_is_closing(scene.stream->hub))
+    while (!uva__rt_is_closing(scene.stream->rt))
         (void)sched_yield();
     blocking_scene_await(&scene.fake.given, 5);
     ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 5);
@@ -475,8 +475,8 @@ START_TEST(a_thread_inside_another_runtimes_turn_may_not_wait)
 }
 END_TEST
 
-static int map_visit(void *ctx, struct uva_batch *in,
-                     struct ArrowDeviceArray *out, struct uva_error *error)
+static int map_on_wakeup(void *ctx, struct uva_batch *in,
+                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     (void)error;
     visit_run(ctx);
@@ -495,7 +495,7 @@ START_TEST(a_compute_worker_may_not_wait)
     blocking_scene_plain(&scene);
     blocking_scene_start(&scene, 4);
     struct visit visit = visit_of(&scene.out);
-    const struct uva_map map = {.batch = map_visit, .ctx = &visit};
+    const struct uva_map map = {.batch = map_on_wakeup, .ctx = &visit};
     fake_source_schema(&scene.fake, &schema);
     fake_source_batch(&scene.fake, 0, &array);
     struct uva_stream *second =

@@ -154,7 +154,7 @@ uva_stream *stream_from_async(World &world, bool pooled, const Feed &feed)
     source.start = Sender::start;
     source.free_ctx = Sender::free_ctx;
     source.ctx = new Sender{feed, pooled};
-    source.cheap = feed.cheap;
+    source.on_loop = feed.on_loop;
     source.window.batches = feed.window;
     return uva_stream_from_async(world.runtime, &source);
 }
@@ -207,7 +207,7 @@ uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
     ArrowDeviceArrayStream device;
 
     how.window.batches = feed.window;
-    how.quick = from == From::QUICK_READER;
+    how.on_loop = from == From::QUICK_READER;
     if (from == From::READER) {
         ck_assert_arrow(
             arrow::ExportRecordBatchReader(reader_of(feed), &plain));

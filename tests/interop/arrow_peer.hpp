@@ -70,7 +70,7 @@ struct Feed {
     Batches batches;
     arrow::Status end{};
     int32_t window = 0;   /* size in batches; 0: the default */
-    bool cheap = false;   /* READY and POOLED: extraction on the loop thread */
+    bool on_loop = false; /* READY and POOLED: extraction on the loop thread */
     bool endless = false; /* repeats the batches for ever */
     /* sent instead of the batches; or NULL */
     std::shared_ptr<arrow::RecordBatchReader> reader{};

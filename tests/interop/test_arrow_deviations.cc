@@ -463,7 +463,7 @@ START_TEST(Q18_what_is_not_exported_counts_as_success)
         World world;
         Feed feed{spoiled(good)};
 
-        feed.cheap = _i;
+        feed.on_loop = _i;
         const Delivery got =
             carry(world, stream_from(world, From::READY, feed), To::EACH);
 

@@ -71,7 +71,7 @@ START_TEST(windows_of_one_batch_lose_nothing)
     World world;
 
     feed.window = 1;
-    feed.cheap = true;
+    feed.on_loop = true;
     const Delivery got = carry(world, stream_from(world, from_of(_i), feed),
                                to_of(_i), {Stop::NEVER, 0, 1});
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop/mailbox.h with a close: objects are posted while the loop shuts down. Each
- * is disposed of once, by the posting thread or by the loop. */
+/* loop/mailbox.h with a close: objects are posted while the loop shuts down.
+ * Each is disposed of once, by the posting thread or by the loop. */
 #include "loop/mailbox.h"
 
 #include <check.h>
@@ -12,12 +12,12 @@ enum { POSTERS = 2 };
 enum mutant { NONE, LOOKS_AT_CLOSED_FIRST, CLOSES_AFTER_IT_TOOK };
 
 struct zombie {
-    struct uva__node node;
+    struct uva__wakeup node;
     uint64_t disposed; /* how often each was disposed of */
 };
 
 static struct {
-    struct uva__inbox inbox;
+    struct uva__mailbox mailbox;
     struct zombie zombies[POSTERS];
 } world;
 
@@ -25,11 +25,11 @@ static enum mutant mutant; /* mutant of the case */
 
 static void dispose(void)
 {
-    struct uva__node *node, *next;
+    struct uva__wakeup *node, *next;
 
-    for (node = uva__inbox_take(&world.inbox); node != NULL; node = next) {
-        next = uva__inbox_next(node);
-        uva__inbox_unclaim(node);
+    for (node = uva__mailbox_take(&world.mailbox); node != NULL; node = next) {
+        next = uva__mailbox_next(node);
+        uva__mailbox_unclaim(node);
         uva__container_of(node, struct zombie, node)->disposed++;
     }
 }
@@ -37,15 +37,15 @@ static void dispose(void)
 static void zombie_run(void *arg)
 {
     struct zombie *zombie = arg;
-    const bool was_closed =
-        mutant == LOOKS_AT_CLOSED_FIRST && uva__inbox_is_closed(&world.inbox);
-    enum uva__inbox_then then;
+    const bool was_closed = mutant == LOOKS_AT_CLOSED_FIRST &&
+                            uva__mailbox_is_closed(&world.mailbox);
+    enum uva__mailbox_then then;
 
-    if (!uva__inbox_claim(&zombie->node))
+    if (!uva__mailbox_claim(&zombie->node))
         return;
-    then = uva__inbox_put(&world.inbox, &zombie->node);
+    then = uva__mailbox_put(&world.mailbox, &zombie->node);
     if (mutant == LOOKS_AT_CLOSED_FIRST ? was_closed
-                                        : then == UVA__INBOX_DISPOSE)
+                                        : then == UVA__MAILBOX_DISPOSE)
         dispose();
 }
 
@@ -54,7 +54,7 @@ static void loop_run(void *arg)
     (void)arg;
     if (mutant == CLOSES_AFTER_IT_TOOK)
         dispose();
-    uva__inbox_close(&world.inbox);
+    uva__mailbox_close(&world.mailbox);
     if (mutant != CLOSES_AFTER_IT_TOOK)
         dispose();
 }
@@ -98,7 +98,7 @@ START_TEST(its_mutants_are_found)
     mutant = CLOSES_AFTER_IT_TOOK;
     explore_finds(&kernel, "closes after it took what was there");
     mutant = NONE;
-    explore_finds_spoiled(&kernel, &world.inbox.posted.newest, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.mailbox.posted.newest, SIM_SPLIT,
                           "the newest is loaded and stored");
 }
 END_TEST

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/demand.h with loop/mailbox.h: a handler requests, or cancels, on threads
- * of its own, while a dispatcher absorbs that and sleeps. */
+/* stream/demand.h with loop/mailbox.h: a handler requests, or cancels, on
+ * threads of its own, while a dispatcher absorbs that and sleeps. */
 #include "stream/demand.h"
 
 #include <check.h>
 
-#include "model/explore.h"
 #include "loop/mailbox.h"
+#include "model/explore.h"
 
 enum { ASKED = 2 + 3 };
 
 enum mutant { NONE, TWO_WORDS, VISITS_BEFORE_UNCLAIM };
 
 static struct {
-    struct uva__word word, scheduled; /* second atomic of one mutant */
-    struct uva__inbox inbox;
-    struct uva__node node;
-    struct uva__word descriptor, over;
+    struct uva__atomic64 word, scheduled; /* second atomic of one mutant */
+    struct uva__mailbox mailbox;
+    struct uva__wakeup node;
+    struct uva__atomic64 descriptor, over;
     uint64_t credit; /* credit absorbed */
     bool cancelled, bad;
 } world;
@@ -25,17 +25,17 @@ static enum mutant mutant; /* mutant of the case */
 
 static void handler_post(void)
 {
-    if (uva__inbox_claim(&world.node) &&
-        uva__inbox_put(&world.inbox, &world.node) == UVA__INBOX_WAKE)
-        uva__word_add(&world.descriptor, 1);
+    if (uva__mailbox_claim(&world.node) &&
+        uva__mailbox_put(&world.mailbox, &world.node) == UVA__MAILBOX_WAKE)
+        uva__atomic64_add(&world.descriptor, 1);
 }
 
 /* Keeps the credit and the scheduled mark in two atomics. */
 static void handler_ask_by_two(int64_t n)
 {
     uva__demand_ask(&world.word, n);
-    if (uva__word_load(&world.scheduled) == 0 &&
-        uva__word_exchange(&world.scheduled, 1) == 0)
+    if (uva__atomic64_load(&world.scheduled) == 0 &&
+        uva__atomic64_exchange(&world.scheduled, 1) == 0)
         handler_post();
 }
 
@@ -53,7 +53,7 @@ static void handler_asks(void *arg)
 {
     (void)arg;
     handler_ask(2);
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
 static void handler_asks_on(void *arg)
@@ -61,53 +61,53 @@ static void handler_asks_on(void *arg)
     (void)arg;
     handler_ask(3);
     handler_ask(0);
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
 static void handler_cancels(void *arg)
 {
     (void)arg;
-    if (!(uva__demand_cancel(&world.word) & UVA__WORD_CANCEL))
+    if (!(uva__demand_cancel(&world.word) & UVA__DEMAND_CANCEL))
         handler_post();
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
-static void dispatcher_visit(void)
+static void dispatcher_on_wakeup(void)
 {
     const uint64_t word = uva__demand_take(&world.word);
 
-    world.credit += word >> UVA__WORD_SHIFT;
-    world.bad = world.bad || (word & UVA__WORD_BAD);
-    world.cancelled = world.cancelled || (word & UVA__WORD_CANCEL);
+    world.credit += word >> UVA__DEMAND_SHIFT;
+    world.bad = world.bad || (word & UVA__DEMAND_BAD);
+    world.cancelled = world.cancelled || (word & UVA__DEMAND_CANCEL);
     if (mutant == TWO_WORDS)
-        uva__word_store(&world.scheduled, 0);
+        uva__atomic64_store(&world.scheduled, 0);
 }
 
 static bool loop_is_called(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.descriptor) != 0 ||
-           uva__word_load(&world.over) == 2;
+    return uva__atomic64_load(&world.descriptor) != 0 ||
+           uva__atomic64_load(&world.over) == 2;
 }
 
 static void loop_run(void *arg)
 {
-    struct uva__node *node;
+    struct uva__wakeup *node;
 
     do {
         sim_wait(loop_is_called, arg);
-        if (uva__word_exchange(&world.descriptor, 0) == 0)
+        if (uva__atomic64_exchange(&world.descriptor, 0) == 0)
             continue;
         do {
-            node = uva__inbox_take(&world.inbox);
+            node = uva__mailbox_take(&world.mailbox);
             if (node == NULL)
                 continue;
             if (mutant == VISITS_BEFORE_UNCLAIM)
-                dispatcher_visit();
-            uva__inbox_unclaim(node);
+                dispatcher_on_wakeup();
+            uva__mailbox_unclaim(node);
             if (mutant != VISITS_BEFORE_UNCLAIM)
-                dispatcher_visit();
-        } while (!uva__inbox_rest(&world.inbox));
+                dispatcher_on_wakeup();
+        } while (!uva__mailbox_disarm(&world.mailbox));
     } while (world.over.value < 2 || world.descriptor.value != 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage/extract_pool.c, unchanged, between a loop that grants entries and stops,
- * and the two workers it may use. Each entry is extracted once or taken back
- * once, none is forgotten, and no worker stays counted. */
+/* stage/extract_pool.c, unchanged, between a loop that grants entries and
+ * stops, and the two workers it may use. Each entry is extracted once or taken
+ * back once, none is forgotten, and no worker stays counted. */
 #include "stage/extract_pool.h"
 
 #include <check.h>
@@ -13,14 +13,14 @@
 enum { CELLS = 3, ROOM = 2, WORKERS = 2, ARENA = 1024 };
 
 static struct {
-    struct uva__hub hub;
-    struct uva__operator op;
-    struct uva__node node;
-    struct uva__team team;
-    struct uva__cell cells[CELLS];
-    uint64_t spent[CELLS];            /* how often each was extracted */
-    uint64_t granted, taken_back;     /* entries granted and taken back */
-    struct uva__word submitted, over; /* jobs submitted; 1: all are */
+    struct uva__rt rt;
+    struct uva__stage stage;
+    struct uva__wakeup wakeup;
+    struct uva__extract_pool team;
+    struct uva__extract_entry entries[CELLS];
+    uint64_t spent[CELLS];                /* how often each was extracted */
+    uint64_t granted, taken_back;         /* entries granted and taken back */
+    struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
     struct uva_job *jobs[CELLS];
     uint64_t run; /* jobs run */
     int64_t refs, begun;
@@ -32,35 +32,35 @@ static bool stops; /* the loop stops at once */
 
 /* ---- what surrounds it -------------------------------------------------- */
 
-void uva__operator_acquire(struct uva__operator *op)
+void uva__stage_acquire(struct uva__stage *stage)
 {
-    (void)op;
+    (void)stage;
     world.refs++;
 }
 
-void uva__operator_release(struct uva__operator *op)
+void uva__stage_release(struct uva__stage *stage)
 {
-    (void)op;
+    (void)stage;
     world.refs--;
 }
 
-bool uva__hub_job_begin(struct uva__hub *hub)
+bool uva__rt_job_begin(struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
     world.begun++;
     return true;
 }
 
-void uva__hub_job_end(struct uva__hub *hub)
+void uva__rt_job_end(struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
     world.begun--;
 }
 
-void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
-    (void)hub;
-    (void)node;
+    (void)rt;
+    (void)wakeup;
 }
 
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
@@ -73,7 +73,7 @@ void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
     if (at == CELLS)
         sim_fail("more jobs than cells");
     world.jobs[at] = job;
-    uva__word_add(&world.submitted, 1);
+    uva__atomic64_add(&world.submitted, 1);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -88,8 +88,8 @@ static void schema_release(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-static int cell_extract(struct ArrowAsyncTask *task,
-                        struct ArrowDeviceArray *out)
+static int entry_extract(struct ArrowAsyncTask *task,
+                         struct ArrowDeviceArray *out)
 {
     static const void *no_buffers[1];
     uint64_t *spent = task->private_data;
@@ -109,8 +109,8 @@ static int cell_extract(struct ArrowAsyncTask *task,
 static bool worker_is_wanted(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.submitted) > world.run ||
-           uva__word_load(&world.over) != 0;
+    return uva__atomic64_load(&world.submitted) > world.run ||
+           uva__atomic64_load(&world.over) != 0;
 }
 
 static void worker_run(void *arg)
@@ -131,21 +131,21 @@ static void worker_run(void *arg)
 static void loop_grant(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        struct uva__cell *cell = &world.cells[world.granted];
+        struct uva__extract_entry *entry = &world.entries[world.granted];
 
-        cell->task = (struct ArrowAsyncTask){
-            .extract_data = cell_extract,
+        entry->task = (struct ArrowAsyncTask){
+            .extract_data = entry_extract,
             .private_data = &world.spent[world.granted++],
         };
-        uva__team_grant(&world.team, cell);
+        uva__extract_pool_grant(&world.team, entry);
     }
-    uva__team_publish(&world.team, count);
+    uva__extract_pool_publish(&world.team, count);
 }
 
 static bool first_is_done(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.cells[0].done) != 0;
+    return uva__atomic64_load(&world.entries[0].done) != 0;
 }
 
 static void loop_run(void *arg)
@@ -157,16 +157,17 @@ static void loop_run(void *arg)
         sim_wait(first_is_done, arg);
         loop_grant(1);
     } else {
-        back = uva__team_stop(&world.team);
+        back = uva__extract_pool_stop(&world.team);
     }
     for (; back > 0; back--) {
-        uint64_t *spent = uva__team_ungrant(&world.team)->task.private_data;
+        uint64_t *spent =
+            uva__extract_pool_ungrant(&world.team)->task.private_data;
 
         if (++*spent != 1)
             sim_fail("what is taken back is a worker's");
         world.taken_back++;
     }
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
 static void first(void *arg)
@@ -174,7 +175,7 @@ static void first(void *arg)
     const struct ArrowSchema schema = {.format = "+s",
                                        .release = schema_release};
 
-    if (uva__team_prepare(&world.team, ROOM, &schema) != 0)
+    if (uva__extract_pool_prepare(&world.team, ROOM, &schema) != 0)
         sim_fail("no memory");
     for (int i = 0; i < WORKERS; i++)
         sim_spawn("worker", worker_run, arg);
@@ -187,12 +188,12 @@ static void prepare(void)
 {
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
-    world.hub.allocator = (struct uva_allocator){.alloc = explore_alloc,
-                                                 .dealloc = explore_dealloc,
-                                                 .ctx = &world.arena};
-    world.op.feed.hub = &world.hub;
-    world.team.op = &world.op;
-    world.team.node = &world.node;
+    world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                .dealloc = explore_dealloc,
+                                                .ctx = &world.arena};
+    world.stage.source.rt = &world.rt;
+    world.team.stage = &world.stage;
+    world.team.wakeup = &world.wakeup;
     world.team.workers = WORKERS;
 }
 
@@ -203,7 +204,7 @@ static const char *wrong(void)
     for (uint64_t i = 0; i < world.granted; i++) {
         if (world.spent[i] != 1)
             return "a cell is left lying";
-        done += world.cells[i].done.value;
+        done += world.entries[i].done.value;
     }
     if (done + world.taken_back != world.granted)
         return "a cell is not done";

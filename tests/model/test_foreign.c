@@ -11,8 +11,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "source/foreign_handler.h"
 #include "model/explore.h"
+#include "source/foreign_handler.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
@@ -42,16 +42,16 @@ enum { PLAIN, CANCEL, CASES };
 
 struct peer {
     struct ArrowAsyncProducer abi;
-    struct uva__word asked, cancelled;
+    struct uva__atomic64 asked, cancelled;
     uint64_t delivered;
     bool over; /* a terminal callback has returned */
 };
 
 static struct {
-    struct uva__hub hub;
-    struct uva__inlet inlet;
+    struct uva__rt rt;
+    struct uva__foreign foreign;
     struct peer peer;
-    struct uva__word posted;
+    struct uva__atomic64 posted;
     uint64_t received; /* batches received by the loop */
     uint64_t cancels;  /* calls of the peer's cancel */
     uint64_t breaches;
@@ -65,63 +65,63 @@ static int now;            /* index of the case */
 
 /* ---- what surrounds it -------------------------------------------------- */
 
-static void inlet_dealloc(void *ctx, void *block, size_t size)
+static void foreign_dealloc(void *ctx, void *block, size_t size)
 {
-    if (block == &world.inlet)
+    if (block == &world.foreign)
         world.freed++;
     else
         explore_dealloc(ctx, block, size);
 }
 
-struct uva__hub *uva__hub_acquire(struct uva__hub *hub)
+struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
 {
-    return hub;
+    return rt;
 }
 
-void uva__hub_release(struct uva__hub *hub)
+void uva__rt_release(struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
 }
 
-void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *node)
 {
-    (void)hub;
+    (void)rt;
     (void)node;
-    uva__word_exchange(&world.posted, 1);
+    uva__atomic64_exchange(&world.posted, 1);
 }
 
-void uva__hub_breach(struct uva__hub *hub, const char *stream,
-                     const char *clause, const char *what)
+void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,
+                    const char *what)
 {
-    (void)hub;
+    (void)rt;
     (void)stream;
     (void)clause;
     (void)what;
     world.breaches++;
 }
 
-bool uva__hub_job_begin(struct uva__hub *hub)
+bool uva__rt_job_begin(struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
     return true;
 }
 
-void uva__hub_job_end(struct uva__hub *hub)
+void uva__rt_job_end(struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
 }
 
-static void guest_job(void *arg)
+static void uncapped_job(void *arg)
 {
     struct uva_job *job = arg;
 
     job->run(job);
 }
 
-void uva__guest_run(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
 {
     (void)jobs;
-    sim_spawn("guest", guest_job, job);
+    sim_spawn("guest", uncapped_job, job);
 }
 
 void uva__producer_wake(struct uva__producer *producer)
@@ -138,41 +138,42 @@ uint64_t __wrap_uva__clock_ns(void)
 
 /* ---- mutants ------------------------------------------------------------ */
 
-void __real_uva__inlet_close_gate(struct uva__inlet *inlet);
-void __wrap_uva__inlet_close_gate(struct uva__inlet *inlet);
-int64_t __real_uva__consumer_want(const struct uva__consumer_state *s);
-int64_t __wrap_uva__consumer_want(const struct uva__consumer_state *s);
-void __real_uva__consumer_note_request(struct uva__consumer_state *s,
-                                       int64_t n);
-void __wrap_uva__consumer_note_request(struct uva__consumer_state *s,
-                                       int64_t n);
+void __real_uva__foreign_await_calls(struct uva__foreign *foreign);
+void __wrap_uva__foreign_await_calls(struct uva__foreign *foreign);
+int64_t __real_uva__consumer_state_want(const struct uva__consumer_state *s);
+int64_t __wrap_uva__consumer_state_want(const struct uva__consumer_state *s);
+void __real_uva__consumer_state_note_request(struct uva__consumer_state *s,
+                                             int64_t n);
+void __wrap_uva__consumer_state_note_request(struct uva__consumer_state *s,
+                                             int64_t n);
 
-void __wrap_uva__inlet_close_gate(struct uva__inlet *inlet)
+void __wrap_uva__foreign_await_calls(struct uva__foreign *foreign)
 {
     if (mutant == NO_GATE)
         return;
     if (mutant != GATE_WITHOUT_A_WAIT) {
-        __real_uva__inlet_close_gate(inlet);
+        __real_uva__foreign_await_calls(foreign);
         return;
     }
-    uva__lock_take(&inlet->lock);
-    inlet->locked.producer = NULL;
-    uva__lock_drop(&inlet->lock);
+    uva__lock_take(&foreign->lock);
+    foreign->locked.producer = NULL;
+    uva__lock_drop(&foreign->lock);
 }
 
-int64_t __wrap_uva__consumer_want(const struct uva__consumer_state *s)
+int64_t __wrap_uva__consumer_state_want(const struct uva__consumer_state *s)
 {
-    const int64_t n = __real_uva__consumer_want(s);
+    const int64_t n = __real_uva__consumer_state_want(s);
 
     if (mutant == ASKS_FOR_ONE_LESS)
         return n > 0 ? n - 1 : 0;
     return mutant == ASKS_FOR_ONE_MORE && n > 0 ? n + 1 : n;
 }
 
-void __wrap_uva__consumer_note_request(struct uva__consumer_state *s, int64_t n)
+void __wrap_uva__consumer_state_note_request(struct uva__consumer_state *s,
+                                             int64_t n)
 {
     if (mutant != FORGETS_WHAT_IT_ASKED)
-        __real_uva__consumer_note_request(s, n);
+        __real_uva__consumer_state_note_request(s, n);
 }
 
 /* ---- the peer ----------------------------------------------------------- */
@@ -187,7 +188,7 @@ static void peer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
     peer_must_be_there();
-    uva__word_add(&world.peer.asked, (uint64_t)n);
+    uva__atomic64_add(&world.peer.asked, (uint64_t)n);
     if (world.peer.asked.value - world.peer.delivered >
         (uint64_t)cases[now].window)
         sim_fail("more is asked for than there is room for");
@@ -200,7 +201,7 @@ static void peer_cancel(struct ArrowAsyncProducer *self)
     (void)self;
     peer_must_be_there();
     world.cancels++;
-    uva__word_exchange(&world.peer.cancelled, 1);
+    uva__atomic64_exchange(&world.peer.cancelled, 1);
     sim_point();
     peer_must_be_there();
 }
@@ -232,8 +233,8 @@ static void schema_release(struct ArrowSchema *schema)
 static bool peer_may_go_on(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.peer.asked) > world.peer.delivered ||
-           uva__word_load(&world.peer.cancelled) != 0;
+    return uva__atomic64_load(&world.peer.asked) > world.peer.delivered ||
+           uva__atomic64_load(&world.peer.cancelled) != 0;
 }
 
 static void peer_deliver(struct ArrowAsyncDeviceStreamHandler *handler)
@@ -242,7 +243,7 @@ static void peer_deliver(struct ArrowAsyncDeviceStreamHandler *handler)
 
     while (world.peer.delivered < cases[now].batches) {
         sim_wait(peer_may_go_on, NULL);
-        if (uva__word_load(&world.peer.cancelled) != 0)
+        if (uva__atomic64_load(&world.peer.cancelled) != 0)
             return;
         world.peer.delivered++;
         (void)handler->on_next_task(handler, &task, NULL);
@@ -271,22 +272,22 @@ static void peer_leave(void *ctx)
 
 /* ---- the loop, as source/from_async.c --------------------------------- */
 
-static void guest_request(void *arg)
+static void uncapped_request(void *arg)
 {
-    uva__inlet_request(arg);
-    uva__inlet_release(arg);
+    uva__foreign_request(arg);
+    uva__foreign_release(arg);
 }
 
-static void guest_cancel(void *arg)
+static void uncapped_cancel(void *arg)
 {
-    uva__inlet_cancel(arg);
-    uva__inlet_release(arg);
+    uva__foreign_cancel(arg);
+    uva__foreign_release(arg);
 }
 
 static void loop_send(void (*body)(void *arg))
 {
-    uva__inlet_acquire(&world.inlet);
-    sim_spawn("guest", body, &world.inlet);
+    uva__foreign_acquire(&world.foreign);
+    sim_spawn("guest", body, &world.foreign);
 }
 
 static int64_t loop_take(struct uva__list *queue)
@@ -296,12 +297,12 @@ static int64_t loop_take(struct uva__list *queue)
     int64_t taken = 0;
 
     while ((link = uva__list_pop(queue)) != NULL) {
-        if (uva__depot_extract(
-                &world.inlet.depot,
-                uva__container_of(link, struct uva__parcel, link), &array,
+        if (uva__pending_tasks_extract(
+                &world.foreign.pending_tasks,
+                uva__container_of(link, struct uva__pending_task, link), &array,
                 NULL) == 0)
             uva_array_release(&array);
-        uva__inlet_extracted(&world.inlet);
+        uva__foreign_extracted(&world.foreign);
         world.received++;
         taken++;
     }
@@ -313,29 +314,30 @@ static void loop_stop(int64_t taken)
     struct uva__list rest = {0};
     struct uva__link *link;
 
-    if (uva__inlet_stop(&world.inlet, taken, &rest))
-        loop_send(guest_cancel);
+    if (uva__foreign_stop(&world.foreign, taken, &rest))
+        loop_send(uncapped_cancel);
     while ((link = uva__list_pop(&rest)) != NULL)
-        uva__depot_discard(&world.inlet.depot,
-                           uva__container_of(link, struct uva__parcel, link));
+        uva__pending_tasks_discard(
+            &world.foreign.pending_tasks,
+            uva__container_of(link, struct uva__pending_task, link));
 }
 
 /* Returns whether the stream continues. */
-static bool loop_visit(int64_t *taken)
+static bool loop_on_wakeup(int64_t *taken)
 {
-    struct uva__inlet_news news;
+    struct uva__foreign_events events;
     bool cancel, ended;
 
     do {
-        if (uva__inlet_look(&world.inlet, *taken, &news, &cancel) &&
+        if (uva__foreign_poll(&world.foreign, *taken, &events, &cancel) &&
             mutant != SENDS_NO_REQUESTER)
-            loop_send(guest_request);
+            loop_send(uncapped_request);
         if (cancel)
-            loop_send(guest_cancel);
-        if (news.schema.release != NULL)
-            uva_schema_release(&news.schema);
-        ended = news.ended || news.failure.code != 0;
-        *taken = loop_take(&news.queue);
+            loop_send(uncapped_cancel);
+        if (events.schema.release != NULL)
+            uva_schema_release(&events.schema);
+        ended = events.ended || events.failure.code != 0;
+        *taken = loop_take(&events.queue);
     } while (*taken > 0 && !cases[now].cancels);
     return !ended && !(cases[now].cancels && world.received > 0);
 }
@@ -343,7 +345,7 @@ static bool loop_visit(int64_t *taken)
 static bool loop_has_news(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.posted) != 0;
+    return uva__atomic64_load(&world.posted) != 0;
 }
 
 static void loop_run(void *arg)
@@ -352,39 +354,40 @@ static void loop_run(void *arg)
 
     do {
         sim_wait(loop_has_news, arg);
-        uva__word_exchange(&world.posted, 0);
-    } while (loop_visit(&taken));
+        uva__atomic64_exchange(&world.posted, 0);
+    } while (loop_on_wakeup(&taken));
     loop_stop(taken);
-    uva__inlet_release(&world.inlet);
+    uva__foreign_release(&world.foreign);
 }
 
 /* ---- test programs ------------------------------------------------------ */
 
 static void prepare(void)
 {
-    struct uva__inlet *i = &world.inlet;
+    struct uva__foreign *i = &world.foreign;
 
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
-    world.hub.allocator = (struct uva_allocator){
-        .alloc = explore_alloc, .dealloc = inlet_dealloc, .ctx = &world.arena};
+    world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                .dealloc = foreign_dealloc,
+                                                .ctx = &world.arena};
     world.peer.abi = (struct ArrowAsyncProducer){
         .device_type = ARROW_DEVICE_CPU,
         .request = peer_request,
         .cancel = peer_cancel,
     };
-    i->feed.hub = &world.hub;
-    i->feed.device_type = ARROW_DEVICE_CPU;
-    i->how.window.batches = cases[now].window;
-    i->how.free_ctx = peer_leave;
-    uva__inlet_init(i);
+    i->source.rt = &world.rt;
+    i->source.device_type = ARROW_DEVICE_CPU;
+    i->options.window.batches = cases[now].window;
+    i->options.free_ctx = peer_leave;
+    uva__foreign_init(i);
     i->locked.start_returned = true;
-    uva__inlet_acquire(i); /* the peer's reference */
+    uva__foreign_acquire(i); /* the peer's reference */
 }
 
 static void first(void *arg)
 {
-    sim_spawn("peer", peer_run, &world.inlet.handler);
+    sim_spawn("peer", peer_run, &world.foreign.handler);
     loop_run(arg);
 }
 
@@ -396,7 +399,7 @@ static const char *wrong(void)
         return "not all is given back once";
     if (world.cancels > 1)
         return "cancel is called twice";
-    if (world.hub.counts.calls_stuck.value != 0)
+    if (world.rt.stats.calls_stuck.value != 0)
         return "a call counts as stuck for ever";
     return world.breaches == 0 ? NULL : "a lawful peer is blamed";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/inflight.h: threads inside use memory that the last one to leave frees; a
- * closing loop waits until all have left, and is notified. */
+/* base/inflight.h: threads inside use memory that the last one to leave frees;
+ * a closing loop waits until all have left, and is notified. */
 #include "base/inflight.h"
 
 #include <check.h>
@@ -12,8 +12,8 @@ enum { GUESTS = 3 };
 enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, TELLS_BY_ITS_OWN_LOOK };
 
 static struct {
-    struct uva__gate abroad, owed;
-    struct uva__word posted;
+    struct uva__inflight jobs_in_flight, owed;
+    struct uva__atomic64 posted;
     uint64_t freed; /* how often it was freed */
     bool waits;     /* the loop waits */
 } world;
@@ -22,43 +22,45 @@ static enum mutant mutant; /* mutant of the case */
 
 /* ---- the last one to leave frees ---------------------------------------- */
 
-static bool guest_enter(void)
+static bool uncapped_enter(void)
 {
     if (mutant != LOOKS_AND_THEN_ENTERS)
-        return uva__gate_join(&world.abroad);
-    if (uva__gate_is_over(&world.abroad))
+        return uva__inflight_join(&world.jobs_in_flight);
+    if (uva__inflight_is_drained(&world.jobs_in_flight))
         return false;
-    uva__word_add(&world.abroad.word, 2);
+    uva__atomic64_add(&world.jobs_in_flight.word, 2);
     return true;
 }
 
 /* With two atomics, leaving checks whether it is closed, and closing checks
  * whether it is empty. */
-static bool guest_leave(void)
+static bool uncapped_leave(void)
 {
     if (mutant != TWO_WORDS)
-        return uva__gate_leave(&world.abroad) == UVA__GATE_OVER;
-    return uva__word_sub(&world.abroad.word, 2) == 2 &&
-           uva__gate_is_shut(&world.owed);
+        return uva__inflight_leave(&world.jobs_in_flight) ==
+               UVA__INFLIGHT_DRAINED;
+    return uva__atomic64_sub(&world.jobs_in_flight.word, 2) == 2 &&
+           uva__inflight_is_closed(&world.owed);
 }
 
 static bool closer_shut(void)
 {
     if (mutant != TWO_WORDS)
-        return uva__gate_shut(&world.abroad) == UVA__GATE_OVER;
-    (void)uva__gate_shut(&world.owed);
-    return uva__word_load(&world.abroad.word) == 0;
+        return uva__inflight_close(&world.jobs_in_flight) ==
+               UVA__INFLIGHT_DRAINED;
+    (void)uva__inflight_close(&world.owed);
+    return uva__atomic64_load(&world.jobs_in_flight.word) == 0;
 }
 
-static void guest_run(void *arg)
+static void uncapped_run(void *arg)
 {
     (void)arg;
-    if (!guest_enter())
+    if (!uncapped_enter())
         return;
     sim_point();
     if (world.freed != 0)
         sim_fail("it is used after it was freed");
-    if (guest_leave())
+    if (uncapped_leave())
         world.freed++;
 }
 
@@ -73,7 +75,7 @@ static void first_out(void *arg)
 {
     sim_spawn("closer", closer_run, arg);
     for (int i = 0; i < GUESTS; i++)
-        sim_spawn("guest", guest_run, arg);
+        sim_spawn("guest", uncapped_run, arg);
 }
 
 static const char *wrong_out(void)
@@ -96,24 +98,25 @@ static const struct explore_kernel last_out = {
 static void job_run(void *arg)
 {
     const bool closing =
-        mutant == TELLS_BY_ITS_OWN_LOOK && uva__gate_is_shut(&world.owed);
-    enum uva__gate_left left;
+        mutant == TELLS_BY_ITS_OWN_LOOK && uva__inflight_is_closed(&world.owed);
+    enum uva__inflight_left left;
 
     (void)arg;
-    if (!uva__gate_join(&world.abroad))
+    if (!uva__inflight_join(&world.jobs_in_flight))
         return;
-    left = uva__gate_leave(&world.abroad);
-    if (left == UVA__GATE_EMPTY &&
-        (mutant == TELLS_BY_ITS_OWN_LOOK ? closing
-                                         : uva__gate_is_shut(&world.owed)))
-        uva__word_exchange(&world.posted, 1);
+    left = uva__inflight_leave(&world.jobs_in_flight);
+    if (left == UVA__INFLIGHT_IDLE &&
+        (mutant == TELLS_BY_ITS_OWN_LOOK
+             ? closing
+             : uva__inflight_is_closed(&world.owed)))
+        uva__atomic64_exchange(&world.posted, 1);
 }
 
 static void loop_close(void *arg)
 {
     (void)arg;
-    (void)uva__gate_shut(&world.owed);
-    world.waits = !uva__gate_is_empty(&world.abroad);
+    (void)uva__inflight_close(&world.owed);
+    world.waits = !uva__inflight_is_idle(&world.jobs_in_flight);
 }
 
 static void first_close(void *arg)
@@ -145,12 +148,12 @@ START_TEST(the_last_one_out_frees_and_nobody_comes_after)
     mutant = TWO_WORDS;
     explore_finds(&last_out, "inside and shut are two words");
     mutant = NONE;
-    explore_finds_spoiled(&last_out, &world.abroad, SIM_SPLIT,
+    explore_finds_spoiled(&last_out, &world.jobs_in_flight, SIM_SPLIT,
                           "the word is loaded and stored");
 }
 END_TEST
 
-START_TEST(a_close_that_waits_is_told)
+START_TEST(a_close_that_waits_is_delivered)
 {
     explore_holds(&closing);
     mutant = TELLS_BY_ITS_OWN_LOOK;
@@ -164,7 +167,7 @@ END_TEST
 static void add(TCase *tests)
 {
     tcase_add_test(tests, the_last_one_out_frees_and_nobody_comes_after);
-    tcase_add_test(tests, a_close_that_waits_is_told);
+    tcase_add_test(tests, a_close_that_waits_is_delivered);
 }
 
 int main(void)

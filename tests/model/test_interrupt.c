@@ -33,11 +33,11 @@ static const struct {
 enum { RETURNS, WAITS, FORGETS, SOURCES };
 
 static struct {
-    struct uva__phase phase;
-    struct uva__word cancelled;   /* for TWO_WORDS */
-    struct uva__word interrupted; /* the source was interrupted */
-    struct uva__word stuck;       /* calls counted as stuck */
-    struct uva__word guest;       /* 1: needed; 2: not needed */
+    struct uva__interrupt phase;
+    struct uva__atomic64 cancelled;   /* for TWO_WORDS */
+    struct uva__atomic64 interrupted; /* the source was interrupted */
+    struct uva__atomic64 stuck;       /* calls counted as stuck */
+    struct uva__atomic64 guest;       /* 1: needed; 2: not needed */
     bool closed;
 } world;
 
@@ -49,7 +49,7 @@ static int now;            /* index of the source */
 static bool source_is_interrupted(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.interrupted) != 0;
+    return uva__atomic64_load(&world.interrupted) != 0;
 }
 
 static void source_call(void)
@@ -58,7 +58,7 @@ static void source_call(void)
     if (world.guest.value == 2)
         sim_fail("a source is called after a cancel that found nobody inside");
     if (sources[now].forgets)
-        uva__word_exchange(&world.interrupted, 0);
+        uva__atomic64_exchange(&world.interrupted, 0);
     if (sources[now].stuck)
         sim_wait(source_is_interrupted, NULL);
     else
@@ -72,7 +72,7 @@ static void source_interrupt(void)
     sim_point();
     if (world.closed)
         sim_fail("a source is closed while it is interrupted");
-    uva__word_exchange(&world.interrupted, 1);
+    uva__atomic64_exchange(&world.interrupted, 1);
 }
 
 /* ---- the worker --------------------------------------------------------- */
@@ -80,19 +80,19 @@ static void source_interrupt(void)
 static bool lane_enter(void)
 {
     if (mutant != TWO_WORDS)
-        return uva__phase_enter(&world.phase);
-    uva__word_store(&world.phase.word, PHASE_IN);
-    if (uva__word_load(&world.cancelled) == 0)
+        return uva__interrupt_enter(&world.phase);
+    uva__atomic64_store(&world.phase.word, INTERRUPT_INSIDE);
+    if (uva__atomic64_load(&world.cancelled) == 0)
         return true;
-    uva__word_and(&world.phase.word, ~(uint64_t)PHASE_IN);
+    uva__atomic64_and(&world.phase.word, ~(uint64_t)INTERRUPT_INSIDE);
     return false;
 }
 
 static uint64_t lane_leave(void)
 {
     if (mutant == LEAVES_WITHOUT_WAITING)
-        return uva__word_and(&world.phase.word, PHASE_CANCEL);
-    return uva__phase_leave(&world.phase);
+        return uva__atomic64_and(&world.phase.word, INTERRUPT_CANCEL);
+    return uva__interrupt_leave(&world.phase);
 }
 
 static void lane_run(void *arg)
@@ -103,14 +103,14 @@ static void lane_run(void *arg)
     if (lane_enter()) {
         source_call();
         phase = mutant == CALLS_WITHOUT_ENTRY ? lane_leave() : 0;
-        if (!uva__phase_is_cancelled(&world.phase))
+        if (!uva__interrupt_is_cancelled(&world.phase))
             source_call();
         if (mutant != CALLS_WITHOUT_ENTRY)
             phase = lane_leave();
-        if (phase & PHASE_STUCK)
-            uva__word_sub(&world.stuck, 1);
-        if (phase & PHASE_CANCEL)
-            uva__phase_tell(&world.phase);
+        if (phase & INTERRUPT_STUCK)
+            uva__atomic64_sub(&world.stuck, 1);
+        if (phase & INTERRUPT_CANCEL)
+            uva__interrupt_wake(&world.phase);
     }
     world.closed = true;
 }
@@ -122,66 +122,66 @@ static bool loop_cancel(void)
     uint64_t word;
 
     if (mutant != TWO_WORDS)
-        return uva__phase_cancel(&world.phase);
-    uva__word_store(&world.cancelled, 1); /* a load may pass this store */
-    word = uva__word_load(&world.phase.word);
-    return (word & PHASE_IN) &&
-           uva__word_cas(&world.phase.word, &word,
-                         word | PHASE_CANCEL | PHASE_STUCK);
+        return uva__interrupt_cancel(&world.phase);
+    uva__atomic64_store(&world.cancelled, 1); /* a load may pass this store */
+    word = uva__atomic64_load(&world.phase.word);
+    return (word & INTERRUPT_INSIDE) &&
+           uva__atomic64_cas(&world.phase.word, &word,
+                             word | INTERRUPT_CANCEL | INTERRUPT_STUCK);
 }
 
-/* Does what uva__lane_side_break() does. */
+/* Does what uva__reader_worker_cancel() does. */
 static void loop_run(void *arg)
 {
     bool inside;
 
     (void)arg;
     if (mutant != COUNTS_AFTER_IT_CANCELLED)
-        uva__word_add(&world.stuck, 1);
+        uva__atomic64_add(&world.stuck, 1);
     inside = loop_cancel();
     if (mutant == COUNTS_AFTER_IT_CANCELLED && inside &&
-        (uva__word_load(&world.phase.word) & PHASE_IN))
-        uva__word_add(&world.stuck, 1);
+        (uva__atomic64_load(&world.phase.word) & INTERRUPT_INSIDE))
+        uva__atomic64_add(&world.stuck, 1);
     if (mutant != COUNTS_AFTER_IT_CANCELLED && !inside)
-        uva__word_sub(&world.stuck, 1);
-    uva__word_store(&world.guest, inside ? 1 : 2);
+        uva__atomic64_sub(&world.stuck, 1);
+    uva__atomic64_store(&world.guest, inside ? 1 : 2);
 }
 
-static bool guest_is_wanted(void *arg)
+static bool uncapped_is_wanted(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.guest) != 0;
+    return uva__atomic64_load(&world.guest) != 0;
 }
 
-/* Does what uva__lane_side_interrupt() does. */
-static void guest_run(void *arg)
+/* Does what uva__reader_worker_interrupt() does. */
+static void uncapped_run(void *arg)
 {
-    sim_wait(guest_is_wanted, arg);
+    sim_wait(uncapped_is_wanted, arg);
     if (world.guest.value == 2)
         return;
     if (mutant == INTERRUPTS_WITHOUT_ASKING) {
         source_interrupt();
         return;
     }
-    while (uva__phase_interrupt_begin(&world.phase)) {
+    while (uva__interrupt_begin(&world.phase)) {
         source_interrupt();
-        uva__phase_interrupt_end(&world.phase);
+        uva__interrupt_end(&world.phase);
         if (mutant == INTERRUPTS_ONCE)
             return;
-        uva__phase_await(&world.phase, 100);
+        uva__interrupt_await(&world.phase, 100);
     }
 }
 
 static void first(void *arg)
 {
     sim_spawn("lane", lane_run, arg);
-    sim_spawn("guest", guest_run, arg);
+    sim_spawn("guest", uncapped_run, arg);
     loop_run(arg);
 }
 
 static const char *wrong(void)
 {
-    if (world.phase.word.value & ~(uint64_t)PHASE_CANCEL)
+    if (world.phase.word.value & ~(uint64_t)INTERRUPT_CANCEL)
         return "the word is not as it is outside";
     return world.stuck.value == 0 ? NULL : "a call counts as stuck for ever";
 }

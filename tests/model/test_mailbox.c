@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop/mailbox.h: two threads publish and post, while a loop reads and sleeps. A
- * wake-up is lost if the loop sleeps without having read everything. */
+/* loop/mailbox.h: two threads publish and post, while a loop reads and sleeps.
+ * A wake-up is lost if the loop sleeps without having read everything. */
 #include "loop/mailbox.h"
 
 #include <check.h>
@@ -20,25 +20,25 @@ enum mutant {
 };
 
 struct poster {
-    struct uva__node node;
-    struct uva__word published; /* published by this thread */
-    uint64_t seen;              /* read by the loop */
+    struct uva__wakeup wakeup;
+    struct uva__atomic64 published; /* published by this thread */
+    uint64_t seen;                  /* read by the loop */
 };
 
 static struct {
-    struct uva__inbox inbox;
-    struct uva__word descriptor;
+    struct uva__mailbox mailbox;
+    struct uva__atomic64 descriptor;
     struct poster posters[POSTERS];
-    struct uva__word over; /* posting threads that are done */
+    struct uva__atomic64 over; /* posting threads that are done */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
 
 static void poster_post(struct poster *poster)
 {
-    if (uva__inbox_claim(&poster->node) &&
-        uva__inbox_put(&world.inbox, &poster->node) == UVA__INBOX_WAKE)
-        uva__word_add(&world.descriptor, 1);
+    if (uva__mailbox_claim(&poster->wakeup) &&
+        uva__mailbox_put(&world.mailbox, &poster->wakeup) == UVA__MAILBOX_WAKE)
+        uva__atomic64_add(&world.descriptor, 1);
 }
 
 static void poster_run(void *arg)
@@ -48,22 +48,22 @@ static void poster_run(void *arg)
     for (uint64_t i = 1; i <= posts[poster - world.posters]; i++) {
         if (mutant == POSTS_BEFORE_IT_PUBLISHES)
             poster_post(poster);
-        uva__word_store(&poster->published, i);
+        uva__atomic64_store(&poster->published, i);
         if (mutant != POSTS_BEFORE_IT_PUBLISHES)
             poster_post(poster);
     }
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
-static void loop_look(struct uva__node *node)
+static void loop_look(struct uva__wakeup *wakeup)
 {
-    struct poster *poster = uva__container_of(node, struct poster, node);
+    struct poster *poster = uva__container_of(wakeup, struct poster, wakeup);
 
     if (mutant == LOOKS_BEFORE_UNCLAIM)
-        poster->seen = uva__word_load(&poster->published);
-    uva__inbox_unclaim(node);
+        poster->seen = uva__atomic64_load(&poster->published);
+    uva__mailbox_unclaim(wakeup);
     if (mutant != LOOKS_BEFORE_UNCLAIM)
-        poster->seen = uva__word_load(&poster->published);
+        poster->seen = uva__atomic64_load(&poster->published);
 }
 
 static bool loop_may_sleep(void)
@@ -72,25 +72,26 @@ static bool loop_may_sleep(void)
 
     switch (mutant) {
     case RESTS_WITHOUT_A_LOOK:
-        uva__word_exchange(&world.inbox.armed, 0);
+        uva__atomic64_exchange(&world.mailbox.armed, 0);
         return true;
     case DISARMS_AFTER_THE_LOOK:
-        empty = uva__mpsc_is_empty(&world.inbox.posted);
-        uva__word_exchange(&world.inbox.armed, empty ? 0 : 1);
+        empty = uva__mpsc_is_empty(&world.mailbox.posted);
+        uva__atomic64_exchange(&world.mailbox.armed, empty ? 0 : 1);
         return empty;
     default:
-        return uva__inbox_rest(&world.inbox);
+        return uva__mailbox_disarm(&world.mailbox);
     }
 }
 
 static void loop_turn(void)
 {
-    struct uva__node *node, *next;
+    struct uva__wakeup *wakeup, *next;
 
     do
-        for (node = uva__inbox_take(&world.inbox); node != NULL; node = next) {
-            next = uva__inbox_next(node);
-            loop_look(node);
+        for (wakeup = uva__mailbox_take(&world.mailbox); wakeup != NULL;
+             wakeup = next) {
+            next = uva__mailbox_next(wakeup);
+            loop_look(wakeup);
         }
     while (!loop_may_sleep());
 }
@@ -98,15 +99,15 @@ static void loop_turn(void)
 static bool loop_is_called(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.descriptor) != 0 ||
-           uva__word_load(&world.over) == POSTERS;
+    return uva__atomic64_load(&world.descriptor) != 0 ||
+           uva__atomic64_load(&world.over) == POSTERS;
 }
 
 static void loop_run(void *arg)
 {
     do {
         sim_wait(loop_is_called, arg);
-        if (uva__word_exchange(&world.descriptor, 0) != 0)
+        if (uva__atomic64_exchange(&world.descriptor, 0) != 0)
             loop_turn();
     } while (world.over.value < POSTERS || world.descriptor.value != 0);
 }
@@ -124,7 +125,8 @@ static const char *wrong(void)
         if (world.posters[i].seen != posts[i])
             return "a wake-up is lost";
     }
-    return world.inbox.posted.newest.pointer == NULL ? NULL : "a node is left";
+    return world.mailbox.posted.newest.pointer == NULL ? NULL
+                                                       : "a node is left";
 }
 
 static const struct explore_kernel kernel = {
@@ -158,13 +160,13 @@ END_TEST
 START_TEST(its_words_must_be_exchanged)
 {
     mutant = NONE;
-    explore_finds_spoiled(&kernel, &world.inbox.armed, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.mailbox.armed, SIM_SPLIT,
                           "armed is loaded and stored");
-    explore_finds_spoiled(&kernel, &world.inbox.posted.newest, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.mailbox.posted.newest, SIM_SPLIT,
                           "the newest is loaded and stored");
-    explore_finds_spoiled(&kernel, &world.posters[0].node.posted, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.posters[0].wakeup.posted, SIM_SPLIT,
                           "posted is loaded and stored");
-    explore_finds_spoiled(&kernel, &world.posters[0].node.posted, SIM_PEEK,
+    explore_finds_spoiled(&kernel, &world.posters[0].wakeup.posted, SIM_PEEK,
                           "posted is looked at before it is exchanged");
 }
 END_TEST

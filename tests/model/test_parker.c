@@ -17,8 +17,8 @@ enum mutant {
 };
 
 static struct {
-    struct uva__sleeper sleeper;
-    struct uva__word tail;
+    struct uva__parker sleeper;
+    struct uva__atomic64 tail;
     uint64_t head; /* position of the reader */
 } world;
 
@@ -29,16 +29,16 @@ static void loop_run(void *arg)
     (void)arg;
     for (uint64_t i = 1; i <= ITEMS; i++) {
         if (mutant == WAKES_BEFORE_IT_PUTS)
-            uva__sleeper_wake(&world.sleeper);
-        uva__word_store(&world.tail, i);
+            uva__parker_unpark(&world.sleeper);
+        uva__atomic64_store(&world.tail, i);
         if (mutant != WAKES_BEFORE_IT_PUTS)
-            uva__sleeper_wake(&world.sleeper);
+            uva__parker_unpark(&world.sleeper);
     }
 }
 
 static bool reader_has_some(void)
 {
-    return uva__word_load(&world.tail) != world.head;
+    return uva__atomic64_load(&world.tail) != world.head;
 }
 
 /* Does what sink/task_ring_reader.c does. */
@@ -51,16 +51,16 @@ static void reader_await(void)
         return;
     for (;;) {
         some = mutant == LOOKS_BEFORE_IT_BEGINS && reader_has_some();
-        seen = uva__sleeper_begin(&world.sleeper);
+        seen = uva__parker_prepare(&world.sleeper);
         if (mutant != LOOKS_BEFORE_IT_BEGINS)
             some = reader_has_some();
         if (some)
             break;
         if (mutant == FORGETS_WHAT)
-            seen = uva__signal_now(&world.sleeper.wake);
-        uva__sleeper_sleep(&world.sleeper, seen);
+            seen = uva__futex_now(&world.sleeper.wake);
+        uva__parker_park(&world.sleeper, seen);
     }
-    uva__sleeper_end(&world.sleeper);
+    uva__parker_finish(&world.sleeper);
 }
 
 static void reader_run(void *arg)

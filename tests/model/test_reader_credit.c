@@ -38,18 +38,18 @@ static struct {
 enum { PLAIN, PAUSE, CANCEL, END, PAUSE_AND_CANCEL, CASES };
 
 static struct {
-    struct uva__word word, credits; /* `credits`: only for TWO_WORDS */
-    struct uva__word jobs;          /* jobs to run */
-    struct uva__word posted;        /* wake-ups of the loop */
-    struct uva__word tail;          /* slots filled */
-    uint64_t taken, kept;           /* counts of the loop */
-    bool stopped, home, over;       /* state of the loop */
-    uint64_t left;                  /* worker: credits taken and not used */
-    bool paused;                    /* worker: has paused once */
-    uint64_t discarded;             /* slots discarded by the worker */
-    uint64_t owner;                 /* the worker that holds the source */
-    uint64_t closed;                /* how often the source was closed */
-    uint64_t resting;               /* idle workers */
+    struct uva__atomic64 word, credits; /* `credits`: only for TWO_WORDS */
+    struct uva__atomic64 jobs;          /* jobs to run */
+    struct uva__atomic64 posted;        /* wake-ups of the loop */
+    struct uva__atomic64 tail;          /* slots filled */
+    uint64_t taken, discard_from;       /* counts of the loop */
+    bool stopped, home, over;           /* state of the loop */
+    uint64_t left;                      /* worker: credits taken and not used */
+    bool paused;                        /* worker: has paused once */
+    uint64_t discarded;                 /* slots discarded by the worker */
+    uint64_t owner;                     /* the worker that holds the source */
+    uint64_t closed;                    /* how often the source was closed */
+    uint64_t resting;                   /* idle workers */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
@@ -67,7 +67,7 @@ static void lane_must_own(uint64_t me)
 
 static void lane_post(void)
 {
-    uva__word_exchange(&world.posted, 1);
+    uva__atomic64_exchange(&world.posted, 1);
 }
 
 static void lane_go_home(uint64_t me)
@@ -78,30 +78,30 @@ static void lane_go_home(uint64_t me)
     if (world.closed++ != 0)
         sim_fail("the source is closed twice");
     if (mutant == HOME_WHATEVER_CAME)
-        uva__lane_word_is_home(&world.word);
+        uva__reader_credit_set_closed(&world.word);
     else
-        is_the_loops = uva__lane_word_go_home(&world.word);
+        is_the_loops = uva__reader_credit_finish(&world.word);
     if (!is_the_loops) {
-        world.discarded = world.tail.value - world.kept;
-        uva__lane_word_is_home(&world.word);
+        world.discarded = world.tail.value - world.discard_from;
+        uva__reader_credit_set_closed(&world.word);
     }
     lane_post();
 }
 
-static enum uva__lane_word_next lane_refill(void)
+static enum uva__reader_credit_next lane_refill(void)
 {
     if (mutant == GIVES_UP_WITHOUT_A_LOOK &&
-        uva__word_load(&world.word) >> LANE_SHIFT == 0) {
-        uva__word_and(&world.word, ~(uint64_t)LANE_RUNNING);
-        return UVA__LANE_WORD_IDLE;
+        uva__atomic64_load(&world.word) >> CREDIT_SHIFT == 0) {
+        uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
+        return UVA__READER_CREDIT_IDLE;
     }
     if (mutant != TWO_WORDS)
-        return uva__lane_word_refill(&world.word, &world.left);
-    world.left = uva__word_exchange(&world.credits, 0);
+        return uva__reader_credit_refill(&world.word, &world.left);
+    world.left = uva__atomic64_exchange(&world.credits, 0);
     if (world.left > 0)
-        return UVA__LANE_WORD_GO;
-    uva__word_and(&world.word, ~(uint64_t)LANE_RUNNING);
-    return UVA__LANE_WORD_IDLE;
+        return UVA__READER_CREDIT_GO;
+    uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
+    return UVA__READER_CREDIT_IDLE;
 }
 
 static void lane_fill(uint64_t me)
@@ -109,7 +109,7 @@ static void lane_fill(uint64_t me)
     sim_point(); /* a call of the source */
     lane_must_own(me);
     world.left--;
-    uva__word_store(&world.tail, uva__word_peek(&world.tail) + 1);
+    uva__atomic64_store(&world.tail, uva__atomic64_peek(&world.tail) + 1);
     lane_post();
 }
 
@@ -125,7 +125,7 @@ static bool lane_wants_to_pause(void)
 static enum lane_end lane_fill_all(uint64_t me)
 {
     while (world.left > 0) {
-        if (uva__word_peek(&world.tail) == cases[now].ends_at)
+        if (uva__atomic64_peek(&world.tail) == cases[now].ends_at)
             return LANE_TO_HOME;
         lane_fill(me);
     }
@@ -134,23 +134,23 @@ static enum lane_end lane_fill_all(uint64_t me)
 
 static enum lane_end lane_work(uint64_t me)
 {
-    if (uva__word_load(&world.word) & LANE_CANCEL)
+    if (uva__atomic64_load(&world.word) & CREDIT_CANCEL)
         return LANE_TO_HOME;
     for (;;) {
         if (lane_fill_all(me) == LANE_TO_HOME)
             return LANE_TO_HOME;
         if (lane_wants_to_pause()) {
-            if (!uva__lane_word_pause(&world.word))
+            if (!uva__reader_credit_pause(&world.word))
                 return LANE_TO_HOME;
             lane_post();
             return LANE_IDLE;
         }
         switch (lane_refill()) {
-        case UVA__LANE_WORD_STOP:
+        case UVA__READER_CREDIT_STOP:
             return LANE_TO_HOME;
-        case UVA__LANE_WORD_IDLE:
+        case UVA__READER_CREDIT_IDLE:
             return LANE_IDLE;
-        case UVA__LANE_WORD_GO:
+        case UVA__READER_CREDIT_GO:
             break;
         }
     }
@@ -159,15 +159,15 @@ static enum lane_end lane_work(uint64_t me)
 static bool worker_is_wanted(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.jobs) != 0 || world.over;
+    return uva__atomic64_load(&world.jobs) != 0 || world.over;
 }
 
 static bool worker_take_job(void)
 {
-    uint64_t jobs = uva__word_load(&world.jobs);
+    uint64_t jobs = uva__atomic64_load(&world.jobs);
 
     while (jobs > 0) {
-        if (uva__word_cas(&world.jobs, &jobs, jobs - 1))
+        if (uva__atomic64_cas(&world.jobs, &jobs, jobs - 1))
             return true;
     }
     return false;
@@ -193,22 +193,22 @@ static void worker_run(void *arg)
 
 static void loop_set_off(void)
 {
-    uva__word_add(&world.jobs, 1);
+    uva__atomic64_add(&world.jobs, 1);
 }
 
 static void loop_grant(void)
 {
     if (mutant == TWO_WORDS) {
-        uva__word_add(&world.credits, 1);
-        if (!(uva__word_or(&world.word, LANE_RUNNING) & LANE_RUNNING))
+        uva__atomic64_add(&world.credits, 1);
+        if (!(uva__atomic64_or(&world.word, CREDIT_RUNNING) & CREDIT_RUNNING))
             loop_set_off();
     } else if (mutant == GRANTS_OVER_A_PAUSE) {
-        if (!(uva__word_add(&world.word, 1 << LANE_SHIFT) &
-              (LANE_RUNNING | LANE_HOME))) {
-            uva__lane_word_run(&world.word);
+        if (!(uva__atomic64_add(&world.word, 1 << CREDIT_SHIFT) &
+              (CREDIT_RUNNING | CREDIT_CLOSED))) {
+            uva__reader_credit_run(&world.word);
             loop_set_off();
         }
-    } else if (uva__lane_word_grant(&world.word, 1)) {
+    } else if (uva__reader_credit_grant(&world.word, 1)) {
         loop_set_off();
     }
 }
@@ -219,46 +219,46 @@ static void loop_stop(void)
     uint64_t word;
 
     world.stopped = true;
-    world.taken = world.kept = uva__word_load(&world.tail);
-    word = uva__lane_word_cancel(&world.word);
-    if (word & LANE_HOME) {
-        world.taken = uva__word_load(&world.tail);
+    world.taken = world.discard_from = uva__atomic64_load(&world.tail);
+    word = uva__reader_credit_cancel(&world.word);
+    if (word & CREDIT_CLOSED) {
+        world.taken = uva__atomic64_load(&world.tail);
         world.home = true;
         return;
     }
-    if ((word & LANE_RUNNING) && mutant != SETS_OFF_WHOEVER_HAS_IT)
+    if ((word & CREDIT_RUNNING) && mutant != SETS_OFF_WHOEVER_HAS_IT)
         return;
     if (mutant == CANCELS_WITHOUT_SETTING_OFF)
         return;
-    uva__lane_word_run(&world.word);
+    uva__reader_credit_run(&world.word);
     loop_set_off();
 }
 
-static void loop_visit(void)
+static void loop_on_wakeup(void)
 {
-    const uint64_t word = uva__word_load(&world.word);
+    const uint64_t word = uva__atomic64_load(&world.word);
 
     if (world.stopped) {
-        world.home = world.home || (word & LANE_HOME);
+        world.home = world.home || (word & CREDIT_CLOSED);
         return;
     }
-    world.taken = uva__word_load(&world.tail);
-    if (!(word & LANE_PAUSED))
+    world.taken = uva__atomic64_load(&world.tail);
+    if (!(word & CREDIT_PAUSED))
         return;
-    uva__lane_word_unpause(&world.word);
+    uva__reader_credit_unpause(&world.word);
     loop_set_off();
 }
 
 static bool loop_has_news(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.posted) != 0 ||
-           (uva__word_load(&world.jobs) == 0 && world.resting == WORKERS);
+    return uva__atomic64_load(&world.posted) != 0 ||
+           (uva__atomic64_load(&world.jobs) == 0 && world.resting == WORKERS);
 }
 
 static void loop_run(void *arg)
 {
-    uva__lane_word_run(&world.word);
+    uva__reader_credit_run(&world.word);
     loop_set_off();
     for (int i = 0; i < GRANTS; i++)
         loop_grant();
@@ -266,9 +266,9 @@ static void loop_run(void *arg)
         loop_stop();
     for (;;) {
         sim_wait(loop_has_news, arg);
-        if (uva__word_exchange(&world.posted, 0) == 0)
+        if (uva__atomic64_exchange(&world.posted, 0) == 0)
             break;
-        loop_visit();
+        loop_on_wakeup();
     }
     world.over = true;
 }

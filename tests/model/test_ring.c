@@ -18,10 +18,10 @@ enum mutant {
 };
 
 static struct {
-    struct uva__inbox inbox;
-    struct uva__node node;
-    struct uva__word descriptor, over;
-    struct uva__word tail, granted;
+    struct uva__mailbox mailbox;
+    struct uva__wakeup node;
+    struct uva__atomic64 descriptor, over;
+    struct uva__atomic64 tail, granted;
     uint64_t slots[ROOM]; /* owner of each slot: the loop or the worker */
     uint64_t taken;
 } world;
@@ -33,16 +33,16 @@ static enum mutant mutant; /* mutant of the case */
 static void lane_post(void)
 {
     if (mutant == POSTS_IF_NOT_PENDING &&
-        uva__word_load(&world.node.posted) != 0)
+        uva__atomic64_load(&world.node.posted) != 0)
         return;
-    if (uva__inbox_claim(&world.node) &&
-        uva__inbox_put(&world.inbox, &world.node) == UVA__INBOX_WAKE)
-        uva__word_add(&world.descriptor, 1);
+    if (uva__mailbox_claim(&world.node) &&
+        uva__mailbox_put(&world.mailbox, &world.node) == UVA__MAILBOX_WAKE)
+        uva__atomic64_add(&world.descriptor, 1);
 }
 
 static bool lane_may_fill(void *arg)
 {
-    return uva__word_load(&world.granted) > *(const uint64_t *)arg;
+    return uva__atomic64_load(&world.granted) > *(const uint64_t *)arg;
 }
 
 static void lane_fill(uint64_t item)
@@ -61,7 +61,7 @@ static void lane_run(void *arg)
             lane_fill(i);
         if (mutant == POSTS_BEFORE_IT_COUNTS)
             lane_post();
-        uva__word_store(&world.tail, i + 1);
+        uva__atomic64_store(&world.tail, i + 1);
         if (mutant == COUNTS_BEFORE_IT_FILLS) {
             sim_point();
             lane_fill(i);
@@ -69,51 +69,51 @@ static void lane_run(void *arg)
         if (mutant != POSTS_BEFORE_IT_COUNTS)
             lane_post();
     }
-    uva__word_add(&world.over, 1);
+    uva__atomic64_add(&world.over, 1);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
 static void loop_take(void)
 {
-    const uint64_t tail = uva__word_load(&world.tail);
+    const uint64_t tail = uva__atomic64_load(&world.tail);
 
     for (; world.taken < tail; world.taken++) {
         if (mutant == GRANTS_BEFORE_IT_TAKES) {
-            uva__word_add(&world.granted, 1);
+            uva__atomic64_add(&world.granted, 1);
             sim_point();
         }
         if (world.slots[world.taken % ROOM] != world.taken + 1)
             sim_fail("a slot is taken before it is filled");
         world.slots[world.taken % ROOM] = 0;
         if (mutant != GRANTS_BEFORE_IT_TAKES)
-            uva__word_add(&world.granted, 1);
+            uva__atomic64_add(&world.granted, 1);
     }
 }
 
 static bool loop_is_called(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.descriptor) != 0 ||
-           uva__word_load(&world.over) != 0;
+    return uva__atomic64_load(&world.descriptor) != 0 ||
+           uva__atomic64_load(&world.over) != 0;
 }
 
 static void loop_run(void *arg)
 {
-    struct uva__node *node;
+    struct uva__wakeup *node;
 
-    uva__word_add(&world.granted, ROOM);
+    uva__atomic64_add(&world.granted, ROOM);
     do {
         sim_wait(loop_is_called, arg);
-        if (uva__word_exchange(&world.descriptor, 0) == 0)
+        if (uva__atomic64_exchange(&world.descriptor, 0) == 0)
             continue;
         do {
-            node = uva__inbox_take(&world.inbox);
+            node = uva__mailbox_take(&world.mailbox);
             if (node == NULL)
                 continue;
-            uva__inbox_unclaim(node);
+            uva__mailbox_unclaim(node);
             loop_take();
-        } while (!uva__inbox_rest(&world.inbox));
+        } while (!uva__mailbox_disarm(&world.mailbox));
     } while (world.over.value == 0 || world.descriptor.value != 0);
 }
 

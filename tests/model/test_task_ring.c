@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sink/task_ring_reader.h"
 #include "model/explore.h"
+#include "sink/task_ring_reader.h"
 #include "uvarrow/arrow.h"
 
 enum { TASKS_MAX = 4, ARENA = 2048 };
@@ -33,15 +33,15 @@ static const struct {
 enum { PLAIN, BYTES, LETS_GO, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
 
 static struct {
-    struct uva__hub hub;
-    struct uva__word alive;
+    struct uva__rt rt;
+    struct uva__atomic64 alive;
     struct uva_stream stream;
     struct uva__producer producer;
-    struct uva__word posted;
-    uint64_t spent[TASKS_MAX];      /* how often each task was extracted */
-    uint64_t asked, told;           /* tasks requested and offered */
-    uint64_t read;                  /* tasks read by the reader */
-    uint64_t done, cancels, let_go; /* how often each happened */
+    struct uva__atomic64 posted;
+    uint64_t spent[TASKS_MAX];        /* how often each task was extracted */
+    uint64_t asked, ended_code_known; /* tasks requested and offered */
+    uint64_t read;                    /* tasks read by the reader */
+    uint64_t done, cancels, let_go;   /* how often each happened */
     bool held, ended; /* offering is paused; the end was offered */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
@@ -51,27 +51,27 @@ static int now; /* index of the case */
 
 /* ---- what surrounds it -------------------------------------------------- */
 
-void uva__hub_post(struct uva__hub *hub, struct uva__node *node)
+void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
-    (void)hub;
-    (void)node;
-    uva__word_exchange(&world.posted, 1);
+    (void)rt;
+    (void)wakeup;
+    uva__atomic64_exchange(&world.posted, 1);
 }
 
-void uva__hub_log(struct uva__hub *hub, enum uva_log_level level,
-                  const char *stream, const char *clause, const char *format,
-                  ...)
+void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
+                 const char *stream, const char *clause, const char *format,
+                 ...)
 {
-    (void)hub;
+    (void)rt;
     (void)level;
     (void)stream;
     (void)clause;
     (void)format;
 }
 
-bool uva__hub_must_not_wait(const struct uva__hub *hub)
+bool uva__rt_must_not_wait(const struct uva__rt *rt)
 {
-    (void)hub;
+    (void)rt;
     return false;
 }
 
@@ -83,25 +83,25 @@ void uva__lane_wait_end(void)
 {
 }
 
-int uva__flow_may_start(const struct uva_stream *stream,
-                        struct uva_error *error)
+int uva__stream_may_start(const struct uva_stream *stream,
+                          struct uva_error *error)
 {
     (void)stream;
     (void)error;
     return 0;
 }
 
-int uva__flow_start(struct uva_stream *stream, struct uva__terminal *terminal,
-                    struct uva_error *error)
+int uva__stream_start(struct uva_stream *stream, struct uva__sink *sink,
+                      struct uva_error *error)
 {
     (void)error;
-    stream->terminal = terminal;
+    stream->sink = sink;
     return 0;
 }
 
-int uva__flow_take_schema(struct uva_stream *stream,
-                          const struct ArrowAsyncProducer *from,
-                          struct ArrowSchema *schema)
+int uva__stream_take_schema(struct uva_stream *stream,
+                            const struct ArrowAsyncProducer *from,
+                            struct ArrowSchema *schema)
 {
     (void)stream;
     (void)from;
@@ -109,13 +109,14 @@ int uva__flow_take_schema(struct uva_stream *stream,
     return 0;
 }
 
-const struct uva__failure *uva__flow_cancelled(const struct uva_stream *stream)
+const struct uva__failure *
+uva__stream_cancelled(const struct uva_stream *stream)
 {
-    return uva__word_load(&stream->latch) != 0 ? &stream->why : NULL;
+    return uva__atomic64_load(&stream->latch) != 0 ? &stream->why : NULL;
 }
 
-void uva__flow_done(struct uva_stream *stream, int code,
-                    const struct uva_error *error)
+void uva__stream_done(struct uva_stream *stream, int code,
+                      const struct uva_error *error)
 {
     (void)stream;
     (void)code;
@@ -138,8 +139,8 @@ void uva_stream_cancel(struct uva_stream *stream, int code, const char *message)
 {
     (void)message;
     stream->why.code = code;
-    uva__word_exchange(&stream->latch, 1);
-    uva__hub_post(stream->hub, &stream->node);
+    uva__atomic64_exchange(&stream->latch, 1);
+    uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 void uva__producer_begin_driving(struct uva__producer *producer,
@@ -202,7 +203,7 @@ void uva__task_drop(struct ArrowAsyncTask *task)
 }
 
 /* It is the first block that the arena gives. */
-static const struct uva__outlet *outlet_at_start(void)
+static const struct uva__task_ring *task_ring_at_start(void)
 {
     return (const void *)world.bytes;
 }
@@ -213,7 +214,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
     world.asked += (uint64_t)n;
-    if (world.asked - outlet_at_start()->head.value >
+    if (world.asked - task_ring_at_start()->head.value >
         (uint64_t)cases[now].batches)
         sim_fail("more is asked for than there is room for");
 }
@@ -226,22 +227,24 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
 static bool producer_has_some(void)
 {
-    return world.told < cases[now].tasks && world.told < world.asked &&
-           !world.held && world.cancels == 0;
+    return world.ended_code_known < cases[now].tasks &&
+           world.ended_code_known < world.asked && !world.held &&
+           world.cancels == 0;
 }
 
-static void producer_visit(struct ArrowAsyncDeviceStreamHandler *handler)
+static void producer_on_wakeup(struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct ArrowAsyncTask task = {.extract_data = task_extract};
 
     while (producer_has_some()) {
-        task.private_data = &world.spent[world.told++];
+        task.private_data = &world.spent[world.ended_code_known++];
         (void)handler->on_next_task(handler, &task, NULL);
         if (cases[now].dribbles)
             break;
     }
-    world.producer.node.queued = producer_has_some();
-    if (world.ended || (world.told < cases[now].tasks && world.cancels == 0))
+    world.producer.wakeup.queued = producer_has_some();
+    if (world.ended ||
+        (world.ended_code_known < cases[now].tasks && world.cancels == 0))
         return;
     world.ended = true;
     if (world.cancels == 0)
@@ -252,7 +255,7 @@ static void producer_visit(struct ArrowAsyncDeviceStreamHandler *handler)
 static bool loop_is_posted(void *arg)
 {
     (void)arg;
-    return uva__word_load(&world.posted) != 0;
+    return uva__atomic64_load(&world.posted) != 0;
 }
 
 static void loop_run(void *arg)
@@ -264,9 +267,9 @@ static void loop_run(void *arg)
     while (world.done == 0) {
         if (cases[now].cancels && sim_choose(2) == 1)
             uva_stream_cancel(&world.stream, ECANCELED, "no more of it");
-        producer_visit(handler);
-        if (uva__word_exchange(&world.posted, 0) != 0)
-            world.stream.terminal->ops->visit(&world.stream);
+        producer_on_wakeup(handler);
+        if (uva__atomic64_exchange(&world.posted, 0) != 0)
+            world.stream.sink->ops->on_wakeup(&world.stream);
         if (world.done == 0 && !producer_has_some() &&
             (world.cancels == 0 || world.ended))
             sim_wait(loop_is_posted, arg);
@@ -277,11 +280,11 @@ static void loop_run(void *arg)
 
 static void reader_run(void *arg)
 {
-    struct uva__outlet *o = arg;
+    struct uva__task_ring *o = arg;
     struct ArrowDeviceArray array;
 
     for (;;) {
-        if (uva__user_side_next(o, &array) != 0) {
+        if (uva__task_ring_reader_next(o, &array) != 0) {
             if (!cases[now].cancels)
                 sim_fail("a read fails");
             break;
@@ -293,7 +296,7 @@ static void reader_run(void *arg)
         if (cases[now].lets_go)
             break;
     }
-    uva__outlet_release(o);
+    uva__task_ring_release(o);
 }
 
 /* ---- test programs ------------------------------------------------------ */
@@ -302,12 +305,12 @@ static void first(void *arg)
 {
     const struct uva_window window = {.batches = cases[now].batches,
                                       .bytes = cases[now].bytes};
-    struct uva__outlet *o;
+    struct uva__task_ring *o;
 
     (void)arg;
-    if (uva__outlet_start(&world.stream, &window, &o, NULL) != 0)
+    if (uva__task_ring_start(&world.stream, &window, &o, NULL) != 0)
         sim_fail("no outlet");
-    world.stream.terminal->ops->begin(&world.stream);
+    world.stream.sink->ops->begin(&world.stream);
     sim_spawn("reader", reader_run, o);
     loop_run(arg);
 }
@@ -316,17 +319,17 @@ static void prepare(void)
 {
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
-    world.hub.allocator = (struct uva_allocator){.alloc = explore_alloc,
-                                                 .dealloc = explore_dealloc,
-                                                 .ctx = &world.arena};
-    world.hub.alive = &world.alive;
+    world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                .dealloc = explore_dealloc,
+                                                .ctx = &world.arena};
+    world.rt.alive = &world.alive;
     world.alive.value = 1;
     world.producer.abi = (struct ArrowAsyncProducer){
         .device_type = ARROW_DEVICE_CPU,
         .request = producer_request,
         .cancel = producer_cancel,
     };
-    world.stream.hub = &world.hub;
+    world.stream.rt = &world.rt;
     world.stream.tail = &world.producer;
 }
 
@@ -335,7 +338,7 @@ static const char *wrong(void)
     if (!cases[now].cancels &&
         world.read != (cases[now].lets_go ? 1 : cases[now].tasks))
         return "the reader has not got all";
-    for (uint64_t i = 0; i < world.told; i++) {
+    for (uint64_t i = 0; i < world.ended_code_known; i++) {
         if (world.spent[i] != 1)
             return "a task is not spent";
     }
@@ -367,9 +370,9 @@ END_TEST
 
 START_TEST(its_words_must_be_exchanged)
 {
-    const struct uva__outlet *o = outlet_at_start();
+    const struct uva__task_ring *o = task_ring_at_start();
 
-    explore_finds_spoiled(kernel_of(PLAIN), &o->sleeper.sleeping, SIM_SPLIT,
+    explore_finds_spoiled(kernel_of(PLAIN), &o->parker.sleeping, SIM_SPLIT,
                           "sleeping is loaded and stored");
     explore_finds_spoiled(kernel_of(PLAIN), &o->wanted, SIM_SPLIT,
                           "what is wanted is loaded and stored");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream/task_state.h: two threads hold copies of one token, while the loop reuses
- * the slot, revokes it, or releases the producer. Exactly one of them gets the
- * slot's content, and the reference of a watch is dropped once. */
+/* stream/task_state.h: two threads hold copies of one token, while the loop
+ * reuses the slot, revokes it, or releases the producer. Exactly one of them
+ * gets the slot's content, and the reference of a watch is dropped once. */
 #include "stream/task_state.h"
 
 #include <check.h>
@@ -27,14 +27,14 @@ static const char *const names[] = {"claim, a slot that is reused",
                                     "claim, a slot that is let go of"};
 
 static struct {
-    struct uva__word state;
-    struct uva__word refs;   /* references of the loop and of watches */
-    struct uva__word posted; /* wake-ups of the loop */
-    uint64_t array;          /* content of the slot: its generation, or 0 */
-    uint64_t generation;     /* generation of the token handed out */
-    uint64_t claims;         /* claims that succeeded */
-    uint64_t discarded;      /* arrays discarded by the loop */
-    uint64_t freed;          /* how often the producer was freed */
+    struct uva__atomic64 state;
+    struct uva__atomic64 refs;   /* references of the loop and of watches */
+    struct uva__atomic64 posted; /* wake-ups of the loop */
+    uint64_t array;              /* content of the slot: its generation, or 0 */
+    uint64_t generation;         /* generation of the token handed out */
+    uint64_t claims;             /* claims that succeeded */
+    uint64_t discarded;          /* arrays discarded by the loop */
+    uint64_t freed;              /* how often the producer was freed */
     bool reused;
 } world;
 
@@ -44,7 +44,7 @@ static enum loop now;      /* loop behaviour of the case */
 static void prepare(void)
 {
     world.refs.value = 1;
-    world.generation = uva__claim_offer(&world.state);
+    world.generation = uva__task_state_offer(&world.state);
     world.array = world.generation;
 }
 
@@ -59,20 +59,21 @@ static void must_be_there(void)
 static void producer_release(void)
 {
     must_be_there();
-    if (uva__word_sub(&world.refs, 1) == 1)
+    if (uva__atomic64_sub(&world.refs, 1) == 1)
         world.freed++;
 }
 
 static void slot_settle(enum uva__task_state as)
 {
-    if (!uva__claim_settle(&world.state, as, mutant == SETTLES_AS_IF_ALONE)) {
+    if (!uva__task_state_settle(&world.state, as,
+                                mutant == SETTLES_AS_IF_ALONE)) {
         if (mutant == TOUCHES_AFTER_IT_SETTLED && now == LETS_GO) {
             sim_point();
             must_be_there();
         }
         return;
     }
-    uva__word_exchange(&world.posted, 1);
+    uva__atomic64_exchange(&world.posted, 1);
     must_be_there();
     if (mutant != WATCHES_WITHOUT_A_COUNT)
         producer_release();
@@ -96,10 +97,10 @@ static void extractor_run(void *arg)
     bool unwatched;
 
     (void)arg;
-    if (uva__claim(&world.state, generation, &unwatched) == 0) {
+    if (uva__task_state_claim(&world.state, generation, &unwatched) == 0) {
         world.claims++;
         slot_empty(generation);
-        slot_settle(UVA__TASK_SETTLED);
+        slot_settle(UVA__TASK_DONE);
     } else if (unwatched) {
         producer_release();
     }
@@ -110,8 +111,8 @@ static void extractor_run(void *arg)
 static bool slot_is_over(void *arg)
 {
     (void)arg;
-    return (uva__word_load(&world.state) & UVA__TASK_STATES) >=
-           UVA__TASK_SETTLED;
+    return (uva__atomic64_load(&world.state) & UVA__TASK_STATES) >=
+           UVA__TASK_DONE;
 }
 
 static void loop_reuse(void)
@@ -120,35 +121,37 @@ static void loop_reuse(void)
         return;
     world.array = 2;
     world.reused = true;
-    (void)uva__claim_offer(&world.state);
+    (void)uva__task_state_offer(&world.state);
 }
 
-/* Does what uva__task_swept() does. */
-static void loop_sweep(void)
+/* Does what uva__task_discarded() does. */
+static void loop_discard(void)
 {
     slot_empty(1);
     world.discarded++;
     if (mutant == LAPSES_WHATEVER_CAME)
-        uva__word_store(&world.state, (uint64_t)1 << UVA__CLAIM_SHIFT |
-                                          UVA__TASK_WATCH | UVA__TASK_LAPSED);
-    else if (!uva__claim_lapse(&world.state))
-        slot_settle(UVA__TASK_RECLAIMED);
+        uva__atomic64_store(&world.state,
+                            (uint64_t)1 << UVA__TASK_GENERATION_SHIFT |
+                                UVA__TASK_NOTIFY | UVA__TASK_ORPHANED);
+    else if (!uva__task_state_orphan(&world.state))
+        slot_settle(UVA__TASK_REVOKED);
 }
 
 static void loop_reclaim(uint64_t flags)
 {
-    if (uva__claim_take_back(&world.state, 1, flags))
-        loop_sweep();
+    if (uva__task_state_take_back(&world.state, 1, flags))
+        loop_discard();
 }
 
 /* Does what uva__offered_watch() and a closing loop do. */
 static void loop_let_go(void)
 {
     if (mutant != WATCHES_WITHOUT_A_COUNT)
-        uva__word_add(&world.refs, 1);
-    if (!uva__claim_watch(&world.state) && mutant != WATCHES_WITHOUT_A_COUNT)
+        uva__atomic64_add(&world.refs, 1);
+    if (!uva__task_state_notify(&world.state) &&
+        mutant != WATCHES_WITHOUT_A_COUNT)
         producer_release();
-    loop_reclaim(UVA__TASK_LAPSE);
+    loop_reclaim(UVA__TASK_ORPHAN);
     producer_release(); /* drops its own reference */
 }
 

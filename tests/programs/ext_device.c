@@ -24,8 +24,8 @@ struct fence {
 
 /* ---- the device --------------------------------------------------------- */
 
-static int fence_load(void *ctx, const char *path, void **state,
-                      struct uva_error *error)
+static int devices_load(void *ctx, const char *path, void **state,
+                        struct uva_error *error)
 {
     (void)path;
     (void)error;
@@ -33,8 +33,8 @@ static int fence_load(void *ctx, const char *path, void **state,
     return 0;
 }
 
-static int fence_query(void *state, const struct uva_device_event *event,
-                       struct uva_error *error)
+static int devices_query(void *state, const struct uva_device_event *event,
+                         struct uva_error *error)
 {
     struct fence *fence = event->sync_event;
     unsigned reached = atomic_load(&fence->reached);
@@ -49,13 +49,13 @@ static int fence_query(void *state, const struct uva_device_event *event,
     return reached >= fence->wanted ? 0 : EAGAIN;
 }
 
-static const struct uva_device_ops fence_ops = {
+static const struct uva_device_ops devices_ops = {
     .version = UVA_DEVICE_OPS_VERSION,
-    .query_quick = true,
+    .query_on_loop = true,
     .host_readable = true,
     .name = "fence",
-    .load = fence_load,
-    .query = fence_query,
+    .load = devices_load,
+    .query = devices_query,
 };
 
 /* ---- shared memory ------------------------------------------------------ */
@@ -190,7 +190,7 @@ static struct report run(struct scan *scan)
     struct uva_error error;
 
     assert(uva_runtime_open(loop, NULL, &rt, &error) == 0);
-    assert(uva_device_register(rt, ARROW_DEVICE_EXT_DEV, &fence_ops, NULL,
+    assert(uva_device_register(rt, ARROW_DEVICE_EXT_DEV, &devices_ops, NULL,
                                &error) == 0);
     s = uva_stream_from_blocking(rt, &source, NULL);
     assert(uva_stream_ready(s, &(struct uva_ready){.timeout_ms = 20000}) == 0);

@@ -44,7 +44,7 @@ struct feed {
     int pushed, full; /* batches pushed; pushes without room */
 };
 
-static void feed_room(void *ctx, struct uva_pusher *pusher)
+static void source_room(void *ctx, struct uva_pusher *pusher)
 {
     struct feed *feed = ctx;
     struct ArrowArray plain;
@@ -67,13 +67,13 @@ static void feed_room(void *ctx, struct uva_pusher *pusher)
     uva_pusher_close(pusher, NULL, NULL);
 }
 
-static void feed_start(struct feed *feed, struct uva_pusher *pusher)
+static void source_start(struct feed *feed, struct uva_pusher *pusher)
 {
     struct ArrowSchema schema;
 
     assert(column_schema(&schema) == 0);
     assert(uva_pusher_set_schema(pusher, &schema) == 0);
-    feed_room(feed, pusher);
+    source_room(feed, pusher);
     assert(feed->full > 0); /* nothing can have been read so far */
 }
 
@@ -83,7 +83,7 @@ int main(void)
     struct ingest job = {.db = db_open("copy.db")};
     struct feed feed = {0};
     const struct uva_push_source how = {
-        .on_room = feed_room, .ctx = &feed, .window = {.batches = 4}};
+        .on_writable = source_room, .ctx = &feed, .window = {.batches = 4}};
     struct uva_pusher *pusher;
     struct uva_runtime *rt;
     struct uva_stream *s;
@@ -97,7 +97,7 @@ int main(void)
     uva_stream_release(s);
     job.work.data = &job;
     assert(uv_queue_work(loop, &job.work, ingest_run, ingest_done) == 0);
-    feed_start(&feed, pusher);
+    source_start(&feed, pusher);
     uv_run(loop, UV_RUN_DEFAULT);
     assert(job.done && db_rows(job.db) == (int64_t)BATCHES * DB_ROWS);
 

@@ -42,7 +42,7 @@ static void peer_note_end(struct awaiting_peer *peer,
         (peer->end != outcome->end || peer->code != outcome->error.code))
         sim_fail("the outcome has changed");
     if (!peer->ended)
-        story_end(peer->story, outcome->end, outcome->error.code);
+        expectation_end(peer->story, outcome->end, outcome->error.code);
     peer->ended = true;
     peer->end = outcome->end;
     peer->code = outcome->error.code;
@@ -71,12 +71,12 @@ static void answered(void *ctx, struct uva_batch *batch,
     if (outcome != NULL) {
         peer_note_end(peer, outcome);
     } else {
-        story_take(peer->story, &batch->data);
+        expectation_take(peer->story, &batch->data);
         peer->batches++;
         if (!device_take(peer->story, &batch->data) && peers_chance(1, 2))
             uva_array_release(&batch->data);
     }
-    story_note("awaiter: answered");
+    expectation_note("awaiter: answered");
     peer->waiting = false; /* lets the waiting fiber run */
     if (peer->by_fiber)
         return;
@@ -134,8 +134,8 @@ int awaiting_peer_start(struct uva_stream *stream, struct story *story)
                                    .leaves_at = INT64_MAX};
     if (peers_chance(1, 6))
         peer->leaves_at = 1 + (int64_t)sim_choose((uint64_t)story->total + 1);
-    story_note("chain %d: a consumer that awaits%s", story->number,
-               by_fiber ? ", on a fiber" : "");
+    expectation_note("chain %d: a consumer that awaits%s", story->number,
+                     by_fiber ? ", on a fiber" : "");
     code = uva_stream_next(stream, answered, peer, NULL);
     if (code != 0) {
         arena_free(peer);

@@ -33,7 +33,7 @@ static void label_release(struct ArrowSchema *schema)
     arena_free(label);
 }
 
-void crate_schema(struct ArrowSchema *out)
+void batches_schema(struct ArrowSchema *out)
 {
     struct label *label = arena_new(sizeof(*label), "a schema");
 
@@ -48,7 +48,7 @@ void crate_schema(struct ArrowSchema *out)
                                 .private_data = label};
 }
 
-void crate_check_schema(const struct ArrowSchema *schema)
+void batches_check_schema(const struct ArrowSchema *schema)
 {
     if (schema == NULL || schema->release == NULL ||
         strcmp(schema->format, "+s") != 0 || schema->n_children != 1 ||
@@ -68,12 +68,12 @@ struct crate {
     void *event; /* owns: its event; or NULL */
 };
 
-static void crate_release_child(struct ArrowArray *array)
+static void batches_release_child(struct ArrowArray *array)
 {
     array->release = NULL;
 }
 
-static void crate_release(struct ArrowArray *array)
+static void batches_release(struct ArrowArray *array)
 {
     struct crate *crate = array->private_data;
 
@@ -85,7 +85,7 @@ static void crate_release(struct ArrowArray *array)
     arena_free(crate);
 }
 
-void crate_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
+void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
 {
     struct crate *crate = arena_new(sizeof(*crate), "a batch");
 
@@ -97,36 +97,36 @@ void crate_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
     crate->child = (struct ArrowArray){.length = 3,
                                        .n_buffers = 2,
                                        .buffers = crate->child_buffers,
-                                       .release = crate_release_child};
+                                       .release = batches_release_child};
     *out = (struct ArrowArray){.length = 3,
                                .n_buffers = 1,
                                .n_children = 1,
                                .buffers = crate->struct_buffers,
                                .children = crate->children,
-                               .release = crate_release,
+                               .release = batches_release,
                                .private_data = crate};
 }
 
-void crate_device_batch(int64_t ordinal, int64_t hops,
-                        struct ArrowDeviceArray *out)
+void batches_device_batch(int64_t ordinal, int64_t hops,
+                          struct ArrowDeviceArray *out)
 {
     struct ArrowArray plain;
 
-    crate_batch(ordinal, hops, &plain);
+    batches_batch(ordinal, hops, &plain);
     uva_array_from_cpu(&plain, out);
 }
 
 /* Finds the batch by its child, because its private_data may be replaced by
  * now. */
-static struct crate *crate_of(const struct ArrowArray *batch)
+static struct crate *batches_of(const struct ArrowArray *batch)
 {
     return (struct crate *)(void *)batch->children[0];
 }
 
-void crate_keep(struct ArrowDeviceArray *batch, void *event,
-                void (*let_go)(void *event))
+void batches_keep(struct ArrowDeviceArray *batch, void *event,
+                  void (*let_go)(void *event))
 {
-    struct crate *crate = crate_of(&batch->array);
+    struct crate *crate = batches_of(&batch->array);
 
     crate->event = event;
     crate->let_go = let_go;
@@ -135,12 +135,12 @@ void crate_keep(struct ArrowDeviceArray *batch, void *event,
     batch->sync_event = event;
 }
 
-void *crate_event(const struct ArrowArray *batch)
+void *batches_event(const struct ArrowArray *batch)
 {
-    return crate_of(batch)->event;
+    return batches_of(batch)->event;
 }
 
-static const int64_t *crate_values(const struct ArrowArray *batch)
+static const int64_t *batches_values(const struct ArrowArray *batch)
 {
     const int64_t *values;
 
@@ -152,19 +152,19 @@ static const int64_t *crate_values(const struct ArrowArray *batch)
     return values;
 }
 
-int64_t crate_ordinal(const struct ArrowArray *batch)
+int64_t batches_ordinal(const struct ArrowArray *batch)
 {
-    return crate_values(batch)[0];
+    return batches_values(batch)[0];
 }
 
-int64_t crate_hops(const struct ArrowArray *batch)
+int64_t batches_hops(const struct ArrowArray *batch)
 {
-    return crate_values(batch)[1];
+    return batches_values(batch)[1];
 }
 
 /* Finds the values by the buffers, because the private_data may be replaced by
  * now. */
-void crate_add_hop(struct ArrowArray *batch)
+void batches_add_hop(struct ArrowArray *batch)
 {
-    ((int64_t *)(uintptr_t)crate_values(batch))[1]++;
+    ((int64_t *)(uintptr_t)batches_values(batch))[1]++;
 }

@@ -8,29 +8,29 @@
 #include "uvarrow/arrow_abi.h"
 
 /* Gives the schema of all batches: one column of numbers. */
-void crate_schema(struct ArrowSchema *out);
+void batches_schema(struct ArrowSchema *out);
 
 /* Gives batch number `ordinal`, as after `hops` maps. */
-void crate_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out);
-void crate_device_batch(int64_t ordinal, int64_t hops,
-                        struct ArrowDeviceArray *out);
+void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out);
+void batches_device_batch(int64_t ordinal, int64_t hops,
+                          struct ArrowDeviceArray *out);
 
 /* Puts a new batch on the simulated device, with an event, which `let_go`
  * releases together with the batch; NULL: nothing to release. */
-void crate_keep(struct ArrowDeviceArray *batch, void *event,
-                void (*let_go)(void *event));
+void batches_keep(struct ArrowDeviceArray *batch, void *event,
+                  void (*let_go)(void *event));
 
 /* Returns that event; not for copies. */
-void *crate_event(const struct ArrowArray *batch);
+void *batches_event(const struct ArrowArray *batch);
 
 /* Read a batch. One that is not a batch of ours ends the schedule. */
-int64_t crate_ordinal(const struct ArrowArray *batch);
-int64_t crate_hops(const struct ArrowArray *batch);
+int64_t batches_ordinal(const struct ArrowArray *batch);
+int64_t batches_hops(const struct ArrowArray *batch);
 
 /* Records that a batch, which only the caller holds, passed a map. */
-void crate_add_hop(struct ArrowArray *batch);
+void batches_add_hop(struct ArrowArray *batch);
 
 /* Ends the schedule unless this is the schema of all batches. */
-void crate_check_schema(const struct ArrowSchema *schema);
+void batches_check_schema(const struct ArrowSchema *schema);
 
 #endif

@@ -20,7 +20,7 @@ struct blocking_peer {
     int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: none */
     bool deaf;        /* interrupts have no effect */
     bool mute;        /* get_last_error gives NULL */
-    bool quick;       /* never waits */
+    bool on_loop;     /* never waits */
     bool interrupted;
     int inside;       /* calls of the stream in flight */
     int interrupting; /* calls of interrupt in flight */
@@ -30,12 +30,12 @@ struct blocking_peer {
 
 static void peer_enter(struct blocking_peer *peer, const char *what)
 {
-    story_note("source: %s, batch %lld", what, (long long)peer->next);
+    expectation_note("source: %s, batch %lld", what, (long long)peer->next);
     if (peer->inside++ != 0)
         sim_fail("two calls of a blocking source at once (DS-16)");
     if (peer->released)
         sim_fail("a blocking source is used after its release (DS-06)");
-    if (!peer->quick)
+    if (!peer->on_loop)
         peers_dawdle();
 }
 
@@ -66,7 +66,7 @@ static bool peer_wait(struct blocking_peer *peer, int64_t at)
 static int peer_schema(struct blocking_peer *peer, struct ArrowSchema *out)
 {
     peer_enter(peer, "get_schema");
-    crate_schema(out);
+    batches_schema(out);
     return peer_leave(peer, 0);
 }
 
@@ -95,7 +95,7 @@ static const char *peer_error(struct blocking_peer *peer)
 
 static void peer_release(struct blocking_peer *peer)
 {
-    story_note("source: release");
+    expectation_note("source: release");
     if (peer->released)
         sim_fail("a blocking source is released twice (DS-14)");
     if (peer->inside != 0)
@@ -123,7 +123,7 @@ static int plain_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
         return code;
     out->release = NULL;
     if (ordinal >= 0)
-        crate_batch(ordinal, 0, out);
+        batches_batch(ordinal, 0, out);
     return 0;
 }
 
@@ -224,7 +224,7 @@ static void peer_interrupt(void *ctx)
 {
     struct blocking_peer *peer = ctx;
 
-    story_note("source: interrupt");
+    expectation_note("source: interrupt");
     if (peer->interrupting++ != 0)
         sim_fail("two interrupts at once");
     if (peer->released)
@@ -242,7 +242,7 @@ static void peer_free(void *ctx)
 {
     struct blocking_peer *peer = ctx;
 
-    story_note("source: free_ctx");
+    expectation_note("source: free_ctx");
     if (peer->is_open && !peer->released)
         sim_fail("free_ctx of a source before its release");
     if (peer->inside != 0 || peer->interrupting != 0)
@@ -257,13 +257,13 @@ static void peer_get_stuck(struct blocking_peer *peer)
     struct story *story = peer->story;
 
     peer->stuck_at = INT64_MAX;
-    if (peer->quick || !peers_chance(1, 8))
+    if (peer->on_loop || !peers_chance(1, 8))
         return;
     peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
     peer->deaf = peers_chance(1, 4);
     story->stalls = true;
-    story_note("chain %d: stuck at %lld%s", story->number,
-               (long long)peer->stuck_at, peer->deaf ? ", and deaf" : "");
+    expectation_note("chain %d: stuck at %lld%s", story->number,
+                     (long long)peer->stuck_at, peer->deaf ? ", and deaf" : "");
 }
 
 struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
@@ -273,7 +273,7 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     struct uva_blocking_source how = {.ctx = peer,
                                       .free_ctx = peer_free,
                                       .window = peers_window(),
-                                      .quick = peers_chance(1, 10)};
+                                      .on_loop = peers_chance(1, 10)};
     const bool opens = peers_chance(1, 3);
     const bool plain = !story->device && peers_chance(1, 2);
     struct ArrowDeviceArrayStream device;
@@ -281,14 +281,15 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
 
     peer->story = story;
     peer->device_type = how.device_type = device_type(story);
-    peer->quick = how.quick;
+    peer->on_loop = how.on_loop;
     peer->mute = peers_chance(1, 3);
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         how.interrupt = peer_interrupt;
-    story_note("chain %d: a blocking source, %s%s%s, window %d", story->number,
-               plain ? "plain" : "device", opens ? ", opened later" : "",
-               how.quick ? ", quick" : "", how.window.batches);
+    expectation_note("chain %d: a blocking source, %s%s%s, window %d",
+                     story->number, plain ? "plain" : "device",
+                     opens ? ", opened later" : "",
+                     how.on_loop ? ", quick" : "", how.window.batches);
     how.open = opens && plain ? open_plain : NULL;
     how.open_device = opens && !plain ? open_device : NULL;
     if (opens)
@@ -299,6 +300,6 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
         return uva_stream_from_blocking_cpu(runtime, &cpu, &how);
     }
     device_make(peer, &device);
-    overseer_blocking(&device);
+    monitor_blocking(&device);
     return uva_stream_from_blocking(runtime, &device, &how);
 }

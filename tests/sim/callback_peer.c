@@ -33,7 +33,7 @@ struct callback_peer {
 
 static void peer_enter(struct callback_peer *peer, const char *what)
 {
-    story_note("consumer: %s", what);
+    expectation_note("consumer: %s", what);
     if (peer->done)
         sim_fail("%s behind the end", what);
     if (peer->inside)
@@ -109,7 +109,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     struct callback_peer *peer = ctx;
 
     peer_enter(peer, "on_schema");
-    story_see_schema(peer->story, info->schema);
+    expectation_see_schema(peer->story, info->schema);
     if (peer->batches != 0)
         sim_fail("a schema behind a batch");
     if (peer->stop_at < 0 && peer->stop != 0)
@@ -122,7 +122,7 @@ static void peer_drop(struct callback_peer *peer)
 {
     struct uva_stream *stream = peer->stream;
 
-    story_note("consumer: drops the stream");
+    expectation_note("consumer: drops the stream");
     peer->story->over = true;
     peer->done = true;
     peer->stream = NULL;
@@ -186,7 +186,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     peer_enter(peer, "on_batch");
     stops = peer->batches == peer->stop_at;
     if (!again)
-        story_take(peer->story, &batch->data);
+        expectation_take(peer->story, &batch->data);
     peer->batches += !again;
     if (peer->pauses && peers_chance(1, 4)) {
         peer->fickle = peers_chance(1, 2);
@@ -211,7 +211,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
     if (outcome->batches != peer->batches && outcome->end == UVA_END_COMPLETE)
         sim_fail("an outcome counts %lld batches, and %lld came",
                  (long long)outcome->batches, (long long)peer->batches);
-    story_end(peer->story, outcome->end, outcome->error.code);
+    expectation_end(peer->story, outcome->end, outcome->error.code);
     peer->done = true;
     peer_leave(peer, 0);
     peer_free(peer);
@@ -247,11 +247,11 @@ static void peer_draw(struct callback_peer *peer)
     default:
         peer->drops = true;
     }
-    story_note("chain %d: at batch %lld the consumer stops: %s", story->number,
-               (long long)peer->stop_at,
-               peer->drops     ? "drop"
-               : peer->cancels ? "cancel"
-                               : "code");
+    expectation_note("chain %d: at batch %lld the consumer stops: %s",
+                     story->number, (long long)peer->stop_at,
+                     peer->drops     ? "drop"
+                     : peer->cancels ? "cancel"
+                                     : "code");
 }
 
 int callback_peer_start(struct uva_stream *stream, struct story *story)

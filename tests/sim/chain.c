@@ -31,7 +31,7 @@ static int map_batch(void *ctx, struct uva_batch *in,
                      struct ArrowDeviceArray *out, struct uva_error *error)
 {
     struct mapper *mapper = ctx;
-    const int64_t ordinal = crate_ordinal(&in->data.array);
+    const int64_t ordinal = batches_ordinal(&in->data.array);
 
     mapper->inside++;
     peers_dawdle();
@@ -39,11 +39,11 @@ static int map_batch(void *ctx, struct uva_batch *in,
     if (ordinal == mapper->bad)
         return uva_error_set(error, EDOM, "a bad batch");
     if (mapper->in_place) {
-        crate_add_hop(&in->data.array);
+        batches_add_hop(&in->data.array);
         uva_array_move(&in->data, out);
     } else {
         device_batch(mapper->story, mapper->on_device, ordinal,
-                     crate_hops(&in->data.array) + 1, out);
+                     batches_hops(&in->data.array) + 1, out);
     }
     return 0;
 }
@@ -63,7 +63,7 @@ static void add_map(struct uva_stream *stream, struct story *story)
     const struct uva_map how = {.batch = map_batch,
                                 .free_ctx = map_free,
                                 .ctx = mapper,
-                                .cheap = peers_chance(1, 2)};
+                                .on_loop = peers_chance(1, 2)};
 
     mapper->story = story;
     mapper->bad = -1;
@@ -76,8 +76,8 @@ static void add_map(struct uva_stream *stream, struct story *story)
         story->excuses |= EXCUSE_MAP;
     }
     story->hops++;
-    story_note("chain %d: a map%s, bad at %lld", story->number,
-               how.cheap ? ", cheap" : "", (long long)mapper->bad);
+    expectation_note("chain %d: a map%s, bad at %lld", story->number,
+                     how.on_loop ? ", cheap" : "", (long long)mapper->bad);
     (void)uva_stream_map(stream, &how);
 }
 
@@ -87,7 +87,7 @@ static void add_limit(struct uva_stream *stream, struct story *story)
 
     if (limit < story->limit)
         story->limit = limit;
-    story_note("chain %d: limit %lld", story->number, (long long)limit);
+    expectation_note("chain %d: limit %lld", story->number, (long long)limit);
     (void)uva_stream_limit(stream, limit);
 }
 
@@ -98,9 +98,9 @@ static void add_parallel(struct uva_stream *stream, struct story *story)
                                      .window = peers_window()};
 
     story->unordered = story->unordered || how.unordered;
-    story_note("chain %d: parallel, %d workers%s, window %d", story->number,
-               how.workers, how.unordered ? ", unordered" : "",
-               how.window.batches);
+    expectation_note("chain %d: parallel, %d workers%s, window %d",
+                     story->number, how.workers,
+                     how.unordered ? ", unordered" : "", how.window.batches);
     (void)uva_stream_parallel(stream, &how);
 }
 
@@ -161,10 +161,10 @@ static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
     struct link *link = ctx;
     int code;
 
-    story_note("chain %d: the way on is opened", link->story->number);
+    expectation_note("chain %d: the way on is opened", link->story->number);
     code = uva_stream_to_blocking(link->above, &link->window, out, error);
     if (code == 0)
-        overseer_blocking(out);
+        monitor_blocking(out);
     return code;
 }
 
@@ -186,8 +186,8 @@ static struct uva_stream *link_blocking(struct uva_runtime *runtime,
         .device_type = device_type(link->story),
         .window = peers_window()};
 
-    story_note("chain %d: a blocking stream on into another",
-               link->story->number);
+    expectation_note("chain %d: a blocking stream on into another",
+                     link->story->number);
     return uva_stream_from_blocking(runtime, NULL, &how);
 }
 
@@ -197,7 +197,7 @@ static void link_done(void *ctx, const struct uva_outcome *outcome)
 {
     int *done = ctx;
 
-    story_note("a driven stream is done: %d", (int)outcome->end);
+    expectation_note("a driven stream is done: %d", (int)outcome->end);
     if (*done != 0)
         sim_fail("on_done twice");
     *done = 1;
@@ -214,8 +214,8 @@ static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
         .on_done = link_done, .ctx = done, .on_worker = link->on_worker};
     int code;
 
-    story_note("chain %d: the way on is driven", link->story->number);
-    checked = overseer_handler(handler, 0);
+    expectation_note("chain %d: the way on is driven", link->story->number);
+    checked = monitor_handler(handler, 0);
     code = uva_stream_drive(link->above, checked, &how, error);
     if (code == 0)
         return 0;
@@ -234,10 +234,10 @@ static struct uva_stream *link_async(struct uva_runtime *runtime,
                                             .device_type =
                                                 device_type(link->story),
                                             .window = peers_window(),
-                                            .cheap = peers_chance(1, 3)};
+                                            .on_loop = peers_chance(1, 3)};
 
-    story_note("chain %d: driven into another%s", link->story->number,
-               link->on_worker ? ", on a worker" : "");
+    expectation_note("chain %d: driven into another%s", link->story->number,
+                     link->on_worker ? ", on a worker" : "");
     return uva_stream_from_async(runtime, &source);
 }
 
@@ -291,7 +291,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     if (story->on_device)
         device_add_ready(stream, story);
     if (peers_chance(1, 30)) {
-        story_note("chain %d is never started", story->number);
+        expectation_note("chain %d is never started", story->number);
         story->over = true;
         uva_stream_release(stream);
         return;

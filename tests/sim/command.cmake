@@ -17,7 +17,7 @@ set(sim_wrapped
 # one reused.
 list(APPEND sim_wrapped uva__slab_take)
 # Two more, which must not be called on a loop.
-list(APPEND sim_wrapped uva__devices_load uva__service_end)
+list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
 list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$")

@@ -113,7 +113,7 @@ static void table_draw(struct uva_device_ops *ops)
                                    .load = table_load,
                                    .unload = table_unload,
                                    .query = table_query};
-    ops->query_quick = peers_chance(1, 2);
+    ops->query_on_loop = peers_chance(1, 2);
     ops->host_readable = peers_chance(1, 2);
     if (peers_chance(3, 4)) {
         ops->arm = table_arm;
@@ -142,14 +142,14 @@ void device_begin(bool faulty)
     if (faulty && peers_chance(1, 40))
         device.load_code = DEVICE_FAULT;
     device.load_stuck = faulty && peers_chance(1, 40);
-    story_note("a device: %s%s%s%s%s%s%s%s",
-               device.ops.arm != NULL ? "calls back" : "polls",
-               device.ops.query_quick ? ", quick" : "",
-               device.ops.host_readable ? ", readable" : "",
-               device.ops.copy != NULL ? ", copies" : "",
-               device.ops.record != NULL ? ", records" : "",
-               device.lazy ? ", lazy" : "", device.shy ? ", shy" : "",
-               faulty ? ", faulty" : "");
+    expectation_note("a device: %s%s%s%s%s%s%s%s",
+                     device.ops.arm != NULL ? "calls back" : "polls",
+                     device.ops.query_on_loop ? ", quick" : "",
+                     device.ops.host_readable ? ", readable" : "",
+                     device.ops.copy != NULL ? ", copies" : "",
+                     device.ops.record != NULL ? ", records" : "",
+                     device.lazy ? ", lazy" : "", device.shy ? ", shy" : "",
+                     faulty ? ", faulty" : "");
 }
 
 void device_register(struct uva_runtime *runtime)
@@ -239,7 +239,7 @@ static enum fate fate_draw(const struct story *story)
 static void event_draw(struct device_event *event)
 {
     event->fate = fate_draw(event->story);
-    if (event->fate == FATE_LIES && !device.ops.query_quick)
+    if (event->fate == FATE_LIES && !device.ops.query_on_loop)
         event->fate = FATE_FAILS; /* a wrong success could not be detected */
     if (event->fate == FATE_NOW && event->in_order)
         event->fate = FATE_SOON;
@@ -386,7 +386,7 @@ static void armed_tell(struct armed *armed, int code)
 {
     struct uva_watch *watch = armed->watch;
 
-    story_note("device: tells a watch: %s", uva_error_name(code));
+    expectation_note("device: tells a watch: %s", uva_error_name(code));
     armed->watch = NULL;
     if (!armed->loaded->live || device.ops.settle == NULL)
         armed->settled = true;
@@ -425,7 +425,7 @@ static void event_happen(struct device_event *event)
     const int code = event_outcome(event);
     struct armed *armed = event->armed;
 
-    story_note("device: an event is over: %s", uva_error_name(code));
+    expectation_note("device: an event is over: %s", uva_error_name(code));
     if (code == 0 && event->copy.size_bytes > 0)
         memcpy(event->copy.target, event->copy.source, event->copy.size_bytes);
     if (event->read != NULL)
@@ -512,7 +512,7 @@ static int table_load(void *ctx, const char *path, void **state,
 
     (void)ctx;
     (void)path;
-    story_note("device: load");
+    expectation_note("device: load");
     if (device.tables_used++ == TABLES)
         sim_fail("a table is loaded again and again");
     peers_dawdle();
@@ -529,7 +529,7 @@ static void table_unload(void *state)
 {
     struct loaded *table = table_enter(state, true, "unload");
 
-    story_note("device: unload");
+    expectation_note("device: unload");
     if (table->unsettled != 0)
         sim_fail("%d watches were not settled", table->unsettled);
     peers_dawdle();
@@ -556,7 +556,7 @@ static int table_query(void *state, const struct uva_device_event *given,
     struct device_event *event;
     int is;
 
-    (void)table_enter(state, !device.ops.query_quick, "query");
+    (void)table_enter(state, !device.ops.query_on_loop, "query");
     event = event_enter(given, "query");
     is = event->state;
     sim_point();
@@ -604,7 +604,7 @@ static int table_arm(void *state, const struct uva_device_event *given,
     void **slots = uva_watch_slots(watch);
     int code = EAGAIN;
 
-    story_note("device: arm");
+    expectation_note("device: arm");
     if (event->fate == FATE_UNARMED)
         code = uva_error_set(error, DEVICE_FAULT, "no room for a callback");
     else if (!device.shy || slots[1] != NULL)
@@ -620,7 +620,7 @@ static void table_settle(void *state, struct uva_watch *watch)
     struct loaded *table = table_enter(state, true, "settle");
     struct armed *armed = uva_watch_slots(watch)[0];
 
-    story_note("device: settle");
+    expectation_note("device: settle");
     if (armed == NULL || armed->settled)
         sim_fail("a watch is settled twice, or was never armed");
     uva_watch_slots(watch)[0] = NULL;

@@ -41,13 +41,14 @@ ArrowDeviceType device_type(const struct story *story)
 void device_batch(struct story *story, bool on_device, int64_t ordinal,
                   int64_t hops, struct ArrowDeviceArray *out)
 {
-    crate_device_batch(ordinal, hops, out);
+    batches_device_batch(ordinal, hops, out);
     if (!on_device)
         return;
     if (peers_chance(1, 5))
-        crate_keep(out, NULL, NULL);
+        batches_keep(out, NULL, NULL);
     else
-        crate_keep(out, device_event_new(story, ordinal), device_event_let_go);
+        batches_keep(out, device_event_new(story, ordinal),
+                     device_event_let_go);
 }
 
 /* Leaves out uva_array_record() if a load may get stuck, because it would wait
@@ -63,13 +64,13 @@ void device_recorded_batch(struct uva_runtime *runtime, struct story *story,
         device_batch(story, story->device, ordinal, 0, out);
         return;
     }
-    crate_device_batch(ordinal, 0, out);
-    crate_keep(out, NULL, NULL);
+    batches_device_batch(ordinal, 0, out);
+    batches_keep(out, NULL, NULL);
     code = uva_array_record(runtime, out, &place, NULL);
-    story_note("chain %d: an event is recorded: %s", story->number,
-               uva_error_name(code));
+    expectation_note("chain %d: an event is recorded: %s", story->number,
+                     uva_error_name(code));
     if (code == 0)
-        crate_keep(out, out->sync_event, NULL);
+        batches_keep(out, out->sync_event, NULL);
     else if (!arena_has_failed() && !fake_threads_have_failed() &&
              !device_fails())
         sim_fail("record: %s", uva_error_name(code));
@@ -114,9 +115,9 @@ void device_add_ready(struct uva_stream *stream, struct story *story)
         .timeout_ms = timeout_draw(story),
         .window = peers_window()};
 
-    story_note("chain %d: ready, mode %d, timeout %lld, window %d",
-               story->number, (int)wait, (long long)how.timeout_ms,
-               how.window.batches);
+    expectation_note("chain %d: ready, mode %d, timeout %lld, window %d",
+                     story->number, (int)wait, (long long)how.timeout_ms,
+                     how.window.batches);
     if (wait == UVA_WAIT_HOST && story->wait != WAIT_COPIED && story->on_device)
         story->wait = WAIT_READY;
     if (wait == UVA_WAIT_STREAM && story->wait == WAIT_NOT)
@@ -130,8 +131,8 @@ static void add_transfer(struct uva_stream *stream, struct story *story)
         .device_type = story->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
         .window = peers_window()};
 
-    story_note("chain %d: transfer to the %s, window %d", story->number,
-               story->on_device ? "host" : "device", how.window.batches);
+    expectation_note("chain %d: transfer to the %s, window %d", story->number,
+                     story->on_device ? "host" : "device", how.window.batches);
     story->on_device = !story->on_device;
     story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
     (void)uva_stream_transfer(stream, &how);
@@ -161,8 +162,8 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
 int __real_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
                              struct uva_error *error);
-void __wrap_uva__service_end(struct uva__service *service);
-void __real_uva__service_end(struct uva__service *service);
+void __wrap_uva__device_thread_end(struct uva__device_thread *service);
+void __real_uva__device_thread_end(struct uva__device_thread *service);
 
 /* Both functions wait for the device thread. */
 int __wrap_uva__devices_load(struct uva__devices *devices,
@@ -174,11 +175,11 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
     return __real_uva__devices_load(devices, device_type, error);
 }
 
-void __wrap_uva__service_end(struct uva__service *service)
+void __wrap_uva__device_thread_end(struct uva__device_thread *service)
 {
     if (hosts_on_loop())
         sim_fail("a loop waits for the service to end");
-    __real_uva__service_end(service);
+    __real_uva__device_thread_end(service);
 }
 
 /* ---- checks on arrival -------------------------------------------------- */
@@ -194,7 +195,7 @@ void device_see(const struct story *story, const struct ArrowDeviceArray *batch)
         sim_fail("a batch that was waited for arrives with an event");
     if (story->wait == WAIT_COPIED)
         return;
-    event = crate_event(&batch->array);
+    event = batches_event(&batch->array);
     if (!done && batch->sync_event != event)
         sim_fail("a batch arrives without its event");
     if (done && event != NULL && device_event_state(event) != 0)
@@ -247,7 +248,7 @@ static void answered(void *ctx, struct ArrowDeviceArray *array,
 {
     struct waiter *waiter = ctx;
 
-    story_note("a wait is answered: %s", uva_error_name(error->code));
+    expectation_note("a wait is answered: %s", uva_error_name(error->code));
     if (calls[sim_self()])
         sim_fail("an answer inside the call that asked for it");
     if (array != &waiter->array)
@@ -274,7 +275,7 @@ static void array_wait(struct story *story, struct ArrowDeviceArray *array)
     code = uva_array_wait(story->runtime, &waiter->array, waiter->timeout_ms,
                           answered, waiter);
     calls[sim_self()] = false;
-    story_note("an array is waited for: %s", uva_error_name(code));
+    expectation_note("an array is waited for: %s", uva_error_name(code));
     if (code == 0)
         return; /* it may be called back by now */
     waits--;
@@ -297,9 +298,9 @@ bool device_take(struct story *story, struct ArrowDeviceArray *batch)
         array_wait(story, &mine);
         return true;
     }
-    story_note("an array is released behind work of the device");
+    expectation_note("an array is released behind work of the device");
     if (story->wait != WAIT_COPIED)
-        device_read(crate_event(&mine.array));
+        device_read(batches_event(&mine.array));
     uva_array_release_after(story->runtime, &mine, device_queue());
     if (mine.array.release != NULL)
         sim_fail("release_after left the array behind");

@@ -17,12 +17,12 @@
 
 static bool is_aloud;
 
-void story_tell(bool aloud)
+void expectation_tell(bool aloud)
 {
     is_aloud = aloud;
 }
 
-void story_note(const char *format, ...)
+void expectation_note(const char *format, ...)
 {
     va_list args;
 
@@ -38,35 +38,36 @@ void story_note(const char *format, ...)
     (void)fflush(stdout); /* the next step may be the last one */
 }
 
-void story_see_schema(const struct story *story,
-                      const struct ArrowSchema *schema)
+void expectation_see_schema(const struct story *story,
+                            const struct ArrowSchema *schema)
 {
     if (story->foreign)
         return;
-    crate_check_schema(schema);
+    batches_check_schema(schema);
 }
 
-static void story_take_foreign(struct story *story)
+static void expectation_take_foreign(struct story *story)
 {
-    story_note("chain %d: a batch arrives", story->number);
+    expectation_note("chain %d: a batch arrives", story->number);
     if (story->over && !story->partial)
         sim_fail("a batch arrived behind the end");
     if (++story->seen > story->limit)
         sim_fail("a batch arrived beyond the limit");
 }
 
-void story_take(struct story *story, const struct ArrowDeviceArray *given)
+void expectation_take(struct story *story, const struct ArrowDeviceArray *given)
 {
     const struct ArrowArray *batch = &given->array;
     int64_t ordinal;
 
     if (story->foreign) {
-        story_take_foreign(story);
+        expectation_take_foreign(story);
         return;
     }
     device_see(story, given);
-    ordinal = crate_ordinal(batch);
-    story_note("chain %d: batch %" PRId64 " arrives", story->number, ordinal);
+    ordinal = batches_ordinal(batch);
+    expectation_note("chain %d: batch %" PRId64 " arrives", story->number,
+                     ordinal);
     if (story->over && !story->partial)
         sim_fail("a batch arrived behind the end");
     if (ordinal < 0 || ordinal >= story->total || ordinal >= story->fails_at)
@@ -78,9 +79,9 @@ void story_take(struct story *story, const struct ArrowDeviceArray *given)
         sim_fail("batch %" PRId64 " arrived in place of %" PRId64, ordinal,
                  story->next);
     story->next = ordinal + 1;
-    if (crate_hops(batch) != story->hops)
+    if (batches_hops(batch) != story->hops)
         sim_fail("batch %" PRId64 " went through %" PRId64 " maps of %" PRId64,
-                 ordinal, crate_hops(batch), story->hops);
+                 ordinal, batches_hops(batch), story->hops);
     story->has[ordinal] = true;
     if (++story->seen > story->limit)
         sim_fail("a batch arrived beyond the limit");
@@ -150,10 +151,10 @@ static void end_once(struct story *story)
     story->over = true;
 }
 
-void story_end(struct story *story, enum uva_end end, int code)
+void expectation_end(struct story *story, enum uva_end end, int code)
 {
-    story_note("chain %d ends: %d, %s", story->number, (int)end,
-               uva_error_name(code));
+    expectation_note("chain %d ends: %d, %s", story->number, (int)end,
+                     uva_error_name(code));
     end_once(story);
     if ((code == 0) != (end == UVA_END_COMPLETE))
         sim_fail("an end with a code that does not fit");
@@ -174,7 +175,7 @@ void story_end(struct story *story, enum uva_end end, int code)
     }
 }
 
-void story_end_unstarted(struct story *story, int code)
+void expectation_end_unstarted(struct story *story, int code)
 {
     const unsigned reasons =
         EXCUSE_MEMORY | EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE;
@@ -185,9 +186,9 @@ void story_end_unstarted(struct story *story, int code)
                  uva_error_name(code));
 }
 
-void story_end_read(struct story *story, int code)
+void expectation_end_read(struct story *story, int code)
 {
-    story_note("chain %d ends: %s", story->number, uva_error_name(code));
+    expectation_note("chain %d ends: %s", story->number, uva_error_name(code));
     end_once(story);
     if (code == 0)
         end_well(story);

@@ -11,7 +11,7 @@
 #include "uvarrow/stream.h"
 
 /* Reasons for which a chain may end without success. */
-enum story_excuse {
+enum expectation_excuse {
     EXCUSE_MEMORY = 1,    /* an allocation, or a thread, was refused */
     EXCUSE_SOURCE = 2,    /* the source fails */
     EXCUSE_MAP = 4,       /* a map or an extraction fails */
@@ -25,7 +25,7 @@ enum story_excuse {
 };
 
 /* How batches on a device must arrive at the end. */
-enum story_wait {
+enum expectation_wait {
     WAIT_NOT,    /* without a wait */
     WAIT_READY,  /* complete */
     WAIT_STREAM, /* the device's queue waits for them */
@@ -50,7 +50,7 @@ struct story {
     bool meddled;   /* some fiber cancels */
     bool device;    /* its batches are made on the simulated device */
     bool on_device; /* batches are on the device, as built so far */
-    enum story_wait wait;        /* how they have waited there */
+    enum expectation_wait wait;  /* how they have waited there */
     struct uva_runtime *runtime; /* runtime of the last stream; borrows */
     unsigned excuses;            /* enum story_excuse */
     int64_t seen;                /* batches that arrived */
@@ -63,29 +63,31 @@ struct story {
 };
 
 /* Switches the transcript on or off. */
-void story_tell(bool aloud);
+void expectation_tell(bool aloud);
 
 /* Adds a line to the transcript: the fiber and its action. Peers use plain
  * variables, so this first makes the fiber's earlier stores visible, as if it
  * stored those with release order. */
-void story_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void expectation_note(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
 /* A schema arrived at the end: ends the schedule unless it is the chain's. */
-void story_see_schema(const struct story *story,
-                      const struct ArrowSchema *schema);
+void expectation_see_schema(const struct story *story,
+                            const struct ArrowSchema *schema);
 
 /* A batch arrived at the end: it must be the next one, and have passed all
  * maps. */
-void story_take(struct story *story, const struct ArrowDeviceArray *batch);
+void expectation_take(struct story *story,
+                      const struct ArrowDeviceArray *batch);
 
 /* The end was reported: it must come once, with this reason. `code` as in
  * struct uva_outcome. */
-void story_end(struct story *story, enum uva_end end, int code);
+void expectation_end(struct story *story, enum uva_end end, int code);
 
 /* The chain did not start. */
-void story_end_unstarted(struct story *story, int code);
+void expectation_end_unstarted(struct story *story, int code);
 
 /* The end of a blocking stream that was read: 0, or a code. */
-void story_end_read(struct story *story, int code);
+void expectation_end_read(struct story *story, int code);
 
 #endif

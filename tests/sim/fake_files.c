@@ -115,7 +115,7 @@ struct watch {
     int64_t times_set;
 };
 
-static bool watch_is_readable(const struct watch *watch)
+static bool event_wait_is_readable(const struct watch *watch)
 {
     for (int i = 0; i < watch->n; i++)
         if (fake_files_is_readable(watch->fds[i]))
@@ -123,14 +123,14 @@ static bool watch_is_readable(const struct watch *watch)
     return false;
 }
 
-static bool watch_is_over(void *arg)
+static bool event_wait_is_over(void *arg)
 {
     const struct watch *watch = arg;
 
-    return watch->times_set != times_set || watch_is_readable(watch);
+    return watch->times_set != times_set || event_wait_is_readable(watch);
 }
 
-static uint64_t watch_due_ns(const struct watch *watch)
+static uint64_t event_wait_due_ns(const struct watch *watch)
 {
     uint64_t first = UINT64_MAX, due;
 
@@ -148,8 +148,9 @@ void fake_files_wait(const int *fds, int n)
 
     do {
         watch.times_set = times_set;
-        (void)sim_wait_until(watch_is_over, &watch, watch_due_ns(&watch));
-    } while (!watch_is_readable(&watch));
+        (void)sim_wait_until(event_wait_is_over, &watch,
+                             event_wait_due_ns(&watch));
+    } while (!event_wait_is_readable(&watch));
 }
 
 /* ---- replacements of system functions ----------------------------------- */

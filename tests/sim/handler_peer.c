@@ -50,7 +50,7 @@ static void peer_drop(struct handler_peer *peer)
 
 static void peer_enter(struct handler_peer *peer, const char *what)
 {
-    story_note("handler: %s", what);
+    expectation_note("handler: %s", what);
     if (peer->inside++ != 0)
         sim_fail("two callbacks at once: %s (TH-01)", what);
     if (peer->let_go)
@@ -101,7 +101,7 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     code = uva_task_extract(task, &array);
     if (code == 0) {
         peer->taken++;
-        story_take(peer->story, &array);
+        expectation_take(peer->story, &array);
         uva_array_release(&array);
     } else if (!peer->story->foreign && !code_is_known(code)) {
         sim_fail("a task gives %s", uva_error_name(code));
@@ -163,7 +163,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         sim_fail("on_schema twice (AH-05)");
     if (handler->producer == NULL)
         sim_fail("no producer in on_schema (AH-03)");
-    story_see_schema(peer->story, schema);
+    expectation_see_schema(peer->story, schema);
     schema->release(schema);
     peer->has_schema = true;
     if (peer->stop_at < 0 && peer->refuses) {
@@ -233,7 +233,7 @@ static void on_error(struct ArrowAsyncDeviceStreamHandler *handler, int code,
     (void)message;
     (void)metadata;
     peer_enter(peer, "on_error");
-    story_note("handler: that is %s", uva_error_name(code));
+    expectation_note("handler: that is %s", uva_error_name(code));
     if (code == 0)
         sim_fail("on_error(0) (ER-06)");
     if (peer->had_error)
@@ -267,7 +267,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct done_ctx *done = ctx;
 
-    story_end(done->story, outcome->end, outcome->error.code);
+    expectation_end(done->story, outcome->end, outcome->error.code);
     arena_free(done);
 }
 
@@ -288,7 +288,7 @@ static void peer_draw(struct handler_peer *peer)
     peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
     peer->refuses = peers_chance(1, 2);
     if (peer->refuses)
-        overseer_excuse(UVA_PARTY_CONSUMER);
+        monitor_excuse(UVA_PARTY_CONSUMER);
     story->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
 }
 
@@ -313,16 +313,17 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
     peer_draw(peer);
     story->partial = peer->keeps || peer->discards || peer->refuses;
     story->unordered = story->unordered || (peer->keeps && peer->refuses);
-    story_note("chain %d: a handler%s, %lld at once%s%s%s", story->number,
-               how.on_worker ? " on a worker" : "", (long long)peer->one_go,
-               peer->keeps ? ", keeps" : "", peer->refuses ? ", refuses" : "",
-               peer->discards ? ", discards" : "");
+    expectation_note("chain %d: a handler%s, %lld at once%s%s%s", story->number,
+                     how.on_worker ? " on a worker" : "",
+                     (long long)peer->one_go, peer->keeps ? ", keeps" : "",
+                     peer->refuses ? ", refuses" : "",
+                     peer->discards ? ", discards" : "");
     if (peer->keeps) {
         peer->holds++;
         peers_spawn("extractor", extractor, peer);
     }
-    checked = overseer_handler(&peer->handler,
-                               peer->refuses ? UVA_PARTY_CONSUMER : 0);
+    checked =
+        monitor_handler(&peer->handler, peer->refuses ? UVA_PARTY_CONSUMER : 0);
     code = uva_stream_drive(stream, checked, &how, NULL);
     if (code == 0) {
         uva_stream_release(stream);

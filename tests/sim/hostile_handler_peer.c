@@ -81,7 +81,7 @@ static void stepper(void *arg)
 static void breach_note(void *ctx, const struct uva_breach *breach)
 {
     (void)ctx;
-    story_note("checker: %s: %s", breach->clause, breach->message);
+    expectation_note("checker: %s: %s", breach->clause, breach->message);
 }
 
 static void peer_done(void *ctx, const struct uva_outcome *outcome)
@@ -89,7 +89,7 @@ static void peer_done(void *ctx, const struct uva_outcome *outcome)
     struct hostile_handler *peer = ctx;
 
     uva_stream_drop(peer->dropped);
-    story_end(peer->story, outcome->end, outcome->error.code);
+    expectation_end(peer->story, outcome->end, outcome->error.code);
 }
 
 /* Returns whether it never extracts the tasks it took. The program must then
@@ -117,9 +117,9 @@ static struct hostile_handler *peer_new(struct story *story)
     peer->story = story;
     story->stalls = true;
     story->excuses |= EXCUSE_HOSTILE | EXCUSE_REJECT | EXCUSE_CANCEL;
-    story_note("chain %d: a handler that breaks %s %s", story->number,
-               how.mutant != NULL ? mutant->clause : "nothing; pair of",
-               mutant->variant);
+    expectation_note("chain %d: a handler that breaks %s %s", story->number,
+                     how.mutant != NULL ? mutant->clause : "nothing; pair of",
+                     mutant->variant);
     return peer;
 }
 

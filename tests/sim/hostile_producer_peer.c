@@ -114,7 +114,7 @@ static void stepper(void *arg)
 static void breach_note(void *ctx, const struct uva_breach *breach)
 {
     (void)ctx;
-    story_note("checker: %s: %s", breach->clause, breach->message);
+    expectation_note("checker: %s: %s", breach->clause, breach->message);
 }
 
 static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
@@ -124,7 +124,7 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     struct hostile_peer *peer = ctx;
     int code = uva_check_handler(handler, &peer->check, &checked, error);
 
-    story_note("hostile producer: start");
+    expectation_note("hostile producer: start");
     if (code != 0)
         return code;
     if (peer->started)
@@ -156,7 +156,7 @@ struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
                                             .free_ctx = peer_free,
                                             .ctx = peer,
                                             .window = peers_window(),
-                                            .cheap = peers_chance(1, 3)};
+                                            .on_loop = peers_chance(1, 3)};
 
     if (how.batches < 0)
         how.batches = 5;
@@ -174,9 +174,9 @@ struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
     story->foreign = true;
     story->stalls = true;
     story->excuses |= EXCUSE_HOSTILE;
-    story_note("chain %d: a producer that breaks %s %s", story->number,
-               how.mutant != NULL ? mutant->clause : "nothing; pair of",
-               mutant->variant);
+    expectation_note("chain %d: a producer that breaks %s %s", story->number,
+                     how.mutant != NULL ? mutant->clause : "nothing; pair of",
+                     mutant->variant);
     return uva_stream_from_async(runtime, &source);
 }
 

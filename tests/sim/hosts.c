@@ -25,7 +25,7 @@ static struct host {
     struct uva_runtime_options options;
     struct uva_runtime *runtime; /* NULL: it could not be opened */
     uv_loop_t loop;              /* for BY_LOOP */
-    uv_poll_t keeper;            /* keeps that loop alive; on `fd` */
+    uv_poll_t deferred_releases; /* keeps that loop alive; on `fd` */
     int fd;                      /* an eventfd */
     bool opened; /* opening has finished, perhaps with an error */
     void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
@@ -60,24 +60,26 @@ void hosts_say_gone(void (*fn)(void *ctx), void *ctx)
 
 /* ---- embedded ----------------------------------------------------------- */
 
-static void keeper_called(uv_poll_t *keeper, int status, int events)
+static void deferred_releases_called(uv_poll_t *deferred_releases, int status,
+                                     int events)
 {
-    struct host *host = keeper->data;
+    struct host *host = deferred_releases->data;
     uint64_t count;
 
     (void)status;
     (void)events;
     (void)!read(host->fd, &count, sizeof(count));
-    uv_close((uv_handle_t *)keeper, NULL);
+    uv_close((uv_handle_t *)deferred_releases, NULL);
 }
 
 static void host_run_kept(struct host *host)
 {
     host->fiber = sim_self();
     host->fd = eventfd(0, EFD_NONBLOCK);
-    (void)uv_poll_init(&host->loop, &host->keeper, host->fd);
-    host->keeper.data = host;
-    (void)uv_poll_start(&host->keeper, UV_READABLE, keeper_called);
+    (void)uv_poll_init(&host->loop, &host->deferred_releases, host->fd);
+    host->deferred_releases.data = host;
+    (void)uv_poll_start(&host->deferred_releases, UV_READABLE,
+                        deferred_releases_called);
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
     (void)close(host->fd);
 }
@@ -97,7 +99,7 @@ static void host_run_alone(struct host *host)
     host->begin(host->runtime);
     host->fiber = sim_self();
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
-    story_note("the loop has nothing more to do");
+    expectation_note("the loop has nothing more to do");
     sim_wait(host_may_close, host);
     host_close(host, 0);
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
@@ -180,9 +182,9 @@ bool hosts_are_checked(void)
 /* Checks every hop, by the option or by the environment variable. */
 static void host_check(struct host *host)
 {
-    story_note("with a check on every hop");
+    expectation_note("with a check on every hop");
     is_checked = true;
-    host->options.log = overseer_log();
+    host->options.log = monitor_log();
     host->options.check = (int8_t)sim_choose(2);
     is_check_wished = is_check_wished || host->options.check == 0;
 }
@@ -198,7 +200,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
         .turn_batches = (int32_t)sim_choose(5)};
     if (peers_chance(1, 2))
-        host->options.log = overseer_log();
+        host->options.log = monitor_log();
     if (may_check && peers_chance(1, 8))
         host_check(host);
     if (host->how == BY_POSTS) {
@@ -222,7 +224,7 @@ struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
     host->options.no_thread = false;
     host->options.post = NULL;
     host->begin = begin;
-    story_note("a runtime alone on a loop");
+    expectation_note("a runtime alone on a loop");
     peers_spawn("host of a loop", loop_host, host);
     sim_wait(host_is_open, host);
     return host->runtime;
@@ -234,7 +236,7 @@ struct uva_runtime *hosts_open(struct uva_workers *workers)
     struct host *host = &hosts[hosts_used++];
 
     host_draw(host, workers);
-    story_note("a runtime hosted by %s", names[host->how]);
+    expectation_note("a runtime hosted by %s", names[host->how]);
     if (host->how == BY_LOOP) {
         peers_spawn("host of a loop", loop_host, host);
         sim_wait(host_is_open, host);
@@ -255,7 +257,7 @@ static void host_closed(void *ctx)
     const uint64_t one = 1;
     struct host *host = ctx;
 
-    story_note("a runtime is closed");
+    expectation_note("a runtime is closed");
     if (host->closed)
         sim_fail("closed twice");
     if (say_gone != NULL)

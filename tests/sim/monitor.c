@@ -18,13 +18,13 @@ struct overseer {
 static bool is_hostile;
 static bool is_excused[UVA_PARTY_EITHER + 1];
 
-void overseer_begin(bool hostile)
+void monitor_begin(bool hostile)
 {
     is_hostile = hostile;
     memset(is_excused, 0, sizeof(is_excused));
 }
 
-void overseer_excuse(enum uva_party party)
+void monitor_excuse(enum uva_party party)
 {
     is_excused[party] = true;
 }
@@ -43,8 +43,9 @@ static void told(void *ctx, const struct uva_breach *breach)
 {
     const struct overseer *overseer = ctx;
 
-    story_note("checker: %s, severity %d, party %d: %s", breach->clause,
-               (int)breach->severity, (int)breach->party, breach->message);
+    expectation_note("checker: %s, severity %d, party %d: %s", breach->clause,
+                     (int)breach->severity, (int)breach->party,
+                     breach->message);
     if (breach->severity < UVA_SEVERITY_ERROR ||
         breach->party == overseer->excused || breach_may_be(breach->clause))
         return;
@@ -56,8 +57,9 @@ static void heard(void *ctx, const struct uva_log_record *record)
     const struct uva__clause *clause;
 
     (void)ctx;
-    story_note("log: %d, %s: %s", (int)record->level,
-               record->clause != NULL ? record->clause : "", record->message);
+    expectation_note("log: %d, %s: %s", (int)record->level,
+                     record->clause != NULL ? record->clause : "",
+                     record->message);
     if (record->clause == NULL || record->level != UVA_LOG_ERROR)
         return;
     clause = uva__clause_find(record->clause);
@@ -66,7 +68,7 @@ static void heard(void *ctx, const struct uva_log_record *record)
         sim_fail("log: %s: %s", record->clause, record->message);
 }
 
-struct uva_log overseer_log(void)
+struct uva_log monitor_log(void)
 {
     return (struct uva_log){.write = heard};
 }
@@ -84,8 +86,8 @@ static struct uva_check check_draw(enum uva_party excused)
 }
 
 struct ArrowAsyncDeviceStreamHandler *
-overseer_handler(struct ArrowAsyncDeviceStreamHandler *handler,
-                 enum uva_party excused)
+monitor_handler(struct ArrowAsyncDeviceStreamHandler *handler,
+                enum uva_party excused)
 {
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_check how;
@@ -93,21 +95,21 @@ overseer_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     if (!peers_chance(1, 4))
         return handler;
     how = check_draw(excused);
-    story_note("a check of a handler");
+    expectation_note("a check of a handler");
     if (uva_check_handler(handler, &how, &checked, NULL) == 0)
         return checked;
     arena_free(how.ctx);
     return handler;
 }
 
-void overseer_blocking(struct ArrowDeviceArrayStream *stream)
+void monitor_blocking(struct ArrowDeviceArrayStream *stream)
 {
     struct uva_check how;
 
     if (!peers_chance(1, 4))
         return;
     how = check_draw(0);
-    story_note("a check of a blocking stream");
+    expectation_note("a check of a blocking stream");
     if (uva_check_blocking(stream, &how, NULL) != 0)
         arena_free(how.ctx);
 }

@@ -11,21 +11,21 @@
 
 /* Starts a new schedule; `hostile`: a peer breaks rules, so the other parties
  * are not checked. */
-void overseer_begin(bool hostile);
+void monitor_begin(bool hostile);
 
 /* The log of runtimes: breaches found by their own checks end the schedule,
  * too. The log does not show which check it was, so behaviour tolerated in one
  * is tolerated in all. */
-struct uva_log overseer_log(void);
-void overseer_excuse(enum uva_party party);
+struct uva_log monitor_log(void);
+void monitor_excuse(enum uva_party party);
 
 /* Sometimes puts a check in front of `handler`; otherwise returns it. Takes it.
  * `excused`: the party with tolerated deviations; 0: none. */
 struct ArrowAsyncDeviceStreamHandler *
-overseer_handler(struct ArrowAsyncDeviceStreamHandler *handler,
-                 enum uva_party excused);
+monitor_handler(struct ArrowAsyncDeviceStreamHandler *handler,
+                enum uva_party excused);
 
 /* Sometimes puts a check around a blocking stream, in place. */
-void overseer_blocking(struct ArrowDeviceArrayStream *stream);
+void monitor_blocking(struct ArrowDeviceArrayStream *stream);
 
 #endif

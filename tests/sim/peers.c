@@ -31,7 +31,7 @@ bool peers_are_alone(void)
 
 void peers_open_gate(void)
 {
-    story_note("the gate is opened");
+    expectation_note("the gate is opened");
     gate = true;
 }
 
@@ -66,7 +66,7 @@ void peers_spawn(const char *name, void (*body)(void *arg), void *arg)
 {
     const int fiber = sim_spawn(name, body, arg);
 
-    story_note("fiber %d is a %s", fiber, name);
+    expectation_note("fiber %d is a %s", fiber, name);
 }
 
 struct uva_window peers_window(void)
@@ -93,10 +93,11 @@ static struct uva_stream *array_stream(struct uva_runtime *runtime,
 
     for (int64_t i = 0; i < story->total; i++)
         device_recorded_batch(runtime, story, i, &arrays[i]);
-    crate_schema(&schema);
+    batches_schema(&schema);
     story->fails_at = INT64_MAX;
     story->excuses &= ~(unsigned)EXCUSE_SOURCE;
-    story_note("chain %d: %lld arrays", story->number, (long long)story->total);
+    expectation_note("chain %d: %lld arrays", story->number,
+                     (long long)story->total);
     return uva_stream_from_arrays(runtime, &schema, arrays,
                                   (size_t)story->total);
 }
@@ -143,8 +144,8 @@ void peers_consume(struct uva_stream *stream, struct story *story)
 
     if (code == 0)
         return;
-    story_note("chain %d does not start: %s", story->number,
-               uva_error_name(code));
+    expectation_note("chain %d does not start: %s", story->number,
+                     uva_error_name(code));
     uva_stream_release(stream);
-    story_end_unstarted(story, code);
+    expectation_end_unstarted(story, code);
 }

@@ -41,7 +41,7 @@ struct producer_peer {
 };
 
 /* The private data of a task. */
-struct parcel {
+struct pending_task {
     struct producer_peer *peer;
     int64_t ordinal;
 };
@@ -64,7 +64,7 @@ static struct producer_peer *peer_of(struct ArrowAsyncProducer *object)
 
 static void peer_enter(struct producer_peer *peer, const char *what)
 {
-    story_note("producer: %s", what);
+    expectation_note("producer: %s", what);
     if (peer->ended)
         sim_fail("%s behind the end (TH-10, AP-24)", what);
     peer->inside++;
@@ -104,18 +104,18 @@ static void peer_cancel(struct ArrowAsyncProducer *object)
 static int task_extract(struct ArrowAsyncTask *task,
                         struct ArrowDeviceArray *out)
 {
-    struct parcel *parcel = task->private_data;
-    struct producer_peer *peer = parcel->peer;
-    const int64_t ordinal = parcel->ordinal;
+    struct pending_task *pending_task = task->private_data;
+    struct producer_peer *peer = pending_task->peer;
+    const int64_t ordinal = pending_task->ordinal;
 
-    story_note("producer: %s task %lld", out != NULL ? "extract" : "discard",
-               (long long)ordinal);
+    expectation_note("producer: %s task %lld",
+                     out != NULL ? "extract" : "discard", (long long)ordinal);
     if (out == NULL)
         sim_fail("a stranger's task is given no room (Q-13)");
     if (peer->manner == DIES_EARLY && peer->let_go)
         sim_fail("a task is spent after its producer let go (G-13)");
     peers_dawdle();
-    arena_free(parcel);
+    arena_free(pending_task);
     peer->tasks--;
     if (ordinal == peer->bad)
         peer->failed = true;
@@ -128,19 +128,21 @@ static int task_extract(struct ArrowAsyncTask *task,
 /* Returns the handler's return code. */
 static int peer_offer(struct producer_peer *peer)
 {
-    struct parcel *parcel = arena_new(sizeof(*parcel), "a task");
-    struct ArrowAsyncTask task = {task_extract, parcel};
+    struct pending_task *pending_task =
+        arena_new(sizeof(*pending_task), "a task");
+    struct ArrowAsyncTask task = {task_extract, pending_task};
     const int64_t tasks = ++peer->tasks;
     int code;
 
-    *parcel = (struct parcel){peer, peer->next++};
+    *pending_task = (struct pending_task){peer, peer->next++};
     peer->holds++;
     peer->credit--;
-    story_note("producer: on_next_task %lld", (long long)parcel->ordinal);
+    expectation_note("producer: on_next_task %lld",
+                     (long long)pending_task->ordinal);
     code = peer->handler->on_next_task(peer->handler, &task, NULL);
     task = (struct ArrowAsyncTask){0}; /* AT-13 */
     if (code != 0 && peer->tasks == tasks) {
-        arena_free(parcel); /* LC-18: it was not extracted */
+        arena_free(pending_task); /* LC-18: it was not extracted */
         peer->tasks--;
         peer_drop(peer);
     }
@@ -213,7 +215,7 @@ static void peer_say_end(struct producer_peer *peer)
 
 static void peer_let_go(struct producer_peer *peer)
 {
-    story_note("producer: release");
+    expectation_note("producer: release");
     peer->handler->release(peer->handler);
     if (peer->inside != 0)
         sim_fail("release returned during a call of the consumer's (TH-10)");
@@ -235,8 +237,8 @@ static void peer_speak(struct producer_peer *peer)
         peer_let_go(peer);
         return;
     }
-    crate_schema(&schema);
-    story_note("producer: on_schema");
+    batches_schema(&schema);
+    expectation_note("producer: on_schema");
     code = peer->handler->on_schema(peer->handler, &schema);
     if (schema.release != NULL)
         sim_fail("the schema was left behind (AH-06)");
@@ -263,10 +265,10 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     struct producer_peer *peer = ctx;
 
     (void)error;
-    story_note("producer: start");
+    expectation_note("producer: start");
     if (peer->handler != NULL)
         sim_fail("start twice");
-    peer->handler = overseer_handler(
+    peer->handler = monitor_handler(
         handler, peer->manner != MANNERLY ? UVA_PARTY_PRODUCER : 0);
     if (peer->inside_start) {
         peer_speak(peer);
@@ -281,7 +283,7 @@ static void peer_free(void *ctx)
 {
     struct producer_peer *peer = ctx;
 
-    story_note("producer: free_ctx");
+    expectation_note("producer: free_ctx");
     peer_drop(peer);
 }
 
@@ -293,7 +295,7 @@ static void peer_draw(struct producer_peer *peer)
     peer->manner =
         peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(3));
     if (peer->manner != MANNERLY)
-        overseer_excuse(UVA_PARTY_PRODUCER);
+        monitor_excuse(UVA_PARTY_PRODUCER);
     if (peer->manner == SAYS_NOTHING)
         story->excuses |= EXCUSE_ODD_END;
     peer->bad = -1;
@@ -301,9 +303,10 @@ static void peer_draw(struct producer_peer *peer)
         peer->bad = (int64_t)sim_choose((uint64_t)story->total);
         story->excuses |= EXCUSE_MAP;
     }
-    story_note("chain %d: a foreign producer, manner %d%s%s", story->number,
-               (int)peer->manner, peer->inside_start ? ", inside start" : "",
-               peer->bad >= 0 ? ", with a bad task" : "");
+    expectation_note("chain %d: a foreign producer, manner %d%s%s",
+                     story->number, (int)peer->manner,
+                     peer->inside_start ? ", inside start" : "",
+                     peer->bad >= 0 ? ", with a bad task" : "");
 }
 
 struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
@@ -315,7 +318,7 @@ struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
                                       .ctx = peer,
                                       .device_type = device_type(story),
                                       .window = peers_window(),
-                                      .cheap = peers_chance(1, 3)};
+                                      .on_loop = peers_chance(1, 3)};
 
     peer->object =
         (struct ArrowAsyncProducer){.device_type = device_type(story),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fibers that push: each waits in the library, for a while or without limit, or
- * gets an error when there is no room and waits for on_room. The last one to
- * finish closes the pusher, with success or with the error of the scenario. */
+ * gets an error when there is no room and waits for on_writable. The last one
+ * to finish closes the pusher, with success or with the error of the scenario.
+ */
 #include <errno.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ struct pusher_peer {
     struct uva_pusher *pusher;
     int64_t next;   /* next batch to push */
     int writers;    /* fibers that push */
-    int64_t rooms;  /* calls of on_room */
-    bool told_gone; /* on_gone was called */
+    int64_t rooms;  /* calls of on_writable */
+    bool told_gone; /* on_closed was called */
     bool freed;     /* free_ctx was called */
     bool held;      /* a fiber is about to read it */
 };
@@ -32,25 +33,25 @@ static void peer_free(struct pusher_peer *peer)
 
 /* ---- what the library calls --------------------------------------------- */
 
-static void on_room(void *ctx, struct uva_pusher *pusher)
+static void on_writable(void *ctx, struct uva_pusher *pusher)
 {
     struct pusher_peer *peer = ctx;
 
-    story_note("pusher: on_room");
+    expectation_note("pusher: on_writable");
     if (peer->freed || pusher == NULL)
-        sim_fail("on_room behind free_ctx");
+        sim_fail("on_writable behind free_ctx");
     peer->rooms++;
 }
 
-static void on_gone(void *ctx, struct uva_pusher *pusher)
+static void on_closed(void *ctx, struct uva_pusher *pusher)
 {
     struct pusher_peer *peer = ctx;
 
-    story_note("pusher: on_gone");
+    expectation_note("pusher: on_closed");
     if (peer->freed || pusher == NULL)
-        sim_fail("on_gone behind free_ctx");
+        sim_fail("on_closed behind free_ctx");
     if (peer->told_gone)
-        sim_fail("on_gone twice");
+        sim_fail("on_closed twice");
     peer->told_gone = true;
 }
 
@@ -58,7 +59,7 @@ static void free_ctx(void *ctx)
 {
     struct pusher_peer *peer = ctx;
 
-    story_note("pusher: free_ctx");
+    expectation_note("pusher: free_ctx");
     if (peer->freed)
         sim_fail("free_ctx twice");
     peer->freed = true;
@@ -70,7 +71,7 @@ static void free_ctx(void *ctx)
 /* A push that was refused for lack of room. */
 struct refusal {
     const struct pusher_peer *peer;
-    int64_t rooms; /* calls of on_room before the push */
+    int64_t rooms; /* calls of on_writable before the push */
     int closed;    /* runtimes closed before it */
 };
 
@@ -102,8 +103,8 @@ static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
         refusal.rooms = peer->rooms;
         refusal.closed = hosts_closed();
         code = uva_pusher_push(peer->pusher, batch, NULL, patience_ms);
-        story_note("pusher: push, waiting %lld: %s", (long long)patience_ms,
-                   uva_error_name(code));
+        expectation_note("pusher: push, waiting %lld: %s",
+                         (long long)patience_ms, uva_error_name(code));
         if (code == EAGAIN)
             sim_wait(refusal_is_over, &refusal);
         if (code == ETIMEDOUT && patience_ms == UVA_FOREVER)
@@ -139,7 +140,7 @@ static void peer_close(struct pusher_peer *peer)
     const struct story *story = peer->story;
     struct uva_error error;
 
-    story_note("pusher: close");
+    expectation_note("pusher: close");
     if (story->fails_at <= story->total)
         (void)uva_error_set(&error, story->fail_code, "the feed broke");
     uva_pusher_close(peer->pusher,
@@ -167,8 +168,8 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
                                       struct story *story)
 {
     struct pusher_peer *peer = arena_new(sizeof(*peer), "a pusher's ctx");
-    const struct uva_push_source how = {.on_room = on_room,
-                                        .on_gone = on_gone,
+    const struct uva_push_source how = {.on_writable = on_writable,
+                                        .on_closed = on_closed,
                                         .free_ctx = free_ctx,
                                         .ctx = peer,
                                         .device_type = device_type(story),
@@ -180,10 +181,10 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
     peer->story = story;
     peer->held = true;
     story->unordered = story->unordered || n > 1;
-    story_note("chain %d: %d fibers that push, window %d", story->number, n,
-               how.window.batches);
+    expectation_note("chain %d: %d fibers that push, window %d", story->number,
+                     n, how.window.batches);
     stream = uva_stream_from_pusher(runtime, &how, &peer->pusher);
-    crate_schema(&schema);
+    batches_schema(&schema);
     code = uva_pusher_set_schema(peer->pusher, &schema);
     if (code == 0) {
         peer->writers = n;

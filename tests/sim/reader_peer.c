@@ -23,7 +23,7 @@ static void peer_see_schema(struct reader_peer *peer)
 
     if (peer->source.get_schema(&peer->source, &schema) != 0)
         return;
-    story_see_schema(peer->story, &schema);
+    expectation_see_schema(peer->story, &schema);
     schema.release(&schema);
 }
 
@@ -50,7 +50,7 @@ static int peer_read_all(struct reader_peer *peer, bool *left)
         code = peer_read(peer, &batch);
         if (code != 0 || batch.array.release == NULL)
             return code;
-        story_take(peer->story, &batch);
+        expectation_take(peer->story, &batch);
         peers_dawdle();
         uva_array_release(&batch);
     }
@@ -81,7 +81,7 @@ static void reader(void *arg)
         peer_see_schema(peer);
     code = peer_read_all(peer, &left);
     if (!left) {
-        story_end_read(peer->story, code);
+        expectation_end_read(peer->story, code);
         if (peers_chance(1, 3))
             peer_read_again(peer, code);
     }
@@ -101,7 +101,8 @@ int reader_peer_start(struct uva_stream *stream, struct story *story)
     peer->leaves_at = INT64_MAX;
     if (peers_chance(1, 6))
         peer->leaves_at = (int64_t)sim_choose((uint64_t)story->total + 1);
-    story_note("chain %d: a reader, window %d", story->number, window.batches);
+    expectation_note("chain %d: a reader, window %d", story->number,
+                     window.batches);
     code = uva_stream_to_blocking(stream, peers_chance(1, 4) ? NULL : &window,
                                   &peer->source, NULL);
     if (code != 0) {
@@ -111,7 +112,7 @@ int reader_peer_start(struct uva_stream *stream, struct story *story)
         return code;
     }
     uva_stream_release(stream);
-    overseer_blocking(&peer->source);
+    monitor_blocking(&peer->source);
     peers_spawn("reader", reader, peer);
     return 0;
 }

@@ -17,6 +17,7 @@
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/executor.h"
+#include "sim/expectation.h"
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
@@ -24,7 +25,6 @@
 #include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
-#include "sim/expectation.h"
 
 enum { CHAINS = 2 };
 
@@ -68,17 +68,17 @@ static void draw_mishaps(void)
         fail_at = 1 + (int64_t)sim_choose(120);
     arena_fail_at(fail_at);
     if (fail_at != 0)
-        story_note("allocation %lld fails", (long long)fail_at);
+        expectation_note("allocation %lld fails", (long long)fail_at);
     scarce = fail_at != 0;
     fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
     fake_threads_begin(fail_at);
     executor_begin(!scarce && fail_at == 0);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10) && !scarce;
-    overseer_begin(scenario.hostile);
+    monitor_begin(scenario.hostile);
     hostile_producers_begin();
     hostile_handlers_begin();
     if (fail_at != 0)
-        story_note("thread %lld fails", (long long)fail_at);
+        expectation_note("thread %lld fails", (long long)fail_at);
     device_stages_begin();
     scenario.devices = peers_chance(1, 2);
     if (scenario.devices)
@@ -94,7 +94,7 @@ static void draw_workers(void)
         .allocator = arena_allocator()};
 
     if (peers_chance(1, 6)) {
-        story_note("workers of an executor");
+        expectation_note("workers of an executor");
         options.executor = executor_table();
     }
     if (peers_chance(1, 3) ||
@@ -163,7 +163,7 @@ static void canceller(void *arg)
         chain->streams[sim_choose((uint64_t)chain->used)];
 
     meddle_soon();
-    story_note("chain %d is cancelled", chain->story.number);
+    expectation_note("chain %d is cancelled", chain->story.number);
     uva_stream_cancel(stream, (int)sim_choose(2) * ETIMEDOUT, "meddled with");
     if (peers_chance(1, 4))
         uva_stream_cancel(stream, 0, NULL);
@@ -202,7 +202,7 @@ static void closer(void *arg)
     meddle_soon();
     if (scenario.devices)
         device_close();
-    story_note("a runtime is closed early");
+    expectation_note("a runtime is closed early");
     hosts_close(runtime, graces[sim_choose(5)]);
     scenario.meddlers--;
 }
@@ -304,13 +304,13 @@ static bool chains_are_over(void *arg)
  * advancing. */
 static bool chains_are_prompt(void)
 {
-    bool prompt = !scenario.slow && !scenario.closes;
+    bool pulls_inline = !scenario.slow && !scenario.closes;
 
     if (scenario.devices)
-        prompt = prompt && !device_is_stuck();
+        pulls_inline = pulls_inline && !device_is_stuck();
     for (int i = 0; i < scenario.chains_used; i++)
-        prompt = prompt && !scenario.chains[i].story.stalls;
-    return prompt;
+        pulls_inline = pulls_inline && !scenario.chains[i].story.stalls;
+    return pulls_inline;
 }
 
 /* A job may wait for a thread that the system refused, which only a close
@@ -442,7 +442,7 @@ const char *scenario_run(uint64_t seed, bool aloud)
     const struct sim_plan plan = plan_of(seed);
     enum sim_end end;
 
-    story_tell(aloud);
+    expectation_tell(aloud);
     end = sim_run(&plan, scenario_body, NULL);
     if (end == SIM_DONE)
         end = sim_run(&(struct sim_plan){.seed = seed}, check_books, NULL);

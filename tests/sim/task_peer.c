@@ -38,7 +38,7 @@ static bool peer_may_go_on(void *arg)
 /* Returns false if it was interrupted. */
 static bool peer_enter(struct task_peer *peer, const char *what, int64_t at)
 {
-    story_note("tasks: %s, item %lld", what, (long long)peer->next);
+    expectation_note("tasks: %s, item %lld", what, (long long)peer->next);
     if (peer->inside++ != 0)
         sim_fail("two calls of a task source at once");
     peers_dawdle();
@@ -61,7 +61,7 @@ static int peer_schema(void *ctx, struct ArrowSchema *out,
 
     if (!peer_enter(peer, "schema", -1))
         return peer_leave(peer, uva_error_set(error, ECANCELED, "stopped"));
-    crate_schema(out);
+    batches_schema(out);
     return peer_leave(peer, 0);
 }
 
@@ -93,8 +93,8 @@ static int peer_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     struct item *taken = item;
     const int64_t ordinal = taken->ordinal;
 
-    story_note("tasks: %s %lld", out != NULL ? "extract" : "discard",
-               (long long)ordinal);
+    expectation_note("tasks: %s %lld", out != NULL ? "extract" : "discard",
+                     (long long)ordinal);
     if (taken->peer != peer)
         sim_fail("an item is extracted that is none");
     taken->peer = NULL;
@@ -113,7 +113,7 @@ static void peer_interrupt(void *ctx)
 {
     struct task_peer *peer = ctx;
 
-    story_note("tasks: interrupt");
+    expectation_note("tasks: interrupt");
     if (peer->interrupting++ != 0)
         sim_fail("two interrupts at once");
     peers_dawdle();
@@ -127,7 +127,7 @@ static void peer_free(void *ctx)
 {
     struct task_peer *peer = ctx;
 
-    story_note("tasks: free_ctx");
+    expectation_note("tasks: free_ctx");
     if (peer->inside != 0 || peer->interrupting != 0)
         sim_fail("free_ctx of a task source inside a call of it");
     if (peer->items != 0)
@@ -145,14 +145,14 @@ static void peer_draw(struct task_peer *peer, struct story *story)
         peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
         peer->deaf = peers_chance(1, 4);
         story->stalls = true;
-        story_note("chain %d: stuck at %lld", story->number,
-                   (long long)peer->stuck_at);
+        expectation_note("chain %d: stuck at %lld", story->number,
+                         (long long)peer->stuck_at);
     }
     if (story->total > 0 && peers_chance(1, 8)) {
         peer->bad = (int64_t)sim_choose((uint64_t)story->total);
         story->excuses |= EXCUSE_MAP;
-        story_note("chain %d: item %lld is bad", story->number,
-                   (long long)peer->bad);
+        expectation_note("chain %d: item %lld is bad", story->number,
+                         (long long)peer->bad);
     }
 }
 
@@ -171,7 +171,7 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
         .window = peers_window()};
 
     peer_draw(peer, story);
-    story_note("chain %d: a task source, window %d", story->number,
-               source.window.batches);
+    expectation_note("chain %d: a task source, window %d", story->number,
+                     source.window.batches);
     return uva_stream_from_tasks(runtime, &source);
 }

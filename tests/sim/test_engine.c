@@ -18,7 +18,7 @@ static _Thread_local int own_number = 7; /* one for each fiber */
 
 /* A worker fills a ring and wakes a loop, which sleeps on a descriptor. */
 static struct {
-    struct uva__word tail, posted, descriptor, pending;
+    struct uva__atomic64 tail, posted, descriptor, pending;
     uint64_t head;
     bool by_exchange; /* the correct wake-up; otherwise by a load */
 } ring;
@@ -31,21 +31,21 @@ static void ring_tell_by_load(void)
 {
     uint64_t none = 0;
 
-    if (uva__word_load(&ring.pending) != 0 ||
-        !uva__word_cas(&ring.pending, &none, 1))
+    if (uva__atomic64_load(&ring.pending) != 0 ||
+        !uva__atomic64_cas(&ring.pending, &none, 1))
         return;
-    uva__word_exchange(&ring.descriptor, 1);
+    uva__atomic64_exchange(&ring.descriptor, 1);
 }
 
 static void ring_lane(void *arg)
 {
     (void)arg;
     for (uint64_t i = 1; i <= ITEMS; i++) {
-        uva__word_store(&ring.tail, i);
+        uva__atomic64_store(&ring.tail, i);
         if (!ring.by_exchange)
             ring_tell_by_load();
-        else if (uva__word_exchange(&ring.posted, 1) == 0)
-            uva__word_exchange(&ring.descriptor, 1);
+        else if (uva__atomic64_exchange(&ring.posted, 1) == 0)
+            uva__atomic64_exchange(&ring.descriptor, 1);
     }
 }
 
@@ -53,10 +53,11 @@ static void ring_loop(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ITEMS; i++) {
-        if (uva__word_exchange(&ring.descriptor, 0) == 0)
+        if (uva__atomic64_exchange(&ring.descriptor, 0) == 0)
             continue;
-        uva__word_exchange(ring.by_exchange ? &ring.posted : &ring.pending, 0);
-        ring.head = uva__word_load(&ring.tail);
+        uva__atomic64_exchange(ring.by_exchange ? &ring.posted : &ring.pending,
+                               0);
+        ring.head = uva__atomic64_load(&ring.tail);
     }
 }
 
@@ -123,7 +124,7 @@ END_TEST
 
 /* A loop gives credit to a worker, which ends when none is left. */
 static struct {
-    struct uva__word credit, running, job;
+    struct uva__atomic64 credit, running, job;
     uint64_t pulled;
     bool one_word; /* credit and running in one atomic; otherwise in two */
 } lane;
@@ -132,19 +133,19 @@ static void lane_work_by_two(void)
 {
     uint64_t credit;
 
-    while ((credit = uva__word_exchange(&lane.credit, 0)) != 0) {
+    while ((credit = uva__atomic64_exchange(&lane.credit, 0)) != 0) {
         lane.pulled += credit;
         sim_point();
     }
-    uva__word_store(&lane.running, 0);
+    uva__atomic64_store(&lane.running, 0);
 }
 
 static void lane_work_by_one(void)
 {
     uint64_t word = 1;
 
-    while (!uva__word_cas(&lane.credit, &word, 0)) {
-        lane.pulled += uva__word_exchange(&lane.credit, 1) >> 1;
+    while (!uva__atomic64_cas(&lane.credit, &word, 0)) {
+        lane.pulled += uva__atomic64_exchange(&lane.credit, 1) >> 1;
         word = 1;
     }
 }
@@ -152,13 +153,13 @@ static void lane_work_by_one(void)
 static bool lane_has_job(void *arg)
 {
     (void)arg;
-    return uva__word_load(&lane.job) != 0;
+    return uva__atomic64_load(&lane.job) != 0;
 }
 
 static void lane_run(void *arg)
 {
     while (sim_wait_until(lane_has_job, arg, 1000)) {
-        uva__word_store(&lane.job, 0);
+        uva__atomic64_store(&lane.job, 0);
         if (lane.one_word)
             lane_work_by_one();
         else
@@ -171,14 +172,14 @@ static void lane_loop(void *arg)
     (void)arg;
     for (int i = 0; i < 3; i++) {
         if (lane.one_word) {
-            if ((uva__word_add(&lane.credit, 2) & 1) == 0 &&
-                (uva__word_or(&lane.credit, 1) & 1) == 0)
-                uva__word_exchange(&lane.job, 1);
+            if ((uva__atomic64_add(&lane.credit, 2) & 1) == 0 &&
+                (uva__atomic64_or(&lane.credit, 1) & 1) == 0)
+                uva__atomic64_exchange(&lane.job, 1);
             continue;
         }
-        uva__word_add(&lane.credit, 1);
-        if (uva__word_exchange(&lane.running, 1) == 0)
-            uva__word_exchange(&lane.job, 1);
+        uva__atomic64_add(&lane.credit, 1);
+        if (uva__atomic64_exchange(&lane.running, 1) == 0)
+            uva__atomic64_exchange(&lane.job, 1);
     }
 }
 
@@ -270,7 +271,7 @@ START_TEST(an_exhaustive_search_makes_every_choice_once)
 END_TEST
 
 static struct {
-    struct uva__word word;
+    struct uva__atomic64 word;
     char order[8];
     uint64_t length;
 } turns;
@@ -278,7 +279,7 @@ static struct {
 static void turns_take(void *arg)
 {
     for (int i = 0; i < 2; i++) {
-        uva__word_add(&turns.word, 1);
+        uva__atomic64_add(&turns.word, 1);
         turns.order[turns.length++] = *(const char *)arg;
     }
 }
@@ -318,7 +319,7 @@ END_TEST
 /* ---- store buffers ------------------------------------------------------ */
 
 static struct {
-    struct uva__word words[12], flag;
+    struct uva__atomic64 words[12], flag;
     bool late[3]; /* whether the other fiber saw a store late */
 } stores;
 
@@ -328,13 +329,13 @@ static void stores_write(void *arg)
 
     if (kind == 2) { /* more than there is room for: the first one is visible */
         for (int i = 0; i < 12; i++)
-            uva__word_store(&stores.words[i], 1);
+            uva__atomic64_store(&stores.words[i], 1);
     } else {
-        uva__word_store(&stores.words[0], 1);
-        ck_assert_uint_eq(uva__word_load(&stores.words[0]), 1);
+        uva__atomic64_store(&stores.words[0], 1);
+        ck_assert_uint_eq(uva__atomic64_load(&stores.words[0]), 1);
     }
     if (kind == 1)
-        uva__word_add(&stores.flag, 0);
+        uva__atomic64_add(&stores.flag, 0);
     if (stores.words[0].value == 0)
         stores.late[kind] = true;
 }
@@ -367,20 +368,20 @@ END_TEST
 
 /* ---- defects ------------------------------------------------------------ */
 
-static struct uva__word counter;
+static struct uva__atomic64 counter;
 
 static void count_up(void *arg)
 {
     (void)arg;
-    uva__word_add(&counter, 1);
+    uva__atomic64_add(&counter, 1);
 }
 
 static void count_cas(void *arg)
 {
-    uint64_t seen = uva__word_load(&counter);
+    uint64_t seen = uva__atomic64_load(&counter);
 
     (void)arg;
-    while (!uva__word_cas(&counter, &seen, seen + 1))
+    while (!uva__atomic64_cas(&counter, &seen, seen + 1))
         ;
 }
 
@@ -674,7 +675,7 @@ END_TEST
 
 /* ---- time --------------------------------------------------------------- */
 
-static struct uva__signal bell;
+static struct uva__futex bell;
 static char heard[64];
 
 static void bell_ring(void *arg)
@@ -683,7 +684,7 @@ static void bell_ring(void *arg)
 
     (void)sim_wait_until(lane_has_job, arg, until_ns); /* no fiber gives one */
     ck_assert_uint_eq(sim_now_ns(), until_ns);
-    uva__signal_raise(&bell);
+    uva__futex_raise(&bell);
 }
 
 static void bell_hear(void *arg)
@@ -692,8 +693,8 @@ static void bell_hear(void *arg)
     const uint64_t from_ns = sim_now_ns();
     bool in_time = true;
 
-    while (uva__signal_now(&bell) == 0 && in_time)
-        in_time = uva__signal_wait(&bell, 0, *limit_ms);
+    while (uva__futex_now(&bell) == 0 && in_time)
+        in_time = uva__futex_wait(&bell, 0, *limit_ms);
     (void)snprintf(heard, sizeof(heard), "%s after %d ms",
                    in_time ? "heard" : "gone",
                    (int)((sim_now_ns() - from_ns) / 1000000));

@@ -14,23 +14,25 @@ void blocking_scene_await(atomic_long *count, long value)
         (void)sched_yield();
 }
 
-struct uva__outlet *blocking_scene_outlet(const struct ArrowArrayStream *stream)
+struct uva__task_ring *
+blocking_scene_outlet(const struct ArrowArrayStream *stream)
 {
     return stream->private_data;
 }
 
 void blocking_scene_await_sleeper(const struct ArrowArrayStream *stream)
 {
-    const struct uva__outlet *o = blocking_scene_outlet(stream);
+    const struct uva__task_ring *o = blocking_scene_outlet(stream);
 
-    while (uva__word_load(&o->sleeper.sleeping) == 0)
+    while (uva__atomic64_load(&o->parker.sleeping) == 0)
         (void)sched_yield();
 }
 
 void blocking_scene_await_news(const struct ArrowArrayStream *stream,
-                               uint64_t news)
+                               uint64_t events)
 {
-    while (!(uva__word_load(&blocking_scene_outlet(stream)->news) & news))
+    while (
+        !(uva__atomic64_load(&blocking_scene_outlet(stream)->events) & events))
         (void)sched_yield();
 }
 

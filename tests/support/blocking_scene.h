@@ -64,13 +64,14 @@ void blocking_reader_start(struct blocking_reader *reader,
 void blocking_reader_join(struct blocking_reader *reader);
 
 /* The outlet behind `stream`, which to_blocking_cpu gave; waits until a thread
- * sleeps in it; until the loop has said one of `news` (enum uva__outlet_news).
+ * sleeps in it; until the loop has said one of `news` (enum
+ * uva__task_ring_event).
  */
-struct uva__outlet *
+struct uva__task_ring *
 blocking_scene_outlet(const struct ArrowArrayStream *stream);
 void blocking_scene_await_sleeper(const struct ArrowArrayStream *stream);
 void blocking_scene_await_news(const struct ArrowArrayStream *stream,
-                               uint64_t news);
+                               uint64_t events);
 
 /* Waits until `count` is `value`. */
 void blocking_scene_await(atomic_long *count, long value);

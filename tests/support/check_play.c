@@ -80,23 +80,23 @@ void play_cancel(void)
 }
 
 /* A function may not be passed as a plain pointer. */
-struct errand {
+struct command {
     void (*fn)(void);
 };
 
-static void *errand_main(void *arg)
+static void *command_main(void *arg)
 {
-    struct errand *errand = arg;
+    struct command *command = arg;
 
-    errand->fn();
+    command->fn();
     return NULL;
 }
 
 void play_elsewhere(void (*fn)(void))
 {
-    struct errand errand = {fn};
+    struct command command = {fn};
     pthread_t thread;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, errand_main, &errand), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, command_main, &command), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }

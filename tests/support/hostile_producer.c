@@ -93,7 +93,7 @@ static void function_end(struct hostile_producer *p)
 static void note_thread(struct hostile_producer *p)
 {
     if (pthread_equal(pthread_self(), p->loop))
-        atomic_fetch_add(&p->on_loop, 1);
+        atomic_fetch_add(&p->calls_on_loop, 1);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -107,12 +107,12 @@ static void call_begin(struct hostile_producer *p)
 }
 
 /* Once the stream has ended, no other thread may be inside a method. */
-static void call_end(struct hostile_producer *p, bool terminal)
+static void call_end(struct hostile_producer *p, bool sink)
 {
     calls_below--;
     take(p);
     p->now.back++;
-    p->ended = p->ended || terminal;
+    p->ended = p->ended || sink;
     if (p->ended && p->now.inside + p->now.cancelling > methods_below &&
         p->request != HOSTILE_BLOCKS)
         atomic_fetch_add(&p->faults, 1);
@@ -187,7 +187,7 @@ static int item_extract(struct ArrowAsyncTask *self,
     struct hostile_producer *p = item->peer;
     int code;
 
-    if (!p->cheap)
+    if (!p->on_loop)
         note_thread(p);
     out->device_id = 0; /* */
     function_begin(p);
@@ -715,7 +715,7 @@ struct uva_async_source hostile_producer_source(struct hostile_producer *p)
         .free_ctx = free_ctx,
         .ctx = p,
         .window = {.batches = p->window},
-        .cheap = p->cheap,
+        .on_loop = p->on_loop,
         .printed_layout = p->printed,
     };
 }
@@ -752,7 +752,7 @@ void hostile_producer_fini(struct hostile_producer *p)
     ck_assert_int_eq(atomic_load(&p->data.live), 0);
     ck_assert_int_eq(atomic_load(&p->refusals), 0);
     ck_assert_int_eq(atomic_load(&p->faults), 0);
-    ck_assert_int_eq(atomic_load(&p->on_loop), 0);
+    ck_assert_int_eq(atomic_load(&p->calls_on_loop), 0);
     ck_assert_int_le(atomic_load(&p->most), 1);
     ck_assert_int_le(atomic_load(&p->together), 1);
     ck_assert_int_le(atomic_load(&p->cancels), 1);

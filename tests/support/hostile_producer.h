@@ -67,7 +67,7 @@ struct hostile_producer {
     int request_at; /* acts only in this call, from 1; 0: in all */
     enum hostile_cancel cancel;
     int32_t window;              /* option of the source */
-    bool cheap;                  /* option of the source */
+    bool on_loop;                /* option of the source */
     const char *about;           /* additional_metadata; or NULL */
     ArrowDeviceType device_type; /* device type of the object */
     bool printed;                /* uses the layout printed in the document */
@@ -87,9 +87,9 @@ struct hostile_producer {
     /* Faults of the library: n < 1; calls after a terminal callback, or
      * running when it returned (TH-10, AP-24); free_ctx before all is over. */
     atomic_long faults;
-    atomic_long freed;   /* calls of free_ctx */
-    atomic_long played;  /* scripts that have ended */
-    atomic_long on_loop; /* calls of its methods on the thread `loop` */
+    atomic_long freed;         /* calls of free_ctx */
+    atomic_long played;        /* scripts that have ended */
+    atomic_long calls_on_loop; /* calls of its methods on the thread `loop` */
     pthread_t loop;
 
     /* private state */

@@ -104,7 +104,7 @@ void hostile_scene_open(struct hostile_scene *s, const char *script)
     s->stop_at = s->appetite = -1;
     pthread_mutex_init(&s->lock, NULL);
     loop_rig_open(&s->rig);
-    uva__loop_hub(s->rig.runtime)->log = log;
+    uva__loop_rt(s->rig.runtime)->log = log;
     hostile_producer_init(&s->peer, script);
 }
 

@@ -104,7 +104,7 @@ static int rig_sleepers(struct rig *rig, int lane)
     int n;
 
     uva__lock_take(&workers->locked.lock);
-    n = workers->locked.crews[lane].sleeping;
+    n = workers->locked.classes[lane].sleeping;
     uva__lock_drop(&workers->locked.lock);
     return n;
 }

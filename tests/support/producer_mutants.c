@@ -22,26 +22,26 @@ static int arg_of(const struct reference_producer *p)
 }
 
 /* Runs `callback` on another thread, to its end. */
-struct errand {
+struct command {
     void (*callback)(struct reference_producer *);
     struct reference_producer *producer;
 };
 
-static void *errand_run(void *ctx)
+static void *command_run(void *ctx)
 {
-    const struct errand *errand = ctx;
+    const struct command *command = ctx;
 
-    errand->callback(errand->producer);
+    command->callback(command->producer);
     return NULL;
 }
 
 static void elsewhere(struct reference_producer *p,
                       void (*callback)(struct reference_producer *))
 {
-    struct errand errand = {callback, p};
+    struct command command = {callback, p};
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, errand_run, &errand) != 0)
+    if (pthread_create(&thread, NULL, command_run, &command) != 0)
         abort();
     pthread_join(thread, NULL);
 }
@@ -338,7 +338,7 @@ static bool schema_stays_marked(void *peer, void *at)
     return false;
 }
 
-static bool waits_not(void *peer, void *at)
+static bool ordered_waits_not(void *peer, void *at)
 {
     struct reference_producer *p = peer;
 
@@ -468,7 +468,7 @@ static bool extract_fails_and_fills(void *peer, void *at)
     if (e->out == NULL || !first_time(p))
         return false;
     reference_item_settle(e->item);
-    reference_array(&p->ledger, e->item->ordinal, e->out);
+    reference_array(&p->live_structs, e->item->ordinal, e->out);
     pthread_mutex_lock(&p->lock);
     p->now.view.spoilt = true;
     pthread_mutex_unlock(&p->lock);
@@ -536,8 +536,8 @@ static bool array_calls(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
-    p->ledger.ctx = p;
-    p->ledger.on_release = call_nested;
+    p->live_structs.ctx = p;
+    p->live_structs.on_release = call_nested;
     return false;
 }
 
@@ -650,7 +650,7 @@ static const struct reference_mutant MUTANTS[] = {
     {"AP-04", "outside", AT(REQUEST), request_calls, 0, &USUAL, 0, NULL},
     {"AP-04", "inside", AT(REQUEST), request_calls, 1, &AT_ONCE, 0, NULL},
     {"AP-05", "", AT(REQUEST), request_releases, 0, &REFUSES_AND_ASKS, 0, NULL},
-    {"AP-06", "", AT(WAIT), waits_not, 1, &ASKS_LITTLE, 0, NULL},
+    {"AP-06", "", AT(WAIT), ordered_waits_not, 1, &ASKS_LITTLE, 0, NULL},
     {"AP-07", "", AT(RELEASE), offers_after_cancel, 0, &CANCELS_AND_ASKS, 0,
      NULL},
     {"AP-09", "", AT(REQUEST), bad_request_is_lost, 0, &ASKS_BADLY, 0, "AP-08"},
@@ -671,7 +671,7 @@ static const struct reference_mutant MUTANTS[] = {
     {"AH-07", "released", AT(SCHEMA), schema_is_dead, 1, &USUAL, 0, NULL},
     {"AH-08", "end", AT(REFUSED), calls, END, &REFUSES_SCHEMA, 0, NULL},
     {"AH-08", "error", AT(REFUSED), calls, ERROR, &REFUSES_SCHEMA, 0, NULL},
-    {"AH-10", "", AT(WAIT), waits_not, 0, &QUIET, 0, NULL},
+    {"AH-10", "", AT(WAIT), ordered_waits_not, 0, &QUIET, 0, NULL},
     {"AH-11", "twice", AT(ENDED), calls, END, &AMPLE, 0, NULL},
     {"AH-11", "task", AT(ENDED), calls, TASK, &AMPLE, 0, NULL},
     {"AH-12", "", AT(END), does_nothing, 0, &USUAL, 0, NULL},

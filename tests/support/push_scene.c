@@ -20,12 +20,12 @@ static void scene_told(struct push_scene *scene, struct uva_pusher *pusher,
         scene->on_told(scene);
 }
 
-static void on_room(void *ctx, struct uva_pusher *pusher)
+static void on_writable(void *ctx, struct uva_pusher *pusher)
 {
     scene_told(ctx, pusher, "room");
 }
 
-static void on_gone(void *ctx, struct uva_pusher *pusher)
+static void on_closed(void *ctx, struct uva_pusher *pusher)
 {
     scene_told(ctx, pusher, "gone");
 }
@@ -37,8 +37,8 @@ static void free_ctx(void *ctx)
 
 struct uva_push_source push_scene_options(struct push_scene *scene)
 {
-    return (struct uva_push_source){.on_room = on_room,
-                                    .on_gone = on_gone,
+    return (struct uva_push_source){.on_writable = on_writable,
+                                    .on_closed = on_closed,
                                     .free_ctx = free_ctx,
                                     .ctx = scene};
 }

@@ -17,7 +17,7 @@ struct push_scene {
     struct uva_pusher *pusher;          /* NULL once closed */
     atomic_int freed;                   /* calls of free_ctx */
     atomic_bool pushing;                /* the loop thread is inside push */
-    /* called by on_room and on_gone, behind the word; NULL: nothing */
+    /* called by on_writable and on_closed, behind the word; NULL: nothing */
     void (*on_told)(struct push_scene *scene);
 };
 

@@ -31,7 +31,7 @@ static void judge(struct recording_handler *h, enum uva__consumer_event event,
 {
     const struct uva__consumer_call call = {.event = event, .code = code};
     struct uva__consumer_verdict verdict =
-        uva__consumer_enter(&h->rules, &call);
+        uva__consumer_state_enter(&h->rules, &call);
 
     ck_assert_msg(verdict.clause == NULL, "broke %s after: %s", verdict.clause,
                   h->story);
@@ -51,7 +51,7 @@ static void copy_metadata(char *to, size_t size, const char *block)
 
 void recording_handler_request(struct recording_handler *h, int64_t n)
 {
-    uva__consumer_note_request(&h->rules, n);
+    uva__consumer_state_note_request(&h->rules, n);
     h->handler.producer->request(h->handler.producer, n);
 }
 
@@ -69,11 +69,11 @@ static int told_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                   handler->producer->additional_metadata);
     uva_schema_release(schema);
     if (h->schema_code != 0)
-        uva__consumer_note_refusal(&h->rules, UVA__EVENT_SCHEMA,
-                                   h->schema_code);
+        uva__consumer_state_note_refusal(&h->rules, UVA__EVENT_SCHEMA,
+                                         h->schema_code);
     else if (h->request_first > 0)
         recording_handler_request(h, h->request_first);
-    uva__consumer_leave(&h->rules);
+    uva__consumer_state_leave(&h->rules);
     return h->schema_code;
 }
 
@@ -87,7 +87,7 @@ int recording_handler_extract(struct recording_handler *h,
         uva_task_discard(task);
     else
         h->extract_code = uva_task_extract(task, &array);
-    uva__consumer_note_settled(&h->rules, h->extract_code);
+    uva__consumer_state_note_settled(&h->rules, h->extract_code);
     if (h->discard || h->extract_code != 0)
         return h->extract_code;
     values =
@@ -107,14 +107,14 @@ static void record_refusal(struct recording_handler *h,
     if (h->extract_first)
         (void)recording_handler_extract(h, task);
     else
-        uva__consumer_note_settled(&h->rules, 0);
-    uva__consumer_note_refusal(&h->rules, UVA__EVENT_TASK, code);
+        uva__consumer_state_note_settled(&h->rules, 0);
+    uva__consumer_state_note_refusal(&h->rules, UVA__EVENT_TASK, code);
 }
 
 static void record_cancel(struct recording_handler *h)
 {
-    uva__consumer_note_cancel(&h->rules, ECANCELED);
-    uva__consumer_note_cancel_told(&h->rules);
+    uva__consumer_state_note_cancel(&h->rules, ECANCELED);
+    uva__consumer_state_note_cancel_told(&h->rules);
     h->handler.producer->cancel(h->handler.producer);
 }
 
@@ -144,7 +144,7 @@ static int told_task(struct ArrowAsyncDeviceStreamHandler *handler,
         recording_handler_request(h, h->request_each);
     else if (h->request_each < 0) /* against the rules (AP-08) */
         handler->producer->request(handler->producer, h->request_each);
-    uva__consumer_leave(&h->rules);
+    uva__consumer_state_leave(&h->rules);
     return code;
 }
 
@@ -157,7 +157,7 @@ static int told_next(struct ArrowAsyncDeviceStreamHandler *handler,
         return told_task(handler, task, metadata);
     judge(h, UVA__EVENT_END, 0);
     write_down(h, "end");
-    uva__consumer_leave(&h->rules);
+    uva__consumer_state_leave(&h->rules);
     return 0;
 }
 
@@ -171,7 +171,7 @@ static void told_error(struct ArrowAsyncDeviceStreamHandler *handler, int code,
     h->error_code = code;
     (void)snprintf(h->message, sizeof(h->message), "%s", message);
     copy_metadata(h->metadata, sizeof(h->metadata), metadata);
-    uva__consumer_leave(&h->rules);
+    uva__consumer_state_leave(&h->rules);
 }
 
 static void told_release(struct ArrowAsyncDeviceStreamHandler *handler)
@@ -182,7 +182,7 @@ static void told_release(struct ArrowAsyncDeviceStreamHandler *handler)
     write_down(h, "release");
     handler->release = NULL;
     handler->producer = NULL;
-    uva__consumer_leave(&h->rules);
+    uva__consumer_state_leave(&h->rules);
     h->released = true;
 }
 
@@ -287,5 +287,5 @@ void recording_handler_init(struct recording_handler *h, int64_t first,
     h->request_first = first;
     h->request_each = each;
     h->cancel_at = -1;
-    uva__consumer_init(&h->rules, 1 << 20, 1 << 19);
+    uva__consumer_state_init(&h->rules, 1 << 20, 1 << 19);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign handler that records its callbacks: "schema task task end release".
- * Every call is also checked by protocol/consumer_state, so each test that uses it
- * tests conformance, too. */
+ * Every call is also checked by protocol/consumer_state, so each test that uses
+ * it tests conformance, too. */
 #ifndef UVA_SUPPORT_RECORDING_HANDLER_H
 #define UVA_SUPPORT_RECORDING_HANDLER_H
 

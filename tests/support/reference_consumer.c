@@ -348,7 +348,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *self)
 
 /* ---- steps -------------------------------------------------------------- */
 
-enum errand { NOTHING, CANCEL, PULL, DROP, REQUEST };
+enum command { NOTHING, CANCEL, PULL, DROP, REQUEST };
 
 static bool asks_on_locked(struct reference_consumer *c)
 {
@@ -371,9 +371,9 @@ static bool asks_more_locked(struct reference_consumer *c)
 
 /* Returns the next thing to do; for PULL and DROP with its piece, for REQUEST
  * with n. */
-static enum errand errand_next_locked(struct reference_consumer *c,
-                                      struct reference_piece **piece,
-                                      int64_t *n)
+static enum command command_next_locked(struct reference_consumer *c,
+                                        struct reference_piece **piece,
+                                        int64_t *n)
 {
     if (c->now.cancel_due) {
         c->now.cancel_due = false;
@@ -396,25 +396,25 @@ static enum errand errand_next_locked(struct reference_consumer *c,
 bool reference_consumer_step(struct reference_consumer *c)
 {
     struct reference_piece *piece = NULL;
-    enum errand errand;
+    enum command command;
     bool wanted;
     int64_t n = 0;
 
     if (acts(c, REFERENCE_AT_STEP, NULL))
         return true;
     pthread_mutex_lock(&c->lock);
-    errand = errand_next_locked(c, &piece, &n);
+    command = command_next_locked(c, &piece, &n);
     wanted = !c->how.discard && !c->now.cancelled;
     pthread_mutex_unlock(&c->lock);
-    if (errand == CANCEL)
+    if (command == CANCEL)
         cancel_outside(c);
-    else if (errand == REQUEST)
+    else if (command == REQUEST)
         request_outside(c, n);
-    else if (errand == DROP)
+    else if (command == DROP)
         drop(c, piece);
-    else if (errand == PULL && (piece = pull(c, piece, wanted)) != NULL)
+    else if (command == PULL && (piece = pull(c, piece, wanted)) != NULL)
         push_locked_array(c, piece);
-    return errand != NOTHING;
+    return command != NOTHING;
 }
 
 void reference_consumer_cancel(struct reference_consumer *c)

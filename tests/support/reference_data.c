@@ -11,7 +11,7 @@ enum { KIDS = 2 };
 
 /* A node of an array; columns use values, a batch uses kids. */
 struct array_node {
-    struct reference_ledger *ledger;
+    struct reference_ledger *live_structs;
     struct array_node *next_lost;
     bool batch; /* a whole batch, not a column */
     const void *buffers[3];
@@ -22,20 +22,20 @@ struct array_node {
 };
 
 struct schema_node {
-    struct reference_ledger *ledger;
+    struct reference_ledger *live_structs;
     char format[4], name[8];
     char metadata[REFERENCE_BLOCK_SIZE];
     struct ArrowSchema *children[KIDS];
     struct ArrowSchema kids[KIDS], dictionary;
 };
 
-static void *node_new(struct reference_ledger *ledger, size_t size)
+static void *node_new(struct reference_ledger *live_structs, size_t size)
 {
     void *node = calloc(1, size);
 
     if (node == NULL)
         abort();
-    atomic_fetch_add(&ledger->live, 1);
+    atomic_fetch_add(&live_structs->live, 1);
     return node;
 }
 
@@ -50,7 +50,7 @@ static void schema_free(struct ArrowSchema *schema)
             node->kids[i].release(&node->kids[i]);
     if (node->dictionary.release != NULL)
         node->dictionary.release(&node->dictionary);
-    atomic_fetch_sub(&node->ledger->live, 1);
+    atomic_fetch_sub(&node->live_structs->live, 1);
     memset(node, 0x5A, sizeof(*node));
     free(node);
 }
@@ -66,13 +66,13 @@ void reference_schema_unmarked(struct ArrowSchema *schema)
     schema->release = schema_free;
 }
 
-static struct schema_node *schema_make(struct reference_ledger *ledger,
+static struct schema_node *schema_make(struct reference_ledger *live_structs,
                                        const char *format, const char *name,
                                        struct ArrowSchema *out)
 {
-    struct schema_node *node = node_new(ledger, sizeof(*node));
+    struct schema_node *node = node_new(live_structs, sizeof(*node));
 
-    node->ledger = ledger;
+    node->live_structs = live_structs;
     strcpy(node->format, format);
     strcpy(node->name, name);
     *out = (struct ArrowSchema){
@@ -85,15 +85,15 @@ static struct schema_node *schema_make(struct reference_ledger *ledger,
     return node;
 }
 
-void reference_schema(struct reference_ledger *ledger, const char *metadata,
-                      struct ArrowSchema *out)
+void reference_schema(struct reference_ledger *live_structs,
+                      const char *metadata, struct ArrowSchema *out)
 {
-    struct schema_node *node = schema_make(ledger, "+s", "", out);
+    struct schema_node *node = schema_make(live_structs, "+s", "", out);
     struct schema_node *word;
 
-    schema_make(ledger, "l", "n", &node->kids[0]);
-    word = schema_make(ledger, "i", "word", &node->kids[1]);
-    schema_make(ledger, "u", "", &word->dictionary);
+    schema_make(live_structs, "l", "n", &node->kids[0]);
+    word = schema_make(live_structs, "i", "word", &node->kids[1]);
+    schema_make(live_structs, "u", "", &word->dictionary);
     node->kids[1].dictionary = &word->dictionary;
     for (int i = 0; i < KIDS; i++)
         node->children[i] = &node->kids[i];
@@ -108,15 +108,15 @@ void reference_schema(struct reference_ledger *ledger, const char *metadata,
 
 static void array_node_free(struct array_node *node)
 {
-    atomic_fetch_sub(&node->ledger->live, 1);
+    atomic_fetch_sub(&node->live_structs->live, 1);
     memset(node, 0x5A, sizeof(*node));
     free(node);
 }
 
 static void array_node_tell(const struct array_node *node)
 {
-    if (node->batch && node->ledger->on_release != NULL)
-        node->ledger->on_release(node->ledger->ctx);
+    if (node->batch && node->live_structs->on_release != NULL)
+        node->live_structs->on_release(node->live_structs->ctx);
 }
 
 static void array_free(struct ArrowArray *array)
@@ -145,11 +145,12 @@ void reference_array_unmarked(struct ArrowArray *array)
 
 static void array_node_lose(struct array_node *node)
 {
-    void *top = atomic_load(&node->ledger->lost);
+    void *top = atomic_load(&node->live_structs->lost);
 
     do {
         node->next_lost = top;
-    } while (!atomic_compare_exchange_weak(&node->ledger->lost, &top, node));
+    } while (
+        !atomic_compare_exchange_weak(&node->live_structs->lost, &top, node));
     for (int i = 0; i < KIDS; i++)
         if (node->kids[i].release != NULL) /* unless it was moved out */
             array_node_lose(node->below[i]);
@@ -168,9 +169,9 @@ void reference_array_childless(struct ArrowArray *array)
     array->release = array_release_childless;
 }
 
-void reference_ledger_fini(struct reference_ledger *ledger)
+void reference_ledger_fini(struct reference_ledger *live_structs)
 {
-    struct array_node *node = atomic_exchange(&ledger->lost, NULL), *next;
+    struct array_node *node = atomic_exchange(&live_structs->lost, NULL), *next;
 
     for (; node != NULL; node = next) {
         next = node->next_lost;
@@ -178,12 +179,12 @@ void reference_ledger_fini(struct reference_ledger *ledger)
     }
 }
 
-static struct array_node *array_make(struct reference_ledger *ledger,
+static struct array_node *array_make(struct reference_ledger *live_structs,
                                      int64_t n_buffers, struct ArrowArray *out)
 {
-    struct array_node *node = node_new(ledger, sizeof(*node));
+    struct array_node *node = node_new(live_structs, sizeof(*node));
 
-    node->ledger = ledger;
+    node->live_structs = live_structs;
     node->buffers[1] = node->values;
     *out = (struct ArrowArray){
         .length = REFERENCE_ROWS,
@@ -198,20 +199,20 @@ static struct array_node *array_make(struct reference_ledger *ledger,
 static const int32_t WORD_ENDS[REFERENCE_ROWS + 1] = {0, 3, 6, 9};
 static const int32_t WORDS[REFERENCE_ROWS] = {2, 0, 1};
 
-static struct array_node *array_make_words(struct reference_ledger *ledger,
-                                           struct ArrowArray *out)
+static struct array_node *
+array_make_words(struct reference_ledger *live_structs, struct ArrowArray *out)
 {
-    struct array_node *node = array_make(ledger, 2, out);
+    struct array_node *node = array_make(live_structs, 2, out);
 
     node->buffers[1] = WORDS;
     out->dictionary = &node->dictionary;
-    node->below[KIDS] = array_make(ledger, 3, out->dictionary);
+    node->below[KIDS] = array_make(live_structs, 3, out->dictionary);
     node->below[KIDS]->buffers[1] = WORD_ENDS;
     node->below[KIDS]->buffers[2] = "onetwosix";
     return node;
 }
 
-void reference_array(struct reference_ledger *ledger, int64_t ordinal,
+void reference_array(struct reference_ledger *live_structs, int64_t ordinal,
                      struct ArrowDeviceArray *out)
 {
     struct array_node *node;
@@ -219,10 +220,10 @@ void reference_array(struct reference_ledger *ledger, int64_t ordinal,
     memset(out, 0, sizeof(*out));
     out->device_id = -1;
     out->device_type = ARROW_DEVICE_CPU;
-    node = array_make(ledger, 1, &out->array);
+    node = array_make(live_structs, 1, &out->array);
     node->batch = true;
-    node->below[0] = array_make(ledger, 2, &node->kids[0]);
-    node->below[1] = array_make_words(ledger, &node->kids[1]);
+    node->below[0] = array_make(live_structs, 2, &node->kids[0]);
+    node->below[1] = array_make_words(live_structs, &node->kids[1]);
     for (int i = 0; i < REFERENCE_ROWS; i++)
         node->below[0]->values[i] = ordinal * REFERENCE_ROWS + i;
     for (int i = 0; i < KIDS; i++)

@@ -21,15 +21,15 @@ struct reference_ledger {
 };
 
 /* All zeroes: nothing made. Frees the leaked nodes. */
-void reference_ledger_fini(struct reference_ledger *ledger);
+void reference_ledger_fini(struct reference_ledger *live_structs);
 
 /* Gives the schema of all batches; `metadata` is copied, may be NULL. Its
  * release frees every string and vector. Thread: any. */
-void reference_schema(struct reference_ledger *ledger, const char *metadata,
-                      struct ArrowSchema *out);
+void reference_schema(struct reference_ledger *live_structs,
+                      const char *metadata, struct ArrowSchema *out);
 
 /* Gives batch `ordinal`, on the CPU. Thread: any. */
-void reference_array(struct reference_ledger *ledger, int64_t ordinal,
+void reference_array(struct reference_ledger *live_structs, int64_t ordinal,
                      struct ArrowDeviceArray *out);
 
 /* Returns the ordinal of a batch, read from its rows; -1 if they are not those

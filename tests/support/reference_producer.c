@@ -137,7 +137,7 @@ void reference_producer_fini(struct reference_producer *p)
         older = item->older;
         free(item);
     }
-    reference_ledger_fini(&p->ledger);
+    reference_ledger_fini(&p->live_structs);
     pthread_mutex_destroy(&p->lock);
 }
 
@@ -204,7 +204,7 @@ static int extract(struct reference_extraction *e)
             step_elsewhere(p);
         return EIO;
     }
-    reference_array(&p->ledger, e->item->ordinal, e->out);
+    reference_array(&p->live_structs, e->item->ordinal, e->out);
     e->out->device_type = p->how.device_type;
     acts(p, REFERENCE_AT_FILLED, e);
     return 0;
@@ -245,7 +245,8 @@ void reference_producer_schema(struct reference_producer *p)
     struct ArrowSchema schema;
     int code;
 
-    reference_schema(&p->ledger, reference_block(p->blocks.schema), &schema);
+    reference_schema(&p->live_structs, reference_block(p->blocks.schema),
+                     &schema);
     acts(p, REFERENCE_AT_ISSUE, &schema);
     p->phase = REFERENCE_OPEN;
     atomic_fetch_add(&p->inside, 1);

@@ -73,7 +73,7 @@ struct reference_producer {
     struct ArrowAsyncProducer object; /* the object that the consumer gets */
     struct ArrowAsyncProducer other;  /* used by a mutant */
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
-    struct reference_ledger ledger;
+    struct reference_ledger live_structs;
     enum reference_producer_phase phase; /* used by the stepping thread */
     struct reference_view view; /* after the last step; used by that thread */
     int64_t next;               /* ordinal of the next batch */

@@ -44,7 +44,7 @@ static int get_schema(struct ArrowDeviceArrayStream *self,
         return leave(s, EIO);
     }
     s->schemas++;
-    reference_schema(&s->ledger, reference_block(s->block), out);
+    reference_schema(&s->live_structs, reference_block(s->block), out);
     acts(s, STREAM_AT_SCHEMA, out);
     return leave(s, 0);
 }
@@ -52,7 +52,7 @@ static int get_schema(struct ArrowDeviceArrayStream *self,
 static int fill(struct reference_stream *s, struct stream_call *call)
 {
     if (s->next < s->how.batches) {
-        reference_array(&s->ledger, s->next++, call->out);
+        reference_array(&s->live_structs, s->next++, call->out);
         call->out->device_type = s->how.device_type;
         acts(s, STREAM_AT_CHUNK, call);
         return 0;
@@ -129,7 +129,7 @@ void reference_stream_fini(struct reference_stream *s)
 {
     if (s->stray.release != NULL)
         s->stray.release(&s->stray);
-    reference_ledger_fini(&s->ledger);
+    reference_ledger_fini(&s->live_structs);
 }
 
 /* ---- the reader --------------------------------------------------------- */

@@ -22,7 +22,7 @@ struct reference_stream_options {
 
 struct reference_stream {
     struct reference_stream_options how;
-    struct reference_ledger ledger;
+    struct reference_ledger live_structs;
     int64_t next;                   /* ordinal of the next batch */
     char text[REFERENCE_ROWS * 16]; /* text of the last error; "" for none */
     bool failed;                    /* get_next fails from now on */

@@ -110,7 +110,7 @@ void soft_copies_forget(struct soft_device *device)
 
 /* ---- device functions --------------------------------------------------- */
 
-static void watch_thread(struct soft_device *device)
+static void event_wait_thread(struct soft_device *device)
 {
     if (!pthread_equal(device->service, pthread_self()))
         atomic_store(&device->wrong_thread, true);
@@ -127,7 +127,7 @@ int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
     struct soft_step step = {.copy = *copy,
                              .code = n == device->step_fails_at ? EIO : 0};
 
-    watch_thread(device);
+    event_wait_thread(device);
     if (after != NULL && ours)
         atomic_fetch_add(&device->chained, 1);
     step.follows = after != NULL && !ours;
@@ -174,7 +174,7 @@ void *soft_alloc(void *state, ArrowDeviceType device_type, int64_t device_id,
 
     (void)device_type;
     (void)device_id;
-    watch_thread(device);
+    event_wait_thread(device);
     if (atomic_fetch_add(&device->allocs, 1) + 1 == device->alloc_fails_at)
         return NULL;
     return soft_memory_new(size_bytes);
@@ -185,6 +185,6 @@ void soft_dealloc(void *state, ArrowDeviceType device_type, int64_t device_id,
 {
     (void)device_type;
     (void)device_id;
-    watch_thread(state);
+    event_wait_thread(state);
     soft_memory_free(memory);
 }

@@ -60,14 +60,14 @@ static int soft_query(void *state, const struct uva_device_event *event,
 {
     struct soft_device *device = state;
     struct soft_event *soft = event->sync_event;
-    const bool quick =
+    const bool on_loop =
         device->mode == SOFT_POLLS_QUICK || device->mode == SOFT_CALLS_QUICK;
     int is;
 
     atomic_fetch_add(&device->queries, 1);
     if (device->asked != NULL)
         device->asked(device->ctx);
-    if (!quick && !pthread_equal(device->service, pthread_self()))
+    if (!on_loop && !pthread_equal(device->service, pthread_self()))
         atomic_store(&device->wrong_thread, true);
     soft_copies_advance(device);
     is = atomic_load(&soft->state);
@@ -140,7 +140,7 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
     };
     static const struct uva_device_ops polls_quick = {
         .version = UVA_DEVICE_OPS_VERSION,
-        .query_quick = true,
+        .query_on_loop = true,
         .host_readable = true,
         .name = "soft",
         .load = soft_load,
@@ -159,7 +159,7 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
     };
     static const struct uva_device_ops calls_quick = {
         .version = UVA_DEVICE_OPS_VERSION,
-        .query_quick = true,
+        .query_on_loop = true,
         .host_readable = true,
         .name = "soft",
         .load = soft_load,

@@ -107,8 +107,8 @@ void spoiled_stream_check(struct spoiled_stream *scene)
     struct uva_check how = spoiled_stream_how(scene);
 
     how.keep = true;
-    ck_assert_int_eq(uva__witness_new(&how, &scene->witness, NULL), 0);
-    ck_assert_int_eq(uva__blocking_check(scene->witness, &scene->stream, NULL),
+    ck_assert_int_eq(uva__reporter_new(&how, &scene->reporter, NULL), 0);
+    ck_assert_int_eq(uva__blocking_check(scene->reporter, &scene->stream, NULL),
                      0);
 }
 
@@ -126,7 +126,7 @@ void spoiled_stream_close(struct spoiled_stream *scene)
     breach_log_expect(&scene->log, "");
     ck_assert_int_eq(scene->releases, 1);
     ck_assert_int_eq(scene->log.freed, 0);
-    uva__witness_release(scene->witness);
+    uva__reporter_release(scene->reporter);
     ck_assert_int_eq(scene->log.freed, 1);
     ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
     ck_assert_int_eq(plain_live(), 0);

@@ -13,7 +13,8 @@
 struct spoiled_stream {
     struct breach_log log;
     struct faulty_allocator memory;
-    struct uva__witness *witness; /* counted, so that late calls are told of */
+    struct uva__reporter
+        *reporter; /* counted, so that late calls are told of */
     struct ArrowDeviceArrayStream stream;
     /* the stream behind: what it does */
     int chunks;       /* still to come */

@@ -122,7 +122,7 @@ static bool fails_and_fills(void *peer, void *at)
     struct reference_stream *s = peer;
     struct stream_call *call = at;
 
-    reference_array(&s->ledger, s->next, call->out);
+    reference_array(&s->live_structs, s->next, call->out);
     s->stray = call->out->array;
     return false;
 }

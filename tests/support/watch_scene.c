@@ -7,8 +7,8 @@
 
 #include "uvarrow/arrow.h"
 
-void watch_scene_open_with(struct watch_scene *s,
-                           const struct uva_device_ops *ops, void *ctx)
+void event_wait_scene_open_with(struct event_wait_scene *s,
+                                const struct uva_device_ops *ops, void *ctx)
 {
     struct uva_error error;
 
@@ -20,16 +20,16 @@ void watch_scene_open_with(struct watch_scene *s,
     ck_assert_int_eq(uva__devices_register(s->devices, ARROW_DEVICE_EXT_DEV,
                                            ops, ctx, &error),
                      0);
-    ck_assert_int_eq(uva__service_start(&s->devices->service), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s->devices->service), 0);
 }
 
-void watch_scene_open(struct watch_scene *s, enum soft_mode mode)
+void event_wait_scene_open(struct event_wait_scene *s, enum soft_mode mode)
 {
     soft_device_init(&s->device, mode);
-    watch_scene_open_with(s, soft_device_ops(&s->device), &s->device);
+    event_wait_scene_open_with(s, soft_device_ops(&s->device), &s->device);
 }
 
-void watch_scene_end(struct watch_scene *s)
+void event_wait_scene_end(struct event_wait_scene *s)
 {
     if (!s->ended)
         uva__devices_leave(s->devices);
@@ -37,20 +37,20 @@ void watch_scene_end(struct watch_scene *s)
 }
 
 /* It may end in its own time. */
-static void service_await(struct uva__service *service)
+static void device_thread_await(struct uva__device_thread *service)
 {
-    uint32_t seen = uva__signal_now(&service->gone);
+    uint32_t seen = uva__futex_now(&service->gone);
 
-    while (uva__word_load(&service->over) == 0) {
-        (void)uva__signal_wait(&service->gone, seen, -1);
-        seen = uva__signal_now(&service->gone);
+    while (uva__atomic64_load(&service->over) == 0) {
+        (void)uva__futex_wait(&service->gone, seen, -1);
+        seen = uva__futex_now(&service->gone);
     }
 }
 
-void watch_scene_close(struct watch_scene *s)
+void event_wait_scene_close(struct event_wait_scene *s)
 {
-    watch_scene_end(s);
-    service_await(&s->devices->service);
+    event_wait_scene_end(s);
+    device_thread_await(&s->devices->service);
     uva__devices_release(s->devices);
     ck_assert(!atomic_load(&s->device.wrong_thread));
     ck_assert_int_eq(atomic_load(&s->device.loads),
@@ -65,57 +65,59 @@ void watch_scene_close(struct watch_scene *s)
 
 static void scene_over(struct uva_watch *watch)
 {
-    (void)sem_post(&((struct watch_scene *)watch->client)->over);
+    (void)sem_post(&((struct event_wait_scene *)watch->client)->over);
 }
 
-struct uva_watch *watch_scene_watch(struct watch_scene *s, int k)
+struct uva_watch *event_wait_scene_watch(struct event_wait_scene *s, int k)
 {
     const struct uva_device_event event = {ARROW_DEVICE_EXT_DEV, 0,
                                            &s->device.events[k]};
     struct uva_watch *watch = NULL;
 
-    ck_assert_ptr_nonnull(uva__devices_meet(s->devices, ARROW_DEVICE_EXT_DEV));
-    ck_assert_int_eq(uva__watch_new(s->devices, &event, scene_over, s, &watch),
-                     0);
+    ck_assert_ptr_nonnull(
+        uva__devices_first_use(s->devices, ARROW_DEVICE_EXT_DEV));
+    ck_assert_int_eq(
+        uva__event_wait_new(s->devices, &event, scene_over, s, &watch), 0);
     return watch;
 }
 
-int watch_scene_await(struct watch_scene *s, struct uva_watch *watch)
+int event_wait_scene_await(struct event_wait_scene *s, struct uva_watch *watch)
 {
     while (sem_wait(&s->over) != 0)
         continue;
-    ck_assert(uva__watch_is_over(watch));
-    return uva__watch_outcome(watch, &s->outcome);
+    ck_assert(uva__event_wait_is_over(watch));
+    return uva__event_wait_outcome(watch, &s->outcome);
 }
 
 /* An errand of the test's. */
 struct stop {
-    struct uva__errand errand;
+    struct uva__device_command command;
     sem_t passed;
 };
 
-static void stop_run(struct uva__errand *errand)
+static void stop_run(struct uva__device_command *command)
 {
-    (void)sem_post(&uva__container_of(errand, struct stop, errand)->passed);
+    (void)sem_post(&uva__container_of(command, struct stop, command)->passed);
 }
 
-void watch_scene_flush(struct watch_scene *s)
+void event_wait_scene_flush(struct event_wait_scene *s)
 {
-    struct stop stop = {.errand.run = stop_run};
+    struct stop stop = {.command.run = stop_run};
 
     ck_assert_int_eq(sem_init(&stop.passed, 0, 0), 0);
-    ck_assert(uva__service_send(&s->devices->service, &stop.errand));
+    ck_assert(uva__device_thread_send(&s->devices->service, &stop.command));
     while (sem_wait(&stop.passed) != 0)
         continue;
     (void)sem_destroy(&stop.passed);
 }
 
-int watch_scene_begin_copy(struct watch_scene *s, ArrowDeviceType target,
-                           const struct ArrowSchema *schema,
-                           struct ArrowDeviceArray *array,
-                           struct uva_watch **out, struct uva_error *error)
+int event_wait_scene_begin_copy(struct event_wait_scene *s,
+                                ArrowDeviceType target,
+                                const struct ArrowSchema *schema,
+                                struct ArrowDeviceArray *array,
+                                struct uva_watch **out, struct uva_error *error)
 {
-    const struct uva__copy_target where = {target, 0};
+    const struct uva__copy_destination where = {target, 0};
     struct uva_device_event event;
     struct uva__copy *copy = NULL;
     int code;
@@ -129,30 +131,31 @@ int watch_scene_begin_copy(struct watch_scene *s, ArrowDeviceType target,
         return code;
     }
     event = uva__copy_event(copy);
-    if (uva__watch_new(s->devices, &event, scene_over, s, out) != 0) {
+    if (uva__event_wait_new(s->devices, &event, scene_over, s, out) != 0) {
         uva__copy_work(copy)->free(uva__copy_work(copy));
         return uva_error_set(error, ENOMEM, "no watch");
     }
     (*out)->work = uva__copy_work(copy);
-    uva__watch_begin(*out);
+    uva__event_wait_begin(*out);
     return 0;
 }
 
-int watch_scene_copy(struct watch_scene *s, ArrowDeviceType target,
-                     const struct ArrowSchema *schema,
-                     struct ArrowDeviceArray *array,
-                     struct ArrowDeviceArray *out, struct uva_error *error)
+int event_wait_scene_copy(struct event_wait_scene *s, ArrowDeviceType target,
+                          const struct ArrowSchema *schema,
+                          struct ArrowDeviceArray *array,
+                          struct ArrowDeviceArray *out, struct uva_error *error)
 {
     struct uva_watch *watch;
-    int code = watch_scene_begin_copy(s, target, schema, array, &watch, error);
+    int code =
+        event_wait_scene_begin_copy(s, target, schema, array, &watch, error);
 
     memset(out, 0, sizeof(*out));
     if (code != 0)
         return code;
-    code = watch_scene_await(s, watch);
+    code = event_wait_scene_await(s, watch);
     if (code == 0)
         uva__copy_give(watch->work, out);
     *error = s->outcome;
-    uva__watch_release(watch);
+    uva__event_wait_release(watch);
     return code;
 }

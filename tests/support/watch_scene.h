@@ -9,7 +9,7 @@
 #include "device/copy.h"
 #include "support/soft_device.h"
 
-struct watch_scene {
+struct event_wait_scene {
     struct soft_device device;    /* of type EXT_DEV */
     struct uva__devices *devices; /* counts */
     bool ended;                   /* the workers' use of them is over */
@@ -17,37 +17,40 @@ struct watch_scene {
     struct uva_error outcome;     /* of the last one that was awaited */
 };
 
-void watch_scene_open(struct watch_scene *s, enum soft_mode mode);
+void event_wait_scene_open(struct event_wait_scene *s, enum soft_mode mode);
 
 /* The same around a table of the test's. */
-void watch_scene_open_with(struct watch_scene *s,
-                           const struct uva_device_ops *ops, void *ctx);
+void event_wait_scene_open_with(struct event_wait_scene *s,
+                                const struct uva_device_ops *ops, void *ctx);
 
 /* The workers go. */
-void watch_scene_end(struct watch_scene *s);
+void event_wait_scene_end(struct event_wait_scene *s);
 
 /* Waits until the service has ended, and checks that all is tidied up. */
-void watch_scene_close(struct watch_scene *s);
+void event_wait_scene_close(struct event_wait_scene *s);
 
 /* Makes a watch for event `k` of the device, not begun. */
-struct uva_watch *watch_scene_watch(struct watch_scene *s, int k);
+struct uva_watch *event_wait_scene_watch(struct event_wait_scene *s, int k);
 
 /* Waits until a watch is over, and gives its outcome. */
-int watch_scene_await(struct watch_scene *s, struct uva_watch *watch);
+int event_wait_scene_await(struct event_wait_scene *s, struct uva_watch *watch);
 
 /* Waits until the service has run what was sent so far. */
-void watch_scene_flush(struct watch_scene *s);
+void event_wait_scene_flush(struct event_wait_scene *s);
 
 /* Begins to copy `array`, which it takes. 0 gives a watch. */
-int watch_scene_begin_copy(struct watch_scene *s, ArrowDeviceType target,
-                           const struct ArrowSchema *schema,
-                           struct ArrowDeviceArray *array,
-                           struct uva_watch **out, struct uva_error *error);
+int event_wait_scene_begin_copy(struct event_wait_scene *s,
+                                ArrowDeviceType target,
+                                const struct ArrowSchema *schema,
+                                struct ArrowDeviceArray *array,
+                                struct uva_watch **out,
+                                struct uva_error *error);
 
 /* The same, and waits for it. 0 gives `out`. */
-int watch_scene_copy(struct watch_scene *s, ArrowDeviceType target,
-                     const struct ArrowSchema *schema,
-                     struct ArrowDeviceArray *array,
-                     struct ArrowDeviceArray *out, struct uva_error *error);
+int event_wait_scene_copy(struct event_wait_scene *s, ArrowDeviceType target,
+                          const struct ArrowSchema *schema,
+                          struct ArrowDeviceArray *array,
+                          struct ArrowDeviceArray *out,
+                          struct uva_error *error);
 
 #endif

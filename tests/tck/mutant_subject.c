@@ -23,18 +23,18 @@ enum { MOST = 1024 };
 
 /* Counts of everything that was made. */
 static struct reference_ledger *ledgers[MOST];
-static atomic_int ledger_count;
+static atomic_int live_structs_count;
 
 /* The last producer: its batches are counted. */
 static struct reference_producer *watched;
 
-static void ledger_remember(struct reference_ledger *ledger)
+static void live_structs_remember(struct reference_ledger *live_structs)
 {
-    const int n = atomic_fetch_add(&ledger_count, 1);
+    const int n = atomic_fetch_add(&live_structs_count, 1);
 
     if (n >= MOST)
         abort();
-    ledgers[n] = ledger;
+    ledgers[n] = live_structs;
 }
 
 /* Returns whether the environment names this mutant. */
@@ -104,7 +104,7 @@ int32_t uva_subject_version(void)
 
 int64_t uva_subject_count(int32_t what)
 {
-    const int count = atomic_load(&ledger_count);
+    const int count = atomic_load(&live_structs_count);
     int64_t live = 0;
 
     if (what != UVA_SUBJECT_LIVE)
@@ -177,7 +177,7 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
         return UVA_SUBJECT_CANNOT;
     own->slow = plan == UVA_SUBJECT_SLOW;
     reference_producer_init(&own->producer, &options);
-    ledger_remember(&own->producer.ledger);
+    live_structs_remember(&own->producer.live_structs);
     watched = &own->producer;
     if (plan == UVA_SUBJECT_TAGGED || plan == UVA_SUBJECT_TAGGED_FAILS)
         handler = tagging_front(handler, is_chosen("MD-03", "other") ||
@@ -310,7 +310,7 @@ int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
     if (stream == NULL || plan > UVA_SUBJECT_FAILS_FIRST)
         return UVA_SUBJECT_CANNOT;
     reference_stream_init(stream, &options);
-    ledger_remember(&stream->ledger);
+    live_structs_remember(&stream->live_structs);
     reference_stream_give(stream, out);
     return 0;
 }

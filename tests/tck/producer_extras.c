@@ -180,7 +180,7 @@ static bool requests_are_lost(void *peer, void *at)
 }
 
 /* Blocks as if a lock were held during callbacks. */
-static bool waits_for_callbacks(void *peer, void *at)
+static bool ordered_waits_for_callbacks(void *peer, void *at)
 {
     struct reference_producer *p = peer;
 
@@ -208,7 +208,7 @@ static bool reads_ahead(void *peer, void *at)
     struct ArrowDeviceArray array;
 
     (void)at;
-    reference_array(&p->ledger, p->next++, &array);
+    reference_array(&p->live_structs, p->next++, &array);
     array.array.release(&array.array);
     return false;
 }
@@ -239,7 +239,7 @@ static bool leaks(void *peer, void *at)
     struct ArrowDeviceArray array;
 
     (void)at;
-    reference_array(&p->ledger, 0, &array);
+    reference_array(&p->live_structs, 0, &array);
     return false;
 }
 
@@ -288,9 +288,9 @@ static bool dawdles(void *peer, void *at)
 }
 
 /* Makes the release of an array wait for callbacks. */
-static void ledger_waits(void *ctx)
+static void live_structs_waits(void *ctx)
 {
-    (void)waits_for_callbacks(ctx, NULL);
+    (void)ordered_waits_for_callbacks(ctx, NULL);
 }
 
 static bool release_waits(void *peer, void *at)
@@ -298,8 +298,8 @@ static bool release_waits(void *peer, void *at)
     struct reference_producer *p = peer;
 
     (void)at;
-    p->ledger.ctx = p;
-    p->ledger.on_release = ledger_waits;
+    p->live_structs.ctx = p;
+    p->live_structs.on_release = live_structs_waits;
     return false;
 }
 
@@ -329,7 +329,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AT-12", "dies", OFFERED, task_dies, 0),
     M("AT-15", "other", FILLED, spoils, ARRAY_OTHER),
     M("AT-18", "changes", FILLED, spoils, ARRAY_CHANGES),
-    M("AT-24", "waits", EXTRACT, waits_for_callbacks, 0),
+    M("AT-24", "waits", EXTRACT, ordered_waits_for_callbacks, 0),
     M("AP-02", "wraps", REQUEST, requests_wrap, 0),
     M("AP-05", "releases", REQUEST, request_releases, 0),
     M("AP-06", "more", WAIT, offers_unasked, 1),
@@ -340,7 +340,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AP-18", "never", RELEASE, is_never_released, 0),
     M("AP-22", "spoilt", RELEASE, spoils_object, 0),
     M("AP-27", "lost", REQUEST, requests_are_lost, 0),
-    M("AP-28", "waits", REQUEST, waits_for_callbacks, 0),
+    M("AP-28", "waits", REQUEST, ordered_waits_for_callbacks, 0),
     M("AP-29", "ahead", WAIT, reads_ahead, 0),
     M("AH-10", "early", WAIT, offers_unasked, 0),
     M("AH-13", "minus", START, block_is_minus, 'T'),
@@ -351,7 +351,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AH-34", "dies", EXTRACT, task_dies_late, 0),
     M("TH-04", "never", RELEASE, is_never_released, 0),
     M("TH-05", "never", RELEASE, is_never_released, 0),
-    M("TH-06", "waits", EXTRACT, waits_for_callbacks, 0),
+    M("TH-06", "waits", EXTRACT, ordered_waits_for_callbacks, 0),
     M("TH-07", "threaded", FILLED, spoils, ARRAY_THREADED),
     M("MD-01", "minus", START, block_is_minus, 'A'),
     M("MD-03", "other", NOTHING, nothing, 0), /* implemented in tagging.c */

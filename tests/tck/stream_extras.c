@@ -45,7 +45,7 @@ static bool leaks(void *peer, void *at)
     struct ArrowDeviceArray array;
 
     (void)at;
-    reference_array(&s->ledger, 0, &array);
+    reference_array(&s->live_structs, 0, &array);
     return false;
 }
 

@@ -195,8 +195,8 @@ static int consumer_run(struct consumer *consumer)
     struct uva_stream *stream = uva_stream_from_async(
         runtime, &(struct uva_async_source){.start = consumer_start,
                                             .ctx = consumer,
-                                            .cheap = consumer->manner !=
-                                                     UVA_SUBJECT_HOLDS});
+                                            .on_loop = consumer->manner !=
+                                                       UVA_SUBJECT_HOLDS});
     int code;
 
     if (consumer->manner == UVA_SUBJECT_HOLDS)

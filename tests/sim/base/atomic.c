@@ -6,23 +6,23 @@
 
 /* The signal that each fiber sleeps on; NULL: it was woken, or does not
  * sleep. */
-static const struct uva__signal *asleep[SIM_ACTORS];
+static const struct uva__futex *asleep[SIM_ACTORS];
 static int beds; /* entries that were ever used */
 
 static bool sleep_is_over(void *arg)
 {
-    return *(const struct uva__signal **)arg == NULL;
+    return *(const struct uva__futex **)arg == NULL;
 }
 
 /* The system call flushes the store buffer, and compares and sleeps in one
  * step. */
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
-                         int64_t timeout_ns)
+bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen,
+                        int64_t timeout_ns)
 {
-    const struct uva__signal **here = &asleep[sim_self()];
+    const struct uva__futex **here = &asleep[sim_self()];
     bool in_time = true;
 
-    if (uva__signal_now(signal) != seen)
+    if (uva__futex_now(signal) != seen)
         return true;
     sim_flush();
     if (sim_self() >= beds)
@@ -39,28 +39,28 @@ bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
     return in_time;
 }
 
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
-                      int64_t timeout_ms)
+bool uva__futex_wait(struct uva__futex *signal, uint32_t seen,
+                     int64_t timeout_ms)
 {
-    return uva__signal_wait_ns(signal, seen, timeout_ms * 1000000);
+    return uva__futex_wait_ns(signal, seen, timeout_ms * 1000000);
 }
 
-void uva__signal_change(struct uva__signal *signal)
+void uva__futex_change(struct uva__futex *signal)
 {
     (void)sim_add(&signal->value, sizeof(signal->value), 1);
 }
 
-void uva__signal_wake(struct uva__signal *signal)
+void uva__futex_wake(struct uva__futex *signal)
 {
     for (int i = 0; i < beds; i++)
         if (asleep[i] == signal)
             asleep[i] = NULL;
 }
 
-void uva__signal_raise(struct uva__signal *signal)
+void uva__futex_raise(struct uva__futex *signal)
 {
-    uva__signal_change(signal);
-    uva__signal_wake(signal);
+    uva__futex_change(signal);
+    uva__futex_wake(signal);
 }
 
 static bool lock_is_free(void *arg)

@@ -12,81 +12,85 @@
 
 /* ---- atomics ------------------------------------------------------------ */
 
-struct uva__word {
+struct uva__atomic64 {
     uint64_t value;
 };
 
-struct uva__shared {
+struct uva__atomic_ptr {
     void *pointer;
 };
 
-static inline uint64_t uva__word_load(const struct uva__word *word)
+static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *word)
 {
     return sim_load(&word->value, sizeof(word->value));
 }
 
-static inline uint64_t uva__word_peek(const struct uva__word *word)
+static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *word)
 {
     return sim_load(&word->value, sizeof(word->value));
 }
 
-static inline void uva__word_store(struct uva__word *word, uint64_t value)
+static inline void uva__atomic64_store(struct uva__atomic64 *word,
+                                       uint64_t value)
 {
     sim_store(&word->value, sizeof(word->value), value);
 }
 
-static inline uint64_t uva__word_exchange(struct uva__word *word,
-                                          uint64_t value)
+static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *word,
+                                              uint64_t value)
 {
     return sim_exchange(&word->value, sizeof(word->value), value);
 }
 
-static inline uint64_t uva__word_add(struct uva__word *word, uint64_t n)
+static inline uint64_t uva__atomic64_add(struct uva__atomic64 *word, uint64_t n)
 {
     return sim_add(&word->value, sizeof(word->value), n);
 }
 
-static inline uint64_t uva__word_sub(struct uva__word *word, uint64_t n)
+static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *word, uint64_t n)
 {
     return sim_add(&word->value, sizeof(word->value), 0 - n);
 }
 
-static inline uint64_t uva__word_or(struct uva__word *word, uint64_t bits)
+static inline uint64_t uva__atomic64_or(struct uva__atomic64 *word,
+                                        uint64_t bits)
 {
     return sim_or(&word->value, sizeof(word->value), bits);
 }
 
-static inline uint64_t uva__word_and(struct uva__word *word, uint64_t bits)
+static inline uint64_t uva__atomic64_and(struct uva__atomic64 *word,
+                                         uint64_t bits)
 {
     return sim_and(&word->value, sizeof(word->value), bits);
 }
 
-static inline bool uva__word_cas(struct uva__word *word, uint64_t *expected,
-                                 uint64_t value)
+static inline bool uva__atomic64_cas(struct uva__atomic64 *word,
+                                     uint64_t *expected, uint64_t value)
 {
     return sim_cas(&word->value, sizeof(word->value), expected, value);
 }
 
-static inline void *uva__shared_load(const struct uva__shared *shared)
+static inline void *uva__atomic_ptr_load(const struct uva__atomic_ptr *shared)
 {
     return (void *)(uintptr_t)sim_load(&shared->pointer,
                                        sizeof(shared->pointer));
 }
 
-static inline void uva__shared_store(struct uva__shared *shared, void *pointer)
+static inline void uva__atomic_ptr_store(struct uva__atomic_ptr *shared,
+                                         void *pointer)
 {
     sim_store(&shared->pointer, sizeof(shared->pointer), (uintptr_t)pointer);
 }
 
-static inline void *uva__shared_exchange(struct uva__shared *shared,
-                                         void *pointer)
+static inline void *uva__atomic_ptr_exchange(struct uva__atomic_ptr *shared,
+                                             void *pointer)
 {
     return (void *)(uintptr_t)sim_exchange(
         &shared->pointer, sizeof(shared->pointer), (uintptr_t)pointer);
 }
 
-static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
-                                   void *pointer)
+static inline bool uva__atomic_ptr_cas(struct uva__atomic_ptr *shared,
+                                       void **expected, void *pointer)
 {
     uint64_t seen = (uintptr_t)*expected;
     const bool done = sim_cas(&shared->pointer, sizeof(shared->pointer), &seen,
@@ -98,23 +102,23 @@ static inline bool uva__shared_cas(struct uva__shared *shared, void **expected,
 
 /* ---- waiting ------------------------------------------------------------ */
 
-struct uva__signal {
+struct uva__futex {
     uint32_t value;
 };
 
-static inline uint32_t uva__signal_now(const struct uva__signal *signal)
+static inline uint32_t uva__futex_now(const struct uva__futex *signal)
 {
     return (uint32_t)sim_load(&signal->value, sizeof(signal->value));
 }
 
 /* Sometimes returns without a wake-up, as the real one may. */
-bool uva__signal_wait(struct uva__signal *signal, uint32_t seen,
-                      int64_t timeout_ms);
-bool uva__signal_wait_ns(struct uva__signal *signal, uint32_t seen,
-                         int64_t timeout_ns);
-void uva__signal_change(struct uva__signal *signal);
-void uva__signal_wake(struct uva__signal *signal);
-void uva__signal_raise(struct uva__signal *signal);
+bool uva__futex_wait(struct uva__futex *signal, uint32_t seen,
+                     int64_t timeout_ms);
+bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen,
+                        int64_t timeout_ns);
+void uva__futex_change(struct uva__futex *signal);
+void uva__futex_wake(struct uva__futex *signal);
+void uva__futex_raise(struct uva__futex *signal);
 
 /* ---- lock --------------------------------------------------------------- */
 

@@ -31,17 +31,17 @@ static void unmake(struct ArrowSchema *schema, struct ArrowArray *array)
 
 START_TEST(a_few_columns_of_numbers_have_a_shape)
 {
-    for (int n = 1; n <= UVA__SHAPE_COLUMNS + 1; n++) {
+    for (int n = 1; n <= UVA__FIXED_WIDTH_COLUMNS + 1; n++) {
         struct ArrowSchema schema;
         struct ArrowArray array;
-        struct uva__shape shape;
+        struct uva__fixed_width shape;
         int64_t size = -1;
         make(&schema, &array, n);
-        uva__shape_read(&shape, &schema);
-        ck_assert_int_eq(shape.columns, n <= UVA__SHAPE_COLUMNS ? n : -1);
-        ck_assert(uva__shape_measure(&shape, &array, &size) ==
-                  (n <= UVA__SHAPE_COLUMNS));
-        ck_assert_int_eq(size, n <= UVA__SHAPE_COLUMNS ? 16 * n : -1);
+        uva__fixed_width_read(&shape, &schema);
+        ck_assert_int_eq(shape.columns, n <= UVA__FIXED_WIDTH_COLUMNS ? n : -1);
+        ck_assert(uva__fixed_width_measure(&shape, &array, &size) ==
+                  (n <= UVA__FIXED_WIDTH_COLUMNS));
+        ck_assert_int_eq(size, n <= UVA__FIXED_WIDTH_COLUMNS ? 16 * n : -1);
         unmake(&schema, &array);
     }
 }
@@ -84,7 +84,7 @@ static void mend(struct ArrowSchema *schema, int way,
 START_TEST(nothing_else_has_one)
 {
     void (*release)(struct ArrowSchema * schema);
-    struct uva__shape shape;
+    struct uva__fixed_width shape;
 
     for (int way = 0; way < WAYS; way++) {
         struct ArrowSchema schema;
@@ -93,14 +93,14 @@ START_TEST(nothing_else_has_one)
         make(&schema, &array, 2);
         release = schema.children[1]->release;
         spoil(&schema, way);
-        uva__shape_read(&shape, &schema);
+        uva__fixed_width_read(&shape, &schema);
         ck_assert_int_eq(shape.columns, -1);
-        ck_assert(!uva__shape_measure(&shape, &array, &size));
+        ck_assert(!uva__fixed_width_measure(&shape, &array, &size));
         ck_assert_int_eq(size, -1);
         mend(&schema, way, release);
         unmake(&schema, &array);
     }
-    uva__shape_read(&shape, NULL);
+    uva__fixed_width_read(&shape, NULL);
     ck_assert_int_eq(shape.columns, -1);
 }
 END_TEST
@@ -109,26 +109,26 @@ START_TEST(every_column_is_there_and_live)
 {
     struct ArrowSchema schema;
     struct ArrowArray array, *column;
-    struct uva__shape shape;
+    struct uva__fixed_width shape;
     struct ArrowArray kept;
     int64_t size = -1;
 
     make(&schema, &array, 2);
-    uva__shape_read(&shape, &schema);
+    uva__fixed_width_read(&shape, &schema);
     column = array.children[1];
     kept = *column;
     column->release = NULL;
-    ck_assert(!uva__shape_measure(&shape, &array, &size));
+    ck_assert(!uva__fixed_width_measure(&shape, &array, &size));
     *column = kept;
     column->buffers = NULL;
-    ck_assert(!uva__shape_measure(&shape, &array, &size));
+    ck_assert(!uva__fixed_width_measure(&shape, &array, &size));
     *column = kept;
     array.children[1] = NULL;
-    ck_assert(!uva__shape_measure(&shape, &array, &size));
+    ck_assert(!uva__fixed_width_measure(&shape, &array, &size));
     array.children[1] = column;
     kept = array;
     array.buffers = NULL;
-    ck_assert(!uva__shape_measure(&shape, &array, &size));
+    ck_assert(!uva__fixed_width_measure(&shape, &array, &size));
     array = kept;
     ck_assert_int_eq(size, -1);
     unmake(&schema, &array);
@@ -140,13 +140,13 @@ START_TEST(a_schema_without_its_column_has_none)
     struct ArrowDeviceArray nothing = {.device_type = ARROW_DEVICE_CPU};
     struct ArrowSchema schema, *column;
     struct ArrowArray array;
-    struct uva__shape shape;
+    struct uva__fixed_width shape;
     int64_t size;
 
     make(&schema, &array, 2);
     column = schema.children[1];
     schema.children[1] = NULL;
-    uva__shape_read(&shape, &schema);
+    uva__fixed_width_read(&shape, &schema);
     ck_assert_int_eq(shape.columns, -1);
     schema.children[1] = column;
     unmake(&schema, &array);
@@ -158,16 +158,16 @@ START_TEST(a_batch_of_another_schema_is_not_measured)
 {
     struct ArrowSchema schema, other;
     struct ArrowArray array, more;
-    struct uva__shape shape;
+    struct uva__fixed_width shape;
     int64_t size = -1;
 
     make(&schema, &array, 2);
     make(&other, &more, 3);
-    uva__shape_read(&shape, &schema);
-    ck_assert(!uva__shape_measure(&shape, &more, &size));
+    uva__fixed_width_read(&shape, &schema);
+    ck_assert(!uva__fixed_width_measure(&shape, &more, &size));
     more.children[0]->n_buffers = 1; /* a batch inside a batch */
-    uva__shape_read(&shape, &other);
-    ck_assert(!uva__shape_measure(&shape, &more, &size));
+    uva__fixed_width_read(&shape, &other);
+    ck_assert(!uva__fixed_width_measure(&shape, &more, &size));
     ck_assert_int_eq(size, -1);
     uva_schema_release(&schema);
     array.release(&array);

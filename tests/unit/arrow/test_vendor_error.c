@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "arrow/vendor_error.h"
+#include "base/memory.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"
 
@@ -45,7 +45,8 @@ static void error_is_written(const struct uva_error *error, const char *code,
     size_t size;
     char *block;
 
-    ck_assert_int_eq(uva__vendor_write(&allocator, error, &block, &size), 0);
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, error, &block, &size),
+                     0);
     value_is(block, "uvarrow.vendor", error->vendor);
     value_is(block, "uvarrow.vendor_code", code);
     value_is(block, "uvarrow.vendor_call", call);
@@ -56,15 +57,17 @@ START_TEST(a_failed_call_is_written_with_all_that_is_known)
 {
     struct uva_error error;
 
-    ck_assert_int_eq(uva__vendor_say(&error, EIO, "cuda", 719,
-                                     "%s failed with %d", "cuEventQuery", 719),
+    ck_assert_int_eq(uva__vendor_error_set(&error, EIO, "cuda", 719,
+                                           "%s failed with %d", "cuEventQuery",
+                                           719),
                      EIO);
     ck_assert_int_eq(error.code, EIO);
     ck_assert_str_eq(error.message, "cuEventQuery failed with 719");
     error_is_written(&error, "719", "cuEventQuery");
-    (void)uva__vendor_say(&error, EIO, "v", INT_MIN, "a_2 failed");
+    (void)uva__vendor_error_set(&error, EIO, "v", INT_MIN, "a_2 failed");
     error_is_written(&error, "-2147483648", "a_2");
-    (void)uva__vendor_say(&error, EIO, "sycl", 1, "sycl::event::wait failed");
+    (void)uva__vendor_error_set(&error, EIO, "sycl", 1,
+                                "sycl::event::wait failed");
     error_is_written(&error, "1", "sycl::event::wait");
 }
 END_TEST
@@ -73,7 +76,8 @@ START_TEST(a_code_of_nought_is_left_out)
 {
     struct uva_error error;
 
-    (void)uva__vendor_say(&error, ENOTSUP, "hip", 0, "dlopen failed: gone");
+    (void)uva__vendor_error_set(&error, ENOTSUP, "hip", 0,
+                                "dlopen failed: gone");
     error_is_written(&error, NULL, "dlopen");
 }
 END_TEST
@@ -85,7 +89,7 @@ START_TEST(a_text_that_begins_otherwise_names_no_call)
         "cuEventQuery: failed",    "cuEventQuery", ""};
     struct uva_error error;
 
-    (void)uva__vendor_say(&error, EIO, "soft", 3, "%s", texts[_i]);
+    (void)uva__vendor_error_set(&error, EIO, "soft", 3, "%s", texts[_i]);
     error_is_written(&error, "3", NULL);
 }
 END_TEST
@@ -98,10 +102,11 @@ START_TEST(an_error_of_no_vendor_writes_nothing)
 
     (void)uva_error_set(&error, EIO, "cuEventQuery failed");
     error.vendor_code = 3;
-    ck_assert_int_eq(uva__vendor_write(&allocator, &error, &block, &size), 0);
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &block, &size),
+                     0);
     ck_assert_ptr_null(block);
     ck_assert_uint_eq(size, 0);
-    ck_assert_int_eq(uva__vendor_say(NULL, EIO, "cuda", 1, "x"), EIO);
+    ck_assert_int_eq(uva__vendor_error_set(NULL, EIO, "cuda", 1, "x"), EIO);
 }
 END_TEST
 
@@ -111,9 +116,9 @@ START_TEST(without_memory_nothing_is_written)
     char *block = "";
     size_t size = 1;
 
-    (void)uva__vendor_say(&error, EIO, "cuda", 1, "x failed");
+    (void)uva__vendor_error_set(&error, EIO, "cuda", 1, "x failed");
     faulty_allocator_init(&memory, 1);
-    ck_assert_int_eq(uva__vendor_write(&allocator, &error, &block, &size),
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &block, &size),
                      ENOMEM);
     ck_assert_ptr_null(block);
     ck_assert_uint_eq(size, 0);
@@ -134,7 +139,7 @@ static struct uva_error read_of(const char *vendor, const char *code)
 
     ck_assert_int_eq(uva_metadata_encode(pairs, 2, block, &size), 0);
     (void)uva_error_set(&error, EIO, "foreign");
-    uva__vendor_read(block, &error);
+    uva__vendor_error_read(block, &error);
     return error;
 }
 
@@ -179,9 +184,9 @@ START_TEST(metadata_that_says_nothing_changes_nothing)
     static const int32_t malformed[] = {-1};
     struct uva_error error;
 
-    (void)uva__vendor_say(&error, EIO, "mine", 5, "x failed");
-    uva__vendor_read(NULL, &error);
-    uva__vendor_read((const char *)malformed, &error);
+    (void)uva__vendor_error_set(&error, EIO, "mine", 5, "x failed");
+    uva__vendor_error_read(NULL, &error);
+    uva__vendor_error_read((const char *)malformed, &error);
     ck_assert_str_eq(error.vendor, "mine");
     ck_assert_int_eq(error.vendor_code, 5);
 }
@@ -196,7 +201,7 @@ START_TEST(a_vendor_without_a_code_is_read_too)
     size_t size = sizeof(block);
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    uva__vendor_read(block, &error);
+    uva__vendor_error_read(block, &error);
     ck_assert_str_eq(error.vendor, "hip");
     ck_assert_int_eq(error.vendor_code, 0);
 }

@@ -10,20 +10,20 @@ START_TEST(what_was_raised_before_is_not_waited_for)
 {
     static const int64_t patience[] = {-1, 0, 1, INT64_MAX / 1000000,
                                        INT64_MAX};
-    struct uva__signal signal = {0};
-    const uint32_t seen = uva__signal_now(&signal);
+    struct uva__futex signal = {0};
+    const uint32_t seen = uva__futex_now(&signal);
 
-    uva__signal_raise(&signal);
-    ck_assert(uva__signal_wait(&signal, seen, patience[_i]));
-    ck_assert_uint_ne(uva__signal_now(&signal), seen);
+    uva__futex_raise(&signal);
+    ck_assert(uva__futex_wait(&signal, seen, patience[_i]));
+    ck_assert_uint_ne(uva__futex_now(&signal), seen);
 }
 END_TEST
 
 START_TEST(patience_ends)
 {
-    struct uva__signal signal = {0};
+    struct uva__futex signal = {0};
 
-    ck_assert(!uva__signal_wait(&signal, uva__signal_now(&signal), _i));
+    ck_assert(!uva__futex_wait(&signal, uva__futex_now(&signal), _i));
 }
 END_TEST
 

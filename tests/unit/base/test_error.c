@@ -25,10 +25,10 @@ END_TEST
 
 START_TEST(negative_codes_become_their_twins)
 {
-    ck_assert_int_eq(uva__status_positive(0), 0);
-    ck_assert_int_eq(uva__status_positive(-EPIPE), EPIPE);
-    ck_assert_int_eq(uva__status_positive(EIO), EIO);
-    ck_assert_int_eq(uva__status_positive(INT_MIN), INT_MAX);
+    ck_assert_int_eq(uva__error_positive(0), 0);
+    ck_assert_int_eq(uva__error_positive(-EPIPE), EPIPE);
+    ck_assert_int_eq(uva__error_positive(EIO), EIO);
+    ck_assert_int_eq(uva__error_positive(INT_MIN), INT_MAX);
 }
 END_TEST
 
@@ -113,16 +113,16 @@ END_TEST
 
 START_TEST(clip_keeps_what_fits)
 {
-    ck_assert_uint_eq(uva__status_clip("abc", 3, 3), 3);
-    ck_assert_uint_eq(uva__status_clip("abc", 3, 0), 0);
-    ck_assert_uint_eq(uva__status_clip("\xC3\xA4", 2, 1), 0);
-    ck_assert_uint_eq(uva__status_clip("a\xE2\x82\xAC", 4, 3), 1);
-    ck_assert_uint_eq(uva__status_clip("a\xE2\x82\xAC.", 5, 4), 4);
-    ck_assert_uint_eq(uva__status_clip("\xC3\xA4\x80", 3, 2), 2);
-    ck_assert_uint_eq(uva__status_clip("\x82\x82\x82\x82", 4, 2), 2);
-    ck_assert_uint_eq(uva__status_clip("\xC1\x80", 2, 1), 1);
-    ck_assert_uint_eq(uva__status_clip("\xF0\x9F\x8C\xB3", 4, 3), 0);
-    ck_assert_uint_eq(uva__status_clip("\xF5\x9F\x8C\xB3", 4, 3), 3);
+    ck_assert_uint_eq(uva__error_clip("abc", 3, 3), 3);
+    ck_assert_uint_eq(uva__error_clip("abc", 3, 0), 0);
+    ck_assert_uint_eq(uva__error_clip("\xC3\xA4", 2, 1), 0);
+    ck_assert_uint_eq(uva__error_clip("a\xE2\x82\xAC", 4, 3), 1);
+    ck_assert_uint_eq(uva__error_clip("a\xE2\x82\xAC.", 5, 4), 4);
+    ck_assert_uint_eq(uva__error_clip("\xC3\xA4\x80", 3, 2), 2);
+    ck_assert_uint_eq(uva__error_clip("\x82\x82\x82\x82", 4, 2), 2);
+    ck_assert_uint_eq(uva__error_clip("\xC1\x80", 2, 1), 1);
+    ck_assert_uint_eq(uva__error_clip("\xF0\x9F\x8C\xB3", 4, 3), 0);
+    ck_assert_uint_eq(uva__error_clip("\xF5\x9F\x8C\xB3", 4, 3), 3);
 }
 END_TEST
 

@@ -3,49 +3,50 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "protocol/active_calls.h"
 #include "check/token.h"
+#include "protocol/active_calls.h"
 
 /* ---- epochs ------------------------------------------------------------- */
 
-static struct uva__epochs epochs;
-static struct uva__epoch calls[4];
+static struct uva__active_calls active_calls;
+static struct uva__active_call calls[4];
 static int count;
 
 static void setup(void)
 {
-    epochs = (struct uva__epochs){0};
+    active_calls = (struct uva__active_calls){0};
     count = 0;
 }
 
-static struct uva__epoch *enter(enum uva__call call, uint64_t thread)
+static struct uva__active_call *enter(enum uva__call call, uint64_t thread)
 {
-    struct uva__epoch *epoch = &calls[count++];
+    struct uva__active_call *active_call = &calls[count++];
 
-    *epoch = (struct uva__epoch){.call = call, .thread = thread};
-    uva__epochs_enter(&epochs, epoch);
-    return epoch;
+    *active_call = (struct uva__active_call){.call = call, .thread = thread};
+    uva__active_calls_enter(&active_calls, active_call);
+    return active_call;
 }
 
 START_TEST(nothing_is_nowhere)
 {
-    const struct uva__place place = uva__epochs_place(&epochs, 1);
+    const struct uva__call_context place =
+        uva__active_calls_context(&active_calls, 1);
 
     ck_assert_int_eq(place.within, UVA__CALL_NONE);
     ck_assert_int_eq(place.callback, UVA__CALL_NONE);
     ck_assert_int_eq(place.beside, UVA__CALL_NONE);
-    ck_assert(!uva__epochs_hold_release(&epochs, 1));
+    ck_assert(!uva__active_calls_hold_release(&active_calls, 1));
 }
 END_TEST
 
 START_TEST(the_innermost_call_of_a_thread_counts)
 {
-    struct uva__place place;
+    struct uva__call_context place;
 
     (void)enter(UVA__CALL_SCHEMA, 1);
     (void)enter(UVA__CALL_TASK, 1);
     (void)enter(UVA__CALL_REQUEST, 1);
-    place = uva__epochs_place(&epochs, 1);
+    place = uva__active_calls_context(&active_calls, 1);
     ck_assert_int_eq(place.within, UVA__CALL_REQUEST);
     ck_assert_int_eq(place.callback, UVA__CALL_TASK);
     ck_assert_int_eq(place.beside, UVA__CALL_NONE);
@@ -54,21 +55,24 @@ END_TEST
 
 START_TEST(a_call_that_is_a_part_of_a_callback_is_inside_it_until_it_ends)
 {
-    struct uva__epoch request = {.call = UVA__CALL_REQUEST, .thread = 1};
-    struct uva__epoch *host = enter(UVA__CALL_TASK, 1);
-    struct uva__place place;
+    struct uva__active_call request = {.call = UVA__CALL_REQUEST, .thread = 1};
+    struct uva__active_call *host = enter(UVA__CALL_TASK, 1);
+    struct uva__call_context place;
 
-    ck_assert_ptr_eq(uva__epochs_place(&epochs, 1).innermost, host);
-    ck_assert_ptr_null(uva__epochs_place(&epochs, 2).innermost);
-    uva__epochs_join(host, &request);
-    place = uva__epochs_place(&epochs, 1);
+    ck_assert_ptr_eq(uva__active_calls_context(&active_calls, 1).innermost,
+                     host);
+    ck_assert_ptr_null(uva__active_calls_context(&active_calls, 2).innermost);
+    uva__active_calls_join(host, &request);
+    place = uva__active_calls_context(&active_calls, 1);
     ck_assert_int_eq(place.within, UVA__CALL_REQUEST);
     ck_assert_int_eq(place.callback, UVA__CALL_TASK);
     (void)enter(UVA__CALL_ERROR, 1);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_ERROR);
-    uva__epochs_part(&request);
-    uva__epochs_leave(&epochs, &calls[1]);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_TASK);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 1).within,
+                     UVA__CALL_ERROR);
+    uva__active_calls_part(&request);
+    uva__active_calls_leave(&active_calls, &calls[1]);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 1).within,
+                     UVA__CALL_TASK);
 }
 END_TEST
 
@@ -78,63 +82,68 @@ START_TEST(on_next_task_counts_rather_than_other_callbacks_beside)
     (void)enter(_i == 0 ? UVA__CALL_TASK : UVA__CALL_END, 2);
     (void)enter(UVA__CALL_SCHEMA, 3);
     (void)enter(UVA__CALL_EXTRACT, 3);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 1).beside,
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 1).beside,
                      _i == 0 ? UVA__CALL_TASK : UVA__CALL_END);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_EXTRACT);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 3).within,
+                     UVA__CALL_EXTRACT);
 }
 END_TEST
 
 START_TEST(a_call_is_also_on_the_thread_that_runs_it)
 {
-    struct uva__epoch *epoch = enter(UVA__CALL_TASK, 1);
+    struct uva__active_call *active_call = enter(UVA__CALL_TASK, 1);
 
-    uva__word_store(&epoch->runner, 2);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 1).within, UVA__CALL_TASK);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 2).within, UVA__CALL_TASK);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_NONE);
+    uva__atomic64_store(&active_call->runner, 2);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 1).within,
+                     UVA__CALL_TASK);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 2).within,
+                     UVA__CALL_TASK);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 3).within,
+                     UVA__CALL_NONE);
 }
 END_TEST
 
 START_TEST(calls_end_in_any_order)
 {
-    struct uva__epoch *first = enter(UVA__CALL_TASK, 1);
-    struct uva__epoch *second = enter(UVA__CALL_EXTRACT, 2);
-    struct uva__epoch *third = enter(UVA__CALL_EXTRACT, 3);
+    struct uva__active_call *first = enter(UVA__CALL_TASK, 1);
+    struct uva__active_call *second = enter(UVA__CALL_EXTRACT, 2);
+    struct uva__active_call *third = enter(UVA__CALL_EXTRACT, 3);
 
-    uva__epochs_leave(&epochs, second);
-    uva__epochs_leave(&epochs, first);
-    ck_assert_int_eq(uva__epochs_place(&epochs, 3).within, UVA__CALL_EXTRACT);
-    uva__epochs_leave(&epochs, third);
-    ck_assert_ptr_null(epochs.newest);
+    uva__active_calls_leave(&active_calls, second);
+    uva__active_calls_leave(&active_calls, first);
+    ck_assert_int_eq(uva__active_calls_context(&active_calls, 3).within,
+                     UVA__CALL_EXTRACT);
+    uva__active_calls_leave(&active_calls, third);
+    ck_assert_ptr_null(active_calls.newest);
 }
 END_TEST
 
 START_TEST(calls_of_the_producer_beside_a_callback_are_seen)
 {
-    struct uva__epoch *end = enter(UVA__CALL_END, 1);
-    struct uva__epoch *inside = enter(UVA__CALL_CANCEL, 2);
+    struct uva__active_call *end = enter(UVA__CALL_END, 1);
+    struct uva__active_call *inside = enter(UVA__CALL_CANCEL, 2);
 
     (void)enter(UVA__CALL_REQUEST, 1);
     inside->inside = true;
-    ck_assert(!uva__epochs_calls_beside(&epochs, end));
+    ck_assert(!uva__active_calls_calls_beside(&active_calls, end));
     inside->inside = false;
-    ck_assert(uva__epochs_calls_beside(&epochs, end));
+    ck_assert(uva__active_calls_calls_beside(&active_calls, end));
     inside->call = UVA__CALL_REQUEST;
-    ck_assert(uva__epochs_calls_beside(&epochs, end));
+    ck_assert(uva__active_calls_calls_beside(&active_calls, end));
     inside->call = UVA__CALL_EXTRACT;
-    ck_assert(!uva__epochs_calls_beside(&epochs, end));
+    ck_assert(!uva__active_calls_calls_beside(&active_calls, end));
 }
 END_TEST
 
 START_TEST(release_waits_for_callbacks_and_for_its_own_thread)
 {
-    struct uva__epoch *request = enter(UVA__CALL_REQUEST, 1);
+    struct uva__active_call *request = enter(UVA__CALL_REQUEST, 1);
 
-    ck_assert(uva__epochs_hold_release(&epochs, 1));
-    ck_assert(!uva__epochs_hold_release(&epochs, 2));
-    uva__epochs_leave(&epochs, request);
+    ck_assert(uva__active_calls_hold_release(&active_calls, 1));
+    ck_assert(!uva__active_calls_hold_release(&active_calls, 2));
+    uva__active_calls_leave(&active_calls, request);
     (void)enter(UVA__CALL_TASK, 1);
-    ck_assert(uva__epochs_hold_release(&epochs, 2));
+    ck_assert(uva__active_calls_hold_release(&active_calls, 2));
 }
 END_TEST
 

@@ -796,9 +796,9 @@ static void check_beside(struct scene *scene, const struct ArrowSchema *schema,
 {
     struct uva__tree_walk walk = {0};
 
-    ck_assert_int_eq(uva__witness_new(&scene->how, &walk.witness, NULL), 0);
+    ck_assert_int_eq(uva__reporter_new(&scene->how, &walk.reporter, NULL), 0);
     uva__array_check(&walk, schema, &scene->batch, misfit);
-    uva__witness_release(walk.witness);
+    uva__reporter_release(walk.reporter);
     scene->log.freed = 0;
 }
 

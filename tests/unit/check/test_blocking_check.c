@@ -42,9 +42,9 @@ START_TEST(deep_and_perturbed_it_gives_no_report_either)
         how = spoiled_stream_how(&scene);
         how.deep = true;
         how.perturb_seed = seed;
-        ck_assert_int_eq(uva__witness_new(&how, &scene.witness, NULL), 0);
+        ck_assert_int_eq(uva__reporter_new(&how, &scene.reporter, NULL), 0);
         ck_assert_int_eq(
-            uva__blocking_check(scene.witness, &scene.stream, NULL), 0);
+            uva__blocking_check(scene.reporter, &scene.stream, NULL), 0);
         ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
         while (spoiled_stream_get_next(&scene) == 0)
             continue;

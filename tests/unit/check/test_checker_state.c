@@ -12,7 +12,7 @@
 
 #include "protocol/checker_state.h"
 
-static struct uva__protocol protocol;
+static struct uva__checker_state protocol;
 static struct uva__findings found;
 
 static void setup(void)
@@ -21,21 +21,21 @@ static void setup(void)
     memset(&found, 0, sizeof(found));
 }
 
-static const struct uva__place OUTSIDE = {.within = UVA__CALL_NONE};
+static const struct uva__call_context OUTSIDE = {.within = UVA__CALL_NONE};
 
 static void callback(enum uva__call call, int code)
 {
-    if (!uva__protocol_begin(&protocol, call, &OUTSIDE, &found))
+    if (!uva__checker_state_begin(&protocol, call, &OUTSIDE, &found))
         return;
     if (call == UVA__CALL_ERROR)
-        uva__protocol_error(&protocol, EIO, NULL, 1, &found);
-    uva__protocol_end(&protocol, call, code, false, &found);
+        uva__checker_state_error(&protocol, EIO, NULL, 1, &found);
+    uva__checker_state_end(&protocol, call, code, false, &found);
 }
 
 static void extract(bool fails)
 {
-    uva__protocol_extract(&protocol);
-    uva__protocol_extracted(&protocol, fails);
+    uva__checker_state_extract(&protocol);
+    uva__checker_state_extracted(&protocol, fails);
 }
 
 /* The callback that a letter means. */
@@ -50,20 +50,20 @@ static enum uva__call call_of(char letter)
 static void other(char letter)
 {
     if (letter == 'r')
-        (void)uva__protocol_request(&protocol, 2, &OUTSIDE, &found);
+        (void)uva__checker_state_request(&protocol, 2, &OUTSIDE, &found);
     else if (letter == 'q')
-        (void)uva__protocol_request(&protocol, 0, &OUTSIDE, &found);
+        (void)uva__checker_state_request(&protocol, 0, &OUTSIDE, &found);
     else if (letter == 'x')
         extract(true);
     else if (letter == '(')
-        uva__protocol_extract(&protocol);
+        uva__checker_state_extract(&protocol);
     else if (letter == ')')
-        uva__protocol_extracted(&protocol, false);
+        uva__checker_state_extracted(&protocol, false);
     else if (letter == '.')
-        uva__protocol_conclude(&protocol, true, 0, 0, &found);
+        uva__checker_state_conclude(&protocol, true, 0, 0, &found);
     else {
-        (void)uva__protocol_cancel(&protocol, &OUTSIDE, 1, &found);
-        uva__protocol_cancelled(&protocol);
+        (void)uva__checker_state_cancel(&protocol, &OUTSIDE, 1, &found);
+        uva__checker_state_cancelled(&protocol);
     }
 }
 
@@ -148,12 +148,12 @@ enum {
 
 /* ---- place -------------------------------------------------------------- */
 
-static void begins(enum uva__call call, struct uva__place place,
+static void begins(enum uva__call call, struct uva__call_context place,
                    enum uva__rule rule)
 {
     setup();
     play("Sr");
-    ck_assert(uva__protocol_begin(&protocol, call, &place, &found));
+    ck_assert(uva__checker_state_begin(&protocol, call, &place, &found));
     ck_assert_int_eq(found.count > 0, rule != UVA__RULE_COUNT);
     if (rule != UVA__RULE_COUNT)
         ck_assert_int_eq(found.all[0].rule, rule);
@@ -161,9 +161,9 @@ static void begins(enum uva__call call, struct uva__place place,
 
 START_TEST(a_callback_beside_another_breaks_the_rule_for_both)
 {
-    const struct uva__place task = {.beside = UVA__CALL_TASK};
-    const struct uva__place end = {.beside = UVA__CALL_END};
-    const struct uva__place error = {.beside = UVA__CALL_ERROR};
+    const struct uva__call_context task = {.beside = UVA__CALL_TASK};
+    const struct uva__call_context end = {.beside = UVA__CALL_END};
+    const struct uva__call_context error = {.beside = UVA__CALL_ERROR};
 
     begins(UVA__CALL_TASK, task, UVA__RULE_AH_15);
     begins(UVA__CALL_TASK, end, UVA__RULE_AH_15);
@@ -177,12 +177,12 @@ END_TEST
 
 START_TEST(a_callback_inside_another_call_breaks_the_rule_for_that)
 {
-    const struct uva__place request = {.within = UVA__CALL_REQUEST};
-    const struct uva__place cancel = {.within = UVA__CALL_CANCEL};
-    const struct uva__place both = {.within = UVA__CALL_CANCEL,
-                                    .callback = UVA__CALL_TASK};
-    const struct uva__place extract = {.within = UVA__CALL_EXTRACT,
-                                       .callback = UVA__CALL_TASK};
+    const struct uva__call_context request = {.within = UVA__CALL_REQUEST};
+    const struct uva__call_context cancel = {.within = UVA__CALL_CANCEL};
+    const struct uva__call_context both = {.within = UVA__CALL_CANCEL,
+                                           .callback = UVA__CALL_TASK};
+    const struct uva__call_context extract = {.within = UVA__CALL_EXTRACT,
+                                              .callback = UVA__CALL_TASK};
 
     begins(UVA__CALL_TASK, request, UVA__RULE_AP_04);
     begins(UVA__CALL_RELEASE, request, UVA__RULE_AP_05);
@@ -200,7 +200,7 @@ static int echoes(int code, const char *message, uint64_t thread)
 {
     setup();
     play("Src");
-    uva__protocol_error(&protocol, code, message, thread, &found);
+    uva__checker_state_error(&protocol, code, message, thread, &found);
     return found.count;
 }
 
@@ -218,7 +218,7 @@ END_TEST
 START_TEST(an_error_a_callback_after_the_cancel_is_an_echo_on_any_thread)
 {
     play("SrcT");
-    uva__protocol_error(&protocol, ECANCELED, NULL, 2, &found);
+    uva__checker_state_error(&protocol, ECANCELED, NULL, 2, &found);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.all[0].rule, UVA__RULE_AP_16);
 }
@@ -227,10 +227,10 @@ END_TEST
 START_TEST(while_cancel_has_not_returned_no_error_is_an_echo)
 {
     play("Sr");
-    (void)uva__protocol_cancel(&protocol, &OUTSIDE, 1, &found);
-    uva__protocol_error(&protocol, ECANCELED, NULL, 1, &found);
+    (void)uva__checker_state_cancel(&protocol, &OUTSIDE, 1, &found);
+    uva__checker_state_error(&protocol, ECANCELED, NULL, 1, &found);
     play("T");
-    uva__protocol_error(&protocol, ECANCELED, NULL, 2, &found);
+    uva__checker_state_error(&protocol, ECANCELED, NULL, 2, &found);
     ck_assert_int_eq(found.count, 0);
 }
 END_TEST
@@ -239,9 +239,9 @@ END_TEST
 
 START_TEST(codes_of_errno_are_in_order)
 {
-    uva__protocol_end(&protocol, UVA__CALL_TASK, 4095, true, &found);
+    uva__checker_state_end(&protocol, UVA__CALL_TASK, 4095, true, &found);
     ck_assert_int_eq(found.count, 0);
-    uva__protocol_end(&protocol, UVA__CALL_TASK, 4096, false, &found);
+    uva__checker_state_end(&protocol, UVA__CALL_TASK, 4096, false, &found);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.all[0].rule, UVA__RULE_AH_09);
 }
@@ -252,7 +252,7 @@ START_TEST(calls_beside_the_end_are_TH_10)
     const enum uva__call calls[] = {UVA__CALL_END, UVA__CALL_ERROR,
                                     UVA__CALL_RELEASE};
 
-    uva__protocol_end(&protocol, calls[_i], 0, true, &found);
+    uva__checker_state_end(&protocol, calls[_i], 0, true, &found);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.all[0].rule, UVA__RULE_TH_10);
 }
@@ -265,7 +265,7 @@ START_TEST(what_is_held_at_the_end_is_told_by_how_the_stream_ended)
     const char *const scripts[] = {"SrTNR", "SrTcR", "SrTER", "SrTxNER"};
 
     play(scripts[_i]);
-    uva__protocol_conclude(&protocol, true, 2, 7, &found);
+    uva__checker_state_conclude(&protocol, true, 2, 7, &found);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.all[0].rule,
                      _i == 0 ? UVA__RULE_AT_02 : UVA__RULE_AT_21);
@@ -275,18 +275,18 @@ END_TEST
 
 START_TEST(a_handler_nobody_accepted_may_stay_unreleased)
 {
-    uva__protocol_conclude(&protocol, false, 0, 0, &found);
+    uva__checker_state_conclude(&protocol, false, 0, 0, &found);
     ck_assert_int_eq(found.count, 0);
 }
 END_TEST
 
 START_TEST(requests_inside_callbacks_alone_are_told_apart)
 {
-    const struct uva__place inside = {.within = UVA__CALL_SCHEMA,
-                                      .callback = UVA__CALL_SCHEMA};
+    const struct uva__call_context inside = {.within = UVA__CALL_SCHEMA,
+                                             .callback = UVA__CALL_SCHEMA};
 
     play("S");
-    (void)uva__protocol_request(&protocol, 5, &inside, &found);
+    (void)uva__checker_state_request(&protocol, 5, &inside, &found);
     play(".");
     ck_assert_int_eq(found.all[0].rule, UVA__RULE_AP_03);
 }
@@ -295,15 +295,19 @@ END_TEST
 START_TEST(a_call_during_release_is_not_made_and_not_told)
 {
     play("S");
-    (void)uva__protocol_begin(&protocol, UVA__CALL_ERROR, &OUTSIDE, &found);
-    (void)uva__protocol_begin(&protocol, UVA__CALL_RELEASE, &OUTSIDE, &found);
-    ck_assert(!uva__protocol_request(&protocol, 1, &OUTSIDE, &found));
-    ck_assert(!uva__protocol_cancel(&protocol, &OUTSIDE, 1, &found));
+    (void)uva__checker_state_begin(&protocol, UVA__CALL_ERROR, &OUTSIDE,
+                                   &found);
+    (void)uva__checker_state_begin(&protocol, UVA__CALL_RELEASE, &OUTSIDE,
+                                   &found);
+    ck_assert(!uva__checker_state_request(&protocol, 1, &OUTSIDE, &found));
+    ck_assert(!uva__checker_state_cancel(&protocol, &OUTSIDE, 1, &found));
     ck_assert_int_eq(found.count, 0);
     setup();
-    (void)uva__protocol_begin(&protocol, UVA__CALL_ERROR, &OUTSIDE, &found);
-    (void)uva__protocol_begin(&protocol, UVA__CALL_RELEASE, &OUTSIDE, &found);
-    ck_assert(!uva__protocol_cancel(&protocol, &OUTSIDE, 1, &found));
+    (void)uva__checker_state_begin(&protocol, UVA__CALL_ERROR, &OUTSIDE,
+                                   &found);
+    (void)uva__checker_state_begin(&protocol, UVA__CALL_RELEASE, &OUTSIDE,
+                                   &found);
+    ck_assert(!uva__checker_state_cancel(&protocol, &OUTSIDE, 1, &found));
     ck_assert_int_eq(found.count, 0);
 }
 END_TEST
@@ -333,9 +337,9 @@ START_TEST(no_more_is_found_at_once_than_there_is_room_for)
     struct uva__findings all = {.count = 0};
 
     for (int i = 0; i < UVA__RULE_COUNT; i++)
-        uva__protocol_find(&protocol, &all, (enum uva__rule)i, i);
+        uva__checker_state_find(&protocol, &all, (enum uva__rule)i, i);
     ck_assert_int_eq(all.count, UVA__FINDINGS_MAX);
-    uva__protocol_observed(&protocol, &all, &found);
+    uva__checker_state_observed(&protocol, &all, &found);
     ck_assert_int_eq(found.count, 0);
 }
 END_TEST

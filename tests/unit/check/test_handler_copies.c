@@ -144,9 +144,9 @@ END_TEST
 /* Waits until the clock that limits use has passed one of 1 ms. */
 static void dawdle(void)
 {
-    const int64_t begun = uva__bounce_clock_ns(true);
+    const int64_t begun = uva__thread_util_clock_ns(true);
 
-    while (uva__bounce_clock_ns(true) - begun < 3000000)
+    while (uva__thread_util_clock_ns(true) - begun < 3000000)
         ;
 }
 

@@ -7,13 +7,14 @@
 
 enum { POSTS = 4096 };
 
-static struct uva__signpost *posts; /* adjacent, all zeroes before each test */
+static struct uva__layout_probe
+    *posts; /* adjacent, all zeroes before each test */
 
 static void posts_open(void)
 {
     const size_t size = POSTS * sizeof(*posts);
 
-    posts = aligned_alloc(UVA__SIGNPOST_SIZE, size);
+    posts = aligned_alloc(UVA__LAYOUT_PROBE_SIZE, size);
     ck_assert_ptr_nonnull(posts);
     memset(posts, 0, size);
 }
@@ -26,9 +27,9 @@ static void posts_close(void)
 START_TEST(a_place_leads_to_its_object_and_holds_an_empty_block)
 {
     for (int i = 0; i < POSTS; i++) {
-        const char *place = uva__signpost_raise(&posts[i], &posts[i / 2]);
+        const char *place = uva__layout_probe_set(&posts[i], &posts[i / 2]);
 
-        ck_assert_ptr_eq(uva__signpost_read(place), &posts[i / 2]);
+        ck_assert_ptr_eq(uva__layout_probe_read(place), &posts[i / 2]);
         ck_assert_uint_eq((uintptr_t)place % 2, 1);
         ck_assert(place >= posts[i].room);
         ck_assert(place + 4 <= posts[i].room + sizeof(posts[i].room));
@@ -40,10 +41,10 @@ END_TEST
 START_TEST(what_is_beside_a_place_is_none)
 {
     for (int i = 0; i < POSTS; i++) {
-        char *place = uva__signpost_raise(&posts[i], posts);
+        char *place = uva__layout_probe_set(&posts[i], posts);
 
         for (char *at = (char *)&posts[i]; at < (char *)&posts[i + 1]; at++)
-            ck_assert(at == place || uva__signpost_read(at) == NULL);
+            ck_assert(at == place || uva__layout_probe_read(at) == NULL);
     }
 }
 END_TEST
@@ -53,15 +54,15 @@ START_TEST(memory_that_was_never_raised_is_none)
     memset(posts, 0x5A, POSTS * sizeof(*posts));
     for (int i = 0; i < POSTS; i++)
         for (char *at = (char *)&posts[i]; at < (char *)&posts[i + 1]; at++)
-            ck_assert_ptr_null(uva__signpost_read(at));
+            ck_assert_ptr_null(uva__layout_probe_read(at));
 }
 END_TEST
 
 START_TEST(pointers_to_structs_are_none_and_not_followed)
 {
-    ck_assert_ptr_null(uva__signpost_read(NULL));
-    for (uintptr_t low = 0; low < UVA__SIGNPOST_SIZE; low += 2)
-        ck_assert_ptr_null(uva__signpost_read((void *)(4096 + low)));
+    ck_assert_ptr_null(uva__layout_probe_read(NULL));
+    for (uintptr_t low = 0; low < UVA__LAYOUT_PROBE_SIZE; low += 2)
+        ck_assert_ptr_null(uva__layout_probe_read((void *)(4096 + low)));
 }
 END_TEST
 
@@ -71,9 +72,9 @@ START_TEST(many_places_are_made_use_of)
     int count = 0;
 
     for (int i = 0; i < POSTS; i++) {
-        const char *place = uva__signpost_raise(&posts[i], posts);
+        const char *place = uva__layout_probe_set(&posts[i], posts);
 
-        seen |= UINT64_C(1) << (uintptr_t)place % UVA__SIGNPOST_SIZE;
+        seen |= UINT64_C(1) << (uintptr_t)place % UVA__LAYOUT_PROBE_SIZE;
     }
     for (; seen != 0; seen &= seen - 1)
         count++;

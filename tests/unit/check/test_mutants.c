@@ -84,7 +84,7 @@ static void run_pair(const struct reference_pair *pair,
         ck_assert_int_eq(code, 0);
         ck_assert_int_eq(atomic_load(&producer.faults), 0);
         ck_assert_int_eq(atomic_load(&consumer.faults), 0);
-        ck_assert_int_eq(atomic_load(&producer.ledger.live), 0);
+        ck_assert_int_eq(atomic_load(&producer.live_structs.live), 0);
     }
     reference_producer_fini(&producer);
 }

@@ -55,13 +55,13 @@ static int look(const enum reference_shape *shape, ArrowDeviceType type,
                 struct breach_list *told)
 {
     const struct uva_check how = breach_list_check(told);
-    struct reference_ledger ledger = {0};
+    struct reference_ledger live_structs = {0};
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
     int code;
 
-    reference_schema(&ledger, reference_block(REFERENCE_SOUND), &schema);
-    reference_array(&ledger, 3, &array);
+    reference_schema(&live_structs, reference_block(REFERENCE_SOUND), &schema);
+    reference_array(&live_structs, 3, &array);
     if (type != 0)
         array.device_type = type;
     if (shape != NULL)
@@ -71,7 +71,7 @@ static int look(const enum reference_shape *shape, ArrowDeviceType type,
     code = uva_check_array(&schema, &array, &how, NULL);
     array.array.release(&array.array);
     schema.release(&schema);
-    ck_assert_int_eq(atomic_load(&ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&live_structs.live), 0);
     return code;
 }
 
@@ -112,12 +112,12 @@ static void released_run(int i)
 {
     struct breach_list told = {0};
     const struct uva_check how = breach_list_check(&told);
-    struct reference_ledger ledger = {0};
+    struct reference_ledger live_structs = {0};
     struct ArrowDeviceArray array = {.device_id = -1, .device_type = 1};
     struct ArrowSchema schema;
 
     (void)i;
-    reference_schema(&ledger, NULL, &schema);
+    reference_schema(&live_structs, NULL, &schema);
     ck_assert_int_eq(uva_check_array(&schema, &array, &how, NULL), EPROTO);
     breach_list_take(&told, "LC-01", UVA_PARTY_EITHER);
     breach_list_is_empty(&told);

@@ -40,7 +40,7 @@ static void run_pair(const struct stream_pair *pair,
     ck_assert_int_eq(atomic_load(&stream.faults), 0);
     if (sound) {
         ck_assert_int_eq(atomic_load(&stream.released), 1);
-        ck_assert_int_eq(atomic_load(&stream.ledger.live), 0);
+        ck_assert_int_eq(atomic_load(&stream.live_structs.live), 0);
     }
     reference_stream_fini(&stream);
 }

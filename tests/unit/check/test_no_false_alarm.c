@@ -45,7 +45,7 @@ static void balance(const struct reference_producer *p,
     ck_assert_int_eq(atomic_load(&p->offered), atomic_load(&p->settled));
     ck_assert_int_eq(atomic_load(&p->released), 1);
     ck_assert_int_eq(atomic_load(&p->faults), 0);
-    ck_assert_int_eq(atomic_load(&p->ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&p->live_structs.live), 0);
     ck_assert_int_eq(atomic_load(&c->faults), 0);
 }
 
@@ -146,7 +146,7 @@ static void one_blocking(uint64_t seed)
     ck_assert_int_eq(reader.faults, 0);
     ck_assert_int_eq(atomic_load(&stream.faults), 0);
     ck_assert_int_eq(atomic_load(&stream.released), 1);
-    ck_assert_int_eq(atomic_load(&stream.ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&stream.live_structs.live), 0);
     reference_stream_fini(&stream);
 }
 

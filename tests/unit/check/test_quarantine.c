@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/quarantine.h"
 #include "base/memory.h"
+#include "check/quarantine.h"
 #include "support/faulty_allocator.h"
 
 static struct faulty_allocator memory;

@@ -32,7 +32,7 @@ static void scene_fini(struct scene *scene)
     ck_assert_int_eq(atomic_load(&p->faults), 0);
     ck_assert_int_eq(atomic_load(&c->faults), 0);
     reference_consumer_fini(c);
-    ck_assert_int_eq(atomic_load(&p->ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&p->live_structs.live), 0);
     reference_producer_fini(p);
 }
 
@@ -82,13 +82,13 @@ END_TEST
 
 START_TEST(batches_can_be_told_apart)
 {
-    struct reference_ledger ledger = {0};
+    struct reference_ledger live_structs = {0};
     struct ArrowDeviceArray array;
 
-    reference_array(&ledger, 7, &array);
+    reference_array(&live_structs, 7, &array);
     ck_assert_int_eq(reference_array_ordinal(&array.array), 7);
     array.array.release(&array.array);
-    ck_assert_int_eq(atomic_load(&ledger.live), 0);
+    ck_assert_int_eq(atomic_load(&live_structs.live), 0);
 }
 END_TEST
 

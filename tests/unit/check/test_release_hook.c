@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/structs.h"
 #include "check/arrow_node.h"
 #include "check/live_structs.h"
 #include "check/reporter.h"
-#include "arrow/structs.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
@@ -20,7 +20,7 @@
 struct scene {
     struct breach_log log;
     struct faulty_allocator memory;
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     struct ArrowArray array;
     struct ArrowSchema schema;
 };
@@ -53,15 +53,17 @@ static void scene_open(struct scene *scene, bool deep)
     how.allocator = faulty_allocator_table(&scene->memory);
     how.deep = deep;
     how.keep = true;
-    ck_assert_int_eq(uva__witness_new(&how, &scene->witness, NULL), 0);
+    ck_assert_int_eq(uva__reporter_new(&how, &scene->reporter, NULL), 0);
     make_array(&scene->array);
     make_schema(&scene->schema);
 }
 
 static void scene_shim(struct scene *scene)
 {
-    ck_assert_int_eq(uva__shim_array(scene->witness, &scene->array, 5), 0);
-    ck_assert_int_eq(uva__shim_schema(scene->witness, &scene->schema, 6), 0);
+    ck_assert_int_eq(uva__release_hook_array(scene->reporter, &scene->array, 5),
+                     0);
+    ck_assert_int_eq(
+        uva__release_hook_schema(scene->reporter, &scene->schema, 6), 0);
 }
 
 static void open_with_shims(struct scene *scene, bool deep)
@@ -70,9 +72,9 @@ static void open_with_shims(struct scene *scene, bool deep)
     scene_shim(scene);
 }
 
-static int64_t live(const struct scene *scene, enum uva__ledger_kind kind)
+static int64_t live(const struct scene *scene, enum uva__live_struct_kind kind)
 {
-    return uva__ledger_live(uva__witness_ledger(scene->witness), kind);
+    return uva__live_structs_live(uva__reporter_ledger(scene->reporter), kind);
 }
 
 static void release_array(struct ArrowArray *array)
@@ -87,11 +89,11 @@ static void scene_close(struct scene *scene)
     release_array(&scene->array);
     uva_schema_release(&scene->schema);
     breach_log_expect(&scene->log, "");
-    ck_assert_int_eq(live(scene, UVA__LEDGER_ARRAY), 0);
-    ck_assert_int_eq(live(scene, UVA__LEDGER_SCHEMA), 0);
+    ck_assert_int_eq(live(scene, UVA__LIVE_STRUCT_ARRAY), 0);
+    ck_assert_int_eq(live(scene, UVA__LIVE_STRUCT_SCHEMA), 0);
     ck_assert_int_eq(plain_live(), 0);
     ck_assert_int_eq(scene->log.freed, 0);
-    uva__witness_release(scene->witness);
+    uva__reporter_release(scene->reporter);
     ck_assert_int_eq(scene->log.freed, 1);
     ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
 }
@@ -104,8 +106,8 @@ START_TEST(released_once_wherever_it_lies_nothing_is_told)
         struct scene scene;
         struct ArrowArray elsewhere;
         open_with_shims(&scene, deep == 1);
-        ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), deep ? 4 : 1);
-        ck_assert_int_eq(live(&scene, UVA__LEDGER_SCHEMA), deep ? 4 : 1);
+        ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), deep ? 4 : 1);
+        ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_SCHEMA), deep ? 4 : 1);
         elsewhere = scene.array;
         memset(&scene.array, 0xDD, sizeof(scene.array));
         scene.array.release = NULL;
@@ -139,7 +141,7 @@ START_TEST(the_witness_lasts_until_the_last_is_released)
     struct scene scene;
 
     open_with_shims(&scene, true);
-    uva__witness_release(scene.witness);
+    uva__reporter_release(scene.reporter);
     release_array(&scene.array);
     ck_assert_int_eq(scene.log.freed, 0);
     uva_schema_release(&scene.schema);
@@ -156,7 +158,7 @@ START_TEST(the_release_is_in_the_transcript)
     open_with_shims(&scene, false);
     release_array(&scene.array);
     uva_schema_release(&scene.schema);
-    uva__witness_breach(scene.witness, "AB-01", 0, "x");
+    uva__reporter_breach(scene.reporter, "AB-01", 0, "x");
     ck_assert_str_eq(scene.log.entries[0].transcript,
                      "thread 1: release of array 5\n"
                      "thread 1: release of schema 6");
@@ -178,7 +180,7 @@ START_TEST(lc10_a_child_moved_out_outlives_its_parent)
     scene.schema.children[1]->release = NULL;
     release_array(&scene.array);
     uva_schema_release(&scene.schema);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 2);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 2);
     child.release(&child);
     field.release(&field);
     scene_close(&scene);
@@ -223,7 +225,7 @@ START_TEST(lc02_a_copy_of_long_ago_is_still_known)
     release_array(&scene.array);
     for (int i = 0; i < 3000; i++) {
         plain_array(&array, 0, 1, 0);
-        ck_assert_int_eq(uva__shim_array(scene.witness, &array, i), 0);
+        ck_assert_int_eq(uva__release_hook_array(scene.reporter, &array, i), 0);
         if (i % 50 == 0) {
             struct ArrowArray stale = copy;
             stale.release(&stale);
@@ -377,18 +379,18 @@ START_TEST(lc02_what_was_never_released_is_told_when_all_is_over)
     struct scene scene;
 
     open_with_shims(&scene, true);
-    ck_assert_int_eq(uva__witness_settle(scene.witness), 8);
+    ck_assert_int_eq(uva__reporter_settle(scene.reporter), 8);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "array 5 was never released, and 1 more");
     ck_assert_int_eq(scene.log.entries[0].severity, UVA_SEVERITY_ERROR);
     breach_log_expect(&scene.log, "LC-02");
     release_array(&scene.array);
-    ck_assert_int_eq(uva__witness_settle(scene.witness), 4);
+    ck_assert_int_eq(uva__reporter_settle(scene.reporter), 4);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "schema 6 was never released");
     breach_log_expect(&scene.log, "LC-02");
     uva_schema_release(&scene.schema);
-    ck_assert_int_eq(uva__witness_settle(scene.witness), 0);
+    ck_assert_int_eq(uva__reporter_settle(scene.reporter), 0);
     scene_close(&scene);
 }
 END_TEST
@@ -457,7 +459,7 @@ START_TEST(lc05_release_releases_the_children_that_are_live)
                      "the release of array 5 left 2 live below it");
     breach_log_expect_one(&scene.log, "LC-05", UVA_PARTY_PRODUCER,
                           UVA_SEVERITY_ERROR);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 0);
     late = *forgotten;
     late.release(&late);
     breach_log_expect(&scene.log, "LC-02");
@@ -489,16 +491,16 @@ START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
     struct ArrowSchema schema = {.release = no_schema_release};
 
     open_with_shims(&scene, false);
-    uva__shim_trap_array(scene.witness, &array, "AT-22");
+    uva__release_hook_trap_array(scene.reporter, &array, "AT-22");
     array.release(&array);
     ck_assert(array.release == NULL);
     breach_log_expect_one(&scene.log, "AT-22", UVA_PARTY_CONSUMER,
                           UVA_SEVERITY_FATAL);
-    uva__shim_trap_schema(scene.witness, &schema, "DS-19");
+    uva__release_hook_trap_schema(scene.reporter, &schema, "DS-19");
     schema.release(&schema);
     breach_log_expect(&scene.log, "DS-19");
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
-    ck_assert_int_eq(uva__witness_settle(scene.witness), 2);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 1);
+    ck_assert_int_eq(uva__reporter_settle(scene.reporter), 2);
     breach_log_expect(&scene.log, "LC-02");
     scene_close(&scene);
 }
@@ -507,16 +509,16 @@ END_TEST
 START_TEST(without_keep_there_are_no_traps)
 {
     struct uva_check how = {.keep = false};
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     struct ArrowArray array = {.release = no_release};
     struct ArrowSchema schema = {.release = no_schema_release};
 
-    ck_assert_int_eq(uva__witness_new(&how, &witness, NULL), 0);
-    uva__shim_trap_array(witness, &array, "AT-22");
-    uva__shim_trap_schema(witness, &schema, "DS-19");
+    ck_assert_int_eq(uva__reporter_new(&how, &reporter, NULL), 0);
+    uva__release_hook_trap_array(reporter, &array, "AT-22");
+    uva__release_hook_trap_schema(reporter, &schema, "DS-19");
     ck_assert(array.release == no_release);
     ck_assert(schema.release == no_schema_release);
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
@@ -526,16 +528,16 @@ START_TEST(no_trap_lies_where_nobody_would_step)
     struct ArrowArray array = {.release = NULL}, before;
 
     open_with_shims(&scene, false);
-    uva__shim_trap_array(scene.witness, &array, "AT-22");
+    uva__release_hook_trap_array(scene.reporter, &array, "AT-22");
     ck_assert(array.release == NULL);
     before = scene.array; /* one that is live already */
-    uva__shim_trap_array(scene.witness, &scene.array, "AT-22");
+    uva__release_hook_trap_array(scene.reporter, &scene.array, "AT-22");
     ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
     scene.memory.fail_at = scene.memory.asked + 1;
     for (int i = 0; i < 16; i++) /* the last without memory */
-        uva__shim_trap_array(scene.witness,
-                             &(struct ArrowArray){.release = no_release},
-                             "AT-22");
+        uva__release_hook_trap_array(
+            scene.reporter, &(struct ArrowArray){.release = no_release},
+            "AT-22");
     ck_assert(faulty_allocator_has_failed(&scene.memory));
     scene_close(&scene);
 }
@@ -552,23 +554,26 @@ START_TEST(trees_that_are_none_are_shimmed_as_far_as_they_go)
     children = scene.array.children;
     child = children[0];
     child->release(child); /* a released one */
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 3);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 3);
     release_array(&scene.array);
     make_array(&scene.array); /* a NULL one */
     children = scene.array.children;
     child = children[0];
     children[0] = NULL;
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 3);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 3);
     release_array(&scene.array);
     child->release(child);
     free(child);
     make_array(&scene.array); /* and no child is possible */
     children = scene.array.children;
     scene.array.children = NULL;
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 1);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 1);
     scene.array.children = children;
     release_array(&scene.array);
     breach_log_expect(&scene.log, "LC-11");
@@ -585,8 +590,9 @@ START_TEST(a_circle_is_entered_once)
     circle = scene.array.children[0];
     circle->n_children = 1;
     circle->children = scene.array.children; /* its own parent's */
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 4);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 4);
     circle->n_children = 0;
     circle->children = NULL;
     release_array(&scene.array);
@@ -608,8 +614,9 @@ START_TEST(trees_are_followed_to_a_depth)
         array = array->children[0];
     }
     plain_array(array, 0, 1, 0);
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 65);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 65);
     scene_close(&scene);
 }
 END_TEST
@@ -628,8 +635,9 @@ START_TEST(trees_are_followed_to_a_number_of_nodes)
     scene.array.children = crowd;
     scene.array.n_children = MANY;
     scene.array.dictionary = children[1]; /* one too many */
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 0), 0);
-    ck_assert_int_eq(live(&scene, UVA__LEDGER_ARRAY), 2);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
+                     0);
+    ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), 2);
     scene.array.children = children;
     scene.array.n_children = 2;
     scene.array.dictionary = NULL;
@@ -683,13 +691,13 @@ START_TEST(without_memory_an_array_stays_as_it_is_and_children_unchecked)
         before = scene.array;
         schema = scene.schema;
         scene.memory.fail_at = scene.memory.asked + fail_at;
-        code = uva__shim_array(scene.witness, &scene.array, 0);
+        code = uva__release_hook_array(scene.reporter, &scene.array, 0);
         if (code != 0) {
             ck_assert_int_eq(code, ENOMEM);
             ck_assert_int_eq(memcmp(&before, &scene.array, sizeof(before)), 0);
         }
         scene.memory.fail_at = scene.memory.asked + fail_at;
-        code = uva__shim_schema(scene.witness, &scene.schema, 0);
+        code = uva__release_hook_schema(scene.reporter, &scene.schema, 0);
         failed = code != 0;
         if (failed)
             ck_assert_int_eq(memcmp(&schema, &scene.schema, sizeof(schema)), 0);
@@ -708,10 +716,12 @@ START_TEST(without_memory_for_children_they_go_unchecked)
     scene_open(&scene, true);
     for (int i = 0; i < 14; i++) { /* of 16 entries */
         plain_array(&arrays[i], 0, 1, 0);
-        ck_assert_int_eq(uva__shim_array(scene.witness, &arrays[i], i), 0);
+        ck_assert_int_eq(uva__release_hook_array(scene.reporter, &arrays[i], i),
+                         0);
     }
     scene.memory.fail_at = scene.memory.asked + 1;
-    ck_assert_int_eq(uva__shim_array(scene.witness, &scene.array, 14), 0);
+    ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 14),
+                     0);
     ck_assert(faulty_allocator_has_failed(&scene.memory));
     for (int i = 0; i < 14; i++)
         release_array(&arrays[i]);
@@ -722,14 +732,15 @@ END_TEST
 
 enum { THREADS = 4, ROUNDS = 300 };
 
-static void *shim_and_release(void *ctx)
+static void *hook_and_release(void *ctx)
 {
     struct scene *scene = ctx;
 
     for (int i = 0; i < ROUNDS; i++) {
         struct ArrowArray array, child;
         make_array(&array);
-        ck_assert_int_eq(uva__shim_array(scene->witness, &array, i), 0);
+        ck_assert_int_eq(uva__release_hook_array(scene->reporter, &array, i),
+                         0);
         child = *array.children[i % 2];
         array.children[i % 2]->release = NULL;
         array.release(&array);
@@ -746,7 +757,7 @@ START_TEST(many_threads_may_shim_and_release_at_once)
     open_with_shims(&scene, true);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(
-            pthread_create(&threads[i], NULL, shim_and_release, &scene), 0);
+            pthread_create(&threads[i], NULL, hook_and_release, &scene), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     scene_close(&scene);

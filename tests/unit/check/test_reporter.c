@@ -9,49 +9,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "check/breach_text.h"
-#include "protocol/clauses.h"
 #include "check/transcript.h"
 #include "check/utf8.h"
-#include "base/memory.h"
+#include "protocol/clauses.h"
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 
-static struct uva__witness *witness_new(const struct uva_check *how)
+static struct uva__reporter *reporter_new(const struct uva_check *how)
 {
-    struct uva__witness *witness = NULL;
+    struct uva__reporter *reporter = NULL;
 
-    ck_assert_int_eq(uva__witness_new(how, &witness, NULL), 0);
-    return witness;
+    ck_assert_int_eq(uva__reporter_new(how, &reporter, NULL), 0);
+    return reporter;
 }
 
 /* ---- options ------------------------------------------------------------ */
 
 START_TEST(without_options_there_are_defaults)
 {
-    struct uva__witness *witness = witness_new(NULL);
-    const struct uva_check *how = uva__witness_how(witness);
+    struct uva__reporter *reporter = reporter_new(NULL);
+    const struct uva_check *how = uva__reporter_options(reporter);
 
     ck_assert_str_eq(how->name, "");
     ck_assert_int_eq(how->slow_call_ms, 1000);
     ck_assert_int_eq(how->slow_extract_ms, 100);
     ck_assert(how->allocator.alloc != NULL && how->allocator.dealloc != NULL);
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
 START_TEST(options_are_kept_and_the_name_copied)
 {
     char name[] = "hop 3";
-    struct uva__witness *witness = witness_new(&(struct uva_check){
+    struct uva__reporter *reporter = reporter_new(&(struct uva_check){
         .name = name, .slow_call_ms = 7, .slow_extract_ms = 8, .deep = true});
 
     memset(name, 'x', 3);
-    ck_assert_str_eq(uva__witness_how(witness)->name, "hop 3");
-    ck_assert_int_eq(uva__witness_how(witness)->slow_call_ms, 7);
-    ck_assert_int_eq(uva__witness_how(witness)->slow_extract_ms, 8);
-    ck_assert(uva__witness_how(witness)->deep);
-    uva__witness_release(witness);
+    ck_assert_str_eq(uva__reporter_options(reporter)->name, "hop 3");
+    ck_assert_int_eq(uva__reporter_options(reporter)->slow_call_ms, 7);
+    ck_assert_int_eq(uva__reporter_options(reporter)->slow_extract_ms, 8);
+    ck_assert(uva__reporter_options(reporter)->deep);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(bad_options_are_refused_and_nothing_is_taken)
     breach_log_init(&log);
     for (int i = 0; i < 5; i++) {
         struct uva_check how = breach_log_how(&log);
-        struct uva__witness *witness = NULL;
+        struct uva__reporter *reporter = NULL;
         struct uva_error error = {0};
         how.allocator = faulty_allocator_table(&memory);
         if (i == 0)
@@ -77,9 +77,9 @@ START_TEST(bad_options_are_refused_and_nothing_is_taken)
             how.allocator.alloc = NULL;
         else
             how.allocator.dealloc = NULL;
-        ck_assert_int_eq(uva__witness_new(&how, &witness, &error), EINVAL);
+        ck_assert_int_eq(uva__reporter_new(&how, &reporter, &error), EINVAL);
         ck_assert_int_eq(error.code, EINVAL);
-        ck_assert_ptr_null(witness);
+        ck_assert_ptr_null(reporter);
     }
     ck_assert_int_eq(log.freed, 0);
     ck_assert_int_eq(faulty_allocator_asked(&memory), 0);
@@ -91,14 +91,14 @@ START_TEST(without_memory_nothing_is_taken)
     struct faulty_allocator memory;
     struct breach_log log;
     struct uva_check how;
-    struct uva__witness *witness = NULL;
+    struct uva__reporter *reporter = NULL;
     struct uva_error error = {0};
 
     faulty_allocator_init(&memory, 1);
     breach_log_init(&log);
     how = breach_log_how(&log);
     how.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(uva__witness_new(&how, &witness, &error), ENOMEM);
+    ck_assert_int_eq(uva__reporter_new(&how, &reporter, &error), ENOMEM);
     ck_assert_int_eq(error.code, ENOMEM);
     ck_assert_int_eq(log.freed, 0);
 }
@@ -111,23 +111,23 @@ START_TEST(the_last_count_frees_all_and_then_the_context)
     struct faulty_allocator memory;
     struct breach_log log;
     struct uva_check how;
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
 
     faulty_allocator_init(&memory, 0);
     breach_log_init(&log);
     how = breach_log_how(&log);
     how.allocator = faulty_allocator_table(&memory);
-    witness = witness_new(&how);
+    reporter = reporter_new(&how);
     for (int i = 0; i < 3; i++) {
         struct uva__quarantined *block = uva__memory_new(&how.allocator, 64);
         ck_assert_ptr_nonnull(block);
-        uva__quarantine_put(uva__witness_quarantine(witness), block, 64);
+        uva__quarantine_put(uva__reporter_quarantine(reporter), block, 64);
     }
-    ck_assert_ptr_eq(uva__witness_acquire(witness), witness);
-    uva__witness_release(witness);
+    ck_assert_ptr_eq(uva__reporter_acquire(reporter), reporter);
+    uva__reporter_release(reporter);
     ck_assert_int_eq(log.freed, 0);
     ck_assert_int_eq(faulty_allocator_live(&memory), 4);
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
     ck_assert_int_eq(log.freed, 1);
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
@@ -140,7 +140,7 @@ START_TEST(one_that_is_undone_leaves_the_context_alone)
 
     breach_log_init(&log);
     how = breach_log_how(&log);
-    uva__witness_undo(witness_new(&how));
+    uva__reporter_undo(reporter_new(&how));
     ck_assert_int_eq(log.freed, 0);
 }
 END_TEST
@@ -151,23 +151,23 @@ START_TEST(a_breach_is_told_as_the_catalogue_has_it)
 {
     struct breach_log log;
     struct uva_check how;
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
 
     breach_log_init(&log);
     how = breach_log_how(&log);
-    witness = witness_new(&how);
-    uva__witness_breach(witness, "AP-06", 0, "task %d\nof %d", 9, 8);
+    reporter = reporter_new(&how);
+    uva__reporter_breach(reporter, "AP-06", 0, "task %d\nof %d", 9, 8);
     ck_assert_str_eq(log.entries[0].name, "test");
     ck_assert_str_eq(log.entries[0].message, "task 9 of 8"); /* one line */
     ck_assert_str_eq(log.entries[0].transcript, "");
     breach_log_expect_one(&log, "AP-06", UVA_PARTY_PRODUCER,
                           UVA_SEVERITY_ERROR);
-    uva__witness_breach(witness, "LC-01", UVA_PARTY_CONSUMER, "x");
+    uva__reporter_breach(reporter, "LC-01", UVA_PARTY_CONSUMER, "x");
     breach_log_expect_one(&log, "LC-01", UVA_PARTY_CONSUMER,
                           UVA_SEVERITY_ERROR);
-    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_NOTE, "x");
+    uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_NOTE, "x");
     breach_log_expect_one(&log, "AT-03", UVA_PARTY_CONSUMER, UVA_SEVERITY_NOTE);
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
@@ -175,55 +175,55 @@ START_TEST(only_errors_and_worse_are_counted)
 {
     struct breach_log log;
     struct uva_check how;
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
 
     breach_log_init(&log);
     how = breach_log_how(&log);
-    witness = witness_new(&how);
-    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_NOTE, "x");
-    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_WARNING, "x");
-    ck_assert_int_eq(uva__witness_count(witness), 0);
-    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_ERROR, "x");
-    uva__witness_breach_as(witness, "AT-03", UVA_SEVERITY_FATAL, "x");
-    ck_assert_int_eq(uva__witness_count(witness), 2);
-    uva__witness_release(witness);
+    reporter = reporter_new(&how);
+    uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_NOTE, "x");
+    uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_WARNING, "x");
+    ck_assert_int_eq(uva__reporter_count(reporter), 0);
+    uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_ERROR, "x");
+    uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_FATAL, "x");
+    ck_assert_int_eq(uva__reporter_count(reporter), 2);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
 /* Reports each kind of breach that it distinguishes. */
-static void tell_of_all(struct uva__witness *witness)
+static void tell_of_all(struct uva__reporter *reporter)
 {
     int count;
     const struct uva__clause *clauses = uva__clauses(&count);
 
     for (int i = 0; i < count; i++)
         for (int party = 1; party <= UVA_PARTY_EITHER; party++)
-            uva__witness_breach(witness, clauses[i].id, (enum uva_party)party,
-                                "odd");
+            uva__reporter_breach(reporter, clauses[i].id, (enum uva_party)party,
+                                 "odd");
     for (int severity = 0; severity <= UVA_SEVERITY_FATAL; severity++)
-        uva__witness_breach_as(witness, "LC-02", (enum uva_severity)severity,
-                               "odd");
+        uva__reporter_breach_as(reporter, "LC-02", (enum uva_severity)severity,
+                                "odd");
 }
 
 START_TEST(once_is_once_for_each_clause_party_and_severity)
 {
     struct breach_log log;
     struct uva_check how;
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     int count, told;
 
     (void)uva__clauses(&count);
     breach_log_init(&log);
     how = breach_log_how(&log);
-    witness = witness_new(&how);
-    uva__witness_once(witness);
-    tell_of_all(witness);
+    reporter = reporter_new(&how);
+    uva__reporter_once(reporter);
+    tell_of_all(reporter);
     told = log.count;
-    tell_of_all(witness);
+    tell_of_all(reporter);
     /* LC-02 binds the consumer, and is fatal: that kind was reported before */
     ck_assert_int_eq(told, count * 3 + 3);
     ck_assert_int_eq(log.count, told);
-    uva__witness_release(witness);
+    uva__reporter_release(reporter);
 }
 END_TEST
 
@@ -250,13 +250,13 @@ static void capture(void (*fn)(const struct uva_check *how),
 
 static void tell_two(const struct uva_check *how)
 {
-    struct uva__witness *witness = witness_new(how);
+    struct uva__reporter *reporter = reporter_new(how);
 
-    uva__witness_breach(witness, "DA-24", 0, "odd");
-    uva__witness_note(witness, "request(%" PRId64 ")", 8, 0);
-    uva__witness_note(witness, "took %" PRId64 " of %" PRId64, 1, 2);
-    uva__witness_breach(witness, "AP-06", 0, "said \"%s\"", "two\twords\\");
-    uva__witness_release(witness);
+    uva__reporter_breach(reporter, "DA-24", 0, "odd");
+    uva__reporter_note(reporter, "request(%" PRId64 ")", 8, 0);
+    uva__reporter_note(reporter, "took %" PRId64 " of %" PRId64, 1, 2);
+    uva__reporter_breach(reporter, "AP-06", 0, "said \"%s\"", "two\twords\\");
+    uva__reporter_release(reporter);
 }
 
 START_TEST(without_a_function_each_breach_is_a_line_on_standard_error)
@@ -311,7 +311,7 @@ START_TEST(every_severity_and_party_has_a_name)
             char expected[64], text[128] = "";
             FILE *file = fmemopen(text, sizeof(text), "w");
             ck_assert_ptr_nonnull(file);
-            uva__breach_line_plain(&breach, file);
+            uva__breach_text_plain(&breach, file);
             (void)fclose(file);
             (void)snprintf(expected, sizeof(expected),
                            "uvarrow: AB-01 (%s, %s): m\n", SEVERITIES[i],
@@ -324,7 +324,7 @@ END_TEST
 /* Writes a line with `message` in it to a pipe into `python`. */
 static void write_line(FILE *to, const char *message)
 {
-    uva__breach_line_json(&(struct uva_breach){.clause = "AB-01",
+    uva__breach_text_json(&(struct uva_breach){.clause = "AB-01",
                                                .party = UVA_PARTY_EITHER,
                                                .name = message,
                                                .message = message,
@@ -436,10 +436,10 @@ START_TEST(a_call_under_way_is_left_out)
 
     uva__transcript_note(&transcript, "one", 0, 0);
     uva__transcript_note(&transcript, "two", 0, 0);
-    uva__word_store(&transcript.notes[1].stamp, 0);
+    uva__atomic64_store(&transcript.notes[1].stamp, 0);
     uva__transcript_write(&transcript, text);
     ck_assert_str_eq(text, "thread 1: one");
-    uva__word_store(&transcript.notes[0].stamp, 33); /* a round later */
+    uva__atomic64_store(&transcript.notes[0].stamp, 33); /* a round later */
     uva__transcript_write(&transcript, text);
     ck_assert_str_eq(text, "");
 }
@@ -521,7 +521,7 @@ START_TEST(threads_beyond_those_told_apart_share_a_number)
 END_TEST
 
 struct crowd {
-    struct uva__witness *witness;
+    struct uva__reporter *reporter;
     int notes;
 };
 
@@ -530,12 +530,12 @@ static void *note_and_tell(void *ctx)
     struct crowd *crowd = ctx;
 
     for (int i = 0; i < crowd->notes; i++) {
-        uva__witness_note(crowd->witness, "a %" PRId64 ", b %" PRId64, i, i);
-        uva__witness_perturb(crowd->witness);
+        uva__reporter_note(crowd->reporter, "a %" PRId64 ", b %" PRId64, i, i);
+        uva__reporter_perturb(crowd->reporter);
         if (i % 100 == 99)
-            uva__witness_breach(crowd->witness, "TH-01", 0, "%d", i);
+            uva__reporter_breach(crowd->reporter, "TH-01", 0, "%d", i);
     }
-    uva__witness_release(crowd->witness);
+    uva__reporter_release(crowd->reporter);
     return NULL;
 }
 
@@ -549,17 +549,17 @@ START_TEST(many_threads_may_note_and_tell_at_once)
     breach_log_init(&log);
     how = breach_log_how(&log);
     how.perturb_seed = 7;
-    crowd.witness = witness_new(&how);
+    crowd.reporter = reporter_new(&how);
     for (int i = 0; i < 4; i++) {
-        uva__witness_acquire(crowd.witness);
+        uva__reporter_acquire(crowd.reporter);
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, note_and_tell, &crowd), 0);
     }
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    ck_assert_int_eq(uva__witness_count(crowd.witness), 4 * 5);
+    ck_assert_int_eq(uva__reporter_count(crowd.reporter), 4 * 5);
     ck_assert_int_eq(log.count, 4 * 5);
-    uva__witness_release(crowd.witness);
+    uva__reporter_release(crowd.reporter);
     ck_assert_int_eq(log.freed, 1);
 }
 END_TEST

@@ -14,7 +14,7 @@
 #include "support/watch_scene.h"
 #include "uvarrow/arrow.h"
 
-static struct watch_scene s; /* large */
+static struct event_wait_scene s; /* large */
 
 /* ---- tables ------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ START_TEST(a_table_that_is_not_whole_is_refused)
     struct uva_device_ops ops;
     struct uva_error error;
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ops = *soft_device_ops(&s.device);
     switch (_i) {
     case 0:
@@ -46,7 +46,7 @@ START_TEST(a_table_that_is_not_whole_is_refused)
                                            _i == 5 ? NULL : &ops, NULL, &error),
                      EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -55,12 +55,12 @@ START_TEST(a_type_that_no_table_can_have_is_refused)
     static const ArrowDeviceType types[] = {-1, 0, ARROW_DEVICE_CPU, 17, 9999};
     struct uva_error error;
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_register(s.devices, types[_i],
                                            soft_device_ops(&s.device), NULL,
                                            &error),
                      EINVAL);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -70,7 +70,7 @@ START_TEST(a_table_in_use_is_not_replaced_and_one_that_is_not_is)
     struct uva_error error;
 
     soft_device_init(&other, SOFT_CALLS);
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
                                            soft_device_ops(&other), &other,
                                            &error),
@@ -82,7 +82,7 @@ START_TEST(a_table_in_use_is_not_replaced_and_one_that_is_not_is)
                                            soft_device_ops(&s.device),
                                            &s.device, &error),
                      EBUSY);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(other.unloads, 1);
     soft_device_fini(&other);
 }
@@ -94,34 +94,34 @@ START_TEST(a_type_that_was_only_asked_about_can_still_be_made_known)
     struct uva_error error;
     int event;
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(!info.available);
     ck_assert_int_eq(
-        uva__devices_judge(s.devices, ARROW_DEVICE_METAL, &event, &error),
-        UVA__EVENT_ALIEN);
+        uva__devices_classify(s.devices, ARROW_DEVICE_METAL, &event, &error),
+        UVA__EVENT_UNKNOWN);
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_METAL,
                                            soft_device_ops(&s.device),
                                            &s.device, &error),
                      0);
     ck_assert_int_eq(
-        uva__devices_judge(s.devices, ARROW_DEVICE_METAL, &event, &error),
+        uva__devices_classify(s.devices, ARROW_DEVICE_METAL, &event, &error),
         UVA__EVENT_WAIT);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(info.available);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
 /* ---- loads -------------------------------------------------------------- */
 
-START_TEST(a_load_is_tried_once_and_its_failure_is_told_to_all)
+START_TEST(a_load_is_tried_once_and_its_failure_is_delivered_to_all)
 {
     struct uva_error error = {0};
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     s.device.load_code = ENODEV;
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(
@@ -130,7 +130,7 @@ START_TEST(a_load_is_tried_once_and_its_failure_is_told_to_all)
     }
     ck_assert_int_eq(s.device.loads, 1);
     s.device.loads = 0; /* nothing is unloaded */
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -138,15 +138,15 @@ START_TEST(a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails)
 {
     struct uva_error error;
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_METAL, &error),
                      ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
-    watch_scene_end(&s);
+    event_wait_scene_end(&s);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      ESHUTDOWN);
     ck_assert_str_eq(error.message, "the workers are gone");
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -157,7 +157,7 @@ START_TEST(devices_whose_service_never_began_end_and_begin_none)
 
     uva__devices_acquire(devices);
     uva__devices_quit(devices);
-    ck_assert_int_eq(uva__service_start(&devices->service), ESHUTDOWN);
+    ck_assert_int_eq(uva__device_thread_start(&devices->service), ESHUTDOWN);
     ck_assert_int_eq(uva__devices_load(devices, ARROW_DEVICE_VULKAN, &error),
                      ESHUTDOWN);
     uva__devices_release(devices);
@@ -184,13 +184,13 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
     soft_device_init(&s.device, SOFT_POLLS);
     ops = *soft_device_ops(&s.device);
     ops.unload = unload_stuck;
-    watch_scene_open_with(&s, &ops, &s.device);
+    event_wait_scene_open_with(&s, &ops, &s.device);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      0);
-    watch_scene_end(&s); /* a second at most */
+    event_wait_scene_end(&s); /* a second at most */
     ck_assert_int_eq(atomic_load(&s.device.unloads), 0);
     (void)sem_post(&unload_may);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     (void)sem_destroy(&unload_may);
 }
 END_TEST
@@ -198,17 +198,17 @@ END_TEST
 START_TEST(what_is_kept_is_released_when_the_service_ends)
 {
     struct fake_source fake;
-    struct uva__kept *kept;
+    struct uva__deferred_release *kept;
 
     fake_source_init(&fake, 3);
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     for (int k = 0; k < 3; k++) {
         kept = calloc(1, sizeof(*kept));
         soft_device_batch(&s.device, &fake, k, &kept->array);
-        uva__keeper_take(&s.devices->keeper, kept);
+        uva__deferred_releases_take(&s.devices->deferred_releases, kept);
     }
     ck_assert_int_ne(atomic_load(&fake.live), 0);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
     fake_source_fini(&fake);
 }
@@ -223,26 +223,26 @@ START_TEST(an_event_is_judged_by_its_type)
     struct uva_error error;
     int event;
 
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
-        uva__devices_judge(s.devices, ARROW_DEVICE_CPU, &event, &error),
+        uva__devices_classify(s.devices, ARROW_DEVICE_CPU, &event, &error),
         UVA__EVENT_NONE);         /* EV-04 */
     for (int i = 0; i < 3; i++) { /* EV-09 */
         ck_assert_int_eq(
-            uva__devices_judge(s.devices, eventless[i], NULL, &error),
+            uva__devices_classify(s.devices, eventless[i], NULL, &error),
             UVA__EVENT_NONE);
         ck_assert_int_eq(
-            uva__devices_judge(s.devices, eventless[i], &event, &error),
-            UVA__EVENT_ALIEN);
+            uva__devices_classify(s.devices, eventless[i], &event, &error),
+            UVA__EVENT_UNKNOWN);
         ck_assert_int_eq(error.code, ENOTSUP);
         ck_assert_ptr_nonnull(strstr(error.message, "EV-09"));
     }
-    ck_assert_int_eq(uva__devices_judge(s.devices, 4711, NULL, &error),
+    ck_assert_int_eq(uva__devices_classify(s.devices, 4711, NULL, &error),
                      UVA__EVENT_NONE); /* EV-18 */
-    ck_assert_int_eq(uva__devices_judge(s.devices, 4711, &event, &error),
-                     UVA__EVENT_ALIEN);
+    ck_assert_int_eq(uva__devices_classify(s.devices, 4711, &event, &error),
+                     UVA__EVENT_UNKNOWN);
     ck_assert_ptr_nonnull(strstr(error.message, "unknown"));
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -250,28 +250,29 @@ END_TEST
 
 START_TEST(handles_are_attached_once_and_found_by_type_and_id)
 {
-    struct uva__attachments attached = {0};
-    struct uva__attachment *use;
+    struct uva__native_handles attached = {0};
+    struct uva__native_handle *use;
     const int64_t native = 42, other = 43;
 
-    ck_assert_int_eq(uva__attachments_add(&attached, 7, 1, &native, 8), 0);
-    ck_assert_int_eq(uva__attachments_add(&attached, 7, 1, &other, 8), EBUSY);
-    ck_assert_int_eq(uva__attachments_add(&attached, 7, 2, &other, 8), 0);
-    ck_assert_int_eq(uva__attachments_add(&attached, 4, 1, &other, 8), 0);
-    use = uva__attachments_use(&attached, 7, 1);
-    ck_assert_int_eq(*(const int64_t *)uva__attachment_native(use), 42);
-    uva__attachments_drop(&attached, use);
-    ck_assert_ptr_null(uva__attachments_use(&attached, 7, 3));
-    ck_assert(!uva__attachments_remove(&attached, 7, 3));
-    ck_assert(uva__attachments_remove(&attached, 7, 1));
-    ck_assert(!uva__attachments_remove(&attached, 7, 1));
-    ck_assert_ptr_null(uva__attachments_use(&attached, 7, 1));
-    uva__attachments_fini(&attached);
+    ck_assert_int_eq(uva__native_handles_add(&attached, 7, 1, &native, 8), 0);
+    ck_assert_int_eq(uva__native_handles_add(&attached, 7, 1, &other, 8),
+                     EBUSY);
+    ck_assert_int_eq(uva__native_handles_add(&attached, 7, 2, &other, 8), 0);
+    ck_assert_int_eq(uva__native_handles_add(&attached, 4, 1, &other, 8), 0);
+    use = uva__native_handles_use(&attached, 7, 1);
+    ck_assert_int_eq(*(const int64_t *)uva__native_handle_native(use), 42);
+    uva__native_handles_drop(&attached, use);
+    ck_assert_ptr_null(uva__native_handles_use(&attached, 7, 3));
+    ck_assert(!uva__native_handles_remove(&attached, 7, 3));
+    ck_assert(uva__native_handles_remove(&attached, 7, 1));
+    ck_assert(!uva__native_handles_remove(&attached, 7, 1));
+    ck_assert_ptr_null(uva__native_handles_use(&attached, 7, 1));
+    uva__native_handles_fini(&attached);
 }
 END_TEST
 
 struct removal {
-    struct uva__attachments attached;
+    struct uva__native_handles attached;
     atomic_bool begun, over;
 };
 
@@ -280,7 +281,7 @@ static void *removal_main(void *arg)
     struct removal *removal = arg;
 
     atomic_store(&removal->begun, true);
-    ck_assert(uva__attachments_remove(&removal->attached, 7, 1));
+    ck_assert(uva__native_handles_remove(&removal->attached, 7, 1));
     atomic_store(&removal->over, true);
     return NULL;
 }
@@ -288,32 +289,32 @@ static void *removal_main(void *arg)
 START_TEST(a_detach_waits_for_those_who_use_the_handles)
 {
     struct removal removal = {0};
-    struct uva__attachment *uses[2];
+    struct uva__native_handle *uses[2];
     const int64_t native = 42;
     pthread_t thread;
 
-    ck_assert_int_eq(uva__attachments_add(&removal.attached, 7, 1, &native, 8),
-                     0);
+    ck_assert_int_eq(
+        uva__native_handles_add(&removal.attached, 7, 1, &native, 8), 0);
     for (int i = 0; i < 2; i++)
-        uses[i] = uva__attachments_use(&removal.attached, 7, 1);
+        uses[i] = uva__native_handles_use(&removal.attached, 7, 1);
     ck_assert_int_eq(pthread_create(&thread, NULL, removal_main, &removal), 0);
     for (;;) { /* until it is off the list */
-        struct uva__attachment *use =
-            uva__attachments_use(&removal.attached, 7, 1);
+        struct uva__native_handle *use =
+            uva__native_handles_use(&removal.attached, 7, 1);
         if (use == NULL)
             break;
-        uva__attachments_drop(&removal.attached, use);
+        uva__native_handles_drop(&removal.attached, use);
         sched_yield();
     }
     for (int i = 0; i < 1000; i++) /* and waits, most likely */
         sched_yield();
-    uva__attachments_drop(&removal.attached, uses[0]);
+    uva__native_handles_drop(&removal.attached, uses[0]);
     ck_assert(!atomic_load(&removal.over));
-    ck_assert_int_eq(*(const int64_t *)uva__attachment_native(uses[1]), 42);
-    uva__attachments_drop(&removal.attached, uses[1]);
+    ck_assert_int_eq(*(const int64_t *)uva__native_handle_native(uses[1]), 42);
+    uva__native_handles_drop(&removal.attached, uses[1]);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(atomic_load(&removal.over));
-    uva__attachments_fini(&removal.attached);
+    uva__native_handles_fini(&removal.attached);
 }
 END_TEST
 
@@ -394,7 +395,7 @@ START_TEST(the_environment_says_where_a_library_is)
     ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY",
                             _i == 0 ? "/no/opencl.so" : "libm.so.6", 1),
                      0);
-    watch_scene_open(&s, SOFT_POLLS);
+    event_wait_scene_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_OPENCL, &info), 0);
     ck_assert(!info.available);
@@ -402,7 +403,7 @@ START_TEST(the_environment_says_where_a_library_is)
     ck_assert_str_eq(info.name, "OPENCL");
     ck_assert_ptr_nonnull(
         strstr(info.library, _i == 0 ? "/no/opencl.so" : "it has no cl"));
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     (void)unsetenv("UVA_OPENCL_LIBRARY");
 }
 END_TEST
@@ -415,7 +416,7 @@ START_TEST(every_type_of_the_document_is_described)
     const bool known = uva__device_traits(_i)->name != NULL;
 
     ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY", "", 1), 0);
-    watch_scene_open(&s, SOFT_COPIES);
+    event_wait_scene_open(&s, SOFT_COPIES);
     ck_assert_int_eq(uva__devices_describe(s.devices, _i, &info),
                      known ? 0 : ENOENT);
     ck_assert_int_eq(info.device_type, _i);
@@ -433,7 +434,7 @@ START_TEST(every_type_of_the_document_is_described)
         ck_assert_str_eq(info.mechanism, "polling");
     }
     ck_assert_int_eq(uva__devices_describe(s.devices, 17 + _i, &info), ENOENT);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -444,7 +445,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_table_in_use_is_not_replaced_and_one_that_is_not_is);
     tcase_add_test(tc,
                    a_type_that_was_only_asked_about_can_still_be_made_known);
-    tcase_add_test(tc, a_load_is_tried_once_and_its_failure_is_told_to_all);
+    tcase_add_test(tc,
+                   a_load_is_tried_once_and_its_failure_is_delivered_to_all);
     tcase_add_test(
         tc, a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails);
     tcase_add_test(tc, devices_whose_service_never_began_end_and_begin_none);

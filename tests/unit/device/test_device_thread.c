@@ -11,8 +11,8 @@
 #include "device/device_thread.h"
 
 struct scene {
-    struct uva__service service; /* first */
-    atomic_int counts;           /* of the struct around it */
+    struct uva__device_thread service; /* first */
+    atomic_int counts;                 /* of the struct around it */
     atomic_int cleared;
     sem_t passed;
     int64_t last; /* errand that was run */
@@ -21,19 +21,19 @@ struct scene {
 
 static struct scene s;
 
-static void scene_begin(struct uva__service *service)
+static void scene_begin(struct uva__device_thread *service)
 {
     (void)service;
     atomic_fetch_add(&s.counts, 1);
 }
 
-static void scene_end(struct uva__service *service)
+static void scene_end(struct uva__device_thread *service)
 {
     (void)service;
     atomic_fetch_sub(&s.counts, 1);
 }
 
-static void scene_clear(struct uva__service *service)
+static void scene_clear(struct uva__device_thread *service)
 {
     (void)service;
     atomic_fetch_add(&s.cleared, 1);
@@ -48,8 +48,8 @@ static void scene_open(void)
     s.last = -1;
     s.in_order = true;
     ck_assert_int_eq(sem_init(&s.passed, 0, 0), 0);
-    ck_assert_int_eq(uva__service_start(&s.service), 0);
-    ck_assert_int_eq(uva__service_start(&s.service), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s.service), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s.service), 0);
 }
 
 static void await(int times)
@@ -60,35 +60,35 @@ static void await(int times)
 
 static void scene_close(void)
 {
-    uva__service_end(&s.service);
+    uva__device_thread_end(&s.service);
     ck_assert_int_eq(atomic_load(&s.counts), 0);
     ck_assert_int_eq(atomic_load(&s.cleared), 1);
-    ck_assert_int_eq(uva__service_start(&s.service), ESHUTDOWN);
+    ck_assert_int_eq(uva__device_thread_start(&s.service), ESHUTDOWN);
     (void)sem_destroy(&s.passed);
 }
 
 /* ---- errands ------------------------------------------------------------ */
 
 struct numbered {
-    struct uva__errand errand; /* first */
+    struct uva__device_command command; /* first */
     int64_t number;
     int again; /* so many times it sends itself */
 };
 
-static void numbered_run(struct uva__errand *errand)
+static void numbered_run(struct uva__device_command *command)
 {
-    struct numbered *numbered = (struct numbered *)errand;
+    struct numbered *numbered = (struct numbered *)command;
 
     s.in_order = s.in_order && numbered->number == s.last + 1;
     s.last = numbered->number;
     if (numbered->again-- > 0) {
         s.last--;
-        ck_assert(uva__service_send(&s.service, errand));
+        ck_assert(uva__device_thread_send(&s.service, command));
     }
     (void)sem_post(&s.passed);
 }
 
-START_TEST(errands_are_run_in_the_order_in_which_they_were_sent)
+START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
 {
     enum { MANY = 1000 };
     static struct numbered errands[MANY];
@@ -97,9 +97,10 @@ START_TEST(errands_are_run_in_the_order_in_which_they_were_sent)
     for (int i = 0; i < MANY; i++) {
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
         if (i % 2 == 0) /* these wake nobody */
-            ck_assert(uva__service_leave(&s.service, &errands[i].errand));
+            ck_assert(uva__device_thread_send_quietly(&s.service,
+                                                      &errands[i].command));
         else
-            ck_assert(uva__service_send(&s.service, &errands[i].errand));
+            ck_assert(uva__device_thread_send(&s.service, &errands[i].command));
     }
     await(MANY);
     ck_assert(s.in_order);
@@ -107,12 +108,12 @@ START_TEST(errands_are_run_in_the_order_in_which_they_were_sent)
 }
 END_TEST
 
-START_TEST(an_errand_may_be_sent_again_from_its_run)
+START_TEST(an_command_may_be_sent_again_from_its_run)
 {
-    struct numbered errand = {{.run = numbered_run}, 0, 100};
+    struct numbered command = {{.run = numbered_run}, 0, 100};
 
     scene_open();
-    ck_assert(uva__service_send(&s.service, &errand.errand));
+    ck_assert(uva__device_thread_send(&s.service, &command.command));
     await(101);
     ck_assert(s.in_order);
     scene_close();
@@ -126,30 +127,31 @@ START_TEST(what_was_sent_before_the_end_is_run_and_nothing_after_it)
     scene_open();
     for (int i = 0; i < 3; i++)
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-    ck_assert(uva__service_leave(&s.service, &errands[0].errand));
-    ck_assert(uva__service_leave(&s.service, &errands[1].errand));
+    ck_assert(uva__device_thread_send_quietly(&s.service, &errands[0].command));
+    ck_assert(uva__device_thread_send_quietly(&s.service, &errands[1].command));
     scene_close();
     ck_assert_int_eq(s.last, 1);
-    ck_assert(!uva__service_send(&s.service, &errands[2].errand));
-    ck_assert(!uva__service_leave(&s.service, &errands[2].errand));
+    ck_assert(!uva__device_thread_send(&s.service, &errands[2].command));
+    ck_assert(
+        !uva__device_thread_send_quietly(&s.service, &errands[2].command));
 }
 END_TEST
 
-static void ending_run(struct uva__errand *errand)
+static void ending_run(struct uva__device_command *command)
 {
-    (void)errand;
-    uva__service_end(&s.service);
+    (void)command;
+    uva__device_thread_end(&s.service);
     (void)sem_post(&s.passed);
 }
 
 START_TEST(it_may_end_itself)
 {
-    struct uva__errand errand = {.run = ending_run};
+    struct uva__device_command command = {.run = ending_run};
 
     scene_open();
-    ck_assert(uva__service_send(&s.service, &errand));
+    ck_assert(uva__device_thread_send(&s.service, &command));
     await(1);
-    while (uva__word_load(&s.service.over) == 0)
+    while (uva__atomic64_load(&s.service.over) == 0)
         sched_yield();
     while (atomic_load(&s.counts) != 0)
         sched_yield();
@@ -160,35 +162,35 @@ END_TEST
 /* Sends until the door is shut; what was taken is run. */
 static void *sender_main(void *arg)
 {
-    struct numbered *errand = arg;
+    struct numbered *command = arg;
     sem_t *passed = &s.passed;
 
-    while (uva__service_send(&s.service, &errand->errand)) {
-        errand->number++;
+    while (uva__device_thread_send(&s.service, &command->command)) {
+        command->number++;
         while (sem_wait(passed) != 0)
             continue;
     }
     return NULL;
 }
 
-static void counting_run(struct uva__errand *errand)
+static void counting_run(struct uva__device_command *command)
 {
-    (void)errand;
+    (void)command;
     (void)sem_post(&s.passed);
 }
 
 START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
 {
-    struct numbered errand;
+    struct numbered command;
     pthread_t thread;
 
     for (int round = 0; round < 50; round++) {
         scene_open();
-        errand = (struct numbered){{.run = counting_run}, 0, 0};
-        ck_assert_int_eq(pthread_create(&thread, NULL, sender_main, &errand),
+        command = (struct numbered){{.run = counting_run}, 0, 0};
+        ck_assert_int_eq(pthread_create(&thread, NULL, sender_main, &command),
                          0);
         sched_yield();
-        uva__service_end(&s.service);
+        uva__device_thread_end(&s.service);
         ck_assert_int_eq(pthread_join(thread, NULL), 0); /* or it hangs */
         ck_assert_int_eq(atomic_load(&s.counts), 0);
         ck_assert_int_eq(sem_trywait(&s.passed), -1);
@@ -200,8 +202,8 @@ END_TEST
 /* ---- chores ------------------------------------------------------------- */
 
 struct job {
-    struct uva__chore chore; /* first */
-    int looks;               /* so many until it is over */
+    struct uva__poll_item item; /* first */
+    int looks;                  /* so many until it is over */
     int looked;
     uint64_t age_ns; /* at the last */
     bool until_end;
@@ -209,20 +211,20 @@ struct job {
     const struct job *beside; /* looked at before this is finished; or NULL */
 };
 
-static bool job_look(struct uva__chore *chore, uint64_t age_ns)
+static bool job_look(struct uva__poll_item *item, uint64_t age_ns)
 {
-    struct job *job = (struct job *)chore;
+    struct job *job = (struct job *)item;
 
     ck_assert_int_ge(age_ns, job->age_ns);
     job->age_ns = age_ns;
     job->looked++;
-    return job->until_end ? uva__service_is_ending(&s.service)
+    return job->until_end ? uva__device_thread_is_ending(&s.service)
                           : job->looked >= job->looks;
 }
 
-static void job_finish(struct uva__chore *chore)
+static void job_finish(struct uva__poll_item *item)
 {
-    struct job *job = (struct job *)chore;
+    struct job *job = (struct job *)item;
 
     ck_assert(job->beside == NULL || job->beside->looked > 0);
     job->finished++;
@@ -230,20 +232,20 @@ static void job_finish(struct uva__chore *chore)
 }
 
 struct asking {
-    struct uva__errand errand; /* first */
+    struct uva__device_command command; /* first */
     struct job *job;
     int times;
 };
 
-static void asking_run(struct uva__errand *errand)
+static void asking_run(struct uva__device_command *command)
 {
-    struct asking *asking = (struct asking *)errand;
+    struct asking *asking = (struct asking *)command;
 
     for (int i = 0; i < asking->times; i++)
-        uva__service_ask(&s.service, &asking->job->chore);
+        uva__device_thread_poll(&s.service, &asking->job->item);
 }
 
-START_TEST(a_chore_is_asked_after_until_it_is_over)
+START_TEST(a_item_is_asked_after_until_it_is_over)
 {
     enum { JOBS = 20 };
     static struct job jobs[JOBS];
@@ -251,19 +253,19 @@ START_TEST(a_chore_is_asked_after_until_it_is_over)
 
     scene_open();
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = (struct job){
-            .chore = {.look = job_look, .finish = job_finish}, .looks = i + 1};
-        jobs[i].chore.backed = _i == 1 && i % 10 == 9;
-        if (jobs[i].chore.backed)
+        jobs[i] = (struct job){.item = {.look = job_look, .finish = job_finish},
+                               .looks = i + 1};
+        jobs[i].item.has_callback = _i == 1 && i % 10 == 9;
+        if (jobs[i].item.has_callback)
             jobs[i].looks = 2;
         asking[i] = (struct asking){{.run = asking_run}, &jobs[i], 1 + i % 2};
-        ck_assert(uva__service_send(&s.service, &asking[i].errand));
+        ck_assert(uva__device_thread_send(&s.service, &asking[i].command));
     }
     await(JOBS);
     scene_close();
     for (int i = 0; i < JOBS; i++) {
         ck_assert_int_eq(jobs[i].looked, jobs[i].looks);
-        ck_assert(!jobs[i].chore.listed);
+        ck_assert(!jobs[i].item.listed);
         ck_assert_int_eq(jobs[i].finished, 1);
     }
     ck_assert(_i == 0 || jobs[9].age_ns >= 20000000);
@@ -271,40 +273,39 @@ START_TEST(a_chore_is_asked_after_until_it_is_over)
 END_TEST
 
 /* Asked after twice, a chore is due at once. */
-static void both_ask(struct uva__errand *errand)
+static void both_ask(struct uva__device_command *command)
 {
-    struct asking *asking = (struct asking *)errand;
+    struct asking *asking = (struct asking *)command;
 
     for (int i = 0; i < 2 * asking->times; i++)
-        uva__service_ask(&s.service, &asking->job[i % 2].chore);
+        uva__device_thread_poll(&s.service, &asking->job[i % 2].item);
 }
 
-START_TEST(chores_over_together_are_finished_when_all_were_looked_at)
+START_TEST(items_over_together_are_finished_when_all_were_looked_at)
 {
     struct job jobs[2];
     struct asking asking = {{.run = both_ask}, jobs, 2};
 
     for (int i = 0; i < 2; i++)
-        jobs[i] =
-            (struct job){.chore = {.look = job_look, .finish = job_finish},
-                         .looks = 1,
-                         .beside = &jobs[1 - i]};
+        jobs[i] = (struct job){.item = {.look = job_look, .finish = job_finish},
+                               .looks = 1,
+                               .beside = &jobs[1 - i]};
     scene_open();
-    ck_assert(uva__service_send(&s.service, &asking.errand));
+    ck_assert(uva__device_thread_send(&s.service, &asking.command));
     await(2);
     scene_close();
 }
 END_TEST
 
-START_TEST(the_end_asks_after_every_chore_once_more)
+START_TEST(the_end_asks_after_every_item_once_more)
 {
     struct job job = {
-        .chore = {.look = job_look, .finish = job_finish, .backed = true},
+        .item = {.look = job_look, .finish = job_finish, .has_callback = true},
         .until_end = true};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__service_send(&s.service, &asking.errand));
+    ck_assert(uva__device_thread_send(&s.service, &asking.command));
     scene_close();
     ck_assert_int_ge(job.looked, 1);
 }
@@ -312,12 +313,12 @@ END_TEST
 
 START_TEST(gaps_grow_with_age_but_not_for_ever)
 {
-    struct job job = {.chore = {.look = job_look, .finish = job_finish},
+    struct job job = {.item = {.look = job_look, .finish = job_finish},
                       .looks = 150};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__service_send(&s.service, &asking.errand));
+    ck_assert(uva__device_thread_send(&s.service, &asking.command));
     await(1);
     scene_close();
     ck_assert_int_ge(job.age_ns, 50000000); /* of gaps of 30 us: 4.5 ms */
@@ -326,16 +327,16 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, errands_are_run_in_the_order_in_which_they_were_sent);
-    tcase_add_test(tc, an_errand_may_be_sent_again_from_its_run);
+    tcase_add_test(tc, commands_are_run_in_the_order_in_which_they_were_sent);
+    tcase_add_test(tc, an_command_may_be_sent_again_from_its_run);
     tcase_add_test(tc,
                    what_was_sent_before_the_end_is_run_and_nothing_after_it);
     tcase_add_test(tc, it_may_end_itself);
     tcase_add_test(tc, nobody_is_forgotten_who_sends_while_it_ends);
-    tcase_add_loop_test(tc, a_chore_is_asked_after_until_it_is_over, 0, 2);
-    tcase_add_test(tc, the_end_asks_after_every_chore_once_more);
+    tcase_add_loop_test(tc, a_item_is_asked_after_until_it_is_over, 0, 2);
+    tcase_add_test(tc, the_end_asks_after_every_item_once_more);
     tcase_add_test(tc,
-                   chores_over_together_are_finished_when_all_were_looked_at);
+                   items_over_together_are_finished_when_all_were_looked_at);
     tcase_add_test(tc, gaps_grow_with_age_but_not_for_ever);
 }
 

@@ -21,58 +21,58 @@ static bool mode_calls(enum soft_mode mode)
 
 /* ---- outcomes ----------------------------------------------------------- */
 
-START_TEST(an_event_that_is_complete_is_told_so)
+START_TEST(an_event_that_is_complete_is_delivered_so)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, all_modes[_i]);
-    watch = watch_scene_watch(&s, 0);
+    event_wait_scene_open(&s, all_modes[_i]);
+    watch = event_wait_scene_watch(&s, 0);
     soft_event_end(&s.device, 0, 0);
-    uva__watch_begin(watch);
-    ck_assert_int_eq(watch_scene_await(&s, watch), 0);
-    uva__watch_release(watch);
-    watch_scene_close(&s);
+    uva__event_wait_begin(watch);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
+    uva__event_wait_release(watch);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(s.device.settles, s.device.arms);
 }
 END_TEST
 
-START_TEST(an_event_that_fails_is_told_with_what_the_vendor_said)
+START_TEST(an_event_that_fails_is_delivered_with_what_the_vendor_said)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, all_modes[_i]);
-    watch = watch_scene_watch(&s, 3);
-    uva__watch_begin(watch);
-    watch_scene_flush(&s);
+    event_wait_scene_open(&s, all_modes[_i]);
+    watch = event_wait_scene_watch(&s, 3);
+    uva__event_wait_begin(watch);
+    event_wait_scene_flush(&s);
     soft_event_end(&s.device, 3, ENODEV);
-    ck_assert_int_eq(watch_scene_await(&s, watch), ENODEV);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), ENODEV);
     ck_assert_int_eq(s.outcome.code, ENODEV);
     ck_assert_int_eq(s.outcome.vendor_code, 700);
     ck_assert_str_eq(s.outcome.vendor, "soft");
-    uva__watch_release(watch);
-    watch_scene_close(&s);
+    uva__event_wait_release(watch);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(s.device.settles, s.device.arms);
 }
 END_TEST
 
 START_TEST(a_callback_that_says_all_is_well_is_not_believed)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
     struct uva_error error;
 
-    watch_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
-    watch = watch_scene_watch(&s, 3);
-    uva__watch_begin(watch);
-    watch_scene_flush(&s);
+    event_wait_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    watch = event_wait_scene_watch(&s, 3);
+    uva__event_wait_begin(watch);
+    event_wait_scene_flush(&s);
     soft_event_lie(&s.device, 3, EIO);
-    ck_assert_int_eq(watch_scene_await(&s, watch), EIO);
-    ck_assert_int_eq(uva__watch_outcome(watch, &error), EIO);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), EIO);
+    ck_assert_int_eq(uva__event_wait_outcome(watch, &error), EIO);
     ck_assert_int_eq(error.vendor_code, 700);
-    uva__watch_release(watch);
-    watch_scene_close(&s);
+    uva__event_wait_release(watch);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(s.device.settles, 1);
 }
 END_TEST
@@ -80,18 +80,18 @@ END_TEST
 /* Whichever of the two is further counts. */
 START_TEST(a_callback_may_come_before_its_own_device_says_so)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, SOFT_CALLS_QUICK);
-    watch = watch_scene_watch(&s, 3);
-    uva__watch_begin(watch);
-    watch_scene_flush(&s);
+    event_wait_scene_open(&s, SOFT_CALLS_QUICK);
+    watch = event_wait_scene_watch(&s, 3);
+    uva__event_wait_begin(watch);
+    event_wait_scene_flush(&s);
     soft_event_lie(&s.device, 3, -1);
-    ck_assert_int_eq(watch_scene_await(&s, watch), 0);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
     ck_assert_int_eq(s.outcome.code, 0);
-    uva__watch_release(watch);
-    watch_scene_close(&s);
+    uva__event_wait_release(watch);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(s.device.settles, 1);
 }
 END_TEST
@@ -99,7 +99,7 @@ END_TEST
 /* ---- who may look ------------------------------------------------------- */
 
 struct intruder {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
     int code;   /* that the event ends with */
     bool done;  /* it did */
@@ -115,67 +115,67 @@ static void intrude(void *ctx)
         return;
     in->done = true;
     soft_event_end(&in->s.device, 0, in->code);
-    in->early = uva__watch_is_over(in->watch);
+    in->early = uva__event_wait_is_over(in->watch);
 }
 
-START_TEST(the_client_is_not_told_while_the_service_looks_at_the_event)
+START_TEST(the_client_is_not_delivered_while_the_service_looks_at_the_event)
 {
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    watch_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
     in.s.device.asked = intrude; /* by the net under the callback */
     in.s.device.ctx = &in;
-    in.watch = watch_scene_watch(&in.s, 0);
-    uva__watch_begin(in.watch);
-    ck_assert_int_eq(watch_scene_await(&in.s, in.watch), in.code);
+    in.watch = event_wait_scene_watch(&in.s, 0);
+    uva__event_wait_begin(in.watch);
+    ck_assert_int_eq(event_wait_scene_await(&in.s, in.watch), in.code);
     ck_assert(in.done);
     ck_assert(!in.early);
-    uva__watch_release(in.watch);
-    watch_scene_close(&in.s);
+    uva__event_wait_release(in.watch);
+    event_wait_scene_close(&in.s);
     ck_assert_int_eq(in.s.device.settles, 1);
 }
 END_TEST
 
-START_TEST(the_client_is_not_told_while_the_service_arms_the_event)
+START_TEST(the_client_is_not_delivered_while_the_service_arms_the_event)
 {
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    watch_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
     in.s.device.armed = intrude;
     in.s.device.ctx = &in;
-    in.watch = watch_scene_watch(&in.s, 0);
-    uva__watch_begin(in.watch);
-    ck_assert_int_eq(watch_scene_await(&in.s, in.watch), in.code);
+    in.watch = event_wait_scene_watch(&in.s, 0);
+    uva__event_wait_begin(in.watch);
+    ck_assert_int_eq(event_wait_scene_await(&in.s, in.watch), in.code);
     ck_assert_int_eq(in.s.outcome.vendor_code, in.code == 0 ? 0 : 700);
     ck_assert(in.done);
     ck_assert(!in.early);
-    uva__watch_release(in.watch);
-    watch_scene_close(&in.s);
+    uva__event_wait_release(in.watch);
+    event_wait_scene_close(&in.s);
     ck_assert_int_eq(in.s.device.settles, 1);
 }
 END_TEST
 
 /* ---- early ends --------------------------------------------------------- */
 
-START_TEST(a_cancelled_watch_is_told_so_and_a_late_vendor_is_harmless)
+START_TEST(a_cancelled_watch_is_delivered_so_and_a_late_vendor_is_harmless)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, all_modes[_i]);
-    watch = watch_scene_watch(&s, 0);
-    uva__watch_begin(watch);
-    uva__watch_cancel(watch);
-    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
-    uva__watch_release(watch);
-    watch_scene_flush(&s);
+    event_wait_scene_open(&s, all_modes[_i]);
+    watch = event_wait_scene_watch(&s, 0);
+    uva__event_wait_begin(watch);
+    uva__event_wait_cancel(watch);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+    uva__event_wait_release(watch);
+    event_wait_scene_flush(&s);
     ck_assert_int_eq(s.device.settles, 0);
     soft_event_end(&s.device, 0, 0);
-    watch_scene_flush(&s);
+    event_wait_scene_flush(&s);
     ck_assert_int_eq(s.device.settles, mode_calls(all_modes[_i]));
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -186,119 +186,119 @@ static void post_settled(void *ctx)
 
 START_TEST(a_late_vendor_wakes_a_service_that_has_nothing_to_do)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
     sem_t woken;
 
     ck_assert_int_eq(sem_init(&woken, 0, 0), 0);
-    watch_scene_open(&s, SOFT_CALLS_QUICK);
+    event_wait_scene_open(&s, SOFT_CALLS_QUICK);
     s.device.settled = post_settled;
     s.device.ctx = &woken;
-    watch = watch_scene_watch(&s, 0);
-    uva__watch_begin(watch);
-    uva__watch_cancel(watch);
-    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
-    uva__watch_release(watch);
-    watch_scene_flush(&s);
+    watch = event_wait_scene_watch(&s, 0);
+    uva__event_wait_begin(watch);
+    uva__event_wait_cancel(watch);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+    uva__event_wait_release(watch);
+    event_wait_scene_flush(&s);
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     while (sem_wait(&woken) != 0)
         continue;
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     (void)sem_destroy(&woken);
 }
 END_TEST
 
-START_TEST(cancel_and_a_vendor_race_and_one_of_them_is_told)
+START_TEST(cancel_and_a_vendor_race_and_one_of_them_is_delivered)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
     int code;
 
-    watch_scene_open(&s, all_modes[_i]);
+    event_wait_scene_open(&s, all_modes[_i]);
     for (int k = 0; k < 500; k++) {
-        watch = watch_scene_watch(&s, k);
-        uva__watch_begin(watch);
+        watch = event_wait_scene_watch(&s, k);
+        uva__event_wait_begin(watch);
         if (k % 2 == 0)
-            watch_scene_flush(&s);
-        uva__watch_cancel(watch);
+            event_wait_scene_flush(&s);
+        uva__event_wait_cancel(watch);
         soft_event_end(&s.device, k, 0);
-        code = watch_scene_await(&s, watch);
+        code = event_wait_scene_await(&s, watch);
         ck_assert(code == 0 || code == ECANCELED);
-        uva__watch_release(watch);
+        uva__event_wait_release(watch);
     }
     ck_assert_int_ne(sem_trywait(&s.over), 0);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
 START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct fake_source fake;
     struct uva_watch *watch;
     struct ArrowDeviceArray array;
 
     fake_source_init(&fake, 500);
-    watch_scene_open(&s, all_modes[_i]);
+    event_wait_scene_open(&s, all_modes[_i]);
     for (int k = 0; k < 500; k++) {
         soft_device_batch(&s.device, &fake, k, &array);
-        watch = watch_scene_watch(&s, k);
-        uva__watch_begin(watch);
+        watch = event_wait_scene_watch(&s, k);
+        uva__event_wait_begin(watch);
         if (k % 3 == 0)
             soft_event_end(&s.device, k, 0);
         if (k % 7 == 0)
-            watch_scene_flush(&s);
-        if (uva__watch_abandon(watch, &array)) {
+            event_wait_scene_flush(&s);
+        if (uva__event_wait_abandon(watch, &array)) {
             ck_assert(array.array.release == NULL);
         } else {
-            ck_assert_int_eq(watch_scene_await(&s, watch), 0);
+            ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
             uva_array_release(&array);
-            uva__watch_release(watch);
+            uva__event_wait_release(watch);
         }
         if (k % 3 == 1)
             soft_event_end(&s.device, k, EIO); /* others when all is gone */
     }
-    watch_scene_flush(&s);
+    event_wait_scene_flush(&s);
     ck_assert_int_ne(sem_trywait(&s.over), 0);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     fake_source_fini(&fake);
 }
 END_TEST
 
-START_TEST(when_the_service_ends_what_waits_is_told)
+START_TEST(when_the_service_ends_what_waits_is_delivered)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, all_modes[_i]);
-    watch = watch_scene_watch(&s, 0);
-    uva__watch_begin(watch);
+    event_wait_scene_open(&s, all_modes[_i]);
+    watch = event_wait_scene_watch(&s, 0);
+    uva__event_wait_begin(watch);
     if (mode_calls(all_modes[_i]))
-        watch_scene_flush(&s);
-    watch_scene_end(&s);
-    ck_assert_int_eq(watch_scene_await(&s, watch), ECANCELED);
-    uva__watch_release(watch);
+        event_wait_scene_flush(&s);
+    event_wait_scene_end(&s);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+    uva__event_wait_release(watch);
     soft_event_end(&s.device, 0, all_modes[_i] == SOFT_FORGETS ? 0 : EIO);
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
     ck_assert_int_eq(s.device.settles, 0);
 }
 END_TEST
 
-START_TEST(a_watch_begun_after_the_end_is_told_at_once)
+START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
 {
-    struct watch_scene s;
+    struct event_wait_scene s;
     struct uva_watch *watch;
 
-    watch_scene_open(&s, SOFT_POLLS);
-    watch = watch_scene_watch(&s, 0);
-    watch_scene_end(&s);
-    uva__watch_begin(watch);
-    ck_assert_int_eq(watch_scene_await(&s, watch), ESHUTDOWN);
-    uva__watch_cancel(watch);
-    uva__watch_release(watch);
-    ck_assert_int_eq(uva__service_start(&s.devices->service), ESHUTDOWN);
-    watch_scene_close(&s);
+    event_wait_scene_open(&s, SOFT_POLLS);
+    watch = event_wait_scene_watch(&s, 0);
+    event_wait_scene_end(&s);
+    uva__event_wait_begin(watch);
+    ck_assert_int_eq(event_wait_scene_await(&s, watch), ESHUTDOWN);
+    uva__event_wait_cancel(watch);
+    uva__event_wait_release(watch);
+    ck_assert_int_eq(uva__device_thread_start(&s.devices->service), ESHUTDOWN);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
@@ -382,20 +382,20 @@ static struct uva_device_ops script_ops(void)
 static int script_run(const struct uva_device_ops *ops, struct script *script,
                       void *device_stream, struct uva_error *error)
 {
-    static struct watch_scene s;
+    static struct event_wait_scene s;
     struct uva_watch *watch;
     int code;
 
     soft_device_init(&s.device, SOFT_POLLS);
-    watch_scene_open_with(&s, ops, script);
-    watch = watch_scene_watch(&s, 0);
+    event_wait_scene_open_with(&s, ops, script);
+    watch = event_wait_scene_watch(&s, 0);
     watch->device_stream = device_stream;
-    uva__watch_begin(watch);
-    code = watch_scene_await(&s, watch);
+    uva__event_wait_begin(watch);
+    code = event_wait_scene_await(&s, watch);
     *error = s.outcome;
     ck_assert_int_eq(code, error->code);
-    uva__watch_release(watch);
-    watch_scene_close(&s);
+    uva__event_wait_release(watch);
+    event_wait_scene_close(&s);
     return code;
 }
 
@@ -500,16 +500,16 @@ END_TEST
 
 /* The service is inside a call that makes a stream wait, or not there yet. */
 struct gone {
-    struct watch_scene s;
-    struct uva__errand errand;
+    struct event_wait_scene s;
+    struct uva__device_command command;
     sem_t here, go;
     struct uva_watch *watch;
     bool touched; /* to the end of the call */
 };
 
-static void gone_run(struct uva__errand *errand)
+static void gone_run(struct uva__device_command *command)
 {
-    struct gone *gone = uva__container_of(errand, struct gone, errand);
+    struct gone *gone = uva__container_of(command, struct gone, command);
 
     while (sem_wait(&gone->go) != 0)
         continue;
@@ -537,7 +537,7 @@ static int gone_chain(void *state, const struct uva_device_event *event,
 
     (void)event, (void)device_stream, (void)error;
     (void)sem_post(&gone->here);
-    while (uva__word_load(&gone->watch->side) == UVA__WATCH_PENDING)
+    while (uva__atomic64_load(&gone->watch->side) == UVA__EVENT_WAIT_PENDING)
         (void)sched_yield();
     for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
         (void)sched_yield();
@@ -553,25 +553,26 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
                                               .query = gone_query,
                                               .stream_wait = gone_chain};
     struct ArrowDeviceArray nothing = {0};
-    struct gone gone = {.errand.run = gone_run};
+    struct gone gone = {.command.run = gone_run};
 
     ck_assert_int_eq(sem_init(&gone.here, 0, 0), 0);
     ck_assert_int_eq(sem_init(&gone.go, 0, 0), 0);
     soft_device_init(&gone.s.device, SOFT_POLLS);
-    watch_scene_open_with(&gone.s, &ops, &gone);
-    gone.watch = watch_scene_watch(&gone.s, 0);
+    event_wait_scene_open_with(&gone.s, &ops, &gone);
+    gone.watch = event_wait_scene_watch(&gone.s, 0);
     gone.watch->device_stream = &gone;
     if (_i == 0)
-        ck_assert(uva__service_send(&gone.s.devices->service, &gone.errand));
-    uva__watch_begin(gone.watch);
+        ck_assert(
+            uva__device_thread_send(&gone.s.devices->service, &gone.command));
+    uva__event_wait_begin(gone.watch);
     while (_i == 1 && sem_wait(&gone.here) != 0)
         continue;
-    ck_assert(uva__watch_abandon(gone.watch, &nothing));
+    ck_assert(uva__event_wait_abandon(gone.watch, &nothing));
     ck_assert_int_eq(gone.touched, _i == 1);
     (void)sem_post(&gone.go);
-    watch_scene_flush(&gone.s);
+    event_wait_scene_flush(&gone.s);
     ck_assert_int_eq(gone.touched, _i == 1);
-    watch_scene_close(&gone.s);
+    event_wait_scene_close(&gone.s);
     (void)sem_destroy(&gone.here);
     (void)sem_destroy(&gone.go);
 }
@@ -583,40 +584,44 @@ START_TEST(a_quick_look_gives_texts_and_codes_too)
     struct script script = {.quiet = true, .query = EINPROGRESS};
     struct uva_device_event event = {ARROW_DEVICE_EXT_DEV, 0, &script};
     struct uva_error error = {0};
-    struct watch_scene s;
+    struct event_wait_scene s;
 
-    ops.query_quick = true;
+    ops.query_on_loop = true;
     soft_device_init(&s.device, SOFT_POLLS);
-    watch_scene_open_with(&s, &ops, &script);
-    ck_assert_int_eq(uva__watch_peek(s.devices, &event, &error), EAGAIN);
+    event_wait_scene_open_with(&s, &ops, &script);
+    ck_assert_int_eq(uva__event_wait_peek(s.devices, &event, &error), EAGAIN);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      0);
-    ck_assert_int_eq(uva__watch_peek(s.devices, &event, &error), EIO);
+    ck_assert_int_eq(uva__event_wait_peek(s.devices, &event, &error), EIO);
     ck_assert_str_eq(error.message, "script: the event of a batch has failed");
-    watch_scene_close(&s);
+    event_wait_scene_close(&s);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, an_event_that_is_complete_is_told_so, 0, MODES);
+    tcase_add_loop_test(tc, an_event_that_is_complete_is_delivered_so, 0,
+                        MODES);
     tcase_add_loop_test(
-        tc, an_event_that_fails_is_told_with_what_the_vendor_said, 0, MODES);
+        tc, an_event_that_fails_is_delivered_with_what_the_vendor_said, 0,
+        MODES);
     tcase_add_loop_test(
-        tc, the_client_is_not_told_while_the_service_looks_at_the_event, 0, 4);
+        tc, the_client_is_not_delivered_while_the_service_looks_at_the_event, 0,
+        4);
     tcase_add_loop_test(
-        tc, the_client_is_not_told_while_the_service_arms_the_event, 0, 4);
+        tc, the_client_is_not_delivered_while_the_service_arms_the_event, 0, 4);
     tcase_add_loop_test(
-        tc, a_cancelled_watch_is_told_so_and_a_late_vendor_is_harmless, 0,
+        tc, a_cancelled_watch_is_delivered_so_and_a_late_vendor_is_harmless, 0,
         MODES);
     tcase_add_loop_test(
         tc, a_late_vendor_wakes_a_service_that_has_nothing_to_do, 0, 2);
-    tcase_add_loop_test(tc, cancel_and_a_vendor_race_and_one_of_them_is_told, 0,
-                        MODES);
+    tcase_add_loop_test(
+        tc, cancel_and_a_vendor_race_and_one_of_them_is_delivered, 0, MODES);
     tcase_add_loop_test(
         tc, an_abandoned_watch_releases_its_array_and_tells_nobody, 0, MODES);
-    tcase_add_loop_test(tc, when_the_service_ends_what_waits_is_told, 0, MODES);
-    tcase_add_test(tc, a_watch_begun_after_the_end_is_told_at_once);
+    tcase_add_loop_test(tc, when_the_service_ends_what_waits_is_delivered, 0,
+                        MODES);
+    tcase_add_test(tc, a_watch_begun_after_the_end_is_delivered_at_once);
     tcase_add_loop_test(tc, a_load_that_says_not_yet_has_failed, 0, 3);
     tcase_add_loop_test(
         tc, a_query_that_fails_without_a_text_or_a_sane_code_gets_them, 0, 3);

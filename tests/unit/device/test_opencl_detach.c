@@ -10,7 +10,7 @@
 #include "device/opencl_copy.h"
 
 static struct {
-    struct uva__attachments attached;
+    struct uva__native_handles attached;
     pthread_t thread;
     atomic_bool detached;
     bool early; /* before the call was over */
@@ -19,18 +19,19 @@ static struct {
 static void *detach_main(void *arg)
 {
     (void)arg;
-    ck_assert(uva__attachments_remove(&scene.attached, ARROW_DEVICE_OPENCL, 7));
+    ck_assert(
+        uva__native_handles_remove(&scene.attached, ARROW_DEVICE_OPENCL, 7));
     atomic_store(&scene.detached, true);
     return NULL;
 }
 
 static bool is_attached(void)
 {
-    struct uva__attachment *found =
-        uva__attachments_use(&scene.attached, ARROW_DEVICE_OPENCL, 7);
+    struct uva__native_handle *found =
+        uva__native_handles_use(&scene.attached, ARROW_DEVICE_OPENCL, 7);
 
     if (found != NULL)
-        uva__attachments_drop(&scene.attached, found);
+        uva__native_handles_drop(&scene.attached, found);
     return found != NULL;
 }
 
@@ -89,8 +90,9 @@ START_TEST(a_detach_waits_for_the_call_that_has_the_handles)
     struct uva_error error;
 
     atomic_store(&scene.detached, false);
-    ck_assert_int_eq(uva__attachments_add(&scene.attached, ARROW_DEVICE_OPENCL,
-                                          7, &native, sizeof(native)),
+    ck_assert_int_eq(uva__native_handles_add(&scene.attached,
+                                             ARROW_DEVICE_OPENCL, 7, &native,
+                                             sizeof(native)),
                      0);
     if (_i == 0)
         ck_assert_int_eq(uva__opencl_copy(&opencl, &copy, NULL, &error), 0);

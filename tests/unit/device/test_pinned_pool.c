@@ -59,7 +59,7 @@ START_TEST(the_types_of_gpus_have_pinned_memory)
         {ARROW_DEVICE_EXT_DEV, ARROW_DEVICE_CPU}};
     struct uva__backend backend = row(types[_i][0]);
 
-    ck_assert_int_eq(uva__pinned_type(&backend), types[_i][1]);
+    ck_assert_int_eq(uva__pinned_pool_type(&backend), types[_i][1]);
 }
 END_TEST
 
@@ -70,7 +70,7 @@ START_TEST(a_table_needs_both_functions_for_it)
     struct uva__backend backend = row(ARROW_DEVICE_CUDA);
 
     backend.ops = _i == 0 ? &alloc : &dealloc;
-    ck_assert_int_eq(uva__pinned_type(&backend), ARROW_DEVICE_CPU);
+    ck_assert_int_eq(uva__pinned_pool_type(&backend), ARROW_DEVICE_CPU);
 }
 END_TEST
 
@@ -88,14 +88,14 @@ START_TEST(sizes_come_in_classes)
                  {32 * PAGE + 1, 34 * PAGE},
                  {1000 * PAGE + 1, 1024 * PAGE}};
     struct uva__backend backend = row(ARROW_DEVICE_CUDA);
-    void *memory = uva__pinned_take(&backend, 3, sizes[_i].asked);
+    void *memory = uva__pinned_pool_take(&backend, 3, sizes[_i].asked);
 
     ck_assert_uint_eq(vendor.size, sizes[_i].given);
     ck_assert_uint_le(vendor.size, sizes[_i].asked * 9 / 8 + PAGE);
     ck_assert_int_eq(vendor.type, ARROW_DEVICE_CUDA_HOST);
     ck_assert_int_eq(vendor.device_id, 3);
-    uva__pinned_give(&backend, 3, memory, sizes[_i].asked);
-    uva__pinned_clear(&backend);
+    uva__pinned_pool_give(&backend, 3, memory, sizes[_i].asked);
+    uva__pinned_pool_clear(&backend);
     ck_assert_int_eq(vendor.live, 0);
 }
 END_TEST
@@ -103,24 +103,24 @@ END_TEST
 START_TEST(what_came_back_is_given_to_who_asks_for_about_as_much)
 {
     struct uva__backend backend = row(ARROW_DEVICE_ROCM);
-    void *small = uva__pinned_take(&backend, 0, 100);
-    void *large = uva__pinned_take(&backend, 0, 5 * PAGE);
-    void *other = uva__pinned_take(&backend, 1, 100);
+    void *small = uva__pinned_pool_take(&backend, 0, 100);
+    void *large = uva__pinned_pool_take(&backend, 0, 5 * PAGE);
+    void *other = uva__pinned_pool_take(&backend, 1, 100);
 
-    uva__pinned_give(&backend, 0, small, 100);
-    uva__pinned_give(&backend, 0, large, 5 * PAGE);
-    uva__pinned_give(&backend, 1, other, 100);
+    uva__pinned_pool_give(&backend, 0, small, 100);
+    uva__pinned_pool_give(&backend, 0, large, 5 * PAGE);
+    uva__pinned_pool_give(&backend, 1, other, 100);
     ck_assert_int_eq(vendor.live, 3);
     ck_assert_uint_eq(backend.pinned.size_bytes, 7 * PAGE);
-    ck_assert_ptr_eq(uva__pinned_take(&backend, 0, 200), small);
-    ck_assert_ptr_eq(uva__pinned_take(&backend, 0, 5 * PAGE - 7), large);
-    ck_assert_ptr_eq(uva__pinned_take(&backend, 1, PAGE), other);
+    ck_assert_ptr_eq(uva__pinned_pool_take(&backend, 0, 200), small);
+    ck_assert_ptr_eq(uva__pinned_pool_take(&backend, 0, 5 * PAGE - 7), large);
+    ck_assert_ptr_eq(uva__pinned_pool_take(&backend, 1, PAGE), other);
     ck_assert_uint_eq(backend.pinned.size_bytes, 0);
     ck_assert_int_eq(vendor.allocs, 3);
-    uva__pinned_give(&backend, 0, small, 100);
-    uva__pinned_give(&backend, 0, large, 5 * PAGE);
-    uva__pinned_give(&backend, 1, other, 100);
-    uva__pinned_clear(&backend);
+    uva__pinned_pool_give(&backend, 0, small, 100);
+    uva__pinned_pool_give(&backend, 0, large, 5 * PAGE);
+    uva__pinned_pool_give(&backend, 1, other, 100);
+    uva__pinned_pool_clear(&backend);
     ck_assert_int_eq(vendor.live, 0);
     ck_assert_ptr_null(backend.pinned.first);
 }
@@ -129,17 +129,17 @@ END_TEST
 START_TEST(no_more_than_a_bound_is_kept)
 {
     struct uva__backend backend = row(ARROW_DEVICE_CUDA);
-    void *half = uva__pinned_take(&backend, 0, MOST / 2);
-    void *more = uva__pinned_take(&backend, 0, MOST / 2 + 1);
-    void *rest = uva__pinned_take(&backend, 0, MOST / 2);
+    void *half = uva__pinned_pool_take(&backend, 0, MOST / 2);
+    void *more = uva__pinned_pool_take(&backend, 0, MOST / 2 + 1);
+    void *rest = uva__pinned_pool_take(&backend, 0, MOST / 2);
 
-    uva__pinned_give(&backend, 0, half, MOST / 2);
-    uva__pinned_give(&backend, 0, more, MOST / 2 + 1);
+    uva__pinned_pool_give(&backend, 0, half, MOST / 2);
+    uva__pinned_pool_give(&backend, 0, more, MOST / 2 + 1);
     ck_assert_int_eq(vendor.live, 2); /* that one went */
-    uva__pinned_give(&backend, 0, rest, MOST / 2);
+    uva__pinned_pool_give(&backend, 0, rest, MOST / 2);
     ck_assert_int_eq(vendor.live, 2);
     ck_assert_uint_eq(backend.pinned.size_bytes, MOST);
-    uva__pinned_clear(&backend);
+    uva__pinned_pool_clear(&backend);
     ck_assert_int_eq(vendor.live, 0);
     ck_assert_uint_eq(backend.pinned.size_bytes, 0);
 }

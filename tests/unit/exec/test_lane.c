@@ -23,7 +23,7 @@ START_TEST(every_job_runs_once)
     for (int i = 0; i < 3 * EACH; i++) {
         works[i] = rig_work(&rig, false, NULL);
         if (i % 3 == 2)
-            uva__guest_run(&rig.jobs, &works[i].job);
+            uva__lane_run_uncapped(&rig.jobs, &works[i].job);
         else
             uva__lane_submit(&rig.jobs, (enum uva_lane)(i % 3), &works[i].job);
     }
@@ -270,7 +270,7 @@ START_TEST(only_compute_jobs_are_on_a_compute_worker)
         works[i] = (struct rig_work){.job.run = compute_run, .rig = &rig};
     uva__lane_submit(&rig.jobs, UVA_LANE_COMPUTE, &works[0].job);
     uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[1].job);
-    uva__guest_run(&rig.jobs, &works[2].job);
+    uva__lane_run_uncapped(&rig.jobs, &works[2].job);
     rig_take_n(&rig.done, 3);
     ck_assert_int_eq(works[0].runs, 1);
     ck_assert_int_eq(works[1].runs, 0);
@@ -292,15 +292,15 @@ START_TEST(guests_run_whatever_the_lanes_do)
     rig_open(&rig, &(struct uva_workers_options){.blocking_threads = 1});
     stuck = rig_work(&rig, true, NULL);
     uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &stuck.job);
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), 0);
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), 0);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 2);
     for (int i = 0; i < 5; i++) {
         guests[i] = rig_work(&rig, true, NULL);
-        uva__guest_run(&rig.jobs, &guests[i].job);
+        uva__lane_run_uncapped(&rig.jobs, &guests[i].job);
     }
     rig_take_n(&rig.entered, 6); /* all at once */
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), 0);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 7);
     rig_post_n(&rig.leave, 6);
     rig_take_n(&rig.done, 6);
@@ -308,21 +308,21 @@ START_TEST(guests_run_whatever_the_lanes_do)
 }
 END_TEST
 
-START_TEST(a_guest_that_was_made_sure_of_needs_no_thread)
+START_TEST(a_uncapped_that_was_made_sure_of_needs_no_thread)
 {
     struct rig rig;
     struct rig_work works[2];
 
     rig_open(&rig, NULL);
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), 0);
     rig_threads_run_out(true);
     for (int i = 0; i < 2; i++) {
         works[i] = rig_work(&rig, true, NULL);
-        uva__guest_run(&rig.jobs, &works[i].job);
+        uva__lane_run_uncapped(&rig.jobs, &works[i].job);
     }
     rig_take(&rig.entered);
     ck_assert_int_eq(rig_value(&rig.entered), 0);
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), EAGAIN);
     rig_post_n(&rig.leave, 2);
     rig_take_n(&rig.done, 2);
     rig_threads_run_out(false);
@@ -390,7 +390,7 @@ START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
     rig_take(&rig.done);
     executor.answer = 0;
     guest = rig_work(&rig, false, NULL);
-    uva__guest_run(&rig.jobs, &guest.job);
+    uva__lane_run_uncapped(&rig.jobs, &guest.job);
     rig_take(&rig.done);
     ck_assert_int_eq(executor.count, 0);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_COMPUTE), 1);
@@ -473,7 +473,7 @@ int main(void)
 
     TCase *guests = tcase_create("guests");
     tcase_add_test(guests, guests_run_whatever_the_lanes_do);
-    tcase_add_test(guests, a_guest_that_was_made_sure_of_needs_no_thread);
+    tcase_add_test(guests, a_uncapped_that_was_made_sure_of_needs_no_thread);
     suite_add_tcase(suite, guests);
 
     TCase *executors = tcase_create("executors");

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/lane.h"
 #include "support/forked_child.h"
 #include "support/lane_rig.h"
-#include "exec/lane.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -68,7 +68,7 @@ START_TEST(every_allocation_may_fail)
     ck_assert_int_eq(uva__jobs_init(&jobs, workers, NULL, NULL), 0);
     memory.left = 0;
     ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_COMPUTE), ENOMEM);
-    ck_assert_int_eq(uva__guest_ensure(&jobs), ENOMEM);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&jobs), ENOMEM);
     memory.left = 1;
     ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_COMPUTE), 0);
     uva__jobs_fini(&jobs);
@@ -87,7 +87,7 @@ START_TEST(private_workers_need_memory_too)
     ck_assert_int_eq(uva__jobs_init(&jobs, NULL, &allocator, "x"), ENOMEM);
     memory.left = -1;
     ck_assert_int_eq(uva__jobs_init(&jobs, NULL, &allocator, "x"), 0);
-    ck_assert_int_eq(uva__guest_ensure(&jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&jobs), 0);
     uva__jobs_fini(&jobs);
     ck_assert_int_eq(memory.live, 0);
 }
@@ -96,24 +96,24 @@ END_TEST
 /* ---- what is kept with them --------------------------------------------- */
 
 static struct uva_workers *keepers;
-static struct uva__fixture fixtures[2];
+static struct uva__pool_data fixtures[2];
 static int ends[2];
 
-static void fixture_end(struct uva__fixture *fixture)
+static void fixture_end(struct uva__pool_data *fixture)
 {
     ends[fixture - fixtures]++;
 }
 
-static struct uva__fixture *fixture_make(void)
+static struct uva__pool_data *fixture_make(void)
 {
     fixtures[0].end = fixture_end;
     return &fixtures[0];
 }
 
 /* Somebody else is quicker. */
-static struct uva__fixture *fixture_make_late(void)
+static struct uva__pool_data *fixture_make_late(void)
 {
-    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make), &fixtures[0]);
+    ck_assert_ptr_eq(uva__pool_get_data(keepers, fixture_make), &fixtures[0]);
     fixtures[1].end = fixture_end;
     return &fixtures[1];
 }
@@ -122,10 +122,10 @@ START_TEST(of_two_who_make_a_fixture_at_once_the_later_gives_his_up)
 {
     memset(ends, 0, sizeof(ends));
     ck_assert_int_eq(uva_workers_new(NULL, &keepers, NULL), 0);
-    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make_late),
+    ck_assert_ptr_eq(uva__pool_get_data(keepers, fixture_make_late),
                      &fixtures[0]);
     ck_assert_int_eq(ends[1], 1);
-    ck_assert_ptr_eq(uva__workers_fixture(keepers, fixture_make_late),
+    ck_assert_ptr_eq(uva__pool_get_data(keepers, fixture_make_late),
                      &fixtures[0]);
     ck_assert_int_eq(ends[1], 1); /* none was made */
     ck_assert_int_eq(ends[0], 0);
@@ -136,7 +136,7 @@ END_TEST
 
 /* ---- the end ------------------------------------------------------------ */
 
-START_TEST(workers_end_with_their_last_owner)
+START_TEST(pool_end_with_their_last_owner)
 {
     struct rig_hooks hooks = {0};
     struct uva_workers_options options = {.thread_begin = rig_hook_begin,
@@ -323,24 +323,24 @@ static void *submitter_main(void *arg)
 {
     struct submitter *own = arg;
     struct rig *rig = &own->rig;
-    int owed = 0;
+    int user_refs = 0;
 
     for (int i = 0; i < JOBS_EACH; i++) {
         own->works[i] = (struct rig_work){
             .job.run = stress_run, .rig = rig, .held = i % 7 == 0};
         if (i % 50 == 49)
-            uva__guest_run(&rig->jobs, &own->works[i].job);
+            uva__lane_run_uncapped(&rig->jobs, &own->works[i].job);
         else
             uva__lane_submit(&rig->jobs, (enum uva_lane)(i % 2),
                              &own->works[i].job);
-        owed++;
+        user_refs++;
         if (i % 11 == 0 && uva__lane_take_back(&rig->jobs, &own->works[i].job))
             uva__lane_submit(&rig->jobs, UVA_LANE_COMPUTE, &own->works[i].job);
         if (i % 1000 == 0)
-            for (; owed > 0; owed--)
+            for (; user_refs > 0; user_refs--)
                 rig_take(&rig->done);
     }
-    rig_take_n(&rig->done, owed);
+    rig_take_n(&rig->done, user_refs);
     uva__jobs_fini(&rig->jobs);
     return NULL;
 }
@@ -379,7 +379,7 @@ END_TEST
 struct brief {
     struct uva__jobs jobs;
     struct uva_job work[6];
-    _Atomic int owed;
+    _Atomic int user_refs;
 };
 
 static void brief_run(struct uva_job *job)
@@ -387,13 +387,13 @@ static void brief_run(struct uva_job *job)
     struct uva__jobs *jobs = job->jobs;
     struct brief *brief = uva__container_of(jobs, struct brief, jobs);
 
-    if (--brief->owed > 0)
+    if (--brief->user_refs > 0)
         return;
     uva__jobs_fini(jobs);
     free(brief);
 }
 
-START_TEST(workers_end_at_any_moment)
+START_TEST(pool_end_at_any_moment)
 {
     struct rig_memory memory = {0};
     struct uva_allocator allocator = rig_allocator(&memory);
@@ -404,14 +404,15 @@ START_TEST(workers_end_at_any_moment)
         ck_assert_int_eq(
             uva__jobs_init(&brief->jobs, NULL, &allocator, "brief"), 0);
         if (i % 2 == 0)
-            ck_assert_int_eq(uva__guest_ensure(&brief->jobs), 0);
-        brief->owed = COUNT(brief->work);
+            ck_assert_int_eq(uva__lane_ensure_uncapped(&brief->jobs), 0);
+        brief->user_refs = COUNT(brief->work);
         for (int j = 0; j < COUNT(brief->work); j++)
             brief->work[j].run = brief_run;
         for (int j = 0; j + 1 < COUNT(brief->work); j++)
             uva__lane_submit(&brief->jobs, (enum uva_lane)((i + j) % 2),
                              &brief->work[j]);
-        uva__guest_run(&brief->jobs, &brief->work[COUNT(brief->work) - 1]);
+        uva__lane_run_uncapped(&brief->jobs,
+                               &brief->work[COUNT(brief->work) - 1]);
     }
     rig_await_no_memory(&memory);
 }
@@ -431,7 +432,7 @@ int main(void)
     suite_add_tcase(suite, options);
 
     TCase *the_end = tcase_create("the end");
-    tcase_add_test(the_end, workers_end_with_their_last_owner);
+    tcase_add_test(the_end, pool_end_with_their_last_owner);
     tcase_add_test(the_end, stuck_threads_are_left_behind_and_free_the_workers);
     tcase_add_test(the_end, a_job_may_be_what_ends_its_workers);
     tcase_add_test(the_end, a_worker_may_end_other_workers);
@@ -441,7 +442,7 @@ int main(void)
 
     TCase *all_at_once = tcase_create("all at once");
     tcase_add_test(all_at_once, eight_threads_submit_ten_thousand_jobs_each);
-    tcase_add_test(all_at_once, workers_end_at_any_moment);
+    tcase_add_test(all_at_once, pool_end_at_any_moment);
     suite_add_tcase(suite, all_at_once);
 
     SRunner *runner = srunner_create(suite);

@@ -11,12 +11,12 @@
 #include <signal.h>
 #include <string.h>
 
-#include "support/lane_rig.h"
 #include "exec/lane.h"
+#include "support/lane_rig.h"
 
 /* ---- no thread to be had ------------------------------------------------ */
 
-START_TEST(a_builder_is_told_when_there_is_no_thread)
+START_TEST(a_builder_is_delivered_when_there_is_no_thread)
 {
     struct rig rig;
 
@@ -24,7 +24,7 @@ START_TEST(a_builder_is_told_when_there_is_no_thread)
     rig_threads_run_out(true);
     ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_COMPUTE), EAGAIN);
     ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), EAGAIN);
-    ck_assert_int_eq(uva__guest_ensure(&rig.jobs), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), EAGAIN);
     rig_threads_run_out(false);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 0);
     ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), 0);
@@ -63,7 +63,8 @@ END_TEST
 
 struct relied {
     struct rig *rig;
-    struct rig_work *late; /* is submitted while a thread is being started */
+    struct rig_work
+        *timed_out; /* is submitted while a thread is being started */
     struct rig_memory *memory;
 };
 
@@ -75,7 +76,8 @@ static void relied_hook(void *ctx)
     sem_post(&relied->rig->leave);
     rig_take_n(&relied->rig->done, 2);
     rig_await_sleepers(relied->rig, UVA_LANE_BLOCKING, 1);
-    uva__lane_submit(&relied->rig->jobs, UVA_LANE_BLOCKING, &relied->late->job);
+    uva__lane_submit(&relied->rig->jobs, UVA_LANE_BLOCKING,
+                     &relied->timed_out->job);
     relied->memory->left = 0;
 }
 
@@ -190,7 +192,7 @@ START_TEST(a_promised_thread_stays_while_its_queue_lives)
     rig_share(&x, workers);
     rig_share(&y, workers);
     ck_assert_int_eq(uva__lane_ensure(&x.jobs, UVA_LANE_BLOCKING), 0);
-    ck_assert_int_eq(uva__guest_ensure(&x.jobs), 0);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&x.jobs), 0);
     rig_burst(&x, 4);
     rig_await_threads(&x, UVA_LANE_BLOCKING, 2);
     rig_let_time_pass(&x);
@@ -302,7 +304,7 @@ START_TEST(hooks_are_a_threads_first_and_last_act)
         works[i] = (struct rig_work){.job.run = hooked_run, .rig = &rig};
     uva__lane_submit(&rig.jobs, UVA_LANE_COMPUTE, &works[0].job);
     uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[1].job);
-    uva__guest_run(&rig.jobs, &works[2].job);
+    uva__lane_run_uncapped(&rig.jobs, &works[2].job);
     rig_take_n(&rig.done, 3);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(works[i].runs, 1);
@@ -320,7 +322,7 @@ int main(void)
 
     TCase *no_thread_to_be_had = tcase_create("no thread to be had");
     tcase_add_test(no_thread_to_be_had,
-                   a_builder_is_told_when_there_is_no_thread);
+                   a_builder_is_delivered_when_there_is_no_thread);
     tcase_add_test(no_thread_to_be_had, jobs_wait_for_the_threads_there_are);
     tcase_add_test(no_thread_to_be_had,
                    a_start_that_fails_wakes_a_sleeper_in_its_place);

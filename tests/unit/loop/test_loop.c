@@ -6,16 +6,16 @@
 #include <check.h>
 #include <pthread.h>
 
-#include "support/loop_rig.h"
 #include "loop/runtime_impl.h"
+#include "support/loop_rig.h"
 
 static struct loop_rig rig;
-static struct uva__hub *hub;
+static struct uva__rt *rt;
 
 static void set_up(void)
 {
     loop_rig_open(&rig);
-    hub = uva__loop_hub(rig.runtime);
+    rt = uva__loop_rt(rig.runtime);
 }
 
 static void tear_down(void)
@@ -26,31 +26,31 @@ static void tear_down(void)
 /* ---- turns -------------------------------------------------------------- */
 
 struct visits {
-    struct uva__node node;
+    struct uva__wakeup wakeup;
     bool posts;  /* at the first visit it posts itself */
     int count;   /* visits so far */
     bool inside; /* the last was on the loop's thread, as the hub sees it */
 };
 
-static bool visit(struct uva__node *node)
+static bool on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct visits *v = uva__container_of(node, struct visits, node);
+    struct visits *v = uva__container_of(wakeup, struct visits, wakeup);
 
-    v->inside = uva__hub_on_loop(hub);
+    v->inside = uva__rt_on_loop(rt);
     if (v->count++ > 0)
         return false;
     if (v->posts)
-        uva__hub_post(hub, node);
+        uva__rt_wake(rt, wakeup);
     return true;
 }
 
-static const struct uva__node_ops visit_ops = {visit, NULL};
+static const struct uva__wakeup_ops visit_ops = {on_wakeup, NULL};
 
 START_TEST(a_node_that_wants_another_visit_and_posts_itself_has_one_more)
 {
-    struct visits v = {.node.ops = &visit_ops, .posts = _i == 1};
+    struct visits v = {.wakeup.ops = &visit_ops, .posts = _i == 1};
 
-    uva__hub_post(hub, &v.node);
+    uva__rt_wake(rt, &v.wakeup);
     loop_rig_settle(&rig);
     ck_assert_int_eq(v.count, 2);
     ck_assert(v.inside);
@@ -66,21 +66,21 @@ static void *turn_elsewhere(void *ctx)
 
 START_TEST(the_loop_may_be_turned_by_another_thread)
 {
-    struct visits v = {.node.ops = &visit_ops};
+    struct visits v = {.wakeup.ops = &visit_ops};
     pthread_t thread;
 
     loop_rig_settle(&rig);
-    uva__hub_post(hub, &v.node);
+    uva__rt_wake(rt, &v.wakeup);
     ck_assert_int_eq(pthread_create(&thread, NULL, turn_elsewhere, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(v.count, 2);
     ck_assert(v.inside);
-    ck_assert(!uva__hub_on_loop(hub));
+    ck_assert(!uva__rt_on_loop(rt));
     v.count = 0;
-    uva__hub_post(hub, &v.node);
+    uva__rt_wake(rt, &v.wakeup);
     loop_rig_settle(&rig);
     ck_assert(v.inside);
-    ck_assert(uva__hub_on_loop(hub));
+    ck_assert(uva__rt_on_loop(rt));
 }
 END_TEST
 
@@ -106,7 +106,7 @@ START_TEST(a_timer_without_delay_fires_in_the_next_turn)
 {
     struct alarm alarm = {.timer.fire = alarm_fire};
 
-    uva__timer_start(hub, &alarm.timer, 0);
+    uva__timer_start(rt, &alarm.timer, 0);
     ck_assert_int_eq(alarm.fired, 0);
     loop_rig_until(&rig, has_fired, &alarm);
     ck_assert_int_eq(alarm.fired, 1);
@@ -117,37 +117,37 @@ END_TEST
 START_TEST(a_timer_that_is_started_again_fires_once_at_its_new_time)
 {
     struct alarm early = {.timer.fire = alarm_fire};
-    struct alarm late = {.timer.fire = alarm_fire};
+    struct alarm timed_out = {.timer.fire = alarm_fire};
 
-    uva__timer_start(hub, &late.timer, 3600000);
-    uva__timer_start(hub, &early.timer, 3600000);
-    uva__timer_start(hub, &early.timer, 1);
+    uva__timer_start(rt, &timed_out.timer, 3600000);
+    uva__timer_start(rt, &early.timer, 3600000);
+    uva__timer_start(rt, &early.timer, 1);
     loop_rig_until(&rig, has_fired, &early);
     loop_rig_settle(&rig);
     ck_assert_int_eq(early.fired, 1);
-    ck_assert_int_eq(late.fired, 0);
-    uva__timer_stop(hub, &late.timer);
-    uva__timer_stop(hub, &late.timer);
+    ck_assert_int_eq(timed_out.fired, 0);
+    uva__timer_stop(rt, &timed_out.timer);
+    uva__timer_stop(rt, &timed_out.timer);
 }
 END_TEST
 
 /* ---- closing ------------------------------------------------------------ */
 
 struct guest {
-    struct uva__tenant tenant;
-    int evicted;
+    struct uva__open_object object;
+    int aborted;
 };
 
-static void guest_evict(struct uva__tenant *tenant)
+static void uncapped_abort(struct uva__open_object *object)
 {
-    uva__container_of(tenant, struct guest, tenant)->evicted++;
+    uva__container_of(object, struct guest, object)->aborted++;
 }
 
-static void guest_open(struct guest *guest)
+static void uncapped_open(struct guest *guest)
 {
-    *guest = (struct guest){.tenant.evict = guest_evict};
-    ck_assert(uva__hub_enter(hub));
-    uva__loop_move_in(hub, &guest->tenant);
+    *guest = (struct guest){.object.abort = uncapped_abort};
+    ck_assert(uva__rt_enter(rt));
+    uva__loop_track(rt, &guest->object);
 }
 
 static void set(void *ctx)
@@ -167,11 +167,11 @@ static void close_with(int64_t grace_ms, bool *gone)
     (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
 }
 
-static void guest_leave(struct guest *guest, bool *gone)
+static void uncapped_leave(struct guest *guest, bool *gone)
 {
-    uva__loop_move_out(hub, &guest->tenant);
-    uva__hub_leave(hub);
-    uva__hub_post(hub, &hub->closer); /* it is not in a turn */
+    uva__loop_untrack(rt, &guest->object);
+    uva__rt_leave(rt);
+    uva__rt_wake(rt, &rt->closer); /* it is not in a turn */
     loop_rig_until(&rig, is_set, gone);
     rig.runtime = NULL;
 }
@@ -188,7 +188,7 @@ START_TEST(of_several_graces_the_shortest_holds)
     bool gone = false;
     uint64_t due;
 
-    guest_open(&guest);
+    uncapped_open(&guest);
     close_with(3600000, &gone);
     due = rig.runtime->grace.due_ms;
     close_with(7200000, &gone);
@@ -196,36 +196,36 @@ START_TEST(of_several_graces_the_shortest_holds)
     close_with(1, &gone);
     ck_assert_uint_lt(rig.runtime->grace.due_ms, due);
     loop_rig_until(&rig, grace_is_over, NULL);
-    ck_assert_int_eq(guest.evicted, 1);
-    guest_leave(&guest, &gone);
+    ck_assert_int_eq(guest.aborted, 1);
+    uncapped_leave(&guest, &gone);
 }
 END_TEST
 
-START_TEST(who_was_evicted_is_not_told_again_when_the_grace_ends)
+START_TEST(who_was_evicted_is_not_delivered_again_when_the_grace_ends)
 {
     struct guest guest;
     bool gone = false;
 
-    guest_open(&guest);
+    uncapped_open(&guest);
     close_with(1, &gone);
     close_with(0, &gone);
-    ck_assert_int_eq(guest.evicted, 1);
+    ck_assert_int_eq(guest.aborted, 1);
     loop_rig_until(&rig, grace_is_over, NULL);
-    ck_assert_int_eq(guest.evicted, 1);
-    guest_leave(&guest, &gone);
+    ck_assert_int_eq(guest.aborted, 1);
+    uncapped_leave(&guest, &gone);
 }
 END_TEST
 
 START_TEST(a_hold_has_no_effect_once_the_loop_has_let_go)
 {
-    struct uva__hub *kept = uva__hub_acquire(hub);
+    struct uva__rt *kept = uva__rt_acquire(rt);
 
     loop_rig_close_runtime(&rig, 0);
-    kept->loop.owed = 0; /* but for the close's own */
+    kept->loop.keepalive = 0; /* but for the close's own */
     uva__loop_hold(kept);
     uva__loop_unhold(kept);
-    ck_assert_int_eq(kept->loop.owed, 0);
-    uva__hub_release(kept);
+    ck_assert_int_eq(kept->loop.keepalive, 0);
+    uva__rt_release(kept);
 }
 END_TEST
 
@@ -245,7 +245,8 @@ int main(void)
     tcase_add_test(tc,
                    a_timer_that_is_started_again_fires_once_at_its_new_time);
     tcase_add_test(tc, of_several_graces_the_shortest_holds);
-    tcase_add_test(tc, who_was_evicted_is_not_told_again_when_the_grace_ends);
+    tcase_add_test(tc,
+                   who_was_evicted_is_not_delivered_again_when_the_grace_ends);
     tcase_add_test(tc, a_hold_has_no_effect_once_the_loop_has_let_go);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);

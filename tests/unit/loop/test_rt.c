@@ -11,7 +11,7 @@
 #include "support/forked_child.h"
 
 static struct faulty_allocator memory;
-static struct uva__hub *hub;
+static struct uva__rt *rt;
 static int lines; /* that were logged */
 
 static void count_line(void *ctx, const struct uva_log_record *record)
@@ -35,63 +35,63 @@ static void set_up(void)
 
     lines = 0;
     faulty_allocator_init(&memory, 0);
-    ck_assert_int_eq(uva__hub_new(&how, &hub), 0);
+    ck_assert_int_eq(uva__rt_new(&how, &rt), 0);
 }
 
 static void tear_down(void)
 {
-    uva__hub_retire(hub);
-    uva__hub_release(hub);
+    uva__rt_retire(rt);
+    uva__rt_release(rt);
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
 
 /* ---- nodes -------------------------------------------------------------- */
 
 struct counted {
-    struct uva__node node;
+    struct uva__wakeup wakeup;
     int freed; /* how often */
 };
 
 static uint64_t refs_of(const struct counted *counted)
 {
-    return uva__word_load(&counted->node.refs);
+    return uva__atomic64_load(&counted->wakeup.refs);
 }
 
-static bool visit_never(struct uva__node *node)
+static bool visit_never(struct uva__wakeup *wakeup)
 {
-    (void)node;
+    (void)wakeup;
     ck_abort_msg("nobody turns here");
     return false;
 }
 
-static void counted_free(struct uva__node *node)
+static void counted_free(struct uva__wakeup *wakeup)
 {
-    uva__container_of(node, struct counted, node)->freed++;
+    uva__container_of(wakeup, struct counted, wakeup)->freed++;
 }
 
-static const struct uva__node_ops counted_ops = {visit_never, counted_free};
+static const struct uva__wakeup_ops counted_ops = {visit_never, counted_free};
 
 START_TEST(what_still_waits_when_the_loop_lets_go_is_released)
 {
-    struct counted posted = {.node.ops = &counted_ops};
-    struct counted queued = {.node.ops = &counted_ops};
-    struct counted late = {.node.ops = &counted_ops};
+    struct counted posted = {.wakeup.ops = &counted_ops};
+    struct counted queued = {.wakeup.ops = &counted_ops};
+    struct counted timed_out = {.wakeup.ops = &counted_ops};
 
-    uva__hub_post(hub, &posted.node);
-    uva__word_store(&hub->turn, uva__thread_self());
-    uva__hub_post(hub, &queued.node);
-    uva__hub_post(hub, &queued.node);
-    uva__word_store(&hub->turn, 0);
+    uva__rt_wake(rt, &posted.wakeup);
+    uva__atomic64_store(&rt->turn, uva__thread_self());
+    uva__rt_wake(rt, &queued.wakeup);
+    uva__rt_wake(rt, &queued.wakeup);
+    uva__atomic64_store(&rt->turn, 0);
     ck_assert_uint_eq(refs_of(&posted), 1);
     ck_assert_uint_eq(refs_of(&queued), 1);
-    uva__hub_shut(hub);
-    uva__hub_post(hub, &late.node);
+    uva__rt_close(rt);
+    uva__rt_wake(rt, &timed_out.wakeup);
     ck_assert_uint_eq(refs_of(&posted), 0);
     ck_assert_int_eq(posted.freed, 1);
     ck_assert_uint_eq(refs_of(&queued), 0);
     ck_assert_int_eq(queued.freed, 1);
-    ck_assert_uint_eq(refs_of(&late), 0);
-    ck_assert_int_eq(late.freed, 1);
+    ck_assert_uint_eq(refs_of(&timed_out), 0);
+    ck_assert_int_eq(timed_out.freed, 1);
 }
 END_TEST
 
@@ -99,7 +99,7 @@ static int post_in_child(void *ctx)
 {
     struct counted *counted = ctx;
 
-    uva__hub_post(hub, &counted->node);
+    uva__rt_wake(rt, &counted->wakeup);
     return (int)refs_of(counted) + counted->freed;
 }
 
@@ -107,20 +107,20 @@ START_TEST(a_node_is_freed_with_its_last_reference)
 {
     struct counted counted = {0};
 
-    uva__node_init(&counted.node, &counted_ops, 1);
-    uva__hub_post(hub, &counted.node);
+    uva__wakeup_init(&counted.wakeup, &counted_ops, 1);
+    uva__rt_wake(rt, &counted.wakeup);
     ck_assert_uint_eq(refs_of(&counted), 2);
-    uva__hub_shut(hub);
+    uva__rt_close(rt);
     ck_assert_uint_eq(refs_of(&counted), 1);
     ck_assert_int_eq(counted.freed, 0);
-    uva__node_release(&counted.node);
+    uva__wakeup_release(&counted.wakeup);
     ck_assert_int_eq(counted.freed, 1);
 }
 END_TEST
 
 START_TEST(a_forked_child_posts_nothing)
 {
-    struct counted counted = {.node.ops = &counted_ops};
+    struct counted counted = {.wakeup.ops = &counted_ops};
 
     forked_child_run(post_in_child, &counted);
     ck_assert_uint_eq(refs_of(&counted), 0);
@@ -131,35 +131,35 @@ END_TEST
 /* ---- annexes ------------------------------------------------------------ */
 
 struct shed {
-    struct uva__annex annex;
+    struct uva__rt_data data;
     int freed;
 };
 
 static struct shed first, second;
 
-static void shed_free(struct uva__hub *of, struct uva__annex *annex)
+static void shed_free(struct uva__rt *of, struct uva__rt_data *data)
 {
-    ck_assert_ptr_eq(of, hub);
-    uva__container_of(annex, struct shed, annex)->freed++;
+    ck_assert_ptr_eq(of, rt);
+    uva__container_of(data, struct shed, data)->freed++;
 }
 
-static struct uva__annex *make_first(struct uva__hub *of)
+static struct uva__rt_data *make_first(struct uva__rt *of)
 {
     (void)of;
-    first.annex.free = shed_free;
-    return &first.annex;
+    first.data.free = shed_free;
+    return &first.data;
 }
 
 /* Another thread makes one while this one is being made. */
-static struct uva__annex *make_second(struct uva__hub *of)
+static struct uva__rt_data *make_second(struct uva__rt *of)
 {
-    ck_assert_ptr_eq(uva__hub_annex(of, UVA__ANNEX_SLOTS, make_first),
-                     &first.annex);
-    second.annex.free = shed_free;
-    return &second.annex;
+    ck_assert_ptr_eq(uva__rt_get_data(of, UVA__RT_DATA_SLOTS, make_first),
+                     &first.data);
+    second.data.free = shed_free;
+    return &second.data;
 }
 
-static struct uva__annex *make_none(struct uva__hub *of)
+static struct uva__rt_data *make_none(struct uva__rt *of)
 {
     (void)of;
     return NULL;
@@ -168,17 +168,17 @@ static struct uva__annex *make_none(struct uva__hub *of)
 START_TEST(of_two_annexes_made_at_once_the_first_is_kept)
 {
     first.freed = second.freed = 0;
-    ck_assert_ptr_null(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_none));
-    ck_assert_ptr_eq(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_second),
-                     &first.annex);
+    ck_assert_ptr_null(uva__rt_get_data(rt, UVA__RT_DATA_SLOTS, make_none));
+    ck_assert_ptr_eq(uva__rt_get_data(rt, UVA__RT_DATA_SLOTS, make_second),
+                     &first.data);
     ck_assert_int_eq(second.freed, 1);
     ck_assert_int_eq(first.freed, 0);
-    ck_assert_ptr_eq(uva__hub_annex(hub, UVA__ANNEX_SLOTS, make_second),
-                     &first.annex);
-    uva__word_add(&hub->refs, 1);
-    uva__hub_release(hub);
+    ck_assert_ptr_eq(uva__rt_get_data(rt, UVA__RT_DATA_SLOTS, make_second),
+                     &first.data);
+    uva__atomic64_add(&rt->refs, 1);
+    uva__rt_release(rt);
     ck_assert_int_eq(first.freed, 0);
-    uva__shared_store(&hub->annex[UVA__ANNEX_SLOTS], NULL); /* static */
+    uva__atomic_ptr_store(&rt->data[UVA__RT_DATA_SLOTS], NULL); /* static */
 }
 END_TEST
 
@@ -203,30 +203,30 @@ START_TEST(hooks_run_once_at_the_detachment_unless_they_were_removed)
     detach_count = 0;
     for (i = 0; i < 4; i++) {
         hooks[i] = (struct numbered){.hook.run = note_detached, .number = i};
-        uva__hub_add_detach_hook(hub, &hooks[i].hook);
+        uva__rt_add_detach_hook(rt, &hooks[i].hook);
     }
-    uva__hub_remove_detach_hook(hub, &hooks[3].hook); /* the first */
-    uva__hub_remove_detach_hook(hub, &hooks[1].hook); /* in the middle */
-    uva__hub_remove_detach_hook(hub, &hooks[0].hook); /* the last */
-    uva__hub_add_detach_hook(hub, &hooks[0].hook);
-    uva__hub_shut(hub);
+    uva__rt_remove_detach_hook(rt, &hooks[3].hook); /* the first */
+    uva__rt_remove_detach_hook(rt, &hooks[1].hook); /* in the middle */
+    uva__rt_remove_detach_hook(rt, &hooks[0].hook); /* the last */
+    uva__rt_add_detach_hook(rt, &hooks[0].hook);
+    uva__rt_close(rt);
     ck_assert_int_eq(detach_count, 2);
     ck_assert_int_eq(detached[0], 0);
     ck_assert_int_eq(detached[1], 2);
-    uva__hub_shut(hub);
+    uva__rt_close(rt);
     ck_assert_int_eq(detach_count, 2);
 }
 END_TEST
 
 /* ---- everything else ---------------------------------------------------- */
 
-START_TEST(half_an_allocator_makes_no_hub)
+START_TEST(half_an_allocator_makes_no_rt)
 {
     struct uva_runtime_options how = options();
-    struct uva__hub *none = NULL;
+    struct uva__rt *none = NULL;
 
     how.allocator.dealloc = NULL;
-    ck_assert_int_eq(uva__hub_new(&how, &none), EINVAL);
+    ck_assert_int_eq(uva__rt_new(&how, &none), EINVAL);
     ck_assert_ptr_null(none);
 }
 END_TEST
@@ -235,11 +235,11 @@ START_TEST(no_job_begins_once_the_workers_have_gone)
 {
     int64_t compute = -1, blocking = -1;
 
-    uva__hub_retire(hub);
-    ck_assert(!uva__hub_job_begin(hub));
-    ck_assert_int_eq(uva__hub_ensure_lane(hub, UVA_LANE_BLOCKING), ESHUTDOWN);
-    ck_assert_int_eq(uva__hub_ensure_guest(hub), ESHUTDOWN);
-    uva__hub_count_threads(hub, &compute, &blocking);
+    uva__rt_retire(rt);
+    ck_assert(!uva__rt_job_begin(rt));
+    ck_assert_int_eq(uva__rt_ensure_lane(rt, UVA_LANE_BLOCKING), ESHUTDOWN);
+    ck_assert_int_eq(uva__rt_ensure_uncapped(rt), ESHUTDOWN);
+    uva__rt_count_threads(rt, &compute, &blocking);
     ck_assert_int_eq(compute, -1);
     ck_assert_int_eq(blocking, -1);
 }
@@ -247,12 +247,12 @@ END_TEST
 
 START_TEST(lines_above_the_level_or_after_the_end_are_not_logged)
 {
-    uva__hub_log(hub, UVA_LOG_INFO, NULL, NULL, "not said");
+    uva__rt_log(rt, UVA_LOG_INFO, NULL, NULL, "not said");
     ck_assert_int_eq(lines, 0);
-    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "said");
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL, "said");
     ck_assert_int_eq(lines, 1);
-    uva__hub_shut(hub);
-    uva__hub_log(hub, UVA_LOG_WARN, NULL, NULL, "too late");
+    uva__rt_close(rt);
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL, "too late");
     ck_assert_int_eq(lines, 1);
 }
 END_TEST
@@ -271,7 +271,7 @@ int main(void)
     tcase_add_test(tc, of_two_annexes_made_at_once_the_first_is_kept);
     tcase_add_test(tc,
                    hooks_run_once_at_the_detachment_unless_they_were_removed);
-    tcase_add_test(tc, half_an_allocator_makes_no_hub);
+    tcase_add_test(tc, half_an_allocator_makes_no_rt);
     tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
     tcase_add_test(tc, lines_above_the_level_or_after_the_end_are_not_logged);
     suite_add_tcase(suite, tc);

@@ -48,10 +48,10 @@ static struct uva__consumer_call call_of(char letter)
 
 static void ask(struct uva__consumer_state *s)
 {
-    const int64_t n = uva__consumer_want(s);
+    const int64_t n = uva__consumer_state_want(s);
 
     if (n > 0)
-        uva__consumer_note_request(s, n);
+        uva__consumer_state_note_request(s, n);
 }
 
 /* Returns whether `letter` is one of ours; if so, carries it out. */
@@ -62,17 +62,17 @@ static bool is_ours(struct uva__consumer_state *s, char letter)
         ask(s);
         return true;
     case '1':
-        uva__consumer_note_settled(s, 0);
+        uva__consumer_state_note_settled(s, 0);
         return true;
     case '0':
-        uva__consumer_note_settled(s, EIO);
+        uva__consumer_state_note_settled(s, EIO);
         return true;
     case 'c':
-        uva__consumer_note_cancel(s, ECANCELED);
+        uva__consumer_state_note_cancel(s, ECANCELED);
         return true;
     case 'C':
-        if (uva__consumer_must_cancel(s))
-            uva__consumer_note_cancel_told(s);
+        if (uva__consumer_state_must_cancel(s))
+            uva__consumer_state_note_cancel_told(s);
         return true;
     default:
         return false;
@@ -91,8 +91,8 @@ static const char *play(struct uva__consumer_state *s, const char *script)
         if (is_ours(s, *script))
             continue;
         call = call_of(*script);
-        verdict = uva__consumer_enter(s, &call);
-        uva__consumer_leave(s);
+        verdict = uva__consumer_state_enter(s, &call);
+        uva__consumer_state_leave(s);
         strcat(strcat(story, story[0] ? " " : ""), ACTIONS[verdict.action]);
         if (verdict.code != 0)
             sprintf(story + strlen(story), "%d", verdict.code);
@@ -113,7 +113,7 @@ static void check_life(const struct life *life)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     ck_assert_str_eq(play(&s, life->script), life->story);
     ck_assert_int_eq(s.end, life->end);
     ck_assert_int_eq(s.code, life->code);
@@ -211,15 +211,15 @@ START_TEST(th01_overlapping_calls_are_named)
     struct uva__consumer_verdict verdict;
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "Sr");
-    verdict = uva__consumer_enter(&s, &task);
+    verdict = uva__consumer_state_enter(&s, &task);
     ck_assert_ptr_null(verdict.clause);
-    verdict = uva__consumer_enter(&s, &task);
+    verdict = uva__consumer_state_enter(&s, &task);
     ck_assert_str_eq(verdict.clause, "TH-01");
     ck_assert_int_eq(verdict.action, UVA__ACTION_TAKE);
-    uva__consumer_leave(&s);
-    uva__consumer_leave(&s);
+    uva__consumer_state_leave(&s);
+    uva__consumer_state_leave(&s);
     ck_assert_int_eq(s.calls, 0);
     ck_assert_int_eq(s.breaches, 1);
     ck_assert_str_eq(s.first_breach, "TH-01");
@@ -235,11 +235,12 @@ START_TEST(ap04_calls_on_the_stack_of_a_request_are_named)
     const char *const clauses[] = {"AP-04", "AP-04", "AP-05"};
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "Sr");
     for (int i = 0; i < 3; i++) {
-        ck_assert_str_eq(uva__consumer_enter(&s, &calls[i]).clause, clauses[i]);
-        uva__consumer_leave(&s);
+        ck_assert_str_eq(uva__consumer_state_enter(&s, &calls[i]).clause,
+                         clauses[i]);
+        uva__consumer_state_leave(&s);
     }
     ck_assert_int_eq(s.breaches, 3);
 }
@@ -249,15 +250,15 @@ START_TEST(ah16_after_a_refused_task_only_release_may_come)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrT1");
-    uva__consumer_note_refusal(&s, UVA__EVENT_TASK, EDOM);
+    uva__consumer_state_note_refusal(&s, UVA__EVENT_TASK, EDOM);
     ck_assert_str_eq(play(&s, "R"), "take");
     ck_assert_int_eq(s.end, UVA__CONSUMER_REJECTED);
     ck_assert_int_eq(s.code, EDOM);
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrT1");
-    uva__consumer_note_refusal(&s, UVA__EVENT_TASK, EDOM);
+    uva__consumer_state_note_refusal(&s, UVA__EVENT_TASK, EDOM);
     ck_assert_str_eq(play(&s, "TNER"), "discard(AH-16) ignore(AH-16) "
                                        "take(AH-16) take"); /* Q-02 */
     ck_assert_int_eq(s.end, UVA__CONSUMER_REJECTED);
@@ -268,10 +269,10 @@ START_TEST(of_two_refusals_the_first_counts)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTT11");
-    uva__consumer_note_refusal(&s, UVA__EVENT_TASK, EDOM);
-    uva__consumer_note_refusal(&s, UVA__EVENT_SCHEMA, EIO);
+    uva__consumer_state_note_refusal(&s, UVA__EVENT_TASK, EDOM);
+    uva__consumer_state_note_refusal(&s, UVA__EVENT_SCHEMA, EIO);
     ck_assert_str_eq(s.refused, "AH-16");
     ck_assert_int_eq(s.code, EDOM);
 }
@@ -281,11 +282,11 @@ START_TEST(ah08_after_a_refused_schema_only_release_may_come)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "S");
-    uva__consumer_note_refusal(&s, UVA__EVENT_SCHEMA, EDOM);
-    ck_assert(!uva__consumer_may_call(&s));
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    uva__consumer_state_note_refusal(&s, UVA__EVENT_SCHEMA, EDOM);
+    ck_assert(!uva__consumer_state_may_call(&s));
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     ck_assert_str_eq(play(&s, "NR"), "ignore(AH-08) take");
     ck_assert_int_eq(s.end, UVA__CONSUMER_REJECTED);
 }
@@ -295,7 +296,7 @@ START_TEST(the_detail_of_a_cancelled_stream_is_kept) /* ER-14 */
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrcCER");
     ck_assert_int_eq(s.end, UVA__CONSUMER_CANCELLED);
     ck_assert_int_eq(s.error_code, EIO);
@@ -306,14 +307,14 @@ START_TEST(too_much_that_nobody_asked_for_is_an_overflow)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "S");
     for (int i = 0; i < 8 + UVA__CONSUMER_UNASKED; i++)
         ck_assert_str_eq(play(&s, "T"), "take(AP-06)");
     ck_assert_str_eq(play(&s, "T"), "discard(AP-06)");
     ck_assert_int_eq(s.end, UVA__CONSUMER_FAILED);
     ck_assert_int_eq(s.code, EOVERFLOW);
-    ck_assert(uva__consumer_must_cancel(&s));
+    ck_assert(uva__consumer_state_must_cancel(&s));
     ck_assert_int_eq(s.outstanding, 0);
 }
 END_TEST
@@ -324,14 +325,14 @@ START_TEST(the_first_cause_is_the_one_told)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTT0");
-    uva__consumer_note_fault(&s, ENOMEM);
-    uva__consumer_note_cancel(&s, ECANCELED);
+    uva__consumer_state_note_fault(&s, ENOMEM);
+    uva__consumer_state_note_cancel(&s, ECANCELED);
     play(&s, "ER");
     ck_assert_int_eq(s.end, UVA__CONSUMER_FAILED);
     ck_assert_int_eq(s.code, EIO);
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTTc0");
     ck_assert_int_eq(s.end, UVA__CONSUMER_CANCELLED);
 }
@@ -341,23 +342,23 @@ START_TEST(an_end_is_over_once_all_batches_were_handed_on)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTTN");
-    ck_assert(!uva__consumer_is_over(&s));
+    ck_assert(!uva__consumer_state_is_over(&s));
     play(&s, "1");
-    ck_assert(!uva__consumer_is_over(&s));
+    ck_assert(!uva__consumer_state_is_over(&s));
     play(&s, "1");
-    ck_assert(uva__consumer_is_over(&s));
-    uva__consumer_init(&s, 8, 0);
+    ck_assert(uva__consumer_state_is_over(&s));
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTE");
-    ck_assert(!uva__consumer_is_over(&s));
+    ck_assert(!uva__consumer_state_is_over(&s));
     play(&s, "1");
-    ck_assert(uva__consumer_is_over(&s));
-    uva__consumer_init(&s, 8, 0);
+    ck_assert(uva__consumer_state_is_over(&s));
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrT");
-    ck_assert(!uva__consumer_is_over(&s));
+    ck_assert(!uva__consumer_state_is_over(&s));
     play(&s, "c");
-    ck_assert(uva__consumer_is_over(&s));
+    ck_assert(uva__consumer_state_is_over(&s));
 }
 END_TEST
 
@@ -365,13 +366,14 @@ START_TEST(er12_a_batch_lost_after_the_end_is_not_hidden)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTTN1");
     ck_assert_int_eq(s.end, UVA__CONSUMER_COMPLETE);
     play(&s, "0");
     ck_assert_int_eq(s.end, UVA__CONSUMER_FAILED);
     ck_assert_int_eq(s.code, EIO);
-    ck_assert(!uva__consumer_must_cancel(&s)); /* the producer has ended */
+    ck_assert(
+        !uva__consumer_state_must_cancel(&s)); /* the producer has ended */
 }
 END_TEST
 
@@ -379,13 +381,13 @@ START_TEST(g26_cancel_after_the_end_means_something_only_with_batches_left)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTN1c");
     ck_assert_int_eq(s.end, UVA__CONSUMER_COMPLETE);
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "SrTNc");
     ck_assert_int_eq(s.end, UVA__CONSUMER_CANCELLED);
-    ck_assert(!uva__consumer_must_cancel(&s));
+    ck_assert(!uva__consumer_state_must_cancel(&s));
 }
 END_TEST
 
@@ -395,14 +397,14 @@ START_TEST(a_window_is_filled_once_and_refilled_at_half)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
-    ck_assert_int_eq(uva__consumer_want(&s), 0); /* AH-04 */
+    uva__consumer_state_init(&s, 8, 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0); /* AH-04 */
     play(&s, "S");
-    ck_assert_int_eq(uva__consumer_want(&s), 8);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 8);
     play(&s, "rT1T1T1");
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     play(&s, "T1");
-    ck_assert_int_eq(uva__consumer_want(&s), 4);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 4);
     play(&s, "r");
     ck_assert_int_eq(s.outstanding, 8);
 }
@@ -412,15 +414,16 @@ START_TEST(batches_not_handed_on_hold_the_producer_back)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 4, 0);
+    uva__consumer_state_init(&s, 4, 0);
     play(&s, "SrTrTrTrTr");
     ck_assert_int_eq(s.held, 4);
     ck_assert_int_eq(s.outstanding, 0);
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     play(&s, "1");
-    ck_assert_int_eq(uva__consumer_want(&s), 1); /* one stays open: Q-16 */
+    ck_assert_int_eq(uva__consumer_state_want(&s),
+                     1); /* one stays open: Q-16 */
     play(&s, "r11");
-    ck_assert_int_eq(uva__consumer_want(&s), 2);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 2);
 }
 END_TEST
 
@@ -428,11 +431,11 @@ START_TEST(a_window_of_one_asks_for_each)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 1, 0);
+    uva__consumer_state_init(&s, 1, 0);
     for (int i = 0; i < 5; i++) {
         if (i == 0)
             play(&s, "S");
-        ck_assert_int_eq(uva__consumer_want(&s), 1);
+        ck_assert_int_eq(uva__consumer_state_want(&s), 1);
         play(&s, "rTr");
         ck_assert_int_eq(s.outstanding, 0);
         play(&s, "1");
@@ -444,12 +447,12 @@ START_TEST(a_refill_of_our_own_is_kept_in_bounds)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 1);
+    uva__consumer_state_init(&s, 8, 1);
     play(&s, "SrT1T1T1T1T1T1");
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     play(&s, "T1");
-    ck_assert_int_eq(uva__consumer_want(&s), 7);
-    uva__consumer_init(&s, 8, 100);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 7);
+    uva__consumer_state_init(&s, 8, 100);
     ck_assert_int_eq(s.refill, 7);
 }
 END_TEST
@@ -459,16 +462,16 @@ START_TEST(q15_one_request_in_a_callback_is_all)
     const struct uva__consumer_call task = {.event = UVA__EVENT_TASK};
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 1, 0);
+    uva__consumer_state_init(&s, 1, 0);
     play(&s, "Sr");
-    (void)uva__consumer_enter(&s, &task);
-    uva__consumer_note_settled(&s, 0);
-    ck_assert_int_eq(uva__consumer_want(&s), 1);
-    uva__consumer_note_request(&s, 1);
+    (void)uva__consumer_state_enter(&s, &task);
+    uva__consumer_state_note_settled(&s, 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 1);
+    uva__consumer_state_note_request(&s, 1);
     s.outstanding = 0; /* as if another batch had been handed on already */
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
-    uva__consumer_leave(&s);
-    ck_assert_int_eq(uva__consumer_want(&s), 1);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
+    uva__consumer_state_leave(&s);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 1);
 }
 END_TEST
 
@@ -478,12 +481,12 @@ START_TEST(ap24_nothing_is_asked_or_cancelled_after_a_terminal_callback)
 
     for (int i = 0; i < 6; i++) {
         struct uva__consumer_state s;
-        uva__consumer_init(&s, 8, 0);
+        uva__consumer_state_init(&s, 8, 0);
         play(&s, scripts[i]);
-        uva__consumer_note_cancel(&s, ECANCELED);
-        ck_assert(!uva__consumer_may_call(&s));
-        ck_assert(!uva__consumer_must_cancel(&s));
-        ck_assert_int_eq(uva__consumer_want(&s), 0);
+        uva__consumer_state_note_cancel(&s, ECANCELED);
+        ck_assert(!uva__consumer_state_may_call(&s));
+        ck_assert(!uva__consumer_state_must_cancel(&s));
+        ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     }
 }
 END_TEST
@@ -492,14 +495,14 @@ START_TEST(cancel_is_owed_once)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "Sr");
-    ck_assert(!uva__consumer_must_cancel(&s));
+    ck_assert(!uva__consumer_state_must_cancel(&s));
     play(&s, "c");
-    ck_assert(uva__consumer_must_cancel(&s));
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    ck_assert(uva__consumer_state_must_cancel(&s));
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
     play(&s, "C");
-    ck_assert(!uva__consumer_must_cancel(&s));
+    ck_assert(!uva__consumer_state_must_cancel(&s));
 }
 END_TEST
 
@@ -507,15 +510,15 @@ START_TEST(g35_demand_without_bound_is_not_used_up)
 {
     struct uva__consumer_state s;
 
-    uva__consumer_init(&s, 8, 0);
+    uva__consumer_state_init(&s, 8, 0);
     play(&s, "S");
-    uva__consumer_note_request(&s, 5);
-    uva__consumer_note_request(&s, INT64_MAX - 1);
+    uva__consumer_state_note_request(&s, 5);
+    uva__consumer_state_note_request(&s, INT64_MAX - 1);
     ck_assert_int_eq(s.outstanding, UVA__CONSUMER_UNBOUNDED);
     ck_assert_str_eq(play(&s, "TTTTTTTTT"),
                      "take take take take take take take take take");
     ck_assert_int_eq(s.outstanding, UVA__CONSUMER_UNBOUNDED);
-    ck_assert_int_eq(uva__consumer_want(&s), 0);
+    ck_assert_int_eq(uva__consumer_state_want(&s), 0);
 }
 END_TEST
 
@@ -550,19 +553,19 @@ static void check_rules(const struct uva__consumer_state *s, struct tally *t)
          (s->end == UVA__CONSUMER_OPEN || s->end == UVA__CONSUMER_COMPLETE));
     RULE((s->breaches == 0) == (s->first_breach == NULL));
     if (t->over) /* a reported end must not change, unless a rule was broken */
-        RULE(uva__consumer_is_over(s) || s->breaches > 0);
+        RULE(uva__consumer_state_is_over(s) || s->breaches > 0);
     if (t->complete)
         RULE(s->end == UVA__CONSUMER_COMPLETE || s->breaches > 0);
     if (s->released)
         RULE(s->end != UVA__CONSUMER_OPEN);
-    t->over = uva__consumer_is_over(s);
+    t->over = uva__consumer_state_is_over(s);
     t->complete = t->over && s->end == UVA__CONSUMER_COMPLETE;
 }
 
 /* Makes a random call that the program may make at any time. */
 static void meddle(struct uva__consumer_state *s, struct tally *t)
 {
-    const int64_t n = uva__consumer_want(s);
+    const int64_t n = uva__consumer_state_want(s);
 
     switch (rand() % 8) {
     case 0:
@@ -570,16 +573,16 @@ static void meddle(struct uva__consumer_state *s, struct tally *t)
     case 2:
         if (s->held == 0)
             break;
-        uva__consumer_note_settled(s, rand() % 40 == 0 ? EIO : 0);
+        uva__consumer_state_note_settled(s, rand() % 40 == 0 ? EIO : 0);
         t->settled++;
         break;
     case 3:
         if (rand() % 40 == 0)
-            uva__consumer_note_cancel(s, ECANCELED);
+            uva__consumer_state_note_cancel(s, ECANCELED);
         break;
     case 4:
-        if (uva__consumer_must_cancel(s)) {
-            uva__consumer_note_cancel_told(s);
+        if (uva__consumer_state_must_cancel(s)) {
+            uva__consumer_state_note_cancel_told(s);
             t->cancels++;
         }
         break;
@@ -588,7 +591,7 @@ static void meddle(struct uva__consumer_state *s, struct tally *t)
         RULE(n == 0 || s->outstanding + s->held + n <= s->window);
         if (n == 0)
             break;
-        uva__consumer_note_request(s, n);
+        uva__consumer_state_note_request(s, n);
         t->asked += n;
         break;
     }
@@ -622,18 +625,18 @@ static void torment(unsigned seed)
     struct tally t = {0};
 
     srand(seed);
-    uva__consumer_init(&s, 1 + rand() % 10, rand() % 12);
+    uva__consumer_state_init(&s, 1 + rand() % 10, rand() % 12);
     for (int step = 0; step < 100; step++) {
         const struct uva__consumer_call call =
             call_of(step == 0 && seed % 2 == 0
                         ? 'S'
                         : letters[(size_t)rand() % (sizeof(letters) - 1)]);
-        check_verdict(&t, &call, uva__consumer_enter(&s, &call));
+        check_verdict(&t, &call, uva__consumer_state_enter(&s, &call));
         for (int i = rand() % 4; i > 0; i--)
             meddle(&s, &t);
         if (rand() % 20 != 0 || s.calls > 3)
             while (s.calls > 0)
-                uva__consumer_leave(&s);
+                uva__consumer_state_leave(&s);
         meddle(&s, &t);
         check_rules(&s, &t);
     }
@@ -660,7 +663,7 @@ static char next_letter(const struct uva__consumer_state *s,
 {
     if (!s->schema_seen)
         return 'S';
-    if (producer->told || s->cancel_told || s->refused != NULL)
+    if (producer->told || s->cancel_delivered || s->refused != NULL)
         return 'R';
     if (producer->left > 0)
         return producer->demand > 0 ? 'T' : '-';
@@ -680,8 +683,8 @@ static void speak(struct uva__consumer_state *s, struct honest *producer,
     producer->left -= letter == 'T';
     producer->demand -= letter == 'T';
     producer->told = producer->told || letter == 'E' || letter == 'N';
-    check_verdict(t, &call, uva__consumer_enter(s, &call));
-    uva__consumer_leave(s);
+    check_verdict(t, &call, uva__consumer_state_enter(s, &call));
+    uva__consumer_state_leave(s);
 }
 
 static void converse(unsigned seed)
@@ -696,7 +699,7 @@ static void converse(unsigned seed)
     producer.left = batches;
     producer.fails = rand() % 4 == 0;
     producer.needs_ask = rand() % 2 == 0;
-    uva__consumer_init(&s, 1 + rand() % 10, rand() % 12);
+    uva__consumer_state_init(&s, 1 + rand() % 10, rand() % 12);
     for (int step = 0; step < 5000 && !s.released; step++) {
         before = t.asked;
         meddle(&s, &t);

@@ -14,9 +14,9 @@
 #include <string.h>
 
 static const char *const MOVES[] = {
-    [UVA__MOVE_WAIT] = "wait",        [UVA__MOVE_TELL_SCHEMA] = "schema",
-    [UVA__MOVE_TELL_TASK] = "task",   [UVA__MOVE_TELL_END] = "end",
-    [UVA__MOVE_TELL_ERROR] = "error", [UVA__MOVE_RELEASE] = "release"};
+    [UVA__MOVE_WAIT] = "wait",         [UVA__MOVE_OFFER_SCHEMA] = "schema",
+    [UVA__MOVE_OFFER_TASK] = "task",   [UVA__MOVE_OFFER_END] = "end",
+    [UVA__MOVE_OFFER_ERROR] = "error", [UVA__MOVE_RELEASE] = "release"};
 
 static int answer; /* return code of the next callback */
 
@@ -37,16 +37,16 @@ static void note(struct uva__producer_state *s, char fact)
         break;
     case '1':
     case '0':
-        uva__producer_note_request(s, fact - '0');
+        uva__producer_state_note_request(s, fact - '0');
         break;
     case '*':
-        uva__producer_note_request(s, INT64_MAX);
+        uva__producer_state_note_request(s, INT64_MAX);
         break;
     case 'c':
-        uva__producer_note_cancel(s);
+        uva__producer_state_note_cancel(s);
         break;
     case 'u':
-        uva__producer_note_urgent(s, ENODATA);
+        uva__producer_state_note_urgent(s, ENODATA);
         break;
     case 'h':
     case 'H':
@@ -73,11 +73,11 @@ static const char *play(struct uva__producer_state *s, const char *script)
     answer = 0;
     for (; *script != '\0'; script++) {
         note(s, *script);
-        while ((move = uva__producer_next(s)) != UVA__MOVE_WAIT) {
+        while ((move = uva__producer_state_next(s)) != UVA__MOVE_WAIT) {
             strcat(strcat(story, story[0] ? " " : ""), MOVES[move]);
             uva__producer_begin(s, move);
-            ck_assert_int_eq(uva__producer_next(s), UVA__MOVE_WAIT);
-            s->unsettled += move == UVA__MOVE_TELL_TASK;
+            ck_assert_int_eq(uva__producer_state_next(s), UVA__MOVE_WAIT);
+            s->unsettled += move == UVA__MOVE_OFFER_TASK;
             uva__producer_end(s, move, answer);
             answer = 0;
         }
@@ -151,10 +151,10 @@ START_TEST(g35_demand_saturates)
     struct uva__producer_state s;
 
     uva__producer_init(&s, -1);
-    uva__producer_note_request(&s, 2);
-    uva__producer_note_request(&s, INT64_MAX - 2);
+    uva__producer_state_note_request(&s, 2);
+    uva__producer_state_note_request(&s, INT64_MAX - 2);
     ck_assert_int_eq(s.demand, INT64_MAX);
-    uva__producer_note_request(&s, 1);
+    uva__producer_state_note_request(&s, 1);
     ck_assert_int_eq(s.demand, UVA__UNBOUNDED);
 }
 END_TEST
@@ -167,8 +167,8 @@ START_TEST(ap07_a_request_after_the_end_means_nothing)
     for (int i = 0; i < 5; i++) {
         uva__producer_init(&s, -1);
         (void)play(&s, ends[i]);
-        uva__producer_note_request(&s, 5);
-        uva__producer_note_request(&s, 0);
+        uva__producer_state_note_request(&s, 5);
+        uva__producer_state_note_request(&s, 0);
         ck_assert_int_eq(s.demand, 0);
         ck_assert_int_eq(s.urgent_error, 0);
     }
@@ -180,12 +180,12 @@ START_TEST(the_first_urgent_error_is_the_one_told)
     struct uva__producer_state s;
 
     uva__producer_init(&s, -1);
-    uva__producer_note_urgent(&s, ENODATA);
-    uva__producer_note_urgent(&s, EINVAL);
+    uva__producer_state_note_urgent(&s, ENODATA);
+    uva__producer_state_note_urgent(&s, EINVAL);
     ck_assert_int_eq(s.urgent_error, ENODATA);
     uva__producer_init(&s, -1);
     (void)play(&s, "f");
-    uva__producer_note_urgent(&s, ENODATA); /* too late */
+    uva__producer_state_note_urgent(&s, ENODATA); /* too late */
     ck_assert_int_eq(s.urgent_error, 0);
 }
 END_TEST

@@ -14,16 +14,16 @@
 
 enum { LONG_MS = 60000, TEXT = 64 };
 
-static struct uva__jail jail;
+static struct uva__sandbox sandbox;
 static char text[TEXT];
 
 /* Opens a sandbox and waits until it has ended; its output is in `text`. */
 static void lock_up(void (*fn)(void *ctx), void *ctx, int64_t limit_ms)
 {
-    ck_assert_int_eq(uva__jail_open(&jail, fn, ctx, limit_ms), 0);
-    ck_assert_int_eq(uva__jail_wait(&jail, 1), 0);
-    uva__jail_fini(&jail, text, sizeof(text));
-    ck_assert_int_eq(uva__jail_wait(&jail, 1), -1);
+    ck_assert_int_eq(uva__sandbox_open(&sandbox, fn, ctx, limit_ms), 0);
+    ck_assert_int_eq(uva__sandbox_wait(&sandbox, 1), 0);
+    uva__sandbox_fini(&sandbox, text, sizeof(text));
+    ck_assert_int_eq(uva__sandbox_wait(&sandbox, 1), -1);
 }
 
 /* ---- ends --------------------------------------------------------------- */
@@ -55,8 +55,8 @@ static void hang(void *ctx)
 START_TEST(who_comes_back_has_ended_well)
 {
     lock_up(nothing, NULL, LONG_MS);
-    ck_assert_int_eq(jail.end, UVA__JAIL_EXITED);
-    ck_assert_int_eq(jail.code, 0);
+    ck_assert_int_eq(sandbox.end, UVA__SANDBOX_EXITED);
+    ck_assert_int_eq(sandbox.code, 0);
     ck_assert_str_eq(text, "");
 }
 END_TEST
@@ -66,24 +66,24 @@ START_TEST(who_leaves_has_a_code)
     int code = 7;
 
     lock_up(leave, &code, LONG_MS);
-    ck_assert_int_eq(jail.end, UVA__JAIL_EXITED);
-    ck_assert_int_eq(jail.code, 7);
+    ck_assert_int_eq(sandbox.end, UVA__SANDBOX_EXITED);
+    ck_assert_int_eq(sandbox.code, 7);
 }
 END_TEST
 
 START_TEST(who_crashes_has_a_signal)
 {
     lock_up(crash, NULL, LONG_MS);
-    ck_assert_int_eq(jail.end, UVA__JAIL_CRASHED);
-    ck_assert_int_eq(jail.code, SIGABRT);
+    ck_assert_int_eq(sandbox.end, UVA__SANDBOX_CRASHED);
+    ck_assert_int_eq(sandbox.code, SIGABRT);
 }
 END_TEST
 
 START_TEST(who_hangs_is_ended)
 {
     lock_up(hang, NULL, 1);
-    ck_assert_int_eq(jail.end, UVA__JAIL_HUNG);
-    ck_assert_int_ge(jail.took_ms, 1);
+    ck_assert_int_eq(sandbox.end, UVA__SANDBOX_HUNG);
+    ck_assert_int_ge(sandbox.took_ms, 1);
 }
 END_TEST
 
@@ -91,10 +91,10 @@ START_TEST(a_jail_that_is_given_up_is_ended)
 {
     pid_t pid;
 
-    ck_assert_int_eq(uva__jail_open(&jail, hang, NULL, LONG_MS), 0);
-    pid = jail.pid;
-    uva__jail_fini(&jail, text, sizeof(text));
-    ck_assert_int_eq(jail.end, UVA__JAIL_HUNG);
+    ck_assert_int_eq(uva__sandbox_open(&sandbox, hang, NULL, LONG_MS), 0);
+    pid = sandbox.pid;
+    uva__sandbox_fini(&sandbox, text, sizeof(text));
+    ck_assert_int_eq(sandbox.end, UVA__SANDBOX_HUNG);
     ck_assert_int_eq(waitpid(pid, NULL, 0), -1);
     ck_assert_int_eq(errno, ECHILD);
 }
@@ -116,10 +116,10 @@ START_TEST(its_children_go_with_it)
     char byte;
 
     ck_assert_int_eq(pipe(ends), 0);
-    ck_assert_int_eq(uva__jail_open(&jail, bear_child, NULL, 50), 0);
+    ck_assert_int_eq(uva__sandbox_open(&sandbox, bear_child, NULL, 50), 0);
     ck_assert_int_eq(close(ends[1]), 0);
-    ck_assert_int_eq(uva__jail_wait(&jail, 1), 0);
-    uva__jail_fini(&jail, text, sizeof(text));
+    ck_assert_int_eq(uva__sandbox_wait(&sandbox, 1), 0);
+    uva__sandbox_fini(&sandbox, text, sizeof(text));
     ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* all copies are closed */
     ck_assert_int_eq(close(ends[0]), 0);
 }
@@ -136,18 +136,20 @@ static void wait_for_end(void *ctx)
 
 START_TEST(whichever_is_over_first_is_given)
 {
-    struct uva__jail jails[3] = {{0}};
+    struct uva__sandbox sandboxes[3] = {{0}};
     int ends[2];
 
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-    ck_assert_int_eq(uva__jail_open(&jails[0], wait_for_end, ends, LONG_MS), 0);
-    ck_assert_int_eq(uva__jail_open(&jails[2], nothing, NULL, LONG_MS), 0);
-    ck_assert_int_eq(uva__jail_wait(jails, 3), 2);
+    ck_assert_int_eq(
+        uva__sandbox_open(&sandboxes[0], wait_for_end, ends, LONG_MS), 0);
+    ck_assert_int_eq(uva__sandbox_open(&sandboxes[2], nothing, NULL, LONG_MS),
+                     0);
+    ck_assert_int_eq(uva__sandbox_wait(sandboxes, 3), 2);
     ck_assert_int_eq(close(ends[1]), 0);
-    ck_assert_int_eq(uva__jail_wait(jails, 3), 0);
-    ck_assert_int_eq(uva__jail_wait(jails, 3), -1);
+    ck_assert_int_eq(uva__sandbox_wait(sandboxes, 3), 0);
+    ck_assert_int_eq(uva__sandbox_wait(sandboxes, 3), -1);
     for (int i = 0; i < 3; i++)
-        uva__jail_fini(&jails[i], text, sizeof(text));
+        uva__sandbox_fini(&sandboxes[i], text, sizeof(text));
     ck_assert_int_eq(close(ends[0]), 0);
 }
 END_TEST
