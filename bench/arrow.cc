@@ -235,13 +235,13 @@ void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
 {
     uva_blocking_source source{};
     uva_drive drive{};
-    feed feed;
+    input input;
     host host;
 
     source.on_loop = true;
     host_open(&host, how, 0);
-    feed_init(&feed, how->batches);
-    auto *stream = uva_stream_from_blocking(host.runtime, &feed.abi, &source);
+    input_init(&input, how->batches);
+    auto *stream = uva_stream_from_blocking(host.runtime, &input.abi, &source);
     drive.on_done = host_on_done;
     drive.ctx = &host;
     host.open = 1;

@@ -75,46 +75,46 @@ void batch_schema(struct ArrowSchema *out)
 
 /* ---- the stream --------------------------------------------------------- */
 
-static int feed_get_schema(struct ArrowDeviceArrayStream *self,
-                           struct ArrowSchema *out)
+static int input_get_schema(struct ArrowDeviceArrayStream *self,
+                            struct ArrowSchema *out)
 {
     (void)self;
     batch_schema(out);
     return 0;
 }
 
-static int feed_get_next(struct ArrowDeviceArrayStream *self,
-                         struct ArrowDeviceArray *out)
+static int input_get_next(struct ArrowDeviceArrayStream *self,
+                          struct ArrowDeviceArray *out)
 {
-    struct feed *feed = self->private_data;
+    struct input *input = self->private_data;
 
-    if (feed->next == feed->count)
+    if (input->next == input->count)
         out->array.release = NULL;
     else
-        batch_fill(out, feed->next++);
+        batch_fill(out, input->next++);
     return 0;
 }
 
-static const char *feed_get_last_error(struct ArrowDeviceArrayStream *self)
+static const char *input_get_last_error(struct ArrowDeviceArrayStream *self)
 {
     (void)self;
     return NULL;
 }
 
-static void feed_release(struct ArrowDeviceArrayStream *self)
+static void input_release(struct ArrowDeviceArrayStream *self)
 {
     self->release = NULL;
 }
 
-void feed_init(struct feed *feed, int64_t count)
+void input_init(struct input *input, int64_t count)
 {
-    *feed = (struct feed){.abi = {.device_type = ARROW_DEVICE_CPU,
-                                  .get_schema = feed_get_schema,
-                                  .get_next = feed_get_next,
-                                  .get_last_error = feed_get_last_error,
-                                  .release = feed_release,
-                                  .private_data = feed},
-                          .count = count};
+    *input = (struct input){.abi = {.device_type = ARROW_DEVICE_CPU,
+                                    .get_schema = input_get_schema,
+                                    .get_next = input_get_next,
+                                    .get_last_error = input_get_last_error,
+                                    .release = input_release,
+                                    .private_data = input},
+                            .count = count};
 }
 
 /* ---- the consumer ------------------------------------------------------- */

@@ -23,14 +23,14 @@ void batch_fill(struct ArrowDeviceArray *out, int64_t i);
 void batch_schema(struct ArrowSchema *out);
 
 /* A blocking stream of batches, which never blocks. */
-struct feed {
+struct input {
     struct ArrowDeviceArrayStream abi; /* first */
     int64_t next;                      /* next batch to give */
     int64_t count;                     /* number of batches */
 };
 
-/* Prepares a stream of `count` batches. `feed` must outlive abi.release(). */
-void feed_init(struct feed *feed, int64_t count);
+/* Prepares a stream of `count` batches. `input` must outlive abi.release(). */
+void input_init(struct input *input, int64_t count);
 
 /* What a consumer has received. */
 struct tally {

@@ -45,7 +45,7 @@ struct gpu {
     _Atomic uint32_t *gate; /* holds events back, by one value each */
     uint32_t passed;
     pthread_t asker; /* thread that polls, by hand */
-    bool asks;       /* `asker` runs */
+    bool queries;    /* `asker` runs */
     struct latency *latency;
 };
 
@@ -136,7 +136,7 @@ static void on_complete(void *arg)
     latency_hand_over(arg);
 }
 
-static void *event_ask(void *arg)
+static void *event_query_once(void *arg)
 {
     struct gpu *gpu = arg;
 
@@ -157,17 +157,17 @@ static void event_wait(void *ctx, int way, struct latency *latency)
         return;
     }
     gpu->latency = latency;
-    gpu->asks = true;
-    must(pthread_create(&gpu->asker, NULL, event_ask, gpu), "thread");
+    gpu->queries = true;
+    must(pthread_create(&gpu->asker, NULL, event_query_once, gpu), "thread");
 }
 
 static void event_free(void *ctx)
 {
     struct gpu *gpu = ctx;
 
-    if (gpu->asks)
+    if (gpu->queries)
         (void)pthread_join(gpu->asker, NULL);
-    gpu->asks = false;
+    gpu->queries = false;
     MUST(cuStreamSynchronize, gpu->stream);
     MUST(cuStreamSynchronize, gpu->other);
     MUST(cuEventDestroy_v2, gpu->event);
@@ -226,10 +226,10 @@ static int copy_next(struct ArrowDeviceArrayStream *self,
 
 static void copies_init(struct copies *copies, uintptr_t memory, int64_t count)
 {
-    struct feed feed;
+    struct input input;
 
-    feed_init(&feed, 0);
-    *copies = (struct copies){.abi = feed.abi, .left = count};
+    input_init(&input, 0);
+    *copies = (struct copies){.abi = input.abi, .left = count};
     copies->abi.device_type = ARROW_DEVICE_CUDA;
     copies->abi.get_next = copy_next;
     copies->abi.private_data = copies;
@@ -311,7 +311,7 @@ static double run_copies(const struct bench_case *self,
     took = self->window == 1 ? copies_by_uvarrow(how, memory)
                              : copies_by_hand(how, &gpu, memory);
     MUST(cuMemFree_v2, memory);
-    bench_say(self->name, (double)how->batches * COPY_BYTES / took, "GB/s");
+    bench_print(self->name, (double)how->batches * COPY_BYTES / took, "GB/s");
     return 0;
 }
 

@@ -16,14 +16,14 @@ static double run_get_next(const struct bench_case *self,
 {
     struct tally tally = {0};
     struct ArrowDeviceArray array;
-    struct feed feed;
+    struct input input;
     double begun, took;
 
     (void)self;
-    feed_init(&feed, how->batches);
+    input_init(&input, how->batches);
     begun = bench_now_ns(how);
     for (;;) {
-        bench_check(feed.abi.get_next(&feed.abi, &array) == 0, "get_next");
+        bench_check(input.abi.get_next(&input.abi, &array) == 0, "get_next");
         if (array.array.release == NULL)
             break;
         tally_take(&tally, &array.array);

@@ -56,7 +56,7 @@ void event_register(struct uva_runtime *runtime, bool by_callback,
         .load = event_load,
         .query = event_query,
     };
-    static const struct uva_device_ops told = {
+    static const struct uva_device_ops reported = {
         .version = UVA_DEVICE_OPS_VERSION,
         .query_on_loop = true,
         .host_readable = true,
@@ -69,7 +69,7 @@ void event_register(struct uva_runtime *runtime, bool by_callback,
     struct uva_error error;
 
     bench_check(uva_device_register(runtime, ARROW_DEVICE_EXT_DEV,
-                                    by_callback ? &told : &polled, counts,
+                                    by_callback ? &reported : &polled, counts,
                                     &error) == 0,
                 error.message);
     bench_check(uva_device_get_info(runtime, ARROW_DEVICE_EXT_DEV, &info) ==
@@ -91,24 +91,24 @@ void event_end(struct event *event)
 static int event_get_next(struct ArrowDeviceArrayStream *self,
                           struct ArrowDeviceArray *out)
 {
-    struct event_feed *feed = self->private_data;
+    struct event_input *input = self->private_data;
 
-    if (feed->feed.next == feed->feed.count) {
+    if (input->input.next == input->input.count) {
         out->array.release = NULL;
         return 0;
     }
-    batch_fill(out, feed->feed.next);
+    batch_fill(out, input->input.next);
     out->device_type = ARROW_DEVICE_EXT_DEV;
-    out->sync_event = &feed->events[feed->feed.next++ & feed->mask];
+    out->sync_event = &input->events[input->input.next++ & input->mask];
     return 0;
 }
 
-void event_feed_init(struct event_feed *feed, int64_t count,
-                     struct event *events, int64_t mask)
+void event_input_init(struct event_input *input, int64_t count,
+                      struct event *events, int64_t mask)
 {
-    feed_init(&feed->feed, count);
-    feed->feed.abi.device_type = ARROW_DEVICE_EXT_DEV;
-    feed->feed.abi.get_next = event_get_next;
-    feed->events = events;
-    feed->mask = mask;
+    input_init(&input->input, count);
+    input->input.abi.device_type = ARROW_DEVICE_EXT_DEV;
+    input->input.abi.get_next = event_get_next;
+    input->events = events;
+    input->mask = mask;
 }

@@ -31,14 +31,14 @@ void event_register(struct uva_runtime *runtime, bool by_callback,
 void event_end(struct event *event);
 
 /* A stream of type EXT_DEV. It borrows the struct and the events. */
-struct event_feed {
-    struct feed feed;     /* first */
+struct event_input {
+    struct input input;   /* first */
     struct event *events; /* borrows: one for each batch */
     int64_t mask;         /* batch i carries event (i & mask) */
 };
 
 /* Prepares a stream of `count` batches with the events `events[i & mask]`. */
-void event_feed_init(struct event_feed *feed, int64_t count,
-                     struct event *events, int64_t mask);
+void event_input_init(struct event_input *input, int64_t count,
+                      struct event *events, int64_t mask);
 
 #endif

@@ -27,7 +27,7 @@ static double run_complete(const struct bench_case *self,
     const struct uva_blocking_source on_loop = {.on_loop = true};
     struct event_counts counts = {0};
     struct uva_stream *stream;
-    struct event_feed feed;
+    struct event_input input;
     struct tally tally = {0};
     struct event event = {NULL};
     struct host host;
@@ -37,10 +37,10 @@ static double run_complete(const struct bench_case *self,
     host_open(&host, how, 0);
     event_register(host.runtime, true, &counts);
     if (self->window == 2)
-        event_feed_init(&feed, how->batches, &event, 0);
+        event_input_init(&input, how->batches, &event, 0);
     else
-        feed_init(&feed.feed, how->batches);
-    stream = uva_stream_from_blocking(host.runtime, &feed.feed.abi, &on_loop);
+        input_init(&input.input, how->batches);
+    stream = uva_stream_from_blocking(host.runtime, &input.input.abi, &on_loop);
     if (self->window > 0)
         bench_check(uva_stream_ready(stream, NULL) == 0, "ready");
     begun = bench_now_ns(how);
@@ -54,13 +54,13 @@ static double run_complete(const struct bench_case *self,
 
 /* ---- outstanding -------------------------------------------------------- */
 
-struct crowd {
+struct group {
     struct host host;
     struct event_counts counts;
     int64_t each;    /* events for each stream */
     int64_t streams; /* number of streams */
     struct member {
-        struct event_feed feed;
+        struct event_input input;
         struct tally tally;
     } * members;          /* owns */
     struct event *events; /* owns: events of all streams */
@@ -102,110 +102,110 @@ static void pause_ms(int ms)
     (void)nanosleep(&pause, NULL);
 }
 
-static bool crowd_is_waited_for(struct crowd *crowd)
+static bool group_is_waited_for(struct group *group)
 {
-    const long all = (long)(crowd->each * crowd->streams);
+    const long all = (long)(group->each * group->streams);
 
-    return crowd->by_callback ? atomic_load(&crowd->counts.arms) == all
-                              : atomic_load(&crowd->counts.queries) >= 2 * all;
+    return group->by_callback ? atomic_load(&group->counts.arms) == all
+                              : atomic_load(&group->counts.queries) >= 2 * all;
 }
 
-static void *crowd_end(void *arg)
+static void *group_end(void *arg)
 {
-    struct crowd *crowd = arg;
+    struct group *group = arg;
 
-    while (!crowd_is_waited_for(crowd))
+    while (!group_is_waited_for(group))
         pause_ms(1);
-    crowd->threads = threads_now();
-    crowd->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-    pause_ms(crowd->pause_ms);
-    crowd->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - crowd->waited_ns;
-    atomic_store(&crowd->ending, true);
-    for (int64_t i = 0; i < crowd->each * crowd->streams; i++)
-        event_end(&crowd->events[i]);
+    group->threads = threads_now();
+    group->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    pause_ms(group->pause_ms);
+    group->waited_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - group->waited_ns;
+    atomic_store(&group->ending, true);
+    for (int64_t i = 0; i < group->each * group->streams; i++)
+        event_end(&group->events[i]);
     return NULL;
 }
 
-static void crowd_on_wake(uv_check_t *check)
+static void group_on_wake(uv_check_t *check)
 {
-    struct crowd *crowd = check->data;
+    struct group *group = check->data;
 
-    crowd->wakes += atomic_load(&crowd->ending);
+    group->wakes += atomic_load(&group->ending);
 }
 
-static void crowd_open(struct crowd *crowd, const struct bench_case *self,
+static void group_open(struct group *group, const struct bench_case *self,
                        const struct bench_how *how)
 {
-    *crowd = (struct crowd){.each = self->window,
+    *group = (struct group){.each = self->window,
                             .streams = self->more,
                             .by_callback = (self->flags & BY_POLLING) == 0,
-                            .pause_ms = crowd->pause_ms};
-    crowd->members = calloc((size_t)crowd->streams, sizeof(*crowd->members));
-    crowd->events =
-        calloc((size_t)(crowd->streams * crowd->each), sizeof(*crowd->events));
-    bench_check(crowd->members != NULL && crowd->events != NULL, "memory");
-    host_open(&crowd->host, how, 0);
-    event_register(crowd->host.runtime, crowd->by_callback, &crowd->counts);
-    bench_check(uv_check_init(&crowd->host.loop, &crowd->check) == 0, "check");
-    crowd->check.data = crowd;
-    (void)uv_check_start(&crowd->check, crowd_on_wake);
-    uv_unref((uv_handle_t *)&crowd->check);
+                            .pause_ms = group->pause_ms};
+    group->members = calloc((size_t)group->streams, sizeof(*group->members));
+    group->events =
+        calloc((size_t)(group->streams * group->each), sizeof(*group->events));
+    bench_check(group->members != NULL && group->events != NULL, "memory");
+    host_open(&group->host, how, 0);
+    event_register(group->host.runtime, group->by_callback, &group->counts);
+    bench_check(uv_check_init(&group->host.loop, &group->check) == 0, "check");
+    group->check.data = group;
+    (void)uv_check_start(&group->check, group_on_wake);
+    uv_unref((uv_handle_t *)&group->check);
 }
 
-static void crowd_start(struct crowd *crowd)
+static void group_start(struct group *group)
 {
     const struct uva_blocking_source on_loop = {.on_loop = true};
     const struct uva_ready how = {
-        .window = {.batches = (int32_t)crowd->each, .bytes = INT64_MAX}};
+        .window = {.batches = (int32_t)group->each, .bytes = INT64_MAX}};
 
-    for (int64_t i = 0; i < crowd->streams; i++) {
-        struct member *member = &crowd->members[i];
+    for (int64_t i = 0; i < group->streams; i++) {
+        struct member *member = &group->members[i];
         struct uva_stream *stream;
 
-        event_feed_init(&member->feed, crowd->each,
-                        &crowd->events[i * crowd->each], -1);
-        stream = uva_stream_from_blocking(crowd->host.runtime,
-                                          &member->feed.feed.abi, &on_loop);
+        event_input_init(&member->input, group->each,
+                         &group->events[i * group->each], -1);
+        stream = uva_stream_from_blocking(group->host.runtime,
+                                          &member->input.input.abi, &on_loop);
         bench_check(uva_stream_ready(stream, &how) == 0, "ready");
-        host_for_each(&crowd->host, stream, &member->tally);
+        host_for_each(&group->host, stream, &member->tally);
     }
 }
 
-static void crowd_close(struct crowd *crowd)
+static void group_close(struct group *group)
 {
-    uv_close((uv_handle_t *)&crowd->check, NULL);
-    host_close(&crowd->host);
-    for (int64_t i = 0; i < crowd->streams; i++)
-        tally_check(&crowd->members[i].tally, crowd->each);
-    free(crowd->members);
-    free(crowd->events);
+    uv_close((uv_handle_t *)&group->check, NULL);
+    host_close(&group->host);
+    for (int64_t i = 0; i < group->streams; i++)
+        tally_check(&group->members[i].tally, group->each);
+    free(group->members);
+    free(group->events);
 }
 
 /* Returns the CPU time of the loop thread in nanoseconds. */
-static double crowd_run(struct crowd *crowd, const struct bench_case *self,
+static double group_run(struct group *group, const struct bench_case *self,
                         const struct bench_how *how)
 {
     double begun;
 
-    crowd_open(crowd, self, how);
-    bench_check(pthread_create(&crowd->ender, NULL, crowd_end, crowd) == 0,
+    group_open(group, self, how);
+    bench_check(pthread_create(&group->ender, NULL, group_end, group) == 0,
                 "thread");
     begun = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-    crowd_start(crowd);
-    (void)host_run(&crowd->host);
+    group_start(group);
+    (void)host_run(&group->host);
     begun = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
-    (void)pthread_join(crowd->ender, NULL);
-    crowd_close(crowd);
+    (void)pthread_join(group->ender, NULL);
+    group_close(group);
     return begun;
 }
 
-static void say_below(const char *name, const char *what, double value,
-                      const char *unit)
+static void print_below(const char *name, const char *what, double value,
+                        const char *unit)
 {
     char path[64];
 
     (void)snprintf(path, sizeof(path), "%s/%s", name, what);
-    bench_say(path, value, unit);
+    bench_print(path, value, unit);
 }
 
 /* Loop time is the mean of several runs, the number of wake-ups their
@@ -215,17 +215,17 @@ static double run_outstanding(const struct bench_case *self,
 {
     const int64_t all = (int64_t)self->window * self->more;
     const int64_t runs = how->batches / all + 1;
-    struct crowd crowd = {.pause_ms = 1};
+    struct group group = {.pause_ms = 1};
     double loop_ns = 0;
     int64_t wakes = 0;
 
     for (int64_t i = 0; i < runs; i++) {
-        loop_ns += crowd_run(&crowd, self, how) / (double)(runs * all);
-        wakes = crowd.wakes > wakes ? crowd.wakes : wakes;
+        loop_ns += group_run(&group, self, how) / (double)(runs * all);
+        wakes = group.wakes > wakes ? group.wakes : wakes;
     }
-    say_below(self->name, "loop", loop_ns, "ns");
-    say_below(self->name, "wakes", (double)wakes, "wakes");
-    say_below(self->name, "threads", crowd.threads, "threads");
+    print_below(self->name, "loop", loop_ns, "ns");
+    print_below(self->name, "wakes", (double)wakes, "wakes");
+    print_below(self->name, "threads", group.threads, "threads");
     return 0;
 }
 
@@ -233,10 +233,10 @@ static double run_outstanding(const struct bench_case *self,
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {
-    struct crowd crowd = {.pause_ms = WAITS_MS};
+    struct group group = {.pause_ms = WAITS_MS};
 
-    (void)crowd_run(&crowd, self, how);
-    bench_say(self->name, crowd.waited_ns / (WAITS_MS * 1e4), "%");
+    (void)group_run(&group, self, how);
+    bench_print(self->name, group.waited_ns / (WAITS_MS * 1e4), "%");
     return 0;
 }
 

@@ -14,7 +14,7 @@ double hand_play(const struct bench_case *self, const struct bench_how *how,
     hand = (struct hand){.how = how};
     bench_check(uv_loop_init(&loop) == 0, "loop");
     ring_init(&hand.ring, self->window, (uint64_t)self->more, &loop, on_wake);
-    feed_init(&hand.feed, how->batches);
+    input_init(&hand.input, how->batches);
     begun = bench_now_ns(how);
     bench_check(uv_thread_create(&other, thread, &hand) == 0, "thread");
     (void)uv_run(&loop, UV_RUN_DEFAULT);

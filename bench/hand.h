@@ -10,7 +10,7 @@
 
 struct hand {
     struct ring ring; /* first */
-    struct feed feed;
+    struct input input;
     struct tally tally;          /* batches seen by the reader */
     const struct bench_how *how; /* borrows */
     uint64_t at;                 /* position of the loop */

@@ -67,13 +67,13 @@ static int blocking_get_next(struct ArrowDeviceArrayStream *self,
                              struct ArrowDeviceArray *out)
 {
     const struct timespec pause = {.tv_nsec = BLOCKS_NS};
-    struct feed *feed = self->private_data;
+    struct input *input = self->private_data;
 
     (void)nanosleep(&pause, NULL);
-    if (feed->next == feed->count)
+    if (input->next == input->count)
         out->array.release = NULL;
     else
-        batch_fill(out, feed->next++);
+        batch_fill(out, input->next++);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static double run_empty(const struct bench_case *self,
     pulse_start(&pulse, &loop, how->batches * TICKS_A_BATCH);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     bench_check(uv_loop_close(&loop) == 0, "loop not empty");
-    bench_say(self->name, pulse_fini(&pulse), "us");
+    bench_print(self->name, pulse_fini(&pulse), "us");
     return 0;
 }
 
@@ -138,7 +138,7 @@ static double run_woken(const struct bench_case *self,
     uv_close((uv_handle_t *)&waker.async, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     bench_check(uv_loop_close(&loop) == 0, "loop not empty");
-    bench_say(self->name, pulse_fini(&pulse), "us");
+    bench_print(self->name, pulse_fini(&pulse), "us");
     return 0;
 }
 
@@ -150,18 +150,19 @@ static double run_blocked(const struct bench_case *self,
     struct tally tally = {0};
     struct pulse pulse;
     struct host host;
-    struct feed feed;
+    struct input input;
 
     host_open(&host, how, 0);
-    feed_init(&feed, how->batches);
-    feed.abi.get_next = blocking_get_next;
-    host_for_each(
-        &host, uva_stream_from_blocking(host.runtime, &feed.abi, NULL), &tally);
+    input_init(&input, how->batches);
+    input.abi.get_next = blocking_get_next;
+    host_for_each(&host,
+                  uva_stream_from_blocking(host.runtime, &input.abi, NULL),
+                  &tally);
     pulse_start(&pulse, &host.loop, how->batches * TICKS_A_BATCH);
     (void)host_run(&host);
     host_close(&host);
     tally_check(&tally, how->batches);
-    bench_say(self->name, pulse_fini(&pulse), "us");
+    bench_print(self->name, pulse_fini(&pulse), "us");
     return 0;
 }
 

@@ -21,7 +21,7 @@ static void hand_thread(void *ctx)
 
         if (!ring_has_room(ring, at))
             ring_sleep(ring, ring_has_room, at);
-        (void)hand->feed.abi.get_next(&hand->feed.abi, slot);
+        (void)hand->input.abi.get_next(&hand->input.abi, slot);
         if (slot->array.release == NULL)
             break;
         atomic_store_explicit(&ring->tail, ++at, memory_order_release);
@@ -75,7 +75,7 @@ static double run_hand(const struct bench_case *self,
 struct queue {
     uv_loop_t loop;
     uv_mutex_t mutex; /* allows one get_next at a time */
-    struct feed feed;
+    struct input input;
     struct tally tally;
     const struct bench_how *how; /* borrows */
     double ended_ns;
@@ -93,7 +93,7 @@ static void work_do(uv_work_t *req)
     struct queue *queue = work->queue;
 
     uv_mutex_lock(&queue->mutex);
-    (void)queue->feed.abi.get_next(&queue->feed.abi, &work->array);
+    (void)queue->input.abi.get_next(&queue->input.abi, &work->array);
     uv_mutex_unlock(&queue->mutex);
 }
 
@@ -122,7 +122,7 @@ static double run_queue(const struct bench_case *self,
     bench_check(works != NULL, "memory");
     bench_check(uv_loop_init(&queue.loop) == 0, "loop");
     bench_check(uv_mutex_init(&queue.mutex) == 0, "mutex");
-    feed_init(&queue.feed, how->batches);
+    input_init(&queue.input, how->batches);
     begun = bench_now_ns(how);
     bench_stay_on(how, 1); /* libuv's threads inherit the core of this one */
     for (int32_t i = 0; i < self->window; i++) {
@@ -147,14 +147,14 @@ static double run_lane(const struct bench_case *self,
         .window = {.batches = self->window}};
     struct tally tally = {0};
     struct host host;
-    struct feed feed;
+    struct input input;
     double begun;
 
     host_open(&host, how, 0);
-    feed_init(&feed, how->batches);
+    input_init(&input, how->batches);
     begun = bench_now_ns(how);
     host_for_each(&host,
-                  uva_stream_from_blocking(host.runtime, &feed.abi, &source),
+                  uva_stream_from_blocking(host.runtime, &input.abi, &source),
                   &tally);
     begun = host_run(&host) - begun;
     host_close(&host);

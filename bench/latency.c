@@ -191,8 +191,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void latency_say(const char *name, const char *way, double *taken,
-                        int64_t samples)
+static void latency_print(const char *name, const char *way, double *taken,
+                          int64_t samples)
 {
     static const int percents[] = {50, 99};
     char path[96];
@@ -200,7 +200,7 @@ static void latency_say(const char *name, const char *way, double *taken,
     qsort(taken, (size_t)samples, sizeof(*taken), ascending);
     for (int i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof(path), "%s/%s/p%d", name, way, percents[i]);
-        bench_say(path, taken[samples * percents[i] / 100], "us");
+        bench_print(path, taken[samples * percents[i] / 100], "us");
     }
 }
 
@@ -224,9 +224,9 @@ void latency_run(const char *name, const struct bench_how *how,
             latency.taken[way][i < 0 ? 0 : i] = sample_take(&latency, way);
     latency_close(&latency);
     for (int way = 0; way < ways; way++) {
-        latency_say(name,
-                    way < by_hand ? device->by_hand[way] : ours[way - by_hand],
-                    latency.taken[way], latency.samples);
+        latency_print(
+            name, way < by_hand ? device->by_hand[way] : ours[way - by_hand],
+            latency.taken[way], latency.samples);
         free(latency.taken[way]);
     }
 }
@@ -243,5 +243,5 @@ void latency_idle(const char *name, const struct bench_how *how,
     for (int i = 0; i < 2; i++)
         (void)sample_take(&latency, way);
     latency_close(&latency);
-    bench_say(name, latency.idle_ns / LONG_PAUSE_NS * 100, "%");
+    bench_print(name, latency.idle_ns / LONG_PAUSE_NS * 100, "%");
 }

@@ -31,16 +31,16 @@ static void heap_dealloc(void *ctx, void *block, size_t size)
 
 /* ---- streams ------------------------------------------------------------ */
 
-struct crowd {
+struct group {
     struct host host;
     int64_t heap;  /* bytes allocated now */
     int64_t each;  /* batches of a stream between the two stops */
     int64_t stops; /* streams that are stopped */
     int64_t count; /* number of streams */
     struct member {
-        struct feed feed;
+        struct input input;
         struct tally tally;
-        struct crowd *crowd;       /* borrows */
+        struct group *group;       /* borrows */
         struct uva_stream *stream; /* owns a reference */
         struct uva_pusher *pusher; /* owns, if it has one */
     } * members;                   /* owns */
@@ -49,27 +49,27 @@ struct crowd {
 static int member_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct member *member = ctx;
-    struct crowd *crowd = member->crowd;
+    struct group *group = member->group;
 
     tally_take(&member->tally, &batch->data.array);
-    if (member->tally.seen != 1 && member->tally.seen != crowd->each + 1)
+    if (member->tally.seen != 1 && member->tally.seen != group->each + 1)
         return 0;
-    if (++crowd->stops == crowd->count)
-        crowd->host.ended_ns = bench_now_ns(crowd->host.how);
+    if (++group->stops == group->count)
+        group->host.ended_ns = bench_now_ns(group->host.how);
     uva_array_release(&batch->data);
     return EAGAIN;
 }
 
 static void member_on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    host_on_done(&((struct member *)ctx)->crowd->host, outcome);
+    host_on_done(&((struct member *)ctx)->group->host, outcome);
 }
 
 static void member_open(struct member *member, bool pushed)
 {
     const struct uva_blocking_source source = {.on_loop = true};
-    struct crowd *crowd = member->crowd;
-    struct uva_runtime *runtime = crowd->host.runtime;
+    struct group *group = member->group;
+    struct uva_runtime *runtime = group->host.runtime;
     struct ArrowSchema schema;
 
     if (pushed) {
@@ -78,9 +78,9 @@ static void member_open(struct member *member, bool pushed)
         bench_check(uva_pusher_set_schema(member->pusher, &schema) == 0,
                     "set_schema");
     } else {
-        feed_init(&member->feed, crowd->each + 2);
+        input_init(&member->input, group->each + 2);
         member->stream =
-            uva_stream_from_blocking(runtime, &member->feed.abi, &source);
+            uva_stream_from_blocking(runtime, &member->input.abi, &source);
     }
     bench_check(
         uva_stream_for_each(member->stream,
@@ -89,74 +89,74 @@ static void member_open(struct member *member, bool pushed)
                                                    .ctx = member},
                             NULL) == 0,
         "for_each");
-    crowd->host.open++;
+    group->host.open++;
 }
 
 /* ---- all streams -------------------------------------------------------- */
 
-static void crowd_open(struct crowd *crowd, const struct bench_how *how,
+static void group_open(struct group *group, const struct bench_how *how,
                        int64_t count, int64_t each)
 {
-    *crowd = (struct crowd){.count = count, .each = each};
-    crowd->members = calloc((size_t)count, sizeof(*crowd->members));
-    bench_check(crowd->members != NULL, "memory");
+    *group = (struct group){.count = count, .each = each};
+    group->members = calloc((size_t)count, sizeof(*group->members));
+    bench_check(group->members != NULL, "memory");
     host_open_on(
-        &crowd->host, how, 0,
-        &(struct uva_allocator){heap_alloc, heap_dealloc, &crowd->heap});
+        &group->host, how, 0,
+        &(struct uva_allocator){heap_alloc, heap_dealloc, &group->heap});
     for (int64_t i = 0; i < count; i++)
-        crowd->members[i].crowd = crowd;
+        group->members[i].group = group;
 }
 
-static void crowd_close(struct crowd *crowd)
+static void group_close(struct group *group)
 {
-    for (int64_t i = 0; i < crowd->count; i++)
-        uva_stream_release(crowd->members[i].stream);
-    host_close(&crowd->host);
-    free(crowd->members);
+    for (int64_t i = 0; i < group->count; i++)
+        uva_stream_release(group->members[i].stream);
+    host_close(&group->host);
+    free(group->members);
 }
 
-static void crowd_resume(struct crowd *crowd)
+static void group_resume(struct group *group)
 {
-    crowd->stops = 0;
-    for (int64_t i = 0; i < crowd->count; i++)
-        uva_stream_resume(crowd->members[i].stream);
+    group->stops = 0;
+    for (int64_t i = 0; i < group->count; i++)
+        uva_stream_resume(group->members[i].stream);
 }
 
-static void crowd_run_to_stop(struct crowd *crowd)
+static void group_run_to_stop(struct group *group)
 {
-    while (crowd->stops < crowd->count)
-        (void)uv_run(&crowd->host.loop, UV_RUN_ONCE);
+    while (group->stops < group->count)
+        (void)uv_run(&group->host.loop, UV_RUN_ONCE);
 }
 
-static double run_crowd(const struct bench_case *self,
+static double run_group(const struct bench_case *self,
                         const struct bench_how *how)
 {
-    struct crowd crowd;
+    struct group group;
     double begun;
 
-    crowd_open(&crowd, how, self->window, how->batches / self->window + 1);
-    for (int64_t i = 0; i < crowd.count; i++)
-        member_open(&crowd.members[i], false);
-    crowd_run_to_stop(&crowd);
+    group_open(&group, how, self->window, how->batches / self->window + 1);
+    for (int64_t i = 0; i < group.count; i++)
+        member_open(&group.members[i], false);
+    group_run_to_stop(&group);
     begun = bench_now_ns(how);
-    crowd_resume(&crowd);
-    crowd_run_to_stop(&crowd);
-    begun = crowd.host.ended_ns - begun;
-    crowd_resume(&crowd);
-    (void)host_run(&crowd.host);
-    for (int64_t i = 0; i < crowd.count; i++)
-        tally_check(&crowd.members[i].tally, crowd.each + 2);
-    begun *= (double)how->batches / (double)(crowd.each * crowd.count);
-    crowd_close(&crowd);
+    group_resume(&group);
+    group_run_to_stop(&group);
+    begun = group.host.ended_ns - begun;
+    group_resume(&group);
+    (void)host_run(&group.host);
+    for (int64_t i = 0; i < group.count; i++)
+        tally_check(&group.members[i].tally, group.each + 2);
+    begun *= (double)how->batches / (double)(group.each * group.count);
+    group_close(&group);
     return begun;
 }
 
-static void say_below(const char *name, const char *what, double value)
+static void print_below(const char *name, const char *what, double value)
 {
     char path[64];
 
     (void)snprintf(path, sizeof(path), "%s/%s", name, what);
-    bench_say(path, value, what);
+    bench_print(path, value, what);
 }
 
 /* Idle streams: they wait for a push, or for a consumer that returned EAGAIN
@@ -165,33 +165,33 @@ static double run_idle(const struct bench_case *self,
                        const struct bench_how *how)
 {
     struct uva_runtime_stats stats;
-    struct crowd crowd;
+    struct group group;
     int64_t before;
 
-    crowd_open(&crowd, how, self->window, 0);
-    before = crowd.heap;
-    for (int64_t i = 0; i < crowd.count; i++)
-        member_open(&crowd.members[i], self->more == 0);
-    (void)uv_run(&crowd.host.loop, UV_RUN_NOWAIT);
+    group_open(&group, how, self->window, 0);
+    before = group.heap;
+    for (int64_t i = 0; i < group.count; i++)
+        member_open(&group.members[i], self->more == 0);
+    (void)uv_run(&group.host.loop, UV_RUN_NOWAIT);
     if (self->more != 0)
-        crowd_run_to_stop(&crowd);
-    uva_runtime_get_stats(crowd.host.runtime, &stats);
-    bench_check(stats.streams_open == crowd.count, "streams open");
-    say_below(self->name, "bytes",
-              (double)(crowd.heap - before) / (double)crowd.count);
-    say_below(self->name, "threads",
-              (double)(stats.threads_compute + stats.threads_blocking));
-    for (int64_t i = 0; i < crowd.count; i++)
-        uva_pusher_close(crowd.members[i].pusher, NULL, NULL);
-    crowd_resume(&crowd);
-    (void)host_run(&crowd.host);
-    crowd_close(&crowd);
+        group_run_to_stop(&group);
+    uva_runtime_get_stats(group.host.runtime, &stats);
+    bench_check(stats.streams_open == group.count, "streams open");
+    print_below(self->name, "bytes",
+                (double)(group.heap - before) / (double)group.count);
+    print_below(self->name, "threads",
+                (double)(stats.threads_compute + stats.threads_blocking));
+    for (int64_t i = 0; i < group.count; i++)
+        uva_pusher_close(group.members[i].pusher, NULL, NULL);
+    group_resume(&group);
+    (void)host_run(&group.host);
+    group_close(&group);
     return 0;
 }
 
 static const struct bench_case cases[] = {
-    {"many/1/uvarrow", 5000000, run_crowd, 1, 0, 0},
-    {"many/10000/uvarrow", 5000000, run_crowd, 10000, 0, 0},
+    {"many/1/uvarrow", 5000000, run_group, 1, 0, 0},
+    {"many/10000/uvarrow", 5000000, run_group, 10000, 0, 0},
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
 };

@@ -46,7 +46,7 @@ static bool hand_fill(struct hand *hand)
 
         if (left-- == 0)
             return true;
-        (void)hand->feed.abi.get_next(&hand->feed.abi, slot);
+        (void)hand->input.abi.get_next(&hand->input.abi, slot);
         if (slot->array.release == NULL) {
             atomic_store_explicit(&ring->ended, true, memory_order_release);
             return false;
@@ -116,7 +116,7 @@ static void reader_on_gone(uv_async_t *async)
 
 /* The source is called on the loop, as in the version by hand. */
 static void reader_open(struct reader *reader, struct host *host,
-                        struct feed *feed, int32_t window)
+                        struct input *input, int32_t window)
 {
     const struct uva_blocking_source source = {.on_loop = true};
     const struct uva_window size = {.batches = window};
@@ -124,7 +124,7 @@ static void reader_open(struct reader *reader, struct host *host,
 
     bench_check(uv_async_init(&host->loop, &reader->gone, reader_on_gone) == 0,
                 "async");
-    stream = uva_stream_from_blocking(host->runtime, &feed->abi, &source);
+    stream = uva_stream_from_blocking(host->runtime, &input->abi, &source);
     bench_check(uva_stream_to_blocking(stream, &size, &reader->stream, NULL) ==
                     0,
                 "to_blocking");
@@ -137,13 +137,13 @@ static double run_reader(const struct bench_case *self,
     struct reader reader = {.how = how};
     uv_thread_t thread;
     struct host host;
-    struct feed feed;
+    struct input input;
     double begun;
 
     host_open(&host, how, 0);
-    feed_init(&feed, how->batches);
+    input_init(&input, how->batches);
     begun = bench_now_ns(how);
-    reader_open(&reader, &host, &feed, self->window);
+    reader_open(&reader, &host, &input, self->window);
     bench_check(uv_thread_create(&thread, reader_thread, &reader) == 0,
                 "thread");
     (void)uv_run(&host.loop, UV_RUN_DEFAULT);

@@ -16,7 +16,7 @@ WINDOWS = (1, 8, 64, 512)
 
 HEAD = """# Benchmarks
 
-<!-- Written by bench/run.py; not by hand. What is said about the figures is in
+<!-- Written by bench/run.py; not by hand. The figures are explained in
 bench/notes.md. -->
 
 A batch is one `int64` column of 1024 rows, prebuilt: what is measured is the

@@ -42,12 +42,12 @@ static double run_steady(const struct bench_case *self,
     const struct uva_blocking_source source = {.window = {.batches = WINDOW}};
     static struct watch watch;
     struct uva_stream *stream;
-    struct feed feed;
+    struct input input;
 
     watch = (struct watch){.warm = how->batches / 10};
     host_open(&watch.host, how, 0);
-    feed_init(&feed, how->batches);
-    stream = uva_stream_from_blocking(watch.host.runtime, &feed.abi, &source);
+    input_init(&input, how->batches);
+    stream = uva_stream_from_blocking(watch.host.runtime, &input.abi, &source);
     bench_check(
         uva_stream_for_each(stream,
                             &(struct uva_consumer){.on_batch = watch_on_batch,
@@ -58,7 +58,7 @@ static double run_steady(const struct bench_case *self,
     watch.host.open = 1;
     uva_stream_release(stream);
     (void)host_run(&watch.host);
-    bench_say(self->name, resident_kib() - watch.warm_kib, "KiB");
+    bench_print(self->name, resident_kib() - watch.warm_kib, "KiB");
     host_close(&watch.host);
     tally_check(&watch.tally, how->batches);
     return 0;

@@ -78,7 +78,7 @@ static void case_measure(const struct bench_case *what,
     how.batches = batches_of(what, wishes);
     took = what->run(what, &how);
     if ((what->flags & BENCH_PRINTS) == 0)
-        bench_say(what->name, took / (double)how.batches, "ns");
+        bench_print(what->name, took / (double)how.batches, "ns");
 }
 
 /* Returns whether `name` is `path` or lies below it. */
@@ -113,7 +113,7 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
     return 0;
 }
 
-void bench_say(const char *name, double value, const char *unit)
+void bench_print(const char *name, double value, const char *unit)
 {
     printf("%s\t%.6g\t%s\n", name, value, unit);
     (void)fflush(stdout);

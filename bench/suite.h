@@ -53,7 +53,7 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
                size_t count);
 
 /* Prints one figure. */
-void bench_say(const char *name, double value, const char *unit);
+void bench_print(const char *name, double value, const char *unit);
 
 /* Aborts the program with a message that names `what`, unless `holds`. */
 void bench_check(bool holds, const char *what);

@@ -41,7 +41,7 @@ struct uva__case_run {
     struct uva__case_run_page *page; /* borrows */
     const struct uva__tck_case *what;
     struct uva__subject subject;
-    char clause[8];            /* the clause it decides: "AP-06" */
+    char clause[8];            /* the id of the clause it decides */
     int64_t wait_ms;           /* time limit for what must happen */
     int64_t quiet_ms;          /* how long to wait for what must not happen */
     int64_t began_ms;          /* monotonic clock */
@@ -50,15 +50,15 @@ struct uva__case_run {
     struct uva__atomic64 skipped; /* parts that the subject does not support */
     struct uva__atomic64 played;  /* parts that were played */
     int64_t columns;              /* of the last schema received */
-    bool let_down;                /* something that had to happen did not */
+    bool wait_failed;             /* something that had to happen did not */
     bool checked;                 /* the checker is in between */
 };
 
 /* A condition to wait for. Must not block. */
 typedef bool uva__case_run_fn(void *ctx);
 
-/* Gives the clause that a case is named after: "AP-06" for "required_AP06_...".
- * Thread: any. */
+/* Gives the clause that a case is named after: the id in "required_AP06_...",
+ * with its dash. Thread: any. */
 void uva__case_run_clause(const char *name, char clause[8]);
 
 /* Returns the milliseconds of a monotonic clock. Thread: any. */
@@ -111,7 +111,7 @@ void uva__case_run_thread(struct uva__case_run *run, void *(*fn)(void *),
 /* Returns zeroed memory that is never freed. Thread: any. */
 void *uva__case_run_alloc(struct uva__case_run *run, size_t size);
 
-/* Judges the return code of a subject's function: true for 0; false for
+/* Checks the return code of a subject's function: true for 0; false for
  * UVA_SUBJECT_CANNOT, which is recorded once; another errno fails the case.
  * Thread: any. */
 bool uva__case_run_can(struct uva__case_run *run, int code, bool always,

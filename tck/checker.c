@@ -5,33 +5,35 @@
 #include <stdlib.h>
 
 /* The party under test. Lives as long as the check. */
-struct charge {
+struct checked_party {
     struct uva__case_run *run;
     enum uva_party party;
 };
 
-static void charge_report(void *ctx, const struct uva_breach *breach)
+static void checked_party_report(void *ctx, const struct uva_breach *breach)
 {
-    const struct charge *charge = ctx;
+    const struct checked_party *checked_party = ctx;
 
     if (breach->severity == UVA_SEVERITY_NOTE ||
-        (breach->party != charge->party && breach->party != UVA_PARTY_EITHER))
-        uva__case_run_note(charge->run, "   (%s: %s)", breach->clause,
+        (breach->party != checked_party->party &&
+         breach->party != UVA_PARTY_EITHER))
+        uva__case_run_note(checked_party->run, "   (%s: %s)", breach->clause,
                            breach->message);
     else
-        uva__case_run_breach(charge->run, breach->clause, "%s",
+        uva__case_run_breach(checked_party->run, breach->clause, "%s",
                              breach->message);
 }
 
-static struct uva_check charge_new(struct uva__case_run *run,
-                                   enum uva_party party)
+static struct uva_check checked_party_new(struct uva__case_run *run,
+                                          enum uva_party party)
 {
-    struct charge *charge = uva__case_run_alloc(run, sizeof(*charge));
+    struct checked_party *checked_party =
+        uva__case_run_alloc(run, sizeof(*checked_party));
 
-    *charge = (struct charge){run, party};
-    return (struct uva_check){.report = charge_report,
+    *checked_party = (struct checked_party){run, party};
+    return (struct uva_check){.report = checked_party_report,
                               .free_ctx = free,
-                              .ctx = charge,
+                              .ctx = checked_party,
                               .name = "subject",
                               .deep = true,
                               .slow_extract_ms = 500};
@@ -47,7 +49,7 @@ uva__checker_front(struct uva__case_run *run, enum uva_party party,
 
     if (!run->checked)
         return handler;
-    options = charge_new(run, party);
+    options = checked_party_new(run, party);
     if (uva_check_handler(handler, &options, &front, &error) != 0)
         uva__case_run_fail(run, "it cannot be checked: %s", error.message);
     return front;
@@ -61,16 +63,16 @@ void uva__checker_wrap(struct uva__case_run *run,
 
     if (!run->checked)
         return;
-    options = charge_new(run, UVA_PARTY_PRODUCER);
+    options = checked_party_new(run, UVA_PARTY_PRODUCER);
     if (uva_check_blocking(stream, &options, &error) != 0)
         uva__case_run_fail(run, "it cannot be checked: %s", error.message);
 }
 
-void uva__checker_inspect(struct uva__case_run *run,
-                          const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *array)
+void uva__checker_check_array(struct uva__case_run *run,
+                              const struct ArrowSchema *schema,
+                              const struct ArrowDeviceArray *array)
 {
-    const struct uva_check options = charge_new(run, UVA_PARTY_PRODUCER);
+    const struct uva_check options = checked_party_new(run, UVA_PARTY_PRODUCER);
 
     (void)uva_check_array(schema, array, &options, NULL);
 }

@@ -22,8 +22,8 @@ void uva__checker_wrap(struct uva__case_run *run,
 
 /* Checks a single array of the subject, whether or not the run is checked.
  * Thread: any. */
-void uva__checker_inspect(struct uva__case_run *run,
-                          const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *array);
+void uva__checker_check_array(struct uva__case_run *run,
+                              const struct ArrowSchema *schema,
+                              const struct ArrowDeviceArray *array);
 
 #endif

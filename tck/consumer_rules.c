@@ -7,7 +7,7 @@
 
 #include "tck/checker.h"
 
-void uva__consumer_rules_first_see(
+void uva__consumer_rules_set_handler(
     struct uva__scripted_producer *producer,
     struct ArrowAsyncDeviceStreamHandler *handler)
 {

@@ -9,7 +9,7 @@
 /* The consumer has made its handler: checks that all functions are set, puts
  * the checker in front of it if the run is checked, and sets its producer.
  * Thread: the case's. */
-void uva__consumer_rules_first_see(
+void uva__consumer_rules_set_handler(
     struct uva__scripted_producer *producer,
     struct ArrowAsyncDeviceStreamHandler *handler);
 

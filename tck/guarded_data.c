@@ -59,7 +59,7 @@ static void guarded_data_count(struct uva__guarded_data *books)
     uva__case_run_changed(books->run);
 }
 
-bool uva__guarded_data_are_back(void *ctx)
+bool uva__guarded_data_is_released(void *ctx)
 {
     struct uva__guarded_data *books = ctx;
 

@@ -33,6 +33,6 @@ void uva__guarded_data_schema(struct uva__guarded_data *books,
 
 /* Returns whether all that was given has been released; `ctx` is a struct
  * uva__guarded_data. For waits. */
-bool uva__guarded_data_are_back(void *ctx);
+bool uva__guarded_data_is_released(void *ctx);
 
 #endif

@@ -21,10 +21,10 @@ enum {
     HOLDS, /* extracted late, on another thread */
     SOME,  /* only some batches are requested */
     TAGGED,
-    SMUDGED, /* a task with malformed metadata */
-    FUTURE,  /* an array with reserved bytes in use */
-    FIRST,   /* an array on the CPU as device 0 */
-    ALIEN,   /* an array on an unknown device */
+    SMUDGED,        /* a task with malformed metadata */
+    FUTURE,         /* an array with reserved bytes in use */
+    FIRST,          /* an array on the CPU as device 0 */
+    UNKNOWN_DEVICE, /* an array on an unknown device */
     ERROR_FIRST,
     ERROR_NOW,
     ERROR_LATE, /* an error after some batches */
@@ -45,10 +45,10 @@ enum {
     REFUSES_FIRST,
     REFUSES_LATER,
     REFUSES_SCHEMA,
-    STORIES
+    SCENARIO_COUNT
 };
 
-#define BIT(story) (UINT64_C(1) << (story))
+#define BIT(scenario) (UINT64_C(1) << (scenario))
 #define WHOLES                                                                 \
     (BIT(INSIDE) | BIT(THREAD) | BIT(BOUNCE) | BIT(LONG) | BIT(EMPTY) |        \
      BIT(SLOW) | BIT(EAGER) | BIT(HOLDS))
@@ -66,7 +66,7 @@ enum {
 enum { ANY = -1 };
 
 /* A scenario and the outcome that the consumer must report. */
-struct story {
+struct scenario {
     enum uva_subject_manner manner;
     int64_t k;
     const char *script;
@@ -91,7 +91,7 @@ static const char *const CLAUSES[] = {"AH-01", "ER-01", "ER-06", "ER-12",
 #define DECLINED UVA_SUBJECT_REFUSED
 
 /* clang-format off: a table */
-static const struct story STORIES_TOLD[STORIES] = {
+static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
     [INSIDE] = {TAKES, 0, "schema task*5 end release", DONE, 5, 0, AH_01},
     [THREAD] = {TAKES, 0, "thread schema task*20 end release", DONE, 20, 0,
                 TH_02},
@@ -113,8 +113,8 @@ static const struct story STORIES_TOLD[STORIES] = {
                  AH_01},
     [FUTURE] = {TAKES, 0, "schema future*3 end release", DONE, 3, 0, AH_01},
     [FIRST] = {TAKES, 0, "schema first*3 end release", DONE, 3, 0, AH_01},
-    [ALIEN] = {TAKES, 0, "schema alien leftover end release", ANY, ANY, ANY,
-               AB_15},
+    [UNKNOWN_DEVICE] = {TAKES, 0, "schema alien leftover end release", ANY, ANY,
+                        ANY, AB_15},
     [ERROR_FIRST] = {TAKES, 0, "error release", BAD, 0, EIO, ER_01},
     [ERROR_NOW] = {TAKES, 0, "schema error release", BAD, 0, EIO, ER_01},
     [ERROR_LATE] = {TAKES, 0, "thread schema task*3 error release", BAD, ANY,
@@ -157,59 +157,61 @@ static const struct story STORIES_TOLD[STORIES] = {
 /* ---- one scenario ------------------------------------------------------- */
 
 /* Checks that the stream ended as it must; `clause` covers the ending. */
-static void tale_check_end(struct uva__case_run *run, const struct story *story,
-                           const struct uva_subject_outcome *got)
+static void scenario_check_end(struct uva__case_run *run,
+                               const struct scenario *scenario,
+                               const struct uva_subject_outcome *got)
 {
-    const char *clause = CLAUSES[story->wrong];
+    const char *clause = CLAUSES[scenario->wrong];
 
-    if (story->end != ANY && got->end != story->end)
+    if (scenario->end != ANY && got->end != scenario->end)
         uva__case_run_fail(run, "%s: the consumer says it ended as %d, not %d",
-                           clause, (int)got->end, story->end);
+                           clause, (int)got->end, scenario->end);
     /* A consumer may keep a code of 0 if the producer sent one. */
     if (got->end == UVA_SUBJECT_FAILED && got->code == 0 &&
-        story->wrong != ER_06)
+        scenario->wrong != ER_06)
         uva__case_run_fail(run, "%s: a failure with code 0", clause);
 }
 
 /* Checks that a failure has the code and the text that were sent. */
-static void tale_check_error(struct uva__case_run *run,
-                             const struct story *story,
-                             const struct uva_subject_outcome *got)
+static void scenario_check_error(struct uva__case_run *run,
+                                 const struct scenario *scenario,
+                                 const struct uva_subject_outcome *got)
 {
-    if (story->code == EIO && got->code != EIO)
+    if (scenario->code == EIO && got->code != EIO)
         uva__case_run_breach(run, "ER-02", "EIO arrived as %d", (int)got->code);
-    if (story->code != ANY && got->code != story->code)
-        uva__case_run_breach(run, "ER-01", "code %d arrived as %d", story->code,
-                             (int)got->code);
-    if (strstr(story->script, "error ") != NULL && got->message[0] != '\0' &&
+    if (scenario->code != ANY && got->code != scenario->code)
+        uva__case_run_breach(run, "ER-01", "code %d arrived as %d",
+                             scenario->code, (int)got->code);
+    if (strstr(scenario->script, "error ") != NULL && got->message[0] != '\0' &&
         strcmp(got->message, "the feeder failed") != 0)
         uva__case_run_breach(run, "ER-07", "the message arrived as \"%s\"",
                              got->message);
 }
 
 /* Checks that the consumer received the first batches, in order. */
-static void tale_check_rows(struct uva__case_run *run,
-                            const struct story *story,
-                            const struct uva_subject_outcome *got)
+static void scenario_check_rows(struct uva__case_run *run,
+                                const struct scenario *scenario,
+                                const struct uva_subject_outcome *got)
 {
     const int64_t rows = got->batches * UVA_SUBJECT_ROWS;
 
-    if (story->batches != ANY && got->batches != story->batches)
+    if (scenario->batches != ANY && got->batches != scenario->batches)
         uva__case_run_fail(
             run, "%s: the consumer saw %" PRId64 " of %" PRId64 " batches",
-            run->clause, got->batches, story->batches);
+            run->clause, got->batches, scenario->batches);
     if (got->rows != rows)
         uva__case_run_fail(run, "%s: %" PRId64 " rows in %" PRId64 " batches",
                            run->clause, got->rows, got->batches);
-    if (story->batches != ANY && got->sum != rows * (rows - 1) / 2)
+    if (scenario->batches != ANY && got->sum != rows * (rows - 1) / 2)
         uva__case_run_fail(run,
                            "%s: the values add up to %" PRId64 ", not %" PRId64,
                            run->clause, got->sum, rows * (rows - 1) / 2);
 }
 
 /* Checks the last metadata that the consumer reports. */
-static void tale_check_tag(struct uva__case_run *run, const char *tag,
-                           int64_t size, const struct uva_subject_outcome *got)
+static void scenario_check_tag(struct uva__case_run *run, const char *tag,
+                               int64_t size,
+                               const struct uva_subject_outcome *got)
 {
     static const char *const ABOUT[] = {"MD-04", "MD-06", "AH-14", "AH-20",
                                         "ER-08"};
@@ -221,8 +223,8 @@ static void tale_check_tag(struct uva__case_run *run, const char *tag,
     if (got->tag_size == size && memcmp(got->tag, tag, (size_t)size) == 0)
         return;
     for (size_t i = 0; i < sizeof(ABOUT) / sizeof(*ABOUT); i++)
-        /* Metadata that was lost or cut was not misread: only MD-06 covers
-         * it. */
+        /* Metadata that was lost or cut was not misread, which is another
+         * clause. Clauses: MD-06. */
         if (got->tag_size > 0 || strcmp(ABOUT[i], "MD-06") == 0)
             uva__case_run_breach(run, ABOUT[i],
                                  "%" PRId64
@@ -231,136 +233,141 @@ static void tale_check_tag(struct uva__case_run *run, const char *tag,
                                  got->tag_size, size);
 }
 
-static void tale_play(struct uva__case_run *run, int number)
+static void scenario_play(struct uva__case_run *run, int number)
 {
-    const struct story *story = &STORIES_TOLD[number];
+    const struct scenario *scenario = &SCENARIOS[number];
     struct uva__scripted_producer *producer =
         uva__case_run_alloc(run, sizeof(*producer));
     struct uva_subject_outcome outcome;
-    enum uva__script_result fed;
+    enum uva__script_result result;
 
-    fed = uva__scripted_producer_run(producer, run, story->manner, story->k,
-                                     story->script, &outcome);
-    if (fed == UVA__SCRIPT_HUNG)
-        uva__case_run_breach(run, CLAUSES[story->wrong],
+    result =
+        uva__scripted_producer_run(producer, run, scenario->manner, scenario->k,
+                                   scenario->script, &outcome);
+    if (result == UVA__SCRIPT_HUNG)
+        uva__case_run_breach(run, CLAUSES[scenario->wrong],
                              "no outcome is known long after release");
-    if (fed != UVA__SCRIPT_FINISHED)
+    if (result != UVA__SCRIPT_FINISHED)
         return;
     uva__case_run_note(run, "   outcome: end %d, code %d, batches %" PRId64,
                        (int)outcome.end, (int)outcome.code, outcome.batches);
-    tale_check_end(run, story, &outcome);
-    if (story->end == BAD)
-        tale_check_error(run, story, &outcome);
-    tale_check_rows(run, story, &outcome);
+    scenario_check_end(run, scenario, &outcome);
+    if (scenario->end == BAD)
+        scenario_check_error(run, scenario, &outcome);
+    scenario_check_rows(run, scenario, &outcome);
     if (number == ERROR_TAGGED)
-        tale_check_tag(run, "a\0b\0c", 5, &outcome);
+        scenario_check_tag(run, "a\0b\0c", 5, &outcome);
     if (number == TAGGED)
-        tale_check_tag(run, "v\0v", 3, &outcome);
+        scenario_check_tag(run, "v\0v", 3, &outcome);
 }
 
-static void tales_run(struct uva__case_run *run)
+static void scenarios_run(struct uva__case_run *run)
 {
-    for (int story = 0; story < STORIES * 2; story++) {
-        run->checked = story >= STORIES;
-        if ((run->what->arg & BIT(story % STORIES)) != 0)
-            tale_play(run, story % STORIES);
+    for (int scenario = 0; scenario < SCENARIO_COUNT * 2; scenario++) {
+        run->checked = scenario >= SCENARIO_COUNT;
+        if ((run->what->arg & BIT(scenario % SCENARIO_COUNT)) != 0)
+            scenario_play(run, scenario % SCENARIO_COUNT);
     }
 }
 
 /* ---- the table ---------------------------------------------------------- */
 
-#define TALES(name, stories)                                                   \
+#define CASES_OF(name, scenarios)                                              \
     {                                                                          \
-        name, tales_run, stories, NULL                                         \
+        name, scenarios_run, scenarios, NULL                                   \
     }
 
 /* clang-format off: one case in two lines */
 static const struct uva__tck_case CASES[] = {
-    TALES("required_AB15_a_device_that_is_not_known_is_survived", BIT(ALIEN)),
-    TALES("required_AB17_every_function_slot_is_there", BIT(INSIDE)),
-    TALES("recommended_DA05_the_cpu_may_be_device_0", BIT(FIRST)),
-    TALES("required_DA09_reserved_bytes_in_use_are_let_pass", BIT(FUTURE)),
-    TALES("required_DA12_released_is_told_by_release_alone", BIT(HOLLOW)),
-    TALES("required_DA13_release_gets_the_array",
-          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
-    TALES("required_DA16_moved_arrays_are_released_once",
-          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
-    TALES("required_DA18_values_are_not_written_to",
-          BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
-    TALES("required_DA29_a_released_array_is_not_read", BIT(HOLLOW)),
-    TALES("required_AT02_every_task_is_extracted", EVERY),
-    TALES("required_AT03_no_task_is_extracted_twice", EVERY),
-    TALES("required_AT13_the_task_struct_is_not_kept", WHOLES | ALL_STOPS),
-    TALES("required_AT14_private_data_of_tasks_is_left_alone", WHOLES),
-    TALES("required_AT19_the_task_struct_is_not_freed",
-          BIT(INSIDE) | BIT(STOPS)),
-    TALES("required_AT21_tasks_behind_a_cancel_or_error_are_extracted",
-          BIT(STOPS_MORE) | BIT(ERROR_LATE) | BIT(STOPS)),
-    TALES("required_AT22_nothing_is_read_of_a_failed_extraction", BIT(BROKEN)),
-    TALES("required_AP08_requests_are_for_one_or_more",
-          WHOLES | BIT(SOME) | ALL_STOPS),
-    TALES("required_AP15_tasks_may_still_come_after_cancel", BIT(STOPS_MORE)),
-    TALES("required_AP21_private_data_of_the_producer_is_left_alone",
-          WHOLES | ALL_STOPS),
-    TALES("required_AP23_the_producer_object_is_not_copied",
-          WHOLES | ALL_STOPS),
-    TALES("required_AP24_nothing_is_called_in_or_behind_release", EVERY),
-    TALES("required_AH01_callbacks_may_come_inside_the_start",
-          BIT(INSIDE) | BIT(EMPTY)),
-    TALES("required_AH02_every_callback_is_there", BIT(INSIDE)),
-    TALES("required_AH04_nothing_is_called_before_on_schema",
-          WHOLES | BIT(ERROR_FIRST) | BIT(GONE_FIRST)),
-    TALES("required_AH06_the_schema_is_moved_or_released", EVERY),
-    TALES("required_AH09_callbacks_return_zero_or_an_errno", EVERY),
-    TALES("required_AH14_metadata_of_tasks_is_not_kept", BIT(TAGGED)),
-    TALES("required_AH19_nothing_is_called_in_on_error_or_release", EVERY),
-    TALES("required_AH20_message_and_metadata_of_errors_are_copied",
-          BIT(ERROR_TAGGED)),
-    TALES("required_ER07_the_message_is_copied",
-          BIT(ERROR_NOW) | BIT(ERROR_LATE)),
-    TALES("required_TH02_callbacks_may_come_on_any_thread",
-          BIT(THREAD) | BIT(BOUNCE)),
-    TALES("required_TH10_no_call_is_running_when_the_stream_ends", EVERY),
-    TALES("required_TH11_a_task_may_come_before_request_returns",
-          BIT(EAGER) | BIT(STOPS_EAGER)),
-    TALES("recommended_TH12_callbacks_return_soon", WHOLES),
-    TALES("required_TH14_callbacks_may_come_before_the_start_returns",
-          BIT(INSIDE) | BIT(THREAD)),
-    TALES("required_MD04_metadata_may_lie_at_any_address",
-          BIT(TAGGED) | BIT(ERROR_TAGGED)),
-    TALES("required_MD05_malformed_metadata_is_survived", BIT(SMUDGED)),
-    TALES("required_MD06_metadata_may_hold_nul",
-          BIT(TAGGED) | BIT(ERROR_TAGGED)),
-    TALES("optional_MD07_metadata_may_be_ignored", BIT(TAGGED)),
-    TALES("required_LC02_everything_is_released_once", EVERY),
-    TALES("required_LC03_children_are_left_to_their_parent", EVERY),
-    TALES("required_LC04_nothing_is_read_after_its_release",
-          WHOLES | ERRORS | ALL_STOPS),
-    TALES("required_LC11_what_the_producer_owns_is_left_alone", WHOLES),
-    TALES("required_LC21_release_is_the_end_of_a_handler", EVERY),
-    TALES("required_LC22_nothing_is_left_after_any_life", EVERY),
-    TALES("required_ER01_any_code_is_an_error",
-          BIT(ERROR_NOW) | BIT(ERROR_ODD) | BIT(ERROR_BELOW)),
-    TALES("required_ER06_an_error_of_code_zero_is_an_error", BIT(ERROR_ZERO)),
-    TALES("recommended_ER02_the_usual_codes_arrive",
-          BIT(ERROR_NOW) | BIT(ERROR_FIRST)),
-    TALES("required_ER08_metadata_of_errors_is_read", BIT(ERROR_TAGGED)),
-    TALES("required_ER10_one_ending_for_each_stream", EVERY),
-    TALES("required_ER12_a_failed_extraction_is_shown", BIT(BROKEN)),
-    TALES("required_ER13_a_stream_that_just_stops_has_failed",
-          BIT(GONE) | BIT(GONE_FIRST)),
-    TALES("required_ER14_a_cancelled_stream_is_cancelled_whatever_comes",
-          ALL_STOPS),
-    TALES("optional_AH18_an_error_may_come_first", BIT(ERROR_FIRST)),
-    TALES("optional_AH23_a_stream_may_be_empty", BIT(EMPTY)),
-    TALES("recommended_AP18_what_follows_a_cancel_is_taken",
-          BIT(STOPS_MORE) | BIT(STOPS_END)),
-    TALES("required_AP25_no_more_is_requested_than_wanted", BIT(SOME)),
-    TALES("required_DA07_a_cpu_array_is_a_plain_array",
-          BIT(INSIDE) | BIT(HOLDS)),
-    TALES("required_LC01_a_released_array_is_no_data", BIT(HOLLOW)),
-    TALES("required_LC10_a_parent_is_released_behind_its_children",
-          BIT(INSIDE) | BIT(HOLDS)),
+    CASES_OF("required_AB15_a_device_that_is_not_known_is_survived",
+             BIT(UNKNOWN_DEVICE)),
+    CASES_OF("required_AB17_every_function_slot_is_there", BIT(INSIDE)),
+    CASES_OF("recommended_DA05_the_cpu_may_be_device_0", BIT(FIRST)),
+    CASES_OF("required_DA09_reserved_bytes_in_use_are_let_pass", BIT(FUTURE)),
+    CASES_OF("required_DA12_released_is_told_by_release_alone", BIT(HOLLOW)),
+    CASES_OF("required_DA13_release_gets_the_array",
+             BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    CASES_OF("required_DA16_moved_arrays_are_released_once",
+             BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    CASES_OF("required_DA18_values_are_not_written_to",
+             BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
+    CASES_OF("required_DA29_a_released_array_is_not_read", BIT(HOLLOW)),
+    CASES_OF("required_AT02_every_task_is_extracted", EVERY),
+    CASES_OF("required_AT03_no_task_is_extracted_twice", EVERY),
+    CASES_OF("required_AT13_the_task_struct_is_not_kept", WHOLES | ALL_STOPS),
+    CASES_OF("required_AT14_private_data_of_tasks_is_left_alone", WHOLES),
+    CASES_OF("required_AT19_the_task_struct_is_not_freed",
+             BIT(INSIDE) | BIT(STOPS)),
+    CASES_OF("required_AT21_tasks_behind_a_cancel_or_error_are_extracted",
+             BIT(STOPS_MORE) | BIT(ERROR_LATE) | BIT(STOPS)),
+    CASES_OF("required_AT22_nothing_is_read_of_a_failed_extraction",
+             BIT(BROKEN)),
+    CASES_OF("required_AP08_requests_are_for_one_or_more",
+             WHOLES | BIT(SOME) | ALL_STOPS),
+    CASES_OF("required_AP15_tasks_may_still_come_after_cancel",
+             BIT(STOPS_MORE)),
+    CASES_OF("required_AP21_private_data_of_the_producer_is_left_alone",
+             WHOLES | ALL_STOPS),
+    CASES_OF("required_AP23_the_producer_object_is_not_copied",
+             WHOLES | ALL_STOPS),
+    CASES_OF("required_AP24_nothing_is_called_in_or_behind_release", EVERY),
+    CASES_OF("required_AH01_callbacks_may_come_inside_the_start",
+             BIT(INSIDE) | BIT(EMPTY)),
+    CASES_OF("required_AH02_every_callback_is_there", BIT(INSIDE)),
+    CASES_OF("required_AH04_nothing_is_called_before_on_schema",
+             WHOLES | BIT(ERROR_FIRST) | BIT(GONE_FIRST)),
+    CASES_OF("required_AH06_the_schema_is_moved_or_released", EVERY),
+    CASES_OF("required_AH09_callbacks_return_zero_or_an_errno", EVERY),
+    CASES_OF("required_AH14_metadata_of_tasks_is_not_kept", BIT(TAGGED)),
+    CASES_OF("required_AH19_nothing_is_called_in_on_error_or_release", EVERY),
+    CASES_OF("required_AH20_message_and_metadata_of_errors_are_copied",
+             BIT(ERROR_TAGGED)),
+    CASES_OF("required_ER07_the_message_is_copied",
+             BIT(ERROR_NOW) | BIT(ERROR_LATE)),
+    CASES_OF("required_TH02_callbacks_may_come_on_any_thread",
+             BIT(THREAD) | BIT(BOUNCE)),
+    CASES_OF("required_TH10_no_call_is_running_when_the_stream_ends", EVERY),
+    CASES_OF("required_TH11_a_task_may_come_before_request_returns",
+             BIT(EAGER) | BIT(STOPS_EAGER)),
+    CASES_OF("recommended_TH12_callbacks_return_soon", WHOLES),
+    CASES_OF("required_TH14_callbacks_may_come_before_the_start_returns",
+             BIT(INSIDE) | BIT(THREAD)),
+    CASES_OF("required_MD04_metadata_may_lie_at_any_address",
+             BIT(TAGGED) | BIT(ERROR_TAGGED)),
+    CASES_OF("required_MD05_malformed_metadata_is_survived", BIT(SMUDGED)),
+    CASES_OF("required_MD06_metadata_may_hold_nul",
+             BIT(TAGGED) | BIT(ERROR_TAGGED)),
+    CASES_OF("optional_MD07_metadata_may_be_ignored", BIT(TAGGED)),
+    CASES_OF("required_LC02_everything_is_released_once", EVERY),
+    CASES_OF("required_LC03_children_are_left_to_their_parent", EVERY),
+    CASES_OF("required_LC04_nothing_is_read_after_its_release",
+             WHOLES | ERRORS | ALL_STOPS),
+    CASES_OF("required_LC11_what_the_producer_owns_is_left_alone", WHOLES),
+    CASES_OF("required_LC21_release_is_the_end_of_a_handler", EVERY),
+    CASES_OF("required_LC22_nothing_is_left_after_any_life", EVERY),
+    CASES_OF("required_ER01_any_code_is_an_error",
+             BIT(ERROR_NOW) | BIT(ERROR_ODD) | BIT(ERROR_BELOW)),
+    CASES_OF("required_ER06_an_error_of_code_zero_is_an_error",
+             BIT(ERROR_ZERO)),
+    CASES_OF("recommended_ER02_the_usual_codes_arrive",
+             BIT(ERROR_NOW) | BIT(ERROR_FIRST)),
+    CASES_OF("required_ER08_metadata_of_errors_is_read", BIT(ERROR_TAGGED)),
+    CASES_OF("required_ER10_one_ending_for_each_stream", EVERY),
+    CASES_OF("required_ER12_a_failed_extraction_is_shown", BIT(BROKEN)),
+    CASES_OF("required_ER13_a_stream_that_just_stops_has_failed",
+             BIT(GONE) | BIT(GONE_FIRST)),
+    CASES_OF("required_ER14_a_cancelled_stream_is_cancelled_whatever_comes",
+             ALL_STOPS),
+    CASES_OF("optional_AH18_an_error_may_come_first", BIT(ERROR_FIRST)),
+    CASES_OF("optional_AH23_a_stream_may_be_empty", BIT(EMPTY)),
+    CASES_OF("recommended_AP18_what_follows_a_cancel_is_taken",
+             BIT(STOPS_MORE) | BIT(STOPS_END)),
+    CASES_OF("required_AP25_no_more_is_requested_than_wanted", BIT(SOME)),
+    CASES_OF("required_DA07_a_cpu_array_is_a_plain_array",
+             BIT(INSIDE) | BIT(HOLDS)),
+    CASES_OF("required_LC01_a_released_array_is_no_data", BIT(HOLLOW)),
+    CASES_OF("required_LC10_a_parent_is_released_behind_its_children",
+             BIT(INSIDE) | BIT(HOLDS)),
 };
 /* clang-format on */
 

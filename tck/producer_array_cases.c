@@ -32,12 +32,12 @@ static bool arrays_play(struct uva__session *session, struct uva__case_run *run,
         return false;
     if (take == UVA__TAKE_LATER)
         uva__case_run_await(run, uva__recording_consumer_has_ended,
-                            session->probe, "the end");
+                            session->consumer, "the end");
     else
         uva__session_await_release(session);
-    if (uva__recording_consumer_tasks(session->probe) != batches)
+    if (uva__recording_consumer_tasks(session->consumer) != batches)
         uva__case_run_fail(run, "%" PRId64 " of %" PRId64 " batches came",
-                           uva__recording_consumer_tasks(session->probe),
+                           uva__recording_consumer_tasks(session->consumer),
                            batches);
     return true;
 }
@@ -45,7 +45,7 @@ static bool arrays_play(struct uva__session *session, struct uva__case_run *run,
 /* Takes an array from the recording consumer. */
 static struct ArrowDeviceArray arrays_take(struct uva__session *session, int n)
 {
-    struct uva__recording_consumer_task *task = &session->probe->tasks[n];
+    struct uva__recording_consumer_task *task = &session->consumer->tasks[n];
 
     if (!task->live)
         uva__case_run_fail(session->run, "array %d is not there", n);
@@ -110,7 +110,7 @@ static void extraction_writes_anywhere(struct uva__case_run *run)
         return;
     uva__expected_data_fill(row, 4 * sizeof(*row));
     for (int i = 0; i < 3; i++) {
-        struct uva__recording_consumer_task *task = &session.probe->tasks[i];
+        struct uva__recording_consumer_task *task = &session.consumer->tasks[i];
 
         task->taken = true;
         if (uva_task_extract(&task->copy, places[i]) != 0 ||
@@ -195,9 +195,9 @@ static void release_in_order(struct uva__case_run *run, int n)
         const int thing = left[pick];
 
         if (thing == 3)
-            session->probe->schema.release(&session->probe->schema);
+            session->consumer->schema.release(&session->consumer->schema);
         else
-            uva__recording_consumer_release_array(session->probe, thing);
+            uva__recording_consumer_release_array(session->consumer, thing);
         memmove(&left[pick], &left[pick + 1],
                 (size_t)(count - pick - 1) * sizeof(*left));
         n %= divisor;
@@ -215,7 +215,7 @@ static void any_order_of_release(struct uva__case_run *run)
 
 /* State shared by the threads that extract. */
 struct turns {
-    struct uva__recording_consumer *probe;
+    struct uva__recording_consumer *consumer;
     struct uva__atomic64 next;
 };
 
@@ -227,7 +227,7 @@ static void thread_barrier_extracts(void *ctx)
 
     while ((turn = uva__atomic64_add(&turns->next, 1)) < HELD)
         (void)uva__recording_consumer_extract(
-            turns->probe, (int64_t)(turn * 37 % HELD), turn % 5 != 0);
+            turns->consumer, (int64_t)(turn * 37 % HELD), turn % 5 != 0);
 }
 
 static void extraction_in_any_order(struct uva__case_run *run)
@@ -237,11 +237,11 @@ static void extraction_in_any_order(struct uva__case_run *run)
 
     if (!arrays_play(&session, run, HELD, UVA__TAKE_LATER))
         return;
-    turns.probe = session.probe;
+    turns.consumer = session.consumer;
     uva__thread_barrier_run(run, 8, thread_barrier_extracts, &turns);
     uva__session_await_release(&session);
     uva__session_settle(&session);
-    if (session.probe->now.failed > 0)
+    if (session.consumer->now.failed > 0)
         uva__case_run_fail(run, "AT-11: an extraction failed");
 }
 
@@ -251,7 +251,7 @@ static void thread_barrier_releases(void *ctx)
     uint64_t turn;
 
     while ((turn = uva__atomic64_add(&turns->next, 1)) < HELD)
-        uva__recording_consumer_release_array(turns->probe, (int64_t)turn);
+        uva__recording_consumer_release_array(turns->consumer, (int64_t)turn);
 }
 
 static void release_on_any_thread(struct uva__case_run *run)
@@ -261,31 +261,31 @@ static void release_on_any_thread(struct uva__case_run *run)
 
     if (!arrays_play(&session, run, HELD, UVA__TAKE_INSIDE))
         return;
-    turns.probe = session.probe;
+    turns.consumer = session.consumer;
     uva__thread_barrier_run(run, 4, thread_barrier_releases, &turns);
     uva__session_settle(&session);
 }
 
-static void deed_let_go(void *ctx)
+static void action_release(void *ctx)
 {
     uva__recording_consumer_release_array(ctx, 0);
 }
 
 /* In the third task: releases the first array here, the second on another
  * thread. */
-static void let_go_inside(struct uva__recording_consumer *probe,
-                          int64_t ordinal)
+static void release_inside(struct uva__recording_consumer *consumer,
+                           int64_t ordinal)
 {
     if (ordinal == 2)
-        uva__thread_barrier_run(probe->run, 1, deed_let_go, probe);
+        uva__thread_barrier_run(consumer->run, 1, action_release, consumer);
     else if (ordinal > 2)
-        uva__recording_consumer_release_array(probe, ordinal - 2);
+        uva__recording_consumer_release_array(consumer, ordinal - 2);
 }
 
 static void release_waits_for_no_callback(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {
-        .first = 2, .each = 1, .keep_arrays = true, .on_task = let_go_inside};
+        .first = 2, .each = 1, .keep_arrays = true, .on_task = release_inside};
     struct uva__session session;
 
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0, &manner))

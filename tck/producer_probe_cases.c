@@ -25,10 +25,10 @@ static void requests_add_up(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 100, 0, &manner))
         return;
     uva__session_await_schema(&session);
-    uva__recording_consumer_request(session.probe, 2);
-    uva__recording_consumer_request(session.probe, 3);
+    uva__recording_consumer_request(session.consumer, 2);
+    uva__recording_consumer_request(session.consumer, 3);
     uva__session_await_tasks(&session, 5);
-    if (!uva__session_is_quiet(&session))
+    if (!uva__session_stays_idle(&session))
         uva__case_run_fail(run, "%s: a task beyond 2 and 3 requested",
                            run->clause);
     uva__session_stop(&session);
@@ -42,7 +42,7 @@ static void silence_without_demand(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
     uva__session_await_schema(&session);
-    if (!uva__session_is_quiet(&session))
+    if (!uva__session_stays_idle(&session))
         uva__case_run_fail(run, "AH-10: a callback without a request");
     uva__session_stop(&session);
 }
@@ -56,11 +56,11 @@ static void progress_with_demand(struct uva__case_run *run)
         return;
     uva__session_await_schema(&session);
     for (int64_t n = 1; n <= 20; n++) {
-        uva__recording_consumer_request(session.probe, 1);
+        uva__recording_consumer_request(session.consumer, 1);
         uva__session_await_tasks(&session, n);
     }
-    /* Some producers notice the end only then. Clause: Q-16. */
-    uva__recording_consumer_request(session.probe, 1);
+    /* Some producers notice the end only then. Clauses:  Q-16. */
+    uva__recording_consumer_request(session.consumer, 1);
     uva__session_await_release(&session);
     uva__session_settle(&session);
 }
@@ -77,8 +77,8 @@ static void requests_to_an_idle_one(struct uva__case_run *run)
     uva__session_await_schema(&session);
     for (int64_t n = 0; n <= 3; n++) {
         uva__session_await_tasks(&session, n);
-        uva__session_await_rest(&session);
-        uva__recording_consumer_request(session.probe, 1);
+        uva__session_await_idle(&session);
+        uva__recording_consumer_request(session.consumer, 1);
     }
     uva__session_await_release(&session);
     uva__session_settle(&session);
@@ -95,11 +95,11 @@ static void requests_saturate(struct uva__case_run *run)
         return;
     uva__session_await_release(&session);
     uva__session_settle(&session);
-    if (session.probe->now.ends != 1 || session.probe->now.tasks != 10)
+    if (session.consumer->now.ends != 1 || session.consumer->now.tasks != 10)
         uva__case_run_fail(run,
                            "AP-02: two requests of INT64_MAX: %" PRId64
                            " of 10 batches came",
-                           session.probe->now.tasks);
+                           session.consumer->now.tasks);
 }
 
 static void bad_request(struct uva__case_run *run, int64_t n)
@@ -110,11 +110,11 @@ static void bad_request(struct uva__case_run *run, int64_t n)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
     uva__session_await_schema(&session);
-    uva__recording_consumer_request(session.probe, n);
+    uva__recording_consumer_request(session.consumer, n);
     uva__case_run_await(
-        run, uva__recording_consumer_is_released, session.probe,
+        run, uva__recording_consumer_is_released, session.consumer,
         "on_error and release, after a request for less than 1,");
-    if (session.probe->now.errors != 1 || session.probe->now.tasks != 0)
+    if (session.consumer->now.errors != 1 || session.consumer->now.tasks != 0)
         uva__case_run_fail(run,
                            "AP-09: request(%" PRId64 ") was not answered "
                            "by one on_error alone",
@@ -140,7 +140,7 @@ static bool source_comes_to_rest(struct uva__session *session,
     for (int i = 0; same < LOOKS_SAME && i < LOOKS_MAX; i++) {
         const int64_t before = made;
 
-        (void)uva__session_is_quiet(session);
+        (void)uva__session_stays_idle(session);
         made = run->subject.count(UVA_SUBJECT_MADE);
         same = made == before ? same + 1 : 0;
     }
@@ -169,7 +169,8 @@ static void reading_ahead_is_bounded(struct uva__case_run *run)
 /* ---- cancel ------------------------------------------------------------- */
 
 /* Returns how many errors a run reports that is cancelled as `manner` requires.
- * Whether a cancel may be reported as an error is another clause, AP-16. */
+ * Whether a cancel may be reported as an error is another clause. Clauses:
+ * AP-16. */
 static int64_t
 cancel_errors(struct uva__case_run *run,
               const struct uva__recording_consumer_manner *manner)
@@ -179,9 +180,9 @@ cancel_errors(struct uva__case_run *run,
     if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, 50, 0, manner))
         return 0;
     uva__session_await_release(session);
-    (void)uva__session_is_quiet(session);
+    (void)uva__session_stays_idle(session);
     uva__session_settle(session);
-    return session->probe->now.errors;
+    return session->consumer->now.errors;
 }
 
 static void requests_after_cancel(struct uva__case_run *run)
@@ -195,18 +196,21 @@ static void requests_after_cancel(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
         return;
     uva__session_await_release(&session);
-    if (session.probe->now.tasks > 0 || session.probe->now.errors > errors)
+    if (session.consumer->now.tasks > 0 ||
+        session.consumer->now.errors > errors)
         uva__case_run_fail(run,
                            "AP-07: a request behind cancel brought %" PRId64
                            " tasks and %" PRId64 " errors",
-                           session.probe->now.tasks, session.probe->now.errors);
+                           session.consumer->now.tasks,
+                           session.consumer->now.errors);
     uva__session_settle(&session);
 }
 
-static void cancel_often(struct uva__recording_consumer *probe, int64_t ordinal)
+static void cancel_often(struct uva__recording_consumer *consumer,
+                         int64_t ordinal)
 {
     for (int i = 0; ordinal == 1 && i < 1000; i++)
-        uva__recording_consumer_cancel(probe);
+        uva__recording_consumer_cancel(consumer);
 }
 
 static void cancels_are_idempotent(struct uva__case_run *run)
@@ -221,12 +225,12 @@ static void cancels_are_idempotent(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
         return;
     uva__session_await_release(&session);
-    (void)uva__session_is_quiet(&session);
+    (void)uva__session_stays_idle(&session);
     uva__session_settle(&session);
-    if (session.probe->now.releases != 1)
+    if (session.consumer->now.releases != 1)
         uva__case_run_fail(run, "AP-11: release came %" PRId64 " times",
-                           session.probe->now.releases);
-    if (session.probe->now.errors > errors)
+                           session.consumer->now.releases);
+    if (session.consumer->now.errors > errors)
         uva__case_run_fail(run, "AP-11: cancelled often, it said an error, "
                                 "cancelled once it did not");
 }
@@ -240,7 +244,7 @@ static void cancel_without_demand(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
         return;
     uva__session_await_schema(&session);
-    uva__session_await_rest(&session);
+    uva__session_await_idle(&session);
     uva__session_stop(&session);
 }
 
@@ -263,12 +267,12 @@ static void cancel_by_a_threads(struct uva__case_run *run)
             return;
         uva__session_await_tasks(session, 3);
         uva__thread_barrier_run(run, 16, thread_barrier_cancels,
-                                session->probe);
+                                session->consumer);
         uva__session_await_release(session);
         uva__session_settle(session);
-        if (session->probe->now.releases != 1)
+        if (session->consumer->now.releases != 1)
             uva__case_run_fail(run, "AP-12: release came %" PRId64 " times",
-                               session->probe->now.releases);
+                               session->consumer->now.releases);
     }
 }
 
@@ -287,7 +291,7 @@ static void cancel_anywhere(struct uva__case_run *run)
         uva__session_await_schema(session);
         for (volatile int spin = 0; spin < round * 200; spin++)
             ;
-        uva__recording_consumer_cancel(session->probe);
+        uva__recording_consumer_cancel(session->consumer);
         uva__session_await_release(session);
         uva__session_settle(session);
     }
@@ -309,20 +313,20 @@ static void request_by_a_threads(struct uva__case_run *run)
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 1000, 0, &manner))
         return;
     uva__session_await_schema(&session);
-    uva__thread_barrier_run(run, 8, thread_barrier_requests, session.probe);
+    uva__thread_barrier_run(run, 8, thread_barrier_requests, session.consumer);
     uva__session_await_tasks(&session, 400);
-    if (!uva__session_is_quiet(&session))
+    if (!uva__session_stays_idle(&session))
         uva__case_run_fail(run, "AP-27: a task beyond 8 times 50 requested");
     uva__session_stop(&session);
 }
 
 static void thread_barrier_meddles(void *ctx)
 {
-    struct uva__recording_consumer *probe = ctx;
+    struct uva__recording_consumer *consumer = ctx;
 
     for (int i = 0; i < 100; i++)
-        uva__recording_consumer_request(probe, 1);
-    uva__recording_consumer_cancel(probe);
+        uva__recording_consumer_request(consumer, 1);
+    uva__recording_consumer_cancel(consumer);
 }
 
 static void all_at_once(struct uva__case_run *run)
@@ -338,7 +342,8 @@ static void all_at_once(struct uva__case_run *run)
                                &manner))
             return;
         uva__session_await_schema(session);
-        uva__thread_barrier_run(run, 4, thread_barrier_meddles, session->probe);
+        uva__thread_barrier_run(run, 4, thread_barrier_meddles,
+                                session->consumer);
         uva__session_await_release(session);
         uva__session_settle(session);
     }
@@ -347,23 +352,24 @@ static void all_at_once(struct uva__case_run *run)
 /* ---- while a callback blocks -------------------------------------------- */
 
 /* In the second task: waits for the other thread's call. */
-static void block_for(struct uva__recording_consumer *probe, int64_t ordinal)
+static void block_for(struct uva__recording_consumer *consumer, int64_t ordinal)
 {
     if (ordinal != 1)
         return;
-    uva__thread_barrier_run(
-        probe->run, 1, (void (*)(void *))(uintptr_t)probe->manner.ctx, probe);
+    uva__thread_barrier_run(consumer->run, 1,
+                            (void (*)(void *))(uintptr_t)consumer->manner.ctx,
+                            consumer);
 }
 
-/* Plays a stream and blocks in its second callback until `deed` is done. */
-static void blocked_scene(struct uva__case_run *run, void (*deed)(void *ctx))
+/* Plays a stream and blocks in its second callback until `action` is done. */
+static void blocked_run(struct uva__case_run *run, void (*action)(void *ctx))
 {
     const struct uva__recording_consumer_manner manner = {
         .first = 4,
         .each = 1,
         .take = UVA__TAKE_LATER,
         .on_task = block_for,
-        .ctx = (void *)(uintptr_t)deed};
+        .ctx = (void *)(uintptr_t)action};
     struct uva__session session;
 
     if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0, &manner))
@@ -373,19 +379,20 @@ static void blocked_scene(struct uva__case_run *run, void (*deed)(void *ctx))
     uva__session_settle(&session);
 }
 
-static void deed_extract(void *ctx)
+static void action_extract(void *ctx)
 {
     (void)uva__recording_consumer_extract(ctx, 0, true);
 }
 
-static void deed_call(void *ctx)
+static void action_call(void *ctx)
 {
-    for (int i = 0; i < 20; i++) /* more than a small queue holds: Q-15 */
+    for (int i = 0; i < 20;
+         i++) /* more than a small queue holds. Clauses: Q-15. */
         uva__recording_consumer_request(ctx, 1);
     uva__recording_consumer_cancel(ctx);
 }
 
-static void deed_all(void *ctx)
+static void action_request_all(void *ctx)
 {
     uva__recording_consumer_request(ctx, 1);
     (void)uva__recording_consumer_extract(ctx, 0, true);
@@ -394,17 +401,17 @@ static void deed_all(void *ctx)
 
 static void extraction_takes_no_lock(struct uva__case_run *run)
 {
-    blocked_scene(run, deed_extract);
+    blocked_run(run, action_extract);
 }
 
 static void calls_return_promptly(struct uva__case_run *run)
 {
-    blocked_scene(run, deed_call);
+    blocked_run(run, action_call);
 }
 
 static void no_lock_over_callbacks(struct uva__case_run *run)
 {
-    blocked_scene(run, deed_all);
+    blocked_run(run, action_request_all);
 }
 
 /* ---- the table ---------------------------------------------------------- */

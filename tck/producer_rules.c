@@ -11,67 +11,69 @@
 #include "tck/expected_data.h"
 #include "uvarrow/arrow.h"
 
-void uva__producer_rules_init(struct uva__recording_consumer *probe)
+void uva__producer_rules_init(struct uva__recording_consumer *consumer)
 {
-    probe->made = *probe->handler;
+    consumer->made = *consumer->handler;
 }
 
-static void trace_add_locked(struct uva__recording_consumer *probe, char letter)
+static void trace_add_locked(struct uva__recording_consumer *consumer,
+                             char letter)
 {
-    if (probe->now.traced < UVA__RECORDING_CONSUMER_TRACE)
-        probe->now.trace[probe->now.traced++] = letter;
+    if (consumer->now.traced < UVA__RECORDING_CONSUMER_TRACE)
+        consumer->now.trace[consumer->now.traced++] = letter;
 }
 
 /* ---- rules for every callback ------------------------------------------- */
 
-static void check_overlap_locked(struct uva__recording_consumer *probe,
+static void check_overlap_locked(struct uva__recording_consumer *consumer,
                                  char letter)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
-    if (probe->now.inside == 0)
+    if (consumer->now.inside == 0)
         return;
-    if (pthread_equal(probe->now.inside_thread, pthread_self()))
+    if (pthread_equal(consumer->now.inside_thread, pthread_self()))
         uva__case_run_breach(run, "TH-08", "'%c' began inside another callback",
                              letter);
     if (letter == 'R')
         uva__case_run_breach(run, "TH-09",
                              "release before a callback had returned");
-    if (letter == 'T' && probe->now.inside_task)
+    if (letter == 'T' && consumer->now.inside_task)
         uva__case_run_breach(run, "AH-15", "on_next_task runs twice at once");
     uva__case_run_breach(run, "TH-01", "'%c' overlaps another callback",
                          letter);
 }
 
 /* Checks that no callback is made inside a call of ours. */
-static void check_stack_locked(struct uva__recording_consumer *probe,
+static void check_stack_locked(struct uva__recording_consumer *consumer,
                                char letter)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
     for (int i = 0; i < UVA__RECORDING_CONSUMER_CALLS; i++) {
-        if (!probe->now.calls[i].on ||
-            !pthread_equal(probe->now.calls[i].thread, pthread_self()))
+        if (!consumer->now.calls[i].on ||
+            !pthread_equal(consumer->now.calls[i].thread, pthread_self()))
             continue;
-        if (probe->now.calls[i].what == UVA__CALL_EXTRACT)
+        if (consumer->now.calls[i].what == UVA__CALL_EXTRACT)
             uva__case_run_breach(run, "AT-23", "'%c' inside extract_data",
                                  letter);
-        else if (probe->now.calls[i].what == UVA__CALL_CANCEL && letter != 'E')
+        else if (consumer->now.calls[i].what == UVA__CALL_CANCEL &&
+                 letter != 'E')
             uva__case_run_breach(run, "AP-13", "'%c' inside cancel", letter);
-        else if (probe->now.calls[i].what == UVA__CALL_REQUEST &&
-                 (letter != 'R' || !probe->now.cancelled))
+        else if (consumer->now.calls[i].what == UVA__CALL_REQUEST &&
+                 (letter != 'R' || !consumer->now.cancelled))
             uva__case_run_breach(run, letter == 'R' ? "AP-05" : "AP-04",
                                  "'%c' inside request", letter);
     }
 }
 
-static void check_handler(struct uva__recording_consumer *probe,
+static void check_handler(struct uva__recording_consumer *consumer,
                           const struct ArrowAsyncDeviceStreamHandler *self)
 {
-    const struct ArrowAsyncDeviceStreamHandler *made = &probe->made;
-    struct uva__case_run *run = probe->run;
+    const struct ArrowAsyncDeviceStreamHandler *made = &consumer->made;
+    struct uva__case_run *run = consumer->run;
 
-    if (self != probe->handler)
+    if (self != consumer->handler)
         uva__case_run_breach(run, "AH-24",
                              "self is not the handler that was "
                              "handed over");
@@ -96,27 +98,28 @@ static void check_gone(struct uva__case_run *run, char letter)
 }
 
 /* Checks that the producer object is unchanged while it may be used. */
-static void check_producer(struct uva__recording_consumer *probe, char letter)
+static void check_producer(struct uva__recording_consumer *consumer,
+                           char letter)
 {
-    const struct ArrowAsyncProducer *now = probe->producer;
-    struct uva__case_run *run = probe->run;
+    const struct ArrowAsyncProducer *now = consumer->producer;
+    struct uva__case_run *run = consumer->run;
 
     if (now == NULL)
         return;
-    if (now->request != probe->was.request ||
-        now->cancel != probe->was.cancel ||
-        now->private_data != probe->was.private_data) {
+    if (now->request != consumer->was.request ||
+        now->cancel != consumer->was.cancel ||
+        now->private_data != consumer->was.private_data) {
         check_gone(run, letter);
         return;
     }
-    if (now->device_type != probe->was.device_type)
+    if (now->device_type != consumer->was.device_type)
         uva__case_run_breach(run, "AP-01", "device_type changed to %d",
                              (int)now->device_type);
-    if (now->additional_metadata != probe->was.additional_metadata)
+    if (now->additional_metadata != consumer->was.additional_metadata)
         uva__case_run_breach(run, "AP-20", "additional_metadata moved");
-    else if (probe->about != NULL &&
-             memcmp(now->additional_metadata, probe->about,
-                    probe->about_size) != 0) {
+    else if (consumer->about != NULL &&
+             memcmp(now->additional_metadata, consumer->about,
+                    consumer->about_size) != 0) {
         uva__case_run_breach(run, "AP-19", "additional_metadata changed");
         uva__case_run_breach(run, "MD-11", "additional_metadata changed");
         uva__case_run_breach(run, "AP-20", "additional_metadata changed");
@@ -125,12 +128,12 @@ static void check_producer(struct uva__recording_consumer *probe, char letter)
 
 /* ---- the order of callbacks --------------------------------------------- */
 
-static void check_late_locked(struct uva__recording_consumer *probe,
+static void check_late_locked(struct uva__recording_consumer *consumer,
                               char letter)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
-    if (probe->now.releases > 0) {
+    if (consumer->now.releases > 0) {
         if (letter == 'R')
             uva__case_run_breach(run, "AH-21", "a second release");
         if (letter == 'E')
@@ -139,47 +142,48 @@ static void check_late_locked(struct uva__recording_consumer *probe,
     }
     if (letter == 'R')
         return;
-    if (probe->now.errors > 0) {
+    if (consumer->now.errors > 0) {
         if (letter == 'E')
             uva__case_run_breach(run, "AH-32", "a second on_error");
         uva__case_run_breach(run, "AH-17", "'%c' behind on_error", letter);
     }
-    if (!probe->now.refused)
+    if (!consumer->now.refused)
         return;
     if (letter == 'E')
         uva__case_run_breach(run, "ER-04", "a refusal answered by on_error");
-    uva__case_run_breach(run, probe->now.tasks > 0 ? "AH-16" : "AH-08",
+    uva__case_run_breach(run, consumer->now.tasks > 0 ? "AH-16" : "AH-08",
                          "'%c' behind a refusal", letter);
 }
 
-static void check_task_locked(struct uva__recording_consumer *probe)
+static void check_task_locked(struct uva__recording_consumer *consumer)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
-    if (probe->now.schemas == 0)
+    if (consumer->now.schemas == 0)
         uva__case_run_breach(run, "AH-05", "a task before the schema");
-    if (probe->now.failed > 0 && probe->manner.take == UVA__TAKE_INSIDE)
+    if (consumer->now.failed > 0 && consumer->manner.take == UVA__TAKE_INSIDE)
         uva__case_run_breach(run, "AT-08", "a task behind a failed extraction");
-    if (probe->now.ends > 0)
+    if (consumer->now.ends > 0)
         uva__case_run_breach(run, "AH-11", "a task behind the end");
-    if (probe->now.tasks < probe->now.demand)
+    if (consumer->now.tasks < consumer->now.demand)
         return;
-    if (probe->now.demand == 0)
+    if (consumer->now.demand == 0)
         uva__case_run_breach(run, "AH-10", "a task before any request");
     uva__case_run_breach(run, "AP-06",
                          "task %" PRId64 " of %" PRId64 " requested",
-                         probe->now.tasks + 1, probe->now.demand);
+                         consumer->now.tasks + 1, consumer->now.demand);
 }
 
-static void check_error_locked(struct uva__recording_consumer *probe, int code)
+static void check_error_locked(struct uva__recording_consumer *consumer,
+                               int code)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
-    if (probe->now.schemas == 0 && probe->handler->producer == NULL)
+    if (consumer->now.schemas == 0 && consumer->handler->producer == NULL)
         uva__case_run_breach(run, "AH-03", "on_error without a producer set");
-    if (probe->now.cancelled && !probe->manner.may_fail)
+    if (consumer->now.cancelled && !consumer->manner.may_fail)
         uva__case_run_breach(run, "AP-16", "a cancel was reported as an error");
-    if (probe->now.ends > 0 && probe->now.failed == 0)
+    if (consumer->now.ends > 0 && consumer->now.failed == 0)
         uva__case_run_breach(run, "AH-33",
                              "an error behind the end, and no "
                              "extraction had failed");
@@ -187,97 +191,99 @@ static void check_error_locked(struct uva__recording_consumer *probe, int code)
         uva__case_run_breach(run, "ER-06", "on_error with code 0");
 }
 
-static void check_release_locked(struct uva__recording_consumer *probe)
+static void check_release_locked(struct uva__recording_consumer *consumer)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
 
-    if (probe->now.schemas == 0 && probe->now.errors == 0)
+    if (consumer->now.schemas == 0 && consumer->now.errors == 0)
         uva__case_run_breach(run, "AH-05", "release and nothing before it");
-    else if (probe->now.ends == 0 && probe->now.errors == 0 &&
-             !probe->now.cancelled && !probe->now.refused)
+    else if (consumer->now.ends == 0 && consumer->now.errors == 0 &&
+             !consumer->now.cancelled && !consumer->now.refused)
         uva__case_run_breach(run, "AH-12",
                              "release without an end, an error, a "
                              "cancel or a refusal");
 }
 
-static void check_locked(struct uva__recording_consumer *probe, char letter,
+static void check_locked(struct uva__recording_consumer *consumer, char letter,
                          int code)
 {
     switch (letter) {
     case 'S':
-        if (probe->now.schemas > 0 || probe->now.tasks + probe->now.ends > 0)
-            uva__case_run_breach(probe->run, "AH-05",
+        if (consumer->now.schemas > 0 ||
+            consumer->now.tasks + consumer->now.ends > 0)
+            uva__case_run_breach(consumer->run, "AH-05",
                                  "on_schema is not the first, or not once");
         break;
     case 'T':
-        check_task_locked(probe);
+        check_task_locked(consumer);
         break;
     case 'N':
-        if (probe->now.schemas == 0)
-            uva__case_run_breach(probe->run, "AH-05", "NULL before the schema");
-        if (probe->now.ends > 0)
-            uva__case_run_breach(probe->run, "AH-11", "a second NULL");
+        if (consumer->now.schemas == 0)
+            uva__case_run_breach(consumer->run, "AH-05",
+                                 "NULL before the schema");
+        if (consumer->now.ends > 0)
+            uva__case_run_breach(consumer->run, "AH-11", "a second NULL");
         break;
     case 'E':
-        check_error_locked(probe, code);
+        check_error_locked(consumer, code);
         break;
     default:
-        check_release_locked(probe);
+        check_release_locked(consumer);
         break;
     }
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-void uva__producer_rules_enter(struct uva__recording_consumer *probe,
+void uva__producer_rules_enter(struct uva__recording_consumer *consumer,
                                const struct ArrowAsyncDeviceStreamHandler *self,
                                char letter, int code)
 {
     if (letter == 'E')
-        uva__case_run_note(probe->run, "E  on_error(%d)", code);
+        uva__case_run_note(consumer->run, "E  on_error(%d)", code);
     else
-        uva__case_run_note(probe->run, "%c", letter);
-    uva__lock_take(&probe->lock);
-    trace_add_locked(probe, letter);
-    check_overlap_locked(probe, letter);
-    check_stack_locked(probe, letter);
-    check_late_locked(probe, letter);
-    check_locked(probe, letter, code);
-    if (probe->now.releases == 0) {
-        check_handler(probe, self);
-        check_producer(probe, letter);
+        uva__case_run_note(consumer->run, "%c", letter);
+    uva__lock_take(&consumer->lock);
+    trace_add_locked(consumer, letter);
+    check_overlap_locked(consumer, letter);
+    check_stack_locked(consumer, letter);
+    check_late_locked(consumer, letter);
+    check_locked(consumer, letter, code);
+    if (consumer->now.releases == 0) {
+        check_handler(consumer, self);
+        check_producer(consumer, letter);
     }
-    probe->now.schemas += letter == 'S';
-    probe->now.tasks += letter == 'T';
-    probe->now.ends += letter == 'N';
-    probe->now.errors += letter == 'E';
-    probe->now.releases += letter == 'R';
-    probe->now.inside++;
-    probe->now.inside_thread = pthread_self();
-    probe->now.inside_task = letter == 'T';
-    uva__lock_drop(&probe->lock);
-    uva__case_run_changed(probe->run);
+    consumer->now.schemas += letter == 'S';
+    consumer->now.tasks += letter == 'T';
+    consumer->now.ends += letter == 'N';
+    consumer->now.errors += letter == 'E';
+    consumer->now.releases += letter == 'R';
+    consumer->now.inside++;
+    consumer->now.inside_thread = pthread_self();
+    consumer->now.inside_task = letter == 'T';
+    uva__lock_drop(&consumer->lock);
+    uva__case_run_changed(consumer->run);
 }
 
-void uva__producer_rules_leave(struct uva__recording_consumer *probe,
+void uva__producer_rules_leave(struct uva__recording_consumer *consumer,
                                bool refused)
 {
-    uva__lock_take(&probe->lock);
-    probe->now.inside--;
+    uva__lock_take(&consumer->lock);
+    consumer->now.inside--;
     if (refused)
-        trace_add_locked(probe, 'X');
-    probe->now.refused |= refused;
-    probe->now.open |= probe->now.schemas > 0;
-    uva__lock_drop(&probe->lock);
+        trace_add_locked(consumer, 'X');
+    consumer->now.refused |= refused;
+    consumer->now.open |= consumer->now.schemas > 0;
+    uva__lock_drop(&consumer->lock);
     if (refused)
-        uva__case_run_note(probe->run, "   refused");
-    uva__case_run_changed(probe->run);
+        uva__case_run_note(consumer->run, "   refused");
+    uva__case_run_changed(consumer->run);
 }
 
-void uva__producer_rules_first_see(struct uva__recording_consumer *probe,
-                                   struct ArrowAsyncProducer *producer)
+void uva__producer_rules_set_producer(struct uva__recording_consumer *consumer,
+                                      struct ArrowAsyncProducer *producer)
 {
-    struct uva__case_run *run = probe->run;
+    struct uva__case_run *run = consumer->run;
     size_t size = 0;
 
     if (producer == NULL) {
@@ -290,22 +296,23 @@ void uva__producer_rules_first_see(struct uva__recording_consumer *probe,
     if (producer->device_type != ARROW_DEVICE_CPU)
         uva__case_run_breach(run, "AP-01", "device_type is %d, not CPU (1)",
                              (int)producer->device_type);
-    uva__producer_rules_tag(probe, producer->additional_metadata, "AP-19");
+    uva__producer_rules_tag(consumer, producer->additional_metadata, "AP-19");
     if (uva_metadata_size(producer->additional_metadata, &size) == 0 &&
         size > 0) {
-        probe->about = uva__case_run_alloc(run, size);
-        memcpy(probe->about, producer->additional_metadata, size);
-        probe->about_size = size;
+        consumer->about = uva__case_run_alloc(run, size);
+        memcpy(consumer->about, producer->additional_metadata, size);
+        consumer->about_size = size;
     }
-    probe->was = *producer;
-    probe->producer = producer;
+    consumer->was = *producer;
+    consumer->producer = producer;
 }
 
-void uva__producer_rules_tag(struct uva__recording_consumer *probe,
+void uva__producer_rules_tag(struct uva__recording_consumer *consumer,
                              const char *metadata, const char *clause)
 {
-    uva__expected_data_check_metadata(probe->run, metadata, clause,
-                                      probe->now.tag, &probe->now.tag_size);
+    uva__expected_data_check_metadata(consumer->run, metadata, clause,
+                                      consumer->now.tag,
+                                      &consumer->now.tag_size);
 }
 
 /* Returns whether `text` is UTF-8, judging by its lead and trail bytes only. */
@@ -328,107 +335,112 @@ static bool text_is_utf8(const char *text)
     return true;
 }
 
-void uva__producer_rules_error(struct uva__recording_consumer *probe, int code,
-                               const char *message)
+void uva__producer_rules_error(struct uva__recording_consumer *consumer,
+                               int code, const char *message)
 {
-    probe->now.error_code = code;
+    consumer->now.error_code = code;
     if (message == NULL)
         return;
     if (!text_is_utf8(message))
-        uva__case_run_breach(probe->run, "ER-07", "the message is not UTF-8");
-    (void)snprintf(probe->now.message, sizeof(probe->now.message), "%s",
+        uva__case_run_breach(consumer->run, "ER-07",
+                             "the message is not UTF-8");
+    (void)snprintf(consumer->now.message, sizeof(consumer->now.message), "%s",
                    message);
-    uva__case_run_note(probe->run, "   \"%s\"", message);
+    uva__case_run_note(consumer->run, "   \"%s\"", message);
 }
 
 /* ---- calls -------------------------------------------------------------- */
 
 /* Returns the number of the call that is recorded. */
-static int call_add_locked(struct uva__recording_consumer *probe,
+static int call_add_locked(struct uva__recording_consumer *consumer,
                            enum uva__recording_consumer_call what)
 {
     for (int i = 0; i < UVA__RECORDING_CONSUMER_CALLS; i++) {
-        if (probe->now.calls[i].on)
+        if (consumer->now.calls[i].on)
             continue;
-        probe->now.calls[i].on = true;
-        probe->now.calls[i].thread = pthread_self();
-        probe->now.calls[i].what = what;
+        consumer->now.calls[i].on = true;
+        consumer->now.calls[i].thread = pthread_self();
+        consumer->now.calls[i].what = what;
         return i;
     }
-    uva__case_run_fail(probe->run, "more calls at the same time than counted");
+    uva__case_run_fail(consumer->run,
+                       "more calls at the same time than counted");
 }
 
-int uva__producer_rules_call(struct uva__recording_consumer *probe,
+int uva__producer_rules_call(struct uva__recording_consumer *consumer,
                              enum uva__recording_consumer_call what, int64_t n)
 {
     int slot;
 
-    uva__lock_take(&probe->lock);
+    uva__lock_take(&consumer->lock);
     if (what != UVA__CALL_EXTRACT &&
-        probe->now.ends + probe->now.errors + probe->now.releases > 0) {
-        uva__lock_drop(&probe->lock);
+        consumer->now.ends + consumer->now.errors + consumer->now.releases >
+            0) {
+        uva__lock_drop(&consumer->lock);
         return -1;
     }
     if (what == UVA__CALL_REQUEST)
-        uva__case_run_note(probe->run, "   request(%" PRId64 ")", n);
+        uva__case_run_note(consumer->run, "   request(%" PRId64 ")", n);
     else if (what == UVA__CALL_CANCEL)
-        uva__case_run_note(probe->run, "   cancel()");
-    probe->now.running++;
+        uva__case_run_note(consumer->run, "   cancel()");
+    consumer->now.running++;
     if (what == UVA__CALL_REQUEST && n > 0)
-        probe->now.demand = n > UVA__RECORDING_CONSUMER_ALL - probe->now.demand
-                                ? UVA__RECORDING_CONSUMER_ALL
-                                : probe->now.demand + n;
+        consumer->now.demand =
+            n > UVA__RECORDING_CONSUMER_ALL - consumer->now.demand
+                ? UVA__RECORDING_CONSUMER_ALL
+                : consumer->now.demand + n;
     if (what == UVA__CALL_CANCEL) {
-        trace_add_locked(probe, 'C');
-        probe->now.cancelled = true;
+        trace_add_locked(consumer, 'C');
+        consumer->now.cancelled = true;
     }
-    slot = call_add_locked(probe, what);
-    uva__lock_drop(&probe->lock);
+    slot = call_add_locked(consumer, what);
+    uva__lock_drop(&consumer->lock);
     return slot;
 }
 
-void uva__producer_rules_back(struct uva__recording_consumer *probe, int slot)
+void uva__producer_rules_back(struct uva__recording_consumer *consumer,
+                              int slot)
 {
-    uva__lock_take(&probe->lock);
-    probe->now.running--;
-    probe->now.calls[slot].on = false;
-    uva__lock_drop(&probe->lock);
-    uva__case_run_changed(probe->run);
+    uva__lock_take(&consumer->lock);
+    consumer->now.running--;
+    consumer->now.calls[slot].on = false;
+    uva__lock_drop(&consumer->lock);
+    uva__case_run_changed(consumer->run);
 }
 
-bool uva__producer_rules_is_calm(void *ctx)
+bool uva__producer_rules_is_idle(void *ctx)
 {
-    struct uva__recording_consumer *probe = ctx;
+    struct uva__recording_consumer *consumer = ctx;
     bool calm = true;
 
-    uva__lock_take(&probe->lock);
+    uva__lock_take(&consumer->lock);
     for (int i = 0; i < UVA__RECORDING_CONSUMER_CALLS; i++)
-        calm &= !probe->now.calls[i].on ||
-                probe->now.calls[i].what == UVA__CALL_EXTRACT ||
-                pthread_equal(probe->now.calls[i].thread, pthread_self());
-    uva__lock_drop(&probe->lock);
+        calm &= !consumer->now.calls[i].on ||
+                consumer->now.calls[i].what == UVA__CALL_EXTRACT ||
+                pthread_equal(consumer->now.calls[i].thread, pthread_self());
+    uva__lock_drop(&consumer->lock);
     return calm;
 }
 
-void uva__producer_rules_extracted(struct uva__recording_consumer *probe,
+void uva__producer_rules_extracted(struct uva__recording_consumer *consumer,
                                    int code)
 {
     if (code != 0)
-        uva__case_run_note(probe->run, "   extract_data returned %d", code);
-    uva__lock_take(&probe->lock);
+        uva__case_run_note(consumer->run, "   extract_data returned %d", code);
+    uva__lock_take(&consumer->lock);
     if (code == 0)
-        probe->now.extracted++;
+        consumer->now.extracted++;
     else
-        probe->now.failed++;
-    uva__lock_drop(&probe->lock);
-    uva__case_run_changed(probe->run);
+        consumer->now.failed++;
+    uva__lock_drop(&consumer->lock);
+    uva__case_run_changed(consumer->run);
 }
 
-void uva__producer_rules_count_job(struct uva__recording_consumer *probe,
+void uva__producer_rules_count_job(struct uva__recording_consumer *consumer,
                                    int more)
 {
-    uva__lock_take(&probe->lock);
-    probe->now.running += more;
-    uva__lock_drop(&probe->lock);
-    uva__case_run_changed(probe->run);
+    uva__lock_take(&consumer->lock);
+    consumer->now.running += more;
+    uva__lock_drop(&consumer->lock);
+    uva__case_run_changed(consumer->run);
 }

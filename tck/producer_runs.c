@@ -14,7 +14,7 @@
 #include "tck/session.h"
 
 /* A scenario. */
-struct story {
+struct scenario {
     enum uva_subject_plan plan;
     int64_t batches;
     int64_t at;
@@ -22,50 +22,50 @@ struct story {
 };
 
 /* Checks a task of a TAGGED plan: its metadata holds its number. */
-static void life_check_tag(struct uva__recording_consumer *probe,
-                           int64_t ordinal)
+static void run_check_tag(struct uva__recording_consumer *consumer,
+                          int64_t ordinal)
 {
     char number[24];
 
     (void)snprintf(number, sizeof(number), "%" PRId64, ordinal);
-    if (probe->now.tag_size != (int64_t)strlen(number) ||
-        memcmp(probe->now.tag, number, strlen(number)) != 0)
-        uva__case_run_breach(probe->run, "MD-03",
+    if (consumer->now.tag_size != (int64_t)strlen(number) ||
+        memcmp(consumer->now.tag, number, strlen(number)) != 0)
+        uva__case_run_breach(consumer->run, "MD-03",
                              "task %" PRId64 " came with other metadata",
                              ordinal);
 }
 
-static bool life_is_released(void *ctx)
+static bool run_is_released(void *ctx)
 {
-    struct uva__recording_consumer *probe = ctx;
+    struct uva__recording_consumer *consumer = ctx;
     int64_t releases;
 
-    uva__lock_take(&probe->lock);
-    releases = probe->now.releases;
-    uva__lock_drop(&probe->lock);
+    uva__lock_take(&consumer->lock);
+    releases = consumer->now.releases;
+    uva__lock_drop(&consumer->lock);
     return releases > 0;
 }
 
 /* Gives a release that comes too early, on another thread, time to happen. */
-static void life_stop_and_stay(struct uva__recording_consumer *probe,
-                               int64_t ordinal)
+static void run_stop_and_stay(struct uva__recording_consumer *consumer,
+                              int64_t ordinal)
 {
     if (ordinal != 1)
         return;
-    uva__recording_consumer_cancel(probe);
-    (void)uva__case_run_quiet(probe->run, life_is_released, probe);
+    uva__recording_consumer_cancel(consumer);
+    (void)uva__case_run_quiet(consumer->run, run_is_released, consumer);
 }
 
 #define STREAM_OF(n) .plan = UVA_SUBJECT_WHOLE, .batches = (n)
 
-static const struct story STORIES_TOLD[STORIES] = {
+static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
     [EACH] = {STREAM_OF(10), .manner = {.first = 1, .each = 1}},
     [ALL] = {STREAM_OF(10), .manner = {.first = UVA__RECORDING_CONSUMER_ALL}},
     [SOME] = {STREAM_OF(20),
               .manner = {.first = 3, .each = 1, .take = UVA__TAKE_ELSEWHERE}},
     [AROUND] = {STREAM_OF(10), .manner = {.first = 1,
                                           .each = 1,
-                                          .ask_around = true,
+                                          .request_by_thread = true,
                                           .take = UVA__TAKE_ELSEWHERE}},
     [NOTHING] = {STREAM_OF(10),
                  .manner = {.first = 2, .each = 1, .take = UVA__TAKE_NOTHING}},
@@ -93,7 +93,7 @@ static const struct story STORIES_TOLD[STORIES] = {
                                     .refuse_at =
                                         UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [TAGGED] = {UVA_SUBJECT_TAGGED, 5, 0,
-                .manner = {.first = 2, .each = 1, .on_task = life_check_tag}},
+                .manner = {.first = 2, .each = 1, .on_task = run_check_tag}},
     [TAGGED_FAILS] = {UVA_SUBJECT_TAGGED_FAILS, 2, 0,
                       .manner = {.first = 3, .each = 1, .may_fail = true}},
     [STOP_SCHEMA] = {STREAM_OF(10),
@@ -112,7 +112,7 @@ static const struct story STORIES_TOLD[STORIES] = {
                       .manner = {.first = 4,
                                  .each = 1,
                                  .cancel_at = 4,
-                                 .ask_around = true,
+                                 .request_by_thread = true,
                                  .take = UVA__TAKE_ELSEWHERE}},
     [STOP_LATER] = {STREAM_OF(10), .manner = {.first = 5,
                                               .cancel_at = 3,
@@ -123,7 +123,7 @@ static const struct story STORIES_TOLD[STORIES] = {
          .manner = {.first = 2, .each = 1, .cancel_at = 2, .may_fail = true}},
     [STOP_STAYS] = {STREAM_OF(10), .manner = {.first = 2,
                                               .each = 1,
-                                              .on_task = life_stop_and_stay}},
+                                              .on_task = run_stop_and_stay}},
     [NO_SCHEMA] = {STREAM_OF(10),
                    .manner = {.refuse_at = UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [NO_FIRST] = {STREAM_OF(10),
@@ -151,36 +151,36 @@ static const struct story STORIES_TOLD[STORIES] = {
 
 /* ---- one scenario ------------------------------------------------------- */
 
-static void life_check_whole(struct uva__session *session)
+static void run_check_whole(struct uva__session *session)
 {
     struct uva__case_run *run = session->run;
-    const struct uva__recording_consumer *probe = session->probe;
+    const struct uva__recording_consumer *consumer = session->consumer;
 
-    if (probe->now.failed > 0)
+    if (consumer->now.failed > 0)
         uva__case_run_fail(run, "%s: an extraction failed", run->clause);
-    if (probe->now.errors > 0)
-        uva__case_run_fail(run, "the stream failed: %s", probe->now.message);
-    if (probe->now.tasks < session->batches)
+    if (consumer->now.errors > 0)
+        uva__case_run_fail(run, "the stream failed: %s", consumer->now.message);
+    if (consumer->now.tasks < session->batches)
         uva__case_run_breach(run, "ER-09",
                              "the end after %" PRId64 " of %" PRId64 " batches",
-                             probe->now.tasks, session->batches);
-    if (probe->now.tasks > session->batches)
+                             consumer->now.tasks, session->batches);
+    if (consumer->now.tasks > session->batches)
         uva__case_run_breach(run, "AT-15", "more batches than there are");
 }
 
-static void life_check_failure(struct uva__session *session)
+static void run_check_failure(struct uva__session *session)
 {
     struct uva__case_run *run = session->run;
-    const struct uva__recording_consumer *probe = session->probe;
+    const struct uva__recording_consumer *consumer = session->consumer;
 
-    if (probe->now.ends > 0 && session->plan != UVA_SUBJECT_TASK_FAILS)
+    if (consumer->now.ends > 0 && session->plan != UVA_SUBJECT_TASK_FAILS)
         uva__case_run_breach(run, "ER-09", "a failure was reported as an end");
-    if (probe->now.errors > 0 && probe->now.error_code == 0)
+    if (consumer->now.errors > 0 && consumer->now.error_code == 0)
         uva__case_run_breach(run, "ER-01", "a failure with code 0");
-    if (probe->now.errors > 0 && probe->now.error_code != EIO)
+    if (consumer->now.errors > 0 && consumer->now.error_code != EIO)
         uva__case_run_breach(run, "ER-02", "EIO arrived as %d",
-                             probe->now.error_code);
-    if (probe->now.errors > 0)
+                             consumer->now.error_code);
+    if (consumer->now.errors > 0)
         return;
     if (session->plan == UVA_SUBJECT_TASK_FAILS) {
         uva__case_run_breach(run, "AT-08",
@@ -193,62 +193,65 @@ static void life_check_failure(struct uva__session *session)
     }
 }
 
-static void life_check_tags(struct uva__session *session)
+static void run_check_tags(struct uva__session *session)
 {
     struct uva__case_run *run = session->run;
-    const struct uva__recording_consumer *probe = session->probe;
+    const struct uva__recording_consumer *consumer = session->consumer;
 
-    if (session->plan == UVA_SUBJECT_TAGGED && probe->about == NULL)
+    if (session->plan == UVA_SUBJECT_TAGGED && consumer->about == NULL)
         uva__case_run_breach(run, "AP-19", "no additional_metadata");
     if (session->plan == UVA_SUBJECT_TAGGED_FAILS &&
-        (probe->now.tag_size != 5 || memcmp(probe->now.tag, "a\0b\0c", 5) != 0))
+        (consumer->now.tag_size != 5 ||
+         memcmp(consumer->now.tag, "a\0b\0c", 5) != 0))
         uva__case_run_breach(run, "MD-06",
                              "the error's metadata is not what it should be");
 }
 
 /* Checks what the plan promises, apart from the rules. */
-static void life_check_plan(struct uva__session *session)
+static void run_check_plan(struct uva__session *session)
 {
     struct uva__case_run *run = session->run;
-    const struct uva__recording_consumer *probe = session->probe;
+    const struct uva__recording_consumer *consumer = session->consumer;
 
-    if (probe->now.ends > 0 && probe->now.errors > 0 && probe->now.failed == 0)
+    if (consumer->now.ends > 0 && consumer->now.errors > 0 &&
+        consumer->now.failed == 0)
         uva__case_run_breach(run, "ER-10", "an end and an error");
-    if (session->plan == UVA_SUBJECT_TASK_FAILS && probe->now.failed == 0)
+    if (session->plan == UVA_SUBJECT_TASK_FAILS && consumer->now.failed == 0)
         uva__case_run_breach(run, "AT-07", "the failing extraction returned 0");
     if (session->plan == UVA_SUBJECT_CANCEL_FAILS) {
-        if (probe->now.errors == 0)
+        if (consumer->now.errors == 0)
             uva__case_run_breach(run, "AP-17", "no on_error told of it");
-    } else if (session->probe->manner.may_fail) {
-        life_check_failure(session);
-    } else if (!probe->now.cancelled && !probe->now.refused) {
-        life_check_whole(session);
+    } else if (session->consumer->manner.may_fail) {
+        run_check_failure(session);
+    } else if (!consumer->now.cancelled && !consumer->now.refused) {
+        run_check_whole(session);
     }
-    life_check_tags(session);
+    run_check_tags(session);
 }
 
-static void life_play(struct uva__case_run *run, const struct story *story)
+static void run_play(struct uva__case_run *run, const struct scenario *scenario)
 {
     struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
-    struct uva__recording_consumer_manner manner = story->manner;
+    struct uva__recording_consumer_manner manner = scenario->manner;
 
-    if (!uva__session_open(session, run, story->plan, story->batches, story->at,
-                           &manner))
+    if (!uva__session_open(session, run, scenario->plan, scenario->batches,
+                           scenario->at, &manner))
         return;
     uva__session_await_release(session);
     if ((run->what->arg & QUIET) != 0)
-        (void)uva__session_is_quiet(session);
+        (void)uva__session_stays_idle(session);
     uva__session_settle(session);
-    life_check_plan(session);
+    run_check_plan(session);
 }
 
 void uva__producer_runs_play(struct uva__case_run *run)
 {
-    for (int story = 0; story < STORIES * 2; story++) {
-        run->checked = story >= STORIES;
-        if ((run->what->arg & BIT(story % STORIES)) != 0)
-            life_play(run, &STORIES_TOLD[story % STORIES]);
+    for (int scenario = 0; scenario < SCENARIO_COUNT * 2; scenario++) {
+        run->checked = scenario >= SCENARIO_COUNT;
+        if ((run->what->arg & BIT(scenario % SCENARIO_COUNT)) != 0)
+            run_play(run, &SCENARIOS[scenario % SCENARIO_COUNT]);
     }
-    if (uva__atomic64_load(&run->played) > 0 && (run->what->arg & LEDGER) != 0)
+    if (uva__atomic64_load(&run->played) > 0 &&
+        (run->what->arg & ALL_FREED) != 0)
         uva__session_check_live(run);
 }

@@ -42,12 +42,12 @@ enum {
     FAILS_FIRST,   /* fails before the schema */
     FAILS_LATER,   /* fails while tasks are held */
     TASK_FAILS,
-    STORIES
+    SCENARIO_COUNT
 };
 
-#define BIT(story) (UINT64_C(1) << (story))
-#define QUIET      (UINT64_C(1) << 62) /* also wait for late callbacks */
-#define LEDGER     (UINT64_C(1) << 63) /* also check that all was freed */
+#define BIT(scenario) (UINT64_C(1) << (scenario))
+#define QUIET         (UINT64_C(1) << 62) /* also wait for late callbacks */
+#define ALL_FREED     (UINT64_C(1) << 63) /* also check that all was freed */
 
 #define WHOLES                                                                 \
     (BIT(EACH) | BIT(ALL) | BIT(SOME) | BIT(AROUND) | BIT(NOTHING) |           \

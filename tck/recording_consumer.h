@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording consumer: checks every callback of its producer, and makes every
  * call to it when the case requires it. It keeps the rules itself, except where
- * a case has it break one. The contents of batches are checked by specimen.h.
- * Lives as long as its process. */
+ * a case has it break one. The contents of batches are checked by
+ * expected_data.h. Lives as long as its process. */
 #ifndef UVA_TCK_RECORDING_CONSUMER_H
 #define UVA_TCK_RECORDING_CONSUMER_H
 
@@ -34,9 +34,9 @@ struct uva__recording_consumer;
 /* What a consumer does. All zeroes: it requests nothing, and never cancels or
  * refuses. */
 struct uva__recording_consumer_manner {
-    int64_t first;   /* requested in on_schema */
-    int64_t each;    /* requested in each on_next_task */
-    bool ask_around; /* requests and cancels on another thread */
+    int64_t first;          /* requested in on_schema */
+    int64_t each;           /* requested in each on_next_task */
+    bool request_by_thread; /* requests and cancels on another thread */
     enum uva__recording_consumer_take take;
     int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: none */
     int64_t refuse_at; /* task to refuse with EINVAL, as cancel_at */
@@ -49,7 +49,7 @@ struct uva__recording_consumer_manner {
     bool may_fail;     /* the plan contains an error */
     int64_t linger_ms; /* time to spend in each callback */
     /* called in on_next_task before the extraction; or NULL */
-    void (*on_task)(struct uva__recording_consumer *probe, int64_t ordinal);
+    void (*on_task)(struct uva__recording_consumer *consumer, int64_t ordinal);
     void *ctx; /* for `on_task` */
 };
 
@@ -114,34 +114,34 @@ struct uva__recording_consumer *uva__recording_consumer_new(
     const struct uva__recording_consumer_manner *manner);
 
 /* Calls into the producer, recorded and checked. Thread: any. */
-void uva__recording_consumer_request(struct uva__recording_consumer *probe,
+void uva__recording_consumer_request(struct uva__recording_consumer *consumer,
                                      int64_t n);
-void uva__recording_consumer_cancel(struct uva__recording_consumer *probe);
+void uva__recording_consumer_cancel(struct uva__recording_consumer *consumer);
 
 /* Extracts task `ordinal` and checks the array; if `wanted` is false, to NULL.
  * Returns the code. Once for each task. Thread: any. */
-int uva__recording_consumer_extract(struct uva__recording_consumer *probe,
+int uva__recording_consumer_extract(struct uva__recording_consumer *consumer,
                                     int64_t ordinal, bool wanted);
 
 /* Releases an array that was kept, and checks that. Thread: any. */
 void uva__recording_consumer_release_array(
-    struct uva__recording_consumer *probe, int64_t ordinal);
+    struct uva__recording_consumer *consumer, int64_t ordinal);
 
 /* Conditions for waits: `ctx` is a recording consumer. */
 bool uva__recording_consumer_is_released(void *ctx);
 bool uva__recording_consumer_has_ended(
     void *ctx); /* NULL, an error or release has arrived */
 bool uva__recording_consumer_has_schema(void *ctx);
-bool uva__recording_consumer_is_back(void *ctx); /* no callback is running */
+bool uva__recording_consumer_is_idle(void *ctx); /* no callback is running */
 bool uva__recording_consumer_is_settled(
     void *ctx); /* every task taken has been extracted */
 
 /* Returns how many tasks have arrived. Thread: any. */
-int64_t uva__recording_consumer_tasks(struct uva__recording_consumer *probe);
+int64_t uva__recording_consumer_tasks(struct uva__recording_consumer *consumer);
 
 /* Copies the callbacks so far, as letters; `to` has
  * UVA__RECORDING_CONSUMER_TRACE + 1 bytes. */
-void uva__recording_consumer_trace(struct uva__recording_consumer *probe,
+void uva__recording_consumer_trace(struct uva__recording_consumer *consumer,
                                    char *to);
 
 #endif

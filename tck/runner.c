@@ -23,7 +23,7 @@
 enum {
     RUNNER_MOST = 600000,  /* upper limit of every numeric option */
     RUNNER_JOBS = 16,      /* at most this many at the same time */
-    RUNNER_TOLD = 40,      /* lines of a transcript that are reported */
+    RUNNER_LINES = 40,     /* lines of a transcript that are reported */
     RUNNER_OUTPUT = 4096,  /* bytes of the output that are reported */
     RUNNER_WAIT_MS = 5000, /* the defaults of struct uva_tck */
     RUNNER_QUIET_MS = 50
@@ -44,7 +44,7 @@ struct runner {
 };
 
 /* What a sandbox runs. */
-struct inmate {
+struct process {
     struct runner *runner;
     const struct uva__tck_case *what; /* NULL: only load the subject */
     struct uva__case_run_page *page;
@@ -55,17 +55,18 @@ struct inmate {
 /* Loads the subject and reports that by a verdict; `lines` holds its roles. */
 static void process_inspect(void *ctx)
 {
-    const struct inmate *inmate = ctx;
+    const struct process *process = ctx;
     struct uva__subject subject;
     struct uva_error error;
-    const int code = uva__subject_load(&subject, inmate->runner->file, &error);
+    const int code = uva__subject_load(&subject, process->runner->file, &error);
 
     if (code != 0)
-        (void)snprintf(inmate->page->message, UVA__CASE_RUN_MESSAGE, "%s",
+        (void)snprintf(process->page->message, UVA__CASE_RUN_MESSAGE, "%s",
                        error.message);
     else
-        uva__atomic64_store(&inmate->page->lines, uva__subject_roles(&subject));
-    uva__atomic64_store(&inmate->page->state,
+        uva__atomic64_store(&process->page->lines,
+                            uva__subject_roles(&subject));
+    uva__atomic64_store(&process->page->state,
                         code != 0 ? UVA__CASE_RUN_BROKEN : UVA__CASE_RUN_HELD);
     _exit(0);
 }
@@ -74,19 +75,19 @@ static void process_inspect(void *ctx)
  * still use it. */
 static void process_run(void *ctx)
 {
-    const struct inmate *inmate = ctx;
+    const struct process *process = ctx;
     struct uva__case_run *run = calloc(1, sizeof(*run));
     struct uva_error error;
 
     if (run == NULL)
         _exit(1);
-    run->page = inmate->page;
-    run->what = inmate->what;
-    run->wait_ms = inmate->runner->wait_ms;
-    run->quiet_ms = inmate->runner->quiet_ms;
+    run->page = process->page;
+    run->what = process->what;
+    run->wait_ms = process->runner->wait_ms;
+    run->quiet_ms = process->runner->quiet_ms;
     run->began_ms = uva__case_run_now_ms();
     uva__case_run_clause(run->what->name, run->clause);
-    if (uva__subject_load(&run->subject, inmate->runner->file, &error) != 0)
+    if (uva__subject_load(&run->subject, process->runner->file, &error) != 0)
         uva__case_run_fail(run, "%s", error.message);
     run->what->run(run);
     uva__case_run_hold(run);
@@ -194,10 +195,10 @@ static int runner_check_inspect(struct runner *runner, const char *output,
 static int runner_inspect(struct runner *runner, unsigned *roles,
                           struct uva_error *error)
 {
-    struct inmate inmate = {.runner = runner, .page = &runner->pages[0]};
+    struct process process = {.runner = runner, .page = &runner->pages[0]};
     char output[512] = "";
     int code = uva__sandbox_open(&runner->sandboxes[0], process_inspect,
-                                 &inmate, runner->wait_ms * 2);
+                                 &process, runner->wait_ms * 2);
 
     if (code != 0)
         return uva_error_set(error, code, "no process to be had");
@@ -218,12 +219,12 @@ static int runner_inspect(struct runner *runner, unsigned *roles,
 static int runner_start(struct runner *runner, int slot,
                         struct uva__tck_entry *entry)
 {
-    struct inmate inmate = {
+    struct process process = {
         .runner = runner, .what = entry->what, .page = &runner->pages[slot]};
 
-    memset(inmate.page, 0, sizeof(*inmate.page));
+    memset(process.page, 0, sizeof(*process.page));
     runner->busy[slot] = entry;
-    return uva__sandbox_open(&runner->sandboxes[slot], process_run, &inmate,
+    return uva__sandbox_open(&runner->sandboxes[slot], process_run, &process,
                              runner->wait_ms * 4 + runner->quiet_ms * 40);
 }
 
@@ -234,8 +235,8 @@ static void page_join(struct uva__case_run_page *page, char *to, size_t size)
     size_t used = 0;
 
     to[0] = '\0';
-    for (uint64_t n = lines > RUNNER_TOLD ? lines - RUNNER_TOLD : 0; n < lines;
-         n++) {
+    for (uint64_t n = lines > RUNNER_LINES ? lines - RUNNER_LINES : 0;
+         n < lines; n++) {
         char *line = page->line[n % UVA__CASE_RUN_LINES];
 
         line[UVA__CASE_RUN_LINE - 1] = '\0';
@@ -272,7 +273,7 @@ static void runner_finish(struct runner *runner, int slot)
     struct uva__case_run_page *page = &runner->pages[slot];
     struct uva__tck_entry *entry = runner->busy[slot];
     char output[RUNNER_OUTPUT] = "";
-    char transcript[RUNNER_TOLD * (UVA__CASE_RUN_LINE + 1)];
+    char transcript[RUNNER_LINES * (UVA__CASE_RUN_LINE + 1)];
     enum uva_tck_verdict verdict;
 
     entry->result.took_ms = runner->sandboxes[slot].took_ms;

@@ -17,7 +17,7 @@
 
 #include "tck/case_run.h"
 
-enum { JAIL_MAX = 64 };
+enum { SANDBOX_MAX = 64 };
 
 /* Runs in the child: its output goes to the file instead of the terminal, and
  * it leaves no core file. */
@@ -108,10 +108,10 @@ static int64_t sandbox_limit(const struct uva__sandbox *sandboxes, int count)
 
 int uva__sandbox_wait(struct uva__sandbox *sandboxes, int count)
 {
-    struct pollfd fds[JAIL_MAX];
+    struct pollfd fds[SANDBOX_MAX];
     int running = 0;
 
-    assert(count <= JAIL_MAX);
+    assert(count <= SANDBOX_MAX);
     for (int i = 0; i < count; i++) {
         fds[i] = (struct pollfd){
             .fd = sandboxes[i].pid != 0 ? sandboxes[i].alive : -1,

@@ -10,7 +10,7 @@
  *
  * What is lent for one call only (task, schema, strings) is overwritten when
  * the call returns, so that a consumer that kept a pointer runs into a trap.
- * The rules for what the consumer may do, and when, are in warden.h. */
+ * The rules for what the consumer may do, and when, are in consumer_rules.h. */
 #include "tck/scripted_producer.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static void send_task(struct uva__scripted_producer *producer,
         uva__case_run_breach(producer->run, "AT-14",
                              "the task's private_data was changed");
     /* The consumer refused the task and did not extract it, so it is ours
-     * again. Clause: LC-18. */
+     * again. Clauses:  LC-18. */
     if (code != 0 && uva__atomic64_exchange(&payload->spent, 1) == 0)
         (void)uva__atomic64_add(&producer->spent, 1);
     task = (struct ArrowAsyncTask){trap_extract, payload};
@@ -256,22 +256,22 @@ static void word_send(struct uva__scripted_producer *producer, const char *word)
 }
 
 /* A callback that a new thread makes. */
-struct saying {
+struct sending {
     struct uva__scripted_producer *producer;
     const char *word;
 };
 
 static void sending_run(void *ctx)
 {
-    struct saying *saying = ctx;
+    struct sending *sending = ctx;
 
-    word_send(saying->producer, saying->word);
+    word_send(sending->producer, sending->word);
 }
 
 static void word_play(struct uva__scripted_producer *producer, const char *word)
 {
     const struct timespec pause = {.tv_nsec = 3000000};
-    struct saying saying = {producer, word};
+    struct sending sending = {producer, word};
 
     if (word_is(word, "bounce"))
         producer->bounces = true;
@@ -288,7 +288,7 @@ static void word_play(struct uva__scripted_producer *producer, const char *word)
         if (producer->slow)
             (void)nanosleep(&pause, NULL);
         if (producer->bounces)
-            uva__thread_barrier_run(producer->run, 1, sending_run, &saying);
+            uva__thread_barrier_run(producer->run, 1, sending_run, &sending);
         else
             word_send(producer, word);
     }
@@ -341,20 +341,20 @@ static bool tasks_are_spent(void *ctx)
 }
 
 /* Argument of a wait. */
-struct asking {
+struct outcome_query {
     struct uva__scripted_producer *producer;
     struct uva_subject_outcome *outcome;
 };
 
 static bool outcome_is_known(void *ctx)
 {
-    struct asking *asking = ctx;
-    struct uva__scripted_producer *producer = asking->producer;
+    struct outcome_query *outcome_query = ctx;
+    struct uva__scripted_producer *producer = outcome_query->producer;
     int32_t code;
 
-    memset(asking->outcome, 0, sizeof(*asking->outcome));
-    asking->outcome->tag_size = -1;
-    code = producer->run->subject.outcome(producer->id, asking->outcome);
+    memset(outcome_query->outcome, 0, sizeof(*outcome_query->outcome));
+    outcome_query->outcome->tag_size = -1;
+    code = producer->run->subject.outcome(producer->id, outcome_query->outcome);
     if (code != 0 && code != EAGAIN)
         uva__case_run_fail(producer->run, "uva_subject_report() returned %d",
                            (int)code);
@@ -369,10 +369,10 @@ static bool scripted_producer_awaits(struct uva__scripted_producer *producer,
 {
     struct uva__case_run *run = producer->run;
 
-    if (run->let_down)
+    if (run->wait_failed)
         return !uva__case_run_quiet(run, fn, ctx);
-    run->let_down = !uva__case_run_soon(run, fn, ctx);
-    return !run->let_down;
+    run->wait_failed = !uva__case_run_soon(run, fn, ctx);
+    return !run->wait_failed;
 }
 
 /* The clauses that require the consumer to release what it was given. */
@@ -382,20 +382,20 @@ static const char *const KEEPING[] = {"LC-02", "LC-22", "DA-16"};
 static void scripted_producer_settle(struct uva__scripted_producer *producer)
 {
     struct uva__case_run *run = producer->run;
-    const bool hasty = run->let_down; /* late things may still arrive, so they
-                                           are no breach */
+    const bool was_late = run->wait_failed; /* late things may still arrive, so
+                                           they are no breach */
 
     if (!scripted_producer_awaits(producer, tasks_are_spent, producer) &&
-        !hasty) {
+        !was_late) {
         uva__case_run_breach(run, "AT-21", "tasks that waited were left");
         uva__case_run_breach(run, "AT-02",
                              "%" PRIu64 " of %" PRIu64 " tasks extracted",
                              uva__atomic64_load(&producer->spent),
                              uva__atomic64_load(&producer->offered));
     }
-    if (scripted_producer_awaits(producer, uva__guarded_data_are_back,
+    if (scripted_producer_awaits(producer, uva__guarded_data_is_released,
                                  &producer->books) ||
-        hasty)
+        was_late)
         return;
     for (size_t i = 0; i < sizeof(KEEPING) / sizeof(*KEEPING); i++)
         uva__case_run_breach(run, KEEPING[i],
@@ -410,9 +410,9 @@ enum uva__script_result uva__scripted_producer_run(
     enum uva_subject_manner manner, int64_t k, const char *script,
     struct uva_subject_outcome *outcome)
 {
-    struct asking asking = {producer, outcome};
+    struct outcome_query outcome_query = {producer, outcome};
     struct ArrowAsyncDeviceStreamHandler *handler = NULL;
-    const bool hasty = run->let_down;
+    const bool was_late = run->wait_failed;
     bool known;
     int32_t code;
 
@@ -430,13 +430,14 @@ enum uva__script_result uva__scripted_producer_run(
     if (!uva__case_run_can(run, code, manner == UVA_SUBJECT_TAKES_ALL,
                            "uva_subject_consume()"))
         return UVA__SCRIPT_UNSUPPORTED;
-    uva__consumer_rules_first_see(producer, handler);
+    uva__consumer_rules_set_handler(producer, handler);
     (void)scripted_producer_play(producer);
     uva__case_run_await(run, scripted_producer_is_played, producer,
                         "the end of a callback");
-    known = scripted_producer_awaits(producer, outcome_is_known, &asking);
+    known =
+        scripted_producer_awaits(producer, outcome_is_known, &outcome_query);
     scripted_producer_settle(producer);
-    return known   ? UVA__SCRIPT_FINISHED
-           : hasty ? UVA__SCRIPT_UNSUPPORTED
-                   : UVA__SCRIPT_HUNG;
+    return known      ? UVA__SCRIPT_FINISHED
+           : was_late ? UVA__SCRIPT_UNSUPPORTED
+                      : UVA__SCRIPT_HUNG;
 }

@@ -5,14 +5,14 @@
  *
  *   schema          on_schema
  *   task            waits for a request, then on_next_task
- *   alien, future, first   as task, with arrays of that kind (ration.h)
+ *   alien, future, first   as task, with arrays of that kind (guarded_data.h)
  *   broken          the task's extraction fails with EIO
  *   hollow          its extraction returns 0 and a released array
  *   tagged          a task with metadata, at an odd address
  *   smudged         a task with malformed metadata
  *   leftover        a task if there is still demand; nothing otherwise
  *   end             on_next_task(NULL)
- *   error           on_error(EIO, "the feeder failed", NULL)
+ *   error           on_error(EIO, "the producer failed", NULL)
  *   error-N         on_error(N); error-mute: EIO without a message;
  *                   error-tagged: EIO with metadata {"tck": "a\0b\0c"}
  *   release         release

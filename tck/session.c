@@ -13,8 +13,8 @@ static bool session_is_answered(void *ctx)
     struct uva__session *session = ctx;
 
     return uva__atomic64_load(&session->answered) != 0 ||
-           uva__recording_consumer_has_ended(session->probe) ||
-           uva__recording_consumer_has_schema(session->probe);
+           uva__recording_consumer_has_ended(session->consumer) ||
+           uva__recording_consumer_has_schema(session->consumer);
 }
 
 static void *session_start(void *ctx)
@@ -24,7 +24,7 @@ static void *session_start(void *ctx)
     session->code = session->run->subject.produce(
         (int32_t)session->plan, session->batches, session->at,
         uva__checker_front(session->run, UVA_PARTY_PRODUCER,
-                           session->probe->handler));
+                           session->consumer->handler));
     uva__atomic64_store(&session->answered, 1);
     uva__case_run_changed(session->run);
     return NULL;
@@ -34,12 +34,12 @@ bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
                        enum uva_subject_plan plan, int64_t batches, int64_t at,
                        const struct uva__recording_consumer_manner *manner)
 {
-    *session =
-        (struct uva__session){.run = run,
-                              .probe = uva__recording_consumer_new(run, manner),
-                              .plan = plan,
-                              .batches = batches,
-                              .at = at};
+    *session = (struct uva__session){
+        .run = run,
+        .consumer = uva__recording_consumer_new(run, manner),
+        .plan = plan,
+        .batches = batches,
+        .at = at};
     uva__case_run_note(run, "-- produce(plan %d, %" PRId64 ", %" PRId64 ")%s",
                        (int)plan, batches, at, run->checked ? ", checked" : "");
     uva__case_run_thread(run, session_start, session);
@@ -53,12 +53,12 @@ bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
 void uva__session_await_schema(struct uva__session *session)
 {
     uva__case_run_await(session->run, uva__recording_consumer_has_schema,
-                        session->probe, "on_schema");
+                        session->consumer, "on_schema");
 }
 
 /* Argument of a wait. */
 struct goal {
-    struct uva__recording_consumer *probe;
+    struct uva__recording_consumer *consumer;
     int64_t tasks;
 };
 
@@ -66,12 +66,12 @@ static bool goal_is_met(void *ctx)
 {
     struct goal *goal = ctx;
 
-    return uva__recording_consumer_tasks(goal->probe) >= goal->tasks;
+    return uva__recording_consumer_tasks(goal->consumer) >= goal->tasks;
 }
 
 void uva__session_await_tasks(struct uva__session *session, int64_t n)
 {
-    struct goal goal = {session->probe, n};
+    struct goal goal = {session->consumer, n};
 
     uva__case_run_await(session->run, goal_is_met, &goal, "a task");
 }
@@ -79,22 +79,22 @@ void uva__session_await_tasks(struct uva__session *session, int64_t n)
 /* Extracts the tasks not taken so far, if their callback has returned. */
 static void session_extract(struct uva__session *session)
 {
-    struct uva__recording_consumer *probe = session->probe;
-    const int64_t tasks = uva__recording_consumer_tasks(probe);
+    struct uva__recording_consumer *consumer = session->consumer;
+    const int64_t tasks = uva__recording_consumer_tasks(consumer);
 
     for (int64_t i = 0; i < tasks; i++)
-        if (!probe->tasks[i].taken && probe->tasks[i].copy.extract_data)
-            (void)uva__recording_consumer_extract(probe, i, true);
+        if (!consumer->tasks[i].taken && consumer->tasks[i].copy.extract_data)
+            (void)uva__recording_consumer_extract(consumer, i, true);
 }
 
 /* If tasks may fail, a producer releases the handler only after they are
- * extracted, so that it can still report a failure. Clause: G-17. */
+ * extracted, so that it can still report a failure. Clauses:  G-17. */
 static void session_unlock(struct uva__session *session)
 {
     uva__case_run_await(session->run, uva__recording_consumer_has_ended,
-                        session->probe, "the end, an error or release");
+                        session->consumer, "the end, an error or release");
     if (!uva__case_run_quiet(session->run, uva__recording_consumer_is_released,
-                             session->probe))
+                             session->consumer))
         return;
     uva__case_run_note(session->run,
                        "   release waits for the tasks, it seems");
@@ -103,38 +103,38 @@ static void session_unlock(struct uva__session *session)
 
 void uva__session_await_release(struct uva__session *session)
 {
-    if (session->probe->manner.take == UVA__TAKE_LATER)
+    if (session->consumer->manner.take == UVA__TAKE_LATER)
         session_unlock(session);
     uva__case_run_await(session->run, uva__recording_consumer_is_released,
-                        session->probe, "release");
+                        session->consumer, "release");
     uva__case_run_await(session->run, uva__recording_consumer_is_settled,
-                        session->probe,
+                        session->consumer,
                         "the return of a call into the producer");
 }
 
 void uva__session_settle(struct uva__session *session)
 {
-    struct uva__recording_consumer *probe = session->probe;
-    const int64_t tasks = uva__recording_consumer_tasks(probe);
+    struct uva__recording_consumer *consumer = session->consumer;
+    const int64_t tasks = uva__recording_consumer_tasks(consumer);
 
     session_extract(session);
     for (int64_t i = 0; i < tasks; i++)
-        uva__recording_consumer_release_array(probe, i);
-    if (probe->schema.release != NULL)
-        probe->schema.release(&probe->schema);
+        uva__recording_consumer_release_array(consumer, i);
+    if (consumer->schema.release != NULL)
+        consumer->schema.release(&consumer->schema);
 }
 
 void uva__session_stop(struct uva__session *session)
 {
-    if (!uva__recording_consumer_has_ended(session->probe))
-        uva__recording_consumer_cancel(session->probe);
+    if (!uva__recording_consumer_has_ended(session->consumer))
+        uva__recording_consumer_cancel(session->consumer);
     uva__session_await_release(session);
     uva__session_settle(session);
 }
 
 /* Argument of a wait. */
 struct silence {
-    struct uva__recording_consumer *probe;
+    struct uva__recording_consumer *consumer;
     size_t letters;
 };
 
@@ -143,25 +143,25 @@ static bool silence_is_over(void *ctx)
     struct silence *silence = ctx;
     char trace[UVA__RECORDING_CONSUMER_TRACE + 1];
 
-    uva__recording_consumer_trace(silence->probe, trace);
+    uva__recording_consumer_trace(silence->consumer, trace);
     return strlen(trace) != silence->letters;
 }
 
-bool uva__session_is_quiet(struct uva__session *session)
+bool uva__session_stays_idle(struct uva__session *session)
 {
     char trace[UVA__RECORDING_CONSUMER_TRACE + 1];
-    struct silence silence = {.probe = session->probe};
+    struct silence silence = {.consumer = session->consumer};
 
-    uva__recording_consumer_trace(session->probe, trace);
+    uva__recording_consumer_trace(session->consumer, trace);
     silence.letters = strlen(trace);
     return uva__case_run_quiet(session->run, silence_is_over, &silence);
 }
 
-void uva__session_await_rest(struct uva__session *session)
+void uva__session_await_idle(struct uva__session *session)
 {
-    uva__case_run_await(session->run, uva__recording_consumer_is_back,
-                        session->probe, "the return of a callback");
-    (void)uva__session_is_quiet(session);
+    uva__case_run_await(session->run, uva__recording_consumer_is_idle,
+                        session->consumer, "the return of a callback");
+    (void)uva__session_stays_idle(session);
 }
 
 /* ---- what is left ------------------------------------------------------- */

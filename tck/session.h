@@ -9,7 +9,7 @@
 /* A producer and its recording consumer. Lives as long as its process. */
 struct uva__session {
     struct uva__case_run *run;
-    struct uva__recording_consumer *probe;
+    struct uva__recording_consumer *consumer;
     enum uva_subject_plan plan;
     int64_t batches;
     int64_t at;
@@ -31,7 +31,7 @@ void uva__session_await_tasks(struct uva__session *session, int64_t n);
 
 /* Waits until the producer seems to be idle: its callbacks have returned, and
  * no other comes. Thread: any. */
-void uva__session_await_rest(struct uva__session *session);
+void uva__session_await_idle(struct uva__session *session);
 
 /* Waits for release, and until other threads have finished their calls. Thread:
  * any. */
@@ -44,7 +44,7 @@ void uva__session_settle(struct uva__session *session);
 void uva__session_stop(struct uva__session *session);
 
 /* Waits for a while; returns false if another callback came. Thread: any. */
-bool uva__session_is_quiet(struct uva__session *session);
+bool uva__session_stays_idle(struct uva__session *session);
 
 /* Fails the case unless all that the subject made is freed soon; skips it if
  * the subject does not count. Thread: any. */

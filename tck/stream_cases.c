@@ -17,24 +17,25 @@ enum {
     WHOLE = 0, /* read to the end */
     EMPTY,     /* a stream without batches */
     SLOW,
-    EARLY,  /* the stream is released after the third batch */
-    UNREAD, /* the stream is released without a read */
-    KEPT,   /* batches and schema are released after the stream */
-    MOVED,  /* the stream's struct is moved after each call */
-    ASKED,  /* get_schema is called again and again */
-    FAILS,  /* fails after three batches */
+    EARLY,     /* the stream is released after the third batch */
+    UNREAD,    /* the stream is released without a read */
+    KEPT,      /* batches and schema are released after the stream */
+    MOVED,     /* the stream's struct is moved after each call */
+    DESCRIBED, /* get_schema is called again and again */
+    FAILS,     /* fails after three batches */
     FAILS_FIRST,
-    ABROAD, /* batches are released by other threads */
+    BY_THREADS, /* batches are released by other threads */
     READINGS
 };
 
 #define BIT(reading) (UINT64_C(1) << (reading))
-#define LEDGER       (UINT64_C(1) << 63)
+#define ALL_FREED    (UINT64_C(1) << 63)
 #define WHOLES                                                                 \
-    (BIT(WHOLE) | BIT(EMPTY) | BIT(SLOW) | BIT(KEPT) | BIT(MOVED) | BIT(ASKED))
+    (BIT(WHOLE) | BIT(EMPTY) | BIT(SLOW) | BIT(KEPT) | BIT(MOVED) |            \
+     BIT(DESCRIBED))
 #define EVERY                                                                  \
     (WHOLES | BIT(EARLY) | BIT(UNREAD) | BIT(FAILS) | BIT(FAILS_FIRST) |       \
-     BIT(ABROAD))
+     BIT(BY_THREADS))
 
 enum { ARRAYS = 16 };
 
@@ -65,17 +66,17 @@ static const struct manner MANNERS[READINGS] = {
                .batches = 5,
                .reads = 5,
                .moves = true},
-    [ASKED] = {.plan = UVA_SUBJECT_WHOLE,
-               .batches = 3,
-               .reads = 3,
-               .query_call = true},
+    [DESCRIBED] = {.plan = UVA_SUBJECT_WHOLE,
+                   .batches = 3,
+                   .reads = 3,
+                   .query_call = true},
     [FAILS] = {.plan = UVA_SUBJECT_FAILS, .batches = 3, .reads = 3},
     [FAILS_FIRST] = {.plan = UVA_SUBJECT_FAILS_FIRST},
-    [ABROAD] = {.plan = UVA_SUBJECT_WHOLE,
-                .batches = 6,
-                .reads = 6,
-                .keeps = true,
-                .jobs_in_flight = true},
+    [BY_THREADS] = {.plan = UVA_SUBJECT_WHOLE,
+                    .batches = 6,
+                    .reads = 6,
+                    .keeps = true,
+                    .jobs_in_flight = true},
 };
 
 /* A stream being read. Lives as long as its process. */
@@ -101,7 +102,7 @@ static void reading_inspect(struct reading *r)
 }
 
 /* A call has failed: checks that `code` is an errno and has a text. */
-static void reading_hear(struct reading *r, int code)
+static void reading_check_error(struct reading *r, int code)
 {
     const char *text;
 
@@ -125,7 +126,7 @@ static bool reading_get_schema(struct reading *r, struct ArrowSchema *out)
     uva__case_run_note(r->run, "get_schema: %d", code);
     reading_inspect(r);
     if (code != 0) {
-        reading_hear(r, code);
+        reading_check_error(r, code);
         return false;
     }
     if (out->release == NULL)
@@ -135,7 +136,7 @@ static bool reading_get_schema(struct reading *r, struct ArrowSchema *out)
 }
 
 /* Gets the schema once more and checks that it is a copy of the first. */
-static void reading_ask(struct reading *r)
+static void reading_call(struct reading *r)
 {
     struct ArrowSchema schema;
 
@@ -169,7 +170,7 @@ static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
     if (uva__expected_data_is_filled(&array->array.release, sizeof(void *)))
         uva__case_run_fail(r->run,
                            "DS-09: get_next returned 0 and wrote nothing");
-    uva__checker_inspect(r->run, &r->schema, array);
+    uva__checker_check_array(r->run, &r->schema, array);
     if (array->device_type != r->device_type)
         uva__case_run_breach(r->run, "DS-03", "a batch of device_type %d",
                              (int)array->device_type);
@@ -194,7 +195,7 @@ static bool reading_get_next(struct reading *r, int64_t ordinal, int *code)
                                                                  : "");
     reading_inspect(r);
     if (*code != 0) {
-        reading_hear(r, *code);
+        reading_check_error(r, *code);
         /* A checked run puts a trap there for a reader that releases it
          * anyway. */
         if (!r->run->checked && array.array.release != NULL &&
@@ -246,14 +247,14 @@ static void reading_read(struct reading *r)
         if (r->manner->moves)
             reading_move(r);
         if (r->manner->query_call)
-            reading_ask(r);
+            reading_call(r);
         more = reading_get_next(r, came, &code);
         came += more;
         if (came > r->manner->reads)
             break;
     }
     if (r->manner->query_call)
-        reading_ask(r);
+        reading_call(r);
     if (!r->manner->stops)
         reading_check(r, came, code);
 }
@@ -325,7 +326,8 @@ static void readings_run(struct uva__case_run *run)
         if ((run->what->arg & BIT(n % READINGS)) != 0)
             reading_play(run, &MANNERS[n % READINGS]);
     }
-    if (uva__atomic64_load(&run->played) > 0 && (run->what->arg & LEDGER) != 0)
+    if (uva__atomic64_load(&run->played) > 0 &&
+        (run->what->arg & ALL_FREED) != 0)
         uva__session_check_live(run);
 }
 
@@ -369,16 +371,16 @@ static const struct uva__tck_case CASES[] = {
     READS("required_DS15_release_marks_as_released", EVERY),
     READS("required_DS18_the_stream_may_be_moved", BIT(MOVED)),
     READS("required_DS19_a_failed_get_next_gives_nothing", BIT(FAILS)),
-    READS("required_DS21_get_schema_may_be_called_at_any_time", BIT(ASKED)),
+    READS("required_DS21_get_schema_may_be_called_at_any_time", BIT(DESCRIBED)),
     READS("required_LC01_live_structs_have_a_release", BIT(WHOLE)),
     READS("required_LC06_nothing_is_left_when_all_is_released",
-          WHOLES | LEDGER),
+          WHOLES | ALL_FREED),
     READS("required_LC07_release_of_a_batch_marks_it",
-          BIT(WHOLE) | BIT(KEPT) | BIT(ASKED)),
+          BIT(WHOLE) | BIT(KEPT) | BIT(DESCRIBED)),
     READS("required_LC12_batches_are_released_behind_the_stream", BIT(KEPT)),
-    READS("required_LC22_nothing_is_left_after_any_reading", EVERY | LEDGER),
+    READS("required_LC22_nothing_is_left_after_any_reading", EVERY | ALL_FREED),
     READS("required_MD01_metadata_is_encoded_as_pairs", BIT(WHOLE)),
-    READS("required_TH07_batches_are_released_on_any_thread", BIT(ABROAD)),
+    READS("required_TH07_batches_are_released_on_any_thread", BIT(BY_THREADS)),
     READS("required_ER09_a_failure_is_never_told_as_an_end", BIT(FAILS)),
     READS("required_ER15_a_failure_is_told_by_its_code",
           BIT(FAILS) | BIT(FAILS_FIRST)),
@@ -392,7 +394,8 @@ static const struct uva__tck_case CASES[] = {
           BIT(FAILS) | BIT(FAILS_FIRST)),
     READS("recommended_ER02_a_failure_of_input_is_eio",
           BIT(FAILS) | BIT(FAILS_FIRST)),
-    READS("required_LC05_release_releases_the_children", BIT(WHOLE) | LEDGER),
+    READS("required_LC05_release_releases_the_children",
+          BIT(WHOLE) | ALL_FREED),
     READS("required_MD02_no_metadata_is_null", BIT(WHOLE)),
     READS("required_MD05_no_count_of_metadata_is_negative", BIT(WHOLE)),
     READS("required_MD09_metadata_is_bounded", BIT(WHOLE)),

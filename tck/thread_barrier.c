@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 /* Lives as long as the process, because a thread may hang. */
-struct crowd {
+struct barrier {
     struct uva__case_run *run;
     void (*fn)(void *ctx);
     void *ctx;
@@ -16,43 +16,43 @@ struct crowd {
 
 static bool thread_barrier_is_complete(void *ctx)
 {
-    struct crowd *crowd = ctx;
+    struct barrier *barrier = ctx;
 
-    return uva__atomic64_load(&crowd->arrived) == crowd->threads;
+    return uva__atomic64_load(&barrier->arrived) == barrier->threads;
 }
 
 static bool thread_barrier_is_back(void *ctx)
 {
-    struct crowd *crowd = ctx;
+    struct barrier *barrier = ctx;
 
-    return uva__atomic64_load(&crowd->back) == crowd->threads;
+    return uva__atomic64_load(&barrier->back) == barrier->threads;
 }
 
 static void *thread_barrier_member(void *ctx)
 {
-    struct crowd *crowd = ctx;
+    struct barrier *barrier = ctx;
 
-    (void)uva__atomic64_add(&crowd->arrived, 1);
-    uva__case_run_changed(crowd->run);
-    uva__case_run_await(crowd->run, thread_barrier_is_complete, crowd,
+    (void)uva__atomic64_add(&barrier->arrived, 1);
+    uva__case_run_changed(barrier->run);
+    uva__case_run_await(barrier->run, thread_barrier_is_complete, barrier,
                         "a thread");
-    crowd->fn(crowd->ctx);
-    (void)uva__atomic64_add(&crowd->back, 1);
-    uva__case_run_changed(crowd->run);
+    barrier->fn(barrier->ctx);
+    (void)uva__atomic64_add(&barrier->back, 1);
+    uva__case_run_changed(barrier->run);
     return NULL;
 }
 
 void uva__thread_barrier_run(struct uva__case_run *run, int threads,
                              void (*fn)(void *), void *ctx)
 {
-    struct crowd *crowd = uva__case_run_alloc(run, sizeof(*crowd));
+    struct barrier *barrier = uva__case_run_alloc(run, sizeof(*barrier));
 
-    crowd->run = run;
-    crowd->fn = fn;
-    crowd->ctx = ctx;
-    crowd->threads = (uint64_t)threads;
+    barrier->run = run;
+    barrier->fn = fn;
+    barrier->ctx = ctx;
+    barrier->threads = (uint64_t)threads;
     for (int i = 0; i < threads; i++)
-        uva__case_run_thread(run, thread_barrier_member, crowd);
-    uva__case_run_await(run, thread_barrier_is_back, crowd,
+        uva__case_run_thread(run, thread_barrier_member, barrier);
+    uva__case_run_await(run, thread_barrier_is_back, barrier,
                         "the return of a call by another thread");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device types of the Arrow document: where their memory is, what the
- * events of their arrays are. How a back end works with them is in devices/. */
+ * events of their arrays are. How a back end works with them is in device/. */
 #ifndef UVA_ARROW_DEVICE_TRAITS_H
 #define UVA_ARROW_DEVICE_TRAITS_H
 

@@ -246,9 +246,9 @@ static int layout_check_self(struct layout_walk *walk,
 
 /* Adds a plain column of numbers. False for any other column, valid or not: the
  * caller then checks it in full. */
-static bool layout_add_quickly(struct layout_walk *walk,
-                               const struct ArrowSchema *schema,
-                               const struct ArrowArray *array)
+static bool layout_add_plain(struct layout_walk *walk,
+                             const struct ArrowSchema *schema,
+                             const struct ArrowArray *array)
 {
     const int32_t width = uva__format_width(schema->format);
 
@@ -277,7 +277,7 @@ static int layout_walk_child(struct layout_walk *walk,
     if (at.schema->release == NULL)
         return layout_fail(walk, up, EINVAL,
                            "children[%" PRId64 "] has a released schema", i);
-    if (layout_add_quickly(walk, at.schema, at.array))
+    if (layout_add_plain(walk, at.schema, at.array))
         return 0;
     return layout_walk_node(walk, &at);
 }

@@ -24,57 +24,60 @@ struct uva__atomic_ptr {
     _Atomic(void *) pointer;
 };
 
-static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *word)
+static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *atomic)
 {
-    return atomic_load_explicit(&word->value, memory_order_acquire);
+    return atomic_load_explicit(&atomic->value, memory_order_acquire);
 }
 
 /* Relaxed: only to decide whether a read-modify-write is worth it. */
-static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *word)
+static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *atomic)
 {
-    return atomic_load_explicit(&word->value, memory_order_relaxed);
+    return atomic_load_explicit(&atomic->value, memory_order_relaxed);
 }
 
-static inline void uva__atomic64_store(struct uva__atomic64 *word,
+static inline void uva__atomic64_store(struct uva__atomic64 *atomic,
                                        uint64_t value)
 {
-    atomic_store_explicit(&word->value, value, memory_order_release);
+    atomic_store_explicit(&atomic->value, value, memory_order_release);
 }
 
-static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *atomic,
                                               uint64_t n)
 {
-    return atomic_exchange_explicit(&word->value, n, memory_order_acq_rel);
+    return atomic_exchange_explicit(&atomic->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__atomic64_add(struct uva__atomic64 *word, uint64_t n)
+static inline uint64_t uva__atomic64_add(struct uva__atomic64 *atomic,
+                                         uint64_t n)
 {
-    return atomic_fetch_add_explicit(&word->value, n, memory_order_acq_rel);
+    return atomic_fetch_add_explicit(&atomic->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *word, uint64_t n)
+static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *atomic,
+                                         uint64_t n)
 {
-    return atomic_fetch_sub_explicit(&word->value, n, memory_order_acq_rel);
+    return atomic_fetch_sub_explicit(&atomic->value, n, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__atomic64_or(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_or(struct uva__atomic64 *atomic,
                                         uint64_t bits)
 {
-    return atomic_fetch_or_explicit(&word->value, bits, memory_order_acq_rel);
+    return atomic_fetch_or_explicit(&atomic->value, bits, memory_order_acq_rel);
 }
 
-static inline uint64_t uva__atomic64_and(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_and(struct uva__atomic64 *atomic,
                                          uint64_t bits)
 {
-    return atomic_fetch_and_explicit(&word->value, bits, memory_order_acq_rel);
+    return atomic_fetch_and_explicit(&atomic->value, bits,
+                                     memory_order_acq_rel);
 }
 
 /* Sets `word` to `value` if it is `*expected`; otherwise stores the value that
  * it has in `*expected`. */
-static inline bool uva__atomic64_cas(struct uva__atomic64 *word,
+static inline bool uva__atomic64_cas(struct uva__atomic64 *atomic,
                                      uint64_t *expected, uint64_t value)
 {
-    return atomic_compare_exchange_strong_explicit(&word->value, expected,
+    return atomic_compare_exchange_strong_explicit(&atomic->value, expected,
                                                    value, memory_order_acq_rel,
                                                    memory_order_acquire);
 }
@@ -112,23 +115,23 @@ struct uva__futex {
 };
 
 /* The value now. The caller reads it before it checks its condition. */
-static inline uint32_t uva__futex_now(const struct uva__futex *signal)
+static inline uint32_t uva__futex_now(const struct uva__futex *futex)
 {
-    return atomic_load_explicit(&signal->value, memory_order_acquire);
+    return atomic_load_explicit(&futex->value, memory_order_acquire);
 }
 
 /* Sleeps while the value is `seen`, at most for `ms` or `ns` (negative: without
  * a limit). May return early. False if the time has passed. Not a cancellation
  * point. */
-bool uva__futex_wait(struct uva__futex *signal, uint32_t seen, int64_t ms);
-bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen, int64_t ns);
+bool uva__futex_wait(struct uva__futex *futex, uint32_t seen, int64_t ms);
+bool uva__futex_wait_ns(struct uva__futex *futex, uint32_t seen, int64_t ns);
 
 /* change: changes the value. wake: wakes all sleeping threads; it uses only the
  * address, as the futex may be freed as soon as they see the change. raise:
  * does both. */
-void uva__futex_change(struct uva__futex *signal);
-void uva__futex_wake(struct uva__futex *signal);
-void uva__futex_raise(struct uva__futex *signal);
+void uva__futex_change(struct uva__futex *futex);
+void uva__futex_wake(struct uva__futex *futex);
+void uva__futex_raise(struct uva__futex *futex);
 
 /* ---- lock --------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@ unsigned uva_version(void)
 /* ---- codes -------------------------------------------------------------- */
 
 /* Those of base.h first, then codes that peers and systems commonly return. */
-#define STATUS_CODES(X)                                                        \
+#define ERROR_CODES(X)                                                         \
     X(EINVAL)                                                                  \
     X(ENOMEM)                                                                  \
     X(EPERM)                                                                   \
@@ -72,22 +72,22 @@ unsigned uva_version(void)
     X(ESRCH)                                                                   \
     X(EXDEV)
 
-struct status_code {
+struct error_code {
     int code;         /* the platform's number */
     const char *name; /* static */
 };
 
-#define STATUS_ROW(code) {code, #code},
-static const struct status_code STATUS_TABLE[] = {STATUS_CODES(STATUS_ROW)};
-#undef STATUS_ROW
+#define ERROR_ROW(code) {code, #code},
+static const struct error_code ERROR_TABLE[] = {ERROR_CODES(ERROR_ROW)};
+#undef ERROR_ROW
 
 const char *uva_error_name(int code)
 {
-    const size_t count = sizeof(STATUS_TABLE) / sizeof(STATUS_TABLE[0]);
+    const size_t count = sizeof(ERROR_TABLE) / sizeof(ERROR_TABLE[0]);
 
     for (size_t i = 0; i < count; i++)
-        if (STATUS_TABLE[i].code == code)
-            return STATUS_TABLE[i].name;
+        if (ERROR_TABLE[i].code == code)
+            return ERROR_TABLE[i].name;
     return "E?";
 }
 
@@ -101,7 +101,7 @@ int uva__error_positive(int code)
 /* ---- texts -------------------------------------------------------------- */
 
 /* The size of the character that begins with `lead`; 1 if none does. */
-static size_t status_char_size(unsigned char lead)
+static size_t error_char_size(unsigned char lead)
 {
     if (lead >= 0xF0)
         return lead <= 0xF4 ? 4 : 1;
@@ -110,7 +110,7 @@ static size_t status_char_size(unsigned char lead)
     return lead >= 0xC2 ? 2 : 1;
 }
 
-static bool status_continues(char byte)
+static bool error_continues(char byte)
 {
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
@@ -121,17 +121,17 @@ size_t uva__error_clip(const char *text, size_t size, size_t room)
 
     if (size <= room)
         return size;
-    while (back < 3 && back < room && status_continues(text[room - back]))
+    while (back < 3 && back < room && error_continues(text[room - back]))
         back++;
-    if (back == 0 || status_continues(text[room - back]))
+    if (back == 0 || error_continues(text[room - back]))
         return room;
-    return status_char_size((unsigned char)text[room - back]) > back
+    return error_char_size((unsigned char)text[room - back]) > back
                ? room - back
                : room;
 }
 
 /* Writes `text` up to its NUL, at most `size` bytes. */
-static void status_write(struct uva_error *error, const char *text, size_t size)
+static void error_write(struct uva_error *error, const char *text, size_t size)
 {
     const char *end = memchr(text, '\0', size);
 
@@ -158,7 +158,7 @@ int uva_error_set(struct uva_error *error, int code, const char *format, ...)
     error->code = code;
     error->vendor_code = 0;
     error->vendor = NULL;
-    status_write(error, text, sizeof(text));
+    error_write(error, text, sizeof(text));
     return code;
 }
 
@@ -169,7 +169,7 @@ void uva__error_copy(const struct uva_error *from, struct uva_error *to)
     to->code = from->code;
     to->vendor_code = from->vendor_code;
     to->vendor = from->vendor;
-    status_write(to, from->message, sizeof(from->message));
+    error_write(to, from->message, sizeof(from->message));
 }
 
 int uva__error_receive(struct uva_error *error, int code, const char *text)
@@ -184,6 +184,6 @@ int uva__error_receive(struct uva_error *error, int code, const char *text)
     error->code = code;
     error->vendor_code = 0;
     error->vendor = NULL;
-    status_write(error, text, sizeof(error->message) + 3);
+    error_write(error, text, sizeof(error->message) + 3);
     return code;
 }

@@ -36,7 +36,7 @@ static inline bool uva__inflight_join(struct uva__inflight *gate)
     return true;
 }
 
-/* The counter after a leave or a shut. */
+/* The counter after a leave or a close. */
 enum uva__inflight_left {
     UVA__INFLIGHT_BUSY, /* other callers are counted, or it was closed before */
     UVA__INFLIGHT_IDLE, /* the count is 0, and it is open */
@@ -65,7 +65,7 @@ uva__inflight_close(struct uva__inflight *gate)
 
 /* Whether it is closed, for a caller that has just changed another atomic,
  * which the closing thread reads after it has closed: of the two threads, at
- * least one sees the other's change (see sync.h). Thread: any. */
+ * least one sees the other's change (see atomic.h). Thread: any. */
 static inline bool uva__inflight_is_closed(struct uva__inflight *gate)
 {
     return (uva__atomic64_or(&gate->word, 0) & 1) != 0;

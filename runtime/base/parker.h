@@ -15,30 +15,30 @@ struct uva__parker {
 /* Announces that the caller will sleep. The caller checks for work between this
  * and uva__parker_park(), which may return early. Thread: the one that
  * sleeps. */
-static inline uint32_t uva__parker_prepare(struct uva__parker *sleeper)
+static inline uint32_t uva__parker_prepare(struct uva__parker *parker)
 {
-    const uint32_t seen = uva__futex_now(&sleeper->wake);
+    const uint32_t seen = uva__futex_now(&parker->wake);
 
-    uva__atomic64_exchange(&sleeper->sleeping, 1);
+    uva__atomic64_exchange(&parker->sleeping, 1);
     return seen;
 }
 
-static inline void uva__parker_park(struct uva__parker *sleeper, uint32_t seen)
+static inline void uva__parker_park(struct uva__parker *parker, uint32_t seen)
 {
-    (void)uva__futex_wait(&sleeper->wake, seen, -1);
+    (void)uva__futex_wait(&parker->wake, seen, -1);
 }
 
 /* The caller has its work, or sleeps no more. Thread: the one that slept. */
-static inline void uva__parker_finish(struct uva__parker *sleeper)
+static inline void uva__parker_finish(struct uva__parker *parker)
 {
-    uva__atomic64_store(&sleeper->sleeping, 0);
+    uva__atomic64_store(&parker->sleeping, 0);
 }
 
 /* Wakes the thread, after the caller has published the work. Thread: any. */
-static inline void uva__parker_unpark(struct uva__parker *sleeper)
+static inline void uva__parker_unpark(struct uva__parker *parker)
 {
-    if (uva__atomic64_exchange(&sleeper->sleeping, 0) != 0)
-        uva__futex_raise(&sleeper->wake);
+    if (uva__atomic64_exchange(&parker->sleeping, 0) != 0)
+        uva__futex_raise(&parker->wake);
 }
 
 #endif

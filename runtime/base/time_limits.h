@@ -5,7 +5,7 @@
  * enough for code that is merely slow, on a loaded machine too, and short
  * enough for a program that wants to end.
  *
- * Three rows have the value of one second and are separate all the same: they
+ * Three rows have the value of one second and are separate nevertheless: they
  * bound waits of different threads for different things. */
 #ifndef UVA_BASE_TIME_LIMITS_H
 #define UVA_BASE_TIME_LIMITS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks arrays node by node. A fault stops the checks that depend on it, and
- * no others: with an impossible length no buffer is measured, with a wrong
+ * no other ones: with an impossible length no buffer is measured, with a wrong
  * number of buffers none is read, but the children still are. */
 #include "check/array_check.h"
 
@@ -229,7 +229,7 @@ static void array_check_self(struct array_check *check,
 /* ---- the fast path ------------------------------------------------------ */
 
 /* Whether only two buffers have to be checked. */
-static bool array_check_is_quick(const struct ArrowSchema *schema,
+static bool array_check_is_plain(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array)
 {
     return array->release != NULL && schema->release != NULL &&
@@ -242,12 +242,12 @@ static bool array_check_is_quick(const struct ArrowSchema *schema,
 
 /* Whether a column of numbers has no fault, for the most common shape. False
  * for all other columns, sound or not, which are checked in full. */
-static bool array_check_quickly(const struct ArrowSchema *schema,
-                                const struct ArrowArray *array)
+static bool array_check_plain(const struct ArrowSchema *schema,
+                              const struct ArrowArray *array)
 {
     const void *const *buffers;
 
-    if (schema == NULL || array == NULL || !array_check_is_quick(schema, array))
+    if (schema == NULL || array == NULL || !array_check_is_plain(schema, array))
         return false;
     buffers = array->buffers;
     return buffers[1] != NULL && (uintptr_t)buffers[1] % 8 == 0 &&
@@ -347,7 +347,7 @@ static void array_check_children(struct array_check *check,
         schemas = (const struct ArrowSchema *const *)schema->children;
     for (int64_t i = 0; i < array->n_children; i++) {
         const struct ArrowSchema *child = schemas == NULL ? NULL : schemas[i];
-        if (!array_check_quickly(child, array->children[i]))
+        if (!array_check_plain(child, array->children[i]))
             array_check_below(check, i, child, array->children[i]);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two tables, for schemas and for arrays. A digest changes when a receiver
- * has changed what the producer owns. */
+/* The two tables, for schemas and for arrays. A digest changes when its
+ * receiver has changed what the producer owns. */
 #include "check/arrow_node.h"
 
 #include <stddef.h>
@@ -83,7 +83,7 @@ static uint64_t arrow_node_digest_array(const void *node)
 const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY = {
     .release_at = offsetof(struct ArrowArray, release),
     .private_data_at = offsetof(struct ArrowArray, private_data),
-    .look = arrow_node_inspect_array,
+    .inspect = arrow_node_inspect_array,
     .child = arrow_node_child_of_array,
     .call = arrow_node_call_array,
     .digest = arrow_node_digest_array};
@@ -137,7 +137,7 @@ static uint64_t arrow_node_digest_schema(const void *node)
 const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA = {
     .release_at = offsetof(struct ArrowSchema, release),
     .private_data_at = offsetof(struct ArrowSchema, private_data),
-    .look = arrow_node_inspect_schema,
+    .inspect = arrow_node_inspect_schema,
     .child = arrow_node_child_of_schema,
     .call = arrow_node_call_schema,
     .digest = arrow_node_digest_schema};

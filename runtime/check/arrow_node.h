@@ -25,7 +25,7 @@ struct uva__arrow_node_view {
 struct uva__arrow_node_ops {
     size_t release_at, private_data_at; /* offsets of those fields */
     /* reads the fields */
-    struct uva__arrow_node_view (*look)(const void *node);
+    struct uva__arrow_node_view (*inspect)(const void *node);
     /* returns a child; NULL if the pointer to it is NULL */
     void *(*child)(const void *node, int64_t i);
     /* calls `release` with the struct */

@@ -9,7 +9,7 @@
 #include "check/checked_producer.h"
 #include "check/thread_util.h"
 
-enum { BOUNCE_ODDS = 2 };
+enum { OTHER_THREAD_ODDS = 2 };
 
 /* ---- open --------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ stream_of(struct ArrowAsyncDeviceStreamHandler *self,
         uva__findings_add(seen, UVA__RULE_AH_24, 0);
     } else if (found == NULL) {
         uva__findings_add(seen, UVA__RULE_AH_25, 0);
-        self->private_data = uva__layout_probe_place(&c->post);
+        self->private_data = uva__layout_probe_place(&c->probe);
     }
     return c;
 }
@@ -59,7 +59,7 @@ void uva__callback_open(struct uva__callback *cb,
     cb->schema = NULL;
     cb->task = NULL;
     cb->slot = NULL;
-    cb->watched = false;
+    cb->tracked = false;
     cb->message = cb->metadata = NULL;
     cb->metadata_size = 0;
     cb->code = 0;
@@ -83,29 +83,29 @@ bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
     struct uva__checker_state *protocol = &c->locked.protocol;
     struct uva__findings findings;
     struct uva__call_context context;
-    bool goes;
+    bool passes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
     context = uva__checked_enter_locked(c, &cb->active_call);
     cb->within = context.within != UVA__CALL_NONE;
     *ordinal = protocol->offers;
-    goes = uva__checker_state_begin(protocol, cb->active_call.call, &context,
-                                    &findings);
-    if (goes && cb->active_call.call == UVA__CALL_ERROR)
+    passes = uva__checker_state_begin(protocol, cb->active_call.call, &context,
+                                      &findings);
+    if (passes && cb->active_call.call == UVA__CALL_ERROR)
         uva__checker_state_error(protocol, cb->code, cb->message,
                                  cb->active_call.thread, &findings);
-    if (goes)
+    if (passes)
         uva__checker_state_observed(protocol, &cb->seen, &findings);
-    if (goes && cb->watched)
+    if (passes && cb->tracked)
         cb->slot = uva__checked_task_take_locked(c);
     uva__lock_drop(&c->lock);
     uva__checked_report_all(c, &findings);
     cb->seen.count = 0;
-    return goes;
+    return passes;
 }
 
-void uva__callback_inspect(struct uva__callback *cb)
+void uva__callback_check_producer(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
 
@@ -117,7 +117,7 @@ void uva__callback_inspect(struct uva__callback *cb)
 }
 
 /* Reports what was found since it began, before the consumer gets it. */
-static void callback_notify(struct uva__callback *cb)
+static void callback_report(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
     struct uva__findings findings;
@@ -172,8 +172,8 @@ static void callback_run(void *arg)
  * Clauses: AP-13. */
 void uva__callback_pass_on(struct uva__callback *cb)
 {
-    callback_notify(cb);
-    if (!cb->within && uva__checked_chance(cb->stream, BOUNCE_ODDS))
+    callback_report(cb);
+    if (!cb->within && uva__checked_chance(cb->stream, OTHER_THREAD_ODDS))
         uva__thread_util_run(callback_run, cb);
     else
         callback_run(cb);

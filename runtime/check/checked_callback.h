@@ -15,7 +15,7 @@ struct uva__callback {
     struct ArrowSchema *schema;     /* borrows: the consumer's argument */
     struct ArrowAsyncTask *task;    /* borrows: the consumer's argument */
     struct uva__checked_task *slot; /* borrows: the task's slot; or NULL */
-    bool watched;                   /* the task needs a slot */
+    bool tracked;                   /* the task needs a slot */
     bool within;          /* it began inside another call on its thread */
     const char *message;  /* borrows: the consumer's argument */
     const char *metadata; /* borrows: the consumer's argument */
@@ -37,7 +37,7 @@ void uva__callback_open(struct uva__callback *cb,
 bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal);
 
 /* Checks that producer and handler still belong together. Thread: any. */
-void uva__callback_inspect(struct uva__callback *cb);
+void uva__callback_check_producer(struct uva__callback *cb);
 
 /* Reports what was found meanwhile, and calls the consumer. Thread: any. */
 void uva__callback_pass_on(struct uva__callback *cb);

@@ -27,7 +27,7 @@
 #include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
-enum { SPOILT = 0xDD };
+enum { SPOILED = 0xDD };
 
 /* ---- strings ------------------------------------------------------------ */
 
@@ -47,7 +47,7 @@ static const char *show_bytes(struct uva__callback *cb, const char *bytes,
 static void spoil_bytes(char *copy, size_t size)
 {
     if (copy != NULL)
-        memset(copy, SPOILT, size - 1);
+        memset(copy, SPOILED, size - 1);
 }
 
 /* Checks the metadata of a callback. What cannot be read is passed on as it is.
@@ -97,7 +97,7 @@ static void observe_producer(struct uva__callback *cb)
     struct ArrowAsyncProducer *real = cb->self->producer;
 
     if (uva__atomic_ptr_load(&c->peer.producer) != NULL) {
-        uva__callback_inspect(cb);
+        uva__callback_check_producer(cb);
     } else if (real != NULL) {
         uva__checked_producer_adopt(c, real, &cb->seen);
     } else {
@@ -137,7 +137,7 @@ static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
         return;
     if (shown->release != NULL)
         uva_schema_move(shown, schema);
-    memset(shown, SPOILT, sizeof(*shown));
+    memset(shown, SPOILED, sizeof(*shown));
     shown->release = schema_trap;
     shown->private_data = uva__token_make(cb->stream, 0);
 }
@@ -179,7 +179,7 @@ static int task_extract_nothing(struct ArrowAsyncTask *self,
 }
 
 /* Its extraction is not seen: it counts as running for ever. */
-static void task_pass_unwatched(struct uva__checked *c)
+static void task_pass_unchecked(struct uva__checked *c)
 {
     uva__lock_take(&c->lock);
     uva__checker_state_extract(&c->locked.protocol);
@@ -193,7 +193,7 @@ static void task_show(struct uva__callback *cb,
     if (cb->slot == NULL)
         cb->slot = uva__checked_task_fetch(cb->stream);
     if (cb->slot == NULL) {
-        task_pass_unwatched(cb->stream);
+        task_pass_unchecked(cb->stream);
         return;
     }
     uva__checked_task_fill(cb->slot, real, cb->metadata, cb->metadata_size,
@@ -212,24 +212,24 @@ static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
         uva__checked_task_scribble(cb->slot, real);
 }
 
-static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
-                     const char *metadata)
+static int task_arrived(struct uva__callback *cb, struct ArrowAsyncTask *task,
+                        const char *metadata)
 {
     struct ArrowAsyncTask plain = *task;
     int64_t ordinal;
 
     uva__reporter_note(cb->stream->reporter, "on_next_task", 0, 0);
     cb->task = &plain;
-    cb->watched = task->extract_data != NULL;
+    cb->tracked = task->extract_data != NULL;
     if (!uva__callback_begin(cb, &ordinal)) {
-        if (cb->watched)
+        if (cb->tracked)
             (void)task->extract_data(task, NULL);
         uva__callback_drop(cb);
         return 0;
     }
-    uva__callback_inspect(cb);
+    uva__callback_check_producer(cb);
     inspect_at_metadata(cb, metadata);
-    if (cb->watched) {
+    if (cb->tracked) {
         task_show(cb, task, ordinal);
     } else {
         uva__findings_add(&cb->seen, UVA__RULE_AT_01, ordinal);
@@ -240,7 +240,7 @@ static int task_come(struct uva__callback *cb, struct ArrowAsyncTask *task,
     return uva__callback_end(cb);
 }
 
-static int end_come(struct uva__callback *cb, const char *metadata)
+static int end_arrived(struct uva__callback *cb, const char *metadata)
 {
     int64_t ordinal;
     char *copy;
@@ -250,7 +250,7 @@ static int end_come(struct uva__callback *cb, const char *metadata)
         uva__callback_drop(cb);
         return 0;
     }
-    uva__callback_inspect(cb);
+    uva__callback_check_producer(cb);
     inspect_at_metadata(cb, metadata);
     cb->metadata = show_bytes(cb, metadata, cb->metadata_size, &copy);
     uva__callback_pass_on(cb);
@@ -266,8 +266,8 @@ static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
 
     uva__callback_open(&cb, self,
                        task != NULL ? UVA__CALL_TASK : UVA__CALL_END);
-    return task != NULL ? task_come(&cb, task, metadata)
-                        : end_come(&cb, metadata);
+    return task != NULL ? task_arrived(&cb, task, metadata)
+                        : end_arrived(&cb, metadata);
 }
 
 /* ---- on_error ----------------------------------------------------------- */
@@ -275,13 +275,13 @@ static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
 static void observe_producer_late(struct uva__callback *cb)
 {
     if (uva__atomic_ptr_load(&cb->stream->peer.producer) != NULL)
-        uva__callback_inspect(cb);
+        uva__callback_check_producer(cb);
     else if (cb->self->producer == NULL)
         uva__findings_add(&cb->seen, UVA__RULE_AH_03_EARLY, 0);
 }
 
-static void error_come(struct uva__callback *cb, const char *message,
-                       const char *metadata)
+static void error_arrived(struct uva__callback *cb, const char *message,
+                          const char *metadata)
 {
     const size_t size = message != NULL ? strlen(message) + 1 : 0;
     char *text, *copy;
@@ -312,7 +312,7 @@ static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,
         uva__callback_drop(&cb);
         return;
     }
-    error_come(&cb, message, metadata);
+    error_arrived(&cb, message, metadata);
     (void)uva__callback_end(&cb);
 }
 
@@ -325,23 +325,23 @@ static bool release_begin(struct uva__callback *cb)
     struct uva__checked *c = cb->stream;
     struct uva__findings findings;
     struct uva__call_context context;
-    bool held, goes;
+    bool held, passes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
     held = uva__active_calls_hold_release(&c->locked.active_calls,
                                           uva__thread_self());
     context = uva__checked_enter_locked(c, &cb->active_call);
-    goes = uva__checker_state_begin(&c->locked.protocol, UVA__CALL_RELEASE,
-                                    &context, &findings);
+    passes = uva__checker_state_begin(&c->locked.protocol, UVA__CALL_RELEASE,
+                                      &context, &findings);
     uva__checker_state_observed(&c->locked.protocol, &cb->seen, &findings);
-    if (goes && held) {
+    if (passes && held) {
         c->locked.release_due = true;
         c->locked.releaser = cb->active_call.thread;
     }
     uva__lock_drop(&c->lock);
     uva__checked_report_all(c, &findings);
-    return goes && !held;
+    return passes && !held;
 }
 
 static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
@@ -368,7 +368,7 @@ void uva__checked_handler_init(struct uva__checked *c,
 {
     c->slots = &handler_slots;
     c->handler = handler_slots;
-    c->handler.private_data = uva__layout_probe_place(&c->post);
+    c->handler.private_data = uva__layout_probe_place(&c->probe);
     c->real = real;
     real->producer = &c->producer;
 }

@@ -17,7 +17,8 @@ struct uva__checked_peer {
     const char *metadata;            /* borrows: its additional_metadata */
     size_t size;                     /* size of that; 0: none, or not known */
     uint64_t sum;                    /* checksum of that */
-    unsigned looks; /* comparisons that were due since, of large metadata */
+    unsigned
+        comparisons; /* comparisons that were due since, of large metadata */
 };
 
 #endif

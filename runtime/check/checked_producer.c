@@ -113,7 +113,7 @@ void uva__checked_producer_adopt(struct uva__checked *c,
 static bool metadata_is_due(struct uva__checked_peer *peer)
 {
     return peer->size > 0 && (peer->size <= METADATA_SMALL ||
-                              peer->looks++ % METADATA_EVERY == 0);
+                              peer->comparisons++ % METADATA_EVERY == 0);
 }
 
 void uva__checked_producer_compare(struct uva__checked *c,
@@ -296,7 +296,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
 void uva__checked_producer_init(struct uva__checked *c)
 {
-    c->place = uva__layout_probe_set(&c->post, c);
+    c->place = uva__layout_probe_set(&c->probe, c);
     c->producer = (struct ArrowAsyncProducer){.request = producer_request,
                                               .cancel = producer_cancel,
                                               .private_data = c->place};

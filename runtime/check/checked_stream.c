@@ -98,7 +98,8 @@ uva__checked_enter_locked(struct uva__checked *c,
         uva__active_calls_context(&c->locked.active_calls, active_call->thread);
     active_call->inside = context.callback != UVA__CALL_NONE;
     if (active_call->call == UVA__CALL_REQUEST &&
-        context.within != UVA__CALL_NONE && uva__call_is_callback(context.within)) {
+        context.within != UVA__CALL_NONE &&
+        uva__call_is_callback(context.within)) {
         uva__active_calls_join(context.innermost, active_call);
         return context;
     }
@@ -219,9 +220,9 @@ int uva__checked_new(const struct uva_check *options,
     }
     c->reporter = reporter;
     uva__reporter_once(reporter);
-    uva__live_structs_hold(uva__reporter_ledger(reporter));
+    uva__live_structs_hold(uva__reporter_live_structs(reporter));
     uva__reporter_release(
-        reporter); /* to which the ledger has a reference now */
+        reporter); /* to which the live structs have a reference now */
     checked_configure(c, on_idle);
     *out = c;
     return 0;
@@ -257,7 +258,7 @@ void uva__checked_free(struct uva__checked *c)
     uva__quarantine_close(&c->copies);
     uva_schema_release(&c->schema);
     uva__memory_free(&allocator, c, sizeof(*c));
-    uva__live_structs_unhold(uva__reporter_ledger(reporter));
+    uva__live_structs_unhold(uva__reporter_live_structs(reporter));
     if (quarantine != NULL)
         uva__quarantine_release(quarantine);
 }

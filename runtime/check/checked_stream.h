@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A checked stream: the object between a producer and a handler.
  * checked_handler.c has the callbacks, checked_producer.c request and cancel,
- * checked_task.c the tasks, and protocol.h the rules. handler_check.c makes and
- * frees it.
+ * checked_task.c the tasks, and protocol/checker_state.h the rules.
+ * handler_check.c makes and frees it.
  *
  * Its references are one of its maker until release (or conclude), one of every
  * call in flight, and one of every task that is not extracted. */
@@ -27,9 +27,9 @@ struct uva__checked {
     struct ArrowAsyncDeviceStreamHandler *real; /* owns until release */
     /* borrows: the functions of `handler` */
     const struct ArrowAsyncDeviceStreamHandler *slots;
-    void *place; /* private_data of `producer`: a place of signpost.h, or the
-                    producer's own metadata without memory; borrows */
-    struct uva__reporter *reporter;      /* owns a hold of its ledger */
+    void *place; /* private_data of `producer`: a place of layout_probe.h, or
+                    the producer's own metadata without memory; borrows */
+    struct uva__reporter *reporter;      /* owns a hold on its live structs */
     struct uva_allocator allocator;      /* of all memory of the stream */
     struct uva__quarantine *quarantine;  /* owns a reference; NULL: none */
     struct uva__quarantined quarantined; /* its entry there, while idle */
@@ -46,7 +46,7 @@ struct uva__checked {
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released if there is none */
     /* the handler's private_data, and the producer's without metadata */
-    _Alignas(UVA__LAYOUT_PROBE_SIZE) struct uva__layout_probe post;
+    _Alignas(UVA__LAYOUT_PROBE_SIZE) struct uva__layout_probe probe;
     struct uva__lock lock;
     struct {
         struct uva__checker_state protocol;    /* state of the rules */
@@ -66,7 +66,7 @@ struct uva__checked {
 /* ---- a call ------------------------------------------------------------- */
 
 /* Records a call that begins on this thread and holds a reference; returns the
- * calls around it. `epoch` has its call set. A request directly inside a
+ * calls around it. `call` has its kind set. A request directly inside a
  * callback becomes a part of that, without a reference. Thread: any. */
 struct uva__call_context
 uva__checked_enter_locked(struct uva__checked *c,
@@ -130,7 +130,8 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Makes one with one reference, by `how` (may be NULL; its ctx is taken),
+/* Makes one with one reference, by `options` (may be NULL; its
+ * ctx is taken),
  * without tasks, handler and producer, which the caller adds. Takes nothing if
  * it fails. Thread: any. */
 UVA_MUST_CHECK int uva__checked_new(const struct uva_check *options,
@@ -147,7 +148,7 @@ void uva__checked_drop_unlock(struct uva__checked *c);
  */
 UVA_MUST_CHECK bool uva__checked_expire(struct uva__checked *c);
 
-/* Frees it, and drops its references to the witness and the quarantine. Its
+/* Frees it, and drops its references to the reporter and the quarantine. Its
  * tasks have been freed. Thread: any, when no other thread will touch it. */
 void uva__checked_free(struct uva__checked *c);
 

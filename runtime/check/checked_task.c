@@ -24,7 +24,7 @@
 #include "check/token.h"
 #include "uvarrow/arrow.h"
 
-enum { SLOT_STEP = 16, SLOT_REST = 48, UNSET = 0xA5, SPOILT = 0xDD };
+enum { SLOT_STEP = 16, SLOT_QUARANTINE = 48, UNSET = 0xA5, SPOILED = 0xDD };
 
 /* A slot, padded up to the next. */
 union task_slot {
@@ -47,7 +47,7 @@ void uva__checked_tasks_init(struct uva__checked *c)
         .size = sizeof(union task_slot),
         .align = UVA__TOKEN_ALIGN,
         .link_offset = offsetof(struct uva__checked_task, link),
-        .rest = SLOT_REST,
+        .rest = SLOT_QUARANTINE,
         .step = SLOT_STEP};
 }
 
@@ -140,8 +140,8 @@ uva__checked_task_behind(const struct ArrowAsyncTask *task)
 }
 
 /* Called through the struct of a callback that has returned. */
-static int task_extract_spoilt(struct ArrowAsyncTask *self,
-                               struct ArrowDeviceArray *out)
+static int task_extract_spoiled(struct ArrowAsyncTask *self,
+                                struct ArrowDeviceArray *out)
 {
     struct uva__checked_task *task = task_of(self);
 
@@ -153,9 +153,9 @@ static int task_extract_spoilt(struct ArrowAsyncTask *self,
 
 void uva__checked_task_spoil(struct uva__checked_task *task)
 {
-    task->shown.extract_data = task_extract_spoilt;
+    task->shown.extract_data = task_extract_spoiled;
     if (task->text != NULL)
-        memset(task->text, SPOILT, task->room);
+        memset(task->text, SPOILED, task->room);
 }
 
 bool uva__checked_task_take_back_locked(struct uva__checked_task *task)
@@ -284,7 +284,7 @@ static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
 }
 
 /* Faults of shape and numbers are reported by their own clauses; those against
- * the schema, by AT-17. */
+ * the schema, by the one on extracted arrays. Clauses: AT-17. */
 static void extraction_check(struct extraction *e,
                              const struct ArrowDeviceArray *array)
 {

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-enum { SPOILT = 0xDD };
+enum { SPOILED = 0xDD };
 
 static size_t error_text_size(const char *text)
 {
@@ -42,7 +42,7 @@ void uva__error_texts_spoil(struct uva__error_texts *texts)
     if (spoiled == NULL)
         return;
     texts->current = NULL;
-    memset(spoiled->text, SPOILT, strlen(spoiled->text));
+    memset(spoiled->text, SPOILED, strlen(spoiled->text));
     uva__quarantine_put(&texts->spoiled, &spoiled->block,
                         error_text_size(spoiled->text));
 }

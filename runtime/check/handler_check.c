@@ -47,8 +47,8 @@ int uva__handler_check_quarantine(const struct uva_allocator *allocator,
 
 /* Reports a handler that has an empty slot, by a reporter that takes nothing.
  */
-static void notify_of_empty_slot(const struct uva_check *options,
-                                 const struct uva_error *why)
+static void report_empty_slot(const struct uva_check *options,
+                              const struct uva_error *why)
 {
     struct uva_check borrowed = {.name = NULL};
     struct uva__reporter *reporter;
@@ -73,7 +73,7 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     int code = uva__structs_check_handler(handler, &why);
 
     if (code != 0) {
-        notify_of_empty_slot(options, &why);
+        report_empty_slot(options, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
     code = uva__checked_new(options, handler_check_on_idle, &c, error);

@@ -3,7 +3,8 @@
  * metadata block. The Arrow document prints an older producer struct, with
  * additional_metadata at the offset of our private_data, so one pointer must
  * serve both readings. Such a place has an odd address, which no pointer to a
- * struct has, and its low bits are a checksum of the others: a foreign pointer
+ * struct has, and its low bits are a checksum of the
+ * rest: a foreign pointer
  * is recognised without touching memory. */
 #ifndef UVA_CHECK_LAYOUT_PROBE_H
 #define UVA_CHECK_LAYOUT_PROBE_H
@@ -25,7 +26,7 @@ struct uva__layout_probe {
 };
 
 _Static_assert(sizeof(struct uva__layout_probe) == UVA__LAYOUT_PROBE_SIZE,
-               "a post fills its line");
+               "a probe fills its line");
 
 /* Offset of the place in its line: odd, behind the head, with four bytes behind
  * it. */
@@ -40,19 +41,19 @@ static inline uintptr_t uva__layout_probe_offset(uintptr_t line)
 }
 
 /* Returns the address of its place. Thread: any. */
-static inline char *uva__layout_probe_place(struct uva__layout_probe *post)
+static inline char *uva__layout_probe_place(struct uva__layout_probe *probe)
 {
-    return (char *)post + uva__layout_probe_offset((uintptr_t)post);
+    return (char *)probe + uva__layout_probe_offset((uintptr_t)probe);
 }
 
 /* Makes it point to `object` (borrowed), and returns its place. It is all
  * zeroes before. Thread: any one. */
-static inline char *uva__layout_probe_set(struct uva__layout_probe *post,
+static inline char *uva__layout_probe_set(struct uva__layout_probe *probe,
                                           void *object)
 {
-    post->magic = UVA__LAYOUT_PROBE_MAGIC;
-    post->object = object;
-    return uva__layout_probe_place(post);
+    probe->magic = UVA__LAYOUT_PROBE_MAGIC;
+    probe->object = object;
+    return uva__layout_probe_place(probe);
 }
 
 /* Returns the object of a place; NULL if it is not a place. Thread: any. */
@@ -60,12 +61,13 @@ static inline void *uva__layout_probe_read(const void *place)
 {
     const uintptr_t low = (uintptr_t)place % UVA__LAYOUT_PROBE_SIZE;
     const uintptr_t line = (uintptr_t)place - low;
-    struct uva__layout_probe post;
+    struct uva__layout_probe probe;
 
     if (place == NULL || low != uva__layout_probe_offset(line))
         return NULL;
-    memcpy(&post, (const void *)line, offsetof(struct uva__layout_probe, room));
-    return post.magic == UVA__LAYOUT_PROBE_MAGIC ? post.object : NULL;
+    memcpy(&probe, (const void *)line,
+           offsetof(struct uva__layout_probe, room));
+    return probe.magic == UVA__LAYOUT_PROBE_MAGIC ? probe.object : NULL;
 }
 
 #endif

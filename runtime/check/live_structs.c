@@ -9,14 +9,15 @@
 
 #include "base/memory.h"
 
-#define LEDGER_MAGIC  UINT64_C(0x7561727265646765)
-#define LEDGER_ALIGN  64           /* alignment of an entry; a power of two */
-#define LEDGER_USES   LEDGER_ALIGN /* uses with a mark of their own */
-#define LEDGER_REST   128 /* entries in quarantine before one is used again */
-#define LEDGER_STEP   16  /* entries allocated at once */
-#define LEDGER_STATES 4
+#define LIVE_STRUCT_MAGIC UINT64_C(0x7561727265646765)
+#define LIVE_STRUCT_ALIGN 64 /* alignment of an entry; a power of two */
+#define LIVE_STRUCT_USES  LIVE_STRUCT_ALIGN /* uses with a mark of their own */
+#define LIVE_STRUCT_QUARANTINE                                                 \
+    128 /* entries in quarantine before one is used again */
+#define LIVE_STRUCT_STEP   16 /* entries allocated at once */
+#define LIVE_STRUCT_STATES 4
 
-static_assert(sizeof(struct uva__live_struct) >= LEDGER_USES,
+static_assert(sizeof(struct uva__live_struct) >= LIVE_STRUCT_USES,
               "every mark points into its entry");
 
 void uva__live_structs_init(struct uva__live_structs *live_structs,
@@ -30,11 +31,12 @@ void uva__live_structs_init(struct uva__live_structs *live_structs,
     live_structs->ops = ops;
     live_structs->shared.slab = (struct uva__slab){
         .allocator = allocator,
-        .size = (size + LEDGER_ALIGN - 1) / LEDGER_ALIGN * LEDGER_ALIGN,
-        .align = LEDGER_ALIGN,
+        .size = (size + LIVE_STRUCT_ALIGN - 1) / LIVE_STRUCT_ALIGN *
+                LIVE_STRUCT_ALIGN,
+        .align = LIVE_STRUCT_ALIGN,
         .link_offset = offsetof(struct uva__live_struct, link),
-        .rest = LEDGER_REST,
-        .step = LEDGER_STEP};
+        .rest = LIVE_STRUCT_QUARANTINE,
+        .step = LIVE_STRUCT_STEP};
 }
 
 void uva__live_structs_fini(struct uva__live_structs *live_structs)
@@ -47,12 +49,12 @@ void uva__live_structs_fini(struct uva__live_structs *live_structs)
 static uint64_t live_structs_pack(uint64_t use,
                                   enum uva__live_struct_state state)
 {
-    return use % LEDGER_USES * LEDGER_STATES + state;
+    return use % LIVE_STRUCT_USES * LIVE_STRUCT_STATES + state;
 }
 
 static uint64_t live_structs_use(const struct uva__live_struct *entry)
 {
-    return uva__atomic64_load(&entry->state) / LEDGER_STATES;
+    return uva__atomic64_load(&entry->state) / LIVE_STRUCT_STATES;
 }
 
 /* ---- references --------------------------------------------------------- */
@@ -137,9 +139,9 @@ uva__live_structs_open(struct uva__live_structs *live_structs,
     if (entry == NULL)
         return NULL;
     /* Written only before the first use: later, any thread may read it. */
-    if (entry->magic != LEDGER_MAGIC) {
+    if (entry->magic != LIVE_STRUCT_MAGIC) {
         entry->reporter = live_structs->reporter;
-        entry->magic = LEDGER_MAGIC;
+        entry->magic = LIVE_STRUCT_MAGIC;
     }
     entry->kind = kind;
     entry->parent = entry->child = entry->sibling = NULL;
@@ -160,16 +162,16 @@ struct uva__live_struct *uva__live_structs_find(void *private_data)
 {
     struct uva__live_struct *entry;
 
-    if ((uintptr_t)private_data < LEDGER_ALIGN)
+    if ((uintptr_t)private_data < LIVE_STRUCT_ALIGN)
         return NULL;
-    entry =
-        (void *)((char *)private_data - (uintptr_t)private_data % LEDGER_ALIGN);
-    return entry->magic == LEDGER_MAGIC ? entry : NULL;
+    entry = (void *)((char *)private_data -
+                     (uintptr_t)private_data % LIVE_STRUCT_ALIGN);
+    return entry->magic == LIVE_STRUCT_MAGIC ? entry : NULL;
 }
 
 bool uva__live_structs_claim(struct uva__live_struct *entry, void *private_data)
 {
-    const uint64_t use = (uintptr_t)private_data % LEDGER_ALIGN;
+    const uint64_t use = (uintptr_t)private_data % LIVE_STRUCT_ALIGN;
     uint64_t expected = live_structs_pack(use, UVA__LIVE_STRUCT_OUT);
 
     return uva__atomic64_cas(
@@ -180,7 +182,7 @@ bool uva__live_structs_claim(struct uva__live_struct *entry, void *private_data)
 enum uva__live_struct_state
 uva__live_structs_state_of(const struct uva__live_struct *entry)
 {
-    return uva__atomic64_load(&entry->state) % LEDGER_STATES;
+    return uva__atomic64_load(&entry->state) % LIVE_STRUCT_STATES;
 }
 
 void uva__live_structs_close(struct uva__live_structs *live_structs,

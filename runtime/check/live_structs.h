@@ -2,8 +2,8 @@
 /* The schemas and arrays that passed a check: which of them are live, and
  * whether a struct that is released was. Entries stay at their addresses and
  * wait in a quarantine before they are used again, so that a release through a
- * stale copy of a struct is recognised instead of crashing. shim.h puts them
- * into the structs. */
+ * stale copy of a struct is recognised instead of crashing. release_hook.h puts
+ * them into the structs. */
 #ifndef UVA_CHECK_LIVE_STRUCTS_H
 #define UVA_CHECK_LIVE_STRUCTS_H
 
@@ -12,12 +12,12 @@
 
 struct uva__reporter;
 
-/* Functions by which a ledger holds a reference to the reporter that it is part
- * of. A table, as the reporter makes the ledger and so calls it. */
+/* Functions by which live structs hold a reference to the reporter that it is
+ * part of. A table, as the reporter makes the set and so calls it. */
 struct uva__live_structs_ops {
-    /* Adds a reference. Called with the ledger's lock held. Thread: any. */
+    /* Adds a reference. Called with the set's lock held. Thread: any. */
     struct uva__reporter *(*acquire)(struct uva__reporter *reporter);
-    /* Drops it, which may free the ledger. Called without the lock.
+    /* Drops it, which may free the set. Called without the lock.
      * Thread: any. */
     void (*release)(struct uva__reporter *reporter);
 };
@@ -70,7 +70,7 @@ struct uva__live_structs {
     } shared;
 };
 
-/* The structs of a ledger that were never released. */
+/* The structs of a set that were never released. */
 struct uva__live_structs_leftovers {
     const struct uva__live_struct *first; /* borrows: the lowest ordinal */
     int64_t roots;                        /* not counting children */

@@ -24,22 +24,22 @@ struct hook_ops {
     enum uva__live_struct_kind kind;
     const char *noun;
     const char *note; /* for the transcript */
-    uva__arrow_node_fn shim;
+    uva__arrow_node_fn hook;
 };
 
-static const struct hook_ops SHIM_ARRAY = {
+static const struct hook_ops HOOK_ARRAY = {
     .node = &UVA__ARROW_NODE_ARRAY,
     .kind = UVA__LIVE_STRUCT_ARRAY,
     .noun = "array",
     .note = "release of array %" PRId64,
-    .shim = (uva__arrow_node_fn)hook_release_array};
+    .hook = (uva__arrow_node_fn)hook_release_array};
 
-static const struct hook_ops SHIM_SCHEMA = {
+static const struct hook_ops HOOK_SCHEMA = {
     .node = &UVA__ARROW_NODE_SCHEMA,
     .kind = UVA__LIVE_STRUCT_SCHEMA,
     .noun = "schema",
     .note = "release of schema %" PRId64,
-    .shim = (uva__arrow_node_fn)hook_release_schema};
+    .hook = (uva__arrow_node_fn)hook_release_schema};
 
 /* ---- put into a struct -------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static struct uva__live_struct *hook_put(const struct hook_tree *tree,
                                          void *node)
 {
     struct uva__live_struct *entry =
-        uva__live_structs_open(uva__reporter_ledger(tree->reporter),
+        uva__live_structs_open(uva__reporter_live_structs(tree->reporter),
                                tree->ops->kind, UVA__LIVE_STRUCT_OUT);
     const struct uva__arrow_node_ops *ops = tree->ops->node;
 
@@ -66,7 +66,7 @@ static struct uva__live_struct *hook_put(const struct hook_tree *tree,
     entry->private_data = uva__arrow_node_private_data(ops, node);
     entry->digest = ops->digest(node);
     entry->place = node;
-    uva__arrow_node_set(ops, node, tree->ops->shim,
+    uva__arrow_node_set(ops, node, tree->ops->hook,
                         uva__live_structs_mark(entry));
     return entry;
 }
@@ -87,13 +87,14 @@ static void hook_put_child(struct hook_tree *tree,
     if (node == NULL || depth > UVA__STRUCTS_MAX_DEPTH ||
         ++tree->nodes > UVA__STRUCTS_MAX_NODES)
         return;
-    view = tree->ops->node->look(node);
-    if (view.release == NULL || view.release == tree->ops->shim)
+    view = tree->ops->node->inspect(node);
+    if (view.release == NULL || view.release == tree->ops->hook)
         return;
     entry = hook_put(tree, node);
     if (entry == NULL)
         return;
-    uva__live_structs_join(uva__reporter_ledger(tree->reporter), parent, entry);
+    uva__live_structs_join(uva__reporter_live_structs(tree->reporter), parent,
+                           entry);
     hook_put_below(tree, entry, node, depth);
 }
 
@@ -101,7 +102,7 @@ static void hook_put_below(struct hook_tree *tree,
                            struct uva__live_struct *parent, void *node,
                            int depth)
 {
-    const struct uva__arrow_node_view view = tree->ops->node->look(node);
+    const struct uva__arrow_node_view view = tree->ops->node->inspect(node);
 
     for (int64_t i = 0; i < view.n_children; i++)
         hook_put_child(tree, parent, tree->ops->node->child(node, i),
@@ -127,13 +128,13 @@ static int hook_put_root(const struct hook_ops *ops,
 int uva__release_hook_array(struct uva__reporter *reporter,
                             struct ArrowArray *array, int64_t ordinal)
 {
-    return hook_put_root(&SHIM_ARRAY, reporter, array, ordinal);
+    return hook_put_root(&HOOK_ARRAY, reporter, array, ordinal);
 }
 
 int uva__release_hook_schema(struct uva__reporter *reporter,
                              struct ArrowSchema *schema, int64_t ordinal)
 {
-    return hook_put_root(&SHIM_SCHEMA, reporter, schema, ordinal);
+    return hook_put_root(&HOOK_SCHEMA, reporter, schema, ordinal);
 }
 
 static void hook_put_trap(const struct hook_ops *ops,
@@ -144,35 +145,35 @@ static void hook_put_trap(const struct hook_ops *ops,
 
     if (!uva__reporter_options(reporter)->keep ||
         uva__arrow_node_release(ops->node, node) == NULL ||
-        uva__arrow_node_release(ops->node, node) == ops->shim)
+        uva__arrow_node_release(ops->node, node) == ops->hook)
         return;
-    entry = uva__live_structs_open(uva__reporter_ledger(reporter), ops->kind,
-                                   UVA__LIVE_STRUCT_TRAP);
+    entry = uva__live_structs_open(uva__reporter_live_structs(reporter),
+                                   ops->kind, UVA__LIVE_STRUCT_TRAP);
     if (entry == NULL)
         return;
     entry->clause = clause;
-    uva__arrow_node_set(ops->node, node, ops->shim,
+    uva__arrow_node_set(ops->node, node, ops->hook,
                         uva__live_structs_mark(entry));
 }
 
 void uva__release_hook_trap_array(struct uva__reporter *reporter,
                                   struct ArrowArray *array, const char *clause)
 {
-    hook_put_trap(&SHIM_ARRAY, reporter, array, clause);
+    hook_put_trap(&HOOK_ARRAY, reporter, array, clause);
 }
 
 void uva__release_hook_trap_schema(struct uva__reporter *reporter,
                                    struct ArrowSchema *schema,
                                    const char *clause)
 {
-    hook_put_trap(&SHIM_SCHEMA, reporter, schema, clause);
+    hook_put_trap(&HOOK_SCHEMA, reporter, schema, clause);
 }
 
-static bool hook_is_trap(void (*release)(void), void (*shim)(void),
+static bool hook_is_trap(void (*release)(void), void (*hook)(void),
                          void *private_data)
 {
     const struct uva__live_struct *entry =
-        release == shim ? uva__live_structs_find(private_data) : NULL;
+        release == hook ? uva__live_structs_find(private_data) : NULL;
 
     return entry != NULL &&
            uva__live_structs_state_of(entry) == UVA__LIVE_STRUCT_TRAP;
@@ -180,13 +181,13 @@ static bool hook_is_trap(void (*release)(void), void (*shim)(void),
 
 bool uva__release_hook_array_is_trap(const struct ArrowArray *array)
 {
-    return hook_is_trap((uva__arrow_node_fn)array->release, SHIM_ARRAY.shim,
+    return hook_is_trap((uva__arrow_node_fn)array->release, HOOK_ARRAY.hook,
                         array->private_data);
 }
 
 bool uva__release_hook_schema_is_trap(const struct ArrowSchema *schema)
 {
-    return hook_is_trap((uva__arrow_node_fn)schema->release, SHIM_SCHEMA.shim,
+    return hook_is_trap((uva__arrow_node_fn)schema->release, HOOK_SCHEMA.hook,
                         schema->private_data);
 }
 
@@ -199,7 +200,7 @@ static bool hook_is_due(const struct hook_ops *ops,
 {
     struct uva__reporter *reporter = entry->reporter;
 
-    if (uva__arrow_node_release(ops->node, node) != ops->shim) {
+    if (uva__arrow_node_release(ops->node, node) != ops->hook) {
         uva__reporter_breach(reporter, "DA-13", 0,
                              "release of %s %" PRId64
                              " is called with a struct "
@@ -228,7 +229,7 @@ static void hook_check_parent(const struct hook_ops *ops,
 {
     bool releasing;
     const struct uva__live_struct *parent = uva__live_structs_leave(
-        uva__reporter_ledger(entry->reporter), entry, &releasing);
+        uva__reporter_live_structs(entry->reporter), entry, &releasing);
 
     if (parent == NULL || releasing)
         return;
@@ -257,9 +258,9 @@ static void hook_check_unchanged(const struct hook_ops *ops,
 static bool hook_is_in_place(const struct uva__live_struct *child)
 {
     const struct hook_ops *ops =
-        child->kind == UVA__LIVE_STRUCT_ARRAY ? &SHIM_ARRAY : &SHIM_SCHEMA;
+        child->kind == UVA__LIVE_STRUCT_ARRAY ? &HOOK_ARRAY : &HOOK_SCHEMA;
 
-    return uva__arrow_node_release(ops->node, child->place) == ops->shim &&
+    return uva__arrow_node_release(ops->node, child->place) == ops->hook &&
            uva__arrow_node_private_data(ops->node, child->place) ==
                uva__live_structs_mark(child);
 }
@@ -269,7 +270,7 @@ static void hook_forward(const struct hook_ops *ops,
                          struct uva__live_struct *entry, void *node)
 {
     struct uva__live_structs *live_structs =
-        uva__reporter_ledger(entry->reporter);
+        uva__reporter_live_structs(entry->reporter);
     const bool deep = uva__reporter_options(entry->reporter)->deep;
     int left = 0;
 
@@ -307,15 +308,15 @@ static void hook_release(const struct hook_ops *ops, void *node)
         hook_check_parent(ops, entry, node);
     hook_check_unchanged(ops, entry, node);
     hook_forward(ops, entry, node);
-    uva__live_structs_close(uva__reporter_ledger(entry->reporter), entry);
+    uva__live_structs_close(uva__reporter_live_structs(entry->reporter), entry);
 }
 
 static void hook_release_array(struct ArrowArray *array)
 {
-    hook_release(&SHIM_ARRAY, array);
+    hook_release(&HOOK_ARRAY, array);
 }
 
 static void hook_release_schema(struct ArrowSchema *schema)
 {
-    hook_release(&SHIM_SCHEMA, schema);
+    hook_release(&HOOK_SCHEMA, schema);
 }

@@ -18,13 +18,13 @@
 #include "check/transcript.h"
 #include "protocol/clauses.h"
 
-#define WITNESS_SLOW_CALL_MS    1000
-#define WITNESS_SLOW_EXTRACT_MS 100
+#define REPORTER_SLOW_CALL_MS    1000
+#define REPORTER_SLOW_EXTRACT_MS 100
 
 enum {
-    WITNESS_CLAUSES = 256, /* at most, in the table of clauses */
-    WITNESS_KINDS = 16,    /* of breaches of one clause */
-    WITNESS_TOLD = WITNESS_CLAUSES * WITNESS_KINDS / 64
+    REPORTER_CLAUSES = 256, /* at most, in the table of clauses */
+    REPORTER_KINDS = 16,    /* of breaches of one clause */
+    REPORTER_WORDS = REPORTER_CLAUSES * REPORTER_KINDS / 64
 };
 
 struct uva__reporter {
@@ -37,7 +37,8 @@ struct uva__reporter {
     struct uva__live_structs live_structs;
     struct uva__quarantine quarantine; /* blocks that late calls find */
     bool once;                         /* reports each kind of breach once */
-    struct uva__atomic64 told[WITNESS_TOLD]; /* bits of the reported kinds */
+    struct uva__atomic64
+        reported[REPORTER_WORDS]; /* bits of the reported kinds */
 };
 
 /* ---- start -------------------------------------------------------------- */
@@ -56,13 +57,13 @@ static int reporter_adopt(const struct uva_check *options,
     if (out->name == NULL)
         out->name = "";
     if (out->slow_call_ms == 0)
-        out->slow_call_ms = WITNESS_SLOW_CALL_MS;
+        out->slow_call_ms = REPORTER_SLOW_CALL_MS;
     if (out->slow_extract_ms == 0)
-        out->slow_extract_ms = WITNESS_SLOW_EXTRACT_MS;
+        out->slow_extract_ms = REPORTER_SLOW_EXTRACT_MS;
     return 0;
 }
 
-static const struct uva__live_structs_ops WITNESS_LEDGER_OPS = {
+static const struct uva__live_structs_ops REPORTER_OPS = {
     .acquire = uva__reporter_acquire, .release = uva__reporter_release};
 
 int uva__reporter_new(const struct uva_check *options,
@@ -85,8 +86,8 @@ int uva__reporter_new(const struct uva_check *options,
     reporter->options.name = (const char *)(reporter + 1);
     reporter->size = sizeof(*reporter) + name_size;
     uva__atomic64_store(&reporter->stats, 1);
-    uva__live_structs_init(&reporter->live_structs, reporter,
-                           &WITNESS_LEDGER_OPS, &reporter->options.allocator);
+    uva__live_structs_init(&reporter->live_structs, reporter, &REPORTER_OPS,
+                           &reporter->options.allocator);
     uva__quarantine_init(&reporter->quarantine, &reporter->options.allocator,
                          UVA__QUARANTINE_UNLIMITED);
     *out = reporter;
@@ -99,7 +100,8 @@ uva__reporter_options(const struct uva__reporter *reporter)
     return &reporter->options;
 }
 
-struct uva__live_structs *uva__reporter_ledger(struct uva__reporter *reporter)
+struct uva__live_structs *
+uva__reporter_live_structs(struct uva__reporter *reporter)
 {
     return &reporter->live_structs;
 }
@@ -123,8 +125,8 @@ void uva__reporter_note(struct uva__reporter *reporter, const char *format,
 }
 
 /* Reports to the user's function, or to standard error. */
-static void reporter_notify(const struct uva__reporter *reporter,
-                            const struct uva_breach *breach)
+static void reporter_deliver(const struct uva__reporter *reporter,
+                             const struct uva_breach *breach)
 {
     if (reporter->options.report != NULL)
         reporter->options.report(reporter->options.ctx, breach);
@@ -146,10 +148,10 @@ static bool reporter_admits(struct uva__reporter *reporter,
 
     if (!reporter->once)
         return true;
-    kind += WITNESS_KINDS * (unsigned)(clause - uva__clauses(&count));
-    assert(count <= WITNESS_CLAUSES);
+    kind += REPORTER_KINDS * (unsigned)(clause - uva__clauses(&count));
+    assert(count <= REPORTER_CLAUSES);
     bit = UINT64_C(1) << kind % 64;
-    return (uva__atomic64_or(&reporter->told[kind / 64], bit) & bit) == 0;
+    return (uva__atomic64_or(&reporter->reported[kind / 64], bit) & bit) == 0;
 }
 
 static void reporter_breach(struct uva__reporter *reporter,
@@ -170,7 +172,7 @@ static void reporter_breach(struct uva__reporter *reporter,
     breach->transcript = calls;
     if (breach->severity >= UVA_SEVERITY_ERROR)
         uva__atomic64_add(&reporter->breaches, 1);
-    reporter_notify(reporter, breach);
+    reporter_deliver(reporter, breach);
 }
 
 void uva__reporter_breach(struct uva__reporter *reporter, const char *id,

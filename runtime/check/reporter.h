@@ -12,8 +12,8 @@
 struct uva__live_structs;
 struct uva__reporter;
 
-/* Makes one with one reference, by `how` (may be NULL; borrowed for the call,
- * but its ctx is taken). Returns 0; EINVAL or ENOMEM, which take nothing.
+/* Makes one with one reference, by `options` (may be NULL; borrowed for the
+ * call, but its ctx is taken). Returns 0; EINVAL or ENOMEM, which take nothing.
  * Thread: any. */
 UVA_MUST_CHECK int uva__reporter_new(const struct uva_check *options,
                                      struct uva__reporter **out,
@@ -39,9 +39,10 @@ void uva__reporter_once(struct uva__reporter *reporter);
 const struct uva_check *
 uva__reporter_options(const struct uva__reporter *reporter);
 
-/* Returns the ledger of the schemas and arrays that the check saw. Borrowed
+/* Returns the live schemas and arrays that the check saw. Borrowed
  * from it. Thread: any. */
-struct uva__live_structs *uva__reporter_ledger(struct uva__reporter *reporter);
+struct uva__live_structs *
+uva__reporter_live_structs(struct uva__reporter *reporter);
 
 /* Returns the quarantine for blocks of its allocator, which lasts as long as
  * the reporter. A late call finds them there as long as a reference exists: of

@@ -10,25 +10,25 @@
 
 #include "base/clock.h"
 
-struct bounce {
+struct call {
     void (*fn)(void *arg); /* to run */
     void *arg;             /* borrows */
 };
 
 static void *thread_util_main(void *arg)
 {
-    const struct bounce *bounce = arg;
+    const struct call *call = arg;
 
-    bounce->fn(bounce->arg);
+    call->fn(call->arg);
     return NULL;
 }
 
 void uva__thread_util_run(void (*fn)(void *arg), void *arg)
 {
-    struct bounce bounce = {fn, arg};
+    struct call call = {fn, arg};
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, thread_util_main, &bounce) != 0) {
+    if (pthread_create(&thread, NULL, thread_util_main, &call) != 0) {
         fn(arg);
         return;
     }

@@ -72,7 +72,7 @@ static void tree_walk_write(const struct uva__tree_walk *walk,
     }
 }
 
-static void tree_walk_notify(struct uva__tree_walk *walk, const char *clause,
+static void tree_walk_report(struct uva__tree_walk *walk, const char *clause,
                              enum uva_severity severity, const char *format,
                              va_list args)
 {
@@ -95,7 +95,7 @@ void uva__tree_walk_breach(struct uva__tree_walk *walk, const char *clause,
     va_list args;
 
     va_start(args, format);
-    tree_walk_notify(walk, clause, uva__clause_find(clause)->severity, format,
+    tree_walk_report(walk, clause, uva__clause_find(clause)->severity, format,
                      args);
     va_end(args);
 }
@@ -106,6 +106,6 @@ void uva__tree_walk_remark(struct uva__tree_walk *walk, const char *clause,
     va_list args;
 
     va_start(args, format);
-    tree_walk_notify(walk, clause, severity, format, args);
+    tree_walk_report(walk, clause, severity, format, args);
     va_end(args);
 }

@@ -7,7 +7,7 @@
 #include "arrow/structs.h"
 #include "check/reporter.h"
 
-/* Set `witness`, and `error` to get the first breach; the rest is 0. */
+/* Set `reporter`, and `error` to get the first breach; the rest is 0. */
 struct uva__tree_walk {
     struct uva__reporter *reporter; /* borrows */
     struct uva_error *error;        /* borrows; NULL once it is filled */
@@ -18,7 +18,7 @@ struct uva__tree_walk {
                                              depth; -1: the dictionary */
 };
 
-/* Makes one that reports to `witness`; its path is large, and not cleared.
+/* Makes one that reports to `reporter`; its path is large, and not cleared.
  * Thread: any. */
 void uva__tree_walk_init(struct uva__tree_walk *walk,
                          struct uva__reporter *reporter);

@@ -3,7 +3,7 @@
  * which there is something to report. */
 #include "device/builtin.h"
 
-/* The document defines no event for these (EV-09). */
+/* The document defines no event for these. Clauses: EV-09. */
 static const char EVENTLESS[] = "events of this type are NULL (EV-09)";
 
 static const char BY_HAND[] = "uva_device_register() makes it known";

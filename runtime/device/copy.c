@@ -142,9 +142,9 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
 /* ---- after the result --------------------------------------------------- */
 
 /* The part of a copy that is in flight after its result was passed on: the
- * source, and the replica that is being filled, are kept until the last event
- * is complete. An event that fails ends it too: the consumer of the result sees
- * the failure. */
+ * source, and the copy target that is being filled, are kept until the last
+ * event is complete. An event that fails ends it too: the consumer of the
+ * result sees the failure. */
 struct tail {
     struct uva__devices *devices;         /* uses */
     struct uva__copy_target *copy_target; /* counts: it owns the event */
@@ -176,7 +176,7 @@ static void copy_tail_over(struct uva_watch *watch)
     uva__devices_send(tail->devices, &tail->command);
 }
 
-/* Takes `source`, and `event`, which the result of the replica gets. False
+/* Takes `source`, and `event`, which the result of the target gets. False
  * without memory: nothing was taken. Thread: the device thread. */
 static bool copy_tail_new(struct uva__devices *devices,
                           const struct uva_device_event *event,
@@ -301,7 +301,8 @@ static void copy_free(struct uva__work *work)
     free(copy);
 }
 
-/* Returns the event of the array. On the CPU there is none (EV-04). */
+/* Returns the event of the array. On the CPU there is none.
+ * Clauses: EV-04. */
 static void *event_of(const struct ArrowDeviceArray *array)
 {
     return array->device_type == ARROW_DEVICE_CPU ? NULL : array->sync_event;
@@ -331,7 +332,7 @@ static bool backend_can_copy(const struct uva__backend *backend,
 }
 
 /* Returns whether the memory that the copy is made to is of the target's type:
- * one vendor's pinned memory is not another one's (DA-03). */
+ * one vendor's pinned memory is not another one's. Clauses: DA-03. */
 static bool target_is_true(const struct uva__copy_destination *target,
                            const struct uva__backend *backend)
 {
@@ -419,7 +420,7 @@ int uva__copy_new(struct uva__devices *devices,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
                                              event_of(array)};
-    uva_array_move(array, &copy->source); /* the replica points into it */
+    uva_array_move(array, &copy->source); /* the target points into it */
     memory = memory_of(copy);
     code = uva__copy_target_new(devices, &memory, target->device_type,
                                 target->device_id, schema, &copy->source,
@@ -443,7 +444,7 @@ struct uva_device_event uva__copy_event(const struct uva__copy *copy)
     return copy->device;
 }
 
-bool uva__copy_goes_on(const struct uva__copy *copy)
+bool uva__copy_may_be_in_flight(const struct uva__copy *copy)
 {
     return copy->to_device;
 }

@@ -56,7 +56,7 @@ struct uva_device_event uva__copy_event(const struct uva__copy *copy);
 
 /* Returns whether the copy may be in flight when its result is given.
  * Thread: any. */
-bool uva__copy_goes_on(const struct uva__copy *copy);
+bool uva__copy_may_be_in_flight(const struct uva__copy *copy);
 
 /* Has `client` called once nothing of the copy is in flight any more: by the
  * device thread, or by the thread that frees the work. Before the wait has it.

@@ -13,7 +13,7 @@
 /* One node of both trees. */
 struct uva__copy_target_node {
     const struct ArrowArray *from; /* borrows: in the array it was made from */
-    struct ArrowArray *to;         /* borrows: of the replica */
+    struct ArrowArray *to;         /* borrows: of the target */
     struct uva__layout layout;     /* of its format */
     const void **buffers;          /* borrows: of `to` */
     int64_t *sizes;                /* borrows: of its buffers; 0: no memory */
@@ -53,7 +53,7 @@ UVA_MUST_CHECK int uva__copy_target_buffer(struct uva__copy_target *copy_target,
                                            int64_t i, int64_t size_bytes,
                                            struct uva_error *error);
 
-/* Gives the array, once; the array owns the replica from now on. Thread: any.
+/* Gives the array, once; the array owns the target from now on. Thread: any.
  */
 void uva__copy_target_give(struct uva__copy_target *copy_target,
                            struct ArrowDeviceArray *out);
@@ -64,7 +64,7 @@ void uva__copy_target_give(struct uva__copy_target *copy_target,
 void uva__copy_target_mark(struct uva__copy_target *copy_target, void *event);
 void uva__copy_target_drop(struct uva__copy_target *copy_target);
 
-/* Frees a replica that has not given its array. Thread: any. */
+/* Frees a target that has not given its array. Thread: any. */
 void uva__copy_target_free(struct uva__copy_target *copy_target);
 
 #endif

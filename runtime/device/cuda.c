@@ -20,7 +20,7 @@ struct cuda {
 };
 
 /* The names have the versions that the table was written for: macros in cuda.h
- * may choose others. */
+ * may choose other ones. */
 static const struct uva__symbol cuda_calls[] = {
     {"cuEventCreate", UVA__GPU_CALL(event_create), false},
     {"cuEventDestroy_v2", UVA__GPU_CALL(event_destroy), false},
@@ -97,7 +97,7 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
     code = cu->cuDevicePrimaryCtxRetain(&out->handle, out->device);
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxRetain", code, error);
-    out->kept = true;
+    out->retained = true;
     return 0;
 }
 
@@ -117,26 +117,26 @@ static int cuda_context_find(struct uva__gpu *gpu, int64_t device_id,
 }
 
 static void cuda_context_drop(struct uva__gpu *gpu,
-                              struct uva__gpu_context *place)
+                              struct uva__gpu_context *context)
 {
-    if (place->kept)
-        (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(place->device);
+    if (context->retained)
+        (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(context->device);
 }
 
-static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
+static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *context,
                       struct uva_error *error)
 {
-    const int code = cu_of(gpu)->cuCtxPushCurrent(place->handle);
+    const int code = cu_of(gpu)->cuCtxPushCurrent(context->handle);
 
     return code == 0 ? 0
                      : uva__gpu_failed(gpu, "cuCtxPushCurrent", code, error);
 }
 
-static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
+static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_context *context)
 {
     void *handle;
 
-    (void)place;
+    (void)context;
     (void)cu_of(gpu)->cuCtxPopCurrent(&handle);
 }
 

@@ -45,50 +45,51 @@ static uint64_t item_gap(const struct uva__poll_item *item, uint64_t now)
 
 /* Counts a sender in, as its command may release everything that keeps the
  * struct alive. */
-static bool senders_enter(struct uva__device_thread *service)
+static bool senders_enter(struct uva__device_thread *device_thread)
 {
-    if (!uva__inflight_enter(&service->senders))
+    if (!uva__inflight_enter(&device_thread->senders))
         return false;
-    service->begin(service);
+    device_thread->begin(device_thread);
     return true;
 }
 
 /* Once the counter is closed, the last sender wakes the thread to end. */
-static void senders_leave(struct uva__device_thread *service)
+static void senders_leave(struct uva__device_thread *device_thread)
 {
-    if (uva__inflight_leave(&service->senders) == UVA__INFLIGHT_DRAINED)
-        uva__parker_unpark(&service->parker);
-    service->end(service);
+    if (uva__inflight_leave(&device_thread->senders) == UVA__INFLIGHT_DRAINED)
+        uva__parker_unpark(&device_thread->parker);
+    device_thread->end(device_thread);
 }
 
-bool uva__device_thread_send(struct uva__device_thread *service,
+bool uva__device_thread_send(struct uva__device_thread *device_thread,
                              struct uva__device_command *command)
 {
-    if (!senders_enter(service))
+    if (!senders_enter(device_thread))
         return false;
-    uva__mpsc_push(&service->sent, &command->link);
-    uva__parker_unpark(&service->parker);
-    senders_leave(service);
+    uva__mpsc_push(&device_thread->sent, &command->link);
+    uva__parker_unpark(&device_thread->parker);
+    senders_leave(device_thread);
     return true;
 }
 
-bool uva__device_thread_send_quietly(struct uva__device_thread *service,
+bool uva__device_thread_send_quietly(struct uva__device_thread *device_thread,
                                      struct uva__device_command *command)
 {
-    if (!senders_enter(service))
+    if (!senders_enter(device_thread))
         return false;
-    uva__mpsc_push(&service->sent, &command->link);
-    senders_leave(service);
+    uva__mpsc_push(&device_thread->sent, &command->link);
+    senders_leave(device_thread);
     return true;
 }
 
 /* Runs the commands that were sent, the oldest first. */
-static void commands_run(struct uva__device_thread *service)
+static void commands_run(struct uva__device_thread *device_thread)
 {
     struct uva__link *link, *next;
     struct uva__device_command *command;
 
-    for (link = uva__mpsc_take(&service->sent); link != NULL; link = next) {
+    for (link = uva__mpsc_take(&device_thread->sent); link != NULL;
+         link = next) {
         next = link->next;
         command = uva__container_of(link, struct uva__device_command, link);
         command->run(command);
@@ -97,7 +98,7 @@ static void commands_run(struct uva__device_thread *service)
 
 /* ---- poll items --------------------------------------------------------- */
 
-void uva__device_thread_poll(struct uva__device_thread *service,
+void uva__device_thread_poll(struct uva__device_thread *device_thread,
                              struct uva__poll_item *item)
 {
     const uint64_t now = uva__clock_ns();
@@ -108,14 +109,14 @@ void uva__device_thread_poll(struct uva__device_thread *service,
     item->listed = true;
     item->begun_ns = now;
     item->due_ns = now + item_gap(item, now);
-    uva__list_push(&service->items, &item->link);
+    uva__list_push(&device_thread->items, &item->link);
 }
 
 /* Returns whether the item is done. */
 static bool item_poll(struct uva__poll_item *item, uint64_t *now)
 {
     item->listed = false;
-    if (item->look(item, *now - item->begun_ns))
+    if (item->poll(item, *now - item->begun_ns))
         return true;
     item->listed = true;
     *now = uva__clock_ns();
@@ -137,14 +138,14 @@ static void items_finish(struct uva__list *over)
 /* Polls the items that are due or nearly due, or all. Items that are done are
  * finished in bunches, so that a loop that waits for many is woken once.
  * Returns the time until the next one is due, or -1 if there is none. */
-static int64_t items_poll(struct uva__device_thread *service, bool all)
+static int64_t items_poll(struct uva__device_thread *device_thread, bool all)
 {
-    struct uva__list left = service->items, over = {0};
+    struct uva__list left = device_thread->items, over = {0};
     uint64_t now = uva__clock_ns(), next = UINT64_MAX, looks = 0;
     struct uva__link *link;
     struct uva__poll_item *item;
 
-    service->items = (struct uva__list){0};
+    device_thread->items = (struct uva__list){0};
     while ((link = uva__list_pop(&left)) != NULL) {
         item = uva__container_of(link, struct uva__poll_item, link);
         if ((all || item->due_ns <= now + GAP_LEAST_NS / 2) &&
@@ -152,7 +153,7 @@ static int64_t items_poll(struct uva__device_thread *service, bool all)
             uva__list_push(&over, link);
         } else {
             next = item->due_ns < next ? item->due_ns : next;
-            uva__list_push(&service->items, link);
+            uva__list_push(&device_thread->items, link);
         }
         if (++looks % BUNCH == 0)
             items_finish(&over);
@@ -165,25 +166,25 @@ static int64_t items_poll(struct uva__device_thread *service, bool all)
 
 /* ---- the thread --------------------------------------------------------- */
 
-bool uva__device_thread_is_ending(struct uva__device_thread *service)
+bool uva__device_thread_is_ending(struct uva__device_thread *device_thread)
 {
-    return uva__inflight_is_drained(&service->senders);
+    return uva__inflight_is_drained(&device_thread->senders);
 }
 
 /* Sleeps until a command was sent, or `gap_ns` has passed. */
-static void device_thread_sleep(struct uva__device_thread *service,
+static void device_thread_sleep(struct uva__device_thread *device_thread,
                                 int64_t gap_ns)
 {
-    struct uva__parker *parker = &service->parker;
+    struct uva__parker *parker = &device_thread->parker;
     const uint32_t seen = uva__parker_prepare(parker);
 
-    if (uva__mpsc_is_empty(&service->sent) &&
-        !uva__device_thread_is_ending(service))
+    if (uva__mpsc_is_empty(&device_thread->sent) &&
+        !uva__device_thread_is_ending(device_thread))
         (void)uva__futex_wait_ns(&parker->wake, seen, gap_ns);
     uva__parker_finish(parker);
 }
 
-static void device_thread_settle_in(void)
+static void device_thread_set_up(void)
 {
     (void)prctl(PR_SET_TIMERSLACK, 1);
     (void)pthread_setname_np(pthread_self(), "uva-devices");
@@ -192,94 +193,96 @@ static void device_thread_settle_in(void)
 
 static void *device_thread_main(void *arg)
 {
-    struct uva__device_thread *service = arg;
+    struct uva__device_thread *device_thread = arg;
     int64_t gap;
 
-    device_thread_settle_in();
-    while (!uva__device_thread_is_ending(service)) {
-        commands_run(service);
-        gap = items_poll(service, false);
+    device_thread_set_up();
+    while (!uva__device_thread_is_ending(device_thread)) {
+        commands_run(device_thread);
+        gap = items_poll(device_thread, false);
         if (gap != 0)
-            device_thread_sleep(service, gap);
+            device_thread_sleep(device_thread, gap);
     }
-    commands_run(service);
-    (void)items_poll(service, true);
-    assert(uva__list_is_empty(&service->items));
-    service->clear(service);
-    uva__atomic64_exchange(&service->over, 1);
-    uva__futex_raise(&service->gone);
-    service->end(service);
+    commands_run(device_thread);
+    (void)items_poll(device_thread, true);
+    assert(uva__list_is_empty(&device_thread->items));
+    device_thread->clear(device_thread);
+    uva__atomic64_exchange(&device_thread->over, 1);
+    uva__futex_raise(&device_thread->gone);
+    device_thread->end(device_thread);
     return NULL;
 }
 
 static int device_thread_create(pthread_t *thread,
-                                struct uva__device_thread *service)
+                                struct uva__device_thread *device_thread)
 {
     int code;
 
-    service->begin(service);
-    code = uva__thread_start(thread, device_thread_main, service);
+    device_thread->begin(device_thread);
+    code = uva__thread_start(thread, device_thread_main, device_thread);
     if (code != 0)
-        service->end(service);
+        device_thread->end(device_thread);
     return code;
 }
 
-int uva__device_thread_start(struct uva__device_thread *service)
+int uva__device_thread_start(struct uva__device_thread *device_thread)
 {
     int code = 0;
 
-    uva__lock_take(&service->locked.lock);
-    if (service->locked.ended)
+    uva__lock_take(&device_thread->locked.lock);
+    if (device_thread->locked.ended)
         code = ESHUTDOWN;
-    else if (!service->locked.started &&
-             device_thread_create(&service->locked.thread, service) != 0)
+    else if (!device_thread->locked.started &&
+             device_thread_create(&device_thread->locked.thread,
+                                  device_thread) != 0)
         code = EAGAIN;
-    service->locked.started |= code == 0;
-    uva__lock_drop(&service->locked.lock);
+    device_thread->locked.started |= code == 0;
+    uva__lock_drop(&device_thread->locked.lock);
     return code;
 }
 
-bool uva__device_thread_is_current(struct uva__device_thread *service)
+bool uva__device_thread_is_current(struct uva__device_thread *device_thread)
 {
     bool here;
 
-    uva__lock_take(&service->locked.lock);
-    here = service->locked.started && uva__atomic64_load(&service->over) == 0 &&
-           pthread_equal(service->locked.thread, pthread_self());
-    uva__lock_drop(&service->locked.lock);
+    uva__lock_take(&device_thread->locked.lock);
+    here = device_thread->locked.started &&
+           uva__atomic64_load(&device_thread->over) == 0 &&
+           pthread_equal(device_thread->locked.thread, pthread_self());
+    uva__lock_drop(&device_thread->locked.lock);
     return here;
 }
 
-static bool device_thread_is_home(struct uva__device_thread *service)
+static bool device_thread_has_ended(struct uva__device_thread *device_thread)
 {
-    uint32_t seen = uva__futex_now(&service->gone);
+    uint32_t seen = uva__futex_now(&device_thread->gone);
     bool in_time = true;
 
-    while (in_time && uva__atomic64_load(&service->over) == 0) {
-        in_time =
-            uva__futex_wait(&service->gone, seen, UVA__LIMIT_DEVICE_THREAD_MS);
-        seen = uva__futex_now(&service->gone);
+    while (in_time && uva__atomic64_load(&device_thread->over) == 0) {
+        in_time = uva__futex_wait(&device_thread->gone, seen,
+                                  UVA__LIMIT_DEVICE_THREAD_MS);
+        seen = uva__futex_now(&device_thread->gone);
     }
-    return uva__atomic64_load(&service->over) != 0;
+    return uva__atomic64_load(&device_thread->over) != 0;
 }
 
-void uva__device_thread_end(struct uva__device_thread *service)
+void uva__device_thread_end(struct uva__device_thread *device_thread)
 {
     pthread_t thread;
     bool started;
 
-    uva__lock_take(&service->locked.lock);
-    assert(!service->locked.ended);
-    service->locked.ended = true;
-    started = service->locked.started;
-    thread = service->locked.thread;
-    uva__lock_drop(&service->locked.lock);
+    uva__lock_take(&device_thread->locked.lock);
+    assert(!device_thread->locked.ended);
+    device_thread->locked.ended = true;
+    started = device_thread->locked.started;
+    thread = device_thread->locked.thread;
+    uva__lock_drop(&device_thread->locked.lock);
     if (!started)
         return;
-    if (uva__inflight_close(&service->senders) == UVA__INFLIGHT_DRAINED)
-        uva__parker_unpark(&service->parker);
+    if (uva__inflight_close(&device_thread->senders) == UVA__INFLIGHT_DRAINED)
+        uva__parker_unpark(&device_thread->parker);
     if (!pthread_equal(thread, pthread_self()) &&
-        device_thread_is_home(service))
+        device_thread_has_ended(device_thread))
         (void)pthread_join(thread, NULL);
     else
         (void)pthread_detach(thread);

@@ -29,8 +29,8 @@ struct uva__poll_item {
     bool listed;           /* is among those items */
     bool has_callback; /* a callback will report the end: polled only to be safe
                         */
-    /* True: it is done; `finish` follows soon, and no further look. */
-    bool (*look)(struct uva__poll_item *item, uint64_t age_ns);
+    /* True: it is done; `finish` follows soon, and no further poll. */
+    bool (*poll)(struct uva__poll_item *item, uint64_t age_ns);
     /* reports the end, and may free the item */
     void (*finish)(struct uva__poll_item *item);
 };
@@ -39,11 +39,11 @@ struct uva__poll_item {
 struct uva__device_thread {
     /* take and release a reference to the struct around this one: before the
      * thread is started and as its last act; around each send. Any thread */
-    void (*begin)(struct uva__device_thread *service);
-    void (*end)(struct uva__device_thread *service);
+    void (*begin)(struct uva__device_thread *device_thread);
+    void (*end)(struct uva__device_thread *device_thread);
     /* called by the thread after the last command: releases what only that
      * thread uses. May get stuck */
-    void (*clear)(struct uva__device_thread *service);
+    void (*clear)(struct uva__device_thread *device_thread);
     struct uva__mpsc sent;        /* commands that wait to be run */
     struct uva__parker parker;    /* the thread */
     struct uva__inflight senders; /* calls that are sending; closed: no more */
@@ -61,36 +61,38 @@ struct uva__device_thread {
 
 /* Starts the thread unless it runs. 0; EAGAIN if the system creates none;
  * ESHUTDOWN once it was ended. Thread: any. */
-UVA_MUST_CHECK int uva__device_thread_start(struct uva__device_thread *service);
+UVA_MUST_CHECK int
+uva__device_thread_start(struct uva__device_thread *device_thread);
 
 /* Sends a command, to be run later; the thread was started. False: the thread
  * is ending, and the command stays the caller's. Thread: any. */
 UVA_MUST_CHECK bool
-uva__device_thread_send(struct uva__device_thread *service,
+uva__device_thread_send(struct uva__device_thread *device_thread,
                         struct uva__device_command *command);
 
 /* Sends a command without waking the thread, which runs it when it is next
  * awake: for cleaning up after an item that it polls. Thread: any. */
 UVA_MUST_CHECK bool
-uva__device_thread_send_quietly(struct uva__device_thread *service,
+uva__device_thread_send_quietly(struct uva__device_thread *device_thread,
                                 struct uva__device_command *command);
 
-/* Polls `chore` from now on; at once if it is polled already.
- * Thread: service. */
-void uva__device_thread_poll(struct uva__device_thread *service,
+/* Polls `item` from now on; at once if it is polled already.
+ * Thread: the device thread. */
+void uva__device_thread_poll(struct uva__device_thread *device_thread,
                              struct uva__poll_item *item);
 
 /* Ends the thread, once: it runs the commands that were sent, polls each item
  * once more, which must then be done, and exits. Waits for that for at most
  * UVA__LIMIT_DEVICE_THREAD_MS: a foreign call may be stuck, and the thread then
- * exits when that call returns. Thread: any, also the service. */
-void uva__device_thread_end(struct uva__device_thread *service);
+ * exits when that call returns. Thread: any, also the
+ * device thread. */
+void uva__device_thread_end(struct uva__device_thread *device_thread);
 
 /* Whether the caller is the device thread. Thread: any. */
-bool uva__device_thread_is_current(struct uva__device_thread *service);
+bool uva__device_thread_is_current(struct uva__device_thread *device_thread);
 
 /* Whether the thread is ending: then an item that is polled must be done.
- * Thread: service. */
-bool uva__device_thread_is_ending(struct uva__device_thread *service);
+ * Thread: the device thread. */
+bool uva__device_thread_is_ending(struct uva__device_thread *device_thread);
 
 #endif

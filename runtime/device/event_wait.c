@@ -49,7 +49,7 @@ int uva__event_wait_new(struct uva__devices *devices,
     watch->begin.run = event_wait_begin_run;
     watch->end.run = event_wait_end_run;
     watch->tidy.run = event_wait_tidy_run;
-    watch->item.look = event_wait_poll;
+    watch->item.poll = event_wait_poll;
     watch->item.finish = event_wait_finish;
     uva__atomic64_store(&watch->refs, 1);
     *out = watch;
@@ -105,7 +105,7 @@ static bool event_wait_decide(struct uva_watch *watch, int code,
     event_wait_conclude(watch, code, error);
     watch->unverified = unverified;
     return uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER) !=
-           UVA__EVENT_WAIT_LEFT;
+           UVA__EVENT_WAIT_ABANDONED;
 }
 
 static void event_wait_fire(struct uva_watch *watch, int code,
@@ -249,7 +249,7 @@ static void event_wait_begin_run(struct uva__device_command *command)
     if (code_is_pending(code)) {
         event_wait_note(watch, &error);
         uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_OPEN);
-        uva__device_thread_poll(&watch->devices->service, &watch->item);
+        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
         return;
     }
     event_wait_fire(watch, code, &error, false);
@@ -265,7 +265,7 @@ void uva__event_wait_begin(struct uva_watch *watch)
     uva__atomic64_add(&watch->refs, 1);
     if (watch->work != NULL)
         uva__devices_use(watch->devices);
-    if (uva__device_thread_send(&watch->devices->service, &watch->begin))
+    if (uva__device_thread_send(&watch->devices->device_thread, &watch->begin))
         return;
     (void)uva_error_set(&error, ESHUTDOWN, "the workers are gone");
     event_wait_fire(watch, ESHUTDOWN, &error, false);
@@ -284,7 +284,7 @@ static void event_wait_settle(struct uva_watch *watch)
 }
 
 /* Queries the event and, if it is complete, runs the next step of the work. */
-static int event_wait_ask(struct uva_watch *watch, struct uva_error *error)
+static int event_wait_query(struct uva_watch *watch, struct uva_error *error)
 {
     int code = uva__backend_query(watch->backend, &watch->event, error);
 
@@ -305,10 +305,10 @@ static int event_wait_ask(struct uva_watch *watch, struct uva_error *error)
 static int event_wait_arm_again(struct uva_watch *watch, uint64_t age_ns,
                                 struct uva_error *error)
 {
-    if (watch->own.armed || watch->own.asked || watch->work != NULL ||
+    if (watch->own.armed || watch->own.rearmed || watch->work != NULL ||
         age_ns < ARM_AGAIN_NS)
         return EAGAIN;
-    watch->own.asked = true;
+    watch->own.rearmed = true;
     return event_wait_arm(watch, error);
 }
 
@@ -318,10 +318,10 @@ static int event_wait_arm_again(struct uva_watch *watch, uint64_t age_ns,
 static int event_wait_check(struct uva_watch *watch, bool notified,
                             uint64_t age_ns, struct uva_error *error)
 {
-    int code = event_wait_ask(watch, error);
+    int code = event_wait_query(watch, error);
 
     if ((code == 0 || code_is_pending(code)) && notified &&
-        watch->notice.code != 0)
+        watch->report.code != 0)
         return uva__wait_error_notified(watch, error);
     if (!code_is_pending(code))
         return code;
@@ -341,7 +341,7 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
         code = event_wait_check(watch, notified, age_ns, &error);
         known = known || !code_is_pending(code);
         if (code_is_pending(code) &&
-            uva__device_thread_is_ending(&watch->devices->service))
+            uva__device_thread_is_ending(&watch->devices->device_thread))
             code = uva_error_set(&error, ECANCELED, "the workers are gone");
         if (code_is_pending(code)) {
             item->has_callback = watch->own.armed && !notified;
@@ -374,7 +374,7 @@ static void event_wait_tidy_run(struct uva__device_command *command)
         uva__container_of(command, struct uva_watch, tidy);
 
     if (watch->item.listed)
-        uva__device_thread_poll(&watch->devices->service, &watch->item);
+        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
     else
         event_wait_settle(watch);
     uva__event_wait_release(watch);
@@ -387,19 +387,19 @@ static void event_wait_tidy_run(struct uva__device_command *command)
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
-    struct uva__device_thread *service = &watch->devices->service;
+    struct uva__device_thread *device_thread = &watch->devices->device_thread;
     bool fires, sent;
 
-    watch->notice.code = code_is_pending(code) || code < 0 ? EIO : code;
-    watch->notice.vendor_code = vendor_code;
-    watch->notice.vendor = vendor;
+    watch->report.code = code_is_pending(code) || code < 0 ? EIO : code;
+    watch->report.vendor_code = vendor_code;
+    watch->report.vendor = vendor;
     uva__atomic64_exchange(&watch->notified, 1);
     fires = code == 0 && watch->on_loop &&
             event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
     if (fires)
         event_wait_fire(watch, 0, NULL, true);
-    sent = fires ? uva__device_thread_send_quietly(service, &watch->tidy)
-                 : uva__device_thread_send(service, &watch->tidy);
+    sent = fires ? uva__device_thread_send_quietly(device_thread, &watch->tidy)
+                 : uva__device_thread_send(device_thread, &watch->tidy);
     if (!sent)
         uva__event_wait_release(watch);
 }
@@ -417,7 +417,7 @@ static void event_wait_end_run(struct uva__device_command *command)
         event_wait_fire(watch, uva__wait_error_cancelled(&error), &error,
                         false);
     if (watch->item.listed)
-        uva__device_thread_poll(&watch->devices->service, &watch->item);
+        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
     if (watch->left.array.release != NULL)
         uva_array_release(&watch->left);
     uva__event_wait_release(watch);
@@ -426,7 +426,7 @@ static void event_wait_end_run(struct uva__device_command *command)
 /* Without a device thread no other thread uses the event: it runs here. */
 static void event_wait_end(struct uva_watch *watch)
 {
-    if (!uva__device_thread_send(&watch->devices->service, &watch->end))
+    if (!uva__device_thread_send(&watch->devices->device_thread, &watch->end))
         event_wait_end_run(&watch->end);
 }
 
@@ -451,7 +451,7 @@ bool uva__event_wait_abandon(struct uva_watch *watch,
 {
     uint64_t pending = UVA__EVENT_WAIT_PENDING;
 
-    if (!uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_LEFT))
+    if (!uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_ABANDONED))
         return false;
     if (watch->device_stream != NULL)
         event_wait_unchain(watch);

@@ -10,9 +10,9 @@
 
 /* Whether the client still wants the outcome. */
 enum uva__event_wait_side {
-    UVA__EVENT_WAIT_PENDING, /* the client waits for it */
-    UVA__EVENT_WAIT_OVER,    /* it was notified, or is being notified */
-    UVA__EVENT_WAIT_LEFT     /* the client has abandoned the wait */
+    UVA__EVENT_WAIT_PENDING,  /* the client waits for it */
+    UVA__EVENT_WAIT_OVER,     /* it was notified, or is being notified */
+    UVA__EVENT_WAIT_ABANDONED /* the client has abandoned the wait */
 };
 
 /* Which thread may use the event. */
@@ -24,7 +24,7 @@ enum uva__event_wait_holder {
     UVA__EVENT_WAIT_FIRED   /* the client: the outcome is decided */
 };
 
-/* Work of several steps, each of which ends with an event: what a watch then
+/* Work of several steps, each of which ends with an event: what a wait then
  * waits for, one after the other. */
 struct uva__work {
     /* runs the next step, at first and when the event of the step before is
@@ -59,7 +59,7 @@ struct uva_watch {
     struct {
         int code, vendor_code;
         const char *vendor;       /* static */
-    } notice;                     /* what it has reported; behind `said` */
+    } report;                     /* what it has reported; behind `notified` */
     struct uva__atomic64 pending; /* the vendor's code of the last query that
                                  found it pending, or 0 */
     int code;                     /* the outcome, 0: complete; behind `side` */
@@ -83,7 +83,7 @@ struct uva_watch {
     struct {                      /* the device thread's alone */
         bool armed;               /* the vendor will call back */
         bool settled;             /* what arm retained is freed */
-        bool asked;               /* arm was called a second time */
+        bool rearmed;             /* arm was called a second time */
         bool notify_pending; /* over, but the client is not notified so far */
         bool working;        /* a step is in flight: its memory is in use */
         bool cancelled;      /* cancelled: no step follows */

@@ -13,7 +13,7 @@
 #include "arrow/device_traits.h"
 #include "device/gpu_streams.h"
 
-enum { SLOT_SEEN, SLOT_POST, SLOT_VENDOR }; /* of uva_watch_slots() */
+enum { SLOT_SEEN, SLOT_CALLBACK, SLOT_VENDOR }; /* of uva_watch_slots() */
 
 /* ---- events ------------------------------------------------------------- */
 
@@ -55,32 +55,35 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
 
 /* Makes the context of the program's stream current. */
 static int context_enter(struct uva__gpu *gpu, int64_t device_id,
-                         uva__gpu_stream stream, struct uva__gpu_context *place,
+                         uva__gpu_stream stream,
+                         struct uva__gpu_context *context,
                          struct uva_error *error)
 {
-    int code = gpu->vendor->context_find(gpu, device_id, stream, place, error);
+    int code =
+        gpu->vendor->context_find(gpu, device_id, stream, context, error);
 
     if (code != 0)
         return code;
-    code = gpu->vendor->enter(gpu, place, error);
+    code = gpu->vendor->enter(gpu, context, error);
     if (code != 0)
-        gpu->vendor->context_drop(gpu, place);
+        gpu->vendor->context_drop(gpu, context);
     return code;
 }
 
-static void context_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
+static void context_leave(struct uva__gpu *gpu,
+                          struct uva__gpu_context *context)
 {
-    gpu->vendor->leave(gpu, place);
-    gpu->vendor->context_drop(gpu, place);
+    gpu->vendor->leave(gpu, context);
+    gpu->vendor->context_drop(gpu, context);
 }
 
 /* Makes the context of our streams current; vendor->leave() undoes it. */
-static int lane_enter(struct uva__gpu *gpu, int64_t device_id,
-                      struct uva__gpu_streams **out, struct uva_error *error)
+static int streams_enter(struct uva__gpu *gpu, int64_t device_id,
+                         struct uva__gpu_streams **out, struct uva_error *error)
 {
     int code = uva__gpu_streams_find(gpu, device_id, out, error);
 
-    return code == 0 ? gpu->vendor->enter(gpu, &(*out)->place, error) : code;
+    return code == 0 ? gpu->vendor->enter(gpu, &(*out)->context, error) : code;
 }
 
 /* ---- arming ------------------------------------------------------------- */
@@ -91,7 +94,7 @@ static void event_wait_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);
 
-    uva__gpu_callback_stream_drop(slots[SLOT_POST]);
+    uva__gpu_callback_stream_drop(slots[SLOT_CALLBACK]);
     uva_watch_notify(watch, code != 0 ? EIO : 0, code, slots[SLOT_VENDOR]);
 }
 
@@ -108,36 +111,37 @@ static void host_called(void *user_data)
 }
 
 /* A callback with a status comes for failures too; the other kind does not. */
-static int post_call(struct uva__gpu *gpu,
-                     struct uva__gpu_callback_stream *post,
-                     struct uva_watch *watch)
+static int callback_queue(struct uva__gpu *gpu,
+                          struct uva__gpu_callback_stream *callback,
+                          struct uva_watch *watch)
 {
     const struct uva__gpu_calls *calls = &gpu->calls;
 
     if (calls->stream_callback != NULL)
-        return calls->stream_callback(post->stream, stream_called, watch, 0);
-    return calls->stream_host(post->stream, host_called, watch);
+        return calls->stream_callback(callback->stream, stream_called, watch,
+                                      0);
+    return calls->stream_host(callback->stream, host_called, watch);
 }
 
-static bool post_arm(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
-                     const struct uva_device_event *event,
-                     struct uva_watch *watch)
+static bool callback_arm(struct uva__gpu *gpu, struct uva__gpu_streams *streams,
+                         const struct uva_device_event *event,
+                         struct uva_watch *watch)
 {
-    struct uva__gpu_callback_stream *post =
-        uva__gpu_streams_callback(gpu, lane);
+    struct uva__gpu_callback_stream *callback =
+        uva__gpu_streams_callback(gpu, streams);
     void **slots = uva_watch_slots(watch);
     int code;
 
-    if (post == NULL)
+    if (callback == NULL)
         return false;
-    slots[SLOT_POST] = post;
+    slots[SLOT_CALLBACK] = callback;
     slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->library.vendor;
-    code = gpu->calls.stream_wait(post->stream, event_of(event), 0);
+    code = gpu->calls.stream_wait(callback->stream, event_of(event), 0);
     if (code == 0)
-        code = post_call(gpu, post, watch);
+        code = callback_queue(gpu, callback, watch);
     if (code == 0)
         return true;
-    uva__gpu_callback_stream_drop(post);
+    uva__gpu_callback_stream_drop(callback);
     return false;
 }
 
@@ -148,7 +152,7 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
 {
     struct uva__gpu *gpu = state;
     void **slots = uva_watch_slots(watch);
-    struct uva__gpu_streams *lane;
+    struct uva__gpu_streams *streams;
     bool armed;
 
     if (slots[SLOT_SEEN] == NULL) {
@@ -157,10 +161,10 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
     }
     if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
         return EAGAIN;
-    if (lane_enter(gpu, event->device_id, &lane, error) != 0)
+    if (streams_enter(gpu, event->device_id, &streams, error) != 0)
         return EAGAIN;
-    armed = post_arm(gpu, lane, event, watch);
-    gpu->vendor->leave(gpu, &lane->place);
+    armed = callback_arm(gpu, streams, event, watch);
+    gpu->vendor->leave(gpu, &streams->context);
     return armed ? EINPROGRESS : EAGAIN;
 }
 
@@ -222,14 +226,14 @@ int uva__gpu_record(void *state, const struct uva_device_event *device,
                     struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_context place = {0};
+    struct uva__gpu_context context = {0};
     int code =
-        context_enter(gpu, device->device_id, device_stream, &place, error);
+        context_enter(gpu, device->device_id, device_stream, &context, error);
 
     if (code != 0)
         return code;
     code = stream_record(gpu, device_stream, event_out, error);
-    context_leave(gpu, &place);
+    context_leave(gpu, &context);
     return code;
 }
 
@@ -237,16 +241,16 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
                          void *device_stream, struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_context place = {0};
+    struct uva__gpu_context context = {0};
     int code =
-        context_enter(gpu, event->device_id, device_stream, &place, error);
+        context_enter(gpu, event->device_id, device_stream, &context, error);
 
     if (code != 0)
         return code;
     code = uva__gpu_result(
         gpu, UVA__GPU_CALL(stream_wait),
         gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
-    context_leave(gpu, &place);
+    context_leave(gpu, &context);
     return code;
 }
 
@@ -282,14 +286,14 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 }
 
 /* The event is made first: no copy is queued that could not be waited for. */
-static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
+static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_streams *streams,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)
 {
     uva__gpu_stream stream;
     uva__gpu_event *box = NULL;
     int code =
-        uva__gpu_streams_copy(gpu, lane, copy->to_device, &stream, error);
+        uva__gpu_streams_copy(gpu, streams, copy->to_device, &stream, error);
 
     if (code == 0 && event_out != NULL)
         code = event_new(gpu, &box, error);
@@ -306,15 +310,15 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
                   void **event_out, struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_streams *lane;
+    struct uva__gpu_streams *streams;
     int code;
 
     gpu_relax(gpu);
-    code = lane_enter(gpu, copy->after.device_id, &lane, error);
+    code = streams_enter(gpu, copy->after.device_id, &streams, error);
     if (code != 0)
         return code;
-    code = copy_begin(gpu, lane, copy, event_out, error);
-    gpu->vendor->leave(gpu, &lane->place);
+    code = copy_begin(gpu, streams, copy, event_out, error);
+    gpu->vendor->leave(gpu, &streams->context);
     return code;
 }
 
@@ -337,16 +341,16 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
 {
     struct uva__gpu *gpu = state;
     struct uva_error *error = &gpu->no_memory;
-    struct uva__gpu_streams *lane;
+    struct uva__gpu_streams *streams;
     void *memory;
 
     gpu_relax(gpu);
-    if (lane_enter(gpu, device_id, &lane, error) != 0)
+    if (streams_enter(gpu, device_id, &streams, error) != 0)
         return NULL;
     memory = uva__device_is_pinned(device_type)
                  ? pinned_alloc(gpu, size_bytes, error)
                  : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
-    gpu->vendor->leave(gpu, &lane->place);
+    gpu->vendor->leave(gpu, &streams->context);
     return memory;
 }
 
@@ -360,16 +364,16 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory)
 {
     struct uva__gpu *gpu = state;
-    struct uva__gpu_streams *lane;
+    struct uva__gpu_streams *streams;
     struct uva_error error;
-    const bool inside = lane_enter(gpu, device_id, &lane, &error) == 0;
+    const bool inside = streams_enter(gpu, device_id, &streams, &error) == 0;
 
     if (uva__device_is_pinned(device_type))
         (void)gpu->calls.host_free(memory);
     else
         gpu->vendor->dealloc(gpu, memory);
     if (inside)
-        gpu->vendor->leave(gpu, &lane->place);
+        gpu->vendor->leave(gpu, &streams->context);
 }
 
 /* ---- unloading ---------------------------------------------------------- */

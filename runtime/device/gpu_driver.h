@@ -17,8 +17,8 @@ struct uva__gpu;
 /* The device or context that is made current on a thread around calls. */
 struct uva__gpu_context {
     int device;
-    void *handle;  /* CUDA: counts, if `retained` */
-    bool kept;
+    void *handle; /* CUDA: counts, if `retained` */
+    bool retained;
     int before; /* HIP: the device that was current */
 };
 
@@ -36,11 +36,12 @@ struct uva__gpu_vendor {
     int (*context_find)(struct uva__gpu *gpu, int64_t device_id,
                         uva__gpu_stream stream, struct uva__gpu_context *out,
                         struct uva_error *error);
-    void (*context_drop)(struct uva__gpu *gpu, struct uva__gpu_context *place);
+    void (*context_drop)(struct uva__gpu *gpu,
+                         struct uva__gpu_context *context);
     /* make it current on this thread, and undo that */
-    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_context *place,
+    int (*enter)(struct uva__gpu *gpu, struct uva__gpu_context *context,
                  struct uva_error *error);
-    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_context *place);
+    void (*leave)(struct uva__gpu *gpu, struct uva__gpu_context *context);
     /* clears the code of a failed call, which the vendor keeps for the thread;
      * NULL: it keeps none */
     void (*forget)(struct uva__gpu *gpu);
@@ -58,7 +59,7 @@ struct uva__gpu_vendor {
 struct uva__gpu {
     const struct uva__gpu_vendor *vendor;
     struct uva__gpu_calls calls;
-    struct uva__gpu_streams *lanes; /* owns; the device thread's alone */
+    struct uva__gpu_streams *streams; /* owns; the device thread's alone */
     struct uva_error no_memory; /* why alloc gave NULL; the device thread's */
     bool relaxed; /* calls of the device thread do not disturb captures of other
                      threads; that thread's alone */

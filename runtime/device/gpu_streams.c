@@ -1,61 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lane keeps the context of its streams alive. */
+/* The streams of a device keep their context alive. */
 #include "device/gpu_streams.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- posts -------------------------------------------------------------- */
+/* ---- streams for callbacks ---------------------------------------------- */
 
-static void post_release(struct uva__gpu_callback_stream *post)
+static void callback_stream_release(struct uva__gpu_callback_stream *callback)
 {
-    if (uva__atomic64_sub(&post->refs, 1) == 1)
-        free(post);
+    if (uva__atomic64_sub(&callback->refs, 1) == 1)
+        free(callback);
 }
 
-void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *post)
+void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *callback)
 {
-    uva__atomic64_sub(&post->armed, 1);
-    post_release(post);
+    uva__atomic64_sub(&callback->armed, 1);
+    callback_stream_release(callback);
 }
 
-static struct uva__gpu_callback_stream *post_new(struct uva__gpu *gpu)
+static struct uva__gpu_callback_stream *
+callback_stream_new(struct uva__gpu *gpu)
 {
-    struct uva__gpu_callback_stream *post = calloc(1, sizeof(*post));
+    struct uva__gpu_callback_stream *callback = calloc(1, sizeof(*callback));
     const size_t call = UVA__GPU_CALL(stream_create);
     struct uva_error error;
 
-    if (post == NULL)
+    if (callback == NULL)
         return NULL;
     if (uva__gpu_result(gpu, call,
-                        gpu->calls.stream_create(&post->stream,
+                        gpu->calls.stream_create(&callback->stream,
                                                  UVA__GPU_STREAM_NON_BLOCKING),
                         &error) != 0) {
-        free(post);
+        free(callback);
         return NULL;
     }
-    uva__atomic64_store(&post->refs, 1);
-    return post;
+    uva__atomic64_store(&callback->refs, 1);
+    return callback;
 }
 
 /* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
  */
 struct uva__gpu_callback_stream *
-uva__gpu_streams_callback(struct uva__gpu *gpu, struct uva__gpu_streams *lane)
+uva__gpu_streams_callback(struct uva__gpu *gpu,
+                          struct uva__gpu_streams *streams)
 {
     struct uva__gpu_callback_stream *best = NULL;
     uint64_t armed, least = UVA__GPU_ARMED_MOST;
 
     for (int i = 0; i < UVA__GPU_CALLBACK_STREAMS && least != 0; i++) {
-        if (lane->posts[i] == NULL)
-            lane->posts[i] = post_new(gpu);
-        if (lane->posts[i] == NULL)
+        if (streams->callbacks[i] == NULL)
+            streams->callbacks[i] = callback_stream_new(gpu);
+        if (streams->callbacks[i] == NULL)
             break;
-        armed = uva__atomic64_load(&lane->posts[i]->armed);
+        armed = uva__atomic64_load(&streams->callbacks[i]->armed);
         if (armed >= least)
             continue;
         least = armed;
-        best = lane->posts[i];
+        best = streams->callbacks[i];
     }
     if (best == NULL)
         return NULL;
@@ -64,40 +66,41 @@ uva__gpu_streams_callback(struct uva__gpu *gpu, struct uva__gpu_streams *lane)
     return best;
 }
 
-/* ---- lanes -------------------------------------------------------------- */
+/* ---- the streams of a device -------------------------------------------- */
 
 int uva__gpu_streams_find(struct uva__gpu *gpu, int64_t device_id,
                           struct uva__gpu_streams **out,
                           struct uva_error *error)
 {
-    struct uva__gpu_streams *lane = gpu->lanes;
+    struct uva__gpu_streams *streams = gpu->streams;
     int code;
 
-    while (lane != NULL && lane->device_id != device_id)
-        lane = lane->before;
-    *out = lane;
-    if (lane != NULL)
+    while (streams != NULL && streams->device_id != device_id)
+        streams = streams->before;
+    *out = streams;
+    if (streams != NULL)
         return 0;
-    lane = calloc(1, sizeof(*lane));
-    if (lane == NULL)
+    streams = calloc(1, sizeof(*streams));
+    if (streams == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a stream");
-    code = gpu->vendor->context_find(gpu, device_id, NULL, &lane->place, error);
+    code = gpu->vendor->context_find(gpu, device_id, NULL, &streams->context,
+                                     error);
     if (code != 0) {
-        free(lane);
+        free(streams);
         return code;
     }
-    lane->device_id = device_id;
-    lane->before = gpu->lanes;
-    gpu->lanes = lane;
-    *out = lane;
+    streams->device_id = device_id;
+    streams->before = gpu->streams;
+    gpu->streams = streams;
+    *out = streams;
     return 0;
 }
 
-int uva__gpu_streams_copy(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
-                          bool to_device, uva__gpu_stream *out,
-                          struct uva_error *error)
+int uva__gpu_streams_copy(struct uva__gpu *gpu,
+                          struct uva__gpu_streams *streams, bool to_device,
+                          uva__gpu_stream *out, struct uva_error *error)
 {
-    uva__gpu_stream *stream = &lane->copies[to_device];
+    uva__gpu_stream *stream = &streams->copies[to_device];
     int code = 0;
 
     if (*stream == NULL)
@@ -109,34 +112,33 @@ int uva__gpu_streams_copy(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
     return code;
 }
 
-static void lane_streams_free(struct uva__gpu *gpu,
-                              struct uva__gpu_streams *lane)
+static void streams_free(struct uva__gpu *gpu, struct uva__gpu_streams *streams)
 {
     for (int i = 0; i < 2; i++)
-        if (lane->copies[i] != NULL)
-            (void)gpu->calls.stream_destroy(lane->copies[i]);
+        if (streams->copies[i] != NULL)
+            (void)gpu->calls.stream_destroy(streams->copies[i]);
     for (int i = 0; i < UVA__GPU_CALLBACK_STREAMS; i++) {
-        if (lane->posts[i] == NULL)
+        if (streams->callbacks[i] == NULL)
             continue;
-        (void)gpu->calls.stream_destroy(lane->posts[i]->stream);
-        post_release(lane->posts[i]);
+        (void)gpu->calls.stream_destroy(streams->callbacks[i]->stream);
+        callback_stream_release(streams->callbacks[i]);
     }
 }
 
 void uva__gpu_streams_free(struct uva__gpu *gpu)
 {
-    struct uva__gpu_streams *lane = gpu->lanes, *before;
+    struct uva__gpu_streams *streams = gpu->streams, *before;
     struct uva_error error;
     bool inside;
 
-    for (; lane != NULL; lane = before) {
-        before = lane->before;
-        inside = gpu->vendor->enter(gpu, &lane->place, &error) == 0;
-        lane_streams_free(gpu, lane);
+    for (; streams != NULL; streams = before) {
+        before = streams->before;
+        inside = gpu->vendor->enter(gpu, &streams->context, &error) == 0;
+        streams_free(gpu, streams);
         if (inside)
-            gpu->vendor->leave(gpu, &lane->place);
-        gpu->vendor->context_drop(gpu, &lane->place);
-        free(lane);
+            gpu->vendor->leave(gpu, &streams->context);
+        gpu->vendor->context_drop(gpu, &streams->context);
+        free(streams);
     }
-    gpu->lanes = NULL;
+    gpu->streams = NULL;
 }

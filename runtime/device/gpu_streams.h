@@ -16,10 +16,10 @@ enum {
                                  too much is queued */
 };
 
-/* A stream on which callbacks wait. References are held by the lane and by each
- * callback, since a callback may come when all else is freed. */
+/* A stream on which callbacks wait. References are held by the device's streams
+ * and by each callback, since a callback may come when all else is freed. */
 struct uva__gpu_callback_stream {
-    uva__gpu_stream stream; /* owned by the lane */
+    uva__gpu_stream stream; /* owned by the device's streams */
     struct uva__atomic64 refs;
     struct uva__atomic64 armed; /* callbacks that have not come */
 };
@@ -28,37 +28,38 @@ struct uva__gpu_callback_stream {
 struct uva__gpu_streams {
     struct uva__gpu_streams *before; /* owns */
     int64_t device_id;
-    struct uva__gpu_context place;
-    uva__gpu_stream copies[2];  /* owns: for copies, [1] to the device; NULL:
-                                   not made so far */
+    struct uva__gpu_context context;
+    uva__gpu_stream copies[2]; /* owns: for copies, [1] to the device; NULL:
+                                  not made so far */
     struct uva__gpu_callback_stream
-        *posts[UVA__GPU_CALLBACK_STREAMS]; /* counts; NULL: not made */
+        *callbacks[UVA__GPU_CALLBACK_STREAMS]; /* counts; NULL: not made */
 };
 
-/* Finds or makes the lane of a device. 0, or why the device cannot be used.
+/* Finds or makes the streams of a device. 0, or why the device cannot be used.
  * Thread: the device thread. */
 UVA_MUST_CHECK int uva__gpu_streams_find(struct uva__gpu *gpu,
                                          int64_t device_id,
                                          struct uva__gpu_streams **out,
                                          struct uva_error *error);
 
-/* Gives the stream for copies in one direction. The lane's context is current.
+/* Gives the stream for copies in one direction. Their context is current.
  * Thread: the device thread. */
 UVA_MUST_CHECK int uva__gpu_streams_copy(struct uva__gpu *gpu,
-                                         struct uva__gpu_streams *lane,
+                                         struct uva__gpu_streams *streams,
                                          bool to_device, uva__gpu_stream *out,
                                          struct uva_error *error);
 
 /* Gives a stream for one more callback, and counts the callback; NULL: there is
- * none. The lane's context is current. Thread: the device thread. */
+ * none. Their context is current. Thread: the device thread. */
 struct uva__gpu_callback_stream *
-uva__gpu_streams_callback(struct uva__gpu *gpu, struct uva__gpu_streams *lane);
+uva__gpu_streams_callback(struct uva__gpu *gpu,
+                          struct uva__gpu_streams *streams);
 
 /* Notes that the callback has come. Calls no function of the vendor's.
  * Thread: any. */
-void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *post);
+void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *callback);
 
-/* Frees all lanes. Thread: the device thread. */
+/* Frees the streams of all devices. Thread: the device thread. */
 void uva__gpu_streams_free(struct uva__gpu *gpu);
 
 #endif

@@ -65,30 +65,30 @@ static int hip_context_find(struct uva__gpu *gpu, int64_t device_id,
 }
 
 static void hip_context_drop(struct uva__gpu *gpu,
-                             struct uva__gpu_context *place)
+                             struct uva__gpu_context *context)
 {
     (void)gpu;
-    (void)place;
+    (void)context;
 }
 
-static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
+static int hip_enter(struct uva__gpu *gpu, struct uva__gpu_context *context,
                      struct uva_error *error)
 {
     struct uva__hip *hip = hip_of(gpu);
-    int code = hip->hipGetDevice(&place->before);
+    int code = hip->hipGetDevice(&context->before);
 
     if (code != 0)
         return uva__gpu_failed(gpu, "hipGetDevice", code, error);
-    if (place->before == place->device)
+    if (context->before == context->device)
         return 0;
-    code = hip->hipSetDevice(place->device);
+    code = hip->hipSetDevice(context->device);
     return code == 0 ? 0 : uva__gpu_failed(gpu, "hipSetDevice", code, error);
 }
 
-static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
+static void hip_leave(struct uva__gpu *gpu, struct uva__gpu_context *context)
 {
-    if (place->before != place->device)
-        (void)hip_of(gpu)->hipSetDevice(place->before);
+    if (context->before != context->device)
+        (void)hip_of(gpu)->hipSetDevice(context->before);
 }
 
 static void hip_forget(struct uva__gpu *gpu)

@@ -55,7 +55,7 @@ int code_of(const uva__sycl *sycl, const std::exception &thrown)
         .value();
 }
 
-int say(uva_error *error, int code, const char *what, const char *text)
+int describe(uva_error *error, int code, const char *what, const char *text)
 {
     error->code = code;
     error->vendor = "sycl";
@@ -71,12 +71,12 @@ int fault(const uva__sycl *sycl, const char *what, uva_error *error) noexcept
     try {
         throw;
     } catch (const std::bad_alloc &) {
-        return say(error, ENOMEM, what, "no memory");
+        return describe(error, ENOMEM, what, "no memory");
     } catch (const std::exception &thrown) {
-        say(error, EIO, what, thrown.what());
+        describe(error, EIO, what, thrown.what());
         error->vendor_code = code_of(sycl, thrown);
     } catch (...) {
-        say(error, EIO, what, "it threw what is no std::exception");
+        describe(error, EIO, what, "it threw what is no std::exception");
     }
     return EIO;
 }

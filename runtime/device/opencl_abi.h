@@ -24,15 +24,16 @@ typedef void uva__cl_event_fn(uva__cl_event event, uva__cl_int status,
 
 enum {
     UVA__CL_COMPLETE = 0,                 /* CL_COMPLETE */
-    UVA__CL_DEVICE_NOT_AVAILABLE = -2,    /* the same */
+    UVA__CL_DEVICE_NOT_AVAILABLE = -2,    /* CL_DEVICE_NOT_AVAILABLE */
     UVA__CL_NO_ALLOCATION = -4,           /* CL_MEM_OBJECT_ALLOCATION_FAILURE */
-    UVA__CL_OUT_OF_HOST_MEMORY = -6,      /* the same */
+    UVA__CL_OUT_OF_HOST_MEMORY = -6,      /* CL_OUT_OF_HOST_MEMORY */
     UVA__CL_EVENT_FAILED = -14,           /* CL_EXEC_STATUS_ERROR_FOR_... */
     UVA__CL_EVENT_COMMAND_QUEUE = 0x11D0, /* CL_EVENT_COMMAND_QUEUE */
     UVA__CL_CONTEXT_DEVICES = 0x1081,     /* CL_CONTEXT_DEVICES */
     UVA__CL_MEM_CONTEXT = 0x1106,         /* CL_MEM_CONTEXT */
     UVA__CL_MEM_READ_WRITE = 1,           /* CL_MEM_READ_WRITE */
-    UVA__CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3 /* the same */
+    /* CL_EVENT_COMMAND_EXECUTION_STATUS */
+    UVA__CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3
 };
 
 /* The functions by their names. */

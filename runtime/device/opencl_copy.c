@@ -14,53 +14,53 @@ enum { DEVICES_MOST = 64 }; /* of one context */
 
 /* ---- queues ------------------------------------------------------------- */
 
-static int lane_make(struct uva__opencl *opencl, uva__cl_context context,
-                     uva__cl_queue *out, struct uva_error *error)
+static int queues_make(struct uva__opencl *opencl, uva__cl_context context,
+                       uva__cl_queue *out, struct uva_error *error)
 {
-    struct uva__opencl_queues *lane = calloc(1, sizeof(*lane));
+    struct uva__opencl_queues *queues = calloc(1, sizeof(*queues));
     uva__cl_device devices[DEVICES_MOST] = {NULL};
     uva__cl_int status;
 
-    if (lane == NULL)
+    if (queues == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a queue");
     status = opencl->cl.clGetContextInfo(context, UVA__CL_CONTEXT_DEVICES,
                                          sizeof(devices), devices, NULL);
     if (status != 0) {
-        free(lane);
+        free(queues);
         return uva__opencl_failed(error, "clGetContextInfo", status);
     }
-    lane->queue =
+    queues->queue =
         opencl->cl.clCreateCommandQueue(context, devices[0], 0, &status);
     if (status != 0) {
-        free(lane);
+        free(queues);
         return uva__opencl_failed(error, "clCreateCommandQueue", status);
     }
-    lane->context = context;
-    lane->before = opencl->own.lanes;
-    opencl->own.lanes = lane;
-    *out = lane->queue;
+    queues->context = context;
+    queues->before = opencl->own.queues;
+    opencl->own.queues = queues;
+    *out = queues->queue;
     return 0;
 }
 
 /* Finds our queue for a context, or makes it. */
-static int lane_find(struct uva__opencl *opencl, uva__cl_context context,
-                     uva__cl_queue *out, struct uva_error *error)
+static int queues_find(struct uva__opencl *opencl, uva__cl_context context,
+                       uva__cl_queue *out, struct uva_error *error)
 {
-    const struct uva__opencl_queues *lane = opencl->own.lanes;
+    const struct uva__opencl_queues *queues = opencl->own.queues;
 
-    while (lane != NULL && lane->context != context)
-        lane = lane->before;
-    if (lane == NULL)
-        return lane_make(opencl, context, out, error);
-    *out = lane->queue;
+    while (queues != NULL && queues->context != context)
+        queues = queues->before;
+    if (queues == NULL)
+        return queues_make(opencl, context, out, error);
+    *out = queues->queue;
     return 0;
 }
 
 /* Drops a queue of ours that may have a command which never ends: the next copy
  * uses a new one. A queue of the program's is left as it is. */
-static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
+static void queues_forget(struct uva__opencl *opencl, uva__cl_queue queue)
 {
-    struct uva__opencl_queues **at = &opencl->own.lanes, *found;
+    struct uva__opencl_queues **at = &opencl->own.queues, *found;
 
     while (*at != NULL && (*at)->queue != queue)
         at = &(*at)->before;
@@ -74,12 +74,12 @@ static void lane_leave(struct uva__opencl *opencl, uva__cl_queue queue)
 
 void uva__opencl_forget(struct uva__opencl *opencl)
 {
-    struct uva__opencl_queues *lane = opencl->own.lanes, *before;
+    struct uva__opencl_queues *queues = opencl->own.queues, *before;
 
-    for (; lane != NULL; lane = before) {
-        before = lane->before;
-        (void)opencl->cl.clReleaseCommandQueue(lane->queue);
-        free(lane);
+    for (; queues != NULL; queues = before) {
+        before = queues->before;
+        (void)opencl->cl.clReleaseCommandQueue(queues->queue);
+        free(queues);
     }
 }
 
@@ -140,7 +140,7 @@ static int queue_find(struct uva__opencl *opencl,
         if (status != 0)
             return uva__opencl_failed(error, "clGetMemObjectInfo", status);
     }
-    return lane_find(opencl, context, out, error);
+    return queues_find(opencl, context, out, error);
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
         return code;
     if (event_out != NULL)
         uva__opencl_event_free(opencl, *event_out);
-    lane_leave(opencl, queue);
+    queues_forget(opencl, queue);
     return uva__opencl_query(opencl, &copy->after, error);
 }
 

@@ -28,9 +28,9 @@ enum { UVA__OPENCL_BUCKETS = 64 };
 /* The state of the table. */
 struct uva__opencl {
     struct uva__cl cl;
-    struct uva__native_handles *attached; /* borrows */
-    struct {                              /* the device thread's alone */
-        struct uva__opencl_queues *lanes; /* owns */
+    struct uva__native_handles *attached;  /* borrows */
+    struct {                               /* the device thread's alone */
+        struct uva__opencl_queues *queues; /* owns */
         struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: hashed
                                                                   by address */
         struct uva_error no_memory; /* why alloc gave NULL */

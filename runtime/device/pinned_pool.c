@@ -9,7 +9,7 @@
 #include "arrow/device_traits.h"
 
 enum { PAGE = 4096 };
-static const size_t KEPT_MOST = (size_t)256 << 20; /* of one device type */
+static const size_t POOL_MAX_BYTES = (size_t)256 << 20; /* of one device type */
 
 /* The header at the start of a block that is kept. */
 struct uva__pinned_pool_block {
@@ -63,7 +63,7 @@ void uva__pinned_pool_give(struct uva__backend *backend, int64_t device_id,
     const size_t whole = class_of(size_bytes);
     struct uva__pinned_pool_block *block = memory;
 
-    if (whole > KEPT_MOST - backend->pinned.size_bytes) {
+    if (whole > POOL_MAX_BYTES - backend->pinned.size_bytes) {
         backend->ops->dealloc(backend->state, uva__pinned_pool_type(backend),
                               device_id, memory);
         return;

@@ -21,9 +21,9 @@
 #include "device/pinned_pool.h"
 #include "uvarrow/arrow.h"
 
-static void device_thread_begin(struct uva__device_thread *service);
-static void device_thread_end(struct uva__device_thread *service);
-static void device_thread_clear(struct uva__device_thread *service);
+static void device_thread_begin(struct uva__device_thread *device_thread);
+static void device_thread_end(struct uva__device_thread *device_thread);
+static void device_thread_clear(struct uva__device_thread *device_thread);
 static void leave_run(struct uva__device_command *command);
 
 /* ---- life --------------------------------------------------------------- */
@@ -36,9 +36,9 @@ struct uva__devices *uva__devices_new(void)
         return NULL;
     uva__atomic64_store(&devices->refs, 1);
     uva__atomic64_store(&devices->users, 1);
-    devices->service.begin = device_thread_begin;
-    devices->service.end = device_thread_end;
-    devices->service.clear = device_thread_clear;
+    devices->device_thread.begin = device_thread_begin;
+    devices->device_thread.end = device_thread_end;
+    devices->device_thread.clear = device_thread_clear;
     devices->leave.run = leave_run;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
@@ -74,14 +74,14 @@ void uva__devices_use(struct uva__devices *devices)
 void uva__devices_quit(struct uva__devices *devices)
 {
     if (uva__atomic64_sub(&devices->users, 1) == 1)
-        uva__device_thread_end(&devices->service);
+        uva__device_thread_end(&devices->device_thread);
     uva__devices_release(devices);
 }
 
 void uva__devices_send(struct uva__devices *devices,
                        struct uva__device_command *command)
 {
-    if (!uva__device_thread_send(&devices->service, command))
+    if (!uva__device_thread_send(&devices->device_thread, command))
         UVA__UNREACHABLE("a use keeps the service running");
 }
 
@@ -89,24 +89,24 @@ void uva__devices_send(struct uva__devices *devices,
 
 void uva__deferred_releases_take(
     struct uva__deferred_releases *deferred_releases,
-    struct uva__deferred_release *kept)
+    struct uva__deferred_release *release)
 {
     assert(!deferred_releases->over);
-    kept->next = deferred_releases->first;
-    deferred_releases->first = kept;
+    release->next = deferred_releases->first;
+    deferred_releases->first = release;
 }
 
 void uva__deferred_releases_end(
     struct uva__deferred_releases *deferred_releases)
 {
-    struct uva__deferred_release *kept = deferred_releases->first, *next;
+    struct uva__deferred_release *release = deferred_releases->first, *next;
 
     deferred_releases->over = true;
     deferred_releases->first = NULL;
-    for (; kept != NULL; kept = next) {
-        next = kept->next;
-        uva_array_release(&kept->array);
-        free(kept);
+    for (; release != NULL; release = next) {
+        next = release->next;
+        uva_array_release(&release->array);
+        free(release);
     }
 }
 
@@ -128,19 +128,19 @@ void uva__devices_leave(struct uva__devices *devices)
 
 /* ---- the device thread -------------------------------------------------- */
 
-static struct uva__devices *devices_of(struct uva__device_thread *service)
+static struct uva__devices *devices_of(struct uva__device_thread *device_thread)
 {
-    return uva__container_of(service, struct uva__devices, service);
+    return uva__container_of(device_thread, struct uva__devices, device_thread);
 }
 
-static void device_thread_begin(struct uva__device_thread *service)
+static void device_thread_begin(struct uva__device_thread *device_thread)
 {
-    uva__devices_acquire(devices_of(service));
+    uva__devices_acquire(devices_of(device_thread));
 }
 
-static void device_thread_clear(struct uva__device_thread *service)
+static void device_thread_clear(struct uva__device_thread *device_thread)
 {
-    struct uva__devices *devices = devices_of(service);
+    struct uva__devices *devices = devices_of(device_thread);
 
     assert(devices->deferred_releases.first == NULL);
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
@@ -153,9 +153,9 @@ static void device_thread_clear(struct uva__device_thread *service)
     }
 }
 
-static void device_thread_end(struct uva__device_thread *service)
+static void device_thread_end(struct uva__device_thread *device_thread)
 {
-    uva__devices_release(devices_of(service));
+    uva__devices_release(devices_of(device_thread));
 }
 
 /* ---- tables ------------------------------------------------------------- */
@@ -332,7 +332,7 @@ struct load {
     struct uva__futex done;       /* raised then */
 };
 
-/* The waiting thread may free `load` as soon as the signal has changed. */
+/* The waiting thread may free `load` as soon as the futex has changed. */
 static void load_run(struct uva__device_command *command)
 {
     struct load *load = uva__container_of(command, struct load, command);
@@ -348,7 +348,7 @@ static int load_await(struct uva__devices *devices,
         .command.run = load_run, .backend = backend, .error = error};
     const uint32_t seen = uva__futex_now(&load.done);
 
-    if (!uva__device_thread_send(&devices->service, &load.command))
+    if (!uva__device_thread_send(&devices->device_thread, &load.command))
         return uva_error_set(error, ESHUTDOWN, "the workers are gone");
     while (uva__futex_now(&load.done) == seen)
         (void)uva__futex_wait(&load.done, seen, -1);
@@ -376,9 +376,9 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
     if (uva__device_thread_is_current(
-            &devices->service)) /* a release in a table */
+            &devices->device_thread)) /* a release in a table */
         return uva__backend_load(backend, error);
-    code = uva__device_thread_start(&devices->service);
+    code = uva__device_thread_start(&devices->device_thread);
     if (code != 0)
         return uva_error_set(error, code,
                              code == EAGAIN ? "the system gives no thread"
@@ -436,8 +436,8 @@ int uva__devices_describe(struct uva__devices *devices,
 
 /* ---- events ------------------------------------------------------------- */
 
-static int event_alien(ArrowDeviceType device_type, const char *why,
-                       struct uva_error *error)
+static int event_unknown(ArrowDeviceType device_type, const char *why,
+                         struct uva_error *error)
 {
     return uva_error_set(error, ENOTSUP,
                          "nobody here can wait for an event of device type %d: "
@@ -453,9 +453,9 @@ enum uva__event_kind uva__devices_classify(struct uva__devices *devices,
     struct uva__backend *backend = uva__devices_backend(devices, device_type);
 
     if (sync_event == NULL || device_type == ARROW_DEVICE_CPU)
-        return UVA__EVENT_NONE; /* EV-01, EV-04 */
+        return UVA__EVENT_NONE; /* Clauses: EV-01, EV-04. */
     if (backend != NULL && backend_observe(devices, backend))
         return UVA__EVENT_WAIT;
-    (void)event_alien(device_type, type_why(device_type), error);
+    (void)event_unknown(device_type, type_why(device_type), error);
     return UVA__EVENT_UNKNOWN;
 }

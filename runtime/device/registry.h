@@ -65,7 +65,7 @@ struct uva__devices {
     struct uva__atomic64 refs;
     struct uva__atomic64 users; /* of the device thread: the workers, and
                                objects that need it after them */
-    struct uva__device_thread service;
+    struct uva__device_thread device_thread;
     struct uva__deferred_releases
         deferred_releases;               /* the device thread's alone */
     struct uva__device_command leave;    /* sent when the workers end */
@@ -92,10 +92,10 @@ void uva__devices_quit(struct uva__devices *devices);
 void uva__devices_send(struct uva__devices *devices,
                        struct uva__device_command *command);
 
-/* Takes `kept`; the caller holds the workers. Thread: the device thread. */
+/* Takes `release`; the caller holds the workers. Thread: the device thread. */
 void uva__deferred_releases_take(
     struct uva__deferred_releases *deferred_releases,
-    struct uva__deferred_release *kept);
+    struct uva__deferred_release *release);
 
 /* Releases all that was kept: the workers are gone. Thread: the device thread.
  */

@@ -33,11 +33,11 @@ static int vulkan_load(void *ctx, const char *path, void **state,
 
 /* Queries with the device's own function. Looking it up is cheap: a search in a
  * table. */
-static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
-                      struct uva_error *error)
+static int vulkan_get_status(const struct uva_vulkan_device *native,
+                             void *sync_event, struct uva_error *error)
 {
     vulkan_get_fn *get;
-    vulkan_status_fn *ask;
+    vulkan_status_fn *get_status;
     vulkan_fn found;
     uint64_t event;
     int32_t status;
@@ -48,9 +48,9 @@ static int vulkan_ask(const struct uva_vulkan_device *native, void *sync_event,
         return uva__vendor_error_set(
             error, ENOSYS, VENDOR, 0,
             "vkGetEventStatus failed: the device has none");
-    memcpy(&ask, &found, sizeof(ask));
+    memcpy(&get_status, &found, sizeof(get_status));
     memcpy(&event, sync_event, sizeof(event));
-    status = ask(native->device, event);
+    status = get_status(native->device, event);
     if (status == VULKAN_EVENT_SET)
         return 0;
     if (status != VULKAN_EVENT_RESET)
@@ -75,8 +75,8 @@ static int vulkan_query(void *state, const struct uva_device_event *event,
             "device id %lld is not known; bring it in with "
             "uva_device_attach()",
             (long long)event->device_id);
-    code = vulkan_ask(uva__native_handle_native(native_handle),
-                      event->sync_event, error);
+    code = vulkan_get_status(uva__native_handle_native(native_handle),
+                             event->sync_event, error);
     uva__native_handles_drop(attached, native_handle);
     return code;
 }

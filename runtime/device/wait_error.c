@@ -29,10 +29,10 @@ int uva__wait_error_notified(const struct uva_watch *watch,
                              struct uva_error *error)
 {
     return uva__vendor_error_set(
-        error, watch->notice.code, watch->notice.vendor,
-        watch->notice.vendor_code,
+        error, watch->report.code, watch->report.vendor,
+        watch->report.vendor_code,
         "callback failed with %d: so has an event of %s",
-        watch->notice.vendor_code, watch->backend->ops->name);
+        watch->report.vendor_code, watch->backend->ops->name);
 }
 
 int uva__wait_error_cancelled(struct uva_error *error)

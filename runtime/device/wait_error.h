@@ -12,7 +12,7 @@ int uva__wait_error_timeout(const struct uva_watch *watch, int64_t timeout_ms,
                             struct uva_error *error);
 
 /* The vendor's callback has reported a failure, which a query of the event does
- * not show. Thread: the device thread, behind `said`. */
+ * not show. Thread: the device thread, behind `notified`. */
 int uva__wait_error_notified(const struct uva_watch *watch,
                              struct uva_error *error);
 

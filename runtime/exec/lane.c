@@ -43,7 +43,7 @@ void uva__jobs_fini(struct uva__jobs *jobs)
         if (!jobs->locked.reserved[lane])
             continue;
         workers->locked.classes[lane].reserved--;
-        uva__pool_class_rouse_locked(workers, lane);
+        uva__pool_class_wake_locked(workers, lane);
     }
     uva__lock_drop(&workers->locked.lock);
     uva_workers_free(workers);
@@ -51,7 +51,7 @@ void uva__jobs_fini(struct uva__jobs *jobs)
 
 /* ---- making sure of a thread -------------------------------------------- */
 
-static void lane_promise_locked(struct uva__jobs *jobs, int lane)
+static void lane_reserve_locked(struct uva__jobs *jobs, int lane)
 {
     if (jobs->locked.reserved[lane])
         return;
@@ -61,7 +61,7 @@ static void lane_promise_locked(struct uva__jobs *jobs, int lane)
 
 /* A capped lane needs any thread, as its jobs end; the uncapped lane needs a
  * free one. */
-static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
+static bool lane_has_thread_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     int64_t n = pool_class->threads - pool_class->starting;
@@ -75,7 +75,7 @@ static bool lane_is_manned_locked(const struct uva_workers *workers, int lane)
 /* While other threads are starting one: waits until they succeed or fail. */
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
-    while (!lane_is_manned_locked(workers, lane) &&
+    while (!lane_has_thread_locked(workers, lane) &&
            workers->locked.classes[lane].starting > 0) {
         const uint32_t seen = uva__futex_now(&workers->changed);
 
@@ -85,15 +85,15 @@ static void lane_await_starts_locked(struct uva_workers *workers, int lane)
     }
 }
 
-static int lane_man(struct uva__jobs *jobs, int lane)
+static int lane_ensure_thread(struct uva__jobs *jobs, int lane)
 {
     struct uva_workers *workers = jobs->workers;
     bool starts;
 
     uva__lock_take(&workers->locked.lock);
-    lane_promise_locked(jobs, lane);
+    lane_reserve_locked(jobs, lane);
     lane_await_starts_locked(workers, lane);
-    starts = !lane_is_manned_locked(workers, lane);
+    starts = !lane_has_thread_locked(workers, lane);
     if (starts)
         uva__pool_class_reserve_locked(workers, lane);
     uva__lock_drop(&workers->locked.lock);
@@ -102,13 +102,14 @@ static int lane_man(struct uva__jobs *jobs, int lane)
 
 int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane)
 {
-    return jobs->workers->executor.submit != NULL ? 0
-                                                  : lane_man(jobs, (int)lane);
+    return jobs->workers->executor.submit != NULL
+               ? 0
+               : lane_ensure_thread(jobs, (int)lane);
 }
 
 int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 {
-    return lane_man(jobs, UVA__LANE_UNCAPPED);
+    return lane_ensure_thread(jobs, UVA__LANE_UNCAPPED);
 }
 
 /* ---- handing jobs over -------------------------------------------------- */

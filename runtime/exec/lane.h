@@ -33,7 +33,7 @@ struct uva_job {
 
 /* An object that a higher layer keeps with the workers: its first member. */
 struct uva__pool_data {
-    void (*end)(struct uva__pool_data *fixture); /* frees it; any thread */
+    void (*end)(struct uva__pool_data *data); /* frees it; any thread */
 };
 
 /* The job queue of one runtime; runtimes that share workers are served in fair

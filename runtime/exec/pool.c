@@ -7,7 +7,7 @@
  *              in turn -> sleeps when there are none -> leaves when its idle
  *              timeout expires, and joins the thread that left before -> the
  *              last owner has all threads leave, joins the last of them (which
- *              has joined the others) and frees.
+ *              has joined the rest) and frees.
  *
  * What can fail: thread creation. Queued jobs then wait for existing threads,
  *              and each later submit or take in the lane tries again.
@@ -157,25 +157,24 @@ int uva__pool_acquire(struct uva_workers *workers)
 struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
                                           struct uva__pool_data *(*make)(void))
 {
-    struct uva__pool_data *fresh,
-        *fixture = uva__atomic_ptr_load(&workers->fixture);
+    struct uva__pool_data *fresh, *data = uva__atomic_ptr_load(&workers->data);
     void *none = NULL;
 
-    if (fixture != NULL)
-        return fixture;
+    if (data != NULL)
+        return data;
     fresh = make();
-    if (fresh == NULL || uva__atomic_ptr_cas(&workers->fixture, &none, fresh))
+    if (fresh == NULL || uva__atomic_ptr_cas(&workers->data, &none, fresh))
         return fresh;
     fresh->end(fresh);
     return none;
 }
 
-static void fixture_end(struct uva_workers *workers)
+static void data_end(struct uva_workers *workers)
 {
-    struct uva__pool_data *fixture = uva__atomic_ptr_load(&workers->fixture);
+    struct uva__pool_data *data = uva__atomic_ptr_load(&workers->data);
 
-    if (fixture != NULL)
-        fixture->end(fixture);
+    if (data != NULL)
+        data->end(data);
 }
 
 /* ---- finding a thread for a job ----------------------------------------- */
@@ -193,7 +192,7 @@ static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
     return &worker->call;
 }
 
-void uva__pool_class_rouse_locked(struct uva_workers *workers, int lane)
+void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
 {
     while (workers->locked.classes[lane].asleep != NULL)
         uva__futex_wake(class_call_locked(&workers->locked.classes[lane]));
@@ -316,7 +315,7 @@ static int32_t pool_present_locked(const struct uva_workers *workers)
 }
 
 /* Whether the caller, which has just given up its own use, must free. */
-static bool pool_are_over_locked(const struct uva_workers *workers)
+static bool pool_is_over_locked(const struct uva_workers *workers)
 {
     return workers->locked.abandoned && pool_present_locked(workers) == 0;
 }
@@ -375,7 +374,7 @@ static void worker_begin(struct uva__worker *worker)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }
 
-static void worker_home_locked(struct uva__worker *worker)
+static void worker_end_job_locked(struct uva__worker *worker)
 {
     assert(worker->waits == 0);
     if (worker->busy)
@@ -472,7 +471,7 @@ static void worker_sleep_locked(struct uva__worker *worker)
         sleeper_remove_locked(pool_class, worker);
 }
 
-static void worker_part_locked(struct uva__worker *worker)
+static void worker_exit_locked(struct uva__worker *worker)
 {
     worker->workers->locked.classes[worker->lane].threads--;
     worker->workers->locked.exiting++;
@@ -485,7 +484,7 @@ static struct uva_job *worker_next(struct uva__worker *worker)
     struct uva_job *job = NULL;
 
     uva__lock_take(&workers->locked.lock);
-    worker_home_locked(worker);
+    worker_end_job_locked(worker);
     while (!worker_is_done_locked(worker)) {
         job = worker_take_locked(worker);
         if (job != NULL)
@@ -494,7 +493,7 @@ static struct uva_job *worker_next(struct uva__worker *worker)
     }
     worker->timed_out = false;
     if (job == NULL)
-        worker_part_locked(worker);
+        worker_exit_locked(worker);
     uva__pool_class_drop_locked(workers, worker->lane);
     return job;
 }
@@ -503,7 +502,7 @@ static struct uva_job *worker_next(struct uva__worker *worker)
 
 /* The thread's last use of `workers`: the thread that joins it may free them.
  */
-static void thread_depart(struct uva_workers *workers)
+static void thread_exit(struct uva_workers *workers)
 {
     pthread_t before;
     bool alone, follows, over;
@@ -515,7 +514,7 @@ static void thread_depart(struct uva_workers *workers)
     before = workers->locked.last;
     workers->locked.last = pthread_self();
     workers->locked.has_last = true;
-    over = pool_are_over_locked(workers);
+    over = pool_is_over_locked(workers);
     uva__futex_raise(&workers->changed);
     uva__lock_drop(&workers->locked.lock);
     if (alone)
@@ -539,7 +538,7 @@ static void *worker_main(void *arg)
         workers->thread_end(workers->ctx, worker_lane(worker));
     here = NULL;
     worker_forget(worker);
-    thread_depart(workers);
+    thread_exit(workers);
     return NULL;
 }
 
@@ -579,12 +578,12 @@ static void pool_finish(struct uva_workers *workers)
     bool joins, over;
 
     pool_await_others(workers);
-    fixture_end(workers);
+    data_end(workers);
     uva__lock_take(&workers->locked.lock);
     workers->locked.abandoned = true;
     joins = workers->locked.has_last;
     last = workers->locked.last;
-    over = pool_are_over_locked(workers);
+    over = pool_is_over_locked(workers);
     uva__lock_drop(&workers->locked.lock);
     if (joins)
         pool_join(last);
@@ -602,7 +601,7 @@ void uva_workers_free(struct uva_workers *workers)
     ends = --workers->locked.owners == 0;
     workers->locked.ending = ends;
     for (int lane = 0; lane < UVA__LANES && ends; lane++)
-        uva__pool_class_rouse_locked(workers, lane);
+        uva__pool_class_wake_locked(workers, lane);
     uva__lock_drop(&workers->locked.lock);
     if (ends)
         pool_finish(workers);

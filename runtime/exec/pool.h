@@ -27,7 +27,7 @@ struct uva__worker {
 
 /* The threads of one lane and the jobs that wait for them. */
 struct uva__pool_class {
-    struct uva__list round;     /* queues with jobs, in turn: see rota.h */
+    struct uva__list round; /* queues with jobs, in turn: see fair_queue.h */
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
     int32_t cap;                /* most threads; blocked ones not counted */
@@ -52,10 +52,10 @@ struct uva_workers {
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__atomic64
         threads_started[UVA__LANES]; /* threads ever begun, for names */
-    struct uva__atomic_ptr fixture;  /* owns: struct uva__pool_data, what a
-                                    higher floor keeps here; or NULL */
-    struct uva__futex changed;       /* raised after a start or an exit;
-                                         raised locked */
+    struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
+                                    layer keeps here; or NULL */
+    struct uva__futex changed;   /* raised after a start or an exit;
+                                     raised locked */
     struct {
         struct uva__lock lock;
         struct uva__pool_class classes[UVA__LANES];
@@ -91,7 +91,7 @@ int uva__pool_class_start(struct uva_workers *workers, int lane);
 
 /* Wakes all sleeping threads of a lane, to check whether they may exit.
  * Thread: any. */
-void uva__pool_class_rouse_locked(struct uva_workers *workers, int lane);
+void uva__pool_class_wake_locked(struct uva_workers *workers, int lane);
 
 /* The worker that the calling thread is, or NULL. Thread: any. */
 struct uva__worker *uva__pool_class_here(void);

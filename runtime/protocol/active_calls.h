@@ -96,7 +96,7 @@ uva__active_calls_context(const struct uva__active_calls *active_calls,
     return place;
 }
 
-/* Add and remove a call. `epoch` has its call and thread, and stays where it is
+/* Add and remove a call. `call` has its kind and thread, and stays where it is
  * until it is removed. */
 static inline void
 uva__active_calls_enter(struct uva__active_calls *active_calls,
@@ -134,7 +134,7 @@ uva__active_calls_part(const struct uva__active_call *active_call)
 }
 
 /* Whether a request or cancel that did not begin inside a callback runs on
- * another thread than those of `epoch`. */
+ * another thread than those of `call`. */
 bool uva__active_calls_calls_beside(
     const struct uva__active_calls *active_calls,
     const struct uva__active_call *active_call);

@@ -44,19 +44,19 @@ void uva__checker_state_find(struct uva__checker_state *p,
  * is none. */
 static enum uva__rule rule_within(const struct uva__checker_state *p,
                                   enum uva__call call,
-                                  const struct uva__call_context *place)
+                                  const struct uva__call_context *context)
 {
     const bool is_release = call == UVA__CALL_RELEASE;
 
-    if (place->within == UVA__CALL_EXTRACT)
+    if (context->within == UVA__CALL_EXTRACT)
         return UVA__RULE_AT_23;
-    if (place->within == UVA__CALL_REQUEST && !is_release)
+    if (context->within == UVA__CALL_REQUEST && !is_release)
         return UVA__RULE_AP_04;
-    if (place->within == UVA__CALL_REQUEST && !p->cancelled)
+    if (context->within == UVA__CALL_REQUEST && !p->cancelled)
         return UVA__RULE_AP_05;
-    if (place->within == UVA__CALL_CANCEL && call != UVA__CALL_ERROR)
+    if (context->within == UVA__CALL_CANCEL && call != UVA__CALL_ERROR)
         return UVA__RULE_AP_13;
-    if (place->callback != UVA__CALL_NONE)
+    if (context->callback != UVA__CALL_NONE)
         return UVA__RULE_TH_08;
     return UVA__RULE_COUNT;
 }
@@ -74,14 +74,14 @@ static enum uva__rule rule_beside(enum uva__call call, enum uva__call beside)
     return UVA__RULE_TH_01;
 }
 
-static void check_place(struct uva__checker_state *p, enum uva__call call,
-                        const struct uva__call_context *place,
-                        struct uva__findings *findings)
+static void check_context(struct uva__checker_state *p, enum uva__call call,
+                          const struct uva__call_context *context,
+                          struct uva__findings *findings)
 {
-    enum uva__rule rule = rule_within(p, call, place);
+    enum uva__rule rule = rule_within(p, call, context);
 
     if (rule == UVA__RULE_COUNT)
-        rule = rule_beside(call, place->beside);
+        rule = rule_beside(call, context->beside);
     if (rule != UVA__RULE_COUNT)
         uva__checker_state_find(p, findings, rule, 0);
 }
@@ -172,7 +172,7 @@ static void note_begun(struct uva__checker_state *p, enum uva__call call)
 }
 
 bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
-                              const struct uva__call_context *place,
+                              const struct uva__call_context *context,
                               struct uva__findings *findings)
 {
     enum uva__rule rule;
@@ -182,7 +182,7 @@ bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
         uva__checker_state_find(p, findings, rule, 0);
         return false;
     }
-    check_place(p, call, place, findings);
+    check_context(p, call, context, findings);
     rule = rule_of_order(p, call);
     if (rule != UVA__RULE_COUNT)
         uva__checker_state_find(p, findings, rule, 0);
@@ -194,7 +194,7 @@ bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
 
 /* Whether an error only reports a cancel: by its code or, under the generic
  * EINVAL, by its message. */
-static bool notifies_of_cancel(int code, const char *message)
+static bool reports_cancel(int code, const char *message)
 {
     static const char word[] = "cancel";
 
@@ -217,7 +217,7 @@ void uva__checker_state_error(struct uva__checker_state *p, int code,
 
     if (code == 0)
         uva__checker_state_find(p, findings, UVA__RULE_ER_06, 0);
-    if (p->cancelled && knew && notifies_of_cancel(code, message))
+    if (p->cancelled && knew && reports_cancel(code, message))
         uva__checker_state_find(p, findings, UVA__RULE_AP_16, code);
 }
 
@@ -247,11 +247,11 @@ void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
 
 /* Checks a call by its place. Returns whether the producer may be called. */
 static bool check_call(struct uva__checker_state *p,
-                       const struct uva__call_context *place,
+                       const struct uva__call_context *context,
                        struct uva__findings *findings)
 {
-    if (place->callback == UVA__CALL_ERROR ||
-        place->callback == UVA__CALL_RELEASE)
+    if (context->callback == UVA__CALL_ERROR ||
+        context->callback == UVA__CALL_RELEASE)
         uva__checker_state_find(p, findings, UVA__RULE_AH_19, 0);
     else if (p->released)
         uva__checker_state_find(p, findings, UVA__RULE_AP_24, 0);
@@ -266,10 +266,11 @@ static uint64_t add_saturating(uint64_t sum, int64_t n)
 }
 
 bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
-                                const struct uva__call_context *place,
+                                const struct uva__call_context *context,
                                 struct uva__findings *findings)
 {
-    const bool open = check_call(p, place, findings) && !p->ended && !p->failed;
+    const bool open =
+        check_call(p, context, findings) && !p->ended && !p->failed;
 
     if (n < 1) {
         uva__checker_state_find(p, findings, UVA__RULE_AP_08, n);
@@ -282,15 +283,15 @@ bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
     if ((uint64_t)n > p->largest)
         p->largest = (uint64_t)n;
     p->requests++;
-    p->asked_outside |= place->callback == UVA__CALL_NONE;
+    p->requested_outside |= context->callback == UVA__CALL_NONE;
     return open;
 }
 
 bool uva__checker_state_cancel(struct uva__checker_state *p,
-                               const struct uva__call_context *place,
+                               const struct uva__call_context *context,
                                uint64_t thread, struct uva__findings *findings)
 {
-    const bool alive = check_call(p, place, findings);
+    const bool alive = check_call(p, context, findings);
 
     p->cancelled |= alive;
     p->canceller = thread;
@@ -318,8 +319,8 @@ static enum uva__rule rule_of_silence(const struct uva__checker_state *p)
         return UVA__RULE_COUNT; /* it waits for a request, lawfully */
     if (p->requests > 1 && (uint64_t)p->offers >= p->largest)
         return UVA__RULE_AP_02;
-    return p->offers == 0 && !p->asked_outside ? UVA__RULE_AP_03
-                                               : UVA__RULE_AP_26;
+    return p->offers == 0 && !p->requested_outside ? UVA__RULE_AP_03
+                                                   : UVA__RULE_AP_26;
 }
 
 void uva__checker_state_conclude(struct uva__checker_state *p, bool accepted,

@@ -39,7 +39,7 @@ struct uva__checker_state {
     bool failed;            /* on_error came */
     bool releasing;         /* release was entered */
     bool released;          /* the consumer's release has returned */
-    bool asked_outside;     /* a request was made outside of callbacks */
+    bool requested_outside; /* a request was made outside of callbacks */
     bool bad_request;       /* request(n < 1) while the stream was open */
     bool cancelled;         /* cancel was entered */
     bool cancel_returned;   /* cancel has returned */
@@ -72,7 +72,7 @@ static inline void uva__checker_state_observed(struct uva__checker_state *p,
 /* Records a callback that begins at `place`. Returns false if it came after
  * release: then nothing may be called. */
 bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
-                              const struct uva__call_context *place,
+                              const struct uva__call_context *context,
                               struct uva__findings *findings);
 
 /* Records the `code` and `message` (may be NULL; borrowed) of on_error, on
@@ -91,10 +91,10 @@ void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
  * if the producer may be gone and must not be called: from release on; for
  * request, which has no effect then, from the end or the error on. */
 bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
-                                const struct uva__call_context *place,
+                                const struct uva__call_context *context,
                                 struct uva__findings *findings);
 bool uva__checker_state_cancel(struct uva__checker_state *p,
-                               const struct uva__call_context *place,
+                               const struct uva__call_context *context,
                                uint64_t thread, struct uva__findings *findings);
 
 /* Records that cancel has returned. */

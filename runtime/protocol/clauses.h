@@ -16,7 +16,7 @@
 #include "uvarrow/check.h"
 
 struct uva__clause {
-    const char *id;             /* "AP-06" */
+    const char *id;             /* letters, a dash and a number */
     enum uva_party party;       /* that it binds */
     enum uva_severity severity; /* of a breach */
     const char *rule;           /* in one line */

@@ -16,7 +16,7 @@
  * On cancel:   everything that follows is discarded; errors that come after it
  *              serve as detail only.
  *
- * The states of section 14.2 of docs/clauses.md: C3 is OPEN with a schema; C5
+ * The states of the consumer in docs/clauses.md: C3 is OPEN with a schema; C5
  * is FAILED, CANCELLED or REJECTED before the producer has called its end; C6
  * is `ended`, C7 `failed`, C8 `released`, C9 `released` with nothing held.
  *
@@ -166,7 +166,7 @@ consumer_check_task(struct uva__consumer_state *s,
         consumer_settle(s, UVA__CONSUMER_FAILED, call->code);
         return consumer_ignore(call->clause);
     }
-    if (s->held - UVA__CONSUMER_UNASKED >= s->window)
+    if (s->held - UVA__CONSUMER_UNREQUESTED >= s->window)
         consumer_settle(s, UVA__CONSUMER_FAILED, EOVERFLOW);
     if (consumer_is_stopping(s))
         return consumer_discard(call, clause);
@@ -270,7 +270,7 @@ uva__consumer_state_enter(struct uva__consumer_state *s,
     if (verdict.clause != NULL && s->breaches++ == 0)
         s->first_breach = verdict.clause;
     s->calls++;
-    s->asked = false;
+    s->requested = false;
     return verdict;
 }
 
@@ -303,7 +303,7 @@ int64_t uva__consumer_state_want(const struct uva__consumer_state *s)
     int64_t room;
 
     if (!uva__consumer_state_may_call(s) || s->end != UVA__CONSUMER_OPEN ||
-        (s->calls > 0 && s->asked) || s->outstanding >= s->window)
+        (s->calls > 0 && s->requested) || s->outstanding >= s->window)
         return 0;
     room = s->window - s->outstanding - s->held;
     if (room <= 0)
@@ -314,7 +314,7 @@ int64_t uva__consumer_state_want(const struct uva__consumer_state *s)
 void uva__consumer_state_note_request(struct uva__consumer_state *s, int64_t n)
 {
     assert(n > 0);
-    s->asked = true;
+    s->requested = true;
     if (n > UVA__CONSUMER_UNBOUNDED - s->outstanding)
         s->outstanding = UVA__CONSUMER_UNBOUNDED;
     else
@@ -326,7 +326,7 @@ bool uva__consumer_state_must_cancel(const struct uva__consumer_state *s)
     return consumer_is_stopping(s) && uva__consumer_state_may_call(s);
 }
 
-void uva__consumer_state_note_cancel_told(struct uva__consumer_state *s)
+void uva__consumer_state_note_cancel_delivered(struct uva__consumer_state *s)
 {
     s->cancel_delivered = true;
 }

@@ -20,7 +20,7 @@
 /* Batches beyond the window that are still accepted from a producer that sends
  * without a request; one more ends the stream with EOVERFLOW. Clauses: AP-06.
  */
-#define UVA__CONSUMER_UNASKED 1024
+#define UVA__CONSUMER_UNREQUESTED 1024
 
 /* ---- events and verdicts ------------------------------------------------ */
 
@@ -85,14 +85,14 @@ struct uva__consumer_state {
     const char *first_breach; /* static: the clause that the first one broke */
     const char *refused;      /* static: the clause against calls after an
                                  error that a callback returned */
-    int calls;                /* callbacks running; more than 1: TH-01 */
-    bool schema_seen;         /* on_schema was called */
-    bool schema_taken;        /* the schema was kept */
-    bool asked;               /* request was called in this callback */
-    bool cancel_delivered;    /* cancel was called */
-    bool ended;               /* NULL came */
-    bool failed;              /* on_error came */
-    bool released;            /* release came */
+    int calls; /* callbacks running; at most 1 is allowed. Clauses: TH-01. */
+    bool schema_seen;      /* on_schema was called */
+    bool schema_taken;     /* the schema was kept */
+    bool requested;        /* request was called in this callback */
+    bool cancel_delivered; /* cancel was called */
+    bool ended;            /* NULL came */
+    bool failed;           /* on_error came */
+    bool released;         /* release came */
 };
 
 /* Sets up a handler that no producer has so far. It requests and holds at most
@@ -134,7 +134,7 @@ void uva__consumer_state_note_request(struct uva__consumer_state *s, int64_t n);
 
 /* Whether to call cancel, which happens once. */
 bool uva__consumer_state_must_cancel(const struct uva__consumer_state *s);
-void uva__consumer_state_note_cancel_told(struct uva__consumer_state *s);
+void uva__consumer_state_note_cancel_delivered(struct uva__consumer_state *s);
 
 /* ---- from the program --------------------------------------------------- */
 

@@ -28,7 +28,8 @@ void uva__producer_init(struct uva__producer_state *s, int64_t limit)
 static enum uva__producer_move
 after_the_end(const struct uva__producer_state *s)
 {
-    return s->unsettled > 0 && !s->hurried ? UVA__MOVE_WAIT : UVA__MOVE_RELEASE;
+    return s->unsettled > 0 && !s->drain_ended ? UVA__MOVE_WAIT
+                                               : UVA__MOVE_RELEASE;
 }
 
 static enum uva__producer_move
@@ -39,8 +40,8 @@ before_the_schema(const struct uva__producer_state *s)
     return s->source_error != 0 ? UVA__MOVE_OFFER_ERROR : UVA__MOVE_WAIT;
 }
 
-/* Returns the first move that applies, in the order of section 14.1 of
- * docs/clauses.md. */
+/* Returns the first move that applies, in the order that docs/clauses.md gives
+ * for the producer. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s)
 {

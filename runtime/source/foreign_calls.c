@@ -63,7 +63,7 @@ void uva__foreign_cancel(struct uva__foreign *i)
     if (uva__consumer_state_must_cancel(&i->locked.state))
         producer = i->locked.producer;
     if (producer != NULL) {
-        uva__consumer_state_note_cancel_told(&i->locked.state);
+        uva__consumer_state_note_cancel_delivered(&i->locked.state);
         i->locked.cancelling = uva__thread_self();
         uva__foreign_frame_begin_locked(i);
     }

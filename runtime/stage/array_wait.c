@@ -151,7 +151,7 @@ static int wait_prepare(struct array_wait *wait)
                               event.sync_event,
                               &wait->error) != UVA__EVENT_WAIT)
         return 0;
-    code = uva__device_thread_start(&wait->devices->service);
+    code = uva__device_thread_start(&wait->devices->device_thread);
     if (code != 0)
         return code;
     return uva__event_wait_new(wait->devices, &event, wait_over, wait,

@@ -144,7 +144,7 @@ static int after_prepare(struct after *after, struct uva__rt *rt)
 
     if (code != 0)
         return code;
-    code = uva__device_thread_start(&after->devices->service);
+    code = uva__device_thread_start(&after->devices->device_thread);
     if (code == 0 && !uva__rt_job_begin(rt))
         code = ESHUTDOWN;
     if (code != 0)

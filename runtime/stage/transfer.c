@@ -41,7 +41,8 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
         uva__pending_batch_fail(waits, wait, code, &error);
         return;
     }
-    if (uva__copy_goes_on(copy) && uva__ordered_waits_depart(waits, wait))
+    if (uva__copy_may_be_in_flight(copy) &&
+        uva__ordered_waits_depart(waits, wait))
         uva__copy_set_client(
             copy, &(struct uva__copy_tail_client){uva__ordered_waits_land,
                                                   waits, wait->bytes});

@@ -540,7 +540,7 @@ static void producer_move_release(struct uva__producer *p)
  * still fail, or after a time limit (G-17). */
 static void producer_drain(struct uva__producer *p)
 {
-    assert(!p->loop.state.hurried); /* set only after the end */
+    assert(!p->loop.state.drain_ended); /* set only after the end */
     if (producer_unsettled(p) > 0) {
         producer_watch_tasks(p);
         producer_reap_all(p);
@@ -788,6 +788,6 @@ void uva__producer_revoke(struct uva__producer *p)
 
 void uva__producer_end_drain(struct uva__producer *p)
 {
-    p->loop.state.hurried = true;
+    p->loop.state.drain_ended = true;
     uva__producer_wake(p);
 }

@@ -70,7 +70,7 @@ int uva__rt_devices_thread(struct uva__rt *rt, struct uva__devices **out)
 
     if (code != 0)
         return code;
-    code = uva__device_thread_start(&(*out)->service);
+    code = uva__device_thread_start(&(*out)->device_thread);
     if (code != 0)
         uva__devices_release(*out);
     return code;

@@ -28,7 +28,7 @@
 #error "a guard is missing"
 #endif
 
-/* AB-02: pointers to the two are compatible only if the types are the same */
+/* AB-02: pointers to the two are compatible only if the types are equal */
 extern const int32_t *const uva_abi_device_type;
 const int32_t *const uva_abi_device_type = (const ArrowDeviceType *)0;
 HOLDS(sizeof(ArrowDeviceType) == 4);

@@ -25,7 +25,7 @@ static bool pump_gone;                      /* the runtime is gone */
 static atomic_bool pump_idle;  /* the caller waits for extra threads */
 static atomic_bool pump_taken; /* one of them is running */
 static atomic_int pump_waits;  /* calls that may wait for other threads */
-static _Thread_local int guest_depth; /* calls entered and not left */
+static _Thread_local int extra_depth; /* calls entered and not left */
 
 /* ---- jobs --------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ static bool pump_run_jobs(void)
 
 /* ---- extra threads ------------------------------------------------------ */
 
-static bool guests_are_busy(void)
+static bool extra_threads_are_busy(void)
 {
     const struct uva__pool_class *pool_class =
         &pump_workers->locked.classes[UVA__LANE_UNCAPPED];
@@ -63,18 +63,18 @@ static bool guests_are_busy(void)
     return busy;
 }
 
-static bool pump_await_guests(void)
+static bool pump_await_extra_threads(void)
 {
-    const bool some = guests_are_busy();
+    const bool some = extra_threads_are_busy();
 
     atomic_store(&pump_idle, true);
-    while (guests_are_busy())
+    while (extra_threads_are_busy())
         (void)sched_yield();
     atomic_store(&pump_idle, false);
     return some;
 }
 
-static bool guest_may_go(void)
+static bool extra_may_run(void)
 {
     bool taken = false;
 
@@ -82,79 +82,79 @@ static bool guest_may_go(void)
            atomic_compare_exchange_strong(&pump_taken, &taken, true);
 }
 
-bool ground_enter(void *ground)
+bool fixture_enter(void *fixture)
 {
-    (void)ground;
-    if (uva__pool_class_here() == NULL || guest_depth > 0) {
-        guest_depth++;
+    (void)fixture;
+    if (uva__pool_class_here() == NULL || extra_depth > 0) {
+        extra_depth++;
         return true;
     }
-    while (!guest_may_go()) {
+    while (!extra_may_run()) {
         if (atomic_load(&pump_waits) > 0)
             return false;
         (void)sched_yield();
     }
-    guest_depth++;
+    extra_depth++;
     return true;
 }
 
-void ground_leave(void *ground)
+void fixture_leave(void *fixture)
 {
-    (void)ground;
-    if (guest_depth > 0 && --guest_depth == 0 && uva__pool_class_here() != NULL)
+    (void)fixture;
+    if (extra_depth > 0 && --extra_depth == 0 && uva__pool_class_here() != NULL)
         atomic_store(&pump_taken, false);
 }
 
-void ground_wait(void *ground, bool begins)
+void fixture_wait(void *fixture, bool begins)
 {
-    (void)ground;
+    (void)fixture;
     atomic_fetch_add(&pump_waits, begins ? 1 : -1);
 }
 
-void ground_see(void)
+void fixture_see(void)
 {
 }
 
 /* ---- turns -------------------------------------------------------------- */
 
-static bool pump_turn(struct ground *ground)
+static bool pump_turn(struct fixture *fixture)
 {
-    struct pollfd fd = {.fd = uva_runtime_fd(ground->runtime),
+    struct pollfd fd = {.fd = uva_runtime_fd(fixture->runtime),
                         .events = POLLIN};
 
     if (poll(&fd, 1, 0) <= 0)
         return false;
-    if (!uva_runtime_turn(ground->runtime))
-        ground->runtime = NULL;
+    if (!uva_runtime_turn(fixture->runtime))
+        fixture->runtime = NULL;
     return true;
 }
 
-void ground_settle(void *ctx)
+void fixture_settle(void *ctx)
 {
-    struct ground *ground = ctx;
+    struct fixture *fixture = ctx;
     bool some;
 
     do {
-        some = pump_await_guests();
+        some = pump_await_extra_threads();
         some = pump_run_jobs() || some;
-        some = (ground->runtime != NULL && pump_turn(ground)) || some;
+        some = (fixture->runtime != NULL && pump_turn(fixture)) || some;
     } while (some);
 }
 
-void ground_pause(void *ctx)
+void fixture_pause(void *ctx)
 {
-    ground_settle(ctx);
+    fixture_settle(ctx);
 }
 
-void ground_post(struct ground *ground, void (*fn)(void *ctx), void *ctx)
+void fixture_post(struct fixture *fixture, void (*fn)(void *ctx), void *ctx)
 {
-    (void)ground;
+    (void)fixture;
     fn(ctx);
 }
 
 /* ---- its life ----------------------------------------------------------- */
 
-void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
+void fixture_play(void (*scenario)(struct fuzz_input in), struct fuzz_input in)
 {
     int pairs;
 
@@ -165,10 +165,10 @@ void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
         (void)fuzz_byte(&in);
         (void)fuzz_byte(&in);
     }
-    scene(in);
+    scenario(in);
 }
 
-void ground_open(struct ground *ground)
+void fixture_open(struct fixture *fixture)
 {
     const struct uva_workers_options how = {
         .executor = {.submit = pump_submit}};
@@ -176,22 +176,22 @@ void ground_open(struct ground *ground)
 
     if (pump_workers == NULL)
         FUZZ_RULE(uva_workers_new(&how, &pump_workers, NULL) == 0);
-    memset(ground, 0, sizeof(*ground));
-    ground->pulls_inline = true;
+    memset(fixture, 0, sizeof(*fixture));
+    fixture->pulls_inline = true;
     pump_gone = false;
     faulty_allocator_init(&pump_memory, 0);
     options.allocator = faulty_allocator_table(&pump_memory);
     options.workers = pump_workers;
-    FUZZ_RULE(uva_runtime_open(NULL, &options, &ground->runtime, NULL) == 0);
-    ground_settle(ground);
+    FUZZ_RULE(uva_runtime_open(NULL, &options, &fixture->runtime, NULL) == 0);
+    fixture_settle(fixture);
 }
 
-void ground_fail(struct ground *ground, int n)
+void fixture_fail(struct fixture *fixture, int n)
 {
-    const long asked = faulty_allocator_asked(&pump_memory);
+    const long requested = faulty_allocator_asked(&pump_memory);
 
-    (void)ground;
-    atomic_store(&pump_memory.fail_at, n == 0 ? 0 : asked + n);
+    (void)fixture;
+    atomic_store(&pump_memory.fail_at, n == 0 ? 0 : requested + n);
 }
 
 static void pump_closed(void *ctx)
@@ -201,22 +201,22 @@ static void pump_closed(void *ctx)
     pump_gone = true;
 }
 
-void ground_close(struct ground *ground)
+void fixture_close(struct fixture *fixture)
 {
-    if (ground->closing)
+    if (fixture->closing)
         return;
-    ground->closing = true;
-    FUZZ_RULE(uva_runtime_close(ground->runtime, 0, pump_closed, NULL) == 0);
+    fixture->closing = true;
+    FUZZ_RULE(uva_runtime_close(fixture->runtime, 0, pump_closed, NULL) == 0);
 }
 
-void ground_finish(struct ground *ground)
+void fixture_finish(struct fixture *fixture)
 {
-    ground_fail(ground, 0);
-    ground_close(ground);
-    while (ground->runtime != NULL || !pump_gone) {
-        ground_settle(ground);
+    fixture_fail(fixture, 0);
+    fixture_close(fixture);
+    while (fixture->runtime != NULL || !pump_gone) {
+        fixture_settle(fixture);
         (void)sched_yield();
     }
-    ground_settle(ground);
+    fixture_settle(fixture);
     FUZZ_RULE(faulty_allocator_live(&pump_memory) == 0);
 }

@@ -24,7 +24,7 @@
 #define A_CLOSE_NS UINT64_C(3000000000)
 
 static struct {
-    void (*scene)(struct fuzz_input in);
+    void (*scenario)(struct fuzz_input in);
     struct fuzz_input in;
     struct uva_workers *workers;
     int holder; /* the fiber that holds the turn, or -1 */
@@ -57,10 +57,10 @@ static void turn_await(void)
     turn_take();
 }
 
-bool ground_enter(void *ground)
+bool fixture_enter(void *fixture)
 {
-    (void)ground;
-    ground_see();
+    (void)fixture;
+    fixture_see();
     if (play.holder == sim_self()) {
         play.depth++;
         return true;
@@ -73,22 +73,22 @@ bool ground_enter(void *ground)
     return true;
 }
 
-void ground_leave(void *ground)
+void fixture_leave(void *fixture)
 {
-    (void)ground;
+    (void)fixture;
     sim_flush();
     if (play.holder == sim_self() && --play.depth == 0)
         play.holder = -1;
 }
 
-void ground_wait(void *ground, bool begins)
+void fixture_wait(void *fixture, bool begins)
 {
-    (void)ground;
+    (void)fixture;
     sim_flush();
     play.waits += begins ? 1 : -1;
 }
 
-void ground_see(void)
+void fixture_see(void)
 {
     sim_flush();
     sim_point();
@@ -96,9 +96,9 @@ void ground_see(void)
 
 /* ---- time --------------------------------------------------------------- */
 
-static bool ground_is_gone(void *arg)
+static bool fixture_is_closed(void *arg)
 {
-    return ((const struct ground *)arg)->runtime == NULL;
+    return ((const struct fixture *)arg)->runtime == NULL;
 }
 
 static bool never(void *arg)
@@ -108,21 +108,22 @@ static bool never(void *arg)
 }
 
 /* Lets hardly any time pass, and none while any fiber can run. */
-void ground_settle(void *ctx)
+void fixture_settle(void *ctx)
 {
-    struct ground *ground = ctx;
+    struct fixture *fixture = ctx;
 
     play.holder = -1;
-    if (ground->closing)
-        (void)sim_wait_until(ground_is_gone, ground, sim_now_ns() + A_CLOSE_NS);
+    if (fixture->closing)
+        (void)sim_wait_until(fixture_is_closed, fixture,
+                             sim_now_ns() + A_CLOSE_NS);
     (void)sim_wait_until(never, NULL, sim_now_ns() + A_WHILE_NS);
     turn_await();
 }
 
-void ground_pause(void *ctx)
+void fixture_pause(void *ctx)
 {
     if (sim_choose(2) == 0) {
-        ground_settle(ctx);
+        fixture_settle(ctx);
         return;
     }
     play.holder = -1;
@@ -142,28 +143,28 @@ static void command_run(void *arg)
 {
     struct command *command = arg;
 
-    if (ground_enter(NULL))
+    if (fixture_enter(NULL))
         command->fn(command->ctx);
-    ground_leave(NULL);
+    fixture_leave(NULL);
     arena_free(command);
 }
 
-void ground_post(struct ground *ground, void (*fn)(void *ctx), void *ctx)
+void fixture_post(struct fixture *fixture, void (*fn)(void *ctx), void *ctx)
 {
     struct command *command = arena_new(sizeof(*command), "an errand");
 
     *command = (struct command){fn, ctx};
-    if (uva_runtime_post(ground->runtime, command_run, command) != 0)
+    if (uva_runtime_post(fixture->runtime, command_run, command) != 0)
         arena_free(command);
 }
 
-static void ground_has_gone(void *ctx)
+static void fixture_on_closed(void *ctx)
 {
-    struct ground *ground = ctx;
+    struct fixture *fixture = ctx;
 
     sim_flush();
     sim_wait(turn_is_free, NULL);
-    ground->runtime = NULL;
+    fixture->runtime = NULL;
 }
 
 /* ---- its life ----------------------------------------------------------- */
@@ -181,35 +182,35 @@ static void pool_draw(void)
     FUZZ_RULE(uva_workers_new(&options, &play.workers, NULL) == 0);
 }
 
-void ground_open(struct ground *ground)
+void fixture_open(struct fixture *fixture)
 {
-    memset(ground, 0, sizeof(*ground));
+    memset(fixture, 0, sizeof(*fixture));
     pool_draw();
-    hosts_say_gone(ground_has_gone, ground);
-    ground->runtime = hosts_open(play.workers);
-    FUZZ_RULE(ground->runtime != NULL);
+    hosts_on_closed(fixture_on_closed, fixture);
+    fixture->runtime = hosts_open(play.workers);
+    FUZZ_RULE(fixture->runtime != NULL);
 }
 
-void ground_fail(struct ground *ground, int n)
+void fixture_fail(struct fixture *fixture, int n)
 {
-    (void)ground;
+    (void)fixture;
     arena_fail_at(n == 0 ? 0 : arena_asked() + n);
 }
 
-void ground_close(struct ground *ground)
+void fixture_close(struct fixture *fixture)
 {
-    if (ground->closing)
+    if (fixture->closing)
         return;
-    ground->closing = true;
-    hosts_close(ground->runtime, 0);
+    fixture->closing = true;
+    hosts_close(fixture->runtime, 0);
 }
 
-void ground_finish(struct ground *ground)
+void fixture_finish(struct fixture *fixture)
 {
-    ground_fail(ground, 0);
-    ground_close(ground);
-    ground_settle(ground);
-    FUZZ_RULE(ground->runtime == NULL);
+    fixture_fail(fixture, 0);
+    fixture_close(fixture);
+    fixture_settle(fixture);
+    FUZZ_RULE(fixture->runtime == NULL);
     hosts_end(false);
     uva_workers_free(play.workers);
     executor_end();
@@ -230,7 +231,7 @@ static void play_body(void *arg)
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
     turn_take();
     play.waits = 0;
-    play.scene(play.in);
+    play.scenario(play.in);
 }
 
 static void check_books(void *arg)
@@ -248,28 +249,28 @@ static struct sim_plan plan_read(struct fuzz_input *in)
 
     plan.seed = fuzz_byte(in);
     plan.seed = plan.seed << 8 | fuzz_byte(in);
-    plan.told_size = 2 * (size_t)fuzz_byte(in);
+    plan.script_size = 2 * (size_t)fuzz_byte(in);
     plan.scheduler = way % 4 == 0   ? SIM_PCT
                      : way % 4 == 1 ? SIM_UNIFORM
-                                    : SIM_TOLD;
+                                    : SIM_SCRIPTED;
     plan.depth = 1 + way / 4 % 8;
-    if (plan.told_size > in->size)
-        plan.told_size = in->size;
-    plan.told = in->data;
-    in->data += plan.told_size;
-    in->size -= plan.told_size;
-    if (plan.scheduler != SIM_TOLD) /* other choices for each script */
+    if (plan.script_size > in->size)
+        plan.script_size = in->size;
+    plan.script = in->data;
+    in->data += plan.script_size;
+    in->size -= plan.script_size;
+    if (plan.scheduler != SIM_SCRIPTED) /* other choices for each script */
         plan.seed = sim_mix_bytes(plan.seed, in->data, in->size);
     return plan;
 }
 
-void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
+void fixture_play(void (*scenario)(struct fuzz_input in), struct fuzz_input in)
 {
     const struct sim_plan plan = plan_read(&in);
     enum sim_end end;
 
-    expectation_tell(getenv("UVA_FUZZ_TRACE") != NULL);
-    play.scene = scene;
+    expectation_trace(getenv("UVA_FUZZ_TRACE") != NULL);
+    play.scenario = scenario;
     play.in = in;
     end = sim_run(&plan, play_body, NULL);
     if (end == SIM_DONE)

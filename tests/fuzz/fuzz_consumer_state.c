@@ -15,7 +15,7 @@ struct books {
     int64_t discarded; /* tasks refused */
     int64_t ignored;   /* tasks ignored */
     int64_t handed_on; /* taken, and not held any more */
-    int64_t asked;     /* requested in total */
+    int64_t requested; /* requested in total */
     int cancels;       /* cancels sent to the producer */
     int schemas;       /* schemas taken */
     int releases;      /* releases taken */
@@ -33,7 +33,7 @@ static void check_sums(const struct uva__consumer_state *s,
     FUZZ_RULE(s->offered == b->offered);
     FUZZ_RULE(b->offered == b->taken + b->discarded + b->ignored);
     FUZZ_RULE(s->held == b->taken - b->handed_on && s->held >= 0);
-    FUZZ_RULE(s->held <= s->window + UVA__CONSUMER_UNASKED);
+    FUZZ_RULE(s->held <= s->window + UVA__CONSUMER_UNREQUESTED);
     FUZZ_RULE(s->outstanding >= 0 && s->outstanding <= s->window);
     FUZZ_RULE(b->cancels <= 1 && b->schemas <= 1 && b->releases <= 1);
     FUZZ_RULE((s->breaches == 0) == (s->first_breach == NULL));
@@ -169,16 +169,16 @@ static void ask(struct uva__consumer_state *s, struct books *b)
     FUZZ_RULE(uva__consumer_state_may_call(s) && s->end == UVA__CONSUMER_OPEN);
     FUZZ_RULE(s->outstanding + s->held + n <= s->window);
     uva__consumer_state_note_request(s, n);
-    b->asked += n;
+    b->requested += n;
     FUZZ_RULE(s->calls == 0 || uva__consumer_state_want(s) == 0); /* */
 }
 
-static void tell_cancel(struct uva__consumer_state *s, struct books *b)
+static void call_cancel(struct uva__consumer_state *s, struct books *b)
 {
     if (!uva__consumer_state_must_cancel(s))
         return;
     FUZZ_RULE(uva__consumer_state_may_call(s));
-    uva__consumer_state_note_cancel_told(s);
+    uva__consumer_state_note_cancel_delivered(s);
     b->cancels++;
     FUZZ_RULE(!uva__consumer_state_may_call(s));
 }
@@ -193,7 +193,7 @@ static void meddle(struct uva__consumer_state *s, struct books *b,
         ask(s, b);
         break;
     case 2:
-        tell_cancel(s, b);
+        call_cancel(s, b);
         break;
     case 3:
         if (fuzz_byte(in) >= 128)

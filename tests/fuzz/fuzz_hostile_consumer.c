@@ -9,8 +9,8 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-struct scene {
-    struct ground ground;
+struct scenario {
+    struct fixture fixture;
     struct script_handler peer;
     struct fake_source source;
     struct uva_stream *stream; /* NULL once released or dropped */
@@ -18,15 +18,15 @@ struct scene {
     bool started;              /* on_done was promised ... */
     bool dropped;              /* ... and is no longer due */
     bool stopped;              /* the owner has cancelled, dropped or closed */
-    bool reclaimed; /* the tasks that the handler holds were revoked */
+    bool revoked; /* the tasks that the handler holds were revoked */
     struct uva_outcome outcome;
 };
 
-static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
+static void scenario_on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
-    ground_see();
+    fixture_see();
     FUZZ_RULE(++s->dones == 1 && s->started && !s->dropped);
     FUZZ_RULE(s->peer.releases == 1);
     FUZZ_RULE((outcome->error.code == 0) == (outcome->end == UVA_END_COMPLETE));
@@ -38,25 +38,25 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static void owner_drop(void *ctx)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
     if (s->stream == NULL)
         return;
-    s->stopped = s->reclaimed = true;
+    s->stopped = s->revoked = true;
     s->dropped = s->dones == 0;
     uva_stream_drop(s->stream);
     s->stream = NULL;
 }
 
-static void scene_meddle(void *ctx, int way)
+static void scenario_meddle(void *ctx, int way)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
     fuzz_trace("owner", "does", way);
-    if (s->ground.runtime == NULL)
+    if (s->fixture.runtime == NULL)
         return;
     if (way < 96) {
-        ground_fail(&s->ground, way % 16);
+        fixture_fail(&s->fixture, way % 16);
     } else if (way < 160 && s->stream != NULL) {
         s->stopped = true;
         uva_stream_cancel(s->stream, way % 3, "the owner says so");
@@ -64,58 +64,59 @@ static void scene_meddle(void *ctx, int way)
         uva_stream_release(s->stream);
         s->stream = NULL;
     } else if (way < 224 && s->stream != NULL) {
-        ground_post(&s->ground, owner_drop, s);
+        fixture_post(&s->fixture, owner_drop, s);
     } else {
         s->stopped = true;
-        ground_close(&s->ground);
+        fixture_close(&s->fixture);
     }
 }
 
 /* Once the runtime is gone, only tasks that the handler holds may be left,
  * unless they were revoked. */
-static void scene_look(struct scene *s)
+static void scenario_check(struct scenario *s)
 {
-    s->peer.deaf = s->ground.runtime == NULL;
-    if (s->peer.deaf && s->reclaimed)
+    s->peer.deaf = s->fixture.runtime == NULL;
+    if (s->peer.deaf && s->revoked)
         script_handler_forget(&s->peer);
 }
 
-static void scene_settle(struct scene *s)
+static void scenario_settle(struct scenario *s)
 {
-    ground_settle(&s->ground);
-    scene_look(s);
+    fixture_settle(&s->fixture);
+    scenario_check(s);
 }
 
-static void scene_pause(void *ctx)
+static void scenario_pause(void *ctx)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
-    ground_pause(&s->ground);
-    scene_look(s);
+    fixture_pause(&s->fixture);
+    scenario_check(s);
 }
 
 /* ---- one input ---------------------------------------------------------- */
 
-static int scene_map(void *ctx, struct uva_batch *in,
-                     struct ArrowDeviceArray *out, struct uva_error *error)
+static int scenario_map(void *ctx, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
-    ground_see();
+    fixture_see();
     if (in->ordinal == 3)
         return uva_error_set(error, EDOM, "no more than three");
     fake_source_batch(&s->source, in->ordinal, out);
     return 0;
 }
 
-static int scene_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
-                         struct uva_error *error)
+static int scenario_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
+                            struct uva_error *error)
 {
-    ground_see();
+    fixture_see();
     return fake_source_tasks(ctx).extract(ctx, item, out, error);
 }
 
-static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
+static struct uva_stream *scenario_source(struct scenario *s,
+                                          struct fuzz_input *in)
 {
     static const char tag[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
     struct uva_task_source tasks = fake_source_tasks(&s->source);
@@ -131,22 +132,22 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
     s->source.extract_at = way % 16 == 14 ? fuzz_below(in, 7) : -1;
     s->source.schema_code = way % 16 == 13 ? ENODEV : 0;
     s->source.metadata = way % 8 == 4 ? tag : NULL;
-    ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);
-    tasks.extract = scene_extract;
+    fixture_fail(&s->fixture, way >= 224 ? fuzz_byte(in) : 0);
+    tasks.extract = scenario_extract;
     if (way & 64)
-        return uva_stream_from_tasks(s->ground.runtime, &tasks);
+        return uva_stream_from_tasks(s->fixture.runtime, &tasks);
     fake_source_plain(&s->source, &plain);
-    return uva_stream_from_blocking_cpu(s->ground.runtime, &plain, &how);
+    return uva_stream_from_blocking_cpu(s->fixture.runtime, &plain, &how);
 }
 
 /* Adds stages as the bytes decide; if one fails, the start reports it. */
-static void scene_build(struct scene *s, struct fuzz_input *in)
+static void scenario_build(struct scenario *s, struct fuzz_input *in)
 {
     const struct uva_parallel parallel = {.workers = 1 + fuzz_below(in, 2)};
-    const struct uva_map map = {.batch = scene_map, .ctx = s};
+    const struct uva_map map = {.batch = scenario_map, .ctx = s};
     const int way = fuzz_byte(in);
 
-    s->stream = scene_source(s, in);
+    s->stream = scenario_source(s, in);
     if (way & 1)
         (void)uva_stream_map(s->stream, &map);
     if (way & 2)
@@ -155,21 +156,21 @@ static void scene_build(struct scene *s, struct fuzz_input *in)
         (void)uva_stream_limit(s->stream, way / 64);
 }
 
-static void scene_start(struct scene *s, struct fuzz_input *in)
+static void scenario_start(struct scenario *s, struct fuzz_input *in)
 {
     const bool on_worker = fuzz_byte(in) >= 192;
     const struct uva_drive drive = {
-        .on_done = scene_on_done, .ctx = s, .on_worker = on_worker};
+        .on_done = scenario_on_done, .ctx = s, .on_worker = on_worker};
 
-    s->peer.pulls_inline = s->ground.pulls_inline && !on_worker;
+    s->peer.pulls_inline = s->fixture.pulls_inline && !on_worker;
     s->started = true; /* on_done may be called before this returns */
     s->started =
         uva_stream_drive(s->stream, &s->peer.handler, &drive, NULL) == 0;
-    scene_settle(s);
+    scenario_settle(s);
 }
 
 /* Checks that the outcome fits what was done. */
-static void check_outcome(const struct scene *s)
+static void check_outcome(const struct scenario *s)
 {
     const struct script_handler *peer = &s->peer;
 
@@ -185,45 +186,46 @@ static void check_outcome(const struct scene *s)
 }
 
 /* Extracts what the handler holds, now or once the runtime is gone. */
-static void scene_finish(struct scene *s, bool late)
+static void scenario_finish(struct scenario *s, bool late)
 {
     if (!late)
-        script_handler_go_home(&s->peer);
-    scene_settle(s);
+        script_handler_finish(&s->peer);
+    scenario_settle(s);
     s->stopped = s->stopped || s->dones == 0;
     uva_stream_release(s->stream);
-    ground_close(&s->ground);
-    while (s->ground.runtime != NULL)
-        scene_settle(s);
-    script_handler_go_home(&s->peer);
-    ground_finish(&s->ground);
+    fixture_close(&s->fixture);
+    while (s->fixture.runtime != NULL)
+        scenario_settle(s);
+    script_handler_finish(&s->peer);
+    fixture_finish(&s->fixture);
 }
 
-static void scene_play(struct fuzz_input in)
+static void scenario_play(struct fuzz_input in)
 {
-    static struct scene scene;
-    const struct script_host host = {scene_pause,  scene_meddle, ground_enter,
-                                     ground_leave, ground_wait,  &scene};
+    static struct scenario scenario;
+    const struct script_host host = {scenario_pause, scenario_meddle,
+                                     fixture_enter,  fixture_leave,
+                                     fixture_wait,   &scenario};
     bool late;
 
-    memset(&scene, 0, sizeof(scene));
-    ground_open(&scene.ground);
-    script_handler_init(&scene.peer, in, &host);
-    scene_build(&scene, &scene.peer.in);
-    late = fuzz_byte(&scene.peer.in) & 1;
-    scene_start(&scene, &scene.peer.in);
-    while (script_handler_step(&scene.peer))
+    memset(&scenario, 0, sizeof(scenario));
+    fixture_open(&scenario.fixture);
+    script_handler_init(&scenario.peer, in, &host);
+    scenario_build(&scenario, &scenario.peer.in);
+    late = fuzz_byte(&scenario.peer.in) & 1;
+    scenario_start(&scenario, &scenario.peer.in);
+    while (script_handler_step(&scenario.peer))
         ;
-    scene_finish(&scene, late);
-    check_outcome(&scene);
-    script_handler_fini(&scene.peer, scene.started);
-    FUZZ_RULE(atomic_load(&scene.source.live) == 0);
-    FUZZ_RULE(atomic_load(&scene.source.freed) == 1);
-    fake_source_fini(&scene.source);
+    scenario_finish(&scenario, late);
+    check_outcome(&scenario);
+    script_handler_fini(&scenario.peer, scenario.started);
+    FUZZ_RULE(atomic_load(&scenario.source.live) == 0);
+    FUZZ_RULE(atomic_load(&scenario.source.freed) == 1);
+    fake_source_fini(&scenario.source);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ground_play(scene_play, (struct fuzz_input){data, size});
+    fixture_play(scenario_play, (struct fuzz_input){data, size});
     return 0;
 }

@@ -9,8 +9,8 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-struct scene {
-    struct ground ground;
+struct scenario {
+    struct fixture fixture;
     struct script_producer peer;
     struct uva_stream *stream; /* NULL once released or dropped */
     int verdict;               /* return value of the next on_batch */
@@ -29,24 +29,24 @@ struct scene {
 
 /* ---- the consumer ------------------------------------------------------- */
 
-static int scene_on_schema(void *ctx, const struct uva_stream_info *info)
+static int scenario_on_schema(void *ctx, const struct uva_stream_info *info)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
-    ground_see();
+    fixture_see();
     FUZZ_RULE(++s->schemas == 1 && s->dones == 0 && !s->dropped);
     FUZZ_RULE(info->schema->release != NULL && info->schema->n_children == 1);
     return 0;
 }
 
-static int scene_on_batch(void *ctx, struct uva_batch *batch)
+static int scenario_on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
     const struct ArrowArray *array = &batch->data.array;
     const int verdict = s->verdict;
     int64_t first;
 
-    ground_see();
+    fixture_see();
     FUZZ_RULE(s->schemas == 1 && s->dones == 0 && !s->dropped && !s->refused);
     FUZZ_RULE(array->release != NULL && array->length == 2);
     FUZZ_RULE(batch->ordinal == s->batches);
@@ -65,11 +65,11 @@ static int scene_on_batch(void *ctx, struct uva_batch *batch)
     return verdict;
 }
 
-static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
+static void scenario_on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
-    ground_see();
+    fixture_see();
     FUZZ_RULE(++s->dones == 1 && s->started && !s->dropped);
     FUZZ_RULE((outcome->error.code == 0) == (outcome->end == UVA_END_COMPLETE));
     s->outcome = *outcome;
@@ -80,7 +80,7 @@ static void scene_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static void owner_drop(void *ctx)
 {
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
     if (s->stream == NULL)
         return;
@@ -90,13 +90,13 @@ static void owner_drop(void *ctx)
     s->stream = NULL;
 }
 
-static void scene_meddle(void *ctx, int way)
+static void scenario_meddle(void *ctx, int way)
 {
     static const int verdicts[] = {0, EAGAIN, ECANCELED, EDOM};
-    struct scene *s = ctx;
+    struct scenario *s = ctx;
 
     fuzz_trace("owner", "does", way);
-    if (s->ground.runtime == NULL)
+    if (s->fixture.runtime == NULL)
         return;
     if (way < 64) {
         s->verdict = verdicts[way % 4];
@@ -104,7 +104,7 @@ static void scene_meddle(void *ctx, int way)
     } else if (way < 128) {
         uva_stream_resume(s->stream);
     } else if (way < 192) {
-        ground_fail(&s->ground, way % 16);
+        fixture_fail(&s->fixture, way % 16);
     } else if (way < 224 && s->stream != NULL) {
         s->stopped = true;
         uva_stream_cancel(s->stream, way % 3, NULL);
@@ -112,23 +112,23 @@ static void scene_meddle(void *ctx, int way)
         uva_stream_release(s->stream);
         s->stream = NULL;
     } else if (way < 246 && s->stream != NULL) {
-        ground_post(&s->ground, owner_drop, s);
+        fixture_post(&s->fixture, owner_drop, s);
     } else {
         s->stopped = true;
-        ground_close(&s->ground);
+        fixture_close(&s->fixture);
     }
 }
 
 /* ---- one input ---------------------------------------------------------- */
 
 /* Adds stages as the bytes decide; if one fails, the start reports it. */
-static void scene_build(struct scene *s, struct fuzz_input *in)
+static void scenario_build(struct scenario *s, struct fuzz_input *in)
 {
     const struct uva_parallel parallel = {.workers = 1 + fuzz_below(in, 2)};
     struct uva_async_source source;
     const int way = fuzz_byte(in);
 
-    s->peer.pulls_inline = s->ground.pulls_inline;
+    s->peer.pulls_inline = s->fixture.pulls_inline;
     s->peer.steps_in_start = way % 4 == 3 ? fuzz_below(in, 8) : 0;
     s->peer.start_code = way % 16 == 15 ? EACCES : 0;
     source = script_producer_source(&s->peer);
@@ -137,27 +137,27 @@ static void scene_build(struct scene *s, struct fuzz_input *in)
     source.on_loop = way & 16;
     if (source.window.refill >= source.window.batches)
         source.window.refill = 0;
-    ground_fail(&s->ground, way >= 224 ? fuzz_byte(in) : 0);
-    s->stream = uva_stream_from_async(s->ground.runtime, &source);
+    fixture_fail(&s->fixture, way >= 224 ? fuzz_byte(in) : 0);
+    s->stream = uva_stream_from_async(s->fixture.runtime, &source);
     if (way & 32)
         (void)uva_stream_parallel(s->stream, &parallel);
 }
 
-static void scene_start(struct scene *s)
+static void scenario_start(struct scenario *s)
 {
-    const struct uva_consumer consumer = {.on_schema = scene_on_schema,
-                                          .on_batch = scene_on_batch,
-                                          .on_done = scene_on_done,
+    const struct uva_consumer consumer = {.on_schema = scenario_on_schema,
+                                          .on_batch = scenario_on_batch,
+                                          .on_done = scenario_on_done,
                                           .ctx = s};
 
     s->last = -1;
     s->started = true; /* on_done may be called before this returns */
     s->started = uva_stream_for_each(s->stream, &consumer, NULL) == 0;
-    ground_settle(&s->ground);
+    fixture_settle(&s->fixture);
 }
 
 /* Checks that the outcome fits what was done. */
-static void check_outcome(const struct scene *s)
+static void check_outcome(const struct scenario *s)
 {
     const struct script_producer *peer = &s->peer;
 
@@ -174,49 +174,50 @@ static void check_outcome(const struct scene *s)
 }
 
 /* Returns whether an outcome is still due. */
-static bool scene_is_open(const struct scene *s)
+static bool scenario_is_open(const struct scenario *s)
 {
     return s->started && s->dones == 0 && !s->dropped &&
-           s->ground.runtime != NULL;
+           s->fixture.runtime != NULL;
 }
 
 /* A stream that is still open must be waiting for the consumer: resumes it. */
-static void scene_resume(struct scene *s)
+static void scenario_resume(struct scenario *s)
 {
     FUZZ_RULE(s->waits);
     s->verdict = 0;
     uva_stream_resume(s->stream);
-    ground_settle(&s->ground);
-    FUZZ_RULE(!scene_is_open(s) || s->stream == NULL);
+    fixture_settle(&s->fixture);
+    FUZZ_RULE(!scenario_is_open(s) || s->stream == NULL);
 }
 
-static void scene_play(struct fuzz_input in)
+static void scenario_play(struct fuzz_input in)
 {
-    static struct scene scene;
-    const struct script_host host = {ground_pause, scene_meddle, ground_enter,
-                                     ground_leave, ground_wait,  &scene};
+    static struct scenario scenario;
+    const struct script_host host = {fixture_pause, scenario_meddle,
+                                     fixture_enter, fixture_leave,
+                                     fixture_wait,  &scenario};
 
-    memset(&scene, 0, sizeof(scene));
-    ground_open(&scene.ground);
-    script_producer_init(&scene.peer, in, &host);
-    scene_build(&scene, &scene.peer.in);
-    scene_start(&scene);
-    while (script_producer_step(&scene.peer))
+    memset(&scenario, 0, sizeof(scenario));
+    fixture_open(&scenario.fixture);
+    script_producer_init(&scenario.peer, in, &host);
+    scenario_build(&scenario, &scenario.peer.in);
+    scenario_start(&scenario);
+    while (script_producer_step(&scenario.peer))
         ;
-    ground_settle(&scene.ground);
-    script_producer_go_home(&scene.peer);
-    ground_settle(&scene.ground);
-    if (scene_is_open(&scene))
-        scene_resume(&scene);
-    scene.stopped = scene.stopped || scene_is_open(&scene);
-    uva_stream_release(scene.stream);
-    ground_finish(&scene.ground);
-    check_outcome(&scene);
-    script_producer_fini(&scene.peer);
+    fixture_settle(&scenario.fixture);
+    script_producer_finish(&scenario.peer);
+    fixture_settle(&scenario.fixture);
+    if (scenario_is_open(&scenario))
+        scenario_resume(&scenario);
+    scenario.stopped = scenario.stopped || scenario_is_open(&scenario);
+    uva_stream_release(scenario.stream);
+    fixture_finish(&scenario.fixture);
+    check_outcome(&scenario);
+    script_producer_fini(&scenario.peer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ground_play(scene_play, (struct fuzz_input){data, size});
+    fixture_play(scenario_play, (struct fuzz_input){data, size});
     return 0;
 }

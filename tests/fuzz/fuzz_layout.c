@@ -24,7 +24,7 @@ __extension__ typedef __int128 grove_wide; /* for sums beyond an int64_t */
 enum { MOST_NODES = 200, MOST_BYTES = 4096, MOST_DEPTH = 80 };
 
 /* A tree under construction. */
-struct grove {
+struct tree_builder {
     struct fuzz_input in;
     void *blocks[MOST_NODES * 16]; /* owns: all blocks */
     int block_count;
@@ -37,7 +37,7 @@ struct grove {
 
 static int grove_released; /* roots released, of both kinds */
 
-static void *grove_new(struct grove *g, size_t size)
+static void *grove_new(struct tree_builder *g, size_t size)
 {
     void *block = calloc(1, size + (size == 0));
 
@@ -70,7 +70,7 @@ static const char *const FORMATS[] = {
     "+s"};
 
 /* Makes a text of the next bytes; the first of them gives its length. */
-static const char *grove_text(struct grove *g)
+static const char *grove_text(struct tree_builder *g)
 {
     const size_t size = (size_t)fuzz_below(&g->in, 24);
     char *text = grove_new(g, size + 1);
@@ -80,7 +80,7 @@ static const char *grove_text(struct grove *g)
     return text;
 }
 
-static const char *grove_format(struct grove *g)
+static const char *grove_format(struct tree_builder *g)
 {
     const int count = (int)(sizeof(FORMATS) / sizeof(FORMATS[0]));
     const int byte = fuzz_byte(&g->in);
@@ -96,7 +96,7 @@ static const char *grove_format(struct grove *g)
 /* ---- buffers ------------------------------------------------------------ */
 
 /* Makes a buffer of `size` bytes, some of them from the input. */
-static void *grove_bytes(struct grove *g, size_t size)
+static void *grove_bytes(struct tree_builder *g, size_t size)
 {
     unsigned char *bytes = grove_new(g, size);
 
@@ -128,7 +128,7 @@ static int64_t grove_readable(const struct uva__layout *layout,
 
 /* Fills the buffers; in a host array, a buffer that would have to be too large
  * stays NULL. */
-static void grove_fill(struct grove *g, struct ArrowArray *array,
+static void grove_fill(struct tree_builder *g, struct ArrowArray *array,
                        const struct uva__layout *layout, int64_t slots)
 {
     for (int64_t i = 0; i < slots; i++) {
@@ -144,7 +144,7 @@ static void grove_fill(struct grove *g, struct ArrowArray *array,
 
 /* Returns the stated length of a vector of `n` members: the true one, a smaller
  * one, or one that no code will follow. */
-static int64_t grove_count(struct grove *g, int64_t n)
+static int64_t grove_count(struct tree_builder *g, int64_t n)
 {
     const int byte = fuzz_byte(&g->in);
     int64_t other;
@@ -158,7 +158,7 @@ static int64_t grove_count(struct grove *g, int64_t n)
 }
 
 /* Sets lengths and counts, valid or strange. */
-static void grove_numbers(struct grove *g, struct ArrowArray *array)
+static void grove_numbers(struct tree_builder *g, struct ArrowArray *array)
 {
     const int way = fuzz_byte(&g->in);
 
@@ -167,13 +167,13 @@ static void grove_numbers(struct grove *g, struct ArrowArray *array)
     array->null_count = way < 224 ? way % 2 - 1 : fuzz_strange(&g->in);
 }
 
-static void grove_plant(struct grove *g, struct ArrowSchema *schema,
+static void grove_plant(struct tree_builder *g, struct ArrowSchema *schema,
                         struct ArrowArray *array, int depth);
 
 /* Makes a child, or a reference back to a parent. The latter only once, because
  * walking a tree that shares branches takes very long, although not for ever.
  */
-static void grove_child(struct grove *g, struct ArrowSchema *schema,
+static void grove_child(struct tree_builder *g, struct ArrowSchema *schema,
                         struct ArrowArray *array, int i, int depth)
 {
     const int way = fuzz_byte(&g->in);
@@ -194,7 +194,7 @@ static void grove_child(struct grove *g, struct ArrowSchema *schema,
         grove_plant(g, schema->children[i], array->children[i], depth + 1);
 }
 
-static void grove_children(struct grove *g, struct ArrowSchema *schema,
+static void grove_children(struct tree_builder *g, struct ArrowSchema *schema,
                            struct ArrowArray *array, int count, int depth)
 {
     if (count == 0 && fuzz_byte(&g->in) < 250)
@@ -211,7 +211,7 @@ static void grove_children(struct grove *g, struct ArrowSchema *schema,
         array->children = NULL;
 }
 
-static void grove_dictionary(struct grove *g, struct ArrowSchema *schema,
+static void grove_dictionary(struct tree_builder *g, struct ArrowSchema *schema,
                              struct ArrowArray *array, int depth)
 {
     const int way = fuzz_byte(&g->in);
@@ -226,7 +226,7 @@ static void grove_dictionary(struct grove *g, struct ArrowSchema *schema,
         grove_plant(g, schema->dictionary, array->dictionary, depth + 1);
 }
 
-static void grove_plant(struct grove *g, struct ArrowSchema *schema,
+static void grove_plant(struct tree_builder *g, struct ArrowSchema *schema,
                         struct ArrowArray *array, int depth)
 {
     struct uva__layout layout = {.n_buffers = 2};
@@ -422,24 +422,24 @@ static void check_share(struct ArrowDeviceArray *array, int way, long fail)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct grove grove;
+    static struct tree_builder tree_builder;
     struct ArrowDeviceArray array = {.device_id = -1};
     struct ArrowSchema *schema;
     int way;
     bool sound;
 
-    memset(&grove, 0, sizeof(grove));
-    grove.in = (struct fuzz_input){data, size};
-    way = fuzz_byte(&grove.in);
+    memset(&tree_builder, 0, sizeof(tree_builder));
+    tree_builder.in = (struct fuzz_input){data, size};
+    way = fuzz_byte(&tree_builder.in);
     array.device_type = way < 200 ? ARROW_DEVICE_CPU : way % 16;
-    array.sync_event = way % 2 == 0 ? NULL : &grove;
-    grove.on_host = uva__buffer_on_host(&array);
-    schema = grove_new(&grove, sizeof(*schema));
-    grove_plant(&grove, schema, &array.array, 0);
+    array.sync_event = way % 2 == 0 ? NULL : &tree_builder;
+    tree_builder.on_host = uva__buffer_on_host(&array);
+    schema = grove_new(&tree_builder, sizeof(*schema));
+    grove_plant(&tree_builder, schema, &array.array, 0);
     sound = check_measure(schema, &array) == 0;
     check_copy(schema, sound, way % 7);
     check_share(&array, way, way % 5);
-    for (int i = 0; i < grove.block_count; i++)
-        free(grove.blocks[i]);
+    for (int i = 0; i < tree_builder.block_count; i++)
+        free(tree_builder.blocks[i]);
     return 0;
 }

@@ -173,25 +173,25 @@ static void check_whole(const char *block, size_t size)
 /* ---- one input ---------------------------------------------------------- */
 
 /* Maps memory up to the limit, filled, followed by a page without access. */
-static uint8_t *open_ground(void)
+static uint8_t *map_input(void)
 {
-    static uint8_t *ground;
+    static uint8_t *fixture;
 
-    if (ground != NULL)
-        return ground;
-    ground = mmap(NULL, CAP + 2 * PAGE, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    FUZZ_RULE(ground != MAP_FAILED);
-    FUZZ_RULE(mprotect(ground + PAGE + CAP, PAGE, PROT_NONE) == 0);
-    ground += PAGE;
-    memset(ground, 0xFF, CAP);
-    return ground;
+    if (fixture != NULL)
+        return fixture;
+    fixture = mmap(NULL, CAP + 2 * PAGE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    FUZZ_RULE(fixture != MAP_FAILED);
+    FUZZ_RULE(mprotect(fixture + PAGE + CAP, PAGE, PROT_NONE) == 0);
+    fixture += PAGE;
+    memset(fixture, 0xFF, CAP);
+    return fixture;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in = {data, size < MOST ? size : MOST};
-    char *const block = (char *)open_ground() - fuzz_below(&in, 8); /* MD-04 */
+    char *const block = (char *)map_input() - fuzz_below(&in, 8); /* MD-04 */
     const size_t used = in.size;
     struct plain plain;
 

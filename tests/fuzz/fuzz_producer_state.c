@@ -44,7 +44,7 @@ static void check_release(const struct uva__producer_state *s,
                           const struct seen *seen, bool closed)
 {
     FUZZ_RULE(closed || seen->ends == 1);
-    FUZZ_RULE(closed || s->hurried || s->unsettled == 0);
+    FUZZ_RULE(closed || s->drain_ended || s->unsettled == 0);
 }
 
 /* Checks that `move` may follow what the handler received. */
@@ -141,7 +141,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
             seen->first_urgent = ENODATA;
         break;
     default:
-        s->hurried = true;
+        s->drain_ended = true;
         break;
     }
 }

@@ -50,7 +50,7 @@ struct script_producer {
     int on_request; /* steps to make inside the next request */
     int on_cancel;  /* steps to make inside the next cancel */
     int on_extract; /* steps to make inside the next extraction */
-    int asked;      /* requests inside the innermost call */
+    int requested;  /* requests inside the innermost call */
 
     bool touched;         /* it has called the handler */
     bool schema_taken;    /* on_schema returned 0 */
@@ -61,7 +61,7 @@ struct script_producer {
     bool freed;           /* free_ctx was called */
     int64_t offered;      /* tasks with a function, before the end */
     int64_t open;         /* batches requested and not offered */
-    int64_t unasked;      /* tasks offered without a request */
+    int64_t unrequested;  /* tasks offered without a request */
     int64_t window;       /* maximum of open requests; set before the start */
     atomic_long items;    /* tasks not extracted so far */
     atomic_int cancels;   /* calls of cancel */
@@ -83,7 +83,7 @@ struct uva_async_source script_producer_source(struct script_producer *p);
 bool script_producer_step(struct script_producer *p);
 
 /* Releases the handler, unless it has done so. */
-void script_producer_go_home(struct script_producer *p);
+void script_producer_finish(struct script_producer *p);
 
 /* Checks that everything it gave was released, and frees what is left. */
 void script_producer_fini(struct script_producer *p);
@@ -108,7 +108,7 @@ struct script_handler {
     int answer;                   /* return code of the next callback */
     bool deaf; /* the runtime is gone: only tasks not extracted may be called */
 
-    int64_t asked;     /* batches requested validly before the end */
+    int64_t requested; /* batches requested validly before the end */
     bool bad;          /* an invalid request was made */
     int64_t came;      /* tasks received */
     int schemas;       /* calls of on_schema */
@@ -131,7 +131,7 @@ void script_handler_init(struct script_handler *h, struct fuzz_input in,
 bool script_handler_step(struct script_handler *h);
 
 /* Extracts the tasks that it holds (AT-02). */
-void script_handler_go_home(struct script_handler *h);
+void script_handler_finish(struct script_handler *h);
 
 /* Forgets the tasks that it holds: they were revoked (G-16). */
 void script_handler_forget(struct script_handler *h);

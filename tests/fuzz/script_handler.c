@@ -22,7 +22,8 @@ static void handler_request(struct script_handler *h, int64_t n)
         return;
     if (!h->cancelled && h->ends + h->errors + h->releases == 0) {
         h->bad = h->bad || n < 1;
-        h->asked = n < 1 || n > INT64_MAX - h->asked ? INT64_MAX : h->asked + n;
+        h->requested = n < 1 || n > INT64_MAX - h->requested ? INT64_MAX
+                                                             : h->requested + n;
     }
     h->producer->request(h->producer, n);
 }
@@ -192,7 +193,7 @@ static int handler_on_task(struct script_handler *h,
     int answer;
 
     FUZZ_RULE(h->schemas == 1 && h->ends == 0);
-    FUZZ_RULE(++h->came <= h->asked);
+    FUZZ_RULE(++h->came <= h->requested);
     FUZZ_RULE(task->extract_data != NULL && i < SCRIPT_TASKS);
     h->tasks[i] = *task;
     h->task_count++;
@@ -264,7 +265,7 @@ void script_handler_init(struct script_handler *h, struct fuzz_input in,
     };
 }
 
-void script_handler_go_home(struct script_handler *h)
+void script_handler_finish(struct script_handler *h)
 {
     h->in.size = 0;
     while (handler_choose(h, false) >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One function for each call that can be made, and a table from which a byte
- * chooses. Valid calls are more frequent than others, or few scripts would get
- * far. */
+ * chooses. Valid calls are more frequent than invalid ones, or few scripts
+ * would get far. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@ struct script_item {
 };
 
 enum script_kind {
-    SCRIPT_SOUND,   /* gives a batch */
-    SCRIPT_FAILING, /* returns an error, and leaves garbage in `out` */
-    SCRIPT_EMPTY,   /* returns 0 and gives nothing */
-    SCRIPT_CROOKED, /* gives an array that does not fit the schema */
-    SCRIPT_ALIEN,   /* gives an array on another device */
+    SCRIPT_SOUND,        /* gives a batch */
+    SCRIPT_FAILING,      /* returns an error, and leaves garbage in `out` */
+    SCRIPT_EMPTY,        /* returns 0 and gives nothing */
+    SCRIPT_CROOKED,      /* gives an array that does not fit the schema */
+    SCRIPT_OTHER_DEVICE, /* gives an array on another device */
     SCRIPT_KINDS
 };
 
@@ -77,11 +77,11 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 
     fuzz_trace("producer", "is asked for", n);
     FUZZ_RULE(self == p->object);
-    FUZZ_RULE(n > 0 && !late);                             /* AP-08, AP-14 */
-    FUZZ_RULE(!plays || !p->ended);                        /* AP-24 */
-    FUZZ_RULE(!plays || p->calls == 0 || ++p->asked == 1); /* */
+    FUZZ_RULE(n > 0 && !late);      /* AP-08, AP-14 */
+    FUZZ_RULE(!plays || !p->ended); /* AP-24 */
+    FUZZ_RULE(!plays || p->calls == 0 || ++p->requested == 1); /* */
     p->open += n;
-    FUZZ_RULE(p->open <= p->window + (p->pulls_inline ? 0 : p->unasked));
+    FUZZ_RULE(p->open <= p->window + (p->pulls_inline ? 0 : p->unrequested));
     if (plays)
         producer_play(p, producer_use(&p->on_request));
     frame_end(p);
@@ -144,18 +144,18 @@ struct uva_async_source script_producer_source(struct script_producer *p)
 /* Begins a call of the handler. Returns a value to restore afterwards. */
 static int call_begin(struct script_producer *p)
 {
-    const int asked = p->asked;
+    const int requested = p->requested;
 
     FUZZ_RULE(!p->gone);
     p->touched = true;
     p->calls++;
-    p->asked = 0;
-    return asked;
+    p->requested = 0;
+    return requested;
 }
 
-static void call_end(struct script_producer *p, int asked)
+static void call_end(struct script_producer *p, int requested)
 {
-    p->asked = asked;
+    p->requested = requested;
     if (--p->calls == 0 && atomic_load(&p->frames) == 0)
         producer_rest(p);
 }
@@ -175,7 +175,7 @@ static const char *script_metadata(struct script_producer *p)
 static void step_schema(struct script_producer *p)
 {
     struct ArrowSchema schema;
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
     int code;
 
     fake_source_schema(&p->data, &schema);
@@ -183,7 +183,7 @@ static void step_schema(struct script_producer *p)
     code = p->handler->on_schema(p->handler, &schema);
     FUZZ_RULE(schema.release == NULL); /* the handler has moved it */
     p->schema_taken = p->schema_taken || code == 0;
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 /* Passes an invalid schema, or one from an invalid producer. */
@@ -191,7 +191,7 @@ static void step_bad_schema(struct script_producer *p)
 {
     struct ArrowSchema schema;
     struct ArrowSchema *given = &schema;
-    const int way = fuzz_below(&p->in, 6), asked = call_begin(p);
+    const int way = fuzz_below(&p->in, 6), requested = call_begin(p);
 
     fake_source_schema(&p->data, &schema);
     p->handler->producer = way == 0 ? NULL : p->object;
@@ -211,7 +211,7 @@ static void step_bad_schema(struct script_producer *p)
         FUZZ_RULE(schema.release == NULL);
     else if (schema.release != NULL)
         schema.release(&schema);
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 static int extract_made(struct script_producer *p,
@@ -228,7 +228,7 @@ static int extract_made(struct script_producer *p,
     if (item->kind == SCRIPT_CROOKED)
         out->array.length = out->array.offset =
             fuzz_strange(&p->in) | INT64_MIN;
-    if (item->kind == SCRIPT_ALIEN)
+    if (item->kind == SCRIPT_OTHER_DEVICE)
         out->device_type = fuzz_below(&p->in, 20);
     return 0;
 }
@@ -256,7 +256,7 @@ static int item_extract(struct ArrowAsyncTask *self,
 /* A task that was not requested may still match a request in flight. */
 static void task_count(struct script_producer *p)
 {
-    p->unasked += p->open == 0;
+    p->unrequested += p->open == 0;
     p->open -= p->open > 0;
 }
 
@@ -265,7 +265,7 @@ static void producer_offer(struct script_producer *p, int kind,
 {
     struct ArrowAsyncTask task = {.extract_data = item_extract};
     struct script_item *item = malloc(sizeof(*item));
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
 
     FUZZ_RULE(item != NULL);
     *item = (struct script_item){p, p->ordinal++, kind};
@@ -275,7 +275,7 @@ static void producer_offer(struct script_producer *p, int kind,
     task_count(p);
     FUZZ_RULE(p->handler->on_next_task(p->handler, &task, metadata) == 0);
     memset(&task, 0x5a, sizeof(task)); /* AT-13 */
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 static void step_task(struct script_producer *p)
@@ -296,23 +296,23 @@ static void step_bad_task(struct script_producer *p)
 static void step_hollow_task(struct script_producer *p)
 {
     struct ArrowAsyncTask task = {.private_data = p};
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
 
     task_count(p);
     (void)p->handler->on_next_task(p->handler, &task, NULL);
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 static void step_end(struct script_producer *p)
 {
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
 
     p->complete = true;
     p->ended = true;
     p->host.wait(p->host.ctx, true);
     (void)p->handler->on_next_task(p->handler, NULL, NULL);
     p->host.wait(p->host.ctx, false);
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 static void step_error(struct script_producer *p)
@@ -320,24 +320,24 @@ static void step_error(struct script_producer *p)
     const int64_t code = fuzz_strange(&p->in);
     const char *text = fuzz_below(&p->in, 4) == 0 ? NULL : "the script fails";
     const char *metadata = script_metadata(p);
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
 
     p->ended = true;
     p->host.wait(p->host.ctx, true);
     p->handler->on_error(p->handler, (int)code, text, metadata);
     p->host.wait(p->host.ctx, false);
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 static void step_release(struct script_producer *p)
 {
-    const int asked = call_begin(p);
+    const int requested = call_begin(p);
 
     p->ended = p->released = true;
     p->host.wait(p->host.ctx, true);
     p->release(p->handler);
     p->host.wait(p->host.ctx, false);
-    call_end(p, asked);
+    call_end(p, requested);
 }
 
 /* ---- other steps -------------------------------------------------------- */
@@ -438,7 +438,7 @@ bool script_producer_step(struct script_producer *p)
     return true;
 }
 
-void script_producer_go_home(struct script_producer *p)
+void script_producer_finish(struct script_producer *p)
 {
     p->in.size = 0;
     if (p->handler != NULL && !p->released)

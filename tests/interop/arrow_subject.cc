@@ -206,7 +206,7 @@ using Outcome = struct uva_subject_outcome;
 
 /* One consumer: Arrow's handler, read by a thread. Lives as long as the
  * process. Extracts on threads of its own, so that one that hangs does not stop
- * the others. */
+ * the rest. */
 struct Reader {
     std::shared_ptr<arrow::internal::ThreadPool> threads =
         *arrow::internal::ThreadPool::MakeEternal(2);

@@ -8,7 +8,7 @@
 #include "loop/mailbox.h"
 #include "model/explore.h"
 
-enum { ASKED = 2 + 3 };
+enum { REQUESTED = 2 + 3 };
 
 enum mutant { NONE, TWO_WORDS, VISITS_BEFORE_UNCLAIM };
 
@@ -31,7 +31,7 @@ static void handler_post(void)
 }
 
 /* Keeps the credit and the scheduled mark in two atomics. */
-static void handler_ask_by_two(int64_t n)
+static void handler_request_by_two(int64_t n)
 {
     uva__demand_ask(&world.word, n);
     if (uva__atomic64_load(&world.scheduled) == 0 &&
@@ -39,28 +39,28 @@ static void handler_ask_by_two(int64_t n)
         handler_post();
 }
 
-static void handler_ask(int64_t n)
+static void handler_request(int64_t n)
 {
     if (mutant == TWO_WORDS) {
-        handler_ask_by_two(n);
+        handler_request_by_two(n);
         return;
     }
     (void)uva__demand_ask(&world.word, n);
     handler_post();
 }
 
-static void handler_asks(void *arg)
+static void handler_requests(void *arg)
 {
     (void)arg;
-    handler_ask(2);
+    handler_request(2);
     uva__atomic64_add(&world.over, 1);
 }
 
-static void handler_asks_on(void *arg)
+static void handler_requests_on(void *arg)
 {
     (void)arg;
-    handler_ask(3);
-    handler_ask(0);
+    handler_request(3);
+    handler_request(0);
     uva__atomic64_add(&world.over, 1);
 }
 
@@ -116,15 +116,15 @@ static void loop_run(void *arg)
 static void first_credit(void *arg)
 {
     sim_spawn("loop", loop_run, arg);
-    sim_spawn("handler", handler_asks, arg);
-    sim_spawn("handler 2", handler_asks_on, arg);
+    sim_spawn("handler", handler_requests, arg);
+    sim_spawn("handler 2", handler_requests_on, arg);
 }
 
 static const char *wrong_credit(void)
 {
-    if (world.credit < ASKED)
+    if (world.credit < REQUESTED)
         return "demand is lost";
-    if (world.credit > ASKED)
+    if (world.credit > REQUESTED)
         return "demand is taken twice";
     return world.bad ? NULL : "a bad request is lost";
 }
@@ -142,7 +142,7 @@ static const struct explore_kernel credits = {
 static void first_cancel(void *arg)
 {
     sim_spawn("loop", loop_run, arg);
-    sim_spawn("handler", handler_asks, arg);
+    sim_spawn("handler", handler_requests, arg);
     sim_spawn("canceller", handler_cancels, arg);
 }
 

@@ -10,18 +10,18 @@
 #include "model/explore.h"
 #include "uvarrow/arrow.h"
 
-enum { CELLS = 3, ROOM = 2, WORKERS = 2, ARENA = 1024 };
+enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 1024 };
 
 static struct {
     struct uva__rt rt;
     struct uva__stage stage;
     struct uva__wakeup wakeup;
-    struct uva__extract_pool team;
-    struct uva__extract_entry entries[CELLS];
-    uint64_t spent[CELLS];                /* how often each was extracted */
+    struct uva__extract_pool extract_pool;
+    struct uva__extract_entry entries[ENTRIES];
+    uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back;         /* entries granted and taken back */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
-    struct uva_job *jobs[CELLS];
+    struct uva_job *jobs[ENTRIES];
     uint64_t run; /* jobs run */
     int64_t refs, begun;
     struct explore_arena arena;
@@ -70,7 +70,7 @@ void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
 
     (void)jobs;
     (void)lane;
-    if (at == CELLS)
+    if (at == ENTRIES)
         sim_fail("more jobs than cells");
     world.jobs[at] = job;
     uva__atomic64_add(&world.submitted, 1);
@@ -137,9 +137,9 @@ static void loop_grant(uint64_t count)
             .extract_data = entry_extract,
             .private_data = &world.spent[world.granted++],
         };
-        uva__extract_pool_grant(&world.team, entry);
+        uva__extract_pool_grant(&world.extract_pool, entry);
     }
-    uva__extract_pool_publish(&world.team, count);
+    uva__extract_pool_publish(&world.extract_pool, count);
 }
 
 static bool first_is_done(void *arg)
@@ -157,11 +157,11 @@ static void loop_run(void *arg)
         sim_wait(first_is_done, arg);
         loop_grant(1);
     } else {
-        back = uva__extract_pool_stop(&world.team);
+        back = uva__extract_pool_stop(&world.extract_pool);
     }
     for (; back > 0; back--) {
         uint64_t *spent =
-            uva__extract_pool_ungrant(&world.team)->task.private_data;
+            uva__extract_pool_ungrant(&world.extract_pool)->task.private_data;
 
         if (++*spent != 1)
             sim_fail("what is taken back is a worker's");
@@ -175,7 +175,7 @@ static void first(void *arg)
     const struct ArrowSchema schema = {.format = "+s",
                                        .release = schema_release};
 
-    if (uva__extract_pool_prepare(&world.team, ROOM, &schema) != 0)
+    if (uva__extract_pool_prepare(&world.extract_pool, ROOM, &schema) != 0)
         sim_fail("no memory");
     for (int i = 0; i < WORKERS; i++)
         sim_spawn("worker", worker_run, arg);
@@ -192,9 +192,9 @@ static void prepare(void)
                                                 .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
     world.stage.source.rt = &world.rt;
-    world.team.stage = &world.stage;
-    world.team.wakeup = &world.wakeup;
-    world.team.workers = WORKERS;
+    world.extract_pool.stage = &world.stage;
+    world.extract_pool.wakeup = &world.wakeup;
+    world.extract_pool.workers = WORKERS;
 }
 
 static const char *wrong(void)
@@ -208,7 +208,7 @@ static const char *wrong(void)
     }
     if (done + world.taken_back != world.granted)
         return "a cell is not done";
-    if (world.team.work.value != 0)
+    if (world.extract_pool.work.value != 0)
         return "a worker stays counted";
     return world.refs == 0 && world.begun == 0 ? NULL : "a count is not back";
 }
@@ -237,12 +237,12 @@ END_TEST
 
 START_TEST(its_words_must_be_exchanged)
 {
-    explore_finds_spoiled(kernel_of(false), &world.team.work, SIM_SPLIT,
+    explore_finds_spoiled(kernel_of(false), &world.extract_pool.work, SIM_SPLIT,
                           "what is to be claimed is loaded and stored");
-    explore_finds_spoiled(kernel_of(true), &world.team.work, SIM_SPLIT,
+    explore_finds_spoiled(kernel_of(true), &world.extract_pool.work, SIM_SPLIT,
                           "what is to be claimed is loaded and stored");
-    explore_finds_spoiled(kernel_of(false), &world.team.claimed, SIM_SPLIT,
-                          "what was claimed is loaded and stored");
+    explore_finds_spoiled(kernel_of(false), &world.extract_pool.claimed,
+                          SIM_SPLIT, "what was claimed is loaded and stored");
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source/foreign_state.c, inlet.c, peer_side.c and depot.c, unchanged,
+/* source/foreign_state.c, foreign_calls.c, foreign_handler.c and
+ * pending_tasks.c, unchanged,
  * between a peer on its own thread and a loop that has extra threads request
  * and cancel. No demand is lost, no method of the peer runs or starts once its
  * terminal callback has returned, and everything is released once.
@@ -20,12 +21,12 @@ enum { ARENA = 6144 };
 
 enum mutant {
     NONE,
-    NO_GATE,
-    GATE_WITHOUT_A_WAIT,
+    NO_WAIT,
+    RETURNS_WITHOUT_A_WAIT,
     SENDS_NO_REQUESTER,
-    ASKS_FOR_ONE_LESS,
-    ASKS_FOR_ONE_MORE,
-    FORGETS_WHAT_IT_ASKED
+    REQUESTS_ONE_LESS,
+    REQUESTS_ONE_MORE,
+    FORGETS_ITS_REQUESTS
 };
 
 static const struct {
@@ -42,7 +43,7 @@ enum { PLAIN, CANCEL, CASES };
 
 struct peer {
     struct ArrowAsyncProducer abi;
-    struct uva__atomic64 asked, cancelled;
+    struct uva__atomic64 requested, cancelled;
     uint64_t delivered;
     bool over; /* a terminal callback has returned */
 };
@@ -149,9 +150,9 @@ void __wrap_uva__consumer_state_note_request(struct uva__consumer_state *s,
 
 void __wrap_uva__foreign_await_calls(struct uva__foreign *foreign)
 {
-    if (mutant == NO_GATE)
+    if (mutant == NO_WAIT)
         return;
-    if (mutant != GATE_WITHOUT_A_WAIT) {
+    if (mutant != RETURNS_WITHOUT_A_WAIT) {
         __real_uva__foreign_await_calls(foreign);
         return;
     }
@@ -164,15 +165,15 @@ int64_t __wrap_uva__consumer_state_want(const struct uva__consumer_state *s)
 {
     const int64_t n = __real_uva__consumer_state_want(s);
 
-    if (mutant == ASKS_FOR_ONE_LESS)
+    if (mutant == REQUESTS_ONE_LESS)
         return n > 0 ? n - 1 : 0;
-    return mutant == ASKS_FOR_ONE_MORE && n > 0 ? n + 1 : n;
+    return mutant == REQUESTS_ONE_MORE && n > 0 ? n + 1 : n;
 }
 
 void __wrap_uva__consumer_state_note_request(struct uva__consumer_state *s,
                                              int64_t n)
 {
-    if (mutant != FORGETS_WHAT_IT_ASKED)
+    if (mutant != FORGETS_ITS_REQUESTS)
         __real_uva__consumer_state_note_request(s, n);
 }
 
@@ -188,8 +189,8 @@ static void peer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
     peer_must_be_there();
-    uva__atomic64_add(&world.peer.asked, (uint64_t)n);
-    if (world.peer.asked.value - world.peer.delivered >
+    uva__atomic64_add(&world.peer.requested, (uint64_t)n);
+    if (world.peer.requested.value - world.peer.delivered >
         (uint64_t)cases[now].window)
         sim_fail("more is asked for than there is room for");
     sim_point();
@@ -233,7 +234,7 @@ static void schema_release(struct ArrowSchema *schema)
 static bool peer_may_go_on(void *arg)
 {
     (void)arg;
-    return uva__atomic64_load(&world.peer.asked) > world.peer.delivered ||
+    return uva__atomic64_load(&world.peer.requested) > world.peer.delivered ||
            uva__atomic64_load(&world.peer.cancelled) != 0;
 }
 
@@ -342,7 +343,7 @@ static bool loop_on_wakeup(int64_t *taken)
     return !ended && !(cases[now].cancels && world.received > 0);
 }
 
-static bool loop_has_news(void *arg)
+static bool loop_has_events(void *arg)
 {
     (void)arg;
     return uva__atomic64_load(&world.posted) != 0;
@@ -353,7 +354,7 @@ static void loop_run(void *arg)
     int64_t taken = 0;
 
     do {
-        sim_wait(loop_has_news, arg);
+        sim_wait(loop_has_events, arg);
         uva__atomic64_exchange(&world.posted, 0);
     } while (loop_on_wakeup(&taken));
     loop_stop(taken);
@@ -435,13 +436,13 @@ static void finds(enum mutant which, int number, const char *name)
 
 START_TEST(its_mutants_are_found)
 {
-    finds(NO_GATE, CANCEL, "no gate");
-    finds(GATE_WITHOUT_A_WAIT, CANCEL, "a gate that does not wait");
-    finds(GATE_WITHOUT_A_WAIT, PLAIN, "a gate that does not wait");
+    finds(NO_WAIT, CANCEL, "no gate");
+    finds(RETURNS_WITHOUT_A_WAIT, CANCEL, "a gate that does not wait");
+    finds(RETURNS_WITHOUT_A_WAIT, PLAIN, "a gate that does not wait");
     finds(SENDS_NO_REQUESTER, PLAIN, "nobody is sent to request");
-    finds(ASKS_FOR_ONE_LESS, PLAIN, "one batch less is asked for");
-    finds(ASKS_FOR_ONE_MORE, PLAIN, "one batch more is asked for");
-    finds(FORGETS_WHAT_IT_ASKED, PLAIN, "what is asked for is not noted");
+    finds(REQUESTS_ONE_LESS, PLAIN, "one batch less is asked for");
+    finds(REQUESTS_ONE_MORE, PLAIN, "one batch more is asked for");
+    finds(FORGETS_ITS_REQUESTS, PLAIN, "what is asked for is not noted");
 }
 END_TEST
 

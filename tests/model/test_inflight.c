@@ -7,9 +7,9 @@
 
 #include "model/explore.h"
 
-enum { GUESTS = 3 };
+enum { EXTRA_THREADS = 3 };
 
-enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, TELLS_BY_ITS_OWN_LOOK };
+enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, COMPARES_ITS_OWN_COUNT };
 
 static struct {
     struct uva__inflight jobs_in_flight, owed;
@@ -74,7 +74,7 @@ static void closer_run(void *arg)
 static void first_out(void *arg)
 {
     sim_spawn("closer", closer_run, arg);
-    for (int i = 0; i < GUESTS; i++)
+    for (int i = 0; i < EXTRA_THREADS; i++)
         sim_spawn("guest", uncapped_run, arg);
 }
 
@@ -97,8 +97,8 @@ static const struct explore_kernel last_out = {
 
 static void job_run(void *arg)
 {
-    const bool closing =
-        mutant == TELLS_BY_ITS_OWN_LOOK && uva__inflight_is_closed(&world.owed);
+    const bool closing = mutant == COMPARES_ITS_OWN_COUNT &&
+                         uva__inflight_is_closed(&world.owed);
     enum uva__inflight_left left;
 
     (void)arg;
@@ -106,7 +106,7 @@ static void job_run(void *arg)
         return;
     left = uva__inflight_leave(&world.jobs_in_flight);
     if (left == UVA__INFLIGHT_IDLE &&
-        (mutant == TELLS_BY_ITS_OWN_LOOK
+        (mutant == COMPARES_ITS_OWN_COUNT
              ? closing
              : uva__inflight_is_closed(&world.owed)))
         uva__atomic64_exchange(&world.posted, 1);
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(a_close_that_waits_is_delivered)
 {
     explore_holds(&closing);
-    mutant = TELLS_BY_ITS_OWN_LOOK;
+    mutant = COMPARES_ITS_OWN_COUNT;
     explore_finds(&closing, "looks for a close before it leaves");
     mutant = NONE;
     explore_finds_spoiled(&closing, &world.owed, SIM_SPLIT,

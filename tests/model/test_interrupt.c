@@ -12,7 +12,7 @@
 enum mutant {
     NONE,
     TWO_WORDS,
-    INTERRUPTS_WITHOUT_ASKING,
+    INTERRUPTS_WITHOUT_A_CHECK,
     INTERRUPTS_ONCE,
     LEAVES_WITHOUT_WAITING,
     CALLS_WITHOUT_ENTRY,
@@ -34,10 +34,10 @@ enum { RETURNS, WAITS, FORGETS, SOURCES };
 
 static struct {
     struct uva__interrupt phase;
-    struct uva__atomic64 cancelled;   /* for TWO_WORDS */
-    struct uva__atomic64 interrupted; /* the source was interrupted */
-    struct uva__atomic64 stuck;       /* calls counted as stuck */
-    struct uva__atomic64 guest;       /* 1: needed; 2: not needed */
+    struct uva__atomic64 cancelled;    /* for TWO_WORDS */
+    struct uva__atomic64 interrupted;  /* the source was interrupted */
+    struct uva__atomic64 stuck;        /* calls counted as stuck */
+    struct uva__atomic64 extra_thread; /* 1: needed; 2: not needed */
     bool closed;
 } world;
 
@@ -55,7 +55,7 @@ static bool source_is_interrupted(void *arg)
 static void source_call(void)
 {
     sim_point();
-    if (world.guest.value == 2)
+    if (world.extra_thread.value == 2)
         sim_fail("a source is called after a cancel that found nobody inside");
     if (sources[now].forgets)
         uva__atomic64_exchange(&world.interrupted, 0);
@@ -77,7 +77,7 @@ static void source_interrupt(void)
 
 /* ---- the worker --------------------------------------------------------- */
 
-static bool lane_enter(void)
+static bool worker_enter(void)
 {
     if (mutant != TWO_WORDS)
         return uva__interrupt_enter(&world.phase);
@@ -88,25 +88,25 @@ static bool lane_enter(void)
     return false;
 }
 
-static uint64_t lane_leave(void)
+static uint64_t worker_leave(void)
 {
     if (mutant == LEAVES_WITHOUT_WAITING)
         return uva__atomic64_and(&world.phase.word, INTERRUPT_CANCEL);
     return uva__interrupt_leave(&world.phase);
 }
 
-static void lane_run(void *arg)
+static void worker_run(void *arg)
 {
     uint64_t phase;
 
     (void)arg;
-    if (lane_enter()) {
+    if (worker_enter()) {
         source_call();
-        phase = mutant == CALLS_WITHOUT_ENTRY ? lane_leave() : 0;
+        phase = mutant == CALLS_WITHOUT_ENTRY ? worker_leave() : 0;
         if (!uva__interrupt_is_cancelled(&world.phase))
             source_call();
         if (mutant != CALLS_WITHOUT_ENTRY)
-            phase = lane_leave();
+            phase = worker_leave();
         if (phase & INTERRUPT_STUCK)
             uva__atomic64_sub(&world.stuck, 1);
         if (phase & INTERRUPT_CANCEL)
@@ -144,22 +144,22 @@ static void loop_run(void *arg)
         uva__atomic64_add(&world.stuck, 1);
     if (mutant != COUNTS_AFTER_IT_CANCELLED && !inside)
         uva__atomic64_sub(&world.stuck, 1);
-    uva__atomic64_store(&world.guest, inside ? 1 : 2);
+    uva__atomic64_store(&world.extra_thread, inside ? 1 : 2);
 }
 
 static bool uncapped_is_wanted(void *arg)
 {
     (void)arg;
-    return uva__atomic64_load(&world.guest) != 0;
+    return uva__atomic64_load(&world.extra_thread) != 0;
 }
 
 /* Does what uva__reader_worker_interrupt() does. */
 static void uncapped_run(void *arg)
 {
     sim_wait(uncapped_is_wanted, arg);
-    if (world.guest.value == 2)
+    if (world.extra_thread.value == 2)
         return;
-    if (mutant == INTERRUPTS_WITHOUT_ASKING) {
+    if (mutant == INTERRUPTS_WITHOUT_A_CHECK) {
         source_interrupt();
         return;
     }
@@ -174,7 +174,7 @@ static void uncapped_run(void *arg)
 
 static void first(void *arg)
 {
-    sim_spawn("lane", lane_run, arg);
+    sim_spawn("lane", worker_run, arg);
     sim_spawn("guest", uncapped_run, arg);
     loop_run(arg);
 }
@@ -217,7 +217,7 @@ static void finds(enum mutant which, int source, const char *name)
 START_TEST(its_mutants_are_found)
 {
     finds(TWO_WORDS, WAITS, "inside and cancelled are two words");
-    finds(INTERRUPTS_WITHOUT_ASKING, RETURNS,
+    finds(INTERRUPTS_WITHOUT_A_CHECK, RETURNS,
           "interrupts without a look at the word");
     finds(INTERRUPTS_ONCE, FORGETS, "interrupts once");
     finds(LEAVES_WITHOUT_WAITING, RETURNS, "leaves while an interrupt runs");

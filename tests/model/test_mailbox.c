@@ -14,8 +14,8 @@ static const uint64_t posts[POSTERS] = {2, 1};
 enum mutant {
     NONE,
     LOOKS_BEFORE_UNCLAIM,
-    RESTS_WITHOUT_A_LOOK,
-    DISARMS_AFTER_THE_LOOK,
+    SLEEPS_WITHOUT_A_CHECK,
+    DISARMS_AFTER_THE_CHECK,
     POSTS_BEFORE_IT_PUBLISHES
 };
 
@@ -55,7 +55,7 @@ static void poster_run(void *arg)
     uva__atomic64_add(&world.over, 1);
 }
 
-static void loop_look(struct uva__wakeup *wakeup)
+static void loop_check(struct uva__wakeup *wakeup)
 {
     struct poster *poster = uva__container_of(wakeup, struct poster, wakeup);
 
@@ -71,10 +71,10 @@ static bool loop_may_sleep(void)
     bool empty;
 
     switch (mutant) {
-    case RESTS_WITHOUT_A_LOOK:
+    case SLEEPS_WITHOUT_A_CHECK:
         uva__atomic64_exchange(&world.mailbox.armed, 0);
         return true;
-    case DISARMS_AFTER_THE_LOOK:
+    case DISARMS_AFTER_THE_CHECK:
         empty = uva__mpsc_is_empty(&world.mailbox.posted);
         uva__atomic64_exchange(&world.mailbox.armed, empty ? 0 : 1);
         return empty;
@@ -91,7 +91,7 @@ static void loop_turn(void)
         for (wakeup = uva__mailbox_take(&world.mailbox); wakeup != NULL;
              wakeup = next) {
             next = uva__mailbox_next(wakeup);
-            loop_look(wakeup);
+            loop_check(wakeup);
         }
     while (!loop_may_sleep());
 }
@@ -147,8 +147,8 @@ START_TEST(its_mutants_are_found)
 {
     static const char *const names[] = {
         [LOOKS_BEFORE_UNCLAIM] = "looks before it unclaims",
-        [RESTS_WITHOUT_A_LOOK] = "sleeps without another look",
-        [DISARMS_AFTER_THE_LOOK] = "disarms after the last look",
+        [SLEEPS_WITHOUT_A_CHECK] = "sleeps without another look",
+        [DISARMS_AFTER_THE_CHECK] = "disarms after the last look",
         [POSTS_BEFORE_IT_PUBLISHES] = "posts before it publishes",
     };
 

@@ -17,7 +17,7 @@ enum mutant {
 };
 
 static struct {
-    struct uva__parker sleeper;
+    struct uva__parker parker;
     struct uva__atomic64 tail;
     uint64_t head; /* position of the reader */
 } world;
@@ -29,10 +29,10 @@ static void loop_run(void *arg)
     (void)arg;
     for (uint64_t i = 1; i <= ITEMS; i++) {
         if (mutant == WAKES_BEFORE_IT_PUTS)
-            uva__parker_unpark(&world.sleeper);
+            uva__parker_unpark(&world.parker);
         uva__atomic64_store(&world.tail, i);
         if (mutant != WAKES_BEFORE_IT_PUTS)
-            uva__parker_unpark(&world.sleeper);
+            uva__parker_unpark(&world.parker);
     }
 }
 
@@ -51,16 +51,16 @@ static void reader_await(void)
         return;
     for (;;) {
         some = mutant == LOOKS_BEFORE_IT_BEGINS && reader_has_some();
-        seen = uva__parker_prepare(&world.sleeper);
+        seen = uva__parker_prepare(&world.parker);
         if (mutant != LOOKS_BEFORE_IT_BEGINS)
             some = reader_has_some();
         if (some)
             break;
         if (mutant == FORGETS_WHAT)
-            seen = uva__futex_now(&world.sleeper.wake);
-        uva__parker_park(&world.sleeper, seen);
+            seen = uva__futex_now(&world.parker.wake);
+        uva__parker_park(&world.parker, seen);
     }
-    uva__parker_finish(&world.sleeper);
+    uva__parker_finish(&world.parker);
 }
 
 static void reader_run(void *arg)
@@ -106,9 +106,9 @@ START_TEST(its_mutants_are_found)
     mutant = FORGETS_WHAT;
     explore_finds(&kernel, "looks at the signal after it looked for an item");
     mutant = NONE;
-    explore_finds_spoiled(&kernel, &world.sleeper.sleeping, SIM_SPLIT,
+    explore_finds_spoiled(&kernel, &world.parker.sleeping, SIM_SPLIT,
                           "sleeping is loaded and stored");
-    explore_finds_spoiled(&kernel, &world.sleeper.sleeping, SIM_PEEK,
+    explore_finds_spoiled(&kernel, &world.parker.sleeping, SIM_PEEK,
                           "sleeping is looked at before it is exchanged");
 }
 END_TEST

@@ -14,11 +14,11 @@ enum { GRANTS = 2, WORKERS = 2 };
 enum mutant {
     NONE,
     TWO_WORDS,
-    GIVES_UP_WITHOUT_A_LOOK,
+    STOPS_WITHOUT_A_CHECK,
     GRANTS_OVER_A_PAUSE,
-    CANCELS_WITHOUT_SETTING_OFF,
-    SETS_OFF_WHOEVER_HAS_IT,
-    HOME_WHATEVER_CAME
+    CANCELS_WITHOUT_STARTING,
+    STARTS_WHOEVER_HAS_IT,
+    CLOSES_WHATEVER_CAME
 };
 
 /* What happens besides grants. */
@@ -43,7 +43,7 @@ static struct {
     struct uva__atomic64 posted;        /* wake-ups of the loop */
     struct uva__atomic64 tail;          /* slots filled */
     uint64_t taken, discard_from;       /* counts of the loop */
-    bool stopped, seen_closed, over;           /* state of the loop */
+    bool stopped, seen_closed, over;    /* state of the loop */
     uint64_t left;                      /* worker: credits taken and not used */
     bool paused;                        /* worker: has paused once */
     uint64_t discarded;                 /* slots discarded by the worker */
@@ -57,27 +57,27 @@ static int now;            /* index of the case */
 
 /* ---- the worker --------------------------------------------------------- */
 
-enum lane_end { LANE_IDLE, LANE_TO_HOME };
+enum worker_end { WORKER_IDLE, WORKER_TO_CLOSE };
 
-static void lane_must_own(uint64_t me)
+static void worker_must_own(uint64_t me)
 {
     if (world.owner != me)
         sim_fail("two workers have the source");
 }
 
-static void lane_post(void)
+static void worker_post(void)
 {
     uva__atomic64_exchange(&world.posted, 1);
 }
 
-static void lane_go_home(uint64_t me)
+static void worker_close(uint64_t me)
 {
     bool is_the_loops = true;
 
-    lane_must_own(me);
+    worker_must_own(me);
     if (world.closed++ != 0)
         sim_fail("the source is closed twice");
-    if (mutant == HOME_WHATEVER_CAME)
+    if (mutant == CLOSES_WHATEVER_CAME)
         uva__reader_credit_set_closed(&world.word);
     else
         is_the_loops = uva__reader_credit_finish(&world.word);
@@ -85,12 +85,12 @@ static void lane_go_home(uint64_t me)
         world.discarded = world.tail.value - world.discard_from;
         uva__reader_credit_set_closed(&world.word);
     }
-    lane_post();
+    worker_post();
 }
 
-static enum uva__reader_credit_next lane_refill(void)
+static enum uva__reader_credit_next worker_refill(void)
 {
-    if (mutant == GIVES_UP_WITHOUT_A_LOOK &&
+    if (mutant == STOPS_WITHOUT_A_CHECK &&
         uva__atomic64_load(&world.word) >> CREDIT_SHIFT == 0) {
         uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
         return UVA__READER_CREDIT_IDLE;
@@ -104,16 +104,16 @@ static enum uva__reader_credit_next lane_refill(void)
     return UVA__READER_CREDIT_IDLE;
 }
 
-static void lane_fill(uint64_t me)
+static void worker_fill(uint64_t me)
 {
     sim_point(); /* a call of the source */
-    lane_must_own(me);
+    worker_must_own(me);
     world.left--;
     uva__atomic64_store(&world.tail, uva__atomic64_peek(&world.tail) + 1);
-    lane_post();
+    worker_post();
 }
 
-static bool lane_wants_to_pause(void)
+static bool worker_wants_to_pause(void)
 {
     const bool wants =
         cases[now].pauses && !world.paused && world.tail.value > 0;
@@ -122,34 +122,34 @@ static bool lane_wants_to_pause(void)
     return wants;
 }
 
-static enum lane_end lane_fill_all(uint64_t me)
+static enum worker_end worker_fill_all(uint64_t me)
 {
     while (world.left > 0) {
         if (uva__atomic64_peek(&world.tail) == cases[now].ends_at)
-            return LANE_TO_HOME;
-        lane_fill(me);
+            return WORKER_TO_CLOSE;
+        worker_fill(me);
     }
-    return LANE_IDLE;
+    return WORKER_IDLE;
 }
 
-static enum lane_end lane_work(uint64_t me)
+static enum worker_end worker_work(uint64_t me)
 {
     if (uva__atomic64_load(&world.word) & CREDIT_CANCEL)
-        return LANE_TO_HOME;
+        return WORKER_TO_CLOSE;
     for (;;) {
-        if (lane_fill_all(me) == LANE_TO_HOME)
-            return LANE_TO_HOME;
-        if (lane_wants_to_pause()) {
+        if (worker_fill_all(me) == WORKER_TO_CLOSE)
+            return WORKER_TO_CLOSE;
+        if (worker_wants_to_pause()) {
             if (!uva__reader_credit_pause(&world.word))
-                return LANE_TO_HOME;
-            lane_post();
-            return LANE_IDLE;
+                return WORKER_TO_CLOSE;
+            worker_post();
+            return WORKER_IDLE;
         }
-        switch (lane_refill()) {
+        switch (worker_refill()) {
         case UVA__READER_CREDIT_STOP:
-            return LANE_TO_HOME;
+            return WORKER_TO_CLOSE;
         case UVA__READER_CREDIT_IDLE:
-            return LANE_IDLE;
+            return WORKER_IDLE;
         case UVA__READER_CREDIT_GO:
             break;
         }
@@ -184,14 +184,14 @@ static void worker_run(void *arg)
         if (!worker_take_job())
             continue;
         world.owner = me;
-        if (lane_work(me) == LANE_TO_HOME)
-            lane_go_home(me);
+        if (worker_work(me) == WORKER_TO_CLOSE)
+            worker_close(me);
     }
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void loop_set_off(void)
+static void loop_start_worker(void)
 {
     uva__atomic64_add(&world.jobs, 1);
 }
@@ -201,15 +201,15 @@ static void loop_grant(void)
     if (mutant == TWO_WORDS) {
         uva__atomic64_add(&world.credits, 1);
         if (!(uva__atomic64_or(&world.word, CREDIT_RUNNING) & CREDIT_RUNNING))
-            loop_set_off();
+            loop_start_worker();
     } else if (mutant == GRANTS_OVER_A_PAUSE) {
         if (!(uva__atomic64_add(&world.word, 1 << CREDIT_SHIFT) &
               (CREDIT_RUNNING | CREDIT_CLOSED))) {
             uva__reader_credit_run(&world.word);
-            loop_set_off();
+            loop_start_worker();
         }
     } else if (uva__reader_credit_grant(&world.word, 1)) {
-        loop_set_off();
+        loop_start_worker();
     }
 }
 
@@ -226,12 +226,12 @@ static void loop_stop(void)
         world.seen_closed = true;
         return;
     }
-    if ((word & CREDIT_RUNNING) && mutant != SETS_OFF_WHOEVER_HAS_IT)
+    if ((word & CREDIT_RUNNING) && mutant != STARTS_WHOEVER_HAS_IT)
         return;
-    if (mutant == CANCELS_WITHOUT_SETTING_OFF)
+    if (mutant == CANCELS_WITHOUT_STARTING)
         return;
     uva__reader_credit_run(&world.word);
-    loop_set_off();
+    loop_start_worker();
 }
 
 static void loop_on_wakeup(void)
@@ -246,10 +246,10 @@ static void loop_on_wakeup(void)
     if (!(word & CREDIT_PAUSED))
         return;
     uva__reader_credit_unpause(&world.word);
-    loop_set_off();
+    loop_start_worker();
 }
 
-static bool loop_has_news(void *arg)
+static bool loop_has_events(void *arg)
 {
     (void)arg;
     return uva__atomic64_load(&world.posted) != 0 ||
@@ -259,13 +259,13 @@ static bool loop_has_news(void *arg)
 static void loop_run(void *arg)
 {
     uva__reader_credit_run(&world.word);
-    loop_set_off();
+    loop_start_worker();
     for (int i = 0; i < GRANTS; i++)
         loop_grant();
     if (cases[now].cancels)
         loop_stop();
     for (;;) {
-        sim_wait(loop_has_news, arg);
+        sim_wait(loop_has_events, arg);
         if (uva__atomic64_exchange(&world.posted, 0) == 0)
             break;
         loop_on_wakeup();
@@ -322,15 +322,14 @@ static void finds(enum mutant which, int number, const char *name)
 START_TEST(its_mutants_are_found)
 {
     finds(TWO_WORDS, PLAIN, "credits and running are two words");
-    finds(GIVES_UP_WITHOUT_A_LOOK, PLAIN, "gives up what it has not looked at");
-    finds(GIVES_UP_WITHOUT_A_LOOK, CANCEL,
-          "gives up what it has not looked at");
+    finds(STOPS_WITHOUT_A_CHECK, PLAIN, "gives up what it has not looked at");
+    finds(STOPS_WITHOUT_A_CHECK, CANCEL, "gives up what it has not looked at");
     finds(GRANTS_OVER_A_PAUSE, PAUSE, "a grant ends a pause, as its end does");
-    finds(CANCELS_WITHOUT_SETTING_OFF, CANCEL, "a cancel sets nobody off");
-    finds(CANCELS_WITHOUT_SETTING_OFF, PAUSE_AND_CANCEL,
+    finds(CANCELS_WITHOUT_STARTING, CANCEL, "a cancel sets nobody off");
+    finds(CANCELS_WITHOUT_STARTING, PAUSE_AND_CANCEL,
           "a cancel sets nobody off");
-    finds(SETS_OFF_WHOEVER_HAS_IT, CANCEL, "a cancel sets off another worker");
-    finds(HOME_WHATEVER_CAME, END, "goes home whatever came meanwhile");
+    finds(STARTS_WHOEVER_HAS_IT, CANCEL, "a cancel sets off another worker");
+    finds(CLOSES_WHATEVER_CAME, END, "goes home whatever came meanwhile");
 }
 END_TEST
 

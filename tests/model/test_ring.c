@@ -30,7 +30,7 @@ static enum mutant mutant; /* mutant of the case */
 
 /* ---- the worker --------------------------------------------------------- */
 
-static void lane_post(void)
+static void worker_post(void)
 {
     if (mutant == POSTS_IF_NOT_PENDING &&
         uva__atomic64_load(&world.node.posted) != 0)
@@ -40,34 +40,34 @@ static void lane_post(void)
         uva__atomic64_add(&world.descriptor, 1);
 }
 
-static bool lane_may_fill(void *arg)
+static bool worker_may_fill(void *arg)
 {
     return uva__atomic64_load(&world.granted) > *(const uint64_t *)arg;
 }
 
-static void lane_fill(uint64_t item)
+static void worker_fill(uint64_t item)
 {
     if (world.slots[item % ROOM] != 0)
         sim_fail("a slot is filled before it was taken");
     world.slots[item % ROOM] = item + 1;
 }
 
-static void lane_run(void *arg)
+static void worker_run(void *arg)
 {
     (void)arg;
     for (uint64_t i = 0; i < ITEMS; i++) {
-        sim_wait(lane_may_fill, &i);
+        sim_wait(worker_may_fill, &i);
         if (mutant != COUNTS_BEFORE_IT_FILLS)
-            lane_fill(i);
+            worker_fill(i);
         if (mutant == POSTS_BEFORE_IT_COUNTS)
-            lane_post();
+            worker_post();
         uva__atomic64_store(&world.tail, i + 1);
         if (mutant == COUNTS_BEFORE_IT_FILLS) {
             sim_point();
-            lane_fill(i);
+            worker_fill(i);
         }
         if (mutant != POSTS_BEFORE_IT_COUNTS)
-            lane_post();
+            worker_post();
     }
     uva__atomic64_add(&world.over, 1);
 }
@@ -119,7 +119,7 @@ static void loop_run(void *arg)
 
 static void first(void *arg)
 {
-    sim_spawn("lane", lane_run, arg);
+    sim_spawn("lane", worker_run, arg);
     loop_run(arg);
 }
 

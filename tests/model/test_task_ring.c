@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink/task_ring.c and user_side.c, unchanged, between a loop that offers
- * tasks and a thread that reads. Neither waits for the other for ever, and each
- * task is extracted once. */
+/* sink/task_ring.c and task_ring_reader.c, unchanged, between a loop that
+ * offers tasks and a thread that reads. Neither waits for the other for ever,
+ * and each task is extracted once. */
 #include "sink/task_ring.h"
 
 #include <check.h>
@@ -18,9 +18,9 @@ static const struct {
     const char *name;
     int64_t batches, bytes; /* limits of the window; a task has one byte */
     uint64_t tasks;         /* tasks of the producer */
-    bool lets_go;           /* the reader releases after the first batch */
+    bool releases;          /* the reader releases after the first batch */
     bool cancels;           /* another thread cancels, seen by the loop */
-    bool dribbles;          /* the producer offers one task in each visit */
+    bool dribbles;          /* the producer offers one task in each turn */
 } cases[] = {
     {"outlet", 2, 100, 4, false, false, false},
     {"outlet, full of bytes", 3, 1, 2, false, false, false},
@@ -30,7 +30,7 @@ static const struct {
     {"outlet, told one by one, a cancel", 2, 100, 2, false, true, true},
 };
 
-enum { PLAIN, BYTES, LETS_GO, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
+enum { PLAIN, BYTES, RELEASES, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
 
 static struct {
     struct uva__rt rt;
@@ -38,10 +38,10 @@ static struct {
     struct uva_stream stream;
     struct uva__producer producer;
     struct uva__atomic64 posted;
-    uint64_t spent[TASKS_MAX];        /* how often each task was extracted */
-    uint64_t asked, ended_code_known; /* tasks requested and offered */
-    uint64_t read;                    /* tasks read by the reader */
-    uint64_t done, cancels, let_go;   /* how often each happened */
+    uint64_t spent[TASKS_MAX]; /* how often each task was extracted */
+    uint64_t requested, ended_code_known; /* tasks requested and offered */
+    uint64_t read;                        /* tasks read by the reader */
+    uint64_t done, cancels, released;     /* how often each happened */
     bool held, ended; /* offering is paused; the end was offered */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
@@ -132,7 +132,7 @@ struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 void uva_stream_release(struct uva_stream *stream)
 {
     (void)stream;
-    world.let_go++;
+    world.released++;
 }
 
 void uva_stream_cancel(struct uva_stream *stream, int code, const char *message)
@@ -213,8 +213,8 @@ static const struct uva__task_ring *task_ring_at_start(void)
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
-    world.asked += (uint64_t)n;
-    if (world.asked - task_ring_at_start()->head.value >
+    world.requested += (uint64_t)n;
+    if (world.requested - task_ring_at_start()->head.value >
         (uint64_t)cases[now].batches)
         sim_fail("more is asked for than there is room for");
 }
@@ -228,7 +228,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 static bool producer_has_some(void)
 {
     return world.ended_code_known < cases[now].tasks &&
-           world.ended_code_known < world.asked && !world.held &&
+           world.ended_code_known < world.requested && !world.held &&
            world.cancels == 0;
 }
 
@@ -293,7 +293,7 @@ static void reader_run(void *arg)
             break;
         uva_array_release(&array);
         world.read++;
-        if (cases[now].lets_go)
+        if (cases[now].releases)
             break;
     }
     uva__task_ring_release(o);
@@ -336,14 +336,14 @@ static void prepare(void)
 static const char *wrong(void)
 {
     if (!cases[now].cancels &&
-        world.read != (cases[now].lets_go ? 1 : cases[now].tasks))
+        world.read != (cases[now].releases ? 1 : cases[now].tasks))
         return "the reader has not got all";
     for (uint64_t i = 0; i < world.ended_code_known; i++) {
         if (world.spent[i] != 1)
             return "a task is not spent";
     }
-    return world.done == 1 && world.let_go == 1 ? NULL
-                                                : "the stream is not over";
+    return world.done == 1 && world.released == 1 ? NULL
+                                                  : "the stream is not over";
 }
 
 static struct explore_kernel kernel = {

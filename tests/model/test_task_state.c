@@ -16,11 +16,11 @@ enum mutant {
     SETTLES_AS_IF_ALONE,
     WATCHES_WITHOUT_A_COUNT,
     TOUCHES_AFTER_IT_SETTLED,
-    LAPSES_WHATEVER_CAME
+    ORPHANS_WHATEVER_CAME
 };
 
 /* What the loop does with the slot. */
-enum loop { REUSES, RECLAIMS, LETS_GO };
+enum loop { REUSES, REVOKES, RELEASES };
 
 static const char *const names[] = {"claim, a slot that is reused",
                                     "claim, a slot that is taken back",
@@ -67,7 +67,7 @@ static void slot_settle(enum uva__task_state as)
 {
     if (!uva__task_state_settle(&world.state, as,
                                 mutant == SETTLES_AS_IF_ALONE)) {
-        if (mutant == TOUCHES_AFTER_IT_SETTLED && now == LETS_GO) {
+        if (mutant == TOUCHES_AFTER_IT_SETTLED && now == RELEASES) {
             sim_point();
             must_be_there();
         }
@@ -129,7 +129,7 @@ static void loop_discard(void)
 {
     slot_empty(1);
     world.discarded++;
-    if (mutant == LAPSES_WHATEVER_CAME)
+    if (mutant == ORPHANS_WHATEVER_CAME)
         uva__atomic64_store(&world.state,
                             (uint64_t)1 << UVA__TASK_GENERATION_SHIFT |
                                 UVA__TASK_NOTIFY | UVA__TASK_ORPHANED);
@@ -137,21 +137,21 @@ static void loop_discard(void)
         slot_settle(UVA__TASK_REVOKED);
 }
 
-static void loop_reclaim(uint64_t flags)
+static void loop_revoke(uint64_t flags)
 {
     if (uva__task_state_take_back(&world.state, 1, flags))
         loop_discard();
 }
 
-/* Does what uva__offered_watch() and a closing loop do. */
-static void loop_let_go(void)
+/* Does what uva__offered_notify() and a closing loop do. */
+static void loop_release(void)
 {
     if (mutant != WATCHES_WITHOUT_A_COUNT)
         uva__atomic64_add(&world.refs, 1);
     if (!uva__task_state_notify(&world.state) &&
         mutant != WATCHES_WITHOUT_A_COUNT)
         producer_release();
-    loop_reclaim(UVA__TASK_ORPHAN);
+    loop_revoke(UVA__TASK_ORPHAN);
     producer_release(); /* drops its own reference */
 }
 
@@ -160,10 +160,10 @@ static void loop_run(void *arg)
     (void)arg;
     if (now == REUSES)
         loop_reuse();
-    else if (now == RECLAIMS)
-        loop_reclaim(0);
+    else if (now == REVOKES)
+        loop_revoke(0);
     else
-        loop_let_go();
+        loop_release();
 }
 
 static void first(void *arg)
@@ -181,7 +181,7 @@ static const char *wrong(void)
         return "the slot is not over";
     if (world.reused && world.array != 2)
         return "what was put into the slot anew is gone";
-    if (now == LETS_GO && world.freed != 1)
+    if (now == RELEASES && world.freed != 1)
         return "the producer is never freed";
     return NULL;
 }
@@ -204,8 +204,8 @@ static const struct explore_kernel *kernel_of(enum loop what)
 START_TEST(one_gets_what_is_in_the_slot)
 {
     explore_holds(kernel_of(REUSES));
-    explore_holds(kernel_of(RECLAIMS));
-    explore_holds(kernel_of(LETS_GO));
+    explore_holds(kernel_of(REVOKES));
+    explore_holds(kernel_of(RELEASES));
 }
 END_TEST
 
@@ -219,17 +219,17 @@ static void finds(enum mutant which, enum loop what, const char *name)
 START_TEST(its_mutants_are_found)
 {
     finds(REUSES_BEFORE_IT_IS_OVER, REUSES, "the slot is reused too early");
-    finds(SETTLES_AS_IF_ALONE, LETS_GO, "settles by a store off the loop");
-    finds(WATCHES_WITHOUT_A_COUNT, LETS_GO, "a watch takes no count");
-    finds(TOUCHES_AFTER_IT_SETTLED, LETS_GO,
+    finds(SETTLES_AS_IF_ALONE, RELEASES, "settles by a store off the loop");
+    finds(WATCHES_WITHOUT_A_COUNT, RELEASES, "a watch takes no count");
+    finds(TOUCHES_AFTER_IT_SETTLED, RELEASES,
           "a touch of the stream after the settle");
-    finds(LAPSES_WHATEVER_CAME, LETS_GO, "lapses though it was asked for");
+    finds(ORPHANS_WHATEVER_CAME, RELEASES, "lapses though it was asked for");
 }
 END_TEST
 
 START_TEST(its_word_must_be_exchanged)
 {
-    for (int what = REUSES; what <= LETS_GO; what++)
+    for (int what = REUSES; what <= RELEASES; what++)
         explore_finds_spoiled(kernel_of((enum loop)what), &world.state,
                               SIM_SPLIT, "the word is loaded and stored");
 }

@@ -13,12 +13,12 @@
 
 struct awaiting_peer {
     struct uva_stream *stream; /* holds a reference */
-    struct story *story;
-    bool by_fiber;     /* requests from a fiber of its own */
-    bool waiting;      /* a request is outstanding */
-    bool ended;        /* an outcome was received */
-    int asks_after;    /* requests to make after the end */
-    int64_t leaves_at; /* drops the stream after so many batches */
+    struct expectation *expectation;
+    bool by_fiber;      /* requests from a fiber of its own */
+    bool waiting;       /* a request is outstanding */
+    bool ended;         /* an outcome was received */
+    int requests_after; /* requests to make after the end */
+    int64_t leaves_at;  /* drops the stream after so many batches */
     int64_t batches;
     enum uva_end end; /* the outcome, which must not change */
     int code;
@@ -42,7 +42,7 @@ static void peer_note_end(struct awaiting_peer *peer,
         (peer->end != outcome->end || peer->code != outcome->error.code))
         sim_fail("the outcome has changed");
     if (!peer->ended)
-        expectation_end(peer->story, outcome->end, outcome->error.code);
+        expectation_end(peer->expectation, outcome->end, outcome->error.code);
     peer->ended = true;
     peer->end = outcome->end;
     peer->code = outcome->error.code;
@@ -51,10 +51,10 @@ static void peer_note_end(struct awaiting_peer *peer,
 static bool peer_wants_more(struct awaiting_peer *peer)
 {
     if (peer->ended)
-        return peer->asks_after-- > 0;
+        return peer->requests_after-- > 0;
     if (peer->batches < peer->leaves_at)
         return true;
-    peer->story->over = true; /* no further callback will follow */
+    peer->expectation->over = true; /* no further callback will follow */
     return false;
 }
 
@@ -71,9 +71,9 @@ static void answered(void *ctx, struct uva_batch *batch,
     if (outcome != NULL) {
         peer_note_end(peer, outcome);
     } else {
-        expectation_take(peer->story, &batch->data);
+        expectation_take(peer->expectation, &batch->data);
         peer->batches++;
-        if (!device_take(peer->story, &batch->data) && peers_chance(1, 2))
+        if (!device_take(peer->expectation, &batch->data) && peers_chance(1, 2))
             uva_array_release(&batch->data);
     }
     expectation_note("awaiter: answered");
@@ -94,10 +94,10 @@ static bool peer_ask(struct awaiting_peer *peer)
     code = uva_stream_next(peer->stream, answered, peer, NULL);
     if (code != 0 &&
         !(code == ESHUTDOWN &&
-          (peer->ended || (peer->story->excuses & EXCUSE_CLOSE) != 0)))
+          (peer->ended || (peer->expectation->excuses & EXCUSE_CLOSE) != 0)))
         sim_fail("next: %s", uva_error_name(code));
     if (code != 0)
-        peer->story->over = true;
+        peer->expectation->over = true;
     return code == 0;
 }
 
@@ -120,21 +120,23 @@ static void asker(void *arg)
     peer_free(peer);
 }
 
-int awaiting_peer_start(struct uva_stream *stream, struct story *story)
+int awaiting_peer_start(struct uva_stream *stream,
+                        struct expectation *expectation)
 {
     struct awaiting_peer *peer = arena_new(sizeof(*peer), "an awaiter");
     const bool by_fiber = !peers_are_alone() && peers_chance(1, 2);
     int code;
 
     *peer = (struct awaiting_peer){.stream = stream,
-                                   .story = story,
+                                   .expectation = expectation,
                                    .by_fiber = by_fiber,
                                    .waiting = true,
-                                   .asks_after = (int)sim_choose(3),
+                                   .requests_after = (int)sim_choose(3),
                                    .leaves_at = INT64_MAX};
     if (peers_chance(1, 6))
-        peer->leaves_at = 1 + (int64_t)sim_choose((uint64_t)story->total + 1);
-    expectation_note("chain %d: a consumer that awaits%s", story->number,
+        peer->leaves_at =
+            1 + (int64_t)sim_choose((uint64_t)expectation->total + 1);
+    expectation_note("chain %d: a consumer that awaits%s", expectation->number,
                      by_fiber ? ", on a fiber" : "");
     code = uva_stream_next(stream, answered, peer, NULL);
     if (code != 0) {

@@ -9,7 +9,7 @@
 #include "sim/engine.h"
 #include "uvarrow/arrow.h"
 
-#define CRATE_MARK INT64_C(0x6372617465)
+#define BATCH_MARK INT64_C(0x6372617465)
 
 /* ---- schemas ------------------------------------------------------------ */
 
@@ -58,13 +58,13 @@ void batches_check_schema(const struct ArrowSchema *schema)
 
 /* ---- batches ------------------------------------------------------------ */
 
-struct crate {
+struct batch_block {
     struct ArrowArray child; /* first */
     struct ArrowArray *children[1];
     const void *struct_buffers[1];
     const void *child_buffers[2];
     int64_t values[3]; /* ordinal, maps passed, mark */
-    void (*let_go)(void *event);
+    void (*release_event)(void *event);
     void *event; /* owns: its event; or NULL */
 };
 
@@ -75,36 +75,38 @@ static void batches_release_child(struct ArrowArray *array)
 
 static void batches_release(struct ArrowArray *array)
 {
-    struct crate *crate = array->private_data;
+    struct batch_block *batch_block = array->private_data;
 
-    if (crate->child.release != NULL)
-        crate->child.release(&crate->child);
+    if (batch_block->child.release != NULL)
+        batch_block->child.release(&batch_block->child);
     array->release = NULL;
-    if (crate->let_go != NULL)
-        crate->let_go(crate->event);
-    arena_free(crate);
+    if (batch_block->release_event != NULL)
+        batch_block->release_event(batch_block->event);
+    arena_free(batch_block);
 }
 
 void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
 {
-    struct crate *crate = arena_new(sizeof(*crate), "a batch");
+    struct batch_block *batch_block =
+        arena_new(sizeof(*batch_block), "a batch");
 
-    crate->values[0] = ordinal;
-    crate->values[1] = hops;
-    crate->values[2] = CRATE_MARK;
-    crate->children[0] = &crate->child;
-    crate->child_buffers[1] = crate->values;
-    crate->child = (struct ArrowArray){.length = 3,
-                                       .n_buffers = 2,
-                                       .buffers = crate->child_buffers,
-                                       .release = batches_release_child};
+    batch_block->values[0] = ordinal;
+    batch_block->values[1] = hops;
+    batch_block->values[2] = BATCH_MARK;
+    batch_block->children[0] = &batch_block->child;
+    batch_block->child_buffers[1] = batch_block->values;
+    batch_block->child =
+        (struct ArrowArray){.length = 3,
+                            .n_buffers = 2,
+                            .buffers = batch_block->child_buffers,
+                            .release = batches_release_child};
     *out = (struct ArrowArray){.length = 3,
                                .n_buffers = 1,
                                .n_children = 1,
-                               .buffers = crate->struct_buffers,
-                               .children = crate->children,
+                               .buffers = batch_block->struct_buffers,
+                               .children = batch_block->children,
                                .release = batches_release,
-                               .private_data = crate};
+                               .private_data = batch_block};
 }
 
 void batches_device_batch(int64_t ordinal, int64_t hops,
@@ -118,18 +120,18 @@ void batches_device_batch(int64_t ordinal, int64_t hops,
 
 /* Finds the batch by its child, because its private_data may be replaced by
  * now. */
-static struct crate *batches_of(const struct ArrowArray *batch)
+static struct batch_block *batches_of(const struct ArrowArray *batch)
 {
-    return (struct crate *)(void *)batch->children[0];
+    return (struct batch_block *)(void *)batch->children[0];
 }
 
 void batches_keep(struct ArrowDeviceArray *batch, void *event,
-                  void (*let_go)(void *event))
+                  void (*release_event)(void *event))
 {
-    struct crate *crate = batches_of(&batch->array);
+    struct batch_block *batch_block = batches_of(&batch->array);
 
-    crate->event = event;
-    crate->let_go = let_go;
+    batch_block->event = event;
+    batch_block->release_event = release_event;
     batch->device_type = ARROW_DEVICE_EXT_DEV;
     batch->device_id = 0;
     batch->sync_event = event;
@@ -147,7 +149,7 @@ static const int64_t *batches_values(const struct ArrowArray *batch)
     if (batch->release == NULL || batch->n_children != 1)
         sim_fail("a batch is not live");
     values = batch->children[0]->buffers[1];
-    if (values[2] != CRATE_MARK)
+    if (values[2] != BATCH_MARK)
         sim_fail("a batch is not what it was");
     return values;
 }

@@ -2,8 +2,8 @@
 /* The data of simulated streams: schemas, and batches that know their ordinal
  * and how many maps they passed. The arena tracks each until its release, which
  * must happen exactly once. */
-#ifndef SIM_CRATE_H
-#define SIM_CRATE_H
+#ifndef SIM_BATCHES_H
+#define SIM_BATCHES_H
 
 #include "uvarrow/arrow_abi.h"
 
@@ -18,7 +18,7 @@ void batches_device_batch(int64_t ordinal, int64_t hops,
 /* Puts a new batch on the simulated device, with an event, which `let_go`
  * releases together with the batch; NULL: nothing to release. */
 void batches_keep(struct ArrowDeviceArray *batch, void *event,
-                  void (*let_go)(void *event));
+                  void (*release_event)(void *event));
 
 /* Returns that event; not for copies. */
 void *batches_event(const struct ArrowArray *batch);

@@ -14,7 +14,7 @@
 #include "sim/peers.h"
 
 struct blocking_peer {
-    struct story *story;
+    struct expectation *expectation;
     ArrowDeviceType device_type;
     int64_t next;     /* next batch to give */
     int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: none */
@@ -49,7 +49,7 @@ static bool peer_may_go_on(void *arg)
 {
     const struct blocking_peer *peer = arg;
 
-    return peer->interrupted || peers_gate_is_open();
+    return peer->interrupted || peers_are_unblocked();
 }
 
 /* Returns false if it was interrupted. */
@@ -73,15 +73,15 @@ static int peer_schema(struct blocking_peer *peer, struct ArrowSchema *out)
 /* Returns 0 with an ordinal, or -1 at the end; or an error code. */
 static int peer_next(struct blocking_peer *peer, int64_t *ordinal)
 {
-    const struct story *story = peer->story;
+    const struct expectation *expectation = peer->expectation;
 
     peer_enter(peer, "get_next");
     *ordinal = -1;
     if (!peer_wait(peer, peer->next))
         return peer_leave(peer, ECANCELED);
-    if (peer->next >= story->fails_at)
-        return peer_leave(peer, story->fail_code);
-    if (peer->next < story->total)
+    if (peer->next >= expectation->fails_at)
+        return peer_leave(peer, expectation->fail_code);
+    if (peer->next < expectation->total)
         *ordinal = peer->next++;
     return peer_leave(peer, 0);
 }
@@ -155,7 +155,8 @@ static int device_next(struct ArrowDeviceArrayStream *stream,
         return code;
     out->array.release = NULL;
     if (ordinal >= 0)
-        device_batch(peer->story, peer->story->device, ordinal, 0, out);
+        device_batch(peer->expectation, peer->expectation->device, ordinal, 0,
+                     out);
     return 0;
 }
 
@@ -193,8 +194,8 @@ static int peer_open(struct blocking_peer *peer)
     peer_enter(peer, "open");
     if (!peer_wait(peer, -1))
         return peer_leave(peer, ECANCELED);
-    if (peer->story->fails_at == 0 && peers_chance(1, 2))
-        return peer_leave(peer, peer->story->fail_code);
+    if (peer->expectation->fails_at == 0 && peers_chance(1, 2))
+        return peer_leave(peer, peer->expectation->fail_code);
     return peer_leave(peer, 0);
 }
 
@@ -254,20 +255,20 @@ static void peer_free(void *ctx)
 
 static void peer_get_stuck(struct blocking_peer *peer)
 {
-    struct story *story = peer->story;
+    struct expectation *expectation = peer->expectation;
 
     peer->stuck_at = INT64_MAX;
     if (peer->on_loop || !peers_chance(1, 8))
         return;
-    peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
+    peer->stuck_at = (int64_t)sim_choose((uint64_t)expectation->total + 2) - 1;
     peer->deaf = peers_chance(1, 4);
-    story->stalls = true;
-    expectation_note("chain %d: stuck at %lld%s", story->number,
+    expectation->stalls = true;
+    expectation_note("chain %d: stuck at %lld%s", expectation->number,
                      (long long)peer->stuck_at, peer->deaf ? ", and deaf" : "");
 }
 
 struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
-                                        struct story *story)
+                                        struct expectation *expectation)
 {
     struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
     struct uva_blocking_source how = {.ctx = peer,
@@ -275,19 +276,19 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
                                       .window = peers_window(),
                                       .on_loop = peers_chance(1, 10)};
     const bool opens = peers_chance(1, 3);
-    const bool plain = !story->device && peers_chance(1, 2);
+    const bool plain = !expectation->device && peers_chance(1, 2);
     struct ArrowDeviceArrayStream device;
     struct ArrowArrayStream cpu;
 
-    peer->story = story;
-    peer->device_type = how.device_type = device_type(story);
+    peer->expectation = expectation;
+    peer->device_type = how.device_type = device_type(expectation);
     peer->on_loop = how.on_loop;
     peer->mute = peers_chance(1, 3);
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         how.interrupt = peer_interrupt;
     expectation_note("chain %d: a blocking source, %s%s%s, window %d",
-                     story->number, plain ? "plain" : "device",
+                     expectation->number, plain ? "plain" : "device",
                      opens ? ", opened later" : "",
                      how.on_loop ? ", quick" : "", how.window.batches);
     how.open = opens && plain ? open_plain : NULL;

@@ -15,7 +15,7 @@
 
 struct callback_peer {
     struct uva_stream *stream; /* holds a reference; NULL once released */
-    struct story *story;
+    struct expectation *expectation;
     int64_t stop_at;     /* the batch at which it stops */
     int stop;            /* what on_batch returns there; 0: nothing special */
     bool cancels, drops; /* what it does there instead */
@@ -57,7 +57,7 @@ static int peer_leave(struct callback_peer *peer, int code)
 static void peer_free(struct callback_peer *peer)
 {
     if (peer->done)
-        peer->story->drop = NULL;
+        peer->expectation->drop = NULL;
     if (!peer->done || peer->resumers > 0)
         return;
     if (peer->stream != NULL)
@@ -69,7 +69,7 @@ static void peer_free(struct callback_peer *peer)
 
 static bool peer_is_pressed(void *arg)
 {
-    return ((const struct callback_peer *)arg)->done || peers_gate_is_open();
+    return ((const struct callback_peer *)arg)->done || peers_are_unblocked();
 }
 
 /* Runs on a fiber of its own. */
@@ -109,7 +109,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     struct callback_peer *peer = ctx;
 
     peer_enter(peer, "on_schema");
-    expectation_see_schema(peer->story, info->schema);
+    expectation_see_schema(peer->expectation, info->schema);
     if (peer->batches != 0)
         sim_fail("a schema behind a batch");
     if (peer->stop_at < 0 && peer->stop != 0)
@@ -123,7 +123,7 @@ static void peer_drop(struct callback_peer *peer)
     struct uva_stream *stream = peer->stream;
 
     expectation_note("consumer: drops the stream");
-    peer->story->over = true;
+    peer->expectation->over = true;
     peer->done = true;
     peer->stream = NULL;
     uva_stream_drop(stream);
@@ -157,7 +157,7 @@ static void batch_take(const struct callback_peer *peer,
 {
     struct ArrowDeviceArray mine;
 
-    if (device_take(peer->story, &batch->data) || peers_chance(1, 2))
+    if (device_take(peer->expectation, &batch->data) || peers_chance(1, 2))
         return; /* the library releases it */
     uva_array_move(&batch->data, &mine);
     sim_point();
@@ -186,7 +186,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     peer_enter(peer, "on_batch");
     stops = peer->batches == peer->stop_at;
     if (!again)
-        expectation_take(peer->story, &batch->data);
+        expectation_take(peer->expectation, &batch->data);
     peer->batches += !again;
     if (peer->pauses && peers_chance(1, 4)) {
         peer->fickle = peers_chance(1, 2);
@@ -211,7 +211,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
     if (outcome->batches != peer->batches && outcome->end == UVA_END_COMPLETE)
         sim_fail("an outcome counts %lld batches, and %lld came",
                  (long long)outcome->batches, (long long)peer->batches);
-    expectation_end(peer->story, outcome->end, outcome->error.code);
+    expectation_end(peer->expectation, outcome->end, outcome->error.code);
     peer->done = true;
     peer_leave(peer, 0);
     peer_free(peer);
@@ -221,40 +221,41 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 static void peer_draw(struct callback_peer *peer)
 {
-    struct story *story = peer->story;
+    struct expectation *expectation = peer->expectation;
 
     peer->stop_at = INT64_MAX;
     peer->loop = -1;
     peer->pauses = peers_chance(1, 3);
     peer->stubborn = peer->pauses && peers_chance(1, 8);
-    story->stalls = story->stalls || peer->stubborn;
+    expectation->stalls = expectation->stalls || peer->stubborn;
     if (!peers_chance(1, 4))
         return;
-    peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
+    peer->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 1) - 1;
     switch (sim_choose(peer->stop_at < 0 ? 2 : 4)) {
     case 0:
         peer->stop = EDOM;
-        story->excuses |= EXCUSE_REJECT;
+        expectation->excuses |= EXCUSE_REJECT;
         break;
     case 1:
         peer->stop = ECANCELED;
-        story->excuses |= EXCUSE_CANCEL;
+        expectation->excuses |= EXCUSE_CANCEL;
         break;
     case 2:
         peer->cancels = true;
-        story->excuses |= EXCUSE_CANCEL;
+        expectation->excuses |= EXCUSE_CANCEL;
         break;
     default:
         peer->drops = true;
     }
     expectation_note("chain %d: at batch %lld the consumer stops: %s",
-                     story->number, (long long)peer->stop_at,
+                     expectation->number, (long long)peer->stop_at,
                      peer->drops     ? "drop"
                      : peer->cancels ? "cancel"
                                      : "code");
 }
 
-int callback_peer_start(struct uva_stream *stream, struct story *story)
+int callback_peer_start(struct uva_stream *stream,
+                        struct expectation *expectation)
 {
     struct callback_peer *peer = arena_new(sizeof(*peer), "a consumer");
     struct uva_consumer consumer = {
@@ -262,12 +263,12 @@ int callback_peer_start(struct uva_stream *stream, struct story *story)
     int code;
 
     peer->stream = uva_stream_acquire(stream);
-    peer->story = story;
+    peer->expectation = expectation;
     peer_draw(peer);
     if (peer->stop_at < 0 || peers_chance(2, 3))
         consumer.on_schema = on_schema;
-    story->drop_ctx = peer;
-    story->drop = peer_drop_posted;
+    expectation->drop_ctx = peer;
+    expectation->drop = peer_drop_posted;
     code = uva_stream_for_each(stream, &consumer, NULL);
     if (code == 0) {
         uva_stream_release(stream);

@@ -20,7 +20,7 @@
 /* ---- stages ------------------------------------------------------------- */
 
 struct mapper {
-    struct story *story;
+    struct expectation *expectation;
     int64_t bad; /* the batch it fails at; or -1 */
     bool in_place;
     bool on_device; /* places its new batches on the device */
@@ -42,7 +42,7 @@ static int map_batch(void *ctx, struct uva_batch *in,
         batches_add_hop(&in->data.array);
         uva_array_move(&in->data, out);
     } else {
-        device_batch(mapper->story, mapper->on_device, ordinal,
+        device_batch(mapper->expectation, mapper->on_device, ordinal,
                      batches_hops(&in->data.array) + 1, out);
     }
     return 0;
@@ -57,7 +57,7 @@ static void map_free(void *ctx)
     arena_free(ctx);
 }
 
-static void add_map(struct uva_stream *stream, struct story *story)
+static void add_map(struct uva_stream *stream, struct expectation *expectation)
 {
     struct mapper *mapper = arena_new(sizeof(*mapper), "a map");
     const struct uva_map how = {.batch = map_batch,
@@ -65,62 +65,65 @@ static void add_map(struct uva_stream *stream, struct story *story)
                                 .ctx = mapper,
                                 .on_loop = peers_chance(1, 2)};
 
-    mapper->story = story;
+    mapper->expectation = expectation;
     mapper->bad = -1;
     mapper->in_place = peers_chance(1, 2);
-    mapper->on_device = story->on_device;
+    mapper->on_device = expectation->on_device;
     if (!mapper->in_place)
-        device_add_fresh(story);
-    if (story->total > 0 && peers_chance(1, 10)) {
-        mapper->bad = (int64_t)sim_choose((uint64_t)story->total);
-        story->excuses |= EXCUSE_MAP;
+        device_add_fresh(expectation);
+    if (expectation->total > 0 && peers_chance(1, 10)) {
+        mapper->bad = (int64_t)sim_choose((uint64_t)expectation->total);
+        expectation->excuses |= EXCUSE_MAP;
     }
-    story->hops++;
-    expectation_note("chain %d: a map%s, bad at %lld", story->number,
+    expectation->hops++;
+    expectation_note("chain %d: a map%s, bad at %lld", expectation->number,
                      how.on_loop ? ", cheap" : "", (long long)mapper->bad);
     (void)uva_stream_map(stream, &how);
 }
 
-static void add_limit(struct uva_stream *stream, struct story *story)
+static void add_limit(struct uva_stream *stream,
+                      struct expectation *expectation)
 {
-    const int64_t limit = (int64_t)sim_choose((uint64_t)story->total + 2);
+    const int64_t limit = (int64_t)sim_choose((uint64_t)expectation->total + 2);
 
-    if (limit < story->limit)
-        story->limit = limit;
-    expectation_note("chain %d: limit %lld", story->number, (long long)limit);
+    if (limit < expectation->limit)
+        expectation->limit = limit;
+    expectation_note("chain %d: limit %lld", expectation->number,
+                     (long long)limit);
     (void)uva_stream_limit(stream, limit);
 }
 
-static void add_parallel(struct uva_stream *stream, struct story *story)
+static void add_parallel(struct uva_stream *stream,
+                         struct expectation *expectation)
 {
     const struct uva_parallel how = {.workers = 1 + (int32_t)sim_choose(3),
                                      .unordered = peers_chance(1, 3),
                                      .window = peers_window()};
 
-    story->unordered = story->unordered || how.unordered;
+    expectation->unordered = expectation->unordered || how.unordered;
     expectation_note("chain %d: parallel, %d workers%s, window %d",
-                     story->number, how.workers,
+                     expectation->number, how.workers,
                      how.unordered ? ", unordered" : "", how.window.batches);
     (void)uva_stream_parallel(stream, &how);
 }
 
-static void add_stages(struct uva_stream *stream, struct story *story,
-                       bool devices)
+static void add_stages(struct uva_stream *stream,
+                       struct expectation *expectation, bool devices)
 {
     for (uint64_t n = sim_choose(3); n > 0; n--) {
-        if (devices && !story->foreign && peers_chance(1, 3)) {
-            device_add_stage(stream, story);
+        if (devices && !expectation->foreign && peers_chance(1, 3)) {
+            device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(story->foreign ? 2 : 4)) {
+        switch (sim_choose(expectation->foreign ? 2 : 4)) {
         case 0:
-            add_limit(stream, story);
+            add_limit(stream, expectation);
             break;
         case 1:
-            add_parallel(stream, story);
+            add_parallel(stream, expectation);
             break;
         default:
-            add_map(stream, story);
+            add_map(stream, expectation);
         }
     }
 }
@@ -131,18 +134,19 @@ static void add_stages(struct uva_stream *stream, struct story *story,
 struct link {
     struct uva_stream *above; /* holds a reference */
     struct uva_window window;
-    struct story *story;
+    struct expectation *expectation;
     bool on_worker;
     int done; /* how often on_done was called */
 };
 
-static struct link *link_new(struct uva_stream *above, struct story *story)
+static struct link *link_new(struct uva_stream *above,
+                             struct expectation *expectation)
 {
     struct link *link = arena_new(sizeof(*link), "a link");
 
     link->above = uva_stream_acquire(above);
     link->window = peers_window();
-    link->story = story;
+    link->expectation = expectation;
     link->on_worker = peers_chance(1, 3);
     return link;
 }
@@ -161,7 +165,8 @@ static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
     struct link *link = ctx;
     int code;
 
-    expectation_note("chain %d: the way on is opened", link->story->number);
+    expectation_note("chain %d: the way on is opened",
+                     link->expectation->number);
     code = uva_stream_to_blocking(link->above, &link->window, out, error);
     if (code == 0)
         monitor_blocking(out);
@@ -183,11 +188,11 @@ static struct uva_stream *link_blocking(struct uva_runtime *runtime,
         .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
         .free_ctx = link_free,
         .ctx = link,
-        .device_type = device_type(link->story),
+        .device_type = device_type(link->expectation),
         .window = peers_window()};
 
     expectation_note("chain %d: a blocking stream on into another",
-                     link->story->number);
+                     link->expectation->number);
     return uva_stream_from_blocking(runtime, NULL, &how);
 }
 
@@ -214,7 +219,8 @@ static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
         .on_done = link_done, .ctx = done, .on_worker = link->on_worker};
     int code;
 
-    expectation_note("chain %d: the way on is driven", link->story->number);
+    expectation_note("chain %d: the way on is driven",
+                     link->expectation->number);
     checked = monitor_handler(handler, 0);
     code = uva_stream_drive(link->above, checked, &how, error);
     if (code == 0)
@@ -232,11 +238,12 @@ static struct uva_stream *link_async(struct uva_runtime *runtime,
                                             .free_ctx = link_free,
                                             .ctx = link,
                                             .device_type =
-                                                device_type(link->story),
+                                                device_type(link->expectation),
                                             .window = peers_window(),
                                             .on_loop = peers_chance(1, 3)};
 
-    expectation_note("chain %d: driven into another%s", link->story->number,
+    expectation_note("chain %d: driven into another%s",
+                     link->expectation->number,
                      link->on_worker ? ", on a worker" : "");
     return uva_stream_from_async(runtime, &source);
 }
@@ -244,9 +251,9 @@ static struct uva_stream *link_async(struct uva_runtime *runtime,
 /* Makes the next stream from the output of `above`. */
 static struct uva_stream *link_make(struct uva_runtime *runtime,
                                     struct uva_stream *above,
-                                    struct story *story)
+                                    struct expectation *expectation)
 {
-    struct link *link = link_new(above, story);
+    struct link *link = link_new(above, expectation);
 
     return peers_chance(1, 2) ? link_blocking(runtime, link)
                               : link_async(runtime, link);
@@ -270,33 +277,33 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
 {
     const uint64_t n = (uint64_t)runtimes_used;
     struct uva_runtime *at = runtimes[sim_choose(n)];
-    struct story *story = &chain->story;
+    struct expectation *expectation = &chain->expectation;
     struct uva_stream *stream, *next;
-    const bool bare = story->device && peers_chance(1, 3);
+    const bool bare = expectation->device && peers_chance(1, 3);
 
-    stream = story->foreign ? hostile_producer_stream(at, story)
-                            : peers_source(at, story);
+    stream = expectation->foreign ? hostile_producer_stream(at, expectation)
+                                  : peers_source(at, expectation);
     chain_add(chain, stream);
     if (!bare)
-        add_stages(stream, story, devices);
+        add_stages(stream, expectation, devices);
     for (int more = bare ? 0 : chain_length() - 1; more > 0; more--) {
         at = runtimes[sim_choose(n)];
-        next = link_make(at, stream, story);
+        next = link_make(at, stream, expectation);
         uva_stream_release(stream);
         stream = next;
         chain_add(chain, stream);
-        add_stages(stream, story, devices);
+        add_stages(stream, expectation, devices);
     }
-    chain->last = story->runtime = at;
-    if (story->on_device)
-        device_add_ready(stream, story);
+    chain->last = expectation->runtime = at;
+    if (expectation->on_device)
+        device_add_ready(stream, expectation);
     if (peers_chance(1, 30)) {
-        expectation_note("chain %d is never started", story->number);
-        story->over = true;
+        expectation_note("chain %d is never started", expectation->number);
+        expectation->over = true;
         uva_stream_release(stream);
         return;
     }
-    peers_consume(stream, story);
+    peers_consume(stream, expectation);
 }
 
 void chain_release(struct chain *chain)

@@ -11,7 +11,7 @@ enum { CHAIN_STREAMS = 6 };
 
 /* One chain. Holds a reference to each of its streams until it is released. */
 struct chain {
-    struct story story;
+    struct expectation expectation;
     struct uva_stream *streams[CHAIN_STREAMS];
     int used;
     struct uva_runtime *last; /* runtime of the last stream; borrows */

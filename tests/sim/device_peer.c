@@ -33,13 +33,13 @@ struct armed {
     struct armed *next; /* next one of the same event or of the late list */
     struct uva_watch *watch; /* holds a reference, until called back */
     struct loaded *loaded;   /* table that armed it */
-    bool told, settled;
+    bool notified, settled;
     bool excused; /* needs no settle: it was called back while threads end */
 };
 
 struct device_event {
-    struct device_event *next; /* next event that waits for a driver */
-    struct story *story;       /* or NULL */
+    struct device_event *next;       /* next event that waits for a driver */
+    struct expectation *expectation; /* or NULL */
     int64_t ordinal;
     enum fate fate;
     int state;       /* -1: pending */
@@ -223,22 +223,22 @@ static struct device_event *event_hold(struct device_event *event)
 /* The batch may be lost or late, and the chain may end or wait at it. */
 static void event_spoil(const struct device_event *event)
 {
-    struct story *story = event->story;
+    struct expectation *expectation = event->expectation;
 
-    story->excuses |= EXCUSE_EVENT;
-    story->bad[event->ordinal] = true;
+    expectation->excuses |= EXCUSE_EVENT;
+    expectation->bad[event->ordinal] = true;
 }
 
-static enum fate fate_draw(const struct story *story)
+static enum fate fate_draw(const struct expectation *expectation)
 {
-    if (!device.faulty || story == NULL || peers_chance(3, 4))
+    if (!device.faulty || expectation == NULL || peers_chance(3, 4))
         return peers_chance(1, 4) ? FATE_NOW : FATE_SOON;
     return (enum fate)(FATE_SLOW + sim_choose(5));
 }
 
 static void event_draw(struct device_event *event)
 {
-    event->fate = fate_draw(event->story);
+    event->fate = fate_draw(event->expectation);
     if (event->fate == FATE_LIES && !device.ops.query_on_loop)
         event->fate = FATE_FAILS; /* a wrong success could not be detected */
     if (event->fate == FATE_NOW && event->in_order)
@@ -253,10 +253,10 @@ static void event_draw(struct device_event *event)
 
 static void driver(void *arg);
 
-static bool gate_is_open(void *arg)
+static bool peer_is_unblocked(void *arg)
 {
     (void)arg;
-    return peers_gate_is_open();
+    return peers_are_unblocked();
 }
 
 /* Starts more drivers if there is work for them. */
@@ -274,12 +274,12 @@ static void event_queue(struct device_event *event)
     peers_spawn("driver of a device", driver, NULL);
 }
 
-static struct device_event *event_new(struct story *story, int64_t ordinal,
-                                      bool in_order)
+static struct device_event *event_new(struct expectation *expectation,
+                                      int64_t ordinal, bool in_order)
 {
     struct device_event *event = arena_new(sizeof(*event), "an event");
 
-    event->story = story;
+    event->expectation = expectation;
     event->ordinal = ordinal;
     event->in_order = in_order;
     event->state = -1;
@@ -290,9 +290,10 @@ static struct device_event *event_new(struct story *story, int64_t ordinal,
     return event;
 }
 
-struct device_event *device_event_new(struct story *story, int64_t ordinal)
+struct device_event *device_event_new(struct expectation *expectation,
+                                      int64_t ordinal)
 {
-    struct device_event *event = event_new(story, ordinal, false);
+    struct device_event *event = event_new(expectation, ordinal, false);
 
     if (event->state < 0)
         event_queue(event);
@@ -312,7 +313,7 @@ static void event_end_use(struct device_event *event, const char *how)
     event_release(event);
 }
 
-void device_event_let_go(void *event)
+void device_event_release(void *event)
 {
     event_end_use(event, "an array is released");
 }
@@ -331,13 +332,13 @@ bool device_event_is_chained(const struct device_event *event)
 
 static bool event_may_end(const struct device_event *event)
 {
-    if (event->due_ns > sim_now_ns() && !peers_gate_is_open())
+    if (event->due_ns > sim_now_ns() && !peers_are_unblocked())
         return false;
     return event->after == NULL || event->after->state >= 0;
 }
 
 /* Returns the place of an event that may complete, or NULL: the first after
- * skipping `skip` others, or the last. */
+ * skipping `skip` events, or the last. */
 static struct device_event **event_find(uint64_t skip)
 {
     struct device_event **at, **found = NULL;
@@ -364,14 +365,14 @@ static bool driver_may_go_on(void *arg)
 
 static void armed_free(struct armed *armed)
 {
-    if (armed->told && armed->settled && !armed->excused)
+    if (armed->notified && armed->settled && !armed->excused)
         arena_free(armed);
 }
 
 /* A callback while device threads end may find none to settle it. */
-static void armed_note_told(struct armed *armed)
+static void armed_note_notified(struct armed *armed)
 {
-    armed->told = true;
+    armed->notified = true;
     if (!armed->settled && device.closing) {
         armed->excused = true;
         armed->next = device.excused;
@@ -382,7 +383,7 @@ static void armed_note_told(struct armed *armed)
     armed_free(armed);
 }
 
-static void armed_tell(struct armed *armed, int code)
+static void armed_notify(struct armed *armed, int code)
 {
     struct uva_watch *watch = armed->watch;
 
@@ -392,10 +393,10 @@ static void armed_tell(struct armed *armed, int code)
         armed->settled = true;
     uva_watch_notify(watch, code, code != 0 ? 700 : 0, "simulated");
     sim_flush();
-    armed_note_told(armed);
+    armed_note_notified(armed);
 }
 
-static void armed_tell_all(struct armed *armed, int code)
+static void armed_notify_all(struct armed *armed, int code)
 {
     struct armed *next;
 
@@ -407,7 +408,7 @@ static void armed_tell_all(struct armed *armed, int code)
             continue;
         }
         peers_dawdle();
-        armed_tell(armed, code);
+        armed_notify(armed, code);
     }
 }
 
@@ -434,7 +435,7 @@ static void event_happen(struct device_event *event)
     event->state = code;
     if (event->in_order)
         device.ordered = false;
-    armed_tell_all(armed, event->fate == FATE_LIES ? 0 : code);
+    armed_notify_all(armed, event->fate == FATE_LIES ? 0 : code);
     event_release(event->after);
     event_release(event->read);
     event->after = event->read = NULL;
@@ -517,7 +518,7 @@ static int table_load(void *ctx, const char *path, void **state,
         sim_fail("a table is loaded again and again");
     peers_dawdle();
     if (device.load_stuck)
-        sim_wait(gate_is_open, NULL);
+        sim_wait(peer_is_unblocked, NULL);
     if (device.load_code != 0)
         return uva_error_set(error, device.load_code, "no device");
     *table = (struct loaded){.service = sim_self(), .live = true};
@@ -591,7 +592,7 @@ static int event_arm(struct device_event *event, struct loaded *table,
         event->armed = armed;
         sim_point();
     } else {
-        armed_tell(armed, event->fate == FATE_LIES ? 0 : event->state);
+        armed_notify(armed, event->fate == FATE_LIES ? 0 : event->state);
     }
     return EINPROGRESS;
 }
@@ -625,7 +626,7 @@ static void table_settle(void *state, struct uva_watch *watch)
         sim_fail("a watch is settled twice, or was never armed");
     uva_watch_slots(watch)[0] = NULL;
     armed->settled = true;
-    if (armed->told && !armed->excused)
+    if (armed->notified && !armed->excused)
         table->unsettled--;
     armed_free(armed);
 }
@@ -675,7 +676,7 @@ static int table_copy(void *state, const struct uva_device_copy *copy,
     (void)table_enter(state, true, "copy");
     if (after != NULL)
         (void)event_enter(&copy->after, "copy");
-    event = event_new(after != NULL ? after->story : NULL,
+    event = event_new(after != NULL ? after->expectation : NULL,
                       after != NULL ? after->ordinal : 0, true);
     event->copy = *copy;
     event->after = event_hold(after);
@@ -706,7 +707,7 @@ static int table_record(void *state, const struct uva_device_event *at,
         sim_fail("record on another device");
     event = device_stream == device_queue()
                 ? event_new(NULL, 0, true)
-                : event_new(place->story, place->ordinal, true);
+                : event_new(place->expectation, place->ordinal, true);
     event_queue(event);
     *event_out = event;
     return 0;
@@ -753,7 +754,7 @@ static void late_teller(void *arg)
     while ((late = device.late) != NULL) {
         device.late = late->next;
         peers_dawdle();
-        armed_tell(late, 0);
+        armed_notify(late, 0);
     }
 }
 

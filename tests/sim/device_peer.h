@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A simulated device of type EXT_DEV. Its events complete in any order, when
- * one of its drivers picks them; they fail, get stuck until the gate opens,
- * report late or report a wrong success. It polls or calls back, and copies, as
- * the schedule draws it. It checks the library strictly: events are queried
- * only while their array lives, and by the device thread alone unless they are
- * fast; nothing is called after `unload`; each armed watch is settled once. */
+ * one of its drivers picks them; they fail, get stuck until the peers are
+ * unblocked, report late or report a wrong success. It polls or calls back, and
+ * copies, as the schedule draws it. It checks the library strictly: events are
+ * queried only while their array lives, and by the device thread alone unless
+ * they are fast; nothing is called after `unload`; each armed watch is settled
+ * once. */
 #ifndef SIM_DEVICE_PEER_H
 #define SIM_DEVICE_PEER_H
 
@@ -36,10 +37,11 @@ bool device_is_stuck(void); /* stuck on first use, until the gate opens */
 bool device_fails(void);    /* every call fails */
 
 /* Makes an event for batch `ordinal`, which a driver will complete. */
-struct device_event *device_event_new(struct story *story, int64_t ordinal);
+struct device_event *device_event_new(struct expectation *expectation,
+                                      int64_t ordinal);
 
 /* The array that the event belongs to is released. */
-void device_event_let_go(void *event);
+void device_event_release(void *event);
 
 /* Returns the state of an event: -1: pending; 0: complete; or its error
  * code. */
@@ -55,7 +57,7 @@ void device_read(struct device_event *event);
 /* Passed instead of a queue to uva_array_record(): the batch that the event
  * belongs to. */
 struct device_place {
-    struct story *story;
+    struct expectation *expectation;
     int64_t ordinal;
 };
 

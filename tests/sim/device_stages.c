@@ -21,7 +21,7 @@ enum { FIBERS = 1024 };
 
 static int waits;          /* calls of uva_array_wait() not completed */
 static bool calls[FIBERS]; /* fibers inside such a call */
-static struct story outsiders[HOSTS];
+static struct expectation outsiders[HOSTS];
 static int outsiders_used;
 
 void device_stages_begin(void)
@@ -33,13 +33,13 @@ void device_stages_begin(void)
 
 /* ---- making ------------------------------------------------------------- */
 
-ArrowDeviceType device_type(const struct story *story)
+ArrowDeviceType device_type(const struct expectation *expectation)
 {
-    return story->on_device ? ARROW_DEVICE_EXT_DEV : ARROW_DEVICE_CPU;
+    return expectation->on_device ? ARROW_DEVICE_EXT_DEV : ARROW_DEVICE_CPU;
 }
 
-void device_batch(struct story *story, bool on_device, int64_t ordinal,
-                  int64_t hops, struct ArrowDeviceArray *out)
+void device_batch(struct expectation *expectation, bool on_device,
+                  int64_t ordinal, int64_t hops, struct ArrowDeviceArray *out)
 {
     batches_device_batch(ordinal, hops, out);
     if (!on_device)
@@ -47,27 +47,28 @@ void device_batch(struct story *story, bool on_device, int64_t ordinal,
     if (peers_chance(1, 5))
         batches_keep(out, NULL, NULL);
     else
-        batches_keep(out, device_event_new(story, ordinal),
-                     device_event_let_go);
+        batches_keep(out, device_event_new(expectation, ordinal),
+                     device_event_release);
 }
 
 /* Leaves out uva_array_record() if a load may get stuck, because it would wait
  * for that. */
-void device_recorded_batch(struct uva_runtime *runtime, struct story *story,
-                           int64_t ordinal, struct ArrowDeviceArray *out)
+void device_recorded_batch(struct uva_runtime *runtime,
+                           struct expectation *expectation, int64_t ordinal,
+                           struct ArrowDeviceArray *out)
 {
-    struct device_place place = {story, ordinal};
+    struct device_place place = {expectation, ordinal};
     int code;
 
-    if (!story->device || !device_can_record() || device_is_stuck() ||
+    if (!expectation->device || !device_can_record() || device_is_stuck() ||
         peers_chance(1, 2)) {
-        device_batch(story, story->device, ordinal, 0, out);
+        device_batch(expectation, expectation->device, ordinal, 0, out);
         return;
     }
     batches_device_batch(ordinal, 0, out);
     batches_keep(out, NULL, NULL);
     code = uva_array_record(runtime, out, &place, NULL);
-    expectation_note("chain %d: an event is recorded: %s", story->number,
+    expectation_note("chain %d: an event is recorded: %s", expectation->number,
                      uva_error_name(code));
     if (code == 0)
         batches_keep(out, out->sync_event, NULL);
@@ -85,7 +86,7 @@ static bool time_may_pass(int64_t timeout_ms)
            device_is_faulty();
 }
 
-static int64_t timeout_draw(struct story *story)
+static int64_t timeout_draw(struct expectation *expectation)
 {
     static const int64_t timeouts[] = {1, 10, 100, 1000};
     int64_t timeout_ms;
@@ -94,7 +95,7 @@ static int64_t timeout_draw(struct story *story)
         return 0;
     timeout_ms = timeouts[sim_choose(4)];
     if (time_may_pass(timeout_ms))
-        story->excuses |= EXCUSE_TIMEOUT;
+        expectation->excuses |= EXCUSE_TIMEOUT;
     return timeout_ms;
 }
 
@@ -106,52 +107,57 @@ static enum uva_wait wait_draw(void)
                                                     : UVA_WAIT_NONE;
 }
 
-void device_add_ready(struct uva_stream *stream, struct story *story)
+void device_add_ready(struct uva_stream *stream,
+                      struct expectation *expectation)
 {
     const enum uva_wait wait = wait_draw();
     const struct uva_ready how = {
         .wait = wait,
         .device_stream = wait == UVA_WAIT_STREAM ? device_queue() : NULL,
-        .timeout_ms = timeout_draw(story),
+        .timeout_ms = timeout_draw(expectation),
         .window = peers_window()};
 
     expectation_note("chain %d: ready, mode %d, timeout %lld, window %d",
-                     story->number, (int)wait, (long long)how.timeout_ms,
+                     expectation->number, (int)wait, (long long)how.timeout_ms,
                      how.window.batches);
-    if (wait == UVA_WAIT_HOST && story->wait != WAIT_COPIED && story->on_device)
-        story->wait = WAIT_READY;
-    if (wait == UVA_WAIT_STREAM && story->wait == WAIT_NOT)
-        story->wait = WAIT_STREAM;
+    if (wait == UVA_WAIT_HOST && expectation->wait != WAIT_COPIED &&
+        expectation->on_device)
+        expectation->wait = WAIT_READY;
+    if (wait == UVA_WAIT_STREAM && expectation->wait == WAIT_NOT)
+        expectation->wait = WAIT_STREAM;
     (void)uva_stream_ready(stream, &how);
 }
 
-static void add_transfer(struct uva_stream *stream, struct story *story)
+static void add_transfer(struct uva_stream *stream,
+                         struct expectation *expectation)
 {
     const struct uva_transfer how = {
-        .device_type = story->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
+        .device_type = expectation->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
         .window = peers_window()};
 
-    expectation_note("chain %d: transfer to the %s, window %d", story->number,
-                     story->on_device ? "host" : "device", how.window.batches);
-    story->on_device = !story->on_device;
-    story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
+    expectation_note(
+        "chain %d: transfer to the %s, window %d", expectation->number,
+        expectation->on_device ? "host" : "device", how.window.batches);
+    expectation->on_device = !expectation->on_device;
+    expectation->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
     (void)uva_stream_transfer(stream, &how);
-    if (story->on_device) /* with an event of the library */
+    if (expectation->on_device) /* with an event of the library */
         (void)uva_stream_ready(stream, NULL);
 }
 
-void device_add_stage(struct uva_stream *stream, struct story *story)
+void device_add_stage(struct uva_stream *stream,
+                      struct expectation *expectation)
 {
-    if ((story->on_device ? device_can_transfer() : device_can_copy()) &&
+    if ((expectation->on_device ? device_can_transfer() : device_can_copy()) &&
         peers_chance(1, 3))
-        add_transfer(stream, story);
+        add_transfer(stream, expectation);
     else
-        device_add_ready(stream, story);
+        device_add_ready(stream, expectation);
 }
 
-void device_add_fresh(struct story *story)
+void device_add_fresh(struct expectation *expectation)
 {
-    story->wait = WAIT_NOT;
+    expectation->wait = WAIT_NOT;
 }
 
 /* ---- replacements of library functions ---------------------------------- */
@@ -184,40 +190,43 @@ void __wrap_uva__device_thread_end(struct uva__device_thread *service)
 
 /* ---- checks on arrival -------------------------------------------------- */
 
-void device_see(const struct story *story, const struct ArrowDeviceArray *batch)
+void device_see(const struct expectation *expectation,
+                const struct ArrowDeviceArray *batch)
 {
-    const bool done = story->wait == WAIT_READY || story->wait == WAIT_COPIED;
+    const bool done =
+        expectation->wait == WAIT_READY || expectation->wait == WAIT_COPIED;
     const struct device_event *event;
 
-    if (batch->device_type != device_type(story))
+    if (batch->device_type != device_type(expectation))
         sim_fail("a batch of device type %d arrives", (int)batch->device_type);
     if (done && batch->sync_event != NULL)
         sim_fail("a batch that was waited for arrives with an event");
-    if (story->wait == WAIT_COPIED)
+    if (expectation->wait == WAIT_COPIED)
         return;
     event = batches_event(&batch->array);
     if (!done && batch->sync_event != event)
         sim_fail("a batch arrives without its event");
     if (done && event != NULL && device_event_state(event) != 0)
         sim_fail("a batch arrives before its event");
-    if (story->wait == WAIT_STREAM && event != NULL &&
+    if (expectation->wait == WAIT_STREAM && event != NULL &&
         !device_event_is_chained(event))
         sim_fail("a batch arrives that no stream waits for");
 }
 
-bool device_may_end(const struct story *story, int code)
+bool device_may_end(const struct expectation *expectation, int code)
 {
     if (code == ETIMEDOUT)
-        return (story->excuses & EXCUSE_TIMEOUT) != 0;
+        return (expectation->excuses & EXCUSE_TIMEOUT) != 0;
     if (code != DEVICE_FAULT)
         return false;
     if (device_fails())
         return true;
-    if ((story->excuses & EXCUSE_EVENT) == 0)
+    if ((expectation->excuses & EXCUSE_EVENT) == 0)
         return false;
-    if (!story->unordered && !story->partial && !story->bad[story->seen])
+    if (!expectation->unordered && !expectation->partial &&
+        !expectation->bad[expectation->seen])
         sim_fail("the fault of an event is told behind %lld batches",
-                 (long long)story->seen);
+                 (long long)expectation->seen);
     return true;
 }
 
@@ -225,7 +234,7 @@ bool device_may_end(const struct story *story, int code)
 
 struct waiter {
     struct ArrowDeviceArray array; /* owns */
-    struct story *story;
+    struct expectation *expectation;
     const struct device_event *event; /* borrows, from the array; or NULL */
     int64_t timeout_ms;
 };
@@ -260,20 +269,21 @@ static void answered(void *ctx, struct ArrowDeviceArray *array,
     arena_free(waiter);
 }
 
-static void array_wait(struct story *story, struct ArrowDeviceArray *array)
+static void array_wait(struct expectation *expectation,
+                       struct ArrowDeviceArray *array)
 {
     struct waiter *waiter = arena_new(sizeof(*waiter), "a waiter");
     int code;
 
-    waiter->story = story;
+    waiter->expectation = expectation;
     waiter->event = array->sync_event;
     waiter->timeout_ms =
         peers_chance(1, 2) ? UVA_FOREVER : (int64_t)sim_choose(100);
     uva_array_move(array, &waiter->array);
     waits++;
     calls[sim_self()] = true;
-    code = uva_array_wait(story->runtime, &waiter->array, waiter->timeout_ms,
-                          answered, waiter);
+    code = uva_array_wait(expectation->runtime, &waiter->array,
+                          waiter->timeout_ms, answered, waiter);
     calls[sim_self()] = false;
     expectation_note("an array is waited for: %s", uva_error_name(code));
     if (code == 0)
@@ -287,21 +297,22 @@ static void array_wait(struct story *story, struct ArrowDeviceArray *array)
 
 /* Takes no batch into a wait if memory may fail, because the batch would be
  * lost. */
-bool device_take(struct story *story, struct ArrowDeviceArray *batch)
+bool device_take(struct expectation *expectation,
+                 struct ArrowDeviceArray *batch)
 {
     struct ArrowDeviceArray mine;
 
-    if (!story->on_device || peers_chance(1, 2))
+    if (!expectation->on_device || peers_chance(1, 2))
         return false;
     uva_array_move(batch, &mine);
     if (peers_chance(1, 2) || arena_may_fail() || fake_threads_may_fail()) {
-        array_wait(story, &mine);
+        array_wait(expectation, &mine);
         return true;
     }
     expectation_note("an array is released behind work of the device");
-    if (story->wait != WAIT_COPIED)
+    if (expectation->wait != WAIT_COPIED)
         device_read(batches_event(&mine.array));
-    uva_array_release_after(story->runtime, &mine, device_queue());
+    uva_array_release_after(expectation->runtime, &mine, device_queue());
     if (mine.array.release != NULL)
         sim_fail("release_after left the array behind");
     return true;
@@ -309,7 +320,7 @@ bool device_take(struct story *story, struct ArrowDeviceArray *batch)
 
 /* ---- beside streams ----------------------------------------------------- */
 
-static void ask_what_there_is(struct uva_runtime *runtime)
+static void query_available(struct uva_runtime *runtime)
 {
     struct uva_device_info info;
     const int code = uva_device_get_info(runtime, ARROW_DEVICE_EXT_DEV, &info);
@@ -325,18 +336,18 @@ static void ask_what_there_is(struct uva_runtime *runtime)
  * that. */
 void device_use_outside(struct uva_runtime *runtime)
 {
-    struct story *story = &outsiders[outsiders_used++];
+    struct expectation *expectation = &outsiders[outsiders_used++];
     struct ArrowDeviceArray array;
 
-    story->runtime = runtime;
-    story->device = story->on_device = true;
-    story->total = 3;
-    for (int64_t i = 0; i < story->total && !device_is_stuck(); i++) {
+    expectation->runtime = runtime;
+    expectation->device = expectation->on_device = true;
+    expectation->total = 3;
+    for (int64_t i = 0; i < expectation->total && !device_is_stuck(); i++) {
         if (peers_chance(1, 3))
-            ask_what_there_is(runtime);
-        device_recorded_batch(runtime, story, i, &array);
+            query_available(runtime);
+        device_recorded_batch(runtime, expectation, i, &array);
         peers_dawdle();
-        if (!device_take(story, &array))
+        if (!device_take(expectation, &array))
             uva_array_release(&array);
     }
 }

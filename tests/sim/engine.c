@@ -605,7 +605,7 @@ static bool word_is(const void *word, enum sim_defect defect)
 }
 
 /* First half of a read-modify-write: returns the current value. */
-static uint64_t word_begin(const void *word, size_t size)
+static uint64_t atomic_begin(const void *word, size_t size)
 {
     assert(engine.asking < 0);
     if (engine.self < 0)
@@ -618,8 +618,8 @@ static uint64_t word_begin(const void *word, size_t size)
 }
 
 /* Second half: stores the new value. */
-static void word_end(const char *what, void *word, size_t size, uint64_t before,
-                     uint64_t value)
+static void atomic_end(const char *what, void *word, size_t size,
+                       uint64_t before, uint64_t value)
 {
     if (engine.self >= 0 && word_is(word, SIM_SPLIT)) {
         sim_store(word, size, value);
@@ -638,44 +638,44 @@ uint64_t sim_exchange(void *word, size_t size, uint64_t value)
 
     if (word_is(word, SIM_PEEK) && sim_load(word, size) == value)
         return value;
-    before = word_begin(word, size);
-    word_end("exchange", word, size, before, value);
+    before = atomic_begin(word, size);
+    atomic_end("exchange", word, size, before, value);
     return before;
 }
 
 uint64_t sim_add(void *word, size_t size, uint64_t n)
 {
-    const uint64_t before = word_begin(word, size);
+    const uint64_t before = atomic_begin(word, size);
 
-    word_end("add", word, size, before, before + n);
+    atomic_end("add", word, size, before, before + n);
     return before;
 }
 
 uint64_t sim_or(void *word, size_t size, uint64_t bits)
 {
-    const uint64_t before = word_begin(word, size);
+    const uint64_t before = atomic_begin(word, size);
 
-    word_end("or", word, size, before, before | bits);
+    atomic_end("or", word, size, before, before | bits);
     return before;
 }
 
 uint64_t sim_and(void *word, size_t size, uint64_t bits)
 {
-    const uint64_t before = word_begin(word, size);
+    const uint64_t before = atomic_begin(word, size);
 
-    word_end("and", word, size, before, before & bits);
+    atomic_end("and", word, size, before, before & bits);
     return before;
 }
 
 bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value)
 {
-    const uint64_t before = word_begin(word, size);
+    const uint64_t before = atomic_begin(word, size);
     const bool equal = before == *expected;
 
     if (equal)
-        word_end("cas", word, size, before, value);
+        atomic_end("cas", word, size, before, value);
     else if (engine.self >= 0 && !word_is(word, SIM_SPLIT))
-        word_end("cas failed", word, size, before, before);
+        atomic_end("cas failed", word, size, before, before);
     *expected = before;
     return equal;
 }

@@ -15,7 +15,7 @@
 enum sim_scheduler {
     SIM_UNIFORM,   /* each with the same probability */
     SIM_PCT,       /* by priorities that change at `depth` random steps */
-    SIM_TOLD,      /* as the given bytes decide */
+    SIM_SCRIPTED,  /* as the given bytes decide */
     SIM_EXHAUSTIVE /* every possible choice; see sim_next() */
 };
 
@@ -29,8 +29,8 @@ struct sim_plan {
     /* SIM_TOLD: pairs of bytes: for how long the current fiber runs, and how
      * many fibers are skipped to find the next. After the last pair, and when a
      * fiber cannot continue, the next one runs. */
-    const unsigned char *told; /* borrows */
-    size_t told_size;
+    const unsigned char *script; /* borrows */
+    size_t script_size;
 
     /* SIM_EXHAUSTIVE: all memory that the fibers share. What follows a state
      * seen before is not explored again. NULL: every schedule runs to its end.
@@ -48,7 +48,7 @@ enum sim_end {
     SIM_SEEN      /* reached the state of an earlier schedule; see `memory` */
 };
 
-/* Runs one schedule: calls `first` as the first fiber, which spawns the others.
+/* Runs one schedule: calls `first` as the first fiber, which spawns the rest.
  * Fibers that have not returned at its end are abandoned. */
 enum sim_end sim_run(const struct sim_plan *plan, void (*first)(void *arg),
                      void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores of a fiber that the others cannot see so far: a first-in, first-out
+/* Stores of a fiber that other fibers cannot see so far: a first-in, first-out
  * queue, like that between an x86 core and its cache. */
 #ifndef SIM_ENGINE_BUFFER_H
 #define SIM_ENGINE_BUFFER_H

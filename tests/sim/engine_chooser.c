@@ -37,8 +37,8 @@ static struct {
     int on_end; /* its steps in a row */
 
     /* for SIM_TOLD */
-    size_t told_at;
-    int64_t told_step; /* step at which the next pair applies */
+    size_t script_at;
+    int64_t script_step; /* step at which the next pair applies */
 
     /* for SIM_EXHAUSTIVE */
     struct fork way[WAY];
@@ -84,11 +84,11 @@ static void chooser_listen(void)
     const struct sim_plan *plan = &chooser.plan;
     int64_t wait;
 
-    chooser.told_step = INT64_MAX;
-    if (chooser.told_at + 2 > plan->told_size)
+    chooser.script_step = INT64_MAX;
+    if (chooser.script_at + 2 > plan->script_size)
         return;
-    wait = plan->told[chooser.told_at];
-    chooser.told_step =
+    wait = plan->script[chooser.script_at];
+    chooser.script_step =
         chooser.step + (wait < 128 ? wait : 128 + (wait - 128) * 32);
 }
 
@@ -101,7 +101,7 @@ void sim_chooser_begin(const struct sim_plan *plan)
     chooser.at = 0;
     chooser.last = -1;
     chooser.lowest = 0;
-    chooser.told_at = 0;
+    chooser.script_at = 0;
     chooser_listen();
     while (chooser.met_count > 0)
         chooser.priority[chooser.met[--chooser.met_count]] = 0;
@@ -182,14 +182,14 @@ static int chooser_from(int least, const int *actors, int count)
     return best >= 0 ? best : lowest;
 }
 
-static int chooser_as_told(const int *actors, int count)
+static int chooser_by_script(const int *actors, int count)
 {
     int actor = chooser_from(chooser.last, actors, count);
     int passed = -1;
 
-    if (chooser.step >= chooser.told_step) {
-        passed = chooser.plan.told[chooser.told_at + 1] % count;
-        chooser.told_at += 2;
+    if (chooser.step >= chooser.script_step) {
+        passed = chooser.plan.script[chooser.script_at + 1] % count;
+        chooser.script_at += 2;
         chooser_listen();
     } else if (chooser_is_tired(actor)) {
         passed = 0;
@@ -301,8 +301,8 @@ int sim_chooser_actor(const int *actors, int count)
 
     if (chooser.plan.scheduler == SIM_PCT)
         actor = chooser_by_priority(actors, count);
-    else if (chooser.plan.scheduler == SIM_TOLD)
-        actor = chooser_as_told(actors, count);
+    else if (chooser.plan.scheduler == SIM_SCRIPTED)
+        actor = chooser_by_script(actors, count);
     else
         actor = actors[chooser_pick((uint64_t)count)];
     chooser.step++;

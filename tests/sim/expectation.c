@@ -17,7 +17,7 @@
 
 static bool is_aloud;
 
-void expectation_tell(bool aloud)
+void expectation_trace(bool aloud)
 {
     is_aloud = aloud;
 }
@@ -38,52 +38,55 @@ void expectation_note(const char *format, ...)
     (void)fflush(stdout); /* the next step may be the last one */
 }
 
-void expectation_see_schema(const struct story *story,
+void expectation_see_schema(const struct expectation *expectation,
                             const struct ArrowSchema *schema)
 {
-    if (story->foreign)
+    if (expectation->foreign)
         return;
     batches_check_schema(schema);
 }
 
-static void expectation_take_foreign(struct story *story)
+static void expectation_take_foreign(struct expectation *expectation)
 {
-    expectation_note("chain %d: a batch arrives", story->number);
-    if (story->over && !story->partial)
+    expectation_note("chain %d: a batch arrives", expectation->number);
+    if (expectation->over && !expectation->partial)
         sim_fail("a batch arrived behind the end");
-    if (++story->seen > story->limit)
+    if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");
 }
 
-void expectation_take(struct story *story, const struct ArrowDeviceArray *given)
+void expectation_take(struct expectation *expectation,
+                      const struct ArrowDeviceArray *given)
 {
     const struct ArrowArray *batch = &given->array;
     int64_t ordinal;
 
-    if (story->foreign) {
-        expectation_take_foreign(story);
+    if (expectation->foreign) {
+        expectation_take_foreign(expectation);
         return;
     }
-    device_see(story, given);
+    device_see(expectation, given);
     ordinal = batches_ordinal(batch);
-    expectation_note("chain %d: batch %" PRId64 " arrives", story->number,
+    expectation_note("chain %d: batch %" PRId64 " arrives", expectation->number,
                      ordinal);
-    if (story->over && !story->partial)
+    if (expectation->over && !expectation->partial)
         sim_fail("a batch arrived behind the end");
-    if (ordinal < 0 || ordinal >= story->total || ordinal >= story->fails_at)
+    if (ordinal < 0 || ordinal >= expectation->total ||
+        ordinal >= expectation->fails_at)
         sim_fail("batch %" PRId64 " arrived, which there is not", ordinal);
-    if (story->has[ordinal])
+    if (expectation->has[ordinal])
         sim_fail("batch %" PRId64 " arrived twice", ordinal);
-    if (!story->unordered &&
-        (story->partial ? ordinal < story->next : ordinal != story->next))
+    if (!expectation->unordered &&
+        (expectation->partial ? ordinal < expectation->next
+                              : ordinal != expectation->next))
         sim_fail("batch %" PRId64 " arrived in place of %" PRId64, ordinal,
-                 story->next);
-    story->next = ordinal + 1;
-    if (batches_hops(batch) != story->hops)
+                 expectation->next);
+    expectation->next = ordinal + 1;
+    if (batches_hops(batch) != expectation->hops)
         sim_fail("batch %" PRId64 " went through %" PRId64 " maps of %" PRId64,
-                 ordinal, batches_hops(batch), story->hops);
-    story->has[ordinal] = true;
-    if (++story->seen > story->limit)
+                 ordinal, batches_hops(batch), expectation->hops);
+    expectation->has[ordinal] = true;
+    if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");
 }
 
@@ -103,28 +106,29 @@ _Noreturn void __wrap___assert_fail(const char *what, const char *file,
 
 /* ---- the end ------------------------------------------------------------ */
 
-static bool has_excuse(const struct story *story, unsigned excuses)
+static bool has_excuse(const struct expectation *expectation, unsigned excuses)
 {
     if ((excuses & EXCUSE_MEMORY) &&
         (arena_has_failed() || fake_threads_have_failed()))
         return true;
-    return (story->excuses & excuses) != 0;
+    return (expectation->excuses & excuses) != 0;
 }
 
-static void end_well(const struct story *story)
+static void end_well(const struct expectation *expectation)
 {
-    int64_t due = story->total < story->limit ? story->total : story->limit;
+    int64_t due = expectation->total < expectation->limit ? expectation->total
+                                                          : expectation->limit;
 
-    if (has_excuse(story, EXCUSE_HOSTILE | EXCUSE_ODD_END))
+    if (has_excuse(expectation, EXCUSE_HOSTILE | EXCUSE_ODD_END))
         return;
-    if (story->fails_at < due)
+    if (expectation->fails_at < due)
         sim_fail("the failure of the source was not told");
-    if (story->seen != due && !story->partial)
-        sim_fail("complete with %" PRId64 " batches of %" PRId64, story->seen,
-                 due);
+    if (expectation->seen != due && !expectation->partial)
+        sim_fail("complete with %" PRId64 " batches of %" PRId64,
+                 expectation->seen, due);
 }
 
-static void end_failed(const struct story *story, int code)
+static void end_failed(const struct expectation *expectation, int code)
 {
     const unsigned others = EXCUSE_MEMORY | EXCUSE_MAP | EXCUSE_CANCEL |
                             EXCUSE_CLOSE | EXCUSE_HOSTILE | EXCUSE_REJECT |
@@ -132,66 +136,70 @@ static void end_failed(const struct story *story, int code)
 
     if (code == 0)
         sim_fail("failed without a code");
-    if (has_excuse(story, others) || device_may_end(story, code))
+    if (has_excuse(expectation, others) || device_may_end(expectation, code))
         return;
-    if (!(story->excuses & EXCUSE_SOURCE))
+    if (!(expectation->excuses & EXCUSE_SOURCE))
         sim_fail("failed for no reason: %s", uva_error_name(code));
-    if (code != story->fail_code)
+    if (code != expectation->fail_code)
         sim_fail("failed with %s instead of %s", uva_error_name(code),
-                 uva_error_name(story->fail_code));
-    if (!story->unordered && !story->partial && story->seen != story->fails_at)
+                 uva_error_name(expectation->fail_code));
+    if (!expectation->unordered && !expectation->partial &&
+        expectation->seen != expectation->fails_at)
         sim_fail("the failure overtook batches: %" PRId64 " of %" PRId64,
-                 story->seen, story->fails_at);
+                 expectation->seen, expectation->fails_at);
 }
 
-static void end_once(struct story *story)
+static void end_once(struct expectation *expectation)
 {
-    if (story->over)
+    if (expectation->over)
         sim_fail("the end was told twice");
-    story->over = true;
+    expectation->over = true;
 }
 
-void expectation_end(struct story *story, enum uva_end end, int code)
+void expectation_end(struct expectation *expectation, enum uva_end end,
+                     int code)
 {
-    expectation_note("chain %d ends: %d, %s", story->number, (int)end,
+    expectation_note("chain %d ends: %d, %s", expectation->number, (int)end,
                      uva_error_name(code));
-    end_once(story);
+    end_once(expectation);
     if ((code == 0) != (end == UVA_END_COMPLETE))
         sim_fail("an end with a code that does not fit");
     switch (end) {
     case UVA_END_COMPLETE:
-        end_well(story);
+        end_well(expectation);
         break;
     case UVA_END_FAILED:
-        end_failed(story, code);
+        end_failed(expectation, code);
         break;
     case UVA_END_CANCELLED:
-        if (!has_excuse(story, EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE))
+        if (!has_excuse(expectation,
+                        EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE))
             sim_fail("cancelled by nobody");
         break;
     default:
-        if (!has_excuse(story, EXCUSE_REJECT))
+        if (!has_excuse(expectation, EXCUSE_REJECT))
             sim_fail("rejected by nobody");
     }
 }
 
-void expectation_end_unstarted(struct story *story, int code)
+void expectation_end_unstarted(struct expectation *expectation, int code)
 {
     const unsigned reasons =
         EXCUSE_MEMORY | EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE;
 
-    end_once(story);
-    if (!has_excuse(story, reasons))
+    end_once(expectation);
+    if (!has_excuse(expectation, reasons))
         sim_fail("a chain does not start for no reason: %s",
                  uva_error_name(code));
 }
 
-void expectation_end_read(struct story *story, int code)
+void expectation_end_read(struct expectation *expectation, int code)
 {
-    expectation_note("chain %d ends: %s", story->number, uva_error_name(code));
-    end_once(story);
+    expectation_note("chain %d ends: %s", expectation->number,
+                     uva_error_name(code));
+    end_once(expectation);
     if (code == 0)
-        end_well(story);
+        end_well(expectation);
     else
-        end_failed(story, code);
+        end_failed(expectation, code);
 }

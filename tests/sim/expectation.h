@@ -2,8 +2,8 @@
 /* What a simulated chain of streams does: how many batches it has, what may go
  * wrong in it, and whether its last consumer received what it should. Also the
  * transcript of a schedule that is replayed. */
-#ifndef SIM_STORY_H
-#define SIM_STORY_H
+#ifndef SIM_EXPECTATION_H
+#define SIM_EXPECTATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,10 +32,10 @@ enum expectation_wait {
     WAIT_COPIED  /* complete, as copies */
 };
 
-enum { STORY_BATCHES = 64 };
+enum { EXPECTATION_BATCHES = 64 };
 
 /* One chain, from its source to its last consumer. */
-struct story {
+struct expectation {
     int number;       /* number among the schedule's chains */
     int64_t total;    /* batches of the source */
     int64_t fails_at; /* batches before the source fails; or INT64_MAX */
@@ -44,26 +44,27 @@ struct story {
     int64_t hops;     /* maps in the chain */
     bool unordered;   /* a stage delivers batches in any order */
     bool partial;     /* the end may come before all batches are seen */
-    bool stalls;      /* it may wait until the gate opens */
+    bool stalls;      /* it may wait until the peers are unblocked */
     bool foreign;   /* its batches are not ours, so their content is unknown */
     bool hostile;   /* its last consumer breaks rules */
     bool meddled;   /* some fiber cancels */
     bool device;    /* its batches are made on the simulated device */
     bool on_device; /* batches are on the device, as built so far */
-    enum expectation_wait wait;  /* how they have waited there */
-    struct uva_runtime *runtime; /* runtime of the last stream; borrows */
-    unsigned excuses;            /* enum story_excuse */
-    int64_t seen;                /* batches that arrived */
-    int64_t next;                /* the batch that must come next */
-    bool over;                   /* the last consumer has received the end */
-    void (*drop)(void *ctx);     /* drops the stream, on the loop; or NULL */
-    void *drop_ctx;              /* borrows, while `drop` is set */
-    bool has[STORY_BATCHES];     /* batches that arrived */
-    bool bad[STORY_BATCHES]; /* batches with an event that fails or is late */
+    enum expectation_wait wait;    /* how they have waited there */
+    struct uva_runtime *runtime;   /* runtime of the last stream; borrows */
+    unsigned excuses;              /* enum expectation_excuse */
+    int64_t seen;                  /* batches that arrived */
+    int64_t next;                  /* the batch that must come next */
+    bool over;                     /* the last consumer has received the end */
+    void (*drop)(void *ctx);       /* drops the stream, on the loop; or NULL */
+    void *drop_ctx;                /* borrows, while `drop` is set */
+    bool has[EXPECTATION_BATCHES]; /* batches that arrived */
+    bool bad[EXPECTATION_BATCHES]; /* batches with an event that fails or is
+                                      late */
 };
 
 /* Switches the transcript on or off. */
-void expectation_tell(bool aloud);
+void expectation_trace(bool aloud);
 
 /* Adds a line to the transcript: the fiber and its action. Peers use plain
  * variables, so this first makes the fiber's earlier stores visible, as if it
@@ -72,22 +73,23 @@ void expectation_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
 /* A schema arrived at the end: ends the schedule unless it is the chain's. */
-void expectation_see_schema(const struct story *story,
+void expectation_see_schema(const struct expectation *expectation,
                             const struct ArrowSchema *schema);
 
 /* A batch arrived at the end: it must be the next one, and have passed all
  * maps. */
-void expectation_take(struct story *story,
+void expectation_take(struct expectation *expectation,
                       const struct ArrowDeviceArray *batch);
 
 /* The end was reported: it must come once, with this reason. `code` as in
  * struct uva_outcome. */
-void expectation_end(struct story *story, enum uva_end end, int code);
+void expectation_end(struct expectation *expectation, enum uva_end end,
+                     int code);
 
 /* The chain did not start. */
-void expectation_end_unstarted(struct story *story, int code);
+void expectation_end_unstarted(struct expectation *expectation, int code);
 
 /* The end of a blocking stream that was read: 0, or a code. */
-void expectation_end_read(struct story *story, int code);
+void expectation_end_read(struct expectation *expectation, int code);
 
 #endif

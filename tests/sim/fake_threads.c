@@ -231,7 +231,7 @@ int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
     return is_real() ? __real_pthread_sigmask(how, set, before) : 0;
 }
 
-/* The same on every machine, so that a seed replays on every machine. */
+/* One number on every machine, so that a seed replays on every machine. */
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 {
     (void)process;

@@ -14,11 +14,11 @@
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
-enum { HELD = STORY_BATCHES };
+enum { HELD = EXPECTATION_BATCHES };
 
 struct handler_peer {
     struct ArrowAsyncDeviceStreamHandler handler; /* first */
-    struct story *story;
+    struct expectation *expectation;
     int64_t requested, offered;
     int64_t one_go;  /* tasks requested at a time */
     int64_t stop_at; /* the task at which it refuses or cancels; -1: schema */
@@ -95,18 +95,18 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
 
     if (peer->discards && peers_chance(1, 2)) {
         uva_task_discard(task);
-        peer->story->partial = true;
+        peer->expectation->partial = true;
         return;
     }
     code = uva_task_extract(task, &array);
     if (code == 0) {
         peer->taken++;
-        expectation_take(peer->story, &array);
+        expectation_take(peer->expectation, &array);
         uva_array_release(&array);
-    } else if (!peer->story->foreign && !code_is_known(code)) {
+    } else if (!peer->expectation->foreign && !code_is_known(code)) {
         sim_fail("a task gives %s", uva_error_name(code));
     } else {
-        peer->story->partial = true;
+        peer->expectation->partial = true;
     }
 }
 
@@ -163,7 +163,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         sim_fail("on_schema twice (AH-05)");
     if (handler->producer == NULL)
         sim_fail("no producer in on_schema (AH-03)");
-    expectation_see_schema(peer->story, schema);
+    expectation_see_schema(peer->expectation, schema);
     schema->release(schema);
     peer->has_schema = true;
     if (peer->stop_at < 0 && peer->refuses) {
@@ -260,14 +260,14 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 /* ---- on_done, which is not a callback of the handler -------------------- */
 
 struct done_ctx {
-    struct story *story;
+    struct expectation *expectation;
 };
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct done_ctx *done = ctx;
 
-    expectation_end(done->story, outcome->end, outcome->error.code);
+    expectation_end(done->expectation, outcome->end, outcome->error.code);
     arena_free(done);
 }
 
@@ -276,7 +276,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 static void peer_draw(struct handler_peer *peer)
 {
     static const int64_t goes[] = {1, 1, 2, 3, 64, INT64_MAX / 4};
-    struct story *story = peer->story;
+    struct expectation *expectation = peer->expectation;
 
     peer->one_go = goes[sim_choose(6)];
     peer->stop_at = INT64_MAX;
@@ -285,14 +285,15 @@ static void peer_draw(struct handler_peer *peer)
     peer->discards = peers_chance(1, 5);
     if (!peers_chance(1, 4))
         return;
-    peer->stop_at = (int64_t)sim_choose((uint64_t)story->total + 1) - 1;
+    peer->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 1) - 1;
     peer->refuses = peers_chance(1, 2);
     if (peer->refuses)
         monitor_excuse(UVA_PARTY_CONSUMER);
-    story->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
+    expectation->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
 }
 
-int handler_peer_start(struct uva_stream *stream, struct story *story)
+int handler_peer_start(struct uva_stream *stream,
+                       struct expectation *expectation)
 {
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
     struct ArrowAsyncDeviceStreamHandler *checked;
@@ -306,15 +307,16 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
                                                .on_next_task = on_next_task,
                                                .on_error = on_error,
                                                .release = on_release};
-    peer->story = story;
+    peer->expectation = expectation;
     peer->extractor = -1;
     peer->holds = 1;
-    done->story = story;
+    done->expectation = expectation;
     peer_draw(peer);
-    story->partial = peer->keeps || peer->discards || peer->refuses;
-    story->unordered = story->unordered || (peer->keeps && peer->refuses);
-    expectation_note("chain %d: a handler%s, %lld at once%s%s%s", story->number,
-                     how.on_worker ? " on a worker" : "",
+    expectation->partial = peer->keeps || peer->discards || peer->refuses;
+    expectation->unordered =
+        expectation->unordered || (peer->keeps && peer->refuses);
+    expectation_note("chain %d: a handler%s, %lld at once%s%s%s",
+                     expectation->number, how.on_worker ? " on a worker" : "",
                      (long long)peer->one_go, peer->keeps ? ", keeps" : "",
                      peer->refuses ? ", refuses" : "",
                      peer->discards ? ", discards" : "");

@@ -22,7 +22,8 @@ hostile_draw(const struct reference_mutant *(*all)(int *count));
 
 /* A mutant as a source of peers.h, and as a consumer. */
 struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
-                                           struct story *story);
-int hostile_handler_start(struct uva_stream *stream, struct story *story);
+                                           struct expectation *expectation);
+int hostile_handler_start(struct uva_stream *stream,
+                          struct expectation *expectation);
 
 #endif

@@ -19,7 +19,7 @@ static struct hostile_handler {
     struct reference_consumer consumer;
     struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not started */
     struct uva_stream *dropped; /* to drop at the end; or NULL */
-    struct story *story;
+    struct expectation *expectation;
     int steppers; /* fibers that run its steps */
     bool over;    /* these fibers must end */
 } hostiles[HOSTILES];
@@ -89,7 +89,7 @@ static void peer_done(void *ctx, const struct uva_outcome *outcome)
     struct hostile_handler *peer = ctx;
 
     uva_stream_drop(peer->dropped);
-    expectation_end(peer->story, outcome->end, outcome->error.code);
+    expectation_end(peer->expectation, outcome->end, outcome->error.code);
 }
 
 /* Returns whether it never extracts the tasks it took. The program must then
@@ -104,7 +104,7 @@ static bool mutant_forgets(const struct reference_mutant *mutant)
 
 /* ---- starting ----------------------------------------------------------- */
 
-static struct hostile_handler *peer_new(struct story *story)
+static struct hostile_handler *peer_new(struct expectation *expectation)
 {
     const struct reference_mutant *mutant = hostile_draw(consumer_mutants);
     struct reference_consumer_options how = mutant->pair->consumer;
@@ -114,10 +114,11 @@ static struct hostile_handler *peer_new(struct story *story)
         how.mutant = mutant;
     memset(peer, 0, sizeof(*peer));
     reference_consumer_init(&peer->consumer, &how);
-    peer->story = story;
-    story->stalls = true;
-    story->excuses |= EXCUSE_HOSTILE | EXCUSE_REJECT | EXCUSE_CANCEL;
-    expectation_note("chain %d: a handler that breaks %s %s", story->number,
+    peer->expectation = expectation;
+    expectation->stalls = true;
+    expectation->excuses |= EXCUSE_HOSTILE | EXCUSE_REJECT | EXCUSE_CANCEL;
+    expectation_note("chain %d: a handler that breaks %s %s",
+                     expectation->number,
                      how.mutant != NULL ? mutant->clause : "nothing; pair of",
                      mutant->variant);
     return peer;
@@ -140,9 +141,10 @@ static int peer_check(struct hostile_handler *peer)
     return code;
 }
 
-int hostile_handler_start(struct uva_stream *stream, struct story *story)
+int hostile_handler_start(struct uva_stream *stream,
+                          struct expectation *expectation)
 {
-    struct hostile_handler *peer = peer_new(story);
+    struct hostile_handler *peer = peer_new(expectation);
     const struct uva_drive how = {
         .on_done = peer_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
     int code = peer_check(peer);

@@ -19,7 +19,7 @@ enum { HOSTILES = 4 };
 
 static struct hostile_peer {
     struct reference_producer producer;
-    struct story *story;
+    struct expectation *expectation;
     struct uva_check check;
     struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not made so far */
     bool started;                                  /* it has a handler */
@@ -147,7 +147,7 @@ static void peer_free(void *ctx)
 }
 
 struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
-                                           struct story *story)
+                                           struct expectation *expectation)
 {
     const struct reference_mutant *mutant = hostile_draw(producer_mutants);
     struct reference_producer_options how = mutant->pair->producer;
@@ -164,17 +164,18 @@ struct uva_stream *hostile_producer_stream(struct uva_runtime *runtime,
         how.mutant = mutant;
     memset(peer, 0, sizeof(*peer));
     reference_producer_init(&peer->producer, &how);
-    peer->story = story;
+    peer->expectation = expectation;
     peer->left = true;
     peer->check = (struct uva_check){
         .report = breach_note,
         .deep = (mutant->shows & REFERENCE_SHOWS_DEEP) != 0,
         .keep = mutant_needs_keep(mutant) || peers_chance(1, 3),
         .allocator = arena_allocator()};
-    story->foreign = true;
-    story->stalls = true;
-    story->excuses |= EXCUSE_HOSTILE;
-    expectation_note("chain %d: a producer that breaks %s %s", story->number,
+    expectation->foreign = true;
+    expectation->stalls = true;
+    expectation->excuses |= EXCUSE_HOSTILE;
+    expectation_note("chain %d: a producer that breaks %s %s",
+                     expectation->number,
                      how.mutant != NULL ? mutant->clause : "nothing; pair of",
                      mutant->variant);
     return uva_stream_from_async(runtime, &source);

@@ -38,24 +38,24 @@ static struct host {
 } hosts[HOSTS];
 static int hosts_used;
 static bool may_check;
-static bool is_checked;      /* some runtime checks every hop */
-static bool is_check_wished; /* requested by the environment variable */
-static void (*say_gone)(void *ctx);
-static void *say_gone_ctx;
+static bool is_checked;         /* some runtime checks every hop */
+static bool is_check_requested; /* requested by the environment variable */
+static void (*report_closed)(void *ctx);
+static void *report_closed_ctx;
 
 void hosts_begin(bool checks)
 {
     may_check = checks;
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
-    say_gone = NULL;
-    is_checked = is_check_wished = false;
+    report_closed = NULL;
+    is_checked = is_check_requested = false;
 }
 
-void hosts_say_gone(void (*fn)(void *ctx), void *ctx)
+void hosts_on_closed(void (*fn)(void *ctx), void *ctx)
 {
-    say_gone = fn;
-    say_gone_ctx = ctx;
+    report_closed = fn;
+    report_closed_ctx = ctx;
 }
 
 /* ---- embedded ----------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void host_check(struct host *host)
     is_checked = true;
     host->options.log = monitor_log();
     host->options.check = (int8_t)sim_choose(2);
-    is_check_wished = is_check_wished || host->options.check == 0;
+    is_check_requested = is_check_requested || host->options.check == 0;
 }
 
 static void host_draw(struct host *host, struct uva_workers *workers)
@@ -260,8 +260,8 @@ static void host_closed(void *ctx)
     expectation_note("a runtime is closed");
     if (host->closed)
         sim_fail("closed twice");
-    if (say_gone != NULL)
-        say_gone(say_gone_ctx);
+    if (report_closed != NULL)
+        report_closed(report_closed_ctx);
     host->closed = true;
     if (host->how == BY_LOOP && host->begin == NULL)
         (void)!write(host->fd, &one, sizeof(one));
@@ -287,7 +287,7 @@ bool hosts_on_loop(void)
     return false;
 }
 
-void hosts_hurry(void)
+void hosts_force_close(void)
 {
     for (int i = 0; i < hosts_used; i++)
         if (hosts[i].closing && !hosts[i].closed &&
@@ -364,5 +364,5 @@ char *__wrap_getenv(const char *name)
 
     if (sim_self() < 0 || strncmp(name, "UVA_FUZZ_", 9) == 0)
         return __real_getenv(name);
-    return is_check_wished && strcmp(name, "UVA_CHECK") == 0 ? yes : NULL;
+    return is_check_requested && strcmp(name, "UVA_CHECK") == 0 ? yes : NULL;
 }

@@ -14,7 +14,7 @@ enum { HOSTS = 3 };
 void hosts_begin(bool checks);
 
 /* Sets a function to call on the loop's fiber when a runtime has closed. */
-void hosts_say_gone(void (*fn)(void *ctx), void *ctx);
+void hosts_on_closed(void (*fn)(void *ctx), void *ctx);
 
 /* Opens a runtime in some way; returns NULL if that fails, as it may without
  * memory or threads. `workers` may be NULL. */
@@ -33,7 +33,7 @@ bool hosts_are_checked(void);
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 
 /* Closes all of them without grace, while nothing else runs. */
-void hosts_hurry(void);
+void hosts_force_close(void);
 
 /* Returns whether the caller is the loop of a runtime that is not closing. */
 bool hosts_on_loop(void);

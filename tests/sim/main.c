@@ -54,8 +54,8 @@ static bool number_read(const char *text, uint64_t *out)
 }
 
 /* Reads one option and its value; returns false if it is invalid. */
-static bool wish_read(struct wishes *wishes, const char *name,
-                      const char *value)
+static bool option_read(struct wishes *wishes, const char *name,
+                        const char *value)
 {
     uint64_t n;
 
@@ -85,7 +85,7 @@ static bool wishes_read(struct wishes *wishes, int argc, char **argv)
             forever = true;
         else if (strcmp(argv[i], "--trail") == 0)
             wishes->trail = true;
-        else if (wish_read(wishes, argv[i], argv[i + 1]))
+        else if (option_read(wishes, argv[i], argv[i + 1]))
             i++;
         else
             return false;
@@ -96,7 +96,7 @@ static bool wishes_read(struct wishes *wishes, int argc, char **argv)
 
 /* ---- crashes ------------------------------------------------------------ */
 
-static void crash_say(const char *text)
+static void crash_print(const char *text)
 {
     size_t length = strlen(text);
 
@@ -120,7 +120,7 @@ static void crashed(int number)
     is_in_crash = 1;
     (void)snprintf(line, sizeof(line), "seed %" PRIu64 ": crashed, signal %d\n",
                    seed_now, number);
-    crash_say(line);
+    crash_print(line);
     _exit(1);
 }
 
@@ -160,7 +160,7 @@ static void progress(uint64_t done, double since)
 static int run(const struct wishes *wishes)
 {
     const double since = seconds_now();
-    double told = since, now;
+    double reported = since, now;
     const char *failure;
     uint64_t done = 0;
 
@@ -178,9 +178,9 @@ static int run(const struct wishes *wishes)
         if (wishes->one || done == wishes->schedules ||
             (wishes->seconds > 0 && now - since >= wishes->seconds))
             break;
-        if (now - told < 10)
+        if (now - reported < 10)
             continue;
-        told = now;
+        reported = now;
         progress(done, since);
     }
     progress(done, since);

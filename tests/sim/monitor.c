@@ -11,7 +11,7 @@
 #include "sim/peers.h"
 #include "uvarrow/check.h"
 
-struct overseer {
+struct monitor {
     enum uva_party excused;
 };
 
@@ -39,15 +39,15 @@ static bool breach_may_be(const char *clause)
            (arena_has_failed() && strcmp(clause, "AH-33") == 0);
 }
 
-static void told(void *ctx, const struct uva_breach *breach)
+static void report_breach(void *ctx, const struct uva_breach *breach)
 {
-    const struct overseer *overseer = ctx;
+    const struct monitor *monitor = ctx;
 
     expectation_note("checker: %s, severity %d, party %d: %s", breach->clause,
                      (int)breach->severity, (int)breach->party,
                      breach->message);
     if (breach->severity < UVA_SEVERITY_ERROR ||
-        breach->party == overseer->excused || breach_may_be(breach->clause))
+        breach->party == monitor->excused || breach_may_be(breach->clause))
         return;
     sim_fail("checker: %s: %s", breach->clause, breach->message);
 }
@@ -75,12 +75,12 @@ struct uva_log monitor_log(void)
 
 static struct uva_check check_draw(enum uva_party excused)
 {
-    struct overseer *overseer = arena_new(sizeof(*overseer), "an overseer");
+    struct monitor *monitor = arena_new(sizeof(*monitor), "an overseer");
 
-    overseer->excused = excused;
-    return (struct uva_check){.report = told,
+    monitor->excused = excused;
+    return (struct uva_check){.report = report_breach,
                               .free_ctx = arena_free_ctx,
-                              .ctx = overseer,
+                              .ctx = monitor,
                               .deep = peers_chance(1, 2),
                               .allocator = arena_allocator()};
 }

@@ -2,8 +2,8 @@
 /* Puts the protocol checker between the parties of a simulated schedule. A
  * breach of a "must" by either party ends the schedule, unless it is excused.
  */
-#ifndef SIM_OVERSEER_H
-#define SIM_OVERSEER_H
+#ifndef SIM_MONITOR_H
+#define SIM_MONITOR_H
 
 #include <stdbool.h>
 

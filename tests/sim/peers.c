@@ -29,13 +29,13 @@ bool peers_are_alone(void)
     return is_alone;
 }
 
-void peers_open_gate(void)
+void peers_unblock(void)
 {
     expectation_note("the gate is opened");
     gate = true;
 }
 
-bool peers_gate_is_open(void)
+bool peers_are_unblocked(void)
 {
     return gate;
 }
@@ -86,66 +86,67 @@ struct uva_window peers_window(void)
 /* ---- a source in memory ------------------------------------------------- */
 
 static struct uva_stream *array_stream(struct uva_runtime *runtime,
-                                       struct story *story)
+                                       struct expectation *expectation)
 {
-    struct ArrowDeviceArray arrays[STORY_BATCHES];
+    struct ArrowDeviceArray arrays[EXPECTATION_BATCHES];
     struct ArrowSchema schema;
 
-    for (int64_t i = 0; i < story->total; i++)
-        device_recorded_batch(runtime, story, i, &arrays[i]);
+    for (int64_t i = 0; i < expectation->total; i++)
+        device_recorded_batch(runtime, expectation, i, &arrays[i]);
     batches_schema(&schema);
-    story->fails_at = INT64_MAX;
-    story->excuses &= ~(unsigned)EXCUSE_SOURCE;
-    expectation_note("chain %d: %lld arrays", story->number,
-                     (long long)story->total);
+    expectation->fails_at = INT64_MAX;
+    expectation->excuses &= ~(unsigned)EXCUSE_SOURCE;
+    expectation_note("chain %d: %lld arrays", expectation->number,
+                     (long long)expectation->total);
     return uva_stream_from_arrays(runtime, &schema, arrays,
-                                  (size_t)story->total);
+                                  (size_t)expectation->total);
 }
 
 struct uva_stream *peers_source(struct uva_runtime *runtime,
-                                struct story *story)
+                                struct expectation *expectation)
 {
     switch (sim_choose(8)) {
     case 0:
-        return array_stream(runtime, story);
+        return array_stream(runtime, expectation);
     case 1:
     case 2:
-        return task_peer_stream(runtime, story);
+        return task_peer_stream(runtime, expectation);
     case 3:
-        return pusher_peer_stream(runtime, story);
+        return pusher_peer_stream(runtime, expectation);
     case 4:
-        return producer_peer_stream(runtime, story);
+        return producer_peer_stream(runtime, expectation);
     default:
-        return blocking_peer_stream(runtime, story);
+        return blocking_peer_stream(runtime, expectation);
     }
 }
 
 /* ---- consuming ---------------------------------------------------------- */
 
-static int consumer_start(struct uva_stream *stream, struct story *story)
+static int consumer_start(struct uva_stream *stream,
+                          struct expectation *expectation)
 {
-    if (story->hostile)
-        return hostile_handler_start(stream, story);
+    if (expectation->hostile)
+        return hostile_handler_start(stream, expectation);
     switch (sim_choose(5)) {
     case 0:
-        return awaiting_peer_start(stream, story);
+        return awaiting_peer_start(stream, expectation);
     case 1:
-        return handler_peer_start(stream, story);
+        return handler_peer_start(stream, expectation);
     case 2:
-        return reader_peer_start(stream, story);
+        return reader_peer_start(stream, expectation);
     default:
-        return callback_peer_start(stream, story);
+        return callback_peer_start(stream, expectation);
     }
 }
 
-void peers_consume(struct uva_stream *stream, struct story *story)
+void peers_consume(struct uva_stream *stream, struct expectation *expectation)
 {
-    int code = consumer_start(stream, story);
+    int code = consumer_start(stream, expectation);
 
     if (code == 0)
         return;
-    expectation_note("chain %d does not start: %s", story->number,
+    expectation_note("chain %d does not start: %s", expectation->number,
                      uva_error_name(code));
     uva_stream_release(stream);
-    expectation_end_unstarted(story, code);
+    expectation_end_unstarted(expectation, code);
 }

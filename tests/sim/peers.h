@@ -18,8 +18,8 @@ bool peers_are_slow(void);
 bool peers_are_alone(void);
 
 /* Lets peers continue that are stuck for good. */
-void peers_open_gate(void);
-bool peers_gate_is_open(void);
+void peers_unblock(void);
+bool peers_are_unblocked(void);
 
 /* Returns true `a` times in `b`. */
 bool peers_chance(uint64_t a, uint64_t b);
@@ -38,29 +38,33 @@ struct uva_window peers_window(void);
 
 /* Makes a stream with some kind of source, as the scenario requires. */
 struct uva_stream *peers_source(struct uva_runtime *runtime,
-                                struct story *story);
+                                struct expectation *expectation);
 
 /* The kinds of sources. */
 struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
-                                        struct story *story);
+                                        struct expectation *expectation);
 struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
-                                    struct story *story);
+                                    struct expectation *expectation);
 struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
-                                      struct story *story);
+                                      struct expectation *expectation);
 struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
-                                        struct story *story);
+                                        struct expectation *expectation);
 
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Starts `stream` on some kind of consumer, which will end the scenario; takes
  * the stream. If it does not start, the scenario is over. */
-void peers_consume(struct uva_stream *stream, struct story *story);
+void peers_consume(struct uva_stream *stream, struct expectation *expectation);
 
 /* The kinds of consumers. 0: started, `stream` was taken, and the end will be
  * reported. */
-int callback_peer_start(struct uva_stream *stream, struct story *story);
-int awaiting_peer_start(struct uva_stream *stream, struct story *story);
-int handler_peer_start(struct uva_stream *stream, struct story *story);
-int reader_peer_start(struct uva_stream *stream, struct story *story);
+int callback_peer_start(struct uva_stream *stream,
+                        struct expectation *expectation);
+int awaiting_peer_start(struct uva_stream *stream,
+                        struct expectation *expectation);
+int handler_peer_start(struct uva_stream *stream,
+                       struct expectation *expectation);
+int reader_peer_start(struct uva_stream *stream,
+                      struct expectation *expectation);
 
 #endif

@@ -17,15 +17,15 @@
 
 enum manner {
     MANNERLY,
-    TELLS_CANCEL, /* calls on_error(ECANCELED) for a cancel */
-    SAYS_NOTHING, /* releases without an end (ER-13) */
-    DIES_EARLY    /* its tasks become invalid with its release */
+    REPORTS_CANCEL, /* calls on_error(ECANCELED) for a cancel */
+    ENDS_SILENTLY,  /* releases without an end (ER-13) */
+    DIES_EARLY      /* its tasks become invalid with its release */
 };
 
 struct producer_peer {
     struct ArrowAsyncProducer object; /* first */
     struct ArrowAsyncDeviceStreamHandler *handler;
-    struct story *story;
+    struct expectation *expectation;
     enum manner manner;
     bool inside_start; /* makes callbacks there, not on a fiber of its own */
     int64_t bad;       /* this extraction fails; or -1 */
@@ -120,7 +120,8 @@ static int task_extract(struct ArrowAsyncTask *task,
     if (ordinal == peer->bad)
         peer->failed = true;
     else
-        device_batch(peer->story, peer->story->device, ordinal, 0, out);
+        device_batch(peer->expectation, peer->expectation->device, ordinal, 0,
+                     out);
     peer_drop(peer);
     return ordinal == peer->bad ? EDOM : 0;
 }
@@ -151,7 +152,7 @@ static int peer_offer(struct producer_peer *peer)
 
 /* ---- its callbacks ------------------------------------------------------ */
 
-static bool peer_may_speak(void *arg)
+static bool peer_may_deliver(void *arg)
 {
     const struct producer_peer *peer = arg;
 
@@ -160,8 +161,8 @@ static bool peer_may_speak(void *arg)
 
 static bool peer_is_at_end(const struct producer_peer *peer)
 {
-    return peer->next >= peer->story->total ||
-           peer->next >= peer->story->fails_at;
+    return peer->next >= peer->expectation->total ||
+           peer->next >= peer->expectation->fails_at;
 }
 
 /* Offers tasks until there is a reason to end. Returns false if the handler
@@ -169,7 +170,7 @@ static bool peer_is_at_end(const struct producer_peer *peer)
 static bool peer_offer_all(struct producer_peer *peer)
 {
     while (!peer_is_at_end(peer) && !peer->failed) {
-        sim_wait(peer_may_speak, peer);
+        sim_wait(peer_may_deliver, peer);
         peers_dawdle();
         if (peer->cancelled && !(peer->credit > 0 && peers_chance(1, 3)))
             return true;
@@ -185,15 +186,15 @@ static bool peer_is_calm(void *arg)
     return ((const struct producer_peer *)arg)->inside == 0;
 }
 
-static void peer_say_end(struct producer_peer *peer)
+static void peer_deliver_end(struct producer_peer *peer)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = peer->handler;
-    const struct story *story = peer->story;
+    const struct expectation *expectation = peer->expectation;
 
     if (peer->failed) {
         handler->on_error(handler, EDOM, "a bad task", NULL);
     } else if (peer->cancelled) {
-        if (peer->manner == TELLS_CANCEL)
+        if (peer->manner == REPORTS_CANCEL)
             handler->on_error(handler, ECANCELED, NULL, NULL);
         else if (peers_chance(1, 2))
             return;
@@ -201,10 +202,10 @@ static void peer_say_end(struct producer_peer *peer)
             (void)handler->on_next_task(handler, NULL, NULL);
         else
             return;
-    } else if (peer->manner == SAYS_NOTHING) {
+    } else if (peer->manner == ENDS_SILENTLY) {
         return;
-    } else if (peer->next >= story->fails_at) {
-        handler->on_error(handler, story->fail_code, "a bad disk", NULL);
+    } else if (peer->next >= expectation->fails_at) {
+        handler->on_error(handler, expectation->fail_code, "a bad disk", NULL);
     } else {
         (void)handler->on_next_task(handler, NULL, NULL);
     }
@@ -213,7 +214,7 @@ static void peer_say_end(struct producer_peer *peer)
         sim_fail("the end returned during a call of the consumer's (TH-10)");
 }
 
-static void peer_let_go(struct producer_peer *peer)
+static void peer_release_task(struct producer_peer *peer)
 {
     expectation_note("producer: release");
     peer->handler->release(peer->handler);
@@ -225,16 +226,16 @@ static void peer_let_go(struct producer_peer *peer)
         sim_fail("a task was not spent before release returned (G-13)");
 }
 
-static void peer_speak(struct producer_peer *peer)
+static void peer_deliver(struct producer_peer *peer)
 {
     struct ArrowSchema schema;
     int code;
 
     peers_dawdle();
     peer->handler->producer = &peer->object;
-    if (peer->story->fails_at == 0 && peers_chance(1, 2)) {
-        peer_say_end(peer);
-        peer_let_go(peer);
+    if (peer->expectation->fails_at == 0 && peers_chance(1, 2)) {
+        peer_deliver_end(peer);
+        peer_release_task(peer);
         return;
     }
     batches_schema(&schema);
@@ -244,16 +245,16 @@ static void peer_speak(struct producer_peer *peer)
         sim_fail("the schema was left behind (AH-06)");
     if (code == 0 && peer_offer_all(peer)) {
         sim_wait(peer_is_calm, peer);
-        peer_say_end(peer);
+        peer_deliver_end(peer);
     }
-    peer_let_go(peer);
+    peer_release_task(peer);
 }
 
-static void speaker(void *arg)
+static void caller(void *arg)
 {
     struct producer_peer *peer = arg;
 
-    peer_speak(peer);
+    peer_deliver(peer);
     peer_drop(peer);
 }
 
@@ -271,11 +272,11 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     peer->handler = monitor_handler(
         handler, peer->manner != MANNERLY ? UVA_PARTY_PRODUCER : 0);
     if (peer->inside_start) {
-        peer_speak(peer);
+        peer_deliver(peer);
         return 0;
     }
     peer->holds++;
-    peers_spawn("producer", speaker, peer);
+    peers_spawn("producer", caller, peer);
     return 0;
 }
 
@@ -289,42 +290,42 @@ static void peer_free(void *ctx)
 
 static void peer_draw(struct producer_peer *peer)
 {
-    struct story *story = peer->story;
+    struct expectation *expectation = peer->expectation;
 
     peer->inside_start = peers_chance(1, 4);
     peer->manner =
         peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(3));
     if (peer->manner != MANNERLY)
         monitor_excuse(UVA_PARTY_PRODUCER);
-    if (peer->manner == SAYS_NOTHING)
-        story->excuses |= EXCUSE_ODD_END;
+    if (peer->manner == ENDS_SILENTLY)
+        expectation->excuses |= EXCUSE_ODD_END;
     peer->bad = -1;
-    if (story->total > 0 && peers_chance(1, 8)) {
-        peer->bad = (int64_t)sim_choose((uint64_t)story->total);
-        story->excuses |= EXCUSE_MAP;
+    if (expectation->total > 0 && peers_chance(1, 8)) {
+        peer->bad = (int64_t)sim_choose((uint64_t)expectation->total);
+        expectation->excuses |= EXCUSE_MAP;
     }
     expectation_note("chain %d: a foreign producer, manner %d%s%s",
-                     story->number, (int)peer->manner,
+                     expectation->number, (int)peer->manner,
                      peer->inside_start ? ", inside start" : "",
                      peer->bad >= 0 ? ", with a bad task" : "");
 }
 
 struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
-                                        struct story *story)
+                                        struct expectation *expectation)
 {
     struct producer_peer *peer = arena_new(sizeof(*peer), "a producer");
     struct uva_async_source source = {.start = peer_start,
                                       .free_ctx = peer_free,
                                       .ctx = peer,
-                                      .device_type = device_type(story),
+                                      .device_type = device_type(expectation),
                                       .window = peers_window(),
                                       .on_loop = peers_chance(1, 3)};
 
     peer->object =
-        (struct ArrowAsyncProducer){.device_type = device_type(story),
+        (struct ArrowAsyncProducer){.device_type = device_type(expectation),
                                     .request = peer_request,
                                     .cancel = peer_cancel};
-    peer->story = story;
+    peer->expectation = expectation;
     peer->holds = 1;
     peer_draw(peer);
     return uva_stream_from_async(runtime, &source);

@@ -15,14 +15,14 @@
 #include "uvarrow/arrow.h"
 
 struct pusher_peer {
-    struct story *story;
+    struct expectation *expectation;
     struct uva_pusher *pusher;
-    int64_t next;   /* next batch to push */
-    int writers;    /* fibers that push */
-    int64_t rooms;  /* calls of on_writable */
-    bool told_gone; /* on_closed was called */
-    bool freed;     /* free_ctx was called */
-    bool held;      /* a fiber is about to read it */
+    int64_t next;         /* next batch to push */
+    int writers;          /* fibers that push */
+    int64_t rooms;        /* calls of on_writable */
+    bool closed_reported; /* on_closed was called */
+    bool freed;           /* free_ctx was called */
+    bool held;            /* a fiber is about to read it */
 };
 
 static void peer_free(struct pusher_peer *peer)
@@ -50,9 +50,9 @@ static void on_closed(void *ctx, struct uva_pusher *pusher)
     expectation_note("pusher: on_closed");
     if (peer->freed || pusher == NULL)
         sim_fail("on_closed behind free_ctx");
-    if (peer->told_gone)
+    if (peer->closed_reported)
         sim_fail("on_closed twice");
-    peer->told_gone = true;
+    peer->closed_reported = true;
 }
 
 static void free_ctx(void *ctx)
@@ -81,10 +81,10 @@ static bool refusal_is_over(void *arg)
 
     return refusal->peer->rooms != refusal->rooms ||
            hosts_closed() != refusal->closed || /* no callback will follow */
-           refusal->peer->told_gone || refusal->peer->freed;
+           refusal->peer->closed_reported || refusal->peer->freed;
 }
 
-static int64_t peer_patience(void)
+static int64_t peer_limit(void)
 {
     const uint64_t kind = sim_choose(3);
 
@@ -95,19 +95,19 @@ static int64_t peer_patience(void)
 static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
 {
     struct refusal refusal = {.peer = peer};
-    int64_t patience_ms;
+    int64_t limit_ms;
     int code;
 
     do {
-        patience_ms = peer_patience();
+        limit_ms = peer_limit();
         refusal.rooms = peer->rooms;
         refusal.closed = hosts_closed();
-        code = uva_pusher_push(peer->pusher, batch, NULL, patience_ms);
-        expectation_note("pusher: push, waiting %lld: %s",
-                         (long long)patience_ms, uva_error_name(code));
+        code = uva_pusher_push(peer->pusher, batch, NULL, limit_ms);
+        expectation_note("pusher: push, waiting %lld: %s", (long long)limit_ms,
+                         uva_error_name(code));
         if (code == EAGAIN)
             sim_wait(refusal_is_over, &refusal);
-        if (code == ETIMEDOUT && patience_ms == UVA_FOREVER)
+        if (code == ETIMEDOUT && limit_ms == UVA_FOREVER)
             sim_fail("a push for ever timed out");
     } while (code == EAGAIN || code == ETIMEDOUT);
     return code;
@@ -115,8 +115,8 @@ static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
 
 static bool peer_is_done(const struct pusher_peer *peer)
 {
-    return peer->next >= peer->story->total ||
-           peer->next >= peer->story->fails_at;
+    return peer->next >= peer->expectation->total ||
+           peer->next >= peer->expectation->fails_at;
 }
 
 /* Returns 0, or why the stream takes no more. */
@@ -126,7 +126,8 @@ static int peer_write(struct pusher_peer *peer)
     int code = 0;
 
     while (code == 0 && !peer_is_done(peer)) {
-        device_batch(peer->story, peer->story->device, peer->next++, 0, &batch);
+        device_batch(peer->expectation, peer->expectation->device, peer->next++,
+                     0, &batch);
         peers_dawdle();
         code = peer_push(peer, &batch);
         if (code != 0)
@@ -137,14 +138,15 @@ static int peer_write(struct pusher_peer *peer)
 
 static void peer_close(struct pusher_peer *peer)
 {
-    const struct story *story = peer->story;
+    const struct expectation *expectation = peer->expectation;
     struct uva_error error;
 
     expectation_note("pusher: close");
-    if (story->fails_at <= story->total)
-        (void)uva_error_set(&error, story->fail_code, "the feed broke");
-    uva_pusher_close(peer->pusher,
-                     story->fails_at <= story->total ? &error : NULL, NULL);
+    if (expectation->fails_at <= expectation->total)
+        (void)uva_error_set(&error, expectation->fail_code, "the feed broke");
+    uva_pusher_close(
+        peer->pusher,
+        expectation->fails_at <= expectation->total ? &error : NULL, NULL);
 }
 
 static void writer(void *arg)
@@ -155,7 +157,7 @@ static void writer(void *arg)
     if (code != 0 && code != EPIPE && code != ENOMEM)
         sim_fail("a push failed: %s", uva_error_name(code));
     if (code == ENOMEM)
-        peer->story->excuses |= EXCUSE_ODD_END; /* one batch is missing */
+        peer->expectation->excuses |= EXCUSE_ODD_END; /* one batch is missing */
     if (--peer->writers > 0)
         return;
     peer->held = true;
@@ -165,24 +167,24 @@ static void writer(void *arg)
 }
 
 struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
-                                      struct story *story)
+                                      struct expectation *expectation)
 {
     struct pusher_peer *peer = arena_new(sizeof(*peer), "a pusher's ctx");
     const struct uva_push_source how = {.on_writable = on_writable,
                                         .on_closed = on_closed,
                                         .free_ctx = free_ctx,
                                         .ctx = peer,
-                                        .device_type = device_type(story),
+                                        .device_type = device_type(expectation),
                                         .window = peers_window()};
     struct uva_stream *stream;
     struct ArrowSchema schema;
     int n = peers_chance(1, 3) ? 2 : 1, code;
 
-    peer->story = story;
+    peer->expectation = expectation;
     peer->held = true;
-    story->unordered = story->unordered || n > 1;
-    expectation_note("chain %d: %d fibers that push, window %d", story->number,
-                     n, how.window.batches);
+    expectation->unordered = expectation->unordered || n > 1;
+    expectation_note("chain %d: %d fibers that push, window %d",
+                     expectation->number, n, how.window.batches);
     stream = uva_stream_from_pusher(runtime, &how, &peer->pusher);
     batches_schema(&schema);
     code = uva_pusher_set_schema(peer->pusher, &schema);
@@ -190,7 +192,7 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
         peer->writers = n;
     } else {
         uva_schema_release(&schema);
-        story->excuses |= EXCUSE_ODD_END;
+        expectation->excuses |= EXCUSE_ODD_END;
         uva_pusher_close(peer->pusher, NULL, NULL);
     }
     peer->held = false;

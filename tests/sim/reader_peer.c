@@ -13,7 +13,7 @@
 
 struct reader_peer {
     struct ArrowDeviceArrayStream source;
-    struct story *story;
+    struct expectation *expectation;
     int64_t leaves_at; /* releases it after so many batches */
 };
 
@@ -23,7 +23,7 @@ static void peer_see_schema(struct reader_peer *peer)
 
     if (peer->source.get_schema(&peer->source, &schema) != 0)
         return;
-    expectation_see_schema(peer->story, &schema);
+    expectation_see_schema(peer->expectation, &schema);
     schema.release(&schema);
 }
 
@@ -50,7 +50,7 @@ static int peer_read_all(struct reader_peer *peer, bool *left)
         code = peer_read(peer, &batch);
         if (code != 0 || batch.array.release == NULL)
             return code;
-        expectation_take(peer->story, &batch);
+        expectation_take(peer->expectation, &batch);
         peers_dawdle();
         uva_array_release(&batch);
     }
@@ -81,27 +81,28 @@ static void reader(void *arg)
         peer_see_schema(peer);
     code = peer_read_all(peer, &left);
     if (!left) {
-        expectation_end_read(peer->story, code);
+        expectation_end_read(peer->expectation, code);
         if (peers_chance(1, 3))
             peer_read_again(peer, code);
     }
-    peer->story->over = true;
+    peer->expectation->over = true;
     peers_dawdle();
     peer->source.release(&peer->source);
     arena_free(peer);
 }
 
-int reader_peer_start(struct uva_stream *stream, struct story *story)
+int reader_peer_start(struct uva_stream *stream,
+                      struct expectation *expectation)
 {
     struct reader_peer *peer = arena_new(sizeof(*peer), "a reader");
     const struct uva_window window = peers_window();
     int code;
 
-    peer->story = story;
+    peer->expectation = expectation;
     peer->leaves_at = INT64_MAX;
     if (peers_chance(1, 6))
-        peer->leaves_at = (int64_t)sim_choose((uint64_t)story->total + 1);
-    expectation_note("chain %d: a reader, window %d", story->number,
+        peer->leaves_at = (int64_t)sim_choose((uint64_t)expectation->total + 1);
+    expectation_note("chain %d: a reader, window %d", expectation->number,
                      window.batches);
     code = uva_stream_to_blocking(stream, peers_chance(1, 4) ? NULL : &window,
                                   &peer->source, NULL);

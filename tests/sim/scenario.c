@@ -3,8 +3,8 @@
  *              counts are even.
  *
  * A chain with a source that may be stuck for good gets one hour of the virtual
- * clock; then the gate is opened. Anything else that waits for ever is reported
- * as a deadlock. */
+ * clock; then its peers are unblocked. Anything else that waits for ever is
+ * reported as a deadlock. */
 #include "sim/scenario.h"
 
 #include <errno.h>
@@ -116,32 +116,33 @@ static void draw_runtimes(void)
     }
 }
 
-static void draw_story(struct story *story)
+static void draw_expectation(struct expectation *expectation)
 {
-    story->number = scenario.chains_used;
-    story->total = (int64_t)sim_choose(9);
+    expectation->number = scenario.chains_used;
+    expectation->total = (int64_t)sim_choose(9);
     if (peers_chance(1, 12))
-        story->total = 9 + (int64_t)sim_choose(STORY_BATCHES - 8);
-    story->fails_at = story->limit = INT64_MAX;
-    story->device = scenario.devices && peers_chance(2, 3);
-    story->on_device = story->device;
-    story->excuses = EXCUSE_MEMORY;
+        expectation->total = 9 + (int64_t)sim_choose(EXPECTATION_BATCHES - 8);
+    expectation->fails_at = expectation->limit = INT64_MAX;
+    expectation->device = scenario.devices && peers_chance(2, 3);
+    expectation->on_device = expectation->device;
+    expectation->excuses = EXCUSE_MEMORY;
     if (scenario.closes)
-        story->excuses |= EXCUSE_CLOSE;
+        expectation->excuses |= EXCUSE_CLOSE;
     if (!peers_chance(1, 5))
         return;
-    story->fails_at = (int64_t)sim_choose((uint64_t)story->total + 1);
-    story->fail_code = EIO;
-    story->excuses |= EXCUSE_SOURCE;
+    expectation->fails_at =
+        (int64_t)sim_choose((uint64_t)expectation->total + 1);
+    expectation->fail_code = EIO;
+    expectation->excuses |= EXCUSE_SOURCE;
 }
 
 /* Chooses which end of a chain breaks rules. A stream that waits for a handler
  * does not keep a loop alive. */
-static void draw_hostile(struct story *story)
+static void draw_hostile(struct expectation *expectation)
 {
-    story->foreign = scenario.alone || peers_chance(2, 3);
-    story->hostile = !story->foreign;
-    story->device = story->on_device = false;
+    expectation->foreign = scenario.alone || peers_chance(2, 3);
+    expectation->hostile = !expectation->foreign;
+    expectation->device = expectation->on_device = false;
 }
 
 /* ---- interference ------------------------------------------------------- */
@@ -163,7 +164,7 @@ static void canceller(void *arg)
         chain->streams[sim_choose((uint64_t)chain->used)];
 
     meddle_soon();
-    expectation_note("chain %d is cancelled", chain->story.number);
+    expectation_note("chain %d is cancelled", chain->expectation.number);
     uva_stream_cancel(stream, (int)sim_choose(2) * ETIMEDOUT, "meddled with");
     if (peers_chance(1, 4))
         uva_stream_cancel(stream, 0, NULL);
@@ -173,11 +174,11 @@ static void canceller(void *arg)
 /* Makes the last consumer drop its stream, on its loop. */
 static void drop_posted(void *ctx)
 {
-    struct story *story = ctx;
+    struct expectation *expectation = ctx;
 
     scenario.posted--;
-    if (!story->over && story->drop != NULL)
-        story->drop(story->drop_ctx);
+    if (!expectation->over && expectation->drop != NULL)
+        expectation->drop(expectation->drop_ctx);
 }
 
 static void dropper(void *arg)
@@ -187,7 +188,7 @@ static void dropper(void *arg)
 
     meddle_soon();
     scenario.posted++;
-    code = uva_runtime_post(chain->last, drop_posted, &chain->story);
+    code = uva_runtime_post(chain->last, drop_posted, &chain->expectation);
     if (code != 0 && code != ENOMEM)
         sim_fail("post: %s", uva_error_name(code));
     scenario.posted -= code != 0;
@@ -230,7 +231,7 @@ static void meddlers_spawn(void)
 
     for (int i = 0; i < scenario.chains_used; i++) {
         chain = &scenario.chains[i];
-        if (chain->story.over || !(chain->story.meddled))
+        if (chain->expectation.over || !(chain->expectation.meddled))
             continue;
         scenario.meddlers++;
         if (!scenario.closes && peers_chance(1, 3))
@@ -257,12 +258,12 @@ static void chains_build(void)
 
     for (uint64_t n = peers_chance(1, 4) ? 2 : 1; n > 0; n--) {
         chain = &scenario.chains[scenario.chains_used++];
-        draw_story(&chain->story);
-        chain->story.meddled = peers_chance(1, 4);
+        draw_expectation(&chain->expectation);
+        chain->expectation.meddled = peers_chance(1, 4);
         if (scenario.hostile && scenario.chains_used == 1)
-            draw_hostile(&chain->story);
-        if (chain->story.meddled)
-            chain->story.excuses |= EXCUSE_CANCEL;
+            draw_hostile(&chain->expectation);
+        if (chain->expectation.meddled)
+            chain->expectation.excuses |= EXCUSE_CANCEL;
         chain_build(chain, scenario.runtimes, scenario.runtimes_used,
                     scenario.devices);
     }
@@ -295,7 +296,7 @@ static bool chains_are_over(void *arg)
     const struct scenario *s = arg;
 
     for (int i = 0; i < s->chains_used; i++)
-        if (!s->chains[i].story.over)
+        if (!s->chains[i].expectation.over)
             return false;
     return true;
 }
@@ -309,7 +310,7 @@ static bool chains_are_prompt(void)
     if (scenario.devices)
         pulls_inline = pulls_inline && !device_is_stuck();
     for (int i = 0; i < scenario.chains_used; i++)
-        pulls_inline = pulls_inline && !scenario.chains[i].story.stalls;
+        pulls_inline = pulls_inline && !scenario.chains[i].expectation.stalls;
     return pulls_inline;
 }
 
@@ -318,8 +319,8 @@ static bool chains_are_prompt(void)
 static void chains_close(void)
 {
     for (int i = 0; i < scenario.chains_used; i++)
-        scenario.chains[i].story.excuses |= EXCUSE_CLOSE;
-    hosts_hurry();
+        scenario.chains[i].expectation.excuses |= EXCUSE_CLOSE;
+    hosts_force_close();
 }
 
 static bool chains_end_in_time(void)
@@ -347,7 +348,7 @@ static void chains_await(void)
             sim_fail("it took a timer to go on");
     }
     if (!over) {
-        peers_open_gate();
+        peers_unblock();
         over = chains_end_in_time();
     }
     if (!over && chains_may_hang())
@@ -370,14 +371,14 @@ static bool hosts_end_in_time(void)
 
 /* A close that waits for streams to end also waits for stuck ones, and for
  * those that lack a thread; this unblocks them. */
-static void gatekeeper(void *arg)
+static void unblocker(void *arg)
 {
     (void)arg;
     if (hosts_end_in_time())
         return;
-    peers_open_gate();
+    peers_unblock();
     if (!hosts_end_in_time() && chains_may_hang())
-        hosts_hurry();
+        hosts_force_close();
 }
 
 static void scenario_body(void *arg)
@@ -394,7 +395,7 @@ static void scenario_body(void *arg)
     meddlers_spawn();
     outsiders_spawn();
     chains_await();
-    peers_spawn("gatekeeper", gatekeeper, NULL);
+    peers_spawn("gatekeeper", unblocker, NULL);
     if (scenario.devices)
         device_close();
     hosts_end(!chains_may_hang());
@@ -407,7 +408,7 @@ static void scenario_body(void *arg)
     hostile_producers_conclude();
     hostile_handlers_conclude();
     executor_end();
-    peers_open_gate();
+    peers_unblock();
 }
 
 /* ---- counts ------------------------------------------------------------- */
@@ -442,7 +443,7 @@ const char *scenario_run(uint64_t seed, bool aloud)
     const struct sim_plan plan = plan_of(seed);
     enum sim_end end;
 
-    expectation_tell(aloud);
+    expectation_trace(aloud);
     end = sim_run(&plan, scenario_body, NULL);
     if (end == SIM_DONE)
         end = sim_run(&(struct sim_plan){.seed = seed}, check_books, NULL);

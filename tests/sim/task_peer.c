@@ -12,7 +12,7 @@
 #include "sim/peers.h"
 
 struct task_peer {
-    struct story *story;
+    struct expectation *expectation;
     int64_t next;     /* next item to find */
     int64_t stuck_at; /* as in a blocking source; -1: in schema */
     int64_t bad;      /* the item that fails to extract; or -1 */
@@ -32,7 +32,7 @@ static bool peer_may_go_on(void *arg)
 {
     const struct task_peer *peer = arg;
 
-    return peer->interrupted || peers_gate_is_open();
+    return peer->interrupted || peers_are_unblocked();
 }
 
 /* Returns false if it was interrupted. */
@@ -69,15 +69,15 @@ static int peer_next(void *ctx, void **item, const char **metadata,
                      struct uva_error *error)
 {
     struct task_peer *peer = ctx;
-    const struct story *story = peer->story;
+    const struct expectation *expectation = peer->expectation;
     struct item *found;
 
     (void)metadata;
     if (!peer_enter(peer, "next", peer->next))
         return peer_leave(peer, uva_error_set(error, ECANCELED, "stopped"));
-    if (peer->next >= story->fails_at)
-        return peer_leave(peer, story->fail_code);
-    if (peer->next < story->total) {
+    if (peer->next >= expectation->fails_at)
+        return peer_leave(peer, expectation->fail_code);
+    if (peer->next < expectation->total) {
         found = arena_new(sizeof(*found), "an item");
         *found = (struct item){peer, peer->next++};
         *item = found;
@@ -105,7 +105,7 @@ static int peer_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
         return 0;
     if (ordinal == peer->bad)
         return uva_error_set(error, EDOM, "a bad item");
-    device_batch(peer->story, peer->story->device, ordinal, 0, out);
+    device_batch(peer->expectation, peer->expectation->device, ordinal, 0, out);
     return 0;
 }
 
@@ -136,28 +136,29 @@ static void peer_free(void *ctx)
     arena_free(peer);
 }
 
-static void peer_draw(struct task_peer *peer, struct story *story)
+static void peer_draw(struct task_peer *peer, struct expectation *expectation)
 {
-    peer->story = story;
+    peer->expectation = expectation;
     peer->stuck_at = INT64_MAX;
     peer->bad = -1;
     if (peers_chance(1, 8)) {
-        peer->stuck_at = (int64_t)sim_choose((uint64_t)story->total + 2) - 1;
+        peer->stuck_at =
+            (int64_t)sim_choose((uint64_t)expectation->total + 2) - 1;
         peer->deaf = peers_chance(1, 4);
-        story->stalls = true;
-        expectation_note("chain %d: stuck at %lld", story->number,
+        expectation->stalls = true;
+        expectation_note("chain %d: stuck at %lld", expectation->number,
                          (long long)peer->stuck_at);
     }
-    if (story->total > 0 && peers_chance(1, 8)) {
-        peer->bad = (int64_t)sim_choose((uint64_t)story->total);
-        story->excuses |= EXCUSE_MAP;
-        expectation_note("chain %d: item %lld is bad", story->number,
+    if (expectation->total > 0 && peers_chance(1, 8)) {
+        peer->bad = (int64_t)sim_choose((uint64_t)expectation->total);
+        expectation->excuses |= EXCUSE_MAP;
+        expectation_note("chain %d: item %lld is bad", expectation->number,
                          (long long)peer->bad);
     }
 }
 
 struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
-                                    struct story *story)
+                                    struct expectation *expectation)
 {
     struct task_peer *peer = arena_new(sizeof(*peer), "a task source");
     const struct uva_task_source source = {
@@ -167,11 +168,11 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
         .interrupt = peers_chance(2, 3) ? peer_interrupt : NULL,
         .free_ctx = peer_free,
         .ctx = peer,
-        .device_type = device_type(story),
+        .device_type = device_type(expectation),
         .window = peers_window()};
 
-    peer_draw(peer, story);
-    expectation_note("chain %d: a task source, window %d", story->number,
+    peer_draw(peer, expectation);
+    expectation_note("chain %d: a task source, window %d", expectation->number,
                      source.window.batches);
     return uva_stream_from_tasks(runtime, &source);
 }

@@ -27,7 +27,7 @@ enum { ITEMS = 2 };
 
 /* A common mistake: the store must not pass the load of `pending`, but it
  * does. */
-static void ring_tell_by_load(void)
+static void ring_wake_by_load(void)
 {
     uint64_t none = 0;
 
@@ -43,7 +43,7 @@ static void ring_lane(void *arg)
     for (uint64_t i = 1; i <= ITEMS; i++) {
         uva__atomic64_store(&ring.tail, i);
         if (!ring.by_exchange)
-            ring_tell_by_load();
+            ring_wake_by_load();
         else if (uva__atomic64_exchange(&ring.posted, 1) == 0)
             uva__atomic64_exchange(&ring.descriptor, 1);
     }
@@ -126,7 +126,7 @@ END_TEST
 static struct {
     struct uva__atomic64 credit, running, job;
     uint64_t pulled;
-    bool one_word; /* credit and running in one atomic; otherwise in two */
+    bool one_atomic; /* credit and running in one atomic; otherwise in two */
 } lane;
 
 static void lane_work_by_two(void)
@@ -160,7 +160,7 @@ static void lane_run(void *arg)
 {
     while (sim_wait_until(lane_has_job, arg, 1000)) {
         uva__atomic64_store(&lane.job, 0);
-        if (lane.one_word)
+        if (lane.one_atomic)
             lane_work_by_one();
         else
             lane_work_by_two();
@@ -171,7 +171,7 @@ static void lane_loop(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 3; i++) {
-        if (lane.one_word) {
+        if (lane.one_atomic) {
             if ((uva__atomic64_add(&lane.credit, 2) & 1) == 0 &&
                 (uva__atomic64_or(&lane.credit, 1) & 1) == 0)
                 uva__atomic64_exchange(&lane.job, 1);
@@ -189,13 +189,13 @@ static void lane_first(void *arg)
     sim_spawn("loop", lane_loop, arg);
 }
 
-static int lane_count_lost(struct sim_plan plan, bool one_word)
+static int lane_count_lost(struct sim_plan plan, bool one_atomic)
 {
     int lost = 0;
 
     for (plan.seed = 1; plan.seed <= 2000; plan.seed++) {
         memset(&lane, 0, sizeof(lane));
-        lane.one_word = one_word;
+        lane.one_atomic = one_atomic;
         ck_assert_int_eq(sim_run(&plan, lane_first, NULL), SIM_DONE);
         lost += lane.pulled != 3;
     }
@@ -455,10 +455,10 @@ static void turn_first(void *arg)
         sim_spawn("turn", turn_note, names[i]);
 }
 
-static const char *turns_told(const unsigned char *told, size_t size)
+static const char *turns_by_script(const unsigned char *script, size_t size)
 {
     const struct sim_plan plan = {
-        .scheduler = SIM_TOLD, .told = told, .told_size = size};
+        .scheduler = SIM_SCRIPTED, .script = script, .script_size = size};
 
     turn_notes[0] = '\0';
     ck_assert_int_eq(sim_run(&plan, turn_first, NULL), SIM_DONE);
@@ -467,35 +467,37 @@ static const char *turns_told(const unsigned char *told, size_t size)
 
 START_TEST(one_who_is_told_nothing_lets_each_go_on_to_its_end)
 {
-    ck_assert_str_eq(turns_told(NULL, 0), "aaabbbccc");
+    ck_assert_str_eq(turns_by_script(NULL, 0), "aaabbbccc");
 }
 END_TEST
 
 /* The first fiber takes five steps, and `a` takes one to start. */
 START_TEST(one_who_is_told_changes_then_and_to_that_one)
 {
-    ck_assert_str_eq(turns_told((unsigned char[]){7, 0}, 2), "abbbcccaa");
-    ck_assert_str_eq(turns_told((unsigned char[]){7, 1}, 2), "acccaabbb");
-    ck_assert_str_eq(turns_told((unsigned char[]){7, 2}, 2), "aaabbbccc");
-    ck_assert_str_eq(turns_told((unsigned char[]){7, 0, 2, 0}, 4), "abcccaabb");
-    ck_assert_str_eq(turns_told((unsigned char[]){7, 0, 9}, 3), "abbbcccaa");
+    ck_assert_str_eq(turns_by_script((unsigned char[]){7, 0}, 2), "abbbcccaa");
+    ck_assert_str_eq(turns_by_script((unsigned char[]){7, 1}, 2), "acccaabbb");
+    ck_assert_str_eq(turns_by_script((unsigned char[]){7, 2}, 2), "aaabbbccc");
+    ck_assert_str_eq(turns_by_script((unsigned char[]){7, 0, 2, 0}, 4),
+                     "abcccaabb");
+    ck_assert_str_eq(turns_by_script((unsigned char[]){7, 0, 9}, 3),
+                     "abbbcccaa");
 }
 END_TEST
 
 START_TEST(the_passed_store_is_found_by_some_who_are_told)
 {
-    unsigned char told[4];
-    const struct sim_plan plan = {.scheduler = SIM_TOLD,
+    unsigned char script[4];
+    const struct sim_plan plan = {.scheduler = SIM_SCRIPTED,
                                   .buffers = true,
-                                  .told = told,
-                                  .told_size = sizeof(told)};
+                                  .script = script,
+                                  .script_size = sizeof(script)};
     int lost = 0;
 
     for (int i = 0; i < 1 << 12; i++) {
-        told[0] = i & 15;
-        told[1] = i >> 4 & 3;
-        told[2] = i >> 6 & 15;
-        told[3] = i >> 10 & 3;
+        script[0] = i & 15;
+        script[1] = i >> 4 & 3;
+        script[2] = i >> 6 & 15;
+        script[3] = i >> 10 & 3;
         lost += ring_is_lost(&plan, false);
         ck_assert(!ring_is_lost(&plan, true));
     }
@@ -620,14 +622,14 @@ START_TEST(who_goes_round_does_not_keep_the_others_waiting_for_ever)
         ck_assert_int_eq(sim_run(&plan, round_and_fail, "rounds"), SIM_FAILED);
         ck_assert_str_eq(sim_failure(), "after 10 rounds");
     }
-    plan = (struct sim_plan){.scheduler = SIM_TOLD};
+    plan = (struct sim_plan){.scheduler = SIM_SCRIPTED};
     ck_assert_int_eq(sim_run(&plan, round_and_fail, "rounds"), SIM_FAILED);
 }
 END_TEST
 
 /* ---- thread-local variables --------------------------------------------- */
 
-enum { CROWD = 500 };
+enum { FIBERS = 500 };
 
 static int crowd_arrived;
 
@@ -653,9 +655,9 @@ static void crowd_first(void *arg)
 {
     int last = 0;
 
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < FIBERS; i++)
         last = sim_spawn("one", crowd_one, arg);
-    ck_assert_int_eq(last, CROWD);
+    ck_assert_int_eq(last, FIBERS);
     own_number = 8;
 }
 
@@ -667,7 +669,7 @@ START_TEST(each_fiber_has_its_own_locals_and_errno)
     for (; plan.seed <= 3; plan.seed++) {
         crowd_arrived = 0;
         ck_assert_int_eq(sim_run(&plan, crowd_first, NULL), SIM_DONE);
-        ck_assert_int_eq(crowd_arrived, CROWD);
+        ck_assert_int_eq(crowd_arrived, FIBERS);
         ck_assert_int_eq(own_number, 99);
     }
 }
@@ -687,7 +689,7 @@ static void bell_ring(void *arg)
     uva__futex_raise(&bell);
 }
 
-static void bell_hear(void *arg)
+static void bell_wait(void *arg)
 {
     const int64_t *limit_ms = arg;
     const uint64_t from_ns = sim_now_ns();
@@ -703,7 +705,7 @@ static void bell_hear(void *arg)
 static void bell_first(void *arg)
 {
     sim_spawn("ring", bell_ring, arg);
-    sim_spawn("hear", bell_hear, arg);
+    sim_spawn("hear", bell_wait, arg);
 }
 
 static const char *bell_run(int64_t limit_ms)

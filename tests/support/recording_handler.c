@@ -114,7 +114,7 @@ static void record_refusal(struct recording_handler *h,
 static void record_cancel(struct recording_handler *h)
 {
     uva__consumer_state_note_cancel(&h->rules, ECANCELED);
-    uva__consumer_state_note_cancel_told(&h->rules);
+    uva__consumer_state_note_cancel_delivered(&h->rules);
     h->handler.producer->cancel(h->handler.producer);
 }
 

@@ -112,7 +112,7 @@ void soft_copies_forget(struct soft_device *device)
 
 static void event_wait_thread(struct soft_device *device)
 {
-    if (!pthread_equal(device->service, pthread_self()))
+    if (!pthread_equal(device->device_thread, pthread_self()))
         atomic_store(&device->wrong_thread, true);
 }
 

@@ -39,7 +39,7 @@ static int soft_load(void *ctx, const char *path, void **state,
 
     (void)path;
     atomic_fetch_add(&device->loads, 1);
-    device->service = pthread_self();
+    device->device_thread = pthread_self();
     *state = device;
     return device->load_code == 0
                ? 0
@@ -50,7 +50,7 @@ static void soft_unload(void *state)
 {
     struct soft_device *device = state;
 
-    if (!pthread_equal(device->service, pthread_self()))
+    if (!pthread_equal(device->device_thread, pthread_self()))
         atomic_store(&device->wrong_thread, true);
     atomic_fetch_add(&device->unloads, 1); /* last, because tests wait for it */
 }
@@ -67,7 +67,7 @@ static int soft_query(void *state, const struct uva_device_event *event,
     atomic_fetch_add(&device->queries, 1);
     if (device->asked != NULL)
         device->asked(device->ctx);
-    if (!on_loop && !pthread_equal(device->service, pthread_self()))
+    if (!on_loop && !pthread_equal(device->device_thread, pthread_self()))
         atomic_store(&device->wrong_thread, true);
     soft_copies_advance(device);
     is = atomic_load(&soft->state);
@@ -107,7 +107,7 @@ static void soft_settle(void *state, struct uva_watch *watch)
 {
     struct soft_device *device = state;
 
-    if (!pthread_equal(device->service, pthread_self()) ||
+    if (!pthread_equal(device->device_thread, pthread_self()) ||
         *uva_watch_slots(watch) == NULL)
         atomic_store(&device->wrong_thread, true);
     atomic_fetch_add(&device->settles, 1);

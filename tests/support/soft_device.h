@@ -54,7 +54,7 @@ struct soft_device {
     atomic_long copies, allocs, events_live;
     atomic_long loads, unloads, queries, arms, settles, chained;
     atomic_bool wrong_thread; /* a call came on the wrong thread */
-    pthread_t service;        /* thread of the first load */
+    pthread_t device_thread;  /* thread of the first load */
 };
 
 void soft_device_init(struct soft_device *device, enum soft_mode mode);

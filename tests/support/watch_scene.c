@@ -20,7 +20,7 @@ void event_wait_scene_open_with(struct event_wait_scene *s,
     ck_assert_int_eq(uva__devices_register(s->devices, ARROW_DEVICE_EXT_DEV,
                                            ops, ctx, &error),
                      0);
-    ck_assert_int_eq(uva__device_thread_start(&s->devices->service), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s->devices->device_thread), 0);
 }
 
 void event_wait_scene_open(struct event_wait_scene *s, enum soft_mode mode)
@@ -37,20 +37,20 @@ void event_wait_scene_end(struct event_wait_scene *s)
 }
 
 /* It may end in its own time. */
-static void device_thread_await(struct uva__device_thread *service)
+static void device_thread_await(struct uva__device_thread *device_thread)
 {
-    uint32_t seen = uva__futex_now(&service->gone);
+    uint32_t seen = uva__futex_now(&device_thread->gone);
 
-    while (uva__atomic64_load(&service->over) == 0) {
-        (void)uva__futex_wait(&service->gone, seen, -1);
-        seen = uva__futex_now(&service->gone);
+    while (uva__atomic64_load(&device_thread->over) == 0) {
+        (void)uva__futex_wait(&device_thread->gone, seen, -1);
+        seen = uva__futex_now(&device_thread->gone);
     }
 }
 
 void event_wait_scene_close(struct event_wait_scene *s)
 {
     event_wait_scene_end(s);
-    device_thread_await(&s->devices->service);
+    device_thread_await(&s->devices->device_thread);
     uva__devices_release(s->devices);
     ck_assert(!atomic_load(&s->device.wrong_thread));
     ck_assert_int_eq(atomic_load(&s->device.loads),
@@ -105,7 +105,8 @@ void event_wait_scene_flush(struct event_wait_scene *s)
     struct stop stop = {.command.run = stop_run};
 
     ck_assert_int_eq(sem_init(&stop.passed, 0, 0), 0);
-    ck_assert(uva__device_thread_send(&s->devices->service, &stop.command));
+    ck_assert(
+        uva__device_thread_send(&s->devices->device_thread, &stop.command));
     while (sem_wait(&stop.passed) != 0)
         continue;
     (void)sem_destroy(&stop.passed);

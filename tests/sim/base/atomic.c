@@ -4,10 +4,10 @@
 
 #include "sim/engine_chooser.h"
 
-/* The signal that each fiber sleeps on; NULL: it was woken, or does not
+/* The futex that each fiber sleeps on; NULL: it was woken, or does not
  * sleep. */
 static const struct uva__futex *asleep[SIM_ACTORS];
-static int beds; /* entries that were ever used */
+static int sleepers; /* entries that were ever used */
 
 static bool sleep_is_over(void *arg)
 {
@@ -16,20 +16,20 @@ static bool sleep_is_over(void *arg)
 
 /* The system call flushes the store buffer, and compares and sleeps in one
  * step. */
-bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen,
+bool uva__futex_wait_ns(struct uva__futex *futex, uint32_t seen,
                         int64_t timeout_ns)
 {
     const struct uva__futex **here = &asleep[sim_self()];
     bool in_time = true;
 
-    if (uva__futex_now(signal) != seen)
+    if (uva__futex_now(futex) != seen)
         return true;
     sim_flush();
-    if (sim_self() >= beds)
-        beds = sim_self() + 1;
-    if (sim_luck(64) || signal->value != seen)
+    if (sim_self() >= sleepers)
+        sleepers = sim_self() + 1;
+    if (sim_luck(64) || futex->value != seen)
         return true;
-    *here = signal;
+    *here = futex;
     if (timeout_ns < 0)
         sim_wait(sleep_is_over, here);
     else
@@ -39,28 +39,28 @@ bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen,
     return in_time;
 }
 
-bool uva__futex_wait(struct uva__futex *signal, uint32_t seen,
+bool uva__futex_wait(struct uva__futex *futex, uint32_t seen,
                      int64_t timeout_ms)
 {
-    return uva__futex_wait_ns(signal, seen, timeout_ms * 1000000);
+    return uva__futex_wait_ns(futex, seen, timeout_ms * 1000000);
 }
 
-void uva__futex_change(struct uva__futex *signal)
+void uva__futex_change(struct uva__futex *futex)
 {
-    (void)sim_add(&signal->value, sizeof(signal->value), 1);
+    (void)sim_add(&futex->value, sizeof(futex->value), 1);
 }
 
-void uva__futex_wake(struct uva__futex *signal)
+void uva__futex_wake(struct uva__futex *futex)
 {
-    for (int i = 0; i < beds; i++)
-        if (asleep[i] == signal)
+    for (int i = 0; i < sleepers; i++)
+        if (asleep[i] == futex)
             asleep[i] = NULL;
 }
 
-void uva__futex_raise(struct uva__futex *signal)
+void uva__futex_raise(struct uva__futex *futex)
 {
-    uva__futex_change(signal);
-    uva__futex_wake(signal);
+    uva__futex_change(futex);
+    uva__futex_wake(futex);
 }
 
 static bool lock_is_free(void *arg)

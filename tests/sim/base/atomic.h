@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the library's base/atomic.h when its sources are compiled for the
- * simulation. The names are the same, and each access to an atomic is a point
- * of the schedule (sim/engine.h). */
+ * simulation. It has the names of that file, and each access to an atomic is a
+ * point of the schedule (sim/engine.h). */
 #ifndef UVA_CORE_SYNC_H
 #define UVA_CORE_SYNC_H
 
@@ -20,54 +20,56 @@ struct uva__atomic_ptr {
     void *pointer;
 };
 
-static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *word)
+static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *atomic)
 {
-    return sim_load(&word->value, sizeof(word->value));
+    return sim_load(&atomic->value, sizeof(atomic->value));
 }
 
-static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *word)
+static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *atomic)
 {
-    return sim_load(&word->value, sizeof(word->value));
+    return sim_load(&atomic->value, sizeof(atomic->value));
 }
 
-static inline void uva__atomic64_store(struct uva__atomic64 *word,
+static inline void uva__atomic64_store(struct uva__atomic64 *atomic,
                                        uint64_t value)
 {
-    sim_store(&word->value, sizeof(word->value), value);
+    sim_store(&atomic->value, sizeof(atomic->value), value);
 }
 
-static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_exchange(struct uva__atomic64 *atomic,
                                               uint64_t value)
 {
-    return sim_exchange(&word->value, sizeof(word->value), value);
+    return sim_exchange(&atomic->value, sizeof(atomic->value), value);
 }
 
-static inline uint64_t uva__atomic64_add(struct uva__atomic64 *word, uint64_t n)
+static inline uint64_t uva__atomic64_add(struct uva__atomic64 *atomic,
+                                         uint64_t n)
 {
-    return sim_add(&word->value, sizeof(word->value), n);
+    return sim_add(&atomic->value, sizeof(atomic->value), n);
 }
 
-static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *word, uint64_t n)
+static inline uint64_t uva__atomic64_sub(struct uva__atomic64 *atomic,
+                                         uint64_t n)
 {
-    return sim_add(&word->value, sizeof(word->value), 0 - n);
+    return sim_add(&atomic->value, sizeof(atomic->value), 0 - n);
 }
 
-static inline uint64_t uva__atomic64_or(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_or(struct uva__atomic64 *atomic,
                                         uint64_t bits)
 {
-    return sim_or(&word->value, sizeof(word->value), bits);
+    return sim_or(&atomic->value, sizeof(atomic->value), bits);
 }
 
-static inline uint64_t uva__atomic64_and(struct uva__atomic64 *word,
+static inline uint64_t uva__atomic64_and(struct uva__atomic64 *atomic,
                                          uint64_t bits)
 {
-    return sim_and(&word->value, sizeof(word->value), bits);
+    return sim_and(&atomic->value, sizeof(atomic->value), bits);
 }
 
-static inline bool uva__atomic64_cas(struct uva__atomic64 *word,
+static inline bool uva__atomic64_cas(struct uva__atomic64 *atomic,
                                      uint64_t *expected, uint64_t value)
 {
-    return sim_cas(&word->value, sizeof(word->value), expected, value);
+    return sim_cas(&atomic->value, sizeof(atomic->value), expected, value);
 }
 
 static inline void *uva__atomic_ptr_load(const struct uva__atomic_ptr *shared)
@@ -106,19 +108,19 @@ struct uva__futex {
     uint32_t value;
 };
 
-static inline uint32_t uva__futex_now(const struct uva__futex *signal)
+static inline uint32_t uva__futex_now(const struct uva__futex *futex)
 {
-    return (uint32_t)sim_load(&signal->value, sizeof(signal->value));
+    return (uint32_t)sim_load(&futex->value, sizeof(futex->value));
 }
 
 /* Sometimes returns without a wake-up, as the real one may. */
-bool uva__futex_wait(struct uva__futex *signal, uint32_t seen,
+bool uva__futex_wait(struct uva__futex *futex, uint32_t seen,
                      int64_t timeout_ms);
-bool uva__futex_wait_ns(struct uva__futex *signal, uint32_t seen,
+bool uva__futex_wait_ns(struct uva__futex *futex, uint32_t seen,
                         int64_t timeout_ns);
-void uva__futex_change(struct uva__futex *signal);
-void uva__futex_wake(struct uva__futex *signal);
-void uva__futex_raise(struct uva__futex *signal);
+void uva__futex_change(struct uva__futex *futex);
+void uva__futex_wake(struct uva__futex *futex);
+void uva__futex_raise(struct uva__futex *futex);
 
 /* ---- lock --------------------------------------------------------------- */
 

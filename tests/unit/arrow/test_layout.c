@@ -793,8 +793,8 @@ static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
         plain_array(plain_array_dictionary(array), 0, 0, 0);
 }
 
-/* As the dictionary of an index, a node takes the thorough path: the result
- * must be the same. */
+/* As the dictionary of an index, a node takes the thorough path, which must
+ * give an equal result. */
 static void agree(struct bench *bench, struct ArrowSchema *below_schema,
                   struct ArrowArray *below)
 {

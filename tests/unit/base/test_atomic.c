@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a signal: a signal raised before is not waited for, whatever the
- * timeout, and a timeout ends the wait. All other tests rely on threads waking
- * each other. */
+/* Waiting for a futex: one that was raised before is not waited for, whatever
+ * the timeout, and a timeout ends the wait. All other tests rely on threads
+ * waking each other. */
 #include "base/atomic.h"
 
 #include <check.h>

@@ -6,7 +6,7 @@
 #include "check/token.h"
 #include "protocol/active_calls.h"
 
-/* ---- epochs ------------------------------------------------------------- */
+/* ---- active calls ------------------------------------------------------- */
 
 static struct uva__active_calls active_calls;
 static struct uva__active_call calls[4];

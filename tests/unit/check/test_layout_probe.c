@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in signposts, at many addresses. */
+/* Places in layout probes, at many addresses. */
 #include <check.h>
 #include <stdlib.h>
 

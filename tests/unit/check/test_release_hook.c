@@ -74,7 +74,8 @@ static void open_with_shims(struct scene *scene, bool deep)
 
 static int64_t live(const struct scene *scene, enum uva__live_struct_kind kind)
 {
-    return uva__live_structs_live(uva__reporter_ledger(scene->reporter), kind);
+    return uva__live_structs_live(uva__reporter_live_structs(scene->reporter),
+                                  kind);
 }
 
 static void release_array(struct ArrowArray *array)

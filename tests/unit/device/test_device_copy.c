@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies to a device and back: every type arrives as it was; every call and
- * every event may fail, and then all comes to its end before anything is let go
- * of, and the array is released once. */
+ * every event may fail, and then all that was begun ends before anything is
+ * freed, and the array is released once. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -183,7 +183,7 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
     ck_assert_int_eq(event_wait_scene_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
                                                  &there, &watch, &error),
                      0);
-    if (_i != 1) /* else the end may come before the service has begun */
+    if (_i != 1) /* else the end may come before the device thread has begun */
         event_wait_scene_flush(&s);
     if (_i == 2) {
         uva__event_wait_cancel(watch);
@@ -191,7 +191,7 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
     } else {
         ck_assert(uva__event_wait_abandon(watch, &nothing));
     }
-    event_wait_scene_end(&s); /* the workers go; the service stays */
+    event_wait_scene_end(&s); /* the workers end; the device thread stays */
     ck_assert_int_eq(soft_memory_live(), memory);
     ck_assert_int_eq(s.device.unloads, 0);
     atomic_store(&s.device.held, false);
@@ -203,7 +203,8 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
 }
 END_TEST
 
-/* Whoever goes first: the copies, who has the result, the workers. */
+/* In any order of their ends: the copies, the owner of the result, the
+ * workers. */
 START_TEST(what_goes_to_a_device_is_given_when_all_was_begun)
 {
     const struct every_variant variant = {6, 1, true};
@@ -260,8 +261,8 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
                                                  &there, &watch, &error),
                      0);
     event_wait_scene_flush(&s);
-    ck_assert_int_eq(s.device.copies, 3 + 2); /* begun: nobody waits first */
-    ck_assert_int_eq(s.device.chained, 1);    /* those behind it follow */
+    ck_assert_int_eq(s.device.copies, 3 + 2); /* begun: no thread waits first */
+    ck_assert_int_eq(s.device.chained, 1);    /* the copies behind it follow */
     ck_assert(!uva__event_wait_is_over(watch));
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     ck_assert_int_eq(event_wait_scene_await(&s, watch), _i == 0 ? 0 : EIO);
@@ -274,8 +275,8 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
 }
 END_TEST
 
-/* A device whose copies are done at once and know nothing of the events that
- * they are queued behind; their own need not be freed. */
+/* A device that makes copies at once, without regard to the events that they
+ * are queued behind; their own need not be freed. */
 static long deaf_copies, deaf_fails_at;
 
 static int deaf_copy(void *state, const struct uva_device_copy *copy,
@@ -375,7 +376,7 @@ START_TEST(the_way_follows_from_the_types)
     ck_assert_int_eq(way(12, 0, 3, 0, &event), UVA__COPY_LOST);
     ck_assert_int_eq(way(1, 0, 3, 0, NULL), UVA__COPY_LOST);
     ck_assert_int_eq(way(11, 0, 3, 0, NULL), UVA__COPY_LOST);
-    ops.dealloc = NULL; /* then nothing can get there */
+    ops.dealloc = NULL; /* then no array can get there */
     ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
     ops.alloc = NULL;
     ck_assert_int_eq(way(1, 0, 2, 0, NULL), UVA__COPY_LOST);
@@ -405,7 +406,7 @@ START_TEST(sizes_on_the_host_are_read_when_a_device_has_filled_them_in)
     every_type(15, &variant, &schema, &array);
     offsets = (void *)(uintptr_t)array.array.buffers[1];
     last = offsets[5];
-    offsets[5] = -1; /* the device is at it */
+    offsets[5] = -1; /* the device is copying */
     array.device_type = ARROW_DEVICE_CUDA_HOST;
     array.sync_event = &s.device.events[0];
     ck_assert_int_eq(event_wait_scene_begin_copy(&s, ARROW_DEVICE_CUDA, &schema,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of each device type: tables and when they may be replaced,
- * loads, native handles, libraries, and the service around them. */
+ * loads, native handles, libraries, and the device thread around them. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -157,14 +157,15 @@ START_TEST(devices_whose_service_never_began_end_and_begin_none)
 
     uva__devices_acquire(devices);
     uva__devices_quit(devices);
-    ck_assert_int_eq(uva__device_thread_start(&devices->service), ESHUTDOWN);
+    ck_assert_int_eq(uva__device_thread_start(&devices->device_thread),
+                     ESHUTDOWN);
     ck_assert_int_eq(uva__devices_load(devices, ARROW_DEVICE_VULKAN, &error),
                      ESHUTDOWN);
     uva__devices_release(devices);
 }
 END_TEST
 
-/* A device whose unload does not come back until it may. */
+/* A device with an unload that does not return until it may. */
 static sem_t unload_may;
 
 static void unload_stuck(void *state)
@@ -187,7 +188,7 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
     event_wait_scene_open_with(&s, &ops, &s.device);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      0);
-    event_wait_scene_end(&s); /* a second at most */
+    event_wait_scene_end(&s); /* waits a second at most */
     ck_assert_int_eq(atomic_load(&s.device.unloads), 0);
     (void)sem_post(&unload_may);
     event_wait_scene_close(&s);
@@ -298,7 +299,7 @@ START_TEST(a_detach_waits_for_those_who_use_the_handles)
     for (int i = 0; i < 2; i++)
         uses[i] = uva__native_handles_use(&removal.attached, 7, 1);
     ck_assert_int_eq(pthread_create(&thread, NULL, removal_main, &removal), 0);
-    for (;;) { /* until it is off the list */
+    for (;;) { /* until it is removed from the list */
         struct uva__native_handle *use =
             uva__native_handles_use(&removal.attached, 7, 1);
         if (use == NULL)

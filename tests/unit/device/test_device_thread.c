@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that all devices share: errands in the order in which they were
- * sent, chores until they are over, and an end that forgets nobody. */
+/* The thread that all devices share: commands in the order in which they
+ * were sent, items until they are done, and an end that forgets none of them.
+ */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,45 +12,45 @@
 #include "device/device_thread.h"
 
 struct scene {
-    struct uva__device_thread service; /* first */
-    atomic_int counts;                 /* of the struct around it */
+    struct uva__device_thread device_thread; /* first */
+    atomic_int counts;                       /* of the struct around it */
     atomic_int cleared;
     sem_t passed;
-    int64_t last; /* errand that was run */
+    int64_t last; /* command that was run */
     bool in_order;
 };
 
 static struct scene s;
 
-static void scene_begin(struct uva__device_thread *service)
+static void scene_begin(struct uva__device_thread *device_thread)
 {
-    (void)service;
+    (void)device_thread;
     atomic_fetch_add(&s.counts, 1);
 }
 
-static void scene_end(struct uva__device_thread *service)
+static void scene_end(struct uva__device_thread *device_thread)
 {
-    (void)service;
+    (void)device_thread;
     atomic_fetch_sub(&s.counts, 1);
 }
 
-static void scene_clear(struct uva__device_thread *service)
+static void scene_clear(struct uva__device_thread *device_thread)
 {
-    (void)service;
+    (void)device_thread;
     atomic_fetch_add(&s.cleared, 1);
 }
 
 static void scene_open(void)
 {
     memset(&s, 0, sizeof(s));
-    s.service.begin = scene_begin;
-    s.service.end = scene_end;
-    s.service.clear = scene_clear;
+    s.device_thread.begin = scene_begin;
+    s.device_thread.end = scene_end;
+    s.device_thread.clear = scene_clear;
     s.last = -1;
     s.in_order = true;
     ck_assert_int_eq(sem_init(&s.passed, 0, 0), 0);
-    ck_assert_int_eq(uva__device_thread_start(&s.service), 0);
-    ck_assert_int_eq(uva__device_thread_start(&s.service), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s.device_thread), 0);
+    ck_assert_int_eq(uva__device_thread_start(&s.device_thread), 0);
 }
 
 static void await(int times)
@@ -60,14 +61,14 @@ static void await(int times)
 
 static void scene_close(void)
 {
-    uva__device_thread_end(&s.service);
+    uva__device_thread_end(&s.device_thread);
     ck_assert_int_eq(atomic_load(&s.counts), 0);
     ck_assert_int_eq(atomic_load(&s.cleared), 1);
-    ck_assert_int_eq(uva__device_thread_start(&s.service), ESHUTDOWN);
+    ck_assert_int_eq(uva__device_thread_start(&s.device_thread), ESHUTDOWN);
     (void)sem_destroy(&s.passed);
 }
 
-/* ---- errands ------------------------------------------------------------ */
+/* ---- commands ----------------------------------------------------------- */
 
 struct numbered {
     struct uva__device_command command; /* first */
@@ -83,7 +84,7 @@ static void numbered_run(struct uva__device_command *command)
     s.last = numbered->number;
     if (numbered->again-- > 0) {
         s.last--;
-        ck_assert(uva__device_thread_send(&s.service, command));
+        ck_assert(uva__device_thread_send(&s.device_thread, command));
     }
     (void)sem_post(&s.passed);
 }
@@ -96,11 +97,12 @@ START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
     scene_open();
     for (int i = 0; i < MANY; i++) {
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-        if (i % 2 == 0) /* these wake nobody */
-            ck_assert(uva__device_thread_send_quietly(&s.service,
+        if (i % 2 == 0) /* these do not wake the thread */
+            ck_assert(uva__device_thread_send_quietly(&s.device_thread,
                                                       &errands[i].command));
         else
-            ck_assert(uva__device_thread_send(&s.service, &errands[i].command));
+            ck_assert(
+                uva__device_thread_send(&s.device_thread, &errands[i].command));
     }
     await(MANY);
     ck_assert(s.in_order);
@@ -113,7 +115,7 @@ START_TEST(an_command_may_be_sent_again_from_its_run)
     struct numbered command = {{.run = numbered_run}, 0, 100};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.service, &command.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &command.command));
     await(101);
     ck_assert(s.in_order);
     scene_close();
@@ -127,20 +129,22 @@ START_TEST(what_was_sent_before_the_end_is_run_and_nothing_after_it)
     scene_open();
     for (int i = 0; i < 3; i++)
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-    ck_assert(uva__device_thread_send_quietly(&s.service, &errands[0].command));
-    ck_assert(uva__device_thread_send_quietly(&s.service, &errands[1].command));
+    ck_assert(
+        uva__device_thread_send_quietly(&s.device_thread, &errands[0].command));
+    ck_assert(
+        uva__device_thread_send_quietly(&s.device_thread, &errands[1].command));
     scene_close();
     ck_assert_int_eq(s.last, 1);
-    ck_assert(!uva__device_thread_send(&s.service, &errands[2].command));
-    ck_assert(
-        !uva__device_thread_send_quietly(&s.service, &errands[2].command));
+    ck_assert(!uva__device_thread_send(&s.device_thread, &errands[2].command));
+    ck_assert(!uva__device_thread_send_quietly(&s.device_thread,
+                                               &errands[2].command));
 }
 END_TEST
 
 static void ending_run(struct uva__device_command *command)
 {
     (void)command;
-    uva__device_thread_end(&s.service);
+    uva__device_thread_end(&s.device_thread);
     (void)sem_post(&s.passed);
 }
 
@@ -149,9 +153,9 @@ START_TEST(it_may_end_itself)
     struct uva__device_command command = {.run = ending_run};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.service, &command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &command));
     await(1);
-    while (uva__atomic64_load(&s.service.over) == 0)
+    while (uva__atomic64_load(&s.device_thread.over) == 0)
         sched_yield();
     while (atomic_load(&s.counts) != 0)
         sched_yield();
@@ -159,13 +163,13 @@ START_TEST(it_may_end_itself)
 }
 END_TEST
 
-/* Sends until the door is shut; what was taken is run. */
+/* Sends until no more is accepted; what was accepted is run. */
 static void *sender_main(void *arg)
 {
     struct numbered *command = arg;
     sem_t *passed = &s.passed;
 
-    while (uva__device_thread_send(&s.service, &command->command)) {
+    while (uva__device_thread_send(&s.device_thread, &command->command)) {
         command->number++;
         while (sem_wait(passed) != 0)
             continue;
@@ -190,7 +194,7 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
         ck_assert_int_eq(pthread_create(&thread, NULL, sender_main, &command),
                          0);
         sched_yield();
-        uva__device_thread_end(&s.service);
+        uva__device_thread_end(&s.device_thread);
         ck_assert_int_eq(pthread_join(thread, NULL), 0); /* or it hangs */
         ck_assert_int_eq(atomic_load(&s.counts), 0);
         ck_assert_int_eq(sem_trywait(&s.passed), -1);
@@ -199,26 +203,26 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
 }
 END_TEST
 
-/* ---- chores ------------------------------------------------------------- */
+/* ---- poll items --------------------------------------------------------- */
 
 struct job {
     struct uva__poll_item item; /* first */
-    int looks;                  /* so many until it is over */
+    int looks;                  /* polls until it is done */
     int looked;
-    uint64_t age_ns; /* at the last */
+    uint64_t age_ns; /* at the last poll */
     bool until_end;
     int finished;
-    const struct job *beside; /* looked at before this is finished; or NULL */
+    const struct job *beside; /* polled before this is finished; or NULL */
 };
 
-static bool job_look(struct uva__poll_item *item, uint64_t age_ns)
+static bool job_poll(struct uva__poll_item *item, uint64_t age_ns)
 {
     struct job *job = (struct job *)item;
 
     ck_assert_int_ge(age_ns, job->age_ns);
     job->age_ns = age_ns;
     job->looked++;
-    return job->until_end ? uva__device_thread_is_ending(&s.service)
+    return job->until_end ? uva__device_thread_is_ending(&s.device_thread)
                           : job->looked >= job->looks;
 }
 
@@ -242,7 +246,7 @@ static void asking_run(struct uva__device_command *command)
     struct asking *asking = (struct asking *)command;
 
     for (int i = 0; i < asking->times; i++)
-        uva__device_thread_poll(&s.service, &asking->job->item);
+        uva__device_thread_poll(&s.device_thread, &asking->job->item);
 }
 
 START_TEST(a_item_is_asked_after_until_it_is_over)
@@ -253,13 +257,14 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
 
     scene_open();
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = (struct job){.item = {.look = job_look, .finish = job_finish},
+        jobs[i] = (struct job){.item = {.poll = job_poll, .finish = job_finish},
                                .looks = i + 1};
         jobs[i].item.has_callback = _i == 1 && i % 10 == 9;
         if (jobs[i].item.has_callback)
             jobs[i].looks = 2;
         asking[i] = (struct asking){{.run = asking_run}, &jobs[i], 1 + i % 2};
-        ck_assert(uva__device_thread_send(&s.service, &asking[i].command));
+        ck_assert(
+            uva__device_thread_send(&s.device_thread, &asking[i].command));
     }
     await(JOBS);
     scene_close();
@@ -272,13 +277,13 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
 }
 END_TEST
 
-/* Asked after twice, a chore is due at once. */
+/* An item that is polled already is due at once. */
 static void both_ask(struct uva__device_command *command)
 {
     struct asking *asking = (struct asking *)command;
 
     for (int i = 0; i < 2 * asking->times; i++)
-        uva__device_thread_poll(&s.service, &asking->job[i % 2].item);
+        uva__device_thread_poll(&s.device_thread, &asking->job[i % 2].item);
 }
 
 START_TEST(items_over_together_are_finished_when_all_were_looked_at)
@@ -287,11 +292,11 @@ START_TEST(items_over_together_are_finished_when_all_were_looked_at)
     struct asking asking = {{.run = both_ask}, jobs, 2};
 
     for (int i = 0; i < 2; i++)
-        jobs[i] = (struct job){.item = {.look = job_look, .finish = job_finish},
+        jobs[i] = (struct job){.item = {.poll = job_poll, .finish = job_finish},
                                .looks = 1,
                                .beside = &jobs[1 - i]};
     scene_open();
-    ck_assert(uva__device_thread_send(&s.service, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
     await(2);
     scene_close();
 }
@@ -300,12 +305,12 @@ END_TEST
 START_TEST(the_end_asks_after_every_item_once_more)
 {
     struct job job = {
-        .item = {.look = job_look, .finish = job_finish, .has_callback = true},
+        .item = {.poll = job_poll, .finish = job_finish, .has_callback = true},
         .until_end = true};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.service, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
     scene_close();
     ck_assert_int_ge(job.looked, 1);
 }
@@ -313,12 +318,12 @@ END_TEST
 
 START_TEST(gaps_grow_with_age_but_not_for_ever)
 {
-    struct job job = {.item = {.look = job_look, .finish = job_finish},
+    struct job job = {.item = {.poll = job_poll, .finish = job_finish},
                       .looks = 150};
     struct asking asking = {{.run = asking_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.service, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
     await(1);
     scene_close();
     ck_assert_int_ge(job.age_ns, 50000000); /* of gaps of 30 us: 4.5 ms */

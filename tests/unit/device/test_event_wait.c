@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches: who tells the client, when, and of what; that nobody looks at an
- * event once the client knows; that vendors may be late, or never come. */
+/* Waits: which thread notifies the client, when, and with which outcome; that
+ * no thread uses an event once the client is notified; that vendors may be
+ * late, or never call back. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -96,17 +97,18 @@ START_TEST(a_callback_may_come_before_its_own_device_says_so)
 }
 END_TEST
 
-/* ---- who may look ------------------------------------------------------- */
+/* ---- which thread may use the event ------------------------------------- */
 
 struct intruder {
     struct event_wait_scene s;
     struct uva_watch *watch;
     int code;   /* that the event ends with */
     bool done;  /* it did */
-    bool early; /* and the client was told at once */
+    bool early; /* and the client was notified at once */
 };
 
-/* The vendor's callback comes while the service has the event in its hands. */
+/* The vendor's callback comes while the device thread holds the
+ * event. */
 static void intrude(void *ctx)
 {
     struct intruder *in = ctx;
@@ -124,7 +126,7 @@ START_TEST(the_client_is_not_delivered_while_the_service_looks_at_the_event)
     struct intruder in = {.code = codes[_i % 2]};
 
     event_wait_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
-    in.s.device.asked = intrude; /* by the net under the callback */
+    in.s.device.asked = intrude; /* by the fallback poll */
     in.s.device.ctx = &in;
     in.watch = event_wait_scene_watch(&in.s, 0);
     uva__event_wait_begin(in.watch);
@@ -256,7 +258,8 @@ START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
             uva__event_wait_release(watch);
         }
         if (k % 3 == 1)
-            soft_event_end(&s.device, k, EIO); /* others when all is gone */
+            soft_event_end(&s.device, k,
+                           EIO); /* other ones once all has ended */
     }
     event_wait_scene_flush(&s);
     ck_assert_int_ne(sem_trywait(&s.over), 0);
@@ -297,19 +300,20 @@ START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
     ck_assert_int_eq(event_wait_scene_await(&s, watch), ESHUTDOWN);
     uva__event_wait_cancel(watch);
     uva__event_wait_release(watch);
-    ck_assert_int_eq(uva__device_thread_start(&s.devices->service), ESHUTDOWN);
+    ck_assert_int_eq(uva__device_thread_start(&s.devices->device_thread),
+                     ESHUTDOWN);
     event_wait_scene_close(&s);
 }
 END_TEST
 
-/* ---- tables that say odd things ----------------------------------------- */
+/* ---- tables with odd results -------------------------------------------- */
 
 struct script {
     int load, arm, told, query, chain;
     int queries, arms, settles;
     bool quiet;  /* no text with a failure */
-    int late;    /* likewise, and yet armed at once */
-    int pending; /* so many queries say EAGAIN before */
+    int late;    /* no text either, but armed at once */
+    int pending; /* queries that return EAGAIN before */
     struct uva_watch *armed;
 };
 
@@ -378,7 +382,7 @@ static struct uva_device_ops script_ops(void)
     };
 }
 
-/* Gives the outcome of a watch of a scripted table. */
+/* Gives the outcome of a wait of a scripted table. */
 static int script_run(const struct uva_device_ops *ops, struct script *script,
                       void *device_stream, struct uva_error *error)
 {
@@ -498,7 +502,8 @@ START_TEST(a_stream_that_cannot_be_made_to_wait_says_so)
 }
 END_TEST
 
-/* The service is inside a call that makes a stream wait, or not there yet. */
+/* The device thread is inside a call that makes a stream wait, or has not begun
+ * that call. */
 struct gone {
     struct event_wait_scene s;
     struct uva__device_command command;
@@ -539,7 +544,8 @@ static int gone_chain(void *state, const struct uva_device_event *event,
     (void)sem_post(&gone->here);
     while (uva__atomic64_load(&gone->watch->side) == UVA__EVENT_WAIT_PENDING)
         (void)sched_yield();
-    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
+    for (int i = 0; i < 1000;
+         i++) /* a thread that does not wait gets past this */
         (void)sched_yield();
     gone->touched = true;
     return 0;
@@ -562,8 +568,8 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
     gone.watch = event_wait_scene_watch(&gone.s, 0);
     gone.watch->device_stream = &gone;
     if (_i == 0)
-        ck_assert(
-            uva__device_thread_send(&gone.s.devices->service, &gone.command));
+        ck_assert(uva__device_thread_send(&gone.s.devices->device_thread,
+                                          &gone.command));
     uva__event_wait_begin(gone.watch);
     while (_i == 1 && sem_wait(&gone.here) != 0)
         continue;

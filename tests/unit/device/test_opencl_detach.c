@@ -41,7 +41,8 @@ static void intrude(void)
     ck_assert_int_eq(pthread_create(&scene.thread, NULL, detach_main, NULL), 0);
     while (is_attached())
         (void)sched_yield();
-    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
+    for (int i = 0; i < 1000;
+         i++) /* a thread that does not wait gets past this */
         (void)sched_yield();
     scene.early = atomic_load(&scene.detached);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that a vendor has pinned: what comes back is given again to whoever
- * asks for about as much on the same device, up to a bound. */
+/* Memory that a vendor has pinned: what is given back is reused
+ * for requests of about that size on its device, up to a limit. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 
 enum { PAGE = 4096, MOST = 256 << 20 };
 
-/* A vendor, who counts. His memory is smaller than he says, for nobody looks at
- * more than the head of it. */
+/* A vendor that counts. Its blocks are smaller than requested, as only their
+ * heads are used. */
 static struct vendor {
     int allocs, live;
-    ArrowDeviceType type; /* last asked for */
-    int64_t device_id;    /* likewise */
-    size_t size;          /* likewise */
+    ArrowDeviceType type; /* last requested */
+    int64_t device_id;    /* last requested */
+    size_t size;          /* last requested */
 } vendor;
 
 static void *vendor_alloc(void *state, ArrowDeviceType device_type,
@@ -135,7 +135,7 @@ START_TEST(no_more_than_a_bound_is_kept)
 
     uva__pinned_pool_give(&backend, 0, half, MOST / 2);
     uva__pinned_pool_give(&backend, 0, more, MOST / 2 + 1);
-    ck_assert_int_eq(vendor.live, 2); /* that one went */
+    ck_assert_int_eq(vendor.live, 2); /* that block was freed */
     uva__pinned_pool_give(&backend, 0, rest, MOST / 2);
     ck_assert_int_eq(vendor.live, 2);
     ck_assert_uint_eq(backend.pinned.size_bytes, MOST);

@@ -223,7 +223,7 @@ START_TEST(a_wait_lets_one_more_thread_in_while_it_lasts)
     uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &helper.job);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 1);
     sem_post(&rig.leave);
-    rig_take(&rig.entered); /* the helper ran, and the waiter came home */
+    rig_take(&rig.entered); /* the helper ran, and the waiter returned */
     rig_await_threads(&rig, UVA_LANE_BLOCKING, 1);
     rig_close(&rig);
 }
@@ -282,7 +282,7 @@ START_TEST(only_compute_jobs_are_on_a_compute_worker)
 }
 END_TEST
 
-/* ---- guests ------------------------------------------------------------- */
+/* ---- uncapped threads --------------------------------------------------- */
 
 START_TEST(guests_run_whatever_the_lanes_do)
 {

@@ -110,7 +110,7 @@ static struct uva__pool_data *fixture_make(void)
     return &fixtures[0];
 }
 
-/* Somebody else is quicker. */
+/* Another thread is faster. */
 static struct uva__pool_data *fixture_make_late(void)
 {
     ck_assert_ptr_eq(uva__pool_get_data(keepers, fixture_make), &fixtures[0]);

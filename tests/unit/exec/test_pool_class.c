@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads start, fail to start, sleep and leave, and what they are like.
- * That one has left is seen by asking until it has. */
+/* How threads start, fail to start, sleep and leave, and which properties they
+ * have. Whether one has exited is polled. */
 #define _GNU_SOURCE
 #include "exec/pool.h"
 
@@ -14,7 +14,7 @@
 #include "exec/lane.h"
 #include "support/lane_rig.h"
 
-/* ---- no thread to be had ------------------------------------------------ */
+/* ---- no thread can be created ------------------------------------------- */
 
 START_TEST(a_builder_is_delivered_when_there_is_no_thread)
 {
@@ -54,7 +54,7 @@ START_TEST(jobs_wait_for_the_threads_there_are)
         works[i] = rig_work(&rig, true, NULL);
         uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[i].job);
     }
-    rig_take_n(&rig.entered, 4); /* who comes for one job sees the others */
+    rig_take_n(&rig.entered, 4); /* a thread that takes one job sees the rest */
     rig_post_n(&rig.leave, 5);
     rig_take_n(&rig.done, 6);
     rig_close(&rig);
@@ -68,7 +68,7 @@ struct relied {
     struct rig_memory *memory;
 };
 
-/* The sleeper is not called for `late`, as a thread is on its way. */
+/* The sleeper is not woken for `late`, as a thread is being started. */
 static void relied_hook(void *ctx)
 {
     struct relied *relied = ctx;
@@ -89,7 +89,7 @@ START_TEST(a_start_that_fails_wakes_a_sleeper_in_its_place)
     struct relied relied = {&rig, &works[2], &memory};
 
     rig_open(&rig, &(struct uva_workers_options){
-                       .idle_ms = INT32_MAX, /* nobody wakes by itself */
+                       .idle_ms = INT32_MAX, /* no thread wakes by itself */
                        .allocator = rig_allocator(&memory)});
     for (int i = 0; i < 3; i++)
         works[i] = rig_work(&rig, i == 0, NULL);
@@ -167,7 +167,7 @@ START_TEST(threads_without_work_leave)
 }
 END_TEST
 
-/* A thread of the other lane that comes and goes is the clock. */
+/* A thread of the other lane that starts and exits is the clock. */
 static void rig_let_time_pass(struct rig *rig)
 {
     struct rig_work work;
@@ -310,7 +310,8 @@ START_TEST(hooks_are_a_threads_first_and_last_act)
         ck_assert_int_eq(works[i].runs, 1);
     rig_close(&rig);
     ck_assert_int_eq(hooks.begun[UVA_LANE_COMPUTE], 1);
-    ck_assert_int_eq(hooks.begun[UVA_LANE_BLOCKING], 2); /* and a guest */
+    ck_assert_int_eq(hooks.begun[UVA_LANE_BLOCKING],
+                     2); /* and an uncapped one */
     ck_assert_int_eq(hooks.ended[UVA_LANE_COMPUTE], 1);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 2);
 }

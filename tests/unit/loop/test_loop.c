@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of a runtime that the loop's thread has to itself: nodes that are
- * visited, timers, and what a close makes of them. */
+/* The part of a runtime that only the loop thread uses: wake-ups that are run,
+ * timers, and how a close ends them. */
 #include "loop/loop.h"
 
 #include <check.h>
@@ -27,9 +27,9 @@ static void tear_down(void)
 
 struct visits {
     struct uva__wakeup wakeup;
-    bool posts;  /* at the first visit it posts itself */
-    int count;   /* visits so far */
-    bool inside; /* the last was on the loop's thread, as the hub sees it */
+    bool posts;  /* at its first run it posts itself */
+    int count;   /* runs so far */
+    bool inside; /* the last was on the loop thread, as the rt sees it */
 };
 
 static bool on_wakeup(struct uva__wakeup *wakeup)
@@ -94,7 +94,7 @@ struct alarm {
 static void alarm_fire(struct uva__timer *timer)
 {
     uva__container_of(timer, struct alarm, timer)->fired++;
-    loop_rig_nudge(&rig); /* it may come before the loop sleeps */
+    loop_rig_nudge(&rig); /* it may fire before the loop sleeps */
 }
 
 static bool has_fired(void *ctx)

@@ -45,7 +45,7 @@ static void tear_down(void)
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
 
-/* ---- nodes -------------------------------------------------------------- */
+/* ---- wake-ups ----------------------------------------------------------- */
 
 struct counted {
     struct uva__wakeup wakeup;
@@ -128,7 +128,7 @@ START_TEST(a_forked_child_posts_nothing)
 }
 END_TEST
 
-/* ---- annexes ------------------------------------------------------------ */
+/* ---- attached data ------------------------------------------------------ */
 
 struct shed {
     struct uva__rt_data data;

@@ -72,7 +72,7 @@ static bool is_ours(struct uva__consumer_state *s, char letter)
         return true;
     case 'C':
         if (uva__consumer_state_must_cancel(s))
-            uva__consumer_state_note_cancel_told(s);
+            uva__consumer_state_note_cancel_delivered(s);
         return true;
     default:
         return false;
@@ -309,7 +309,7 @@ START_TEST(too_much_that_nobody_asked_for_is_an_overflow)
 
     uva__consumer_state_init(&s, 8, 0);
     play(&s, "S");
-    for (int i = 0; i < 8 + UVA__CONSUMER_UNASKED; i++)
+    for (int i = 0; i < 8 + UVA__CONSUMER_UNREQUESTED; i++)
         ck_assert_str_eq(play(&s, "T"), "take(AP-06)");
     ck_assert_str_eq(play(&s, "T"), "discard(AP-06)");
     ck_assert_int_eq(s.end, UVA__CONSUMER_FAILED);
@@ -545,7 +545,7 @@ static void check_rules(const struct uva__consumer_state *s, struct tally *t)
     RULE(s->held == t->taken - t->settled);
     RULE(s->outstanding >= 0);
     RULE(s->outstanding <= s->window);
-    RULE(s->held <= s->window + UVA__CONSUMER_UNASKED);
+    RULE(s->held <= s->window + UVA__CONSUMER_UNREQUESTED);
     RULE(t->cancels <= 1);
     RULE(t->schemas <= 1);
     RULE(t->releases <= 1);
@@ -582,7 +582,7 @@ static void meddle(struct uva__consumer_state *s, struct tally *t)
         break;
     case 4:
         if (uva__consumer_state_must_cancel(s)) {
-            uva__consumer_state_note_cancel_told(s);
+            uva__consumer_state_note_cancel_delivered(s);
             t->cancels++;
         }
         break;

@@ -59,7 +59,7 @@ static void note(struct uva__producer_state *s, char fact)
         answer = EDOM;
         break;
     default:
-        s->hurried = true;
+        s->drain_ended = true;
     }
 }
 
