@@ -118,7 +118,7 @@ int plain_extract(ArrowAsyncTask *task, ArrowDeviceArray *out)
 struct Plain {
     ArrowAsyncProducer abi{};
     std::mutex mutex;
-    std::condition_variable news;
+    std::condition_variable has_batch;
     int64_t demand = 0;
 
     Plain()
@@ -137,14 +137,14 @@ struct Plain {
 
         demand += n;
         if (demand == n)
-            news.notify_one();
+            has_batch.notify_one();
     }
 
     int64_t take()
     {
         std::unique_lock<std::mutex> lock(mutex);
 
-        news.wait(lock, [this] { return demand > 0; });
+        has_batch.wait(lock, [this] { return demand > 0; });
         return std::exchange(demand, 0);
     }
 

@@ -42,7 +42,7 @@ struct gpu {
     void *stream; /* where events are recorded */
     void *other;  /* stream that waits for them, by hand */
     void *event;
-    _Atomic uint32_t *gate; /* holds events back, by one value each */
+    _Atomic uint32_t *holdback; /* holds events back, by one value each */
     uint32_t passed;
     pthread_t asker; /* thread that polls, by hand */
     bool queries;    /* `asker` runs */
@@ -105,9 +105,9 @@ static bool gpu_open(struct gpu *gpu)
     MUST(cuCtxSetCurrent, gpu->context);
     MUST(cuStreamCreate, &gpu->stream, UNORDERED);
     MUST(cuStreamCreate, &gpu->other, UNORDERED);
-    MUST(cuMemHostAlloc, (void **)&gpu->gate, sizeof(*gpu->gate),
+    MUST(cuMemHostAlloc, (void **)&gpu->holdback, sizeof(*gpu->holdback),
          PINNED_FOR_ALL);
-    atomic_store(gpu->gate, 0);
+    atomic_store(gpu->holdback, 0);
     return true;
 }
 
@@ -117,7 +117,7 @@ static void *event_make(void *ctx)
 {
     struct gpu *gpu = ctx;
 
-    MUST(cuStreamWaitValue32_v2, gpu->stream, (uintptr_t)gpu->gate,
+    MUST(cuStreamWaitValue32_v2, gpu->stream, (uintptr_t)gpu->holdback,
          ++gpu->passed, WAIT_UNTIL);
     MUST(cuEventCreate, &gpu->event, NO_TIMING);
     MUST(cuEventRecord, gpu->event, gpu->stream);
@@ -128,7 +128,7 @@ static void event_end(void *ctx)
 {
     struct gpu *gpu = ctx;
 
-    atomic_fetch_add(gpu->gate, 1);
+    atomic_fetch_add(gpu->holdback, 1);
 }
 
 static void on_complete(void *arg)

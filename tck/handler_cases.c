@@ -164,7 +164,8 @@ static void scenario_check_end(struct uva__case_run *run,
     const char *clause = CLAUSES[scenario->wrong];
 
     if (scenario->end != ANY && got->end != scenario->end)
-        uva__case_run_fail(run, "%s: the consumer says it ended as %d, not %d",
+        uva__case_run_fail(run,
+                           "%s: the consumer reports its end as %d, not %d",
                            clause, (int)got->end, scenario->end);
     /* A consumer may keep a code of 0 if the producer sent one. */
     if (got->end == UVA_SUBJECT_FAILED && got->code == 0 &&
@@ -183,7 +184,7 @@ static void scenario_check_error(struct uva__case_run *run,
         uva__case_run_breach(run, "ER-01", "code %d arrived as %d",
                              scenario->code, (int)got->code);
     if (strstr(scenario->script, "error ") != NULL && got->message[0] != '\0' &&
-        strcmp(got->message, "the feeder failed") != 0)
+        strcmp(got->message, "the producer failed") != 0)
         uva__case_run_breach(run, "ER-07", "the message arrived as \"%s\"",
                              got->message);
 }
@@ -217,7 +218,7 @@ static void scenario_check_tag(struct uva__case_run *run, const char *tag,
                                         "ER-08"};
 
     if (got->tag_size < 0) {
-        uva__case_run_note(run, "the subject does not tell metadata");
+        uva__case_run_note(run, "the subject does not report metadata");
         return;
     }
     if (got->tag_size == size && memcmp(got->tag, tag, (size_t)size) == 0)

@@ -231,7 +231,7 @@ static void cancels_are_idempotent(struct uva__case_run *run)
         uva__case_run_fail(run, "AP-11: release came %" PRId64 " times",
                            session.consumer->now.releases);
     if (session.consumer->now.errors > errors)
-        uva__case_run_fail(run, "AP-11: cancelled often, it said an error, "
+        uva__case_run_fail(run, "AP-11: cancelled often, it reported an error, "
                                 "cancelled once it did not");
 }
 

@@ -184,12 +184,12 @@ static void run_check_failure(struct uva__session *session)
         return;
     if (session->plan == UVA_SUBJECT_TASK_FAILS) {
         uva__case_run_breach(run, "AT-08",
-                             "no on_error told of the extraction");
+                             "no on_error reported the extraction");
         uva__case_run_breach(run, "ER-05",
-                             "no on_error told of the extraction");
+                             "no on_error reported the extraction");
     } else {
-        uva__case_run_breach(run, "ER-03", "no on_error told of the failure");
-        uva__case_run_breach(run, "AH-18", "no on_error told of the failure");
+        uva__case_run_breach(run, "ER-03", "no on_error reported the failure");
+        uva__case_run_breach(run, "AH-18", "no on_error reported the failure");
     }
 }
 
@@ -220,7 +220,7 @@ static void run_check_plan(struct uva__session *session)
         uva__case_run_breach(run, "AT-07", "the failing extraction returned 0");
     if (session->plan == UVA_SUBJECT_CANCEL_FAILS) {
         if (consumer->now.errors == 0)
-            uva__case_run_breach(run, "AP-17", "no on_error told of it");
+            uva__case_run_breach(run, "AP-17", "no on_error reported it");
     } else if (session->consumer->manner.may_fail) {
         run_check_failure(session);
     } else if (!consumer->now.cancelled && !consumer->now.refused) {

@@ -36,7 +36,7 @@ struct runner {
     int64_t wait_ms;
     int64_t quiet_ms;
     struct uva__tck_entries entries;
-    size_t told; /* entries already passed to on_result */
+    size_t reported; /* entries already passed to on_result */
     int jobs;
     struct uva__sandbox sandboxes[RUNNER_JOBS];
     struct uva__tck_entry *busy[RUNNER_JOBS]; /* entry of each sandbox */
@@ -287,8 +287,9 @@ static void runner_finish(struct runner *runner, int slot)
 
 static void runner_notify(struct runner *runner)
 {
-    for (; runner->told < runner->entries.count; runner->told++) {
-        const struct uva__tck_entry *entry = &runner->entries.all[runner->told];
+    for (; runner->reported < runner->entries.count; runner->reported++) {
+        const struct uva__tck_entry *entry =
+            &runner->entries.all[runner->reported];
 
         if (!entry->over)
             return;

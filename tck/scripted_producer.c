@@ -144,7 +144,7 @@ static void send_end(struct uva__scripted_producer *producer)
 static void send_error(struct uva__scripted_producer *producer,
                        const char *options)
 {
-    char text[BLOCK] = "the feeder failed";
+    char text[BLOCK] = "the producer failed";
     char block[BLOCK] = "";
     const char *metadata = NULL;
     int code = EIO;

@@ -222,7 +222,7 @@ static void reading_check(struct reading *r, int64_t came, int code)
                            r->manner->reads);
     if (fails && code == 0) {
         uva__case_run_breach(r->run, "ER-01", "the failure has code 0");
-        uva__case_run_breach(r->run, "ER-15", "the failure was not told");
+        uva__case_run_breach(r->run, "ER-15", "the failure was not reported");
         uva__case_run_breach(r->run, "ER-09",
                              "the failure was reported as an end");
     }

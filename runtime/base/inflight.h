@@ -12,27 +12,27 @@ struct uva__inflight {
 };
 
 /* Counts the caller in, unless the counter is closed. Thread: any. */
-static inline bool uva__inflight_enter(struct uva__inflight *gate)
+static inline bool uva__inflight_enter(struct uva__inflight *inflight)
 {
-    uint64_t word = uva__atomic64_load(&gate->word);
+    uint64_t word = uva__atomic64_load(&inflight->word);
 
     do
         if (word & 1)
             return false;
-    while (!uva__atomic64_cas(&gate->word, &word, word + 2));
+    while (!uva__atomic64_cas(&inflight->word, &word, word + 2));
     return true;
 }
 
 /* Counts the caller in, unless the counter is closed and drained: as long as
  * other callers are counted, they keep the resource alive. Thread: any. */
-static inline bool uva__inflight_join(struct uva__inflight *gate)
+static inline bool uva__inflight_join(struct uva__inflight *inflight)
 {
-    uint64_t word = uva__atomic64_load(&gate->word);
+    uint64_t word = uva__atomic64_load(&inflight->word);
 
     do
         if (word == 1)
             return false;
-    while (!uva__atomic64_cas(&gate->word, &word, word + 2));
+    while (!uva__atomic64_cas(&inflight->word, &word, word + 2));
     return true;
 }
 
@@ -46,9 +46,9 @@ enum uva__inflight_left {
 
 /* Counts the caller out. Thread: any that was counted in. */
 static inline enum uva__inflight_left
-uva__inflight_leave(struct uva__inflight *gate)
+uva__inflight_leave(struct uva__inflight *inflight)
 {
-    const uint64_t before = uva__atomic64_sub(&gate->word, 2);
+    const uint64_t before = uva__atomic64_sub(&inflight->word, 2);
 
     if (before == 3)
         return UVA__INFLIGHT_DRAINED;
@@ -57,30 +57,31 @@ uva__inflight_leave(struct uva__inflight *gate)
 
 /* Closes it; only the first call has an effect. Thread: any. */
 static inline enum uva__inflight_left
-uva__inflight_close(struct uva__inflight *gate)
+uva__inflight_close(struct uva__inflight *inflight)
 {
-    return uva__atomic64_or(&gate->word, 1) == 0 ? UVA__INFLIGHT_DRAINED
-                                                 : UVA__INFLIGHT_BUSY;
+    return uva__atomic64_or(&inflight->word, 1) == 0 ? UVA__INFLIGHT_DRAINED
+                                                     : UVA__INFLIGHT_BUSY;
 }
 
 /* Whether it is closed, for a caller that has just changed another atomic,
  * which the closing thread reads after it has closed: of the two threads, at
  * least one sees the other's change (see atomic.h). Thread: any. */
-static inline bool uva__inflight_is_closed(struct uva__inflight *gate)
+static inline bool uva__inflight_is_closed(struct uva__inflight *inflight)
 {
-    return (uva__atomic64_or(&gate->word, 0) & 1) != 0;
+    return (uva__atomic64_or(&inflight->word, 0) & 1) != 0;
 }
 
 /* Whether it is open and the count is 0. Thread: any. */
-static inline bool uva__inflight_is_idle(const struct uva__inflight *gate)
+static inline bool uva__inflight_is_idle(const struct uva__inflight *inflight)
 {
-    return uva__atomic64_load(&gate->word) == 0;
+    return uva__atomic64_load(&inflight->word) == 0;
 }
 
 /* Whether it is closed and drained. Thread: any. */
-static inline bool uva__inflight_is_drained(const struct uva__inflight *gate)
+static inline bool
+uva__inflight_is_drained(const struct uva__inflight *inflight)
 {
-    return uva__atomic64_load(&gate->word) == 1;
+    return uva__atomic64_load(&inflight->word) == 1;
 }
 
 #endif

@@ -86,7 +86,7 @@ void uva__live_structs_init(struct uva__live_structs *live_structs,
 /* Frees all entries. Thread: any. */
 void uva__live_structs_fini(struct uva__live_structs *live_structs);
 
-/* Adds, and drops, a share in the ledger's one reference to the reporter, so
+/* Adds, and drops, a share in the set's one reference to the reporter, so
  * that live structs need none each. Unhold may free the reporter. Thread: any.
  */
 void uva__live_structs_hold(struct uva__live_structs *live_structs);

@@ -82,7 +82,7 @@ void uva__devices_send(struct uva__devices *devices,
                        struct uva__device_command *command)
 {
     if (!uva__device_thread_send(&devices->device_thread, command))
-        UVA__UNREACHABLE("a use keeps the service running");
+        UVA__UNREACHABLE("a use keeps the device thread running");
 }
 
 /* ---- arrays kept until the workers end ----------------------------------- */

@@ -15,9 +15,9 @@
 #define F UVA_SEVERITY_FATAL
 
 /* The rest of a row: its rule, and the texts of a breach by name. */
-#define CLAUSE_ROW(name, clause, who, options, ...)                            \
+#define CLAUSE_ROW(name, clause, binds, options, ...)                          \
     {.id = (clause),                                                           \
-     .party = (who),                                                           \
+     .party = (binds),                                                         \
      .severity = (options),                                                    \
      .rule = __VA_ARGS__},
 static const struct uva__clause CLAUSES[] = {

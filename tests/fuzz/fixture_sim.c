@@ -151,7 +151,7 @@ static void command_run(void *arg)
 
 void fixture_post(struct fixture *fixture, void (*fn)(void *ctx), void *ctx)
 {
-    struct command *command = arena_new(sizeof(*command), "an errand");
+    struct command *command = arena_new(sizeof(*command), "a command");
 
     *command = (struct command){fn, ctx};
     if (uva_runtime_post(fixture->runtime, command_run, command) != 0)
@@ -194,7 +194,7 @@ void fixture_open(struct fixture *fixture)
 void fixture_fail(struct fixture *fixture, int n)
 {
     (void)fixture;
-    arena_fail_at(n == 0 ? 0 : arena_asked() + n);
+    arena_fail_at(n == 0 ? 0 : arena_was_requested() + n);
 }
 
 void fixture_close(struct fixture *fixture)

@@ -159,7 +159,7 @@ static void call(struct uva__consumer_state *s, struct books *b,
     uva__consumer_state_note_refusal(s, UVA__EVENT_TASK, code);
 }
 
-static void ask(struct uva__consumer_state *s, struct books *b)
+static void request_wanted(struct uva__consumer_state *s, struct books *b)
 {
     const int64_t n = uva__consumer_state_want(s);
 
@@ -190,7 +190,7 @@ static void meddle(struct uva__consumer_state *s, struct books *b,
     switch (fuzz_below(in, 8)) {
     case 0:
     case 1:
-        ask(s, b);
+        request_wanted(s, b);
         break;
     case 2:
         call_cancel(s, b);

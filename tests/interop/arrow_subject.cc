@@ -224,10 +224,10 @@ struct Reader {
         outcome.code = detail ? detail->code() : EINVAL;
         text.copy(outcome.message, sizeof(outcome.message) - 1);
         if (detail)
-            tell(find_tag(detail->ErrorMetadataString()));
+            record(find_tag(detail->ErrorMetadataString()));
     }
 
-    void tell(std::string_view tag)
+    void record(std::string_view tag)
     {
         tag.copy(outcome.tag, sizeof(outcome.tag));
         outcome.tag_size = static_cast<int64_t>(tag.size());
@@ -244,7 +244,7 @@ struct Reader {
         for (int64_t row = 0; n && row < n->length(); row++)
             outcome.sum += n->Value(row);
         if (got.custom_metadata && got.custom_metadata->Contains("tck"))
-            tell(*got.custom_metadata->Get("tck"));
+            record(*got.custom_metadata->Get("tck"));
     }
 
     void read_all(const arrow::AsyncRecordBatchGenerator &from)

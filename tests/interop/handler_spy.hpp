@@ -22,7 +22,7 @@ namespace interop
 class HandlerSpy
 {
   public:
-    std::string story;              /* callbacks; complete once all is over */
+    std::string transcript;         /* callbacks; complete once all is over */
     std::atomic<int64_t> least = 1; /* smallest number requested */
     std::atomic<int64_t> open = 0;  /* requested, and not offered */
     std::atomic<int64_t> most = 0;  /* the largest value of `open` */
@@ -56,18 +56,18 @@ class HandlerSpy
     ArrowAsyncProducer *source_ = nullptr; /* the producer it forwards to */
     std::atomic<bool> over_ = false;
     std::list<Task> tasks_; /* all tasks: some are never extracted */
-    std::mutex lock_;       /* guards `story` */
+    std::mutex lock_;       /* guards `transcript` */
 
     static HandlerSpy *of(const Handler *handler)
     {
         return static_cast<HandlerSpy *>(handler->private_data);
     }
 
-    void tell(const std::string &what)
+    void record(const std::string &what)
     {
         const std::lock_guard<std::mutex> held(lock_);
 
-        story += (story.empty() ? "" : " ") + what;
+        transcript += (transcript.empty() ? "" : " ") + what;
     }
 
     int answered(int code)
@@ -80,7 +80,7 @@ class HandlerSpy
     {
         HandlerSpy *spy = of(self);
 
-        spy->tell("schema");
+        spy->record("schema");
         spy->source_ = self->producer;
         spy->producer_ = *self->producer;
         spy->producer_.request = request;
@@ -97,13 +97,13 @@ class HandlerSpy
         const char bad[8] = {-1, -1, -1, -1};
 
         if (task == nullptr) {
-            spy->tell("end");
+            spy->record("end");
             spy->over_ = true;
             return spy->answered(
                 spy->inner_->on_next_task(spy->inner_, nullptr, metadata));
         }
         spy->open--;
-        spy->tell("task");
+        spy->record("task");
         ArrowAsyncTask outer = {extract,
                                 &spy->tasks_.emplace_back(Task{spy, *task})};
         return spy->answered(spy->inner_->on_next_task(
@@ -115,7 +115,7 @@ class HandlerSpy
     {
         HandlerSpy *spy = of(self);
 
-        spy->tell("error");
+        spy->record("error");
         spy->over_ = true;
         spy->inner_->on_error(spy->inner_, code, message, metadata);
     }
@@ -124,7 +124,7 @@ class HandlerSpy
     {
         HandlerSpy *spy = of(self);
 
-        spy->tell("release");
+        spy->record("release");
         spy->over_ = true;
         spy->inner_->release(spy->inner_);
         spy->shown_.reset();
@@ -170,7 +170,7 @@ class HandlerSpy
         const int code = task->inner.extract_data(&task->inner, &array);
         for (const int64_t word : array.reserved)
             task->spy->dirty += code == 0 && word != 0;
-        task->spy->tell(code == 0 ? "data" : "nodata");
+        task->spy->record(code == 0 ? "data" : "nodata");
         *out = array;
         return code;
     }

@@ -37,7 +37,7 @@ struct Probe {
     bool extracts = true;      /* extracts each task */
     int cancel_at = -1;        /* task to cancel in; -1: never */
     bool touches_dead = false; /* requests at the end */
-    std::string story;
+    std::string transcript;
     std::string text; /* text of the error */
     int code = 0;
     int extracted = -1; /* what the last extraction returned */
@@ -53,16 +53,16 @@ struct Probe {
         return static_cast<Probe *>(self->private_data);
     }
 
-    void tell(const char *what)
+    void record(const char *what)
     {
-        story += (story.empty() ? "" : " ") + std::string(what);
+        transcript += (transcript.empty() ? "" : " ") + std::string(what);
     }
 
     static int schema(ArrowAsyncDeviceStreamHandler *self, ArrowSchema *schema)
     {
         Probe *p = of(self);
 
-        p->tell("schema");
+        p->record("schema");
         schema->release(schema);
         if (p->schema_code == 0)
             self->producer->request(self->producer, p->wants);
@@ -74,7 +74,7 @@ struct Probe {
     {
         Probe *p = of(self);
 
-        p->tell(task != nullptr ? "task" : "end");
+        p->record(task != nullptr ? "task" : "end");
         if (task == nullptr && p->touches_dead)
             self->producer->request(self->producer, 1);
         if (task == nullptr)
@@ -104,7 +104,7 @@ struct Probe {
     {
         Probe *p = of(self);
 
-        p->tell("error");
+        p->record("error");
         p->producer = self->producer;
         p->code = code;
         p->text = message;
@@ -112,7 +112,7 @@ struct Probe {
 
     static void release(ArrowAsyncDeviceStreamHandler *self)
     {
-        of(self)->tell("release");
+        of(self)->record("release");
     }
 
     void run(const Batches &batches)
@@ -222,13 +222,14 @@ Feed spied(const Batches &batches, HandlerSpy &spy)
 }
 
 /* Returns whether these were the last callbacks, ignoring extractions. */
-bool ends_with(std::string story, const std::string &words)
+bool ends_with(std::string transcript, const std::string &words)
 {
     for (const char *word : {" nodata", " data"})
-        for (size_t at; (at = story.find(word)) != std::string::npos;)
-            story.erase(at, std::strlen(word));
-    return story.size() >= words.size() &&
-           story.compare(story.size() - words.size(), words.size(), words) == 0;
+        for (size_t at; (at = transcript.find(word)) != std::string::npos;)
+            transcript.erase(at, std::strlen(word));
+    return transcript.size() >= words.size() &&
+           transcript.compare(transcript.size() - words.size(), words.size(),
+                              words) == 0;
 }
 
 /* ---- Arrow's producer --------------------------------------------------- */
@@ -240,8 +241,8 @@ START_TEST(Q01_an_error_behind_a_refused_schema)
     refuses.schema_code = empty.schema_code = EINVAL;
     refuses.run(numbers(3));
     empty.run({});
-    check_text(refuses.story, "schema error release");
-    check_text(empty.story, "schema end release");
+    check_text(refuses.transcript, "schema error release");
+    check_text(empty.transcript, "schema end release");
 
     for (const int batches : {1, 3}) {
         HandlerSpy spy;
@@ -255,7 +256,7 @@ START_TEST(Q01_an_error_behind_a_refused_schema)
         ck_assert_int_eq(consumer.ending.end, UVA_END_REJECTED);
         ck_assert_int_eq(consumer.ending.code, EPERM);
         ck_assert_int_eq(spy.refused, 0);
-        ck_assert(ends_with(spy.story, "release"));
+        ck_assert(ends_with(spy.transcript, "release"));
     }
 }
 END_TEST
@@ -267,7 +268,7 @@ START_TEST(Q02_an_error_behind_a_refused_task)
     probe.task_code = EIO;
     probe.extracts = false;
     probe.run(numbers(3));
-    check_text(probe.story, "schema task error release");
+    check_text(probe.transcript, "schema task error release");
     ck_assert_int_eq(probe.code, EINVAL);
 
     for (int at = 0; at < 5; at++) {
@@ -294,7 +295,7 @@ START_TEST(Q03_an_error_behind_a_cancel)
 
     probe.cancel_at = 0;
     probe.run(numbers(3));
-    check_text(probe.story, "schema task error release");
+    check_text(probe.transcript, "schema task error release");
     check_text(probe.text, "Consumer requested cancellation");
 
     for (size_t at = 1; at < 6; at++) {
@@ -310,7 +311,7 @@ START_TEST(Q03_an_error_behind_a_cancel)
                         {Stop::CANCEL, at});
         }
         ck_assert_int_eq(spy.cancels, 1);
-        ck_assert(ends_with(spy.story, "error release"));
+        ck_assert(ends_with(spy.transcript, "error release"));
         ck_assert_int_eq(got.ending.end, UVA_END_CANCELLED);
         check_text(got.ending.message, "seen enough");
     }
@@ -378,7 +379,7 @@ START_TEST(Q07_an_early_error_comes_without_a_producer)
     World world;
 
     probe.run({}, nullptr);
-    check_text(probe.story, "error release");
+    check_text(probe.transcript, "error release");
     ck_assert_ptr_eq(probe.producer, Probe::planted);
 
     source.start = [](void *, ArrowAsyncDeviceStreamHandler *handler,
@@ -593,8 +594,8 @@ START_TEST(Q09_an_error_follows_a_failed_extraction)
         got = carry(world, stream_from(world, From::READY, feed), To::DRIVE,
                     plan);
     }
-    ck_assert(spy.story.find("nodata") != std::string::npos);
-    ck_assert(ends_with(spy.story, "error release"));
+    ck_assert(spy.transcript.find("nodata") != std::string::npos);
+    ck_assert(ends_with(spy.transcript, "error release"));
     ck_assert(!got.status.ok());
     ck_assert_int_eq(got.ending.code, EPROTO);
 }
@@ -662,10 +663,10 @@ START_TEST(Q12_there_is_an_end_before_each_release)
         carry(world, stream_from(world, From::READER, feed), To::DRIVE, plan);
     }
     const std::string end =
-        spy.story.find(" end") != std::string::npos ? " end" : " error";
-    const size_t at = spy.story.find(end);
+        spy.transcript.find(" end") != std::string::npos ? " end" : " error";
+    const size_t at = spy.transcript.find(end);
     ck_assert(at != std::string::npos);
-    ck_assert_uint_lt(at, spy.story.find("release"));
+    ck_assert_uint_lt(at, spy.transcript.find("release"));
 }
 END_TEST
 
@@ -725,7 +726,7 @@ START_TEST(Q22_bad_metadata_loses_the_task)
                     To::DRIVE, plan);
     }
     ck_assert_int_eq(spy.refused, 1);
-    ck_assert(spy.story.find("data") == std::string::npos);
+    ck_assert(spy.transcript.find("data") == std::string::npos);
     ck_assert_int_eq(got.ending.end, UVA_END_REJECTED);
     ck_assert_int_eq(got.ending.code, EINVAL);
 }
@@ -787,7 +788,7 @@ START_TEST(C14_a_failed_import_is_not_told)
     ck_assert(!got.status.ok());
     ck_assert_uint_eq(got.batches.size(), 0);
     ck_assert_int_eq(spy.cancels, 0);
-    ck_assert(ends_with(spy.story, "release"));
+    ck_assert(ends_with(spy.transcript, "release"));
 }
 END_TEST
 

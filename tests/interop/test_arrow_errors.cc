@@ -74,7 +74,7 @@ const char *text_of(const Kind &kind, From from)
     return is_async(from) ? kind.text : kind.reader_text;
 }
 
-void check_told(const Delivery &got, int code, const char *text)
+void check_reported(const Delivery &got, int code, const char *text)
 {
     ck_assert_int_eq(got.ending.end, UVA_END_FAILED);
     ck_assert_int_eq(got.ending.code, code);
@@ -92,7 +92,7 @@ START_TEST(what_fails_in_Arrow_is_told_here)
             const Delivery got = carry(
                 world, stream_from(world, from, {sent, kind.status}), To::EACH);
 
-            check_told(got, code_of(kind, from), text_of(kind, from));
+            check_reported(got, code_of(kind, from), text_of(kind, from));
             check_equal(sent, got.batches);
         }
 }
@@ -161,7 +161,7 @@ struct Faulty {
     int code;
     size_t next = 0;
 
-    int say(uva_error *error) const
+    int fill(uva_error *error) const
     {
         return uva_error_set(error, code, "batch %zu has gone", at);
     }
@@ -172,7 +172,7 @@ int faulty_schema(void *ctx, ArrowSchema *out, uva_error *error)
     auto *f = static_cast<Faulty *>(ctx);
 
     if (f->place == SCHEMA)
-        return f->say(error);
+        return f->fill(error);
     ck_assert_arrow(arrow::ExportSchema(*f->batches[0]->schema(), out));
     return 0;
 }
@@ -182,7 +182,7 @@ int faulty_next(void *ctx, void **item, const char **, uva_error *error)
     auto *f = static_cast<Faulty *>(ctx);
 
     if (f->place == NEXT && f->next == f->at)
-        return f->say(error);
+        return f->fill(error);
     if (f->next < f->batches.size())
         *item = &f->batches[f->next++];
     return 0;
@@ -197,7 +197,7 @@ int faulty_extract(void *ctx, void *item, ArrowDeviceArray *out,
     if (out == nullptr)
         return 0;
     if (f->place == EXTRACT && batch == &f->batches[f->at])
-        return f->say(error);
+        return f->fill(error);
     ck_assert_arrow(arrow::ExportDeviceRecordBatch(**batch, nullptr, out));
     return 0;
 }
@@ -226,7 +226,7 @@ START_TEST(what_fails_here_is_told_by_Arrow)
         const Delivery got = carry(world, stream_of(world, &faulty), to);
 
         if (to == To::EACH)
-            check_told(got, code, "batch 3 has gone");
+            check_reported(got, code, "batch 3 has gone");
         else
             check_status(got.status, to, code, "batch 3 has gone");
         check_begins(faulty.batches, got.batches);

@@ -78,22 +78,23 @@ struct Session {
     {
     }
 
-    bool prepare(AdbcError *said)
+    bool prepare(AdbcError *adbc_error)
     {
-        return init_duckdb(ADBC_VERSION_1_1_0, &driver, said) == 0 &&
-               driver.DatabaseNew(&database, said) == 0 &&
-               driver.DatabaseInit(&database, said) == 0 &&
-               driver.ConnectionNew(&connection, said) == 0 &&
-               driver.ConnectionInit(&connection, &database, said) == 0 &&
-               driver.StatementNew(&connection, &statement, said) == 0;
+        return init_duckdb(ADBC_VERSION_1_1_0, &driver, adbc_error) == 0 &&
+               driver.DatabaseNew(&database, adbc_error) == 0 &&
+               driver.DatabaseInit(&database, adbc_error) == 0 &&
+               driver.ConnectionNew(&connection, adbc_error) == 0 &&
+               driver.ConnectionInit(&connection, &database, adbc_error) == 0 &&
+               driver.StatementNew(&connection, &statement, adbc_error) == 0;
     }
 
-    bool execute(const char *query, AdbcError *said)
+    bool execute(const char *query, AdbcError *adbc_error)
     {
         waiting = true;
         const bool good =
-            driver.StatementSetSqlQuery(&statement, query, said) == 0 &&
-            driver.StatementExecuteQuery(&statement, &rows, nullptr, said) == 0;
+            driver.StatementSetSqlQuery(&statement, query, adbc_error) == 0 &&
+            driver.StatementExecuteQuery(&statement, &rows, nullptr,
+                                         adbc_error) == 0;
         waiting = false;
         return good;
     }
@@ -110,12 +111,12 @@ struct Session {
      * requested. */
     int finish(const char *query, uva_error *error)
     {
-        AdbcError said = ADBC_ERROR_INIT;
+        AdbcError adbc_error = ADBC_ERROR_INIT;
         ArrowArray array{};
         int code = 0;
 
-        if (!execute(query, &said))
-            return tell(&said, error);
+        if (!execute(query, &adbc_error))
+            return translate(&adbc_error, error);
         do {
             if (array.release != nullptr)
                 array.release(&array);
@@ -127,10 +128,10 @@ struct Session {
         return code;
     }
 
-    static int tell(AdbcError *said, uva_error *error)
+    static int translate(AdbcError *adbc_error, uva_error *error)
     {
-        uva_error_set(error, EIO, "%s", said->message);
-        said->release(said);
+        uva_error_set(error, EIO, "%s", adbc_error->message);
+        adbc_error->release(adbc_error);
         return EIO;
     }
 
@@ -164,13 +165,13 @@ struct Session {
     static int open(void *ctx, ArrowArrayStream *out, uva_error *error)
     {
         auto *s = static_cast<Session *>(ctx);
-        AdbcError said = ADBC_ERROR_INIT;
-        int code = s->prepare(&said) ? 0 : tell(&said, error);
+        AdbcError adbc_error = ADBC_ERROR_INIT;
+        int code = s->prepare(&adbc_error) ? 0 : translate(&adbc_error, error);
 
         if (code == 0 && s->before != nullptr)
             code = s->finish(s->before, error);
-        if (code == 0 && !s->execute(s->sql, &said))
-            code = tell(&said, error);
+        if (code == 0 && !s->execute(s->sql, &adbc_error))
+            code = translate(&adbc_error, error);
         if (code == 0)
             s->lend(out);
         s->opened = code == 0;
@@ -184,10 +185,10 @@ struct Session {
         auto *s = static_cast<Session *>(ctx);
 
         do {
-            AdbcError said = ADBC_ERROR_INIT;
+            AdbcError adbc_error = ADBC_ERROR_INIT;
 
-            if (s->driver.StatementCancel(&s->statement, &said) != 0)
-                said.release(&said);
+            if (s->driver.StatementCancel(&s->statement, &adbc_error) != 0)
+                adbc_error.release(&adbc_error);
             s->interrupts++;
             sched_yield();
         } while (s->waiting);
@@ -196,16 +197,16 @@ struct Session {
     static void free_ctx(void *ctx)
     {
         auto *s = static_cast<Session *>(ctx);
-        AdbcError said = ADBC_ERROR_INIT;
+        AdbcError adbc_error = ADBC_ERROR_INIT;
 
         if (s->statement.private_data != nullptr)
-            s->driver.StatementRelease(&s->statement, &said);
+            s->driver.StatementRelease(&s->statement, &adbc_error);
         if (s->connection.private_data != nullptr)
-            s->driver.ConnectionRelease(&s->connection, &said);
+            s->driver.ConnectionRelease(&s->connection, &adbc_error);
         if (s->database.private_data != nullptr)
-            s->driver.DatabaseRelease(&s->database, &said);
+            s->driver.DatabaseRelease(&s->database, &adbc_error);
         if (s->driver.release != nullptr)
-            s->driver.release(&s->driver, &said);
+            s->driver.release(&s->driver, &adbc_error);
         s->freed = true;
     }
 

@@ -70,8 +70,8 @@ static const char *wrong(void)
 {
     for (int i = 0; i < POSTERS; i++) {
         if (world.zombies[i].disposed != 1)
-            return world.zombies[i].disposed == 0 ? "a node is lost"
-                                                  : "a node is disposed of "
+            return world.zombies[i].disposed == 0 ? "a wake-up is lost"
+                                                  : "a wake-up is disposed of "
                                                     "twice";
     }
     return NULL;

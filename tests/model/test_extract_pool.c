@@ -224,7 +224,7 @@ static struct explore_kernel kernel = {
 static const struct explore_kernel *kernel_of(bool with_stop)
 {
     stops = with_stop;
-    kernel.name = stops ? "team, a stop" : "team";
+    kernel.name = stops ? "extract pool, a stop" : "extract pool";
     return &kernel;
 }
 
@@ -254,5 +254,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("team", add);
+    return explore_main("extract pool", add);
 }

@@ -35,8 +35,8 @@ static const struct {
     int64_t window;   /* window of our side */
     bool cancels;     /* the loop cancels after the first batch */
 } cases[] = {
-    {"inlet", 2, 1, false},
-    {"inlet, a cancel", 1, 1, true},
+    {"foreign producer", 2, 1, false},
+    {"foreign producer, a cancel", 1, 1, true},
 };
 
 enum { PLAIN, CANCEL, CASES };
@@ -436,9 +436,9 @@ static void finds(enum mutant which, int number, const char *name)
 
 START_TEST(its_mutants_are_found)
 {
-    finds(NO_WAIT, CANCEL, "no gate");
-    finds(RETURNS_WITHOUT_A_WAIT, CANCEL, "a gate that does not wait");
-    finds(RETURNS_WITHOUT_A_WAIT, PLAIN, "a gate that does not wait");
+    finds(NO_WAIT, CANCEL, "no wait");
+    finds(RETURNS_WITHOUT_A_WAIT, CANCEL, "a wait that returns at once");
+    finds(RETURNS_WITHOUT_A_WAIT, PLAIN, "a wait that returns at once");
     finds(SENDS_NO_REQUESTER, PLAIN, "nobody is sent to request");
     finds(REQUESTS_ONE_LESS, PLAIN, "one batch less is asked for");
     finds(REQUESTS_ONE_MORE, PLAIN, "one batch more is asked for");
@@ -454,5 +454,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("inlet", add);
+    return explore_main("foreign producer", add);
 }

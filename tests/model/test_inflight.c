@@ -43,7 +43,7 @@ static bool uncapped_leave(void)
            uva__inflight_is_closed(&world.owed);
 }
 
-static bool closer_shut(void)
+static bool closer_close(void)
 {
     if (mutant != TWO_WORDS)
         return uva__inflight_close(&world.jobs_in_flight) ==
@@ -67,7 +67,7 @@ static void uncapped_run(void *arg)
 static void closer_run(void *arg)
 {
     (void)arg;
-    if (closer_shut())
+    if (closer_close())
         world.freed++;
 }
 
@@ -86,7 +86,7 @@ static const char *wrong_out(void)
 }
 
 static const struct explore_kernel last_out = {
-    .name = "gate",
+    .name = "inflight",
     .memory = &world,
     .size = sizeof(world),
     .first = first_out,
@@ -133,7 +133,7 @@ static const char *wrong_close(void)
 }
 
 static const struct explore_kernel closing = {
-    .name = "gate, a close",
+    .name = "inflight, a close",
     .memory = &world,
     .size = sizeof(world),
     .first = first_close,
@@ -172,5 +172,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("gate", add);
+    return explore_main("inflight", add);
 }

@@ -244,5 +244,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("phase word", add);
+    return explore_main("interrupt", add);
 }

@@ -126,11 +126,11 @@ static const char *wrong(void)
             return "a wake-up is lost";
     }
     return world.mailbox.posted.newest.pointer == NULL ? NULL
-                                                       : "a node is left";
+                                                       : "a wake-up is left";
 }
 
 static const struct explore_kernel kernel = {
-    .name = "inbox",
+    .name = "mailbox",
     .memory = &world,
     .size = sizeof(world),
     .first = first,
@@ -180,5 +180,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("inbox", add);
+    return explore_main("mailbox", add);
 }

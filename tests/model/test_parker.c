@@ -84,7 +84,7 @@ static const char *wrong(void)
 }
 
 static const struct explore_kernel kernel = {
-    .name = "sleeper",
+    .name = "parker",
     .memory = &world,
     .size = sizeof(world),
     .first = first,
@@ -121,5 +121,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("sleeper", add);
+    return explore_main("parker", add);
 }

@@ -28,11 +28,11 @@ static struct {
     bool cancels;     /* the loop cancels after granting */
     bool pauses;      /* the worker pauses after its first slot */
 } const cases[] = {
-    {"lane word", UINT64_MAX, false, false},
-    {"lane word, a pause", UINT64_MAX, false, true},
-    {"lane word, a cancel", UINT64_MAX, true, false},
-    {"lane word, an end and a cancel", 1, true, false},
-    {"lane word, a pause and a cancel", UINT64_MAX, true, true},
+    {"reader credit", UINT64_MAX, false, false},
+    {"reader credit, a pause", UINT64_MAX, false, true},
+    {"reader credit, a cancel", UINT64_MAX, true, false},
+    {"reader credit, an end and a cancel", 1, true, false},
+    {"reader credit, a pause and a cancel", UINT64_MAX, true, true},
 };
 
 enum { PLAIN, PAUSE, CANCEL, END, PAUSE_AND_CANCEL, CASES };
@@ -285,7 +285,7 @@ static const char *wrong(void)
     if (world.taken + world.discarded != world.tail.value)
         return "a slot is forgotten, or taken twice";
     if (cases[now].cancels && !(world.seen_closed && world.closed == 1))
-        return "the source does not come home";
+        return "the source is not closed";
     if (!cases[now].cancels && world.tail.value != GRANTS)
         return "credit is lost";
     return NULL;
@@ -325,11 +325,11 @@ START_TEST(its_mutants_are_found)
     finds(STOPS_WITHOUT_A_CHECK, PLAIN, "gives up what it has not looked at");
     finds(STOPS_WITHOUT_A_CHECK, CANCEL, "gives up what it has not looked at");
     finds(GRANTS_OVER_A_PAUSE, PAUSE, "a grant ends a pause, as its end does");
-    finds(CANCELS_WITHOUT_STARTING, CANCEL, "a cancel sets nobody off");
+    finds(CANCELS_WITHOUT_STARTING, CANCEL, "a cancel starts no worker");
     finds(CANCELS_WITHOUT_STARTING, PAUSE_AND_CANCEL,
-          "a cancel sets nobody off");
+          "a cancel starts no worker");
     finds(STARTS_WHOEVER_HAS_IT, CANCEL, "a cancel sets off another worker");
-    finds(CLOSES_WHATEVER_CAME, END, "goes home whatever came meanwhile");
+    finds(CLOSES_WHATEVER_CAME, END, "closes whatever came meanwhile");
 }
 END_TEST
 
@@ -353,5 +353,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("lane word", add);
+    return explore_main("reader credit", add);
 }

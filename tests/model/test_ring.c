@@ -119,7 +119,7 @@ static void loop_run(void *arg)
 
 static void first(void *arg)
 {
-    sim_spawn("lane", worker_run, arg);
+    sim_spawn("worker", worker_run, arg);
     loop_run(arg);
 }
 

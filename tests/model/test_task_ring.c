@@ -22,12 +22,12 @@ static const struct {
     bool cancels;           /* another thread cancels, seen by the loop */
     bool dribbles;          /* the producer offers one task in each turn */
 } cases[] = {
-    {"outlet", 2, 100, 4, false, false, false},
-    {"outlet, full of bytes", 3, 1, 2, false, false, false},
-    {"outlet, let go of", 2, 100, 2, true, false, false},
-    {"outlet, a cancel", 1, 100, 1, false, true, false},
-    {"outlet, told one by one", 4, 100, 3, false, false, true},
-    {"outlet, told one by one, a cancel", 2, 100, 2, false, true, true},
+    {"task ring", 2, 100, 4, false, false, false},
+    {"task ring, full of bytes", 3, 1, 2, false, false, false},
+    {"task ring, released", 2, 100, 2, true, false, false},
+    {"task ring, a cancel", 1, 100, 1, false, true, false},
+    {"task ring, read one by one", 4, 100, 3, false, false, true},
+    {"task ring, told one by one, a cancel", 2, 100, 2, false, true, true},
 };
 
 enum { PLAIN, BYTES, RELEASES, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
@@ -309,7 +309,7 @@ static void first(void *arg)
 
     (void)arg;
     if (uva__task_ring_start(&world.stream, &window, &o, NULL) != 0)
-        sim_fail("no outlet");
+        sim_fail("no task ring");
     world.stream.sink->ops->begin(&world.stream);
     sim_spawn("reader", reader_run, o);
     loop_run(arg);
@@ -391,5 +391,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("outlet", add);
+    return explore_main("task ring", add);
 }

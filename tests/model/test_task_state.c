@@ -22,9 +22,9 @@ enum mutant {
 /* What the loop does with the slot. */
 enum loop { REUSES, REVOKES, RELEASES };
 
-static const char *const names[] = {"claim, a slot that is reused",
-                                    "claim, a slot that is taken back",
-                                    "claim, a slot that is let go of"};
+static const char *const names[] = {"task state, a slot that is reused",
+                                    "task state, a slot that is taken back",
+                                    "task state, a slot that is released"};
 
 static struct {
     struct uva__atomic64 state;
@@ -244,5 +244,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-    return explore_main("claim", add);
+    return explore_main("task state", add);
 }

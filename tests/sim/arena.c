@@ -47,7 +47,7 @@ static struct {
     char *base;
     size_t used;
     struct arena_head *last;
-    int64_t asked, fail_at;
+    int64_t requested, fail_at;
 } arena;
 
 void arena_begin(void)
@@ -59,7 +59,7 @@ void arena_begin(void)
     ARENA_SHOW(arena.base, arena.used);
     arena.used = 0;
     arena.last = NULL;
-    arena.asked = arena.fail_at = 0;
+    arena.requested = arena.fail_at = 0;
 }
 
 void arena_fail_at(int64_t n)
@@ -74,12 +74,12 @@ bool arena_may_fail(void)
 
 bool arena_has_failed(void)
 {
-    return arena.fail_at != 0 && arena.asked >= arena.fail_at;
+    return arena.fail_at != 0 && arena.requested >= arena.fail_at;
 }
 
-int64_t arena_asked(void)
+int64_t arena_was_requested(void)
 {
-    return arena.asked;
+    return arena.requested;
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -142,10 +142,10 @@ static void *library_alloc(void *ctx, size_t size, size_t align)
     (void)ctx;
     if (size == 0 || align == 0 || align > 4096 || (align & (align - 1)) != 0)
         sim_fail("asked for an impossible block");
-    if (++arena.asked == arena.fail_at)
+    if (++arena.requested == arena.fail_at)
         return NULL;
     head = arena_take(size, align);
-    head->number = arena.asked;
+    head->number = arena.requested;
     memset(head + 1, ARENA_NEW, size);
     return head + 1;
 }

@@ -17,7 +17,7 @@ void arena_fail_at(int64_t n);
  * how many allocations were requested. */
 bool arena_may_fail(void);
 bool arena_has_failed(void);
-int64_t arena_asked(void);
+int64_t arena_was_requested(void);
 
 /* The library's allocator. */
 struct uva_allocator arena_allocator(void);

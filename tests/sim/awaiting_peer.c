@@ -32,7 +32,7 @@ static void peer_free(struct awaiting_peer *peer)
     uva_stream_release(stream);
 }
 
-static bool peer_ask(struct awaiting_peer *peer);
+static bool peer_request_next(struct awaiting_peer *peer);
 
 /* Once the stream is dropped, outstanding requests must end with CANCELLED. */
 static void peer_note_end(struct awaiting_peer *peer,
@@ -64,7 +64,7 @@ static void answered(void *ctx, struct uva_batch *batch,
     struct awaiting_peer *peer = ctx;
 
     if (!peer->waiting)
-        sim_fail("an answer that nobody asked for");
+        sim_fail("an answer that was not requested");
     if ((batch == NULL) == (outcome == NULL))
         sim_fail("neither a batch nor an outcome, or both");
     sim_point();
@@ -80,13 +80,13 @@ static void answered(void *ctx, struct uva_batch *batch,
     peer->waiting = false; /* lets the waiting fiber run */
     if (peer->by_fiber)
         return;
-    if (!peer_wants_more(peer) || !peer_ask(peer))
+    if (!peer_wants_more(peer) || !peer_request_next(peer))
         peer_free(peer);
 }
 
 /* Returns false once the runtime closes. That may be as soon as the end was
  * reported, or before it if another peer closes early. */
-static bool peer_ask(struct awaiting_peer *peer)
+static bool peer_request_next(struct awaiting_peer *peer)
 {
     int code;
 
@@ -106,14 +106,14 @@ static bool peer_is_answered(void *arg)
     return !((const struct awaiting_peer *)arg)->waiting;
 }
 
-static void asker(void *arg)
+static void requester(void *arg)
 {
     struct awaiting_peer *peer = arg;
 
     sim_wait(peer_is_answered, peer);
     while (peer_wants_more(peer)) {
         peers_dawdle();
-        if (!peer_ask(peer))
+        if (!peer_request_next(peer))
             break;
         sim_wait(peer_is_answered, peer);
     }
@@ -144,6 +144,6 @@ int awaiting_peer_start(struct uva_stream *stream,
         return code;
     }
     if (by_fiber) /* otherwise it may be freed by now */
-        peers_spawn("asker", asker, peer);
+        peers_spawn("asker", requester, peer);
     return 0;
 }

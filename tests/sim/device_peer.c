@@ -49,7 +49,7 @@ struct device_event {
     struct device_event *after;  /* holds: event before a copy; or NULL */
     struct device_event *read;   /* holds: event of the array read; or NULL */
     struct armed *armed;         /* owns */
-    int asked;                   /* calls about it in progress */
+    int requested;               /* calls about it in progress */
     int reads;                   /* queued work that reads its array */
     int chained;                 /* streams that wait for it */
     bool gone;                   /* it must not be queried any more */
@@ -58,9 +58,9 @@ struct device_event {
 
 /* A loaded device table; its place is not reused. */
 struct loaded {
-    int service;   /* the fiber that loaded it */
-    bool live;     /* not unloaded */
-    int unsettled; /* watches armed and called back, but not settled */
+    int device_thread; /* the fiber that loaded it */
+    bool live;         /* not unloaded */
+    int unsettled;     /* watches armed and called back, but not settled */
 };
 
 static struct {
@@ -305,7 +305,7 @@ static void event_end_use(struct device_event *event, const char *how)
     sim_flush();
     if (event->gone)
         sim_fail("%s, twice", how);
-    if (event->asked > 0)
+    if (event->requested > 0)
         sim_fail("%s while somebody asks after its event", how);
     if (event->reads > 0)
         sim_fail("%s while the device reads it", how);
@@ -387,7 +387,7 @@ static void armed_notify(struct armed *armed, int code)
 {
     struct uva_watch *watch = armed->watch;
 
-    expectation_note("device: tells a watch: %s", uva_error_name(code));
+    expectation_note("device: notifies a watch: %s", uva_error_name(code));
     armed->watch = NULL;
     if (!armed->loaded->live || device.ops.settle == NULL)
         armed->settled = true;
@@ -493,7 +493,8 @@ static void driver(void *arg)
 
 /* ---- the table ---------------------------------------------------------- */
 
-static struct loaded *table_enter(void *state, bool service, const char *what)
+static struct loaded *table_enter(void *state, bool device_thread,
+                                  const char *what)
 {
     struct loaded *table = state;
 
@@ -501,8 +502,8 @@ static struct loaded *table_enter(void *state, bool service, const char *what)
     if (table < device.tables || table >= device.tables + device.tables_used ||
         !table->live)
         sim_fail("%s after unload", what);
-    if (service && table->service != sim_self())
-        sim_fail("%s on another thread than the service", what);
+    if (device_thread && table->device_thread != sim_self())
+        sim_fail("%s on another thread than the device thread", what);
     return table;
 }
 
@@ -521,7 +522,7 @@ static int table_load(void *ctx, const char *path, void **state,
         sim_wait(peer_is_unblocked, NULL);
     if (device.load_code != 0)
         return uva_error_set(error, device.load_code, "no device");
-    *table = (struct loaded){.service = sim_self(), .live = true};
+    *table = (struct loaded){.device_thread = sim_self(), .live = true};
     *state = table;
     return 0;
 }
@@ -546,7 +547,7 @@ static struct device_event *event_enter(const struct uva_device_event *given,
         sim_fail("%s of an event of another device", what);
     if (event->gone)
         sim_fail("%s of an event whose array is released", what);
-    event->asked++;
+    event->requested++;
     sim_point();
     return event;
 }
@@ -561,7 +562,7 @@ static int table_query(void *state, const struct uva_device_event *given,
     event = event_enter(given, "query");
     is = event->state;
     sim_point();
-    event->asked--;
+    event->requested--;
     if (is > 0)
         (void)uva_error_set(error, is, "an event has failed");
     return is < 0 ? EAGAIN : is;
@@ -612,7 +613,7 @@ static int table_arm(void *state, const struct uva_device_event *given,
         code = event_arm(event, table, watch);
     else
         slots[1] = &device;
-    event->asked--;
+    event->requested--;
     return code;
 }
 
@@ -642,7 +643,7 @@ static int table_stream_wait(void *state, const struct uva_device_event *given,
         sim_fail("another stream is made to wait");
     event = event_enter(given, "stream_wait");
     event->chained++;
-    event->asked--;
+    event->requested--;
     return 0;
 }
 
@@ -681,7 +682,7 @@ static int table_copy(void *state, const struct uva_device_copy *copy,
     event->copy = *copy;
     event->after = event_hold(after);
     if (after != NULL)
-        after->asked--;
+        after->requested--;
     if (after != NULL && after->copy.size_bytes == 0) {
         event->read = event_hold(after);
         after->reads++;

@@ -33,8 +33,9 @@ bool device_can_chain(void);
 bool device_can_record(void);
 bool device_takes_time(void);
 bool device_is_faulty(void);
-bool device_is_stuck(void); /* stuck on first use, until the gate opens */
-bool device_fails(void);    /* every call fails */
+bool device_is_stuck(
+    void);               /* stuck on first use, until the peers are unblocked */
+bool device_fails(void); /* every call fails */
 
 /* Makes an event for batch `ordinal`, which a driver will complete. */
 struct device_event *device_event_new(struct expectation *expectation,

@@ -168,8 +168,8 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
 int __real_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
                              struct uva_error *error);
-void __wrap_uva__device_thread_end(struct uva__device_thread *service);
-void __real_uva__device_thread_end(struct uva__device_thread *service);
+void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread);
+void __real_uva__device_thread_end(struct uva__device_thread *device_thread);
 
 /* Both functions wait for the device thread. */
 int __wrap_uva__devices_load(struct uva__devices *devices,
@@ -181,11 +181,11 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
     return __real_uva__devices_load(devices, device_type, error);
 }
 
-void __wrap_uva__device_thread_end(struct uva__device_thread *service)
+void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread)
 {
     if (hosts_on_loop())
-        sim_fail("a loop waits for the service to end");
-    __real_uva__device_thread_end(service);
+        sim_fail("a loop waits for the device thread to end");
+    __real_uva__device_thread_end(device_thread);
 }
 
 /* ---- checks on arrival -------------------------------------------------- */
@@ -225,7 +225,7 @@ bool device_may_end(const struct expectation *expectation, int code)
         return false;
     if (!expectation->unordered && !expectation->partial &&
         !expectation->bad[expectation->seen])
-        sim_fail("the fault of an event is told behind %lld batches",
+        sim_fail("the fault of an event is reported behind %lld batches",
                  (long long)expectation->seen);
     return true;
 }

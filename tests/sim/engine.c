@@ -355,7 +355,7 @@ bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
 
     if (engine.self < 0) {
         if (!is_ready(arg))
-            sim_fail("a wait outside of a run that nobody can end");
+            sim_fail("a wait outside of a run that no fiber can end");
         return true;
     }
     self = engine.fibers[engine.self];

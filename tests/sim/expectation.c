@@ -122,7 +122,7 @@ static void end_well(const struct expectation *expectation)
     if (has_excuse(expectation, EXCUSE_HOSTILE | EXCUSE_ODD_END))
         return;
     if (expectation->fails_at < due)
-        sim_fail("the failure of the source was not told");
+        sim_fail("the failure of the source was not reported");
     if (expectation->seen != due && !expectation->partial)
         sim_fail("complete with %" PRId64 " batches of %" PRId64,
                  expectation->seen, due);
@@ -152,7 +152,7 @@ static void end_failed(const struct expectation *expectation, int code)
 static void end_once(struct expectation *expectation)
 {
     if (expectation->over)
-        sim_fail("the end was told twice");
+        sim_fail("the end was reported twice");
     expectation->over = true;
 }
 
@@ -174,11 +174,11 @@ void expectation_end(struct expectation *expectation, enum uva_end end,
     case UVA_END_CANCELLED:
         if (!has_excuse(expectation,
                         EXCUSE_CANCEL | EXCUSE_CLOSE | EXCUSE_HOSTILE))
-            sim_fail("cancelled by nobody");
+            sim_fail("cancelled without a cause");
         break;
     default:
         if (!has_excuse(expectation, EXCUSE_REJECT))
-            sim_fail("rejected by nobody");
+            sim_fail("rejected without a cause");
     }
 }
 

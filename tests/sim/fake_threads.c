@@ -19,8 +19,8 @@
 enum { THREADS = 512 };
 
 static struct {
-    bool born[THREADS]; /* fibers that are threads */
-    bool owed[THREADS]; /* threads neither joined nor detached */
+    bool created[THREADS];  /* fibers that are threads */
+    bool unjoined[THREADS]; /* threads neither joined nor detached */
     int64_t made, fail_at;
     int64_t rung; /* broadcasts of all conditions */
 } threads;
@@ -48,7 +48,7 @@ bool fake_threads_have_failed(void)
 void fake_threads_check(void)
 {
     for (int i = 0; i < THREADS; i++)
-        if (threads.owed[i])
+        if (threads.unjoined[i])
             sim_fail("thread %d was neither joined nor detached", i);
 }
 
@@ -102,8 +102,8 @@ static void thread_note(int fiber)
 {
     if (fiber >= THREADS)
         sim_fail("too many fibers");
-    if (!threads.born[fiber])
-        threads.born[fiber] = threads.owed[fiber] = true;
+    if (!threads.created[fiber])
+        threads.created[fiber] = threads.unjoined[fiber] = true;
 }
 
 static void thread_main(void *arg)
@@ -138,9 +138,9 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
 
 static void thread_settle(pthread_t thread, const char *what)
 {
-    if (thread == 0 || thread > THREADS || !threads.owed[thread - 1])
+    if (thread == 0 || thread > THREADS || !threads.unjoined[thread - 1])
         sim_fail("a thread is %s that is none any more", what);
-    threads.owed[thread - 1] = false;
+    threads.unjoined[thread - 1] = false;
 }
 
 static bool thread_is_over(void *arg)

@@ -147,7 +147,7 @@ static bool peer_is_calm(void *arg)
 }
 
 /* Calls of its own must be over when a terminal callback returns (TH-10). */
-static void peer_shut(struct handler_peer *peer)
+static void peer_closed(struct handler_peer *peer)
 {
     peer->over = true;
     sim_wait(peer_is_calm, peer);
@@ -181,7 +181,7 @@ static int peer_end(struct handler_peer *peer)
     if (peer->at_end)
         sim_fail("two ends (AH-11)");
     peer->at_end = true;
-    peer_shut(peer);
+    peer_closed(peer);
     return peer_leave(peer, 0);
 }
 
@@ -211,7 +211,7 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
         sim_fail("a task more than was requested (AP-06)");
     if (peer->offered - 1 == peer->stop_at && peer->refuses) {
         peer->refused = true;
-        peer_shut(peer);
+        peer_closed(peer);
         if (peers_chance(1, 2))
             peer_extract(peer, task); /* LC-19; otherwise LC-18 */
         return peer_leave(peer, EDOM);
@@ -239,7 +239,7 @@ static void on_error(struct ArrowAsyncDeviceStreamHandler *handler, int code,
     if (peer->had_error)
         sim_fail("on_error twice (AH-32)");
     peer->had_error = true;
-    peer_shut(peer);
+    peer_closed(peer);
     (void)peer_leave(peer, 0);
 }
 
@@ -250,7 +250,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     peer_enter(peer, "release");
     if (!peer->at_end && !peer->had_error && !peer->refused && !peer->cancelled)
         sim_fail("release without an end (AH-12)");
-    peer_shut(peer);
+    peer_closed(peer);
     peer->let_go = true;
     (void)peer_leave(peer, 0);
     memset(handler, 0x5A, sizeof(*handler)); /* AH-27 */

@@ -168,7 +168,7 @@ static void turn_host(void *arg)
             host->runtime = NULL;
     }
     if (host->closing && !host->closed)
-        sim_fail("a runtime is gone and did not say so");
+        sim_fail("a runtime is closed and its callback was not called");
     host->gone = true;
 }
 

@@ -52,7 +52,7 @@ static void report_breach(void *ctx, const struct uva_breach *breach)
     sim_fail("checker: %s: %s", breach->clause, breach->message);
 }
 
-static void heard(void *ctx, const struct uva_log_record *record)
+static void log_write(void *ctx, const struct uva_log_record *record)
 {
     const struct uva__clause *clause;
 
@@ -70,12 +70,12 @@ static void heard(void *ctx, const struct uva_log_record *record)
 
 struct uva_log monitor_log(void)
 {
-    return (struct uva_log){.write = heard};
+    return (struct uva_log){.write = log_write};
 }
 
 static struct uva_check check_draw(enum uva_party excused)
 {
-    struct monitor *monitor = arena_new(sizeof(*monitor), "an overseer");
+    struct monitor *monitor = arena_new(sizeof(*monitor), "a monitor");
 
     monitor->excused = excused;
     return (struct uva_check){.report = report_breach,

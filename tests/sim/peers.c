@@ -31,7 +31,7 @@ bool peers_are_alone(void)
 
 void peers_unblock(void)
 {
-    expectation_note("the gate is opened");
+    expectation_note("the peers are unblocked");
     gate = true;
 }
 

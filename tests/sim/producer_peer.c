@@ -111,9 +111,9 @@ static int task_extract(struct ArrowAsyncTask *task,
     expectation_note("producer: %s task %lld",
                      out != NULL ? "extract" : "discard", (long long)ordinal);
     if (out == NULL)
-        sim_fail("a stranger's task is given no room (Q-13)");
+        sim_fail("a task of a foreign producer is given no room (Q-13)");
     if (peer->manner == DIES_EARLY && peer->let_go)
-        sim_fail("a task is spent after its producer let go (G-13)");
+        sim_fail("a task is spent after its producer has released (G-13)");
     peers_dawdle();
     arena_free(pending_task);
     peer->tasks--;

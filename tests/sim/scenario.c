@@ -303,7 +303,7 @@ static bool chains_are_over(void *arg)
 
 /* Returns whether all chains must end by themselves, without the clock
  * advancing. */
-static bool chains_are_prompt(void)
+static bool chains_need_no_clock(void)
 {
     bool pulls_inline = !scenario.slow && !scenario.closes;
 
@@ -341,7 +341,7 @@ static void chains_await(void)
     const bool timed = scenario.devices && device_takes_time();
     bool over = chains_end_in_time();
 
-    if (chains_are_prompt() && !chains_may_hang()) {
+    if (chains_need_no_clock() && !chains_may_hang()) {
         if (!over)
             sim_fail("the chains stand still");
         if (sim_now_ns() >= A_MS_NS && !timed)
@@ -395,7 +395,7 @@ static void scenario_body(void *arg)
     meddlers_spawn();
     outsiders_spawn();
     chains_await();
-    peers_spawn("gatekeeper", unblocker, NULL);
+    peers_spawn("unblocker", unblocker, NULL);
     if (scenario.devices)
         device_close();
     hosts_end(!chains_may_hang());

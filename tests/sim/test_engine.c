@@ -37,7 +37,7 @@ static void ring_wake_by_load(void)
     uva__atomic64_exchange(&ring.descriptor, 1);
 }
 
-static void ring_lane(void *arg)
+static void ring_worker(void *arg)
 {
     (void)arg;
     for (uint64_t i = 1; i <= ITEMS; i++) {
@@ -63,7 +63,7 @@ static void ring_loop(void *arg)
 
 static void ring_first(void *arg)
 {
-    sim_spawn("lane", ring_lane, arg);
+    sim_spawn("worker", ring_worker, arg);
     sim_spawn("loop", ring_loop, arg);
 }
 
@@ -127,77 +127,78 @@ static struct {
     struct uva__atomic64 credit, running, job;
     uint64_t pulled;
     bool one_atomic; /* credit and running in one atomic; otherwise in two */
-} lane;
+} credit_program;
 
-static void lane_work_by_two(void)
+static void credit_work_by_two(void)
 {
     uint64_t credit;
 
-    while ((credit = uva__atomic64_exchange(&lane.credit, 0)) != 0) {
-        lane.pulled += credit;
+    while ((credit = uva__atomic64_exchange(&credit_program.credit, 0)) != 0) {
+        credit_program.pulled += credit;
         sim_point();
     }
-    uva__atomic64_store(&lane.running, 0);
+    uva__atomic64_store(&credit_program.running, 0);
 }
 
-static void lane_work_by_one(void)
+static void credit_work_by_one(void)
 {
     uint64_t word = 1;
 
-    while (!uva__atomic64_cas(&lane.credit, &word, 0)) {
-        lane.pulled += uva__atomic64_exchange(&lane.credit, 1) >> 1;
+    while (!uva__atomic64_cas(&credit_program.credit, &word, 0)) {
+        credit_program.pulled +=
+            uva__atomic64_exchange(&credit_program.credit, 1) >> 1;
         word = 1;
     }
 }
 
-static bool lane_has_job(void *arg)
+static bool credit_has_job(void *arg)
 {
     (void)arg;
-    return uva__atomic64_load(&lane.job) != 0;
+    return uva__atomic64_load(&credit_program.job) != 0;
 }
 
-static void lane_run(void *arg)
+static void credit_worker_run(void *arg)
 {
-    while (sim_wait_until(lane_has_job, arg, 1000)) {
-        uva__atomic64_store(&lane.job, 0);
-        if (lane.one_atomic)
-            lane_work_by_one();
+    while (sim_wait_until(credit_has_job, arg, 1000)) {
+        uva__atomic64_store(&credit_program.job, 0);
+        if (credit_program.one_atomic)
+            credit_work_by_one();
         else
-            lane_work_by_two();
+            credit_work_by_two();
     }
 }
 
-static void lane_loop(void *arg)
+static void credit_loop(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 3; i++) {
-        if (lane.one_atomic) {
-            if ((uva__atomic64_add(&lane.credit, 2) & 1) == 0 &&
-                (uva__atomic64_or(&lane.credit, 1) & 1) == 0)
-                uva__atomic64_exchange(&lane.job, 1);
+        if (credit_program.one_atomic) {
+            if ((uva__atomic64_add(&credit_program.credit, 2) & 1) == 0 &&
+                (uva__atomic64_or(&credit_program.credit, 1) & 1) == 0)
+                uva__atomic64_exchange(&credit_program.job, 1);
             continue;
         }
-        uva__atomic64_add(&lane.credit, 1);
-        if (uva__atomic64_exchange(&lane.running, 1) == 0)
-            uva__atomic64_exchange(&lane.job, 1);
+        uva__atomic64_add(&credit_program.credit, 1);
+        if (uva__atomic64_exchange(&credit_program.running, 1) == 0)
+            uva__atomic64_exchange(&credit_program.job, 1);
     }
 }
 
-static void lane_first(void *arg)
+static void credit_first(void *arg)
 {
-    sim_spawn("lane", lane_run, arg);
-    sim_spawn("loop", lane_loop, arg);
+    sim_spawn("worker", credit_worker_run, arg);
+    sim_spawn("loop", credit_loop, arg);
 }
 
-static int lane_count_lost(struct sim_plan plan, bool one_atomic)
+static int credit_count_lost(struct sim_plan plan, bool one_atomic)
 {
     int lost = 0;
 
     for (plan.seed = 1; plan.seed <= 2000; plan.seed++) {
-        memset(&lane, 0, sizeof(lane));
-        lane.one_atomic = one_atomic;
-        ck_assert_int_eq(sim_run(&plan, lane_first, NULL), SIM_DONE);
-        lost += lane.pulled != 3;
+        memset(&credit_program, 0, sizeof(credit_program));
+        credit_program.one_atomic = one_atomic;
+        ck_assert_int_eq(sim_run(&plan, credit_first, NULL), SIM_DONE);
+        lost += credit_program.pulled != 3;
     }
     return lost;
 }
@@ -207,10 +208,10 @@ START_TEST(credit_lost_between_two_words_is_found_by_both_kinds_of_chance)
     const struct sim_plan uniform = {.scheduler = SIM_UNIFORM};
     const struct sim_plan pct = {.scheduler = SIM_PCT, .depth = 3};
 
-    ck_assert_int_gt(lane_count_lost(uniform, false), 0);
-    ck_assert_int_gt(lane_count_lost(pct, false), 0);
-    ck_assert_int_eq(lane_count_lost(uniform, true), 0);
-    ck_assert_int_eq(lane_count_lost(pct, true), 0);
+    ck_assert_int_gt(credit_count_lost(uniform, false), 0);
+    ck_assert_int_gt(credit_count_lost(pct, false), 0);
+    ck_assert_int_eq(credit_count_lost(uniform, true), 0);
+    ck_assert_int_eq(credit_count_lost(pct, true), 0);
 }
 END_TEST
 
@@ -597,7 +598,7 @@ START_TEST(the_trail_tells_who_did_what)
     (void)sim_run(&plan, ring_first, NULL);
     sim_print_trail(file);
     ck_assert_int_eq(fclose(file), 0);
-    ck_assert_ptr_nonnull(strstr(text, "lane"));
+    ck_assert_ptr_nonnull(strstr(text, "worker"));
     ck_assert_ptr_nonnull(strstr(text, "store"));
     ck_assert_ptr_nonnull(strstr(text, "seen"));
     free(text);
@@ -631,9 +632,9 @@ END_TEST
 
 enum { FIBERS = 500 };
 
-static int crowd_arrived;
+static int fibers_arrived;
 
-static void crowd_one(void *arg)
+static void fibers_one(void *arg)
 {
     const int number = sim_self();
 
@@ -647,16 +648,16 @@ static void crowd_one(void *arg)
         ck_assert_int_eq(errno, number);
         ck_assert_int_eq(sim_self(), number);
     }
-    crowd_arrived++;
+    fibers_arrived++;
     (void)arg;
 }
 
-static void crowd_first(void *arg)
+static void fibers_first(void *arg)
 {
     int last = 0;
 
     for (int i = 0; i < FIBERS; i++)
-        last = sim_spawn("one", crowd_one, arg);
+        last = sim_spawn("one", fibers_one, arg);
     ck_assert_int_eq(last, FIBERS);
     own_number = 8;
 }
@@ -667,9 +668,9 @@ START_TEST(each_fiber_has_its_own_locals_and_errno)
 
     own_number = 99;
     for (; plan.seed <= 3; plan.seed++) {
-        crowd_arrived = 0;
-        ck_assert_int_eq(sim_run(&plan, crowd_first, NULL), SIM_DONE);
-        ck_assert_int_eq(crowd_arrived, FIBERS);
+        fibers_arrived = 0;
+        ck_assert_int_eq(sim_run(&plan, fibers_first, NULL), SIM_DONE);
+        ck_assert_int_eq(fibers_arrived, FIBERS);
         ck_assert_int_eq(own_number, 99);
     }
 }
@@ -678,13 +679,14 @@ END_TEST
 /* ---- time --------------------------------------------------------------- */
 
 static struct uva__futex bell;
-static char heard[64];
+static char woken[64];
 
 static void bell_ring(void *arg)
 {
     const uint64_t until_ns = sim_now_ns() + 5000000;
 
-    (void)sim_wait_until(lane_has_job, arg, until_ns); /* no fiber gives one */
+    (void)sim_wait_until(credit_has_job, arg,
+                         until_ns); /* no fiber gives one */
     ck_assert_uint_eq(sim_now_ns(), until_ns);
     uva__futex_raise(&bell);
 }
@@ -697,8 +699,8 @@ static void bell_wait(void *arg)
 
     while (uva__futex_now(&bell) == 0 && in_time)
         in_time = uva__futex_wait(&bell, 0, *limit_ms);
-    (void)snprintf(heard, sizeof(heard), "%s after %d ms",
-                   in_time ? "heard" : "gone",
+    (void)snprintf(woken, sizeof(woken), "%s after %d ms",
+                   in_time ? "woken" : "gone",
                    (int)((sim_now_ns() - from_ns) / 1000000));
 }
 
@@ -712,16 +714,16 @@ static const char *bell_run(int64_t limit_ms)
 {
     struct sim_plan plan = {.seed = 4, .buffers = true};
 
-    memset(&lane, 0, sizeof(lane));
+    memset(&credit_program, 0, sizeof(credit_program));
     memset(&bell, 0, sizeof(bell));
     ck_assert_int_eq(sim_run(&plan, bell_first, &limit_ms), SIM_DONE);
-    return heard;
+    return woken;
 }
 
 START_TEST(the_clock_goes_to_the_first_who_waits_for_it)
 {
-    ck_assert_str_eq(bell_run(-1), "heard after 5 ms");
-    ck_assert_str_eq(bell_run(7), "heard after 5 ms");
+    ck_assert_str_eq(bell_run(-1), "woken after 5 ms");
+    ck_assert_str_eq(bell_run(7), "woken after 5 ms");
     ck_assert_str_eq(bell_run(3), "gone after 3 ms");
 }
 END_TEST
@@ -730,7 +732,7 @@ int main(void)
 {
     Suite *suite = suite_create("engine");
 
-    TCase *kernels = tcase_create("known kernels");
+    TCase *kernels = tcase_create("known programs");
     tcase_add_test(kernels,
                    a_store_passed_by_a_load_is_found_only_with_buffers);
     tcase_add_test(kernels, an_exchange_after_the_store_loses_nothing);

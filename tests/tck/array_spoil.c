@@ -12,7 +12,7 @@ struct spoilt {
     void (*release)(struct ArrowArray *array);
     void *private_data;
     enum array_spoil how;
-    const struct ArrowArray *home;
+    const struct ArrowArray *address;
     int64_t *values;
     int order;
     pthread_t thread;
@@ -27,7 +27,7 @@ static void spoilt_release(struct ArrowArray *array)
     struct spoilt *own = array->private_data;
     const int order = atomic_fetch_add(&released, 1);
 
-    if ((own->how == ARRAY_HOMESICK && array != own->home) ||
+    if ((own->how == ARRAY_BOUND_TO_ADDRESS && array != own->address) ||
         (own->how == ARRAY_ORDERLY && order != own->order) ||
         (own->how == ARRAY_THREADED &&
          !pthread_equal(own->thread, pthread_self())))
@@ -49,7 +49,7 @@ static void spoil_release(struct ArrowDeviceArray *out, enum array_spoil how)
         .release = out->array.release,
         .private_data = out->array.private_data,
         .how = how,
-        .home = &out->array,
+        .address = &out->array,
         .values = (int64_t *)(uintptr_t)out->array.children[0]->buffers[1],
         .order = atomic_fetch_add(&given, 1),
         .thread = pthread_self()};

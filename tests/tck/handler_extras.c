@@ -13,11 +13,11 @@
 /* The false outcome that is reported. */
 enum lie {
     TRUTH,
-    SAYS_COMPLETE,
-    SAYS_FAILED,
-    SAYS_CODE,
-    SAYS_TAG,
-    SAYS_MESSAGE,
+    REPORTS_COMPLETE,
+    REPORTS_FAILED,
+    REPORTS_CODE,
+    REPORTS_TAG,
+    REPORTS_MESSAGE,
     LACKS_SLOT /* not a false outcome, but numbered with them */
 };
 
@@ -102,7 +102,7 @@ static bool dawdles(void *peer, void *at)
     return false;
 }
 
-static bool asks_for_one_more(void *peer, void *at)
+static bool requests_one_more(void *peer, void *at)
 {
     struct ArrowAsyncProducer *producer = at;
 
@@ -173,20 +173,20 @@ void mutant_outcome(const struct reference_mutant *mutant,
     if (mutant == NULL || mutant->act != lies)
         return;
     switch (mutant->arg) {
-    case SAYS_COMPLETE:
+    case REPORTS_COMPLETE:
         out->end = UVA_SUBJECT_COMPLETE;
         break;
-    case SAYS_FAILED:
+    case REPORTS_FAILED:
         out->end = UVA_SUBJECT_FAILED;
         out->code = EIO;
         break;
-    case SAYS_CODE:
+    case REPORTS_CODE:
         out->code = ENOENT;
         break;
-    case SAYS_TAG:
+    case REPORTS_TAG:
         out->tag_size = 1;
         break;
-    case SAYS_MESSAGE:
+    case REPORTS_MESSAGE:
         (void)snprintf(out->message, sizeof(out->message), "gone");
         break;
     default:
@@ -206,43 +206,43 @@ static const struct reference_mutant CONSUMER_EXTRAS[] = {
     M("AB-15", "crashes", PULLED, dislikes, UNKNOWN),
     M("AB-17", "slot", NOTHING, lies, LACKS_SLOT),
     M("DA-05", "crashes", PULLED, dislikes, NUMBERED),
-    M("DA-07", "fails", NOTHING, lies, SAYS_FAILED),
+    M("DA-07", "fails", NOTHING, lies, REPORTS_FAILED),
     M("DA-09", "crashes", PULLED, dislikes, RESERVED),
-    M("DA-12", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("DA-12", "complete", NOTHING, lies, REPORTS_COMPLETE),
     M("DA-16", "loses", DROP, loses, 0),
     M("DA-18", "writes", DROP, writes_values, 0),
-    M("DA-29", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("DA-29", "complete", NOTHING, lies, REPORTS_COMPLETE),
     M("AT-19", "frees", TAKE, frees_task, 0),
     M("AP-15", "crashes", TAKE, crashes_cancelled, 0),
     M("AP-18", "crashes", TAKE, crashes_cancelled, 0),
-    M("AP-25", "more", GREETED, asks_for_one_more, 0),
-    M("AH-01", "fails", NOTHING, lies, SAYS_FAILED),
+    M("AP-25", "more", GREETED, requests_one_more, 0),
+    M("AH-01", "fails", NOTHING, lies, REPORTS_FAILED),
     M("AH-02", "slot", NOTHING, lies, LACKS_SLOT),
-    M("AH-14", "tag", NOTHING, lies, SAYS_TAG),
-    M("AH-18", "complete", NOTHING, lies, SAYS_COMPLETE),
-    M("AH-20", "tag", NOTHING, lies, SAYS_TAG),
-    M("AH-23", "fails", NOTHING, lies, SAYS_FAILED),
+    M("AH-14", "tag", NOTHING, lies, REPORTS_TAG),
+    M("AH-18", "complete", NOTHING, lies, REPORTS_COMPLETE),
+    M("AH-20", "tag", NOTHING, lies, REPORTS_TAG),
+    M("AH-23", "fails", NOTHING, lies, REPORTS_FAILED),
     M("TH-02", "one", TAKE, crashes_elsewhere, 0),
     M("TH-11", "early", TAKE, crashes_early, 0),
     M("TH-12", "long", TAKE, dawdles, 0),
-    M("TH-14", "fails", NOTHING, lies, SAYS_FAILED),
-    M("MD-04", "tag", NOTHING, lies, SAYS_TAG),
+    M("TH-14", "fails", NOTHING, lies, REPORTS_FAILED),
+    M("MD-04", "tag", NOTHING, lies, REPORTS_TAG),
     M("MD-05", "crashes", ERROR, crashes, 0),
-    M("MD-06", "tag", NOTHING, lies, SAYS_TAG),
-    M("MD-07", "fails", NOTHING, lies, SAYS_FAILED),
-    M("LC-01", "complete", NOTHING, lies, SAYS_COMPLETE),
+    M("MD-06", "tag", NOTHING, lies, REPORTS_TAG),
+    M("MD-07", "fails", NOTHING, lies, REPORTS_FAILED),
+    M("LC-01", "complete", NOTHING, lies, REPORTS_COMPLETE),
     M("LC-04", "reads", DROP, reads_released, 0),
     M("LC-21", "crashes", GO, crashes, 0),
     M("LC-22", "loses", DROP, loses, 0),
-    M("ER-01", "code", NOTHING, lies, SAYS_CODE),
-    M("ER-02", "code", NOTHING, lies, SAYS_CODE),
-    M("ER-06", "complete", NOTHING, lies, SAYS_COMPLETE),
-    M("ER-07", "message", NOTHING, lies, SAYS_MESSAGE),
-    M("ER-08", "tag", NOTHING, lies, SAYS_TAG),
-    M("ER-10", "fails", NOTHING, lies, SAYS_FAILED),
-    M("ER-12", "complete", NOTHING, lies, SAYS_COMPLETE),
-    M("ER-13", "complete", NOTHING, lies, SAYS_COMPLETE),
-    M("ER-14", "fails", NOTHING, lies, SAYS_FAILED),
+    M("ER-01", "code", NOTHING, lies, REPORTS_CODE),
+    M("ER-02", "code", NOTHING, lies, REPORTS_CODE),
+    M("ER-06", "complete", NOTHING, lies, REPORTS_COMPLETE),
+    M("ER-07", "message", NOTHING, lies, REPORTS_MESSAGE),
+    M("ER-08", "tag", NOTHING, lies, REPORTS_TAG),
+    M("ER-10", "fails", NOTHING, lies, REPORTS_FAILED),
+    M("ER-12", "complete", NOTHING, lies, REPORTS_COMPLETE),
+    M("ER-13", "complete", NOTHING, lies, REPORTS_COMPLETE),
+    M("ER-14", "fails", NOTHING, lies, REPORTS_FAILED),
 };
 /* clang-format on */
 

@@ -78,15 +78,15 @@ static bool ends_in_silence(void *peer, void *at)
 }
 
 /* Crashes if the struct was moved. */
-static bool is_homesick(void *peer, void *at)
+static bool is_bound_to_address(void *peer, void *at)
 {
-    static struct ArrowDeviceArrayStream *home;
+    static struct ArrowDeviceArrayStream *address;
     const struct stream_call *call = at;
 
     (void)peer;
-    if (home != NULL && home != call->self)
+    if (address != NULL && address != call->self)
         abort();
-    home = call->self;
+    address = call->self;
     return false;
 }
 
@@ -101,7 +101,7 @@ static const struct stream_mutant STREAM_EXTRAS[] = {
     M("DA-03", "other", CHUNK, misshapes, REFERENCE_TYPE_OTHER),
     M("DA-12", "marked", CHUNK, misshapes, REFERENCE_MARK_STAYS),
     M("DA-15", "changes", CHUNK, spoils, ARRAY_CHANGES),
-    M("DA-17", "home", CHUNK, spoils, ARRAY_HOMESICK),
+    M("DA-17", "home", CHUNK, spoils, ARRAY_BOUND_TO_ADDRESS),
     M("DA-18", "changes", CHUNK, spoils, ARRAY_CHANGES),
     M("DA-20", "many", CHUNK, misshapes, REFERENCE_BUFFERS_MANY),
     M("DA-26", "none", CHUNK, misshapes, REFERENCE_WORDS_NONE),
@@ -109,13 +109,13 @@ static const struct stream_mutant STREAM_EXTRAS[] = {
     M("DS-02", "again", NEXT, is_not_ready, 0),
     M("DS-09", "silent", NEXT, ends_in_silence, 0),
     M("DS-13", "changes", CHUNK, spoils, ARRAY_CHANGES),
-    M("DS-18", "home", NEXT, is_homesick, 0),
+    M("DS-18", "home", NEXT, is_bound_to_address, 0),
     M("TH-07", "threaded", CHUNK, spoils, ARRAY_THREADED),
     M("MD-01", "minus", GIVE, block_is_minus, 0),
     M("LC-01", "dead", CHUNK, misshapes, REFERENCE_CHILD_DEAD),
     M("LC-06", "leaks", RELEASE, leaks, 0),
-    M("LC-08", "home", CHUNK, spoils, ARRAY_HOMESICK),
-    M("LC-09", "home", CHUNK, spoils, ARRAY_HOMESICK),
+    M("LC-08", "home", CHUNK, spoils, ARRAY_BOUND_TO_ADDRESS),
+    M("LC-09", "home", CHUNK, spoils, ARRAY_BOUND_TO_ADDRESS),
     M("LC-12", "changes", CHUNK, spoils, ARRAY_CHANGES),
     M("LC-22", "leaks", RELEASE, leaks, 0),
     M("ER-01", "zero", FAIL, fails_with, 0),

@@ -141,7 +141,8 @@ static int consumer_start(void *ctx,
     return 0;
 }
 
-static void tell_tag(struct uva_subject_outcome *outcome, const char *metadata)
+static void report_tag(struct uva_subject_outcome *outcome,
+                       const char *metadata)
 {
     struct uva_bytes tag = {0};
 
@@ -162,7 +163,7 @@ static int consumer_on_batch(void *ctx, struct uva_batch *batch)
         outcome->sum += values[batch->data.array.offset + n->offset + row];
     outcome->rows += batch->data.array.length;
     outcome->batches++;
-    tell_tag(outcome, batch->metadata);
+    report_tag(outcome, batch->metadata);
     return consumer->manner == UVA_SUBJECT_CANCELS &&
                    batch->ordinal == consumer->k
                ? ECANCELED
@@ -182,7 +183,7 @@ static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
     told->code = outcome->error.code;
     (void)snprintf(told->message, sizeof(told->message), "%.255s",
                    outcome->error.message);
-    tell_tag(told, outcome->metadata);
+    report_tag(told, outcome->metadata);
     consumer->done = true;
     pthread_mutex_unlock(&consumer->lock);
 }

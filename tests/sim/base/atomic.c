@@ -86,7 +86,7 @@ void uva__lock_take(struct uva__lock *lock)
 void uva__lock_drop(struct uva__lock *lock)
 {
     if (lock->state != (uint32_t)sim_self() + 2)
-        sim_fail("a lock is dropped by another than who took it");
+        sim_fail("a lock is dropped by another fiber than its holder");
     sim_flush();
     lock->state = 0;
     sim_breathe();

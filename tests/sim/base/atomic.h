@@ -2,8 +2,8 @@
 /* Replaces the library's base/atomic.h when its sources are compiled for the
  * simulation. It has the names of that file, and each access to an atomic is a
  * point of the schedule (sim/engine.h). */
-#ifndef UVA_CORE_SYNC_H
-#define UVA_CORE_SYNC_H
+#ifndef UVA_BASE_ATOMIC_H
+#define UVA_BASE_ATOMIC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -177,8 +177,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("shape");
-    TCase *tcase = tcase_create("shape");
+    Suite *suite = suite_create("fixed width");
+    TCase *tcase = tcase_create("fixed width");
     SRunner *runner = srunner_create(suite);
     int failed;
 

@@ -59,7 +59,7 @@ static struct bench *nested(const char *format, int n_buffers, int n)
 }
 
 /* Measures in both ways, which must agree; does not release. */
-static int look(struct bench *bench)
+static int measure_both(struct bench *bench)
 {
     int64_t other = -1;
     int code;
@@ -86,7 +86,7 @@ static void clear(struct bench *bench)
 /* Returns the size of a valid array, and clears the bench. */
 static int64_t size_of(struct bench *bench)
 {
-    ck_assert_int_eq(look(bench), 0);
+    ck_assert_int_eq(measure_both(bench), 0);
     clear(bench);
     return bench->size;
 }
@@ -94,7 +94,7 @@ static int64_t size_of(struct bench *bench)
 /* Returns the error text for an invalid array, and clears the bench. */
 static const char *fault_of(struct bench *bench)
 {
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     clear(bench);
     return bench->error.message;
 }
@@ -401,7 +401,7 @@ START_TEST(sizes_that_cannot_be_are_refused)
     bench = column("u", INT64_MAX, 3);
     (void)fault_of(bench);
     bench = column("c", INT64_MAX, 2); /* fits alone, but not with a bitmap */
-    ck_assert_int_eq(look(bench), 0);
+    ck_assert_int_eq(measure_both(bench), 0);
     bench->array.array.buffers[0] = DATA;
     (void)fault_of(bench);
 }
@@ -436,7 +436,7 @@ START_TEST(da22_the_buffers_vector_may_not_be_missing)
         struct bench *bench = column(i == 0 ? "i" : "u", 3, 2 + i);
         const void **buffers = bench->array.array.buffers;
         bench->array.array.buffers = NULL;
-        ck_assert_int_eq(look(bench), EINVAL);
+        ck_assert_int_eq(measure_both(bench), EINVAL);
         bench->array.array.buffers = buffers;
         clear(bench);
     }
@@ -498,11 +498,11 @@ START_TEST(da25_every_child_is_there_and_live)
     struct ArrowSchema **fields;
 
     bench->array.array.children = NULL;
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     bench->array.array.children = children;
     fields = bench->schema.children;
     bench->schema.children = NULL;
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     bench->schema.children = fields;
     children[1]->release(children[1]);
     ck_assert_str_eq(fault_of(bench), "children[1] (name 'y', format 'i'): "
@@ -546,16 +546,16 @@ START_TEST(da29_released_structs_are_not_read)
     struct ArrowDeviceArray other;
 
     uva_array_move(&bench->array, &other);
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     uva_array_release(&other);
     clear(bench);
     bench = column("i", 3, 2);
     uva_array_release(&bench->array);
     memset(&bench->array, 0xDD, sizeof(bench->array));
     bench->array.array.release = NULL;
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     uva_schema_release(&bench->schema);
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     ck_assert_ptr_nonnull(strstr(bench->error.message, "schema"));
 }
 END_TEST
@@ -586,13 +586,13 @@ START_TEST(unknown_formats_are_not_supported)
     struct bench *bench = nested("+s", 1, 2);
 
     bench->schema.children[1]->format = "?";
-    ck_assert_int_eq(look(bench), ENOTSUP);
+    ck_assert_int_eq(measure_both(bench), ENOTSUP);
     ck_assert_str_eq(bench->error.message,
                      "children[1] (name 'y', format '?'): unknown format");
     bench->schema.children[1]->format = "w:x";
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     bench->schema.children[1]->format = NULL;
-    ck_assert_int_eq(look(bench), EINVAL);
+    ck_assert_int_eq(measure_both(bench), EINVAL);
     clear(bench);
 }
 END_TEST
@@ -759,7 +759,7 @@ START_TEST(no_single_fault_does_harm)
         else
             spoil(bench->schema.children[which],
                   bench->array.array.children[which]);
-        code = look(bench);
+        code = measure_both(bench);
         ck_assert(code == 0 || code == EINVAL || code == ENOTSUP);
         ck_assert_int_eq(code == 0, bench->error.message[0] == '\0');
         sound += code == 0;
@@ -809,7 +809,8 @@ static void agree(struct bench *bench, struct ArrowSchema *below_schema,
                   .release = bench->array.array.release}};
     int64_t size = -1;
 
-    ck_assert_int_eq(look(bench), uva_array_size(&schema, &array, &size));
+    ck_assert_int_eq(measure_both(bench),
+                     uva_array_size(&schema, &array, &size));
     ck_assert_int_eq(bench->size, size);
     clear(bench);
 }

@@ -29,8 +29,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sync");
-    TCase *tc = tcase_create("signal");
+    Suite *suite = suite_create("atomic");
+    TCase *tc = tcase_create("futex");
     SRunner *runner;
     int failed;
 

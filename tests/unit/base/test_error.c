@@ -160,7 +160,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("status");
+    Suite *suite = suite_create("error");
     TCase *codes = tcase_create("codes"), *texts = tcase_create("texts");
     SRunner *runner = srunner_create(suite);
     int failed;

@@ -16,7 +16,7 @@ struct seen {
     sigset_t blocked;
 };
 
-static void *look(void *arg)
+static void *record_thread(void *arg)
 {
     struct seen *seen = arg;
 
@@ -30,7 +30,7 @@ static struct seen seen_by_new_thread(void)
     struct seen seen = {0};
     pthread_t thread;
 
-    ck_assert_int_eq(uva__thread_start(&thread, look, &seen), 0);
+    ck_assert_int_eq(uva__thread_start(&thread, record_thread, &seen), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     return seen;
 }

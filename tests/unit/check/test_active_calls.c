@@ -218,7 +218,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("epochs");
+    Suite *suite = suite_create("active calls");
     TCase *all = tcase_create("all");
     SRunner *runner;
     int failed;

@@ -583,15 +583,16 @@ START_TEST(da25_a_tree_that_is_too_large_is_told_once)
 {
     enum { MANY = UVA__STRUCTS_MAX_NODES };
     struct scene scene;
-    struct ArrowArray **children, **crowd = malloc(MANY * sizeof(*crowd));
+    struct ArrowArray **children,
+        **many_children = malloc(MANY * sizeof(*many_children));
 
-    ck_assert_ptr_nonnull(crowd);
+    ck_assert_ptr_nonnull(many_children);
     scene_open(&scene);
     uva_schema_release(&scene.schema);
     children = scene.batch.array.children;
     for (int i = 0; i < MANY; i++)
-        crowd[i] = children[NUMBER];
-    scene.batch.array.children = crowd;
+        many_children[i] = children[NUMBER];
+    scene.batch.array.children = many_children;
     scene.batch.array.n_children = MANY;
     scene.batch.array.dictionary = children[TEXT];
     ck_assert_int_eq(check(&scene), EPROTO);
@@ -599,7 +600,7 @@ START_TEST(da25_a_tree_that_is_too_large_is_told_once)
     scene.batch.array.children = children;
     scene.batch.array.n_children = COLUMNS;
     scene.batch.array.dictionary = NULL;
-    free(crowd);
+    free(many_children);
     scene_close(&scene);
 }
 END_TEST

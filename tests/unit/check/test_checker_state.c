@@ -348,7 +348,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("protocol");
+    Suite *suite = suite_create("checker state");
     TCase *all = tcase_create("all");
     SRunner *runner;
     int failed;

@@ -7,8 +7,8 @@
 #include "support/check_play.h"
 
 /* Moves the schema and requests `n`; nothing for 0. */
-static int take_schema_and_ask(struct check_scene *s,
-                               struct ArrowSchema *schema, int64_t n)
+static int take_schema_and_request(struct check_scene *s,
+                                   struct ArrowSchema *schema, int64_t n)
 {
     uva_schema_release(&s->schema);
     uva_schema_move(schema, &s->schema);
@@ -18,14 +18,14 @@ static int take_schema_and_ask(struct check_scene *s,
     return 0;
 }
 
-static int ask_for_none(struct check_scene *s, struct ArrowSchema *schema)
+static int request_none(struct check_scene *s, struct ArrowSchema *schema)
 {
-    return take_schema_and_ask(s, schema, 0);
+    return take_schema_and_request(s, schema, 0);
 }
 
-static int ask_for_two(struct check_scene *s, struct ArrowSchema *schema)
+static int request_two(struct check_scene *s, struct ArrowSchema *schema)
 {
-    return take_schema_and_ask(s, schema, 2);
+    return take_schema_and_request(s, schema, 2);
 }
 
 static int refuse_schema(struct check_scene *s, struct ArrowSchema *schema)
@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(an_empty_stream_brings_no_report)
 {
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     play_end();
     play_told_at_last("");
@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(a_stream_that_waits_to_be_asked_brings_no_report)
 {
-    play.on_schema = ask_for_two;
+    play.on_schema = request_two;
     play_begin();
     play_tasks(2);
     play_told_at_last("");
@@ -310,7 +310,7 @@ END_TEST
 
 START_TEST(a_task_beyond_the_requests_is_AP_06)
 {
-    play.on_schema = ask_for_two;
+    play.on_schema = request_two;
     play_begin();
     play_tasks(2);
     play_told("");
@@ -325,7 +325,7 @@ END_TEST
 
 START_TEST(a_task_before_any_request_is_AH_10)
 {
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     play_tasks(1);
     play_end();
@@ -335,7 +335,7 @@ END_TEST
 
 START_TEST(a_task_for_a_request_after_cancel_is_AP_07)
 {
-    play.on_schema = ask_for_two;
+    play.on_schema = request_two;
     play_begin();
     play_cancel();
     play_ask(5);
@@ -349,7 +349,7 @@ END_TEST
 
 START_TEST(requests_without_end_are_counted_to_infinity)
 {
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     play_ask(INT64_MAX);
     play_ask(INT64_MAX);
@@ -501,7 +501,7 @@ END_TEST
 
 START_TEST(requests_that_replace_each_other_are_AP_02)
 {
-    play.on_schema = ask_for_two;
+    play.on_schema = request_two;
     play_begin();
     play_ask(3);
     play_tasks(3);
@@ -526,7 +526,7 @@ END_TEST
 
 START_TEST(tasks_that_never_come_when_asked_from_outside_are_AP_26)
 {
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     play_ask(1);
     play_told_at_last("AP-26 producer error");

@@ -8,8 +8,8 @@
 #include "support/check_play.h"
 
 /* Moves the schema and requests `n`; nothing for 0. */
-static int take_schema_and_ask(struct check_scene *s,
-                               struct ArrowSchema *schema, int64_t n)
+static int take_schema_and_request(struct check_scene *s,
+                                   struct ArrowSchema *schema, int64_t n)
 {
     uva_schema_release(&s->schema);
     uva_schema_move(schema, &s->schema);
@@ -19,9 +19,9 @@ static int take_schema_and_ask(struct check_scene *s,
     return 0;
 }
 
-static int ask_for_none(struct check_scene *s, struct ArrowSchema *schema)
+static int request_none(struct check_scene *s, struct ArrowSchema *schema)
 {
-    return take_schema_and_ask(s, schema, 0);
+    return take_schema_and_request(s, schema, 0);
 }
 
 static int refuse_task(struct check_scene *s, struct ArrowAsyncTask *task)
@@ -59,7 +59,7 @@ START_TEST(a_task_inside_request_inside_a_callback_is_AP_04)
 }
 END_TEST
 
-static int ask_and_offer(struct check_scene *s, struct ArrowAsyncTask *task)
+static int request_and_offer(struct check_scene *s, struct ArrowAsyncTask *task)
 {
     s->on_task = NULL;
     play_ask(1);
@@ -70,7 +70,7 @@ static int ask_and_offer(struct check_scene *s, struct ArrowAsyncTask *task)
 START_TEST(a_task_behind_a_request_inside_a_callback_is_not_inside_it)
 {
     play_begin();
-    play.on_task = ask_and_offer;
+    play.on_task = request_and_offer;
     play_task();
     play_end();
     play_told_at_last("TH-08 producer error");
@@ -301,7 +301,7 @@ START_TEST(a_call_before_on_schema_is_AH_04_and_made_in_it)
     play_ask(INT64_MAX);
     play_cancel();
     ck_assert_int_eq(atomic_load(&play.cancels), 0);
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     ck_assert(atomic_load(&play.requested) == INT64_MAX);
     ck_assert_int_eq(atomic_load(&play.cancels), 1);
@@ -318,7 +318,7 @@ START_TEST(a_bad_request_before_on_schema_stays_one)
     play.peer = play.inner.producer;
     play_ask(-7);
     play_ask(4);
-    play.on_schema = ask_for_none;
+    play.on_schema = request_none;
     play_begin();
     ck_assert_int_eq((int)atomic_load(&play.requested), -1);
     check_scene_error(&play, EINVAL, NULL);
@@ -327,8 +327,8 @@ START_TEST(a_bad_request_before_on_schema_stays_one)
 }
 END_TEST
 
-static void ask_in_error(struct check_scene *s, int code, const char *message,
-                         const char *metadata)
+static void request_in_error(struct check_scene *s, int code,
+                             const char *message, const char *metadata)
 {
     (void)s;
     (void)code;
@@ -340,7 +340,7 @@ static void ask_in_error(struct check_scene *s, int code, const char *message,
 START_TEST(a_request_in_on_error_is_AH_19)
 {
     play_begin();
-    play.on_error = ask_in_error;
+    play.on_error = request_in_error;
     check_scene_error(&play, EIO, NULL);
     check_scene_release(&play);
     play_told_at_last("AH-19 consumer error");
@@ -375,7 +375,7 @@ START_TEST(a_request_after_release_is_AP_24_and_goes_no_further)
 }
 END_TEST
 
-static void ask_late(struct check_scene *s)
+static void request_late(struct check_scene *s)
 {
     (void)s;
     play_elsewhere(play_cancel);
@@ -384,7 +384,7 @@ static void ask_late(struct check_scene *s)
 START_TEST(a_cancel_on_another_thread_that_ends_within_release_is_no_breach)
 {
     play_begin();
-    play.on_release = ask_late;
+    play.on_release = request_late;
     play_the_end();
     check_scene_release(&play);
     ck_assert_int_eq(atomic_load(&play.cancels), 0);
@@ -403,17 +403,17 @@ START_TEST(a_request_after_the_end_is_no_breach)
 END_TEST
 
 /* Another thread that stays inside request until it is released. */
-static pthread_barrier_t gate;
+static pthread_barrier_t barrier;
 
 static void stay_in_request(struct check_scene *s, int64_t n)
 {
     (void)n;
     s->on_request = NULL;
-    (void)pthread_barrier_wait(&gate);
-    (void)pthread_barrier_wait(&gate);
+    (void)pthread_barrier_wait(&barrier);
+    (void)pthread_barrier_wait(&barrier);
 }
 
-static void *ask_main(void *arg)
+static void *request_main(void *arg)
 {
     play_ask(1);
     return arg;
@@ -423,16 +423,16 @@ START_TEST(a_request_still_under_way_at_the_end_is_TH_10)
 {
     pthread_t thread;
 
-    ck_assert_int_eq(pthread_barrier_init(&gate, NULL, 2), 0);
+    ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, 2), 0);
     play_begin();
     play.on_request = stay_in_request;
-    ck_assert_int_eq(pthread_create(&thread, NULL, ask_main, NULL), 0);
-    (void)pthread_barrier_wait(&gate);
+    ck_assert_int_eq(pthread_create(&thread, NULL, request_main, NULL), 0);
+    (void)pthread_barrier_wait(&barrier);
     play_the_end();
-    (void)pthread_barrier_wait(&gate);
+    (void)pthread_barrier_wait(&barrier);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     check_scene_release(&play);
-    (void)pthread_barrier_destroy(&gate);
+    (void)pthread_barrier_destroy(&barrier);
     play_told_at_last("TH-10 consumer fatal");
 }
 END_TEST
@@ -491,7 +491,7 @@ static void add_0(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_place");
+    Suite *suite = suite_create("handler context");
     TCase *all = tcase_create("all");
     SRunner *runner;
     int failed;

@@ -27,7 +27,7 @@ enum { METADATA_COUNT = sizeof(METADATA) / sizeof(METADATA[0]) };
 
 /* ---- strings ------------------------------------------------------------ */
 
-static int look_at_metadata(struct check_scene *s, struct ArrowAsyncTask *task)
+static int check_metadata(struct check_scene *s, struct ArrowAsyncTask *task)
 {
     ck_assert_ptr_ne(s->metadata, ONE_PAIR);
     ck_assert_mem_eq(s->metadata, ONE_PAIR, 14);
@@ -46,7 +46,7 @@ static int next_task(const char *metadata)
 START_TEST(metadata_of_a_task_is_copied_and_spoilt)
 {
     play_begin();
-    play.on_task = look_at_metadata;
+    play.on_task = check_metadata;
     ck_assert_int_eq(next_task(ONE_PAIR), 0);
     ck_assert_int_eq((unsigned char)play.metadata[0], 0xDD);
     ck_assert_int_eq(next_task(ONE_PAIR), 0);
@@ -58,7 +58,7 @@ END_TEST
 START_TEST(metadata_of_many_tasks_is_copied_to_the_same_places)
 {
     play_begin();
-    play.on_task = look_at_metadata;
+    play.on_task = check_metadata;
     for (int i = 0; i < 90; i++)
         ck_assert_int_eq(next_task(ONE_PAIR), 0);
     play_end();
@@ -199,7 +199,7 @@ static void dawdle_in_request(struct check_scene *s, int64_t n)
     dawdle();
 }
 
-static int ask_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int request_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
 {
     s->on_request = dawdle_in_request;
     play_ask(1);
@@ -221,7 +221,7 @@ START_TEST(inside_a_callback_too_which_then_is_late_itself)
 {
     play_again(&(struct uva_check){.slow_call_ms = 1});
     play_begin();
-    play.on_task = ask_in_task;
+    play.on_task = request_in_task;
     play_tasks(1);
     play_end();
     play_told_at_last("AP-28 producer error\nTH-12 consumer warning");

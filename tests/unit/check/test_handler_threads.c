@@ -30,7 +30,7 @@ static struct pair {
     bool cancelled;
     struct ArrowAsyncTask queue[QUEUE]; /* the consumer's */
     int queued, taken, inside;
-    bool gate_closed, over;
+    bool is_held, over;
     int seen; /* tasks offered: no lock, as callbacks come one at a time */
 } pair;
 
@@ -113,7 +113,7 @@ static void call(int64_t n)
     bool goes;
 
     lock();
-    goes = !pair.gate_closed;
+    goes = !pair.is_held;
     pair.inside += goes;
     unlock();
     if (!goes)
@@ -152,10 +152,10 @@ static int on_task(struct check_scene *s, struct ArrowAsyncTask *task)
     return 0;
 }
 
-static void close_gate(void)
+static void hold_calls(void)
 {
     lock();
-    pair.gate_closed = true;
+    pair.is_held = true;
     while (pair.inside > 0)
         wait();
     unlock();
@@ -164,7 +164,7 @@ static void close_gate(void)
 static int on_end(struct check_scene *s)
 {
     (void)s;
-    close_gate();
+    hold_calls();
     return 0;
 }
 
@@ -175,13 +175,13 @@ static void on_error(struct check_scene *s, int code, const char *message,
     (void)metadata;
     ck_assert_int_eq(code, EIO);
     ck_assert_str_eq(message, "the source is gone");
-    close_gate();
+    hold_calls();
 }
 
 static void on_release(struct check_scene *s)
 {
     (void)s;
-    close_gate();
+    hold_calls();
     lock();
     pair.over = true;
     unlock();

@@ -84,7 +84,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("signpost");
+    Suite *suite = suite_create("layout probe");
     TCase *tcase = tcase_create("places");
     SRunner *runner = srunner_create(suite);
     int failed;

@@ -58,7 +58,7 @@ static void scene_open(struct scene *scene, bool deep)
     make_schema(&scene->schema);
 }
 
-static void scene_shim(struct scene *scene)
+static void scene_hook(struct scene *scene)
 {
     ck_assert_int_eq(uva__release_hook_array(scene->reporter, &scene->array, 5),
                      0);
@@ -66,10 +66,10 @@ static void scene_shim(struct scene *scene)
         uva__release_hook_schema(scene->reporter, &scene->schema, 6), 0);
 }
 
-static void open_with_shims(struct scene *scene, bool deep)
+static void open_with_hooks(struct scene *scene, bool deep)
 {
     scene_open(scene, deep);
-    scene_shim(scene);
+    scene_hook(scene);
 }
 
 static int64_t live(const struct scene *scene, enum uva__live_struct_kind kind)
@@ -106,7 +106,7 @@ START_TEST(released_once_wherever_it_lies_nothing_is_told)
     for (int deep = 0; deep < 2; deep++) {
         struct scene scene;
         struct ArrowArray elsewhere;
-        open_with_shims(&scene, deep == 1);
+        open_with_hooks(&scene, deep == 1);
         ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_ARRAY), deep ? 4 : 1);
         ck_assert_int_eq(live(&scene, UVA__LIVE_STRUCT_SCHEMA), deep ? 4 : 1);
         elsewhere = scene.array;
@@ -127,7 +127,7 @@ START_TEST(the_struct_is_as_it_was_when_its_own_release_runs)
 
     scene_open(&scene, false);
     before = scene.array;
-    scene_shim(&scene);
+    scene_hook(&scene);
     ck_assert(scene.array.release != before.release);
     ck_assert(scene.array.private_data != before.private_data);
     before.release = scene.array.release;
@@ -141,7 +141,7 @@ START_TEST(the_witness_lasts_until_the_last_is_released)
 {
     struct scene scene;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     uva__reporter_release(scene.reporter);
     release_array(&scene.array);
     ck_assert_int_eq(scene.log.freed, 0);
@@ -156,7 +156,7 @@ START_TEST(the_release_is_in_the_transcript)
 {
     struct scene scene;
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     release_array(&scene.array);
     uva_schema_release(&scene.schema);
     uva__reporter_breach(scene.reporter, "AB-01", 0, "x");
@@ -174,7 +174,7 @@ START_TEST(lc10_a_child_moved_out_outlives_its_parent)
     struct ArrowArray child;
     struct ArrowSchema field;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     child = *scene.array.children[1];
     scene.array.children[1]->release = NULL;
     field = *scene.schema.children[1];
@@ -196,7 +196,7 @@ START_TEST(lc02_a_second_release_by_a_copy_is_told_and_does_nothing)
         struct scene scene;
         struct ArrowArray copy;
         struct ArrowSchema other;
-        open_with_shims(&scene, deep == 1);
+        open_with_hooks(&scene, deep == 1);
         copy = scene.array;
         other = scene.schema;
         release_array(&scene.array);
@@ -221,7 +221,7 @@ START_TEST(lc02_a_copy_of_long_ago_is_still_known)
     struct scene scene;
     struct ArrowArray copy, array;
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     copy = scene.array;
     release_array(&scene.array);
     for (int i = 0; i < 3000; i++) {
@@ -245,7 +245,7 @@ START_TEST(da13_release_is_called_with_the_struct_that_holds_it)
     struct ArrowArray moved;
     struct ArrowSchema other;
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     moved = scene.array;
     moved.release = NULL;
     scene.array.release(&moved);
@@ -266,7 +266,7 @@ START_TEST(what_leads_nowhere_is_let_be)
     static char nothing[4096] __attribute__((aligned(256)));
     void *const wrong[] = {NULL, nothing + 128, nothing + 64 + 63};
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     for (int i = 0; i < 3; i++) {
         struct ArrowArray odd = scene.array;
         odd.private_data = wrong[i];
@@ -329,7 +329,7 @@ START_TEST(lc11_what_the_producer_owns_is_not_altered)
         altered_schema = scene.schema.release;
         scene.array.release = mend_array;
         scene.schema.release = mend_schema;
-        scene_shim(&scene);
+        scene_hook(&scene);
         alter(&scene, altered, false);
         if (altered < 3)
             release_array(&scene.array);
@@ -348,7 +348,7 @@ START_TEST(lc03_a_child_is_released_by_its_parent)
     struct ArrowArray *child;
     struct ArrowSchema *field;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     child = scene.array.children[1];
     child->release(child);
     breach_log_expect_one(&scene.log, "LC-03", UVA_PARTY_CONSUMER,
@@ -365,7 +365,7 @@ START_TEST(lc10_a_child_moved_out_is_not_released_before_its_parent)
     struct scene scene;
     struct ArrowArray child;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     child = *scene.array.children[0];
     scene.array.children[0]->release = NULL;
     child.release(&child);
@@ -379,7 +379,7 @@ START_TEST(lc02_what_was_never_released_is_told_when_all_is_over)
 {
     struct scene scene;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     ck_assert_int_eq(uva__reporter_settle(scene.reporter), 8);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "array 5 was never released, and 1 more");
@@ -423,7 +423,7 @@ START_TEST(lc07_release_marks_what_it_released)
     scene.array.release = unmarked_array;
     real_schema_release = scene.schema.release;
     scene.schema.release = unmarked_schema;
-    scene_shim(&scene);
+    scene_hook(&scene);
     release_array(&scene.array);
     ck_assert(scene.array.release == NULL);
     breach_log_expect_one(&scene.log, "LC-07", UVA_PARTY_PRODUCER,
@@ -454,7 +454,7 @@ START_TEST(lc05_release_releases_the_children_that_are_live)
     dictionary = *child.dictionary;
     real_release = scene.array.release;
     scene.array.release = forgetful;
-    scene_shim(&scene);
+    scene_hook(&scene);
     release_array(&scene.array);
     ck_assert_str_eq(scene.log.entries[0].message,
                      "the release of array 5 left 2 live below it");
@@ -491,7 +491,7 @@ START_TEST(what_a_failed_call_left_behind_is_not_to_be_released)
     struct ArrowArray array = {.release = no_release};
     struct ArrowSchema schema = {.release = no_schema_release};
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     uva__release_hook_trap_array(scene.reporter, &array, "AT-22");
     array.release(&array);
     ck_assert(array.release == NULL);
@@ -528,7 +528,7 @@ START_TEST(no_trap_lies_where_nobody_would_step)
     struct scene scene;
     struct ArrowArray array = {.release = NULL}, before;
 
-    open_with_shims(&scene, false);
+    open_with_hooks(&scene, false);
     uva__release_hook_trap_array(scene.reporter, &array, "AT-22");
     ck_assert(array.release == NULL);
     before = scene.array; /* one that is live already */
@@ -626,14 +626,15 @@ START_TEST(trees_are_followed_to_a_number_of_nodes)
 {
     enum { MANY = UVA__STRUCTS_MAX_NODES };
     struct scene scene;
-    struct ArrowArray **children, **crowd = malloc(MANY * sizeof(*crowd));
+    struct ArrowArray **children,
+        **many_children = malloc(MANY * sizeof(*many_children));
 
-    ck_assert_ptr_nonnull(crowd);
+    ck_assert_ptr_nonnull(many_children);
     scene_open(&scene, true);
     children = scene.array.children;
     for (int i = 0; i < MANY; i++)
-        crowd[i] = children[0];
-    scene.array.children = crowd;
+        many_children[i] = children[0];
+    scene.array.children = many_children;
     scene.array.n_children = MANY;
     scene.array.dictionary = children[1]; /* one too many */
     ck_assert_int_eq(uva__release_hook_array(scene.reporter, &scene.array, 0),
@@ -644,7 +645,7 @@ START_TEST(trees_are_followed_to_a_number_of_nodes)
     scene.array.dictionary = NULL;
     release_array(&scene.array);
     breach_log_expect(&scene.log, "LC-11");
-    free(crowd);
+    free(many_children);
     scene_close(&scene);
 }
 END_TEST
@@ -654,7 +655,7 @@ START_TEST(children_may_change_places)
     struct scene scene;
     struct ArrowArray first;
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     first = *scene.array.children[0];
     *scene.array.children[0] = *scene.array.children[1];
     *scene.array.children[1] = first;
@@ -755,7 +756,7 @@ START_TEST(many_threads_may_shim_and_release_at_once)
     struct scene scene;
     pthread_t threads[THREADS];
 
-    open_with_shims(&scene, true);
+    open_with_hooks(&scene, true);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, hook_and_release, &scene), 0);
@@ -777,7 +778,7 @@ START_TEST(a_child_moved_out_goes_on_any_thread_while_its_parent_does)
         struct scene scene;
         struct ArrowArray child;
         pthread_t thread;
-        open_with_shims(&scene, true);
+        open_with_hooks(&scene, true);
         child = *scene.array.children[1];
         scene.array.children[1]->release = NULL;
         release_array(&scene.array);
@@ -792,8 +793,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("shim");
-    TCase *tcase = tcase_create("shims");
+    Suite *suite = suite_create("release hook");
+    TCase *tcase = tcase_create("release hook");
     SRunner *runner = srunner_create(suite);
     int failed;
 

@@ -191,7 +191,7 @@ START_TEST(only_errors_and_worse_are_counted)
 END_TEST
 
 /* Reports each kind of breach that it distinguishes. */
-static void tell_of_all(struct uva__reporter *reporter)
+static void report_all(struct uva__reporter *reporter)
 {
     int count;
     const struct uva__clause *clauses = uva__clauses(&count);
@@ -217,9 +217,9 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
     how = breach_log_how(&log);
     reporter = reporter_new(&how);
     uva__reporter_once(reporter);
-    tell_of_all(reporter);
+    report_all(reporter);
     told = log.count;
-    tell_of_all(reporter);
+    report_all(reporter);
     /* LC-02 binds the consumer, and is fatal: that kind was reported before */
     ck_assert_int_eq(told, count * 3 + 3);
     ck_assert_int_eq(log.count, told);
@@ -248,7 +248,7 @@ static void capture(void (*fn)(const struct uva_check *how),
     (void)fclose(file);
 }
 
-static void tell_two(const struct uva_check *how)
+static void report_two(const struct uva_check *how)
 {
     struct uva__reporter *reporter = reporter_new(how);
 
@@ -263,16 +263,16 @@ START_TEST(without_a_function_each_breach_is_a_line_on_standard_error)
 {
     char text[1024];
 
-    capture(tell_two, &(struct uva_check){.name = "hop\n1"}, text,
+    capture(report_two, &(struct uva_check){.name = "hop\n1"}, text,
             sizeof(text));
     ck_assert_str_eq(
         text, "uvarrow: hop; 1: DA-24 (warning, producer): odd\n"
               "uvarrow: hop; 1: AP-06 (error, producer): said \"two?words\\\"; "
               "after thread 1: request(8); thread 1: took 1 of 2\n");
-    capture(tell_two, &(struct uva_check){.name = "\xFF\x7F\xC3\xA4"}, text,
+    capture(report_two, &(struct uva_check){.name = "\xFF\x7F\xC3\xA4"}, text,
             sizeof(text));
     ck_assert_ptr_eq(strstr(text, "uvarrow: ??\xC3\xA4: DA-24"), text);
-    capture(tell_two, NULL, text, sizeof(text));
+    capture(report_two, NULL, text, sizeof(text));
     ck_assert_ptr_eq(strstr(text, "uvarrow: DA-24 (warning"), text);
 }
 END_TEST
@@ -281,8 +281,8 @@ START_TEST(or_a_json_object)
 {
     char text[1024];
 
-    capture(tell_two, &(struct uva_check){.name = "h\x01", .json = true}, text,
-            sizeof(text));
+    capture(report_two, &(struct uva_check){.name = "h\x01", .json = true},
+            text, sizeof(text));
     ck_assert_str_eq(
         text,
         "{\"clause\":\"DA-24\",\"severity\":\"warning\",\"party\":\"producer\","
@@ -520,22 +520,23 @@ START_TEST(threads_beyond_those_told_apart_share_a_number)
 }
 END_TEST
 
-struct crowd {
+struct threads_run {
     struct uva__reporter *reporter;
     int notes;
 };
 
-static void *note_and_tell(void *ctx)
+static void *note_and_report(void *ctx)
 {
-    struct crowd *crowd = ctx;
+    struct threads_run *threads_run = ctx;
 
-    for (int i = 0; i < crowd->notes; i++) {
-        uva__reporter_note(crowd->reporter, "a %" PRId64 ", b %" PRId64, i, i);
-        uva__reporter_perturb(crowd->reporter);
+    for (int i = 0; i < threads_run->notes; i++) {
+        uva__reporter_note(threads_run->reporter, "a %" PRId64 ", b %" PRId64,
+                           i, i);
+        uva__reporter_perturb(threads_run->reporter);
         if (i % 100 == 99)
-            uva__reporter_breach(crowd->reporter, "TH-01", 0, "%d", i);
+            uva__reporter_breach(threads_run->reporter, "TH-01", 0, "%d", i);
     }
-    uva__reporter_release(crowd->reporter);
+    uva__reporter_release(threads_run->reporter);
     return NULL;
 }
 
@@ -543,23 +544,24 @@ START_TEST(many_threads_may_note_and_tell_at_once)
 {
     struct breach_log log;
     struct uva_check how;
-    struct crowd crowd = {.notes = 500};
+    struct threads_run threads_run = {.notes = 500};
     pthread_t threads[4];
 
     breach_log_init(&log);
     how = breach_log_how(&log);
     how.perturb_seed = 7;
-    crowd.reporter = reporter_new(&how);
+    threads_run.reporter = reporter_new(&how);
     for (int i = 0; i < 4; i++) {
-        uva__reporter_acquire(crowd.reporter);
+        uva__reporter_acquire(threads_run.reporter);
         ck_assert_int_eq(
-            pthread_create(&threads[i], NULL, note_and_tell, &crowd), 0);
+            pthread_create(&threads[i], NULL, note_and_report, &threads_run),
+            0);
     }
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    ck_assert_int_eq(uva__reporter_count(crowd.reporter), 4 * 5);
+    ck_assert_int_eq(uva__reporter_count(threads_run.reporter), 4 * 5);
     ck_assert_int_eq(log.count, 4 * 5);
-    uva__reporter_release(crowd.reporter);
+    uva__reporter_release(threads_run.reporter);
     ck_assert_int_eq(log.freed, 1);
 }
 END_TEST
@@ -595,8 +597,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("witness");
-    TCase *tcase = tcase_create("witness");
+    Suite *suite = suite_create("reporter");
+    TCase *tcase = tcase_create("reporter");
     SRunner *runner = srunner_create(suite);
     int failed;
 

@@ -33,7 +33,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("device kept");
+    Suite *suite = suite_create("deferred release");
     TCase *tc = tcase_create("arrays");
     SRunner *runner;
     int failed;

@@ -235,25 +235,25 @@ static void job_finish(struct uva__poll_item *item)
     (void)sem_post(&s.passed);
 }
 
-struct asking {
+struct polling {
     struct uva__device_command command; /* first */
     struct job *job;
     int times;
 };
 
-static void asking_run(struct uva__device_command *command)
+static void polling_run(struct uva__device_command *command)
 {
-    struct asking *asking = (struct asking *)command;
+    struct polling *polling = (struct polling *)command;
 
-    for (int i = 0; i < asking->times; i++)
-        uva__device_thread_poll(&s.device_thread, &asking->job->item);
+    for (int i = 0; i < polling->times; i++)
+        uva__device_thread_poll(&s.device_thread, &polling->job->item);
 }
 
 START_TEST(a_item_is_asked_after_until_it_is_over)
 {
     enum { JOBS = 20 };
     static struct job jobs[JOBS];
-    struct asking asking[JOBS];
+    struct polling polling[JOBS];
 
     scene_open();
     for (int i = 0; i < JOBS; i++) {
@@ -262,9 +262,10 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
         jobs[i].item.has_callback = _i == 1 && i % 10 == 9;
         if (jobs[i].item.has_callback)
             jobs[i].looks = 2;
-        asking[i] = (struct asking){{.run = asking_run}, &jobs[i], 1 + i % 2};
+        polling[i] =
+            (struct polling){{.run = polling_run}, &jobs[i], 1 + i % 2};
         ck_assert(
-            uva__device_thread_send(&s.device_thread, &asking[i].command));
+            uva__device_thread_send(&s.device_thread, &polling[i].command));
     }
     await(JOBS);
     scene_close();
@@ -278,25 +279,25 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
 END_TEST
 
 /* An item that is polled already is due at once. */
-static void both_ask(struct uva__device_command *command)
+static void both_poll(struct uva__device_command *command)
 {
-    struct asking *asking = (struct asking *)command;
+    struct polling *polling = (struct polling *)command;
 
-    for (int i = 0; i < 2 * asking->times; i++)
-        uva__device_thread_poll(&s.device_thread, &asking->job[i % 2].item);
+    for (int i = 0; i < 2 * polling->times; i++)
+        uva__device_thread_poll(&s.device_thread, &polling->job[i % 2].item);
 }
 
 START_TEST(items_over_together_are_finished_when_all_were_looked_at)
 {
     struct job jobs[2];
-    struct asking asking = {{.run = both_ask}, jobs, 2};
+    struct polling polling = {{.run = both_poll}, jobs, 2};
 
     for (int i = 0; i < 2; i++)
         jobs[i] = (struct job){.item = {.poll = job_poll, .finish = job_finish},
                                .looks = 1,
                                .beside = &jobs[1 - i]};
     scene_open();
-    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
     await(2);
     scene_close();
 }
@@ -307,10 +308,10 @@ START_TEST(the_end_asks_after_every_item_once_more)
     struct job job = {
         .item = {.poll = job_poll, .finish = job_finish, .has_callback = true},
         .until_end = true};
-    struct asking asking = {{.run = asking_run}, &job, 1};
+    struct polling polling = {{.run = polling_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
     scene_close();
     ck_assert_int_ge(job.looked, 1);
 }
@@ -320,10 +321,10 @@ START_TEST(gaps_grow_with_age_but_not_for_ever)
 {
     struct job job = {.item = {.poll = job_poll, .finish = job_finish},
                       .looks = 150};
-    struct asking asking = {{.run = asking_run}, &job, 1};
+    struct polling polling = {{.run = polling_run}, &job, 1};
 
     scene_open();
-    ck_assert(uva__device_thread_send(&s.device_thread, &asking.command));
+    ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
     await(1);
     scene_close();
     ck_assert_int_ge(job.age_ns, 50000000); /* of gaps of 30 us: 4.5 ms */
@@ -347,8 +348,8 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device service");
-    TCase *tc = tcase_create("service");
+    Suite *suite = suite_create("device thread");
+    TCase *tc = tcase_create("commands");
     SRunner *runner;
     int failed;
 

@@ -512,7 +512,7 @@ struct gone {
     bool touched; /* to the end of the call */
 };
 
-static void gone_run(struct uva__device_command *command)
+static void ended_run(struct uva__device_command *command)
 {
     struct gone *gone = uva__container_of(command, struct gone, command);
 
@@ -520,23 +520,23 @@ static void gone_run(struct uva__device_command *command)
         continue;
 }
 
-static int gone_load(void *ctx, const char *path, void **state,
-                     struct uva_error *error)
+static int ended_load(void *ctx, const char *path, void **state,
+                      struct uva_error *error)
 {
     (void)path, (void)error;
     *state = ctx;
     return 0;
 }
 
-static int gone_query(void *state, const struct uva_device_event *event,
-                      struct uva_error *error)
+static int ended_query(void *state, const struct uva_device_event *event,
+                       struct uva_error *error)
 {
     (void)state, (void)event, (void)error;
     return EAGAIN;
 }
 
-static int gone_chain(void *state, const struct uva_device_event *event,
-                      void *device_stream, struct uva_error *error)
+static int ended_chain(void *state, const struct uva_device_event *event,
+                       void *device_stream, struct uva_error *error)
 {
     struct gone *gone = state;
 
@@ -555,11 +555,11 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
 {
     static const struct uva_device_ops ops = {.version = UVA_DEVICE_OPS_VERSION,
                                               .name = "gone",
-                                              .load = gone_load,
-                                              .query = gone_query,
-                                              .stream_wait = gone_chain};
+                                              .load = ended_load,
+                                              .query = ended_query,
+                                              .stream_wait = ended_chain};
     struct ArrowDeviceArray nothing = {0};
-    struct gone gone = {.command.run = gone_run};
+    struct gone gone = {.command.run = ended_run};
 
     ck_assert_int_eq(sem_init(&gone.here, 0, 0), 0);
     ck_assert_int_eq(sem_init(&gone.go, 0, 0), 0);
@@ -649,8 +649,8 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device watch");
-    TCase *tc = tcase_create("watches");
+    Suite *suite = suite_create("event wait");
+    TCase *tc = tcase_create("waits");
     SRunner *runner;
     int failed;
 

@@ -147,7 +147,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("device pinned");
+    Suite *suite = suite_create("pinned pool");
     TCase *tc = tcase_create("memory");
     SRunner *runner;
     int failed;

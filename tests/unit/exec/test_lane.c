@@ -381,7 +381,7 @@ START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
 {
     struct recording_executor executor = {.answer = ENOMEM};
     struct rig rig;
-    struct rig_work work, guest;
+    struct rig_work work, uncapped;
 
     rig_open(&rig, &(struct uva_workers_options){
                        .executor = {recording_submit, &executor}});
@@ -389,8 +389,8 @@ START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
     uva__lane_submit(&rig.jobs, UVA_LANE_COMPUTE, &work.job);
     rig_take(&rig.done);
     executor.answer = 0;
-    guest = rig_work(&rig, false, NULL);
-    uva__lane_run_uncapped(&rig.jobs, &guest.job);
+    uncapped = rig_work(&rig, false, NULL);
+    uva__lane_run_uncapped(&rig.jobs, &uncapped.job);
     rig_take(&rig.done);
     ck_assert_int_eq(executor.count, 0);
     ck_assert_int_eq(rig_threads(&rig, UVA_LANE_COMPUTE), 1);
@@ -471,7 +471,7 @@ int main(void)
                    only_compute_jobs_are_on_a_compute_worker);
     suite_add_tcase(suite, waiting_inside_a_job);
 
-    TCase *guests = tcase_create("guests");
+    TCase *guests = tcase_create("uncapped threads");
     tcase_add_test(guests, guests_run_whatever_the_lanes_do);
     tcase_add_test(guests, a_uncapped_that_was_made_sure_of_needs_no_thread);
     suite_add_tcase(suite, guests);

@@ -271,7 +271,7 @@ START_TEST(the_hook_of_a_leaving_thread_may_end_its_workers)
 }
 END_TEST
 
-static int child_let_go(void *ctx)
+static int child_release(void *ctx)
 {
     struct rig *rig = ctx;
     struct uva_workers *workers = rig->jobs.workers;
@@ -290,7 +290,7 @@ START_TEST(a_forked_child_touches_nothing)
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
     rig_share(&rig, workers);
     rig_burst(&rig, 3);
-    forked_child_run(child_let_go, &rig);
+    forked_child_run(child_release, &rig);
     rig_close(&rig);
     uva_workers_free(workers);
 }
@@ -420,7 +420,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("workers");
+    Suite *suite = suite_create("pool");
 
     TCase *options = tcase_create("options");
     tcase_add_test(options, no_options_are_sound);

@@ -319,9 +319,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crew");
+    Suite *suite = suite_create("pool class");
 
-    TCase *no_thread_to_be_had = tcase_create("no thread to be had");
+    TCase *no_thread_to_be_had = tcase_create("no thread can be created");
     tcase_add_test(no_thread_to_be_had,
                    a_builder_is_delivered_when_there_is_no_thread);
     tcase_add_test(no_thread_to_be_had, jobs_wait_for_the_threads_there_are);

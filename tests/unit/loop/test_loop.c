@@ -25,7 +25,7 @@ static void tear_down(void)
 
 /* ---- turns -------------------------------------------------------------- */
 
-struct visits {
+struct runs {
     struct uva__wakeup wakeup;
     bool posts;  /* at its first run it posts itself */
     int count;   /* runs so far */
@@ -34,7 +34,7 @@ struct visits {
 
 static bool on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct visits *v = uva__container_of(wakeup, struct visits, wakeup);
+    struct runs *v = uva__container_of(wakeup, struct runs, wakeup);
 
     v->inside = uva__rt_on_loop(rt);
     if (v->count++ > 0)
@@ -44,11 +44,11 @@ static bool on_wakeup(struct uva__wakeup *wakeup)
     return true;
 }
 
-static const struct uva__wakeup_ops visit_ops = {on_wakeup, NULL};
+static const struct uva__wakeup_ops run_ops = {on_wakeup, NULL};
 
 START_TEST(a_node_that_wants_another_visit_and_posts_itself_has_one_more)
 {
-    struct visits v = {.wakeup.ops = &visit_ops, .posts = _i == 1};
+    struct runs v = {.wakeup.ops = &run_ops, .posts = _i == 1};
 
     uva__rt_wake(rt, &v.wakeup);
     loop_rig_settle(&rig);
@@ -66,7 +66,7 @@ static void *turn_elsewhere(void *ctx)
 
 START_TEST(the_loop_may_be_turned_by_another_thread)
 {
-    struct visits v = {.wakeup.ops = &visit_ops};
+    struct runs v = {.wakeup.ops = &run_ops};
     pthread_t thread;
 
     loop_rig_settle(&rig);

@@ -57,7 +57,7 @@ static uint64_t refs_of(const struct counted *counted)
     return uva__atomic64_load(&counted->wakeup.refs);
 }
 
-static bool visit_never(struct uva__wakeup *wakeup)
+static bool run_never(struct uva__wakeup *wakeup)
 {
     (void)wakeup;
     ck_abort_msg("nobody turns here");
@@ -69,7 +69,7 @@ static void counted_free(struct uva__wakeup *wakeup)
     uva__container_of(wakeup, struct counted, wakeup)->freed++;
 }
 
-static const struct uva__wakeup_ops counted_ops = {visit_never, counted_free};
+static const struct uva__wakeup_ops counted_ops = {run_never, counted_free};
 
 START_TEST(what_still_waits_when_the_loop_lets_go_is_released)
 {
@@ -259,8 +259,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hub");
-    TCase *tc = tcase_create("hub");
+    Suite *suite = suite_create("rt");
+    TCase *tc = tcase_create("rt");
     SRunner *runner = srunner_create(suite);
     int failed;
 

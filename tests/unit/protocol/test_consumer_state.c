@@ -46,7 +46,7 @@ static struct uva__consumer_call call_of(char letter)
     }
 }
 
-static void ask(struct uva__consumer_state *s)
+static void request_wanted(struct uva__consumer_state *s)
 {
     const int64_t n = uva__consumer_state_want(s);
 
@@ -59,7 +59,7 @@ static bool is_ours(struct uva__consumer_state *s, char letter)
 {
     switch (letter) {
     case 'r':
-        ask(s);
+        request_wanted(s);
         return true;
     case '1':
         uva__consumer_state_note_settled(s, 0);
@@ -103,20 +103,20 @@ static const char *play(struct uva__consumer_state *s, const char *script)
 }
 
 /* A script, its transcript, and the end it leads to. */
-struct life {
+struct stream {
     const char *script, *story;
     enum uva__consumer_end end;
     int code;
 };
 
-static void check_life(const struct life *life)
+static void check_stream(const struct stream *stream)
 {
     struct uva__consumer_state s;
 
     uva__consumer_state_init(&s, 8, 0);
-    ck_assert_str_eq(play(&s, life->script), life->story);
-    ck_assert_int_eq(s.end, life->end);
-    ck_assert_int_eq(s.code, life->code);
+    ck_assert_str_eq(play(&s, stream->script), stream->story);
+    ck_assert_int_eq(s.end, stream->end);
+    ck_assert_int_eq(s.code, stream->code);
 }
 
 #define OPEN      UVA__CONSUMER_OPEN
@@ -127,7 +127,7 @@ static void check_life(const struct life *life)
 /* ---- valid streams ------------------------------------------------------ */
 
 /* clauses.md 15.3: what a producer may do. */
-static const struct life LAWFUL[] = {
+static const struct stream LAWFUL[] = {
     {"SrTTNR", "take take take take take", COMPLETE, 0},
     {"SNR", "take take take", COMPLETE, 0}, /* AH-23: no task */
     {"SrTER", "take take take take", FAILED, EIO},
@@ -146,14 +146,14 @@ static const struct life LAWFUL[] = {
 
 START_TEST(a_lawful_producer_is_never_blamed)
 {
-    check_life(&LAWFUL[_i]);
+    check_stream(&LAWFUL[_i]);
     ck_assert_ptr_null(strchr(LAWFUL[_i].story, '('));
 }
 END_TEST
 
 /* ---- invalid streams: clauses.md 14.2, row by row ----------------------- */
 
-static const struct life UNLAWFUL[] = {
+static const struct stream UNLAWFUL[] = {
     /* second on_schema */
     {"SrSTNR", "take refuse22(AH-05) take take take", COMPLETE, 0},
     /* task before on_schema: data is lost, so the schema is refused later */
@@ -201,7 +201,7 @@ static const struct life UNLAWFUL[] = {
 
 START_TEST(an_unlawful_producer_is_survived_and_named)
 {
-    check_life(&UNLAWFUL[_i]);
+    check_stream(&UNLAWFUL[_i]);
 }
 END_TEST
 
@@ -653,9 +653,9 @@ END_TEST
  * error. */
 struct honest {
     int64_t demand, left;
-    bool fails;     /* the end is an error */
-    bool needs_ask; /* ends only while a request is open */
-    bool told;      /* the end was reported */
+    bool fails;         /* the end is an error */
+    bool needs_request; /* ends only while a request is open */
+    bool told;          /* the end was reported */
 };
 
 static char next_letter(const struct uva__consumer_state *s,
@@ -667,13 +667,13 @@ static char next_letter(const struct uva__consumer_state *s,
         return 'R';
     if (producer->left > 0)
         return producer->demand > 0 ? 'T' : '-';
-    if (producer->needs_ask && producer->demand == 0)
+    if (producer->needs_request && producer->demand == 0)
         return '-';
     return producer->fails ? 'E' : 'N';
 }
 
-static void speak(struct uva__consumer_state *s, struct honest *producer,
-                  struct tally *t)
+static void produce(struct uva__consumer_state *s, struct honest *producer,
+                    struct tally *t)
 {
     const char letter = next_letter(s, producer);
     const struct uva__consumer_call call = call_of(letter);
@@ -698,14 +698,14 @@ static void converse(unsigned seed)
     srand(seed);
     producer.left = batches;
     producer.fails = rand() % 4 == 0;
-    producer.needs_ask = rand() % 2 == 0;
+    producer.needs_request = rand() % 2 == 0;
     uva__consumer_state_init(&s, 1 + rand() % 10, rand() % 12);
     for (int step = 0; step < 5000 && !s.released; step++) {
         before = t.asked;
         meddle(&s, &t);
         producer.demand += t.asked - before;
         if (rand() % 2 == 0)
-            speak(&s, &producer, &t);
+            produce(&s, &producer, &t);
         check_rules(&s, &t);
     }
     RULE(s.released); /* neither side waits for ever */
@@ -724,9 +724,9 @@ END_TEST
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-static TCase *lives(void)
+static TCase *streams(void)
 {
-    TCase *tcase = tcase_create("lives");
+    TCase *tcase = tcase_create("streams");
 
     tcase_add_loop_test(tcase, a_lawful_producer_is_never_blamed, 0,
                         COUNT(LAWFUL));
@@ -779,7 +779,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    suite_add_tcase(suite, lives());
+    suite_add_tcase(suite, streams());
     suite_add_tcase(suite, demand());
     suite_add_tcase(suite, chance());
     srunner_run_all(runner, CK_NORMAL);

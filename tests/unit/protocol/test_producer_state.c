@@ -88,7 +88,7 @@ static const char *play(struct uva__producer_state *s, const char *script)
 static const struct {
     const char *script, *story;
     int64_t limit;
-} LIVES[] = {
+} STREAMS[] = {
     {"1sbxt", "schema task end release", -1},
     {"sbb1t1txt", "schema task task end release", -1},       /* AP-06 */
     {"sx", "schema end release", -1},                        /* AH-23 */
@@ -119,9 +119,9 @@ START_TEST(each_story_has_its_end)
 {
     struct uva__producer_state s;
 
-    uva__producer_init(&s, LIVES[_i].limit);
-    ck_assert_str_eq(play(&s, LIVES[_i].script), LIVES[_i].story);
-    ck_assert_int_eq(s.released, strstr(LIVES[_i].story, "release") != NULL);
+    uva__producer_init(&s, STREAMS[_i].limit);
+    ck_assert_str_eq(play(&s, STREAMS[_i].script), STREAMS[_i].story);
+    ck_assert_int_eq(s.released, strstr(STREAMS[_i].story, "release") != NULL);
 }
 END_TEST
 
@@ -193,12 +193,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("producer_state");
-    TCase *tcase = tcase_create("stories");
+    TCase *tcase = tcase_create("scripts");
     SRunner *runner = srunner_create(suite);
     int failed;
 
     tcase_add_loop_test(tcase, each_story_has_its_end, 0,
-                        sizeof(LIVES) / sizeof(LIVES[0]));
+                        sizeof(STREAMS) / sizeof(STREAMS[0]));
     tcase_add_test(tcase, a_source_may_stop_once_nothing_of_it_will_be_told);
     tcase_add_test(tcase, g35_demand_saturates);
     tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);

@@ -183,8 +183,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("jail");
-    TCase *all = tcase_create("jails");
+    Suite *suite = suite_create("sandbox");
+    TCase *all = tcase_create("sandboxes");
     SRunner *runner = srunner_create(suite);
     int failed;
 
