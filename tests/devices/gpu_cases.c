@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "device/gpu_streams.h"
-#include "devices/gpu_scene.h"
+#include "devices/gpu_fixture.h"
+#include "support/check_suite.h"
 #include "support/faulty_libc.h"
 
 static const struct vendor_driver *gpu;
@@ -21,71 +22,71 @@ static const struct fake_control *control;
 START_TEST(batches_come_when_their_events_are_complete)
 {
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 64);
-    gpu_scene_arrays(&s, 64);
-    stream = gpu_scene_ready(&s, 64, NULL);
-    loop_rig_settle(&s.rig);
+    gpu_fixture_open(&s, gpu, control, 64);
+    gpu_fixture_arrays(&s, 64);
+    stream = gpu_fixture_ready(&s, 64, NULL);
+    loop_settle(&s.loop);
     ck_assert_int_eq(s.batches, 0);
     for (int k = 0; k < 64; k++)
-        gpu_scene_pass(&s, k);
-    gpu_scene_until_done(&s);
+        gpu_fixture_pass(&s, k);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 64);
     uva_stream_release(stream);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(an_event_that_was_never_recorded_is_complete)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
     s.events[0] = gpu->event_new();
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].sync_event = &s.events[0];
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    gpu_scene_until_done(&s);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
-/* Waits until the library treats the event as a lasting one. A real driver does
- * not show that; there, the timeout of one wait provides the time. */
-static void event_lasts(struct gpu_scene *s, int k)
+/* Until it is waited for in the way of events that last. A real driver does not
+ * say so; there the patience with one array measures the time. */
+static void event_lasts(struct gpu_fixture *s, int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
-        gpu_scene_ask(s, k, UVA_FOREVER);
+        gpu_fixture_ask(s, k, UVA_FOREVER);
         while (control->fakegpu_count(FAKE_STREAMS) == GPU_STREAMS)
             (void)sched_yield();
         return;
     }
-    gpu_scene_ask(s, k, 30);
-    gpu_scene_until_done(s);
+    gpu_fixture_ask(s, k, 30);
+    gpu_fixture_until_done(s);
     ck_assert_int_eq(s->answer.code, ETIMEDOUT);
-    gpu_scene_ask(s, k, UVA_FOREVER);
+    gpu_fixture_ask(s, k, UVA_FOREVER);
 }
 
 START_TEST(an_event_that_lasts_is_waited_for)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
     long before = 0;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
     if (control->fakegpu_count != NULL)
         before = control->fakegpu_count(FAKE_CALLBACKS);
     event_lasts(&s, 0);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert(gpu->event_is_over(s.events[0]));
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
     if (gpu->calls_back && control->fakegpu_count != NULL)
         while (control->fakegpu_count(FAKE_CALLBACKS) == before)
             (void)sched_yield();
@@ -94,15 +95,15 @@ END_TEST
 
 START_TEST(patience_with_one_array_ends)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
-    gpu_scene_ask(&s, 0, 1);
-    gpu_scene_until_done(&s);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
+    gpu_fixture_ask(&s, 0, 1);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, ETIMEDOUT);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -110,40 +111,40 @@ START_TEST(many_events_may_be_outstanding)
 {
     struct uva_ready how = {.window.batches = GPU_BATCHES};
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, GPU_BATCHES);
-    gpu_scene_arrays(&s, GPU_BATCHES);
-    stream = gpu_scene_ready(&s, GPU_BATCHES, &how);
-    loop_rig_settle(&s.rig);
+    gpu_fixture_open(&s, gpu, control, GPU_BATCHES);
+    gpu_fixture_arrays(&s, GPU_BATCHES);
+    stream = gpu_fixture_ready(&s, GPU_BATCHES, &how);
+    loop_settle(&s.loop);
     ck_assert_int_eq(s.batches, 0);
-    gpu_scene_pass_all(&s);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass_all(&s);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, GPU_BATCHES);
     uva_stream_release(stream);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(one_that_is_late_does_not_hold_up_the_others)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 4);
-    gpu_scene_arrays(&s, 4);
+    gpu_fixture_open(&s, gpu, control, 4);
+    gpu_fixture_arrays(&s, 4);
     for (int k = 0; k < 4; k++)
-        gpu_scene_ask(&s, k, UVA_FOREVER);
+        gpu_fixture_ask(&s, k, UVA_FOREVER);
     for (int k = 3; k > 0; k--) {
-        gpu_scene_pass(&s, k);
-        gpu_scene_until_done(&s);
+        gpu_fixture_pass(&s, k);
+        gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.answers, 4 - k);
     }
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     for (int k = 0; k < 4; k++)
         uva_array_release(&s.arrays[k]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -152,18 +153,18 @@ END_TEST
 START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
 {
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 64);
-    gpu_scene_arrays(&s, 64);
-    stream = gpu_scene_ready(&s, 64, NULL);
-    gpu_scene_pass(&s, 0);
-    loop_rig_settle(&s.rig);
+    gpu_fixture_open(&s, gpu, control, 64);
+    gpu_fixture_arrays(&s, 64);
+    stream = gpu_fixture_ready(&s, 64, NULL);
+    gpu_fixture_pass(&s, 0);
+    loop_settle(&s.loop);
     uva_stream_cancel(stream, ECANCELED, "enough");
-    gpu_scene_until_done(&s);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
     uva_stream_release(stream);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -171,55 +172,55 @@ END_TEST
 START_TEST(a_close_comes_while_events_are_armed)
 {
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 64);
-    gpu_scene_arrays(&s, 64);
-    stream = gpu_scene_ready(&s, 64, NULL);
+    gpu_fixture_open(&s, gpu, control, 64);
+    gpu_fixture_arrays(&s, 64);
+    stream = gpu_fixture_ready(&s, 64, NULL);
     for (int i = 0; i < _i; i++)
-        loop_rig_settle(&s.rig);
+        loop_settle(&s.loop);
     uva_stream_release(stream);
-    loop_rig_close_runtime(&s.rig, 0);
-    gpu_scene_close(&s);
+    loop_close_runtime(&s.loop, 0);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(a_close_comes_while_a_callback_is_armed)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
     event_lasts(&s, 0);
-    loop_rig_close_runtime(&s.rig, 0);
+    loop_close_runtime(&s.loop, 0);
     ck_assert_int_ne(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(two_runtimes_wait_for_the_same_event)
 {
-    struct loop_rig other;
-    struct gpu_scene s;
+    struct loop_fixture other;
+    struct gpu_fixture s;
     struct uva_runtime *first;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
-    loop_rig_open(&other);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    first = s.rig.runtime;
-    s.rig.runtime = other.runtime;
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    s.rig.runtime = first;
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
+    loop_open(&other);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    first = s.loop.runtime;
+    s.loop.runtime = other.runtime;
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    s.loop.runtime = first;
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     while (s.answers < 2)
-        (void)uv_run(&other.loop, UV_RUN_ONCE);
+        (void)uv_run(&other.uv, UV_RUN_ONCE);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    loop_rig_close(&other);
-    gpu_scene_close(&s);
+    loop_close(&other);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -229,120 +230,121 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
 {
     struct uva_ready how = {.wait = UVA_WAIT_STREAM};
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     void *mine, *event;
 
-    gpu_scene_open(&s, gpu, control, 4);
-    gpu_scene_arrays(&s, 1);
+    gpu_fixture_open(&s, gpu, control, 4);
+    gpu_fixture_arrays(&s, 1);
     mine = gpu->stream_new();
     event = gpu->event_new();
     how.device_stream = mine;
     s.unwatched = true;
-    stream = gpu_scene_ready(&s, 1, &how);
-    gpu_scene_until_done(&s);
+    stream = gpu_fixture_ready(&s, 1, &how);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 1);
     gpu->event_record(event, mine);
     ck_assert(!gpu->event_is_over(event));
-    gpu_scene_pass(&s, 0);
+    gpu_fixture_pass(&s, 0);
     gpu->stream_drain(mine);
     ck_assert(gpu->event_is_over(event));
     uva_stream_release(stream);
     gpu->event_free(event);
     gpu->stream_free(mine);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(a_producer_records_an_event_behind_its_work)
 {
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
     gpu->stream_gate(s.streams[0], &s.words[0], 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error), 0);
+        uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
+        0);
     ck_assert_ptr_nonnull(s.arrays[0].sync_event);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    loop_rig_settle(&s.rig);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    loop_settle(&s.loop);
     ck_assert_int_eq(s.answers, 0);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(memory_of_the_host_may_say_no_device)
 {
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    for (int i = 0; i < 2; i++) { /* with an explicit stream, and without one */
-        gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_open(&s, gpu, control, 1);
+    for (int i = 0; i < 2; i++) { /* a stream that says which, or does not */
+        gpu_fixture_array(&s, 0, &s.arrays[0]);
         s.arrays[0].device_type = gpu->host_type;
         s.arrays[0].device_id = -1;
-        ck_assert_int_eq(uva_array_record(s.rig.runtime, &s.arrays[0],
+        ck_assert_int_eq(uva_array_record(s.loop.runtime, &s.arrays[0],
                                           i == 0 ? s.streams[0] : NULL, &error),
                          0);
-        gpu_scene_ask(&s, 0, UVA_FOREVER);
-        gpu_scene_until_done(&s);
+        gpu_fixture_ask(&s, 0, UVA_FOREVER);
+        gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.answer.code, 0);
         uva_array_release(&s.arrays[0]);
     }
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
     gpu->stream_gate(s.streams[0], &s.words[0], 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
-    uva_array_release_after(s.rig.runtime, &s.arrays[0], s.streams[0]);
-    loop_rig_settle(&s.rig);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    uva_array_release_after(s.loop.runtime, &s.arrays[0], s.streams[0]);
+    loop_settle(&s.loop);
     ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-    gpu_scene_pass(&s, 0);
+    gpu_fixture_pass(&s, 0);
     while (atomic_load(&s.fake.live) != 0)
         (void)sched_yield();
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 /* The library's calls must not invalidate the capture. */
 START_TEST(another_thread_may_capture_meanwhile)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     if (!gpu->spares_captures)
         return;
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
     gpu->capture_begin(s.streams[1]);
     event_lasts(&s, 0);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(gpu->capture_end(s.streams[1]), 0);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
-/* Waits until the device thread has processed earlier commands, which it does
- * in order. `complete` is an event that is complete. */
-static void errands_end(struct gpu_scene *s, int complete)
+/* The service has done what it was sent so far, for it does so in turn.
+ * `complete` is an event that is. */
+static void errands_end(struct gpu_fixture *s, int complete)
 {
-    gpu_scene_array(s, 5, &s->arrays[5]);
+    gpu_fixture_array(s, 5, &s->arrays[5]);
     s->arrays[5].sync_event = &s->events[complete];
-    gpu_scene_ask(s, 5, UVA_FOREVER);
-    gpu_scene_until_done(s);
+    gpu_fixture_ask(s, 5, UVA_FOREVER);
+    gpu_fixture_until_done(s);
     uva_array_release(&s->arrays[5]);
 }
 
@@ -350,7 +352,7 @@ static void errands_end(struct gpu_scene *s, int complete)
 
 static int on_copied(void *ctx, struct uva_batch *batch)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
     const struct ArrowArray *column = batch->data.array.children[0];
     const int64_t *values = column->buffers[1];
 
@@ -365,14 +367,14 @@ static int on_copied(void *ctx, struct uva_batch *batch)
 
 static void on_end(void *ctx, const struct uva_outcome *outcome)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
 
     s->done = true;
     s->outcome = *outcome;
 }
 
-/* Copies from the host to a device and back. */
-static struct uva_stream *copies_begin(struct gpu_scene *s,
+/* From the host to a device and back. */
+static struct uva_stream *copies_begin(struct gpu_fixture *s,
                                        ArrowDeviceType device_type,
                                        int64_t device_id,
                                        ArrowDeviceType host_type)
@@ -386,10 +388,10 @@ static struct uva_stream *copies_begin(struct gpu_scene *s,
     struct uva_stream *stream;
 
     while (!fake_source_again(&s->fake))
-        (void)uv_run(&s->rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&s->loop.uv, UV_RUN_NOWAIT);
     s->batches = 0;
     fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
-    stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
+    stream = uva_stream_from_blocking(s->loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
     ck_assert_int_eq(uva_stream_transfer(stream, &back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
@@ -400,17 +402,17 @@ START_TEST(batches_go_to_the_device_and_come_back)
 {
     const ArrowDeviceType types[] = {gpu->device_type, gpu->managed_type};
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     if (types[_i] == 0)
         return;
-    gpu_scene_open(&s, gpu, control, 40);
+    gpu_fixture_open(&s, gpu, control, 40);
     stream = copies_begin(&s, types[_i], 0, ARROW_DEVICE_CPU);
-    gpu_scene_until_done(&s);
+    gpu_fixture_until_done(&s);
     ck_assert_str_eq(s.outcome.error.message, "");
     ck_assert_int_eq(s.batches, 40);
     uva_stream_release(stream);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -426,39 +428,39 @@ START_TEST(each_device_has_memory_and_streams_of_its_own)
 {
     long of_one = 0;
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     if (!gpu->second(true))
         return;
-    gpu_scene_open(&s, gpu, control, 10);
+    gpu_fixture_open(&s, gpu, control, 10);
     for (int i = 0; i < 4; i++) {
         stream = copies_begin(&s, gpu->device_type, i % 2, ARROW_DEVICE_CPU);
-        gpu_scene_until_done(&s);
+        gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.outcome.error.code, 0);
         ck_assert_int_eq(s.batches, 10);
         uva_stream_release(stream);
         of_one = i == 0 ? own_streams() : of_one;
     }
     ck_assert_int_eq(own_streams(), 2 * of_one);
-    loop_rig_close_runtime(&s.rig, 0);
+    loop_close_runtime(&s.loop, 0);
     (void)gpu->second(false);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(pinned_memory_is_used_again)
 {
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     long blocks[2], live;
 
-    gpu_scene_open(&s, gpu, control, 40);
-    gpu_scene_arrays(&s, 1);
-    gpu_scene_pass_all(&s);
+    gpu_fixture_open(&s, gpu, control, 40);
+    gpu_fixture_arrays(&s, 1);
+    gpu_fixture_pass_all(&s);
     live = atomic_load(&s.fake.live);
     for (int i = 0; i < 2; i++) {
         stream = copies_begin(&s, gpu->device_type, 0, gpu->host_type);
-        gpu_scene_until_done(&s);
+        gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
@@ -471,7 +473,7 @@ START_TEST(pinned_memory_is_used_again)
     ck_assert_int_ge(blocks[1], blocks[0]);
     ck_assert_int_le(blocks[1], 1 + 40); /* not 80 */
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -501,13 +503,13 @@ START_TEST(a_copy_is_behind_the_event)
     struct uva_consumer mine = {.on_batch = on_copied, .on_done = on_end};
     struct ArrowSchema schema;
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     void *memory;
 
-    gpu_scene_open(&s, gpu, control, 2);
+    gpu_fixture_open(&s, gpu, control, 2);
     mine.ctx = &s;
-    gpu_scene_arrays(&s, 2);
-    gpu_scene_pass(&s, 1);
+    gpu_fixture_arrays(&s, 2);
+    gpu_fixture_pass(&s, 1);
     uva_array_release(&s.arrays[1]);
     memory = gpu->device_alloc(3 * sizeof(int64_t));
     values_swap(&s.arrays[0].array, memory);
@@ -515,27 +517,27 @@ START_TEST(a_copy_is_behind_the_event)
                        3 * sizeof(int64_t));
     gpu->event_record(s.events[0], s.streams[0]);
     fake_source_schema(&s.fake, &schema);
-    stream = uva_stream_from_arrays(s.rig.runtime, &schema, s.arrays, 1);
+    stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
     ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
-    loop_rig_settle(&s.rig);
+    loop_settle(&s.loop);
     for (int i = 0; i < 20; i++)
         errands_end(&s, 1);
     ck_assert_int_eq(s.batches, 0);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_str_eq(s.outcome.error.message, "");
     ck_assert_int_eq(s.batches, 1);
     uva_stream_release(stream);
     gpu->device_free(memory);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 static int on_any(void *ctx, struct uva_batch *batch)
 {
     (void)batch;
-    ((struct gpu_scene *)ctx)->batches++;
+    ((struct gpu_fixture *)ctx)->batches++;
     return 0;
 }
 
@@ -548,37 +550,37 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     struct ArrowDeviceArrayStream source;
     struct uva_stream *from, *to;
     struct ArrowSchema schema;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     void *memory;
 
-    gpu_scene_open(&s, gpu, control, 2);
+    gpu_fixture_open(&s, gpu, control, 2);
     any.ctx = &s;
-    gpu_scene_arrays(&s, 2);
-    gpu_scene_pass(&s, 1);
+    gpu_fixture_arrays(&s, 2);
+    gpu_fixture_pass(&s, 1);
     uva_array_release(&s.arrays[1]);
     memory = gpu->device_alloc(3 * sizeof(int64_t));
     values_swap(&s.arrays[0].array, memory);
     fake_source_schema(&s.fake, &schema);
-    from = uva_stream_from_arrays(s.rig.runtime, &schema, s.arrays, 1);
+    from = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
     ck_assert_int_eq(uva_stream_transfer(from, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(from, &any, NULL), 0);
-    loop_rig_settle(&s.rig);
+    loop_settle(&s.loop);
     errands_end(&s, 1); /* the copy has begun */
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
-    to = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
+    to = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
     ck_assert_int_eq(uva_stream_ready(to, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(to, &any, NULL), 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 2);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.batches, 3);
     uva_stream_release(to);
     uva_stream_release(from);
     gpu->device_free(memory);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -586,15 +588,15 @@ END_TEST
 START_TEST(a_device_that_cannot_be_is_not_there)
 {
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].device_id = (int64_t)1 << 32;
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], NULL, &error), ENODEV);
+        uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -602,34 +604,34 @@ END_TEST
 
 START_TEST(a_failure_of_the_device_is_told_with_its_code)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, gpu, control, 2);
-    gpu_scene_arrays(&s, 2);
+    gpu_fixture_open(&s, gpu, control, 2);
+    gpu_fixture_arrays(&s, 2);
     if (_i == 1)
         event_lasts(&s, 0);
     else
-        gpu_scene_ask(&s, 0, UVA_FOREVER);
+        gpu_fixture_ask(&s, 0, UVA_FOREVER);
     control->fakegpu_poison(719);
-    gpu_scene_until_done(&s);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, EIO);
     ck_assert_str_eq(s.answer.vendor, gpu->vendor);
     ck_assert_int_eq(s.answer.vendor_code, 719);
-    gpu_scene_ask(&s, 1, UVA_FOREVER);
-    gpu_scene_until_done(&s);
+    gpu_fixture_ask(&s, 1, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.vendor_code, 719);
     ck_assert_ptr_nonnull(strstr(s.answer.message, gpu->query));
     for (int k = 0; k < 2; k++)
         uva_array_release(&s.arrays[k]);
-    loop_rig_close_runtime(&s.rig, 0);
+    loop_close_runtime(&s.loop, 0);
     control->fakegpu_poison(0);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
-/* Work started while everything fails never ends once the device works again.
- * The scene itself has an event and the memory of its gates. */
-static void nothing_is_under_way(struct gpu_scene *s)
+/* Work that was begun while all fails never ends once the device is well. The
+ * scene has an event and the memory of its gates. */
+static void nothing_is_under_way(struct gpu_fixture *s)
 {
     while (atomic_load(&s->fake.live) != 0 ||
            control->fakegpu_count(FAKE_EVENTS) > 1 ||
@@ -637,48 +639,48 @@ static void nothing_is_under_way(struct gpu_scene *s)
         (void)sched_yield();
 }
 
-/* Waits, copies and records: each succeeds, or fails with `code`. */
-static void play(struct gpu_scene *s, int code)
+/* Waits for an event, copies, asks for events: done, or failed with `code`. */
+static void play(struct gpu_fixture *s, int code)
 {
     struct uva_stream *stream;
     struct uva_error error;
 
-    gpu_scene_ask(s, 0, 10);
-    gpu_scene_until_done(s);
-    gpu_scene_ask(s, 0, UVA_FOREVER);
-    gpu_scene_pass_all(s);
-    gpu_scene_until_done(s);
+    gpu_fixture_ask(s, 0, 10);
+    gpu_fixture_until_done(s);
+    gpu_fixture_ask(s, 0, UVA_FOREVER);
+    gpu_fixture_pass_all(s);
+    gpu_fixture_until_done(s);
     ck_assert(s->answer.code == 0 || s->answer.code == code);
     if (s->answer.code == EIO)
         ck_assert_int_eq(s->answer.vendor_code, 999);
     stream = copies_begin(s, gpu->device_type, 0, ARROW_DEVICE_CPU);
-    gpu_scene_until_done(s);
+    gpu_fixture_until_done(s);
     ck_assert(s->outcome.end == UVA_END_COMPLETE ||
               s->outcome.end == UVA_END_FAILED);
     ck_assert((s->outcome.end == UVA_END_COMPLETE) == (s->batches == 3));
     uva_stream_release(stream);
     uva_array_release(&s->arrays[0]);
     control->fakegpu_excuse(0);
-    gpu_scene_array(s, 0, &s->arrays[0]);
-    if (uva_array_record(s->rig.runtime, &s->arrays[0], s->streams[0],
+    gpu_fixture_array(s, 0, &s->arrays[0]);
+    if (uva_array_record(s->loop.runtime, &s->arrays[0], s->streams[0],
                          &error) != 0)
         ck_assert_ptr_null(s->arrays[0].sync_event);
     control->fakegpu_excuse(1);
     uva_array_release(&s->arrays[0]);
-    gpu_scene_array(s, 0, &s->arrays[0]);
-    uva_array_release_after(s->rig.runtime, &s->arrays[0], s->streams[0]);
+    gpu_fixture_array(s, 0, &s->arrays[0]);
+    uva_array_release_after(s->loop.runtime, &s->arrays[0], s->streams[0]);
     errands_end(s, 0);
-    loop_rig_close_runtime(&s->rig, 0);
+    loop_close_runtime(&s->loop, 0);
 }
 
 START_TEST(any_call_may_fail)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
     long calls, k = 0;
 
     do {
-        gpu_scene_open(&s, gpu, control, 3);
-        gpu_scene_arrays(&s, 1);
+        gpu_fixture_open(&s, gpu, control, 3);
+        gpu_fixture_arrays(&s, 1);
         calls = control->fakegpu_count(FAKE_CALLS);
         control->fakegpu_fail(++k, 999);
         play(&s, EIO);
@@ -686,7 +688,7 @@ START_TEST(any_call_may_fail)
         control->fakegpu_fail(0, 0);
         nothing_is_under_way(&s);
         control->fakegpu_poison(0);
-        gpu_scene_close(&s);
+        gpu_fixture_close(&s);
     } while (calls >= k);
     ck_assert_int_gt(k, 20);
 }
@@ -695,18 +697,18 @@ END_TEST
 static const char service[] = "uva-devices";
 START_TEST(there_may_be_no_memory)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
     bool again = true;
     long k;
 
     faulty_libc_only_thread(service);
     for (k = 1; again; k++) {
-        gpu_scene_open(&s, gpu, control, 3);
-        gpu_scene_arrays(&s, 1);
+        gpu_fixture_open(&s, gpu, control, 3);
+        gpu_fixture_arrays(&s, 1);
         faulty_libc_fail(k);
         play(&s, ENOMEM);
         again = faulty_libc_stop();
-        gpu_scene_close(&s);
+        gpu_fixture_close(&s);
     }
     faulty_libc_only_thread(NULL);
     ck_assert_int_gt(k, 5);
@@ -716,29 +718,29 @@ END_TEST
 /* The event is polled instead. */
 START_TEST(a_callback_without_memory_is_done_without)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
     long before;
 
     if (!gpu->calls_back)
         return;
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_arrays(&s, 1);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_arrays(&s, 1);
     before = control->fakegpu_count(FAKE_CALLBACKS);
     faulty_libc_only_thread(service);
     faulty_libc_only(sizeof(struct uva__gpu_callback_stream));
     faulty_libc_fail(1);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
     while (!faulty_libc_has_failed())
         (void)sched_yield();
     (void)faulty_libc_stop();
     faulty_libc_only(0);
     faulty_libc_only_thread(NULL);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(control->fakegpu_count(FAKE_CALLBACKS), before);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -746,27 +748,27 @@ END_TEST
 START_TEST(callbacks_share_streams_where_there_are_many)
 {
     const int last = UVA__GPU_CALLBACK_STREAMS;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     if (!gpu->calls_back)
         return;
-    gpu_scene_open(&s, gpu, control, last + 1);
-    gpu_scene_arrays(&s, last + 1);
+    gpu_fixture_open(&s, gpu, control, last + 1);
+    gpu_fixture_arrays(&s, last + 1);
     for (int k = 0; k < last; k++)
-        gpu_scene_ask(&s, k, UVA_FOREVER);
+        gpu_fixture_ask(&s, k, UVA_FOREVER);
     while (own_streams() < last)
         (void)sched_yield();
-    gpu_scene_ask(&s, last, 30);
-    gpu_scene_until_done(&s);
+    gpu_fixture_ask(&s, last, 30);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, ETIMEDOUT);
     ck_assert_int_eq(own_streams(), last);
-    gpu_scene_pass_all(&s);
+    gpu_fixture_pass_all(&s);
     while (s.answers < last + 1)
-        gpu_scene_until_done(&s);
+        gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     for (int k = 0; k <= last; k++)
         uva_array_release(&s.arrays[k]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -775,22 +777,22 @@ START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
 {
     struct uva_device_info info;
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     int code = ENOMEM;
     long k = 0;
 
-    gpu_scene_open(&s, gpu, control, 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_open(&s, gpu, control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, gpu->device_type, &info), 0);
+        uva_device_get_info(s.loop.runtime, gpu->device_type, &info), 0);
     for (; code != 0; k++) {
         ck_assert_ptr_null(s.arrays[0].sync_event);
         control->fakegpu_fail(k, UVA__GPU_OUT_OF_MEMORY);
         control->fakegpu_excuse(0);
         faulty_libc_only(sizeof(uva__gpu_event));
         faulty_libc_fail(k == 0);
-        code =
-            uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error);
+        code = uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0],
+                                &error);
         (void)faulty_libc_stop();
         faulty_libc_only(0);
         control->fakegpu_excuse(1);
@@ -802,7 +804,7 @@ START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
     }
     ck_assert_int_gt(k, 3);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -811,26 +813,26 @@ START_TEST(any_call_that_makes_a_stream_wait_may_fail)
     struct uva_ready how = {.wait = UVA_WAIT_STREAM};
     struct uva_device_info info;
     struct uva_stream *stream;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     int code = EIO;
     long k = 0;
 
     while (code != 0) {
-        gpu_scene_open(&s, gpu, control, 1);
-        gpu_scene_arrays(&s, 1);
+        gpu_fixture_open(&s, gpu, control, 1);
+        gpu_fixture_arrays(&s, 1);
         ck_assert_int_eq(
-            uva_device_get_info(s.rig.runtime, gpu->device_type, &info), 0);
+            uva_device_get_info(s.loop.runtime, gpu->device_type, &info), 0);
         how.device_stream = s.streams[1];
         s.unwatched = true;
         control->fakegpu_fail(++k, 999);
-        stream = gpu_scene_ready(&s, 1, &how);
-        gpu_scene_until_done(&s);
+        stream = gpu_fixture_ready(&s, 1, &how);
+        gpu_fixture_until_done(&s);
         control->fakegpu_fail(0, 0);
         code = s.outcome.error.code;
         ck_assert_int_eq(s.outcome.error.vendor_code, code == 0 ? 0 : 999);
         ck_assert_int_eq(s.batches, code == 0);
         uva_stream_release(stream);
-        gpu_scene_close(&s);
+        gpu_fixture_close(&s);
     }
     ck_assert_int_gt(k, 2);
 }
@@ -890,11 +892,5 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
 
 int gpu_cases_run(Suite *suite)
 {
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "device/gpu_abi.h"
-#include "support/fault_scene.h"
+#include "support/fault_fixture.h"
 
 enum { NO_SUCH_DEVICE = 77 };
 
 static const struct vendor_driver *gpu;
 static const struct fake_control *control;
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 struct gated {
-    struct fault_scene f;
+    struct fault_fixture f;
     void *streams[2], *events[2];
     _Atomic uint32_t *words; /* words of the gates, in pinned memory */
 };
@@ -35,7 +35,7 @@ static void gated_revive(void *ctx)
  * does. */
 static void gated_open(struct gated *g, bool other)
 {
-    fault_scene_open(&g->f);
+    fault_open(&g->f);
     gpu->enter();
     g->words = gpu->host_alloc(2 * sizeof(*g->words));
     for (int i = 0; i < 2; i++) {
@@ -58,7 +58,7 @@ static void gated_close(struct gated *g)
 {
     for (int i = 0; i < 2; i++)
         gated_pass(g, i);
-    fault_scene_close(&g->f);
+    fault_close(&g->f);
     for (int i = 0; i < 2; i++) {
         gpu->stream_drain(g->streams[i]);
         gpu->event_free(g->events[i]);
@@ -77,12 +77,12 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
     struct gated g;
 
     gated_open(&g, true);
-    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
-    fault_scene_array(&g.f, gpu->device_type, 0, NULL);
-    fault_scene_load(&g.f, gpu->device_type);
-    fault_scene_ready(&g.f, &(struct uva_ready){.timeout_ms = 100});
-    fault_scene_expect(&g.f, &fault);
-    ck_assert_int_eq(g.f.batches, 0);
+    fault_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_array(&g.f, gpu->device_type, 0, NULL);
+    fault_load(&g.f, gpu->device_type);
+    fault_ready(&g.f, &(struct uva_ready){.timeout_ms = 100});
+    fault_expect(&g.f, &fault);
+    ck_assert_int_eq(g.f.f.got.batches, 0);
     gated_close(&g);
 }
 END_TEST
@@ -98,13 +98,13 @@ START_TEST(a_device_that_is_not_there_is_told_with_the_call_that_says_so)
 
     gated_open(&g, true);
     if (_i == 0) {
-        fault_scene_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
-        fault_scene_transfer(&g.f, &there);
+        fault_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
+        fault_transfer(&g.f, &there);
     } else {
-        fault_scene_array(&g.f, gpu->device_type, NO_SUCH_DEVICE, NULL);
-        fault_scene_transfer(&g.f, NULL);
+        fault_array(&g.f, gpu->device_type, NO_SUCH_DEVICE, NULL);
+        fault_transfer(&g.f, NULL);
     }
-    fault_scene_expect(&g.f, &fault);
+    fault_expect(&g.f, &fault);
     gated_close(&g);
 }
 END_TEST
@@ -126,13 +126,13 @@ START_TEST(a_device_that_fails_is_told_with_its_code)
     struct gated g;
 
     gated_open(&g, false);
-    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
-    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[1]);
-    fault_scene_ready(&g.f, NULL);
-    loop_rig_settle(&g.f.rig);
+    fault_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_array(&g.f, gpu->device_type, 0, &g.events[1]);
+    fault_ready(&g.f, NULL);
+    loop_settle(&g.f.f.loop);
     control->fakegpu_poison(faults[_i].vendor_code);
-    fault_scene_expect(&g.f, &faults[_i]);
-    loop_rig_close_runtime(&g.f.rig, 0);
+    fault_expect(&g.f, &faults[_i]);
+    loop_close_runtime(&g.f.f.loop, 0);
     control->fakegpu_poison(0);
     gated_close(&g);
 }
@@ -159,14 +159,14 @@ static void device_thread_await(struct gated *g)
     struct ArrowDeviceArray array;
     bool answered = false;
 
-    fake_source_batch(&g->f.fake, 0, &array);
+    fake_source_batch(&g->f.f.fake, 0, &array);
     array.device_type = gpu->device_type;
     array.device_id = 0;
     array.sync_event = &event;
-    ck_assert_int_eq(uva_array_wait(g->f.rig.runtime, &array, UVA_FOREVER,
+    ck_assert_int_eq(uva_array_wait(g->f.f.loop.runtime, &array, UVA_FOREVER,
                                     on_answer, &answered),
                      0);
-    loop_rig_until(&g->f.rig, has_answered, &answered);
+    loop_until(&g->f.f.loop, has_answered, &answered);
     gpu->event_free(event);
 }
 
@@ -177,14 +177,14 @@ START_TEST(a_device_that_fails_fails_the_copies_on_it)
     struct gated g;
 
     gated_open(&g, false);
-    fault_scene_array(&g.f, gpu->device_type, 0, &g.events[0]);
-    fault_scene_transfer(&g.f, NULL);
-    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* their own event */
-        loop_rig_settle(&g.f.rig);
+    fault_array(&g.f, gpu->device_type, 0, &g.events[0]);
+    fault_transfer(&g.f, NULL);
+    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* that of their end */
+        loop_settle(&g.f.f.loop);
     device_thread_await(&g);
     control->fakegpu_poison(719);
-    fault_scene_expect(&g.f, &fault);
-    loop_rig_close_runtime(&g.f.rig, 0);
+    fault_expect(&g.f, &fault);
+    loop_close_runtime(&g.f.f.loop, 0);
     control->fakegpu_poison(0);
     gated_close(&g);
 }
@@ -199,23 +199,23 @@ static bool memory_ends(long k, bool *seen)
     long before;
 
     gated_open(&g, false);
-    fault_scene_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
+    fault_array(&g.f, ARROW_DEVICE_CPU, -1, NULL);
     before = control->fakegpu_count(FAKE_CALLS);
     control->fakegpu_fail(k, UVA__GPU_OUT_OF_MEMORY);
-    fault_scene_transfer(&g.f, &there);
-    fault_scene_end(&g.f);
-    if (g.f.outcome.end == UVA_END_FAILED) {
+    fault_transfer(&g.f, &there);
+    fault_end(&g.f);
+    if (g.f.f.got.outcome.end == UVA_END_FAILED) {
         const struct fault fault = {ENOMEM, gpu->vendor, UVA__GPU_OUT_OF_MEMORY,
                                     g.f.call};
         ck_assert_str_ne(g.f.call, "");
         *seen = *seen || strcmp(g.f.call, gpu->alloc) == 0;
-        fault_scene_expect(&g.f, &fault);
+        fault_expect(&g.f, &fault);
     } else {
-        fault_scene_let_go(&g.f);
+        fault_let_go(&g.f);
     }
     before = control->fakegpu_count(FAKE_CALLS) - before;
     control->fakegpu_fail(0, 0);
-    loop_rig_close_runtime(&g.f.rig, 0);
+    loop_close_runtime(&g.f.f.loop, 0);
     for (int i = 0; i < 2; i++)
         gated_pass(&g, i);
     control->fakegpu_poison(0);

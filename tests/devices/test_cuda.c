@@ -9,8 +9,8 @@
 #include "device/cuda_abi.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
-#include "devices/gpu_scene.h"
-#include "support/fault_scene.h"
+#include "devices/gpu_fixture.h"
+#include "support/fault_fixture.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {
@@ -241,7 +241,7 @@ static struct vendor_driver cuda = {
 
 static void on_end(void *ctx, const struct uva_outcome *outcome)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
 
     s->outcome = *outcome;
     s->done = true;
@@ -250,12 +250,12 @@ static void on_end(void *ctx, const struct uva_outcome *outcome)
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     (void)batch;
-    ((struct gpu_scene *)ctx)->batches++;
+    ((struct gpu_fixture *)ctx)->batches++;
     return 0;
 }
 
-/* Copies array 0 to a device; returns the code of the outcome. */
-static int transfer(struct gpu_scene *s, ArrowDeviceType device_type)
+/* Brings array 0 to a device, and gives the code of the outcome. */
+static int transfer(struct gpu_fixture *s, ArrowDeviceType device_type)
 {
     const struct uva_transfer how = {.device_type = device_type};
     const struct uva_ready nobody = {.wait = UVA_WAIT_NONE};
@@ -265,11 +265,11 @@ static int transfer(struct gpu_scene *s, ArrowDeviceType device_type)
     struct uva_stream *stream;
 
     fake_source_schema(&s->fake, &schema);
-    stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays, 1);
+    stream = uva_stream_from_arrays(s->loop.runtime, &schema, s->arrays, 1);
     ck_assert_int_eq(uva_stream_transfer(stream, &how), 0);
     ck_assert_int_eq(uva_stream_ready(stream, &nobody), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    gpu_scene_until_done(s);
+    gpu_fixture_until_done(s);
     uva_stream_release(stream);
     return s->outcome.error.code;
 }
@@ -302,21 +302,21 @@ static void primary_is_not_there(void)
 START_TEST(no_context_is_made_where_the_program_has_none)
 {
     struct vendor_driver driver = cuda;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     driver.enter = own_enter;
     driver.leave = own_leave;
-    gpu_scene_open(&s, &driver, &control, 1);
-    gpu_scene_arrays(&s, 1);
-    gpu_scene_ask(&s, 0, 30);
-    gpu_scene_until_done(&s);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    gpu_scene_pass(&s, 0);
-    gpu_scene_until_done(&s);
+    gpu_fixture_open(&s, &driver, &control, 1);
+    gpu_fixture_arrays(&s, 1);
+    gpu_fixture_ask(&s, 0, 30);
+    gpu_fixture_until_done(&s);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     primary_is_not_there();
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -325,38 +325,38 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
 {
     struct vendor_driver driver = cuda;
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
     driver.enter = own_enter;
     driver.leave = own_leave;
-    gpu_scene_open(&s, &driver, &control, 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_open(&s, &driver, &control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], NULL, &error), ENODEV);
+        uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
     ck_assert_ptr_nonnull(strstr(error.message, "primary context"));
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error),
+        uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
         lib.streams_tell ? 0 : ENODEV);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    gpu_scene_until_done(&s);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CPU), ENODEV);
     ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "primary context"));
     primary_is_not_there();
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(managed_memory_is_there_if_the_driver_has_it)
 {
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, &cuda, &control, 1);
+    gpu_fixture_open(&s, &cuda, &control, 1);
     fake_source_batch(&s.fake, 0, &s.arrays[0]);
     ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CUDA_MANAGED),
                      lib.manages ? 0 : ENOMEM);
     ck_assert_int_eq(s.batches, lib.manages);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -365,16 +365,16 @@ START_TEST(a_copy_that_wants_the_primary_context_is_told_that_there_is_none)
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_CUDA};
     const struct fault fault = {ENODEV, "cuda", 0,
                                 "cuDevicePrimaryCtxGetState"};
-    struct fault_scene s;
+    struct fault_fixture s;
 
-    fault_scene_open(&s);
+    fault_open(&s);
     own_enter();
-    fault_scene_array(&s, ARROW_DEVICE_CPU, -1, NULL);
-    fault_scene_transfer(&s, &there);
-    fault_scene_expect(&s, &fault);
+    fault_array(&s, ARROW_DEVICE_CPU, -1, NULL);
+    fault_transfer(&s, &there);
+    fault_expect(&s, &fault);
     primary_is_not_there();
     own_leave();
-    fault_scene_close(&s);
+    fault_close(&s);
 }
 END_TEST
 
@@ -384,10 +384,10 @@ START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
 {
     const struct fault fault = {ENODEV, "cuda", UVA__GPU_CONTEXT_DESTROYED,
                                 "cuEventQuery"};
-    struct fault_scene s;
+    struct fault_fixture s;
     void *stream, *event;
 
-    fault_scene_open(&s);
+    fault_open(&s);
     own_enter();
     stream = stream_new();
     event = event_new();
@@ -395,11 +395,11 @@ START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
     stream_drain(stream);
     stream_free(stream);
     own_leave();
-    fault_scene_array(&s, ARROW_DEVICE_CUDA, 0, &event);
-    fault_scene_ready(&s, NULL);
-    fault_scene_expect(&s, &fault);
-    fault_scene_close(&s);
-    if (control.fakegpu_count != NULL) /* a context frees a real one */
+    fault_array(&s, ARROW_DEVICE_CUDA, 0, &event);
+    fault_ready(&s, NULL);
+    fault_expect(&s, &fault);
+    fault_close(&s);
+    if (control.fakegpu_count != NULL) /* a real one went with the context */
         event_free(event);
 }
 END_TEST

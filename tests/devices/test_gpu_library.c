@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fault_scene.h"
+#include "support/check_suite.h"
+#include "support/fault_fixture.h"
 
 static const ArrowDeviceType types[] = {
     ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CUDA_MANAGED,
@@ -17,14 +18,14 @@ static const ArrowDeviceType types[] = {
 static void type_is_lost(ArrowDeviceType device_type, const char *why)
 {
     struct uva_device_info info;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
-    ck_assert_int_eq(uva_device_get_info(rig.runtime, device_type, &info), 0);
+    loop_open(&loop);
+    ck_assert_int_eq(uva_device_get_info(loop.runtime, device_type, &info), 0);
     ck_assert(!info.available);
     ck_assert(!info.can_copy);
     ck_assert_msg(strstr(info.library, why) != NULL, "%s", info.library);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 
 START_TEST(a_library_that_is_not_there_is_said_so)
@@ -56,20 +57,20 @@ END_TEST
 START_TEST(a_library_is_named_as_it_was_found)
 {
     struct uva_device_info info;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
     setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
-    loop_rig_open(&rig);
-    ck_assert_int_eq(uva_device_get_info(rig.runtime, ARROW_DEVICE_CUDA, &info),
-                     0);
+    loop_open(&loop);
+    ck_assert_int_eq(
+        uva_device_get_info(loop.runtime, ARROW_DEVICE_CUDA, &info), 0);
     ck_assert(info.available);
     ck_assert(info.can_copy);
     ck_assert(!info.host_readable);
     ck_assert_str_eq(info.library, UVA_TEST_FAKE_CUDA);
     ck_assert_int_eq(
-        uva_device_get_info(rig.runtime, ARROW_DEVICE_CUDA_HOST, &info), 0);
+        uva_device_get_info(loop.runtime, ARROW_DEVICE_CUDA_HOST, &info), 0);
     ck_assert(info.host_readable);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 END_TEST
 
@@ -79,16 +80,16 @@ END_TEST
 static void stream_is_told(ArrowDeviceType device_type,
                            const struct fault *fault)
 {
-    struct fault_scene s;
+    struct fault_fixture s;
     void *event = NULL;
 
-    fault_scene_open(&s);
+    fault_open(&s);
     for (int k = 0; k < FAULT_ARRAYS; k++)
-        fault_scene_array(&s, device_type, 0, &event);
-    fault_scene_ready(&s, NULL);
-    fault_scene_expect(&s, fault);
-    ck_assert_int_eq(s.batches, 0);
-    fault_scene_close(&s);
+        fault_array(&s, device_type, 0, &event);
+    fault_ready(&s, NULL);
+    fault_expect(&s, fault);
+    ck_assert_int_eq(s.f.got.batches, 0);
+    fault_close(&s);
 }
 
 static const char *vendor_of(int i)
@@ -168,10 +169,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gpu library");
     TCase *tc = tcase_create("library");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_library_that_is_not_there_is_said_so, 0, 5);
@@ -187,10 +185,5 @@ int main(void)
     if (real_hip_has_no_device())
         tcase_add_loop_test(tc, the_real_library_without_a_device_says_so, 0,
                             2);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("gpu library", NULL, NULL, tc, NULL);
 }

@@ -7,7 +7,7 @@
 #include "device/hip_abi.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
-#include "devices/gpu_scene.h"
+#include "devices/gpu_fixture.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {
@@ -215,50 +215,51 @@ static const struct vendor_driver hip = {
 START_TEST(the_programs_thread_is_left_as_it_was)
 {
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
 
-    gpu_scene_open(&s, &hip, &control, 1);
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_open(&s, &hip, &control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].device_id = 77;
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error),
+        uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
         ENODEV);
     ck_assert_str_eq(error.vendor, "hip");
     ck_assert_int_eq(error.vendor_code, UVA__GPU_INVALID_DEVICE);
     ck_assert_int_eq(lib.hipPeekAtLastError(), 0);
     s.arrays[0].device_id = 0;
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], s.streams[0], &error), 0);
+        uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
+        0);
     uva_array_release(&s.arrays[0]);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(the_programs_device_is_current_again)
 {
     struct uva_error error;
-    struct gpu_scene s;
+    struct gpu_fixture s;
     int device = -1;
     void *stream;
 
     if (!hip_second(true))
         return;
-    gpu_scene_open(&s, &hip, &control, 1);
+    gpu_fixture_open(&s, &hip, &control, 1);
     must(lib.hip.hipSetDevice(1));
     stream = stream_new();
     must(lib.hip.hipSetDevice(0));
-    gpu_scene_array(&s, 0, &s.arrays[0]);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].device_id = 1;
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], stream, &error), 0);
+        uva_array_record(s.loop.runtime, &s.arrays[0], stream, &error), 0);
     must(lib.hip.hipGetDevice(&device));
     ck_assert_int_eq(device, 0);
-    gpu_scene_ask(&s, 0, UVA_FOREVER);
-    gpu_scene_until_done(&s);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
     stream_free(stream);
-    gpu_scene_close(&s);
+    gpu_fixture_close(&s);
 }
 END_TEST
 

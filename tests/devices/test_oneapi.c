@@ -12,167 +12,119 @@
 #include <unistd.h>
 
 #include "devices/sycl_driver.h"
-#include "support/fake_source.h"
-#include "support/loop_rig.h"
-#include "uvarrow/uvarrow.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
 
 enum { SOME = 8, MOST = 512 };
 
-struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
+static struct fixture f;
+
+static struct {
     void *events[MOST];
     bool ended[MOST];
     int count;
     struct ArrowDeviceArray arrays[MOST];
-    struct uva_stream *stream;
-    int64_t batches;
-    void *sync_event; /* event of the last batch */
-    bool early;       /* a batch arrived before its event was complete */
-    bool done;
-    struct uva_outcome outcome;
-    struct uva_error answer; /* result of uva_array_wait() */
-};
+    bool early; /* a batch came before its event was complete */
+} sycl;
 
 static struct sycl_driver driver;
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
-static void scene_open(struct scene *s, int count)
+static void set_up(int count)
 {
-    memset(s, 0, sizeof(*s));
-    loop_rig_open(&s->rig);
-    fake_source_init(&s->fake, count);
-    s->count = count;
+    memset(&sycl, 0, sizeof(sycl));
+    fixture_open(&f, count);
+    sycl.count = count;
     for (int k = 0; k < count; k++) {
-        s->events[k] = driver.event_new();
-        fake_source_batch(&s->fake, k, &s->arrays[k]);
-        s->arrays[k].device_type = ARROW_DEVICE_ONEAPI;
-        s->arrays[k].sync_event = s->events[k];
+        sycl.events[k] = driver.event_new();
+        fake_source_batch(&f.fake, k, &sycl.arrays[k]);
+        sycl.arrays[k].device_type = ARROW_DEVICE_ONEAPI;
+        sycl.arrays[k].sync_event = sycl.events[k];
     }
 }
 
-static void scene_end(struct scene *s, int k, bool failed)
+static void end_event(int k, bool failed)
 {
-    s->ended[k] = true;
-    driver.event_end(s->events[k], failed);
+    sycl.ended[k] = true;
+    driver.event_end(sycl.events[k], failed);
 }
 
-static void scene_close(struct scene *s)
+static void tear_down(void)
 {
-    loop_rig_close(&s->rig);
-    ck_assert(!s->early);
-    ck_assert_int_eq(atomic_load(&s->fake.live), 0);
-    fake_source_fini(&s->fake);
-    for (int k = 0; k < s->count; k++) {
-        if (!s->ended[k])
-            driver.event_end(s->events[k], false);
-        driver.event_free(s->events[k]);
+    if (!f.open)
+        return;
+    fixture_close_now(&f);
+    ck_assert(!sycl.early);
+    for (int k = 0; k < sycl.count; k++) {
+        if (!sycl.ended[k])
+            driver.event_end(sycl.events[k], false);
+        driver.event_free(sycl.events[k]);
     }
 }
 
-static int on_batch(void *ctx, struct uva_batch *batch)
+static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
-    struct scene *s = ctx;
-
-    s->early = s->early || !s->ended[s->batches];
-    s->sync_event = batch->data.sync_event;
-    s->batches++;
-    return 0;
+    (void)batch;
+    sycl.early = sycl.early || !sycl.ended[c->taken];
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+static void make_stream(void)
 {
-    struct scene *s = ctx;
-
-    s->done = true;
-    s->outcome = *outcome;
+    f.stream = fixture_arrays(&f, sycl.arrays, sycl.count);
+    f.got.on_batch = on_batch;
 }
 
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
+static void start(const struct uva_ready *how)
 {
-    struct scene *s = ctx;
-
-    s->answer = *error;
-    uva_array_release(array);
-    s->done = true;
+    make_stream();
+    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    fixture_start(&f);
+    loop_settle(&f.loop);
 }
 
-static bool is_done(void *ctx)
+static void finish(void)
 {
-    return ((struct scene *)ctx)->done;
+    fixture_await(&f);
+    fixture_release(&f);
 }
 
-static void scene_stream(struct scene *s)
+static void wait_array(int64_t timeout_ms)
 {
-    struct ArrowSchema schema;
-
-    fake_source_schema(&s->fake, &schema);
-    s->stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
-                                       (size_t)s->count);
-}
-
-static void scene_start(struct scene *s, const struct uva_ready *how)
-{
-    const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
-
-    scene_stream(s);
-    ck_assert_int_eq(uva_stream_ready(s->stream, how), 0);
-    ck_assert_int_eq(uva_stream_for_each(s->stream, &consumer, NULL), 0);
-    loop_rig_settle(&s->rig);
-}
-
-static void scene_finish(struct scene *s)
-{
-    loop_rig_until(&s->rig, is_done, s);
-    uva_stream_release(s->stream);
-}
-
-static void scene_wait(struct scene *s, int64_t timeout_ms)
-{
-    ck_assert_int_eq(
-        uva_array_wait(s->rig.runtime, &s->arrays[0], timeout_ms, on_answer, s),
-        0);
-    loop_rig_settle(&s->rig);
-    ck_assert(!s->done || timeout_ms > 0);
+    fixture_wait(&f, &sycl.arrays[0], timeout_ms);
+    loop_settle(&f.loop);
+    ck_assert(f.answers == 0 || timeout_ms > 0);
 }
 
 /* ---- streams ------------------------------------------------------------ */
 
 START_TEST(batches_come_in_order_when_their_events_are_complete)
 {
-    struct scene s;
-
-    scene_open(&s, SOME);
-    scene_start(&s, NULL);
-    ck_assert_int_eq(s.batches, 0);
+    set_up(SOME);
+    start(NULL);
+    ck_assert_int_eq(f.got.batches, 0);
     for (int k = SOME - 1; k >= 0; k--) {
-        scene_end(&s, k, false);
-        loop_rig_settle(&s.rig);
+        end_event(k, false);
+        loop_settle(&f.loop);
     }
-    scene_finish(&s);
-    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(s.batches, SOME);
-    ck_assert_ptr_null(s.sync_event);
-    scene_close(&s);
+    finish();
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(f.got.batches, SOME);
+    ck_assert_ptr_null(f.got.sync_event);
 }
 END_TEST
 
 START_TEST(hundreds_of_events_are_waited_for_at_once)
 {
     const struct uva_ready how = {.window = {.batches = MOST}};
-    struct scene s;
 
-    scene_open(&s, MOST);
-    scene_start(&s, &how);
-    ck_assert_int_eq(s.batches, 0);
+    set_up(MOST);
+    start(&how);
+    ck_assert_int_eq(f.got.batches, 0);
     for (int k = 0; k < MOST; k++)
-        scene_end(&s, k * 307 % MOST, false);
-    scene_finish(&s);
-    ck_assert_int_eq(s.batches, MOST);
-    scene_close(&s);
+        end_event(k * 307 % MOST, false);
+    finish();
+    ck_assert_int_eq(f.got.batches, MOST);
 }
 END_TEST
 
@@ -189,66 +141,51 @@ static void assert_vendor(const struct uva_error *error)
 
 START_TEST(a_failed_event_ends_the_stream_with_the_words_of_the_vendor)
 {
-    struct scene s;
-
-    scene_open(&s, SOME);
+    set_up(SOME);
     for (int k = 0; k < SOME; k++)
-        if (k != 3 && k != 5) /* never completed before the end */
-            scene_end(&s, k, false);
-    scene_start(&s, NULL);
-    scene_end(&s, 3, true);
-    scene_finish(&s);
-    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
-    assert_vendor(&s.outcome.error);
-    ck_assert_int_eq(s.batches, 3);
-    scene_close(&s);
+        if (k != 3 && k != 5) /* which nobody ends before the stream */
+            end_event(k, false);
+    start(NULL);
+    end_event(3, true);
+    finish();
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    assert_vendor(&f.got.outcome.error);
+    ck_assert_int_eq(f.got.batches, 3);
 }
 END_TEST
 
 START_TEST(a_stream_dropped_while_waiting_releases_its_batches)
 {
-    struct scene s;
-
-    scene_open(&s, SOME);
-    scene_start(&s, NULL);
-    uva_stream_drop(s.stream);
-    while (atomic_load(&s.fake.live) != 0)
-        loop_rig_settle(&s.rig);
-    ck_assert(!s.done);
-    scene_close(&s);
+    set_up(SOME);
+    start(NULL);
+    fixture_drop(&f);
+    while (atomic_load(&f.fake.live) != 0)
+        loop_settle(&f.loop);
+    ck_assert(!f.got.done);
 }
 END_TEST
 
 START_TEST(a_stuck_event_is_given_up_in_time)
 {
     const struct uva_ready how = {.timeout_ms = 20};
-    struct scene s;
 
-    scene_open(&s, SOME);
-    scene_end(&s, 0, false);
-    scene_start(&s, &how);
-    scene_finish(&s);
-    ck_assert_int_eq(s.outcome.error.code, ETIMEDOUT);
-    ck_assert_int_le(s.batches, 1);
-    scene_close(&s);
+    set_up(SOME);
+    end_event(0, false);
+    start(&how);
+    finish();
+    ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
+    ck_assert_int_le(f.got.batches, 1);
 }
 END_TEST
 
 START_TEST(batches_cannot_be_copied)
 {
-    const struct uva_consumer consumer = {.on_batch = on_batch,
-                                          .on_done = on_done};
-    struct uva_consumer mine = consumer;
-    struct scene s;
-
-    scene_open(&s, SOME);
-    mine.ctx = &s;
-    scene_stream(&s);
-    ck_assert_int_eq(uva_stream_transfer(s.stream, NULL), 0);
-    ck_assert_int_eq(uva_stream_for_each(s.stream, &mine, NULL), 0);
-    scene_finish(&s);
-    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
-    scene_close(&s);
+    set_up(SOME);
+    make_stream();
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_start(&f);
+    finish();
+    ck_assert_int_eq(f.got.outcome.error.code, ENOTSUP);
 }
 END_TEST
 
@@ -256,29 +193,23 @@ END_TEST
 
 START_TEST(one_array_is_waited_for)
 {
-    struct scene s;
-
-    scene_open(&s, 1);
-    scene_wait(&s, UVA_FOREVER);
-    scene_end(&s, 0, _i == 1);
-    loop_rig_until(&s.rig, is_done, &s);
+    set_up(1);
+    wait_array(UVA_FOREVER);
+    end_event(0, _i == 1);
+    (void)fixture_await_answers(&f, 1);
     if (_i == 1)
-        assert_vendor(&s.answer);
+        assert_vendor(&f.answer);
     else
-        ck_assert_int_eq(s.answer.code, 0);
-    scene_close(&s);
+        ck_assert_int_eq(f.answer.code, 0);
 }
 END_TEST
 
 START_TEST(patience_with_one_array_ends)
 {
-    struct scene s;
-
-    scene_open(&s, 1);
-    scene_wait(&s, 1);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
-    scene_close(&s);
+    set_up(1);
+    wait_array(1);
+    (void)fixture_await_answers(&f, 1);
+    ck_assert_int_eq(f.answer.code, ETIMEDOUT);
 }
 END_TEST
 
@@ -286,20 +217,17 @@ END_TEST
 
 START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 {
-    struct scene s;
-
-    scene_open(&s, 1);
-    s.arrays[0].sync_event = NULL;
-    driver.queue_block(s.events[0]);
-    uva_array_release_after(s.rig.runtime, &s.arrays[0], driver.queue);
-    ck_assert(!uva_array_is_live(&s.arrays[0]));
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-    scene_end(&s, 0, _i == 1);
-    while (atomic_load(&s.fake.live) != 0)
-        loop_rig_settle(&s.rig);
-    loop_rig_close_runtime(&s.rig, 0);
-    scene_close(&s);
+    set_up(1);
+    sycl.arrays[0].sync_event = NULL;
+    driver.queue_block(sycl.events[0]);
+    uva_array_release_after(f.loop.runtime, &sycl.arrays[0], driver.queue);
+    ck_assert(!uva_array_is_live(&sycl.arrays[0]));
+    loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 1);
+    end_event(0, _i == 1);
+    while (atomic_load(&f.fake.live) != 0)
+        loop_settle(&f.loop);
+    tear_down();
     while (driver.events_live() > 0)
         sched_yield(); /* the device thread still holds one */
 }
@@ -308,20 +236,19 @@ END_TEST
 START_TEST(a_producer_records_an_event_behind_its_work)
 {
     struct uva_error error;
-    struct scene s;
 
-    scene_open(&s, 1);
-    s.arrays[0].sync_event = NULL;
-    driver.queue_block(s.events[0]);
+    set_up(1);
+    sycl.arrays[0].sync_event = NULL;
+    driver.queue_block(sycl.events[0]);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.arrays[0], driver.queue, &error), 0);
-    ck_assert_ptr_nonnull(s.arrays[0].sync_event);
-    scene_wait(&s, UVA_FOREVER);
-    scene_end(&s, 0, false);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.answer.code, 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    scene_close(&s);
+        uva_array_record(f.loop.runtime, &sycl.arrays[0], driver.queue, &error),
+        0);
+    ck_assert_ptr_nonnull(sycl.arrays[0].sync_event);
+    wait_array(UVA_FOREVER);
+    end_event(0, false);
+    (void)fixture_await_answers(&f, 1);
+    ck_assert_int_eq(f.answer.code, 0);
+    tear_down();
     while (driver.events_live() > 0)
         sched_yield(); /* the device thread still holds one */
 }
@@ -333,27 +260,25 @@ START_TEST(a_queue_of_the_consumer_waits)
     const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
                                   .device_stream = driver.queue};
     struct ArrowDeviceArray later;
-    struct scene s;
 
-    scene_open(&s, 2);
-    fake_source_batch(&s.fake, 0, &later);
+    set_up(2);
+    fake_source_batch(&f.fake, 0, &later);
     later.device_type = ARROW_DEVICE_ONEAPI;
-    s.ended[0] = s.ended[1] = true; /* these are never waited for */
-    scene_start(&s, &how);
-    scene_finish(&s);
-    s.ended[0] = s.ended[1] = false;
-    ck_assert_int_eq(s.batches, 2);
-    ck_assert_ptr_eq(s.sync_event, s.events[1]);
-    uva_array_release_after(s.rig.runtime, &later, driver.queue);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-    scene_end(&s, 0, false);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-    scene_end(&s, 1, false);
-    while (atomic_load(&s.fake.live) != 0)
-        loop_rig_settle(&s.rig);
-    scene_close(&s);
+    sycl.ended[0] = sycl.ended[1] = true; /* nobody waits for them here */
+    start(&how);
+    finish();
+    sycl.ended[0] = sycl.ended[1] = false;
+    ck_assert_int_eq(f.got.batches, 2);
+    ck_assert_ptr_eq(f.got.sync_event, sycl.events[1]);
+    uva_array_release_after(f.loop.runtime, &later, driver.queue);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 1);
+    end_event(0, false);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 1);
+    end_event(1, false);
+    while (atomic_load(&f.fake.live) != 0)
+        loop_settle(&f.loop);
 }
 END_TEST
 
@@ -362,16 +287,14 @@ END_TEST
 START_TEST(the_type_says_what_it_rests_on)
 {
     struct uva_device_info info;
-    struct scene s;
 
-    scene_open(&s, 0);
+    set_up(0);
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
     ck_assert(info.available);
     ck_assert(!info.can_copy);
     ck_assert_str_eq(info.mechanism, "polling");
     ck_assert_ptr_nonnull(strstr(info.library, "libsycl.so"));
-    scene_close(&s);
 }
 END_TEST
 
@@ -413,7 +336,6 @@ static bool driver_open(void)
 
 int main(void)
 {
-    SRunner *runner;
     Suite *suite;
     TCase *tc;
     int failed;
@@ -424,15 +346,12 @@ int main(void)
     tc = tcase_create("events");
     tcase_set_timeout(tc, 60);
     add_tests(tc);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    if (driver.real) { /* their libraries may crash at exit */
+    failed = suite_run_alone(suite);
+    if (driver.real) { /* whose libraries may not survive their own end */
         (void)fflush(NULL);
         _exit(failed != 0);
     }
-    return failed != 0;
+    return failed;
 }

@@ -11,86 +11,62 @@
 
 #include "devices/fake_sycl.h"
 #include "devices/sycl_driver.h"
-#include "support/fake_source.h"
+#include "support/check_suite.h"
 #include "support/faulty_libc.h"
-#include "support/loop_rig.h"
-#include "uvarrow/uvarrow.h"
+#include "support/fixture.h"
 
-struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
+static struct fixture f;
+
+static struct {
     struct sycl_driver driver;
     fake_sycl_break_fn *spoil;
     void *event;
     struct ArrowDeviceArray array;
-    bool done;
-    struct uva_error answer;
-};
+} sycl;
 
-static struct scene s;
+/* ---- the fixture -------------------------------------------------------- */
 
-/* ---- the scene ---------------------------------------------------------- */
-
-/* Loads the double as a program would load its libsycl; NULL: none. */
-static void scene_load(const char *path)
+/* The double is loaded as a program's own would be; NULL: none. */
+static void load(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct sycl_driver *driver = dlsym(library, FAKE_SYCL_DRIVER);
     void *address = dlsym(library, FAKE_SYCL_BREAK);
 
-    memcpy(&s.spoil, &address, sizeof(address));
-    s.driver = *driver;
-    s.event = s.driver.event_new();
+    memcpy(&sycl.spoil, &address, sizeof(address));
+    sycl.driver = *driver;
+    sycl.event = sycl.driver.event_new();
 }
 
-static void scene_open(const char *path)
+static void set_up(const char *path)
 {
     if (path != NULL)
-        scene_load(path);
-    loop_rig_open(&s.rig);
-    fake_source_init(&s.fake, 1);
-    fake_source_batch(&s.fake, 0, &s.array);
-    s.array.device_type = ARROW_DEVICE_ONEAPI;
-    s.array.sync_event = s.event != NULL ? s.event : &s;
+        load(path);
+    fixture_open(&f, 1);
+    fake_source_batch(&f.fake, 0, &sycl.array);
+    sycl.array.device_type = ARROW_DEVICE_ONEAPI;
+    sycl.array.sync_event = sycl.event != NULL ? sycl.event : &sycl;
 }
 
-static void scene_close(void)
+static void tear_down(void)
 {
-    loop_rig_close(&s.rig);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    fake_source_fini(&s.fake);
-    if (s.event != NULL)
-        s.driver.event_free(s.event);
+    if (!f.open)
+        return;
+    fixture_close_now(&f);
+    if (sycl.event != NULL)
+        sycl.driver.event_free(sycl.event);
 }
 
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
+static void wait_array(void)
 {
-    (void)ctx;
-    s.answer = *error;
-    uva_array_release(array);
-    s.done = true;
-}
-
-static bool is_done(void *ctx)
-{
-    (void)ctx;
-    return s.done;
-}
-
-static void scene_wait(void)
-{
-    ck_assert_int_eq(
-        uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER, on_answer, NULL),
-        0);
-    loop_rig_until(&s.rig, is_done, NULL);
+    fixture_wait(&f, &sycl.array, UVA_FOREVER);
+    (void)fixture_await_answers(&f, 1);
 }
 
 static void assert_answer(int code, const char *text)
 {
-    ck_assert_int_eq(s.answer.code, code);
-    ck_assert_msg(strstr(s.answer.message, text) != NULL, "%s",
-                  s.answer.message);
+    ck_assert_int_eq(f.answer.code, code);
+    text_contains(f.answer.message, text);
 }
 
 /* ---- missing functions -------------------------------------------------- */
@@ -99,43 +75,39 @@ START_TEST(a_program_without_sycl_is_told_so)
 {
     struct uva_device_info info;
 
-    scene_open(NULL);
-    scene_wait();
+    set_up(NULL);
+    wait_array();
     assert_answer(ENOTSUP, "loaded no libsycl");
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
     ck_assert(!info.available);
     ck_assert_ptr_nonnull(strstr(info.library, "loaded no libsycl"));
-    scene_close();
 }
 END_TEST
 
 START_TEST(the_part_in_another_language_may_be_missing)
 {
     setenv("UVA_ONEAPI_LIBRARY", "/nowhere/liboneapi.so", 1);
-    scene_open(UVA_TEST_FAKE_SYCL);
-    scene_wait();
+    set_up(UVA_TEST_FAKE_SYCL);
+    wait_array();
     assert_answer(ENOTSUP, "/nowhere/liboneapi.so");
-    scene_close();
 }
 END_TEST
 
 START_TEST(the_part_in_another_language_may_be_something_else)
 {
     setenv("UVA_ONEAPI_LIBRARY", UVA_TEST_FAKE_SYCL, 1);
-    scene_open(UVA_TEST_FAKE_SYCL);
-    scene_wait();
+    set_up(UVA_TEST_FAKE_SYCL);
+    wait_array();
     assert_answer(ENOSYS, "uva_oneapi_query");
-    scene_close();
 }
 END_TEST
 
 START_TEST(a_libsycl_of_another_kind_is_refused)
 {
-    scene_open(UVA_TEST_STRANGE_SYCL);
-    scene_wait();
+    set_up(UVA_TEST_STRANGE_SYCL);
+    wait_array();
     assert_answer(ENOSYS, "_ZNK4sycl3_V15event8get_info");
-    scene_close();
 }
 END_TEST
 
@@ -143,18 +115,17 @@ START_TEST(an_old_libsycl_has_events_without_barriers)
 {
     struct uva_error error;
 
-    scene_open(UVA_TEST_OLD_SYCL);
-    s.array.sync_event = NULL;
-    ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.array, s.driver.queue, &error),
-        ENOTSUP);
+    set_up(UVA_TEST_OLD_SYCL);
+    sycl.array.sync_event = NULL;
+    ck_assert_int_eq(uva_array_record(f.loop.runtime, &sycl.array,
+                                      sycl.driver.queue, &error),
+                     ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "barriers"));
-    s.array.sync_event = s.event;
-    s.driver.event_end(s.event, true);
-    scene_wait();
+    sycl.array.sync_event = sycl.event;
+    sycl.driver.event_end(sycl.event, true);
+    wait_array();
     assert_answer(EIO, "the fake device has failed (-5)");
-    ck_assert_int_eq(s.answer.vendor_code, 0); /* nor has it error codes */
-    scene_close();
+    ck_assert_int_eq(f.answer.vendor_code, 0); /* it has no codes either */
 }
 END_TEST
 
@@ -164,66 +135,43 @@ START_TEST(there_may_be_no_memory)
     bool again = true;
     long k;
 
-    scene_load(UVA_TEST_FAKE_SYCL);
-    s.driver.event_end(s.event, false);
+    load(UVA_TEST_FAKE_SYCL);
+    sycl.driver.event_end(sycl.event, false);
     for (k = 1; again; k++) {
-        scene_open(NULL);
+        set_up(NULL);
         faulty_libc_only_thread("uva-devices");
         faulty_libc_fail(k);
-        scene_wait();
+        wait_array();
         again = faulty_libc_stop();
-        ck_assert_msg(again ? s.answer.code == ENOMEM : s.answer.code == 0,
-                      "%s", s.answer.message);
-        s.done = false;
-        loop_rig_close(&s.rig);
-        fake_source_fini(&s.fake);
+        ck_assert_msg(again ? f.answer.code == ENOMEM : f.answer.code == 0,
+                      "%s", f.answer.message);
+        fixture_close(&f);
     }
     ck_assert_int_gt(k, 2);
-    s.driver.event_free(s.event);
+    sycl.driver.event_free(sycl.event);
 }
 END_TEST
 
 /* ---- streams ------------------------------------------------------------ */
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    s.answer = outcome->error;
-    s.done = true;
-}
-
-static int on_batch(void *ctx, struct uva_batch *batch)
-{
-    (void)ctx;
-    (void)batch;
-    return 0;
-}
-
-/* Makes a queue wait for the event of a batch. */
-static void scene_chain(void)
+/* Has a queue wait for the event of a batch. */
+static void chain(void)
 {
     const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = s.driver.queue};
-    const struct uva_consumer consumer = {.on_batch = on_batch,
-                                          .on_done = on_done};
-    struct ArrowSchema schema;
-    struct uva_stream *stream;
+                                  .device_stream = sycl.driver.queue};
 
-    fake_source_schema(&s.fake, &schema);
-    stream = uva_stream_from_arrays(s.rig.runtime, &schema, &s.array, 1);
-    ck_assert_int_eq(uva_stream_ready(stream, &how), 0);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    loop_rig_until(&s.rig, is_done, NULL);
-    uva_stream_release(stream);
+    f.stream = fixture_arrays(&f, &sycl.array, 1);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    (void)fixture_run(&f);
+    f.answer = f.got.outcome.error;
 }
 
 START_TEST(a_queue_cannot_be_made_to_wait_without_barriers)
 {
-    scene_open(UVA_TEST_OLD_SYCL);
-    scene_chain();
+    set_up(UVA_TEST_OLD_SYCL);
+    chain();
     assert_answer(ENOTSUP, "barriers");
-    s.driver.event_end(s.event, false);
-    scene_close();
+    sycl.driver.event_end(sycl.event, false);
 }
 END_TEST
 
@@ -245,14 +193,13 @@ START_TEST(what_libsycl_throws_is_told)
         {FAKE_SYCL_INT, EIO, 0, "no std::exception"},
     };
 
-    scene_open(UVA_TEST_FAKE_SYCL);
-    s.spoil(all[_i].fault);
-    s.driver.event_end(s.event, all[_i].fault == FAKE_SYCL_WAIT);
-    scene_wait();
+    set_up(UVA_TEST_FAKE_SYCL);
+    sycl.spoil(all[_i].fault);
+    sycl.driver.event_end(sycl.event, all[_i].fault == FAKE_SYCL_WAIT);
+    wait_array();
     assert_answer(all[_i].code, all[_i].text);
-    ck_assert_int_eq(s.answer.vendor_code, all[_i].vendor_code);
-    ck_assert_str_eq(s.answer.vendor, "sycl");
-    scene_close();
+    ck_assert_int_eq(f.answer.vendor_code, all[_i].vendor_code);
+    ck_assert_str_eq(f.answer.vendor, "sycl");
 }
 END_TEST
 
@@ -260,22 +207,21 @@ START_TEST(a_barrier_that_throws_is_told)
 {
     struct uva_error error;
 
-    scene_open(UVA_TEST_FAKE_SYCL);
-    s.spoil(FAKE_SYCL_BARRIER);
+    set_up(UVA_TEST_FAKE_SYCL);
+    sycl.spoil(FAKE_SYCL_BARRIER);
     if (_i == 0) {
-        scene_chain();
+        chain();
     } else {
-        s.array.sync_event = NULL;
-        ck_assert_int_eq(
-            uva_array_record(s.rig.runtime, &s.array, s.driver.queue, &error),
-            EIO);
-        s.answer = error;
-        uva_array_release(&s.array);
+        sycl.array.sync_event = NULL;
+        ck_assert_int_eq(uva_array_record(f.loop.runtime, &sycl.array,
+                                          sycl.driver.queue, &error),
+                         EIO);
+        f.answer = error;
+        uva_array_release(&sycl.array);
     }
     assert_answer(EIO, "ext_oneapi_submit_barrier failed: no barrier today");
-    ck_assert_int_eq(s.answer.vendor_code, 42);
-    s.driver.event_end(s.event, false);
-    scene_close();
+    ck_assert_int_eq(f.answer.vendor_code, 42);
+    sycl.driver.event_end(sycl.event, false);
 }
 END_TEST
 
@@ -283,26 +229,22 @@ END_TEST
  * until the workers end. */
 START_TEST(an_array_is_kept_where_no_event_can_be_recorded)
 {
-    scene_open(UVA_TEST_FAKE_SYCL);
-    s.spoil(FAKE_SYCL_BARRIER);
-    s.array.sync_event = NULL;
-    uva_array_release_after(s.rig.runtime, &s.array, s.driver.queue);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-    s.driver.event_end(s.event, false);
-    loop_rig_close_runtime(&s.rig, 0);
-    while (atomic_load(&s.fake.live) != 0)
+    set_up(UVA_TEST_FAKE_SYCL);
+    sycl.spoil(FAKE_SYCL_BARRIER);
+    sycl.array.sync_event = NULL;
+    uva_array_release_after(f.loop.runtime, &sycl.array, sycl.driver.queue);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 1);
+    sycl.driver.event_end(sycl.event, false);
+    loop_close_runtime(&f.loop, 0);
+    while (atomic_load(&f.fake.live) != 0)
         sched_yield();
-    scene_close();
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("oneapi faults");
     TCase *tc = tcase_create("doubles");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_program_without_sycl_is_told_so);
@@ -315,10 +257,5 @@ int main(void)
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
     tcase_add_test(tc, an_array_is_kept_where_no_event_can_be_recorded);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("oneapi faults", NULL, tear_down, tc, NULL);
 }

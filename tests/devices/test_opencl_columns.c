@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "devices/opencl_device.h"
-#include "support/fake_source.h"
-#include "support/loop_rig.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/plain_tree.h"
-#include "uvarrow/uvarrow.h"
 
 enum { ROWS = 6, BATCHES = 8, SLOTS = 48, DEVICE_ID = 3 };
 
@@ -247,98 +246,72 @@ static void expect_same(const struct columns *wanted,
         expect_same(wanted, left->dictionary, right->dictionary);
 }
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
-struct scene {
-    struct loop_rig rig;
-    struct opencl_device cl;
+static struct fixture f;
+
+static struct {
+    struct opencl_device device;
     struct columns given[BATCHES];
     int64_t values[BATCHES][ROWS]; /* values of the column of numbers */
     struct ArrowDeviceArray arrays[BATCHES];
     struct ArrowDeviceArray kept; /* if `keeps`: the last one delivered */
     bool keeps;
-    int64_t batches;
-    bool done;
-    struct uva_outcome outcome;
-};
+} cl;
 
-static void scene_open(struct scene *s)
+static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
-    memset(s, 0, sizeof(*s));
-    opencl_device_open(&s->cl);
-    loop_rig_open(&s->rig);
-    for (int k = 0; k < BATCHES; k++)
-        for (int i = 0; i < ROWS; i++)
-            s->values[k][i] = 1000 * k + i * i;
-}
-
-static void scene_close(struct scene *s)
-{
-    loop_rig_close(&s->rig);
-    for (int k = 0; k < BATCHES; k++)
-        columns_free(&s->given[k]);
-    ck_assert_int_eq(plain_live(), 0);
-    opencl_device_close(&s->cl);
-}
-
-static int on_batch(void *ctx, struct uva_batch *batch)
-{
-    struct scene *s = ctx;
     struct columns wanted;
 
-    if (s->keeps) {
-        uva_array_release(&s->kept);
-        uva_array_move(&batch->data, &s->kept);
-        s->batches++;
-        return 0;
+    if (cl.keeps) {
+        uva_array_release(&cl.kept);
+        uva_array_move(&batch->data, &cl.kept);
+        return;
     }
     ck_assert_int_eq(batch->data.device_type, ARROW_DEVICE_CPU);
     ck_assert_ptr_null(batch->data.sync_event);
-    columns_make(&wanted, NULL, s->values[s->batches++]);
+    columns_make(&wanted, NULL, cl.values[c->taken]);
     expect_same(&wanted, &wanted.array.array, &batch->data.array);
     columns_free(&wanted);
-    return 0;
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+static void set_up(void)
 {
-    struct scene *s = ctx;
-
-    s->done = true;
-    s->outcome = *outcome;
+    memset(&cl, 0, sizeof(cl));
+    opencl_device_open(&cl.device);
+    fixture_open(&f, 0);
+    f.got.on_batch = on_batch;
+    for (int k = 0; k < BATCHES; k++)
+        for (int i = 0; i < ROWS; i++)
+            cl.values[k][i] = 1000 * k + i * i;
 }
 
-static bool is_done(void *ctx)
+static void tear_down(void)
 {
-    return ((struct scene *)ctx)->done;
+    fixture_close(&f);
+    for (int k = 0; k < BATCHES; k++)
+        columns_free(&cl.given[k]);
+    ck_assert_int_eq(plain_live(), 0);
+    opencl_device_close(&cl.device);
 }
 
-/* Makes and consumes a stream of the given columns, which are moved into it. */
-static struct uva_stream *scene_stream(struct scene *s, int count)
+/* Consumes what the given columns become, moved into a stream. */
+static void make_stream(int count)
 {
     struct ArrowSchema schema;
 
     columns_schema(&schema);
     for (int k = 0; k < count; k++)
-        uva_array_move(&s->given[k].array, &s->arrays[k]);
-    return uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
-                                  (size_t)count);
+        uva_array_move(&cl.given[k].array, &cl.arrays[k]);
+    f.stream = uva_stream_from_arrays(f.loop.runtime, &schema, cl.arrays,
+                                      (size_t)count);
 }
 
-static void scene_start(struct scene *s, struct uva_stream *stream)
-{
-    const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
-
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    uva_stream_release(stream);
-}
-
-static void scene_attach(struct scene *s, const struct uva_opencl_device *how)
+static void attach(const struct uva_opencl_device *how)
 {
     struct uva_error error;
 
-    ck_assert_int_eq(uva_device_attach(s->rig.runtime, ARROW_DEVICE_OPENCL,
+    ck_assert_int_eq(uva_device_attach(f.loop.runtime, ARROW_DEVICE_OPENCL,
                                        DEVICE_ID, how, &error),
                      0);
 }
@@ -352,71 +325,68 @@ static const char SOURCE[] = "kernel void fill(global long *out, long base)\n"
                              "    out[i] = base + i * i;\n"
                              "}\n";
 
-static cl_kernel kernel_make(struct opencl_device *cl, cl_program *program)
+static cl_kernel kernel_make(struct opencl_device *on, cl_program *program)
 {
     const char *source = SOURCE;
     cl_kernel kernel;
     cl_int code;
 
-    *program = clCreateProgramWithSource(cl->context, 1, &source, NULL, &code);
+    *program = clCreateProgramWithSource(on->context, 1, &source, NULL, &code);
     ck_assert_int_eq(code, CL_SUCCESS);
-    code = clBuildProgram(*program, 1, &cl->device, "", NULL, NULL);
+    code = clBuildProgram(*program, 1, &on->device, "", NULL, NULL);
     ck_assert_int_eq(code, CL_SUCCESS);
     kernel = clCreateKernel(*program, "fill", &code);
     ck_assert_int_eq(code, CL_SUCCESS);
     return kernel;
 }
 
-/* Queues the kernel that fills the numbers of a batch, and gives its event. */
-static void kernel_fill(struct scene *s, cl_kernel kernel, int k)
+/* Queues the kernel that fills the numbers of a batch, and its event. */
+static void kernel_fill(cl_kernel kernel, int k)
 {
     const size_t rows = ROWS;
     const cl_long base = 1000 * k;
     struct uva_error error;
 
     ck_assert_int_eq(
-        clSetKernelArg(kernel, 0, sizeof(cl_mem), &s->given[k].memory[0]), 0);
+        clSetKernelArg(kernel, 0, sizeof(cl_mem), &cl.given[k].memory[0]), 0);
     ck_assert_int_eq(clSetKernelArg(kernel, 1, sizeof(base), &base), 0);
-    ck_assert_int_eq(clEnqueueNDRangeKernel(s->cl.queue, kernel, 1, NULL, &rows,
-                                            NULL, 0, NULL, NULL),
+    ck_assert_int_eq(clEnqueueNDRangeKernel(cl.device.queue, kernel, 1, NULL,
+                                            &rows, NULL, 0, NULL, NULL),
                      0);
-    ck_assert_int_eq(uva_array_record(s->rig.runtime, &s->given[k].array,
-                                      s->cl.queue, &error),
+    ck_assert_int_eq(uva_array_record(f.loop.runtime, &cl.given[k].array,
+                                      cl.device.queue, &error),
                      0);
 }
 
 START_TEST(columns_that_a_kernel_fills_arrive_on_the_host)
 {
     static const int64_t nothing[ROWS] = {0};
-    struct uva_stream *stream;
     cl_program program;
-    struct scene s;
     cl_kernel kernel;
     cl_event gate;
 
-    scene_open(&s);
-    kernel = kernel_make(&s.cl, &program);
-    gate = opencl_device_gate(&s.cl);
-    ck_assert_int_eq(clEnqueueBarrierWithWaitList(s.cl.queue, 1, &gate, NULL),
-                     0);
+    set_up();
+    kernel = kernel_make(&cl.device, &program);
+    gate = opencl_device_gate(&cl.device);
+    ck_assert_int_eq(
+        clEnqueueBarrierWithWaitList(cl.device.queue, 1, &gate, NULL), 0);
     for (int k = 0; k < BATCHES; k++) {
-        columns_make(&s.given[k], &s.cl, nothing);
-        kernel_fill(&s, kernel, k);
+        columns_make(&cl.given[k], &cl.device, nothing);
+        kernel_fill(kernel, k);
     }
-    stream = scene_stream(&s, BATCHES);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    scene_start(&s, stream);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(s.batches, 0);
+    make_stream(BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_start(&f);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(f.got.batches, 0);
     clSetUserEventStatus(gate, CL_COMPLETE);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
-                  s.outcome.error.message);
-    ck_assert_int_eq(s.batches, BATCHES);
+    fixture_await(&f);
+    ck_assert_msg(f.got.outcome.end == UVA_END_COMPLETE, "%s",
+                  f.got.outcome.error.message);
+    ck_assert_int_eq(f.got.batches, BATCHES);
     clReleaseEvent(gate);
     clReleaseKernel(kernel);
     clReleaseProgram(program);
-    scene_close(&s);
 }
 END_TEST
 
@@ -426,26 +396,21 @@ START_TEST(columns_go_to_the_device_and_come_back)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
                                        .device_id = DEVICE_ID};
-    struct uva_stream *stream;
-    struct scene s;
 
-    scene_open(&s);
-    scene_attach(&s, &(struct uva_opencl_device){
-                         .context = s.cl.context,
-                         .queue = _i / 2 == 1 ? s.cl.queue : NULL,
-                         .svm = _i % 2 == 1});
+    set_up();
+    attach(&(struct uva_opencl_device){.context = cl.device.context,
+                                       .queue =
+                                           _i / 2 == 1 ? cl.device.queue : NULL,
+                                       .svm = _i % 2 == 1});
     for (int k = 0; k < BATCHES; k++)
-        columns_make(&s.given[k], NULL, s.values[k]);
-    stream = scene_stream(&s, BATCHES);
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    scene_start(&s, stream);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
-                  s.outcome.error.message);
-    ck_assert_int_eq(s.batches, BATCHES);
-    loop_rig_close_runtime(&s.rig, 0);
-    scene_close(&s);
+        columns_make(&cl.given[k], NULL, cl.values[k]);
+    make_stream(BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_run(&f);
+    ck_assert_msg(f.got.outcome.end == UVA_END_COMPLETE, "%s",
+                  f.got.outcome.error.message);
+    ck_assert_int_eq(f.got.batches, BATCHES);
 }
 END_TEST
 
@@ -453,25 +418,20 @@ START_TEST(what_was_copied_to_a_device_outlives_its_detaching)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
                                        .device_id = DEVICE_ID};
-    struct uva_stream *stream;
-    struct scene s;
 
-    scene_open(&s);
-    scene_attach(&s, &(struct uva_opencl_device){.context = s.cl.context,
-                                                 .svm = _i == 1});
-    columns_make(&s.given[0], NULL, s.values[0]);
-    stream = scene_stream(&s, 1);
-    s.keeps = true;
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    scene_start(&s, stream);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.batches, 1);
-    ck_assert_int_eq(s.kept.device_type, ARROW_DEVICE_OPENCL);
+    set_up();
+    attach(&(struct uva_opencl_device){.context = cl.device.context,
+                                       .svm = _i == 1});
+    columns_make(&cl.given[0], NULL, cl.values[0]);
+    make_stream(1);
+    cl.keeps = true;
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
+    fixture_run(&f);
+    ck_assert_int_eq(f.got.batches, 1);
+    ck_assert_int_eq(cl.kept.device_type, ARROW_DEVICE_OPENCL);
     ck_assert_int_eq(
-        uva_device_detach(s.rig.runtime, ARROW_DEVICE_OPENCL, DEVICE_ID), 0);
-    uva_array_release(&s.kept);
-    loop_rig_close_runtime(&s.rig, 0);
-    scene_close(&s);
+        uva_device_detach(f.loop.runtime, ARROW_DEVICE_OPENCL, DEVICE_ID), 0);
+    uva_array_release(&cl.kept);
 }
 END_TEST
 
@@ -479,15 +439,13 @@ END_TEST
 START_TEST(a_context_may_have_several_devices)
 {
     struct opencl_device *one;
-    struct uva_stream *stream;
     cl_platform_id platform;
     cl_device_id devices[8];
     cl_uint count = 0;
-    struct scene s;
     cl_int code;
 
-    scene_open(&s);
-    one = &s.cl;
+    set_up();
+    one = &cl.device;
     clGetDeviceInfo(one->device, CL_DEVICE_PLATFORM, sizeof(platform),
                     &platform, NULL);
     clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 8, devices, &count);
@@ -498,46 +456,41 @@ START_TEST(a_context_may_have_several_devices)
                                                     NULL, &code);
     ck_assert_int_eq(code, CL_SUCCESS);
     for (int k = 0; k < BATCHES; k++)
-        columns_make(&s.given[k], one, s.values[k]);
-    stream = scene_stream(&s, BATCHES);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    scene_start(&s, stream);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_msg(s.outcome.end == UVA_END_COMPLETE, "%s",
-                  s.outcome.error.message);
-    ck_assert_int_eq(s.batches, BATCHES);
-    scene_close(&s);
+        columns_make(&cl.given[k], one, cl.values[k]);
+    make_stream(BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_run(&f);
+    ck_assert_msg(f.got.outcome.end == UVA_END_COMPLETE, "%s",
+                  f.got.outcome.error.message);
+    ck_assert_int_eq(f.got.batches, BATCHES);
 }
 END_TEST
 
 /* ---- what goes wrong ---------------------------------------------------- */
 
-static void scene_expect(struct scene *s, int code)
+static void expect_failure(int code)
 {
-    loop_rig_until(&s->rig, is_done, s);
-    ck_assert_int_eq(s->outcome.end, UVA_END_FAILED);
-    ck_assert_msg(s->outcome.error.code == code, "%d: %s",
-                  s->outcome.error.code, s->outcome.error.message);
-    ck_assert_int_eq(s->batches, 0);
-    loop_rig_close_runtime(&s->rig, 0);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    ck_assert_msg(f.got.outcome.error.code == code, "%d: %s",
+                  f.got.outcome.error.code, f.got.outcome.error.message);
+    ck_assert_int_eq(f.got.batches, 0);
+    loop_close_runtime(&f.loop, 0);
 }
 
 START_TEST(shared_virtual_memory_needs_a_context)
 {
-    struct uva_stream *stream;
-    struct scene s;
 
-    scene_open(&s);
-    scene_attach(&s, &(struct uva_opencl_device){.svm = true});
-    columns_make(&s.given[0], NULL, s.values[0]);
-    s.given[0].array.device_type = ARROW_DEVICE_OPENCL;
-    s.given[0].array.device_id = DEVICE_ID;
-    stream = scene_stream(&s, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    scene_start(&s, stream);
-    scene_expect(&s, ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "uva_device_attach"));
-    scene_close(&s);
+    set_up();
+    attach(&(struct uva_opencl_device){.svm = true});
+    columns_make(&cl.given[0], NULL, cl.values[0]);
+    cl.given[0].array.device_type = ARROW_DEVICE_OPENCL;
+    cl.given[0].array.device_id = DEVICE_ID;
+    make_stream(1);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_start(&f);
+    expect_failure(ENODEV);
+    text_contains(f.got.outcome.error.message, "uva_device_attach");
 }
 END_TEST
 
@@ -545,55 +498,49 @@ START_TEST(a_device_that_nobody_attached_gives_no_memory)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
                                        .device_id = DEVICE_ID};
-    struct uva_stream *stream;
-    struct scene s;
 
-    scene_open(&s);
-    columns_make(&s.given[0], NULL, s.values[0]);
-    stream = scene_stream(&s, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    scene_start(&s, stream);
-    scene_expect(&s, ENODEV);
-    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
-    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "uva_device_attach"));
-    scene_close(&s);
+    set_up();
+    columns_make(&cl.given[0], NULL, cl.values[0]);
+    make_stream(1);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
+    fixture_start(&f);
+    expect_failure(ENODEV);
+    ck_assert_str_eq(f.got.outcome.error.vendor, "opencl");
+    text_contains(f.got.outcome.error.message, "uva_device_attach");
 }
 END_TEST
 
 START_TEST(an_event_of_another_context_is_refused_by_the_platform)
 {
     struct opencl_device other;
-    struct uva_stream *stream;
-    struct scene s;
     cl_event event;
 
-    scene_open(&s);
+    set_up();
     opencl_device_open(&other);
     event = opencl_device_gate(&other);
-    columns_make(&s.given[0], &s.cl, s.values[0]);
-    s.given[0].array.sync_event = &event;
-    stream = scene_stream(&s, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    scene_start(&s, stream);
-    scene_expect(&s, EIO);
-    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
-    ck_assert_int_eq(s.outcome.error.vendor_code, CL_INVALID_CONTEXT);
+    columns_make(&cl.given[0], &cl.device, cl.values[0]);
+    cl.given[0].array.sync_event = &event;
+    make_stream(1);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_start(&f);
+    expect_failure(EIO);
+    ck_assert_str_eq(f.got.outcome.error.vendor, "opencl");
+    ck_assert_int_eq(f.got.outcome.error.vendor_code, CL_INVALID_CONTEXT);
     clSetUserEventStatus(event, CL_COMPLETE);
     clReleaseEvent(event);
     opencl_device_close(&other);
-    scene_close(&s);
 }
 END_TEST
 
-/* Waits for the device thread. It runs commands in order, so earlier ones are
- * done when this array is released. */
-static void device_thread_await(struct scene *s)
+/* Errands of the service run in order, so what was sent before is done when
+ * this array has gone. */
+static void device_thread_await(void)
 {
     struct ArrowDeviceArray last = {.device_type = ARROW_DEVICE_OPENCL};
     const int before = plain_live();
 
     plain_array(&last.array, 0, 0, 0);
-    uva_array_release_after(s->rig.runtime, &last, s->cl.queue);
+    uva_array_release_after(f.loop.runtime, &last, cl.device.queue);
     while (plain_live() > before)
         sched_yield();
 }
@@ -603,29 +550,26 @@ static void device_thread_await(struct scene *s)
  * an event fails while the command is queued. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
-    struct uva_stream *stream;
-    struct scene s;
     cl_event gate;
 
-    scene_open(&s);
-    gate = opencl_device_gate(&s.cl);
-    columns_make(&s.given[0], &s.cl, s.values[0]);
-    s.given[0].array.sync_event = &gate;
-    stream = scene_stream(&s, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    set_up();
+    gate = opencl_device_gate(&cl.device);
+    columns_make(&cl.given[0], &cl.device, cl.values[0]);
+    cl.given[0].array.sync_event = &gate;
+    make_stream(1);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
     if (_i == 0)
         clSetUserEventStatus(gate, -5);
-    scene_start(&s, stream);
-    loop_rig_settle(&s.rig);
+    fixture_start(&f);
+    loop_settle(&f.loop);
     if (_i == 1) {
-        device_thread_await(&s);
+        device_thread_await();
         clSetUserEventStatus(gate, -5);
     }
-    scene_expect(&s, EIO);
-    ck_assert_str_eq(s.outcome.error.vendor, "opencl");
-    ck_assert_int_lt(s.outcome.error.vendor_code, 0);
+    expect_failure(EIO);
+    ck_assert_str_eq(f.got.outcome.error.vendor, "opencl");
+    ck_assert_int_lt(f.got.outcome.error.vendor_code, 0);
     clReleaseEvent(gate);
-    scene_close(&s);
 }
 END_TEST
 
@@ -647,19 +591,13 @@ int main(void)
     Suite *suite = suite_create("opencl columns");
     TCase *tc = tcase_create("platform");
     cl_device_id device;
-    SRunner *runner;
-    int failed;
 
     setenv("POCL_DEVICES", "pthread pthread", 0);
     if (!opencl_device_find(&device))
         return 77;
     tcase_set_timeout(tc, 60);
     add_cases(tc);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run_alone(suite);
 }

@@ -11,11 +11,12 @@
 
 #include "device/builtin.h"
 #include "devices/opencl_device.h"
-#include "support/fault_scene.h"
+#include "support/check_suite.h"
+#include "support/fault_fixture.h"
 
 enum { DEVICE_ID = 3, ROWS = 3 };
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 /* An array with its buffers on the device, until it is released. */
 struct moved {
@@ -25,8 +26,8 @@ struct moved {
     void *private_data;
 };
 
-struct scene {
-    struct fault_scene f;
+struct opencl_fixture {
+    struct fault_fixture f;
     struct opencl_device cl;
     cl_event gates[2]; /* gates of the stream and of the other one */
     struct moved moved[2 + FAULT_ARRAYS];
@@ -46,7 +47,8 @@ static void moved_release(struct ArrowArray *array)
     clReleaseMemObject(moved->values);
 }
 
-static cl_mem memory_new(struct scene *s, const void *data, size_t size)
+static cl_mem memory_new(struct opencl_fixture *s, const void *data,
+                         size_t size)
 {
     cl_int code;
     cl_mem memory =
@@ -57,8 +59,9 @@ static cl_mem memory_new(struct scene *s, const void *data, size_t size)
     return memory;
 }
 
-/* Moves two buffers: two copies, one after the other. */
-static void scene_move(struct scene *s, struct ArrowDeviceArray *array)
+/* Two buffers: two copies, one behind the other. */
+static void opencl_fixture_move(struct opencl_fixture *s,
+                                struct ArrowDeviceArray *array)
 {
     static const uint8_t all[] = {0xFF};
     struct ArrowArray *column = array->array.children[0];
@@ -77,18 +80,18 @@ static void scene_move(struct scene *s, struct ArrowDeviceArray *array)
     array->device_id = DEVICE_ID;
 }
 
-static void scene_revive(void *ctx)
+static void opencl_fixture_revive(void *ctx)
 {
-    struct scene *s = ctx;
+    struct opencl_fixture *s = ctx;
 
     ck_assert_int_eq(clSetUserEventStatus(s->gates[1], CL_COMPLETE), 0);
 }
 
-/* The other stream waits for its event on the host, or copies its data. */
-static void scene_open(struct scene *s, bool copies)
+/* The other stream waits for its event on the host, or its data is copied. */
+static void opencl_fixture_open(struct opencl_fixture *s, bool copies)
 {
     memset(s, 0, sizeof(*s));
-    fault_scene_open(&s->f);
+    fault_open(&s->f);
     opencl_device_open(&s->cl);
     for (int i = 0; i < 2; i++) {
         s->gates[i] = opencl_device_gate(&s->cl);
@@ -98,17 +101,17 @@ static void scene_open(struct scene *s, bool copies)
     s->f.other_copies = copies;
     if (copies) {
         for (int i = 0; i < 2; i++)
-            scene_move(s, &s->f.others[i]);
+            opencl_fixture_move(s, &s->f.others[i]);
         return;
     }
     s->f.others[1].sync_event = &s->gates[1];
-    s->f.revive = scene_revive;
+    s->f.revive = opencl_fixture_revive;
     s->f.ctx = s;
 }
 
-static void scene_close(struct scene *s)
+static void opencl_fixture_close(struct opencl_fixture *s)
 {
-    fault_scene_close(&s->f);
+    fault_close(&s->f);
     for (int i = 0; i < 2; i++)
         clReleaseEvent(s->gates[i]);
     opencl_device_close(&s->cl);
@@ -119,16 +122,16 @@ static void scene_close(struct scene *s)
 START_TEST(a_failed_event_is_told_with_its_status)
 {
     const struct fault fault = {EIO, "opencl", -5, "clGetEventInfo"};
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, false);
+    opencl_fixture_open(&s, false);
     for (int k = 0; k < 2; k++)
-        fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
-    fault_scene_ready(&s.f, NULL);
-    loop_rig_settle(&s.f.rig);
+        fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    fault_ready(&s.f, NULL);
+    loop_settle(&s.f.f.loop);
     ck_assert_int_eq(clSetUserEventStatus(s.gates[0], -5), 0);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_expect(&s.f, &fault);
+    opencl_fixture_close(&s);
 }
 END_TEST
 
@@ -136,16 +139,16 @@ START_TEST(a_stuck_event_is_told_with_its_status)
 {
     const struct fault fault = {ETIMEDOUT, "opencl", FAULT_ANY,
                                 "clGetEventInfo"};
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, false);
-    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
-    fault_scene_load(&s.f, ARROW_DEVICE_OPENCL);
-    fault_scene_ready(&s.f, &(struct uva_ready){.timeout_ms = 100});
-    fault_scene_expect(&s.f, &fault);
-    ck_assert_int_gt(s.f.outcome.error.vendor_code, CL_COMPLETE);
+    opencl_fixture_open(&s, false);
+    fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    fault_load(&s.f, ARROW_DEVICE_OPENCL);
+    fault_ready(&s.f, &(struct uva_ready){.timeout_ms = 100});
+    fault_expect(&s.f, &fault);
+    ck_assert_int_gt(s.f.f.got.outcome.error.vendor_code, CL_COMPLETE);
     ck_assert_int_eq(clSetUserEventStatus(s.gates[0], CL_COMPLETE), 0);
-    scene_close(&s);
+    opencl_fixture_close(&s);
 }
 END_TEST
 
@@ -154,20 +157,20 @@ START_TEST(an_event_of_another_context_is_told_with_the_call_that_refuses_it)
     const struct fault fault = {EIO, "opencl", CL_INVALID_CONTEXT,
                                 "clEnqueueReadBuffer"};
     struct opencl_device stranger;
-    struct scene s;
+    struct opencl_fixture s;
     cl_event event;
 
-    scene_open(&s, true);
+    opencl_fixture_open(&s, true);
     opencl_device_open(&stranger);
     event = opencl_device_gate(&stranger);
-    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
-    scene_move(&s, &s.f.arrays[0]);
-    fault_scene_transfer(&s.f, NULL);
-    fault_scene_expect(&s.f, &fault);
+    fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
+    opencl_fixture_move(&s, &s.f.arrays[0]);
+    fault_transfer(&s.f, NULL);
+    fault_expect(&s.f, &fault);
     ck_assert_int_eq(clSetUserEventStatus(event, CL_COMPLETE), 0);
     clReleaseEvent(event);
     opencl_device_close(&stranger);
-    scene_close(&s);
+    opencl_fixture_close(&s);
 }
 END_TEST
 
@@ -178,13 +181,13 @@ START_TEST(a_device_that_nobody_attached_is_told_with_the_call_that_wants_it)
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
                                        .device_id = DEVICE_ID + 1};
     const struct fault fault = {ENODEV, "opencl", 0, "clCreateBuffer"};
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, true);
-    fault_scene_array(&s.f, ARROW_DEVICE_CPU, -1, NULL);
-    fault_scene_transfer(&s.f, &there);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    opencl_fixture_open(&s, true);
+    fault_array(&s.f, ARROW_DEVICE_CPU, -1, NULL);
+    fault_transfer(&s.f, &there);
+    fault_expect(&s.f, &fault);
+    opencl_fixture_close(&s);
 }
 END_TEST
 
@@ -196,17 +199,17 @@ START_TEST(shared_memory_of_no_context_is_told_with_the_call_that_wants_one)
     const struct uva_opencl_device native = {.svm = true};
     const struct fault fault = {ENODEV, "opencl", 0, calls[_i]};
     struct uva_error error;
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, true);
-    ck_assert_int_eq(uva_device_attach(s.f.rig.runtime, ARROW_DEVICE_OPENCL,
+    opencl_fixture_open(&s, true);
+    ck_assert_int_eq(uva_device_attach(s.f.f.loop.runtime, ARROW_DEVICE_OPENCL,
                                        DEVICE_ID + 1, &native, &error),
                      0);
-    fault_scene_array(&s.f, _i == 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_OPENCL,
-                      DEVICE_ID + 1, NULL);
-    fault_scene_transfer(&s.f, _i == 0 ? &there : NULL);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_array(&s.f, _i == 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_OPENCL,
+                DEVICE_ID + 1, NULL);
+    fault_transfer(&s.f, _i == 0 ? &there : NULL);
+    fault_expect(&s.f, &fault);
+    opencl_fixture_close(&s);
 }
 END_TEST
 
@@ -217,15 +220,15 @@ START_TEST(a_library_that_cannot_be_used_is_told_with_the_call_that_says_so)
     static const char *const paths[] = {"/nowhere/libOpenCL.so.1", "libm.so.6"};
     const struct fault faults[] = {{ENOTSUP, "opencl", 0, "dlopen"},
                                    {ENOSYS, "opencl", 0, "dlsym"}};
-    struct fault_scene f;
+    struct fault_fixture f;
     cl_event event = NULL;
 
     setenv("UVA_OPENCL_LIBRARY", paths[_i], 1);
-    fault_scene_open(&f);
-    fault_scene_array(&f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
-    fault_scene_ready(&f, NULL);
-    fault_scene_expect(&f, &faults[_i]);
-    fault_scene_close(&f);
+    fault_open(&f);
+    fault_array(&f, ARROW_DEVICE_OPENCL, DEVICE_ID, &event);
+    fault_ready(&f, NULL);
+    fault_expect(&f, &faults[_i]);
+    fault_close(&f);
     unsetenv("UVA_OPENCL_LIBRARY");
 }
 END_TEST
@@ -278,16 +281,16 @@ static void copier_event_free(void *state, void *event)
     pthread_mutex_unlock(&copier_lock);
 }
 
-/* PoCL accesses the events after a failed one while it notifies them, even if
- * they are released meanwhile. */
-static void gate_fail(struct scene *s)
+/* PoCL touches events behind a failed one while it tells them, though they are
+ * released meanwhile. */
+static void gate_fail(struct opencl_fixture *s)
 {
     pthread_mutex_lock(&copier_lock);
     ck_assert_int_eq(clSetUserEventStatus(s->gates[0], -5), 0);
     pthread_mutex_unlock(&copier_lock);
 }
 
-static void copier_register(struct scene *s)
+static void copier_register(struct opencl_fixture *s)
 {
     struct uva_error error;
 
@@ -297,8 +300,9 @@ static void copier_register(struct scene *s)
     copier.ops.event_free = copier_event_free;
     copier.gate = s->gates[0];
     atomic_store(&copier.copies, 0);
-    ck_assert_int_eq(uva_device_register(s->f.rig.runtime, ARROW_DEVICE_OPENCL,
-                                         &copier.ops, NULL, &error),
+    ck_assert_int_eq(uva_device_register(s->f.f.loop.runtime,
+                                         ARROW_DEVICE_OPENCL, &copier.ops, NULL,
+                                         &error),
                      0);
 }
 
@@ -307,25 +311,25 @@ static void copier_register(struct scene *s)
 START_TEST(a_copy_among_others_that_fails_fails_the_batch)
 {
     struct fault fault = {EIO, "opencl", -5, "clGetEventInfo"};
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, true);
+    opencl_fixture_open(&s, true);
     if (_i == 0) {
         fault.vendor_code = FAULT_ANY;
         fault.call = opencl_device_teller(&s.cl);
     }
     copier_register(&s);
-    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, NULL);
-    scene_move(&s, &s.f.arrays[0]);
-    fault_scene_stream(&s.f);
-    ck_assert_int_eq(uva_stream_transfer(s.f.stream, NULL), 0);
+    fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, NULL);
+    opencl_fixture_move(&s, &s.f.arrays[0]);
+    fault_stream(&s.f);
+    ck_assert_int_eq(uva_stream_transfer(s.f.f.stream, NULL), 0);
     atomic_store(&copier.swap_at, 1 + _i);
-    fault_scene_start(&s.f);
-    while (atomic_load(&copier.copies) < 2 + 2) /* the other's, and these */
-        loop_rig_settle(&s.f.rig);
+    fault_start(&s.f);
+    while (atomic_load(&copier.copies) < 2 + 2) /* the other one's, and these */
+        loop_settle(&s.f.f.loop);
     gate_fail(&s);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_expect(&s.f, &fault);
+    opencl_fixture_close(&s);
     ck_assert_int_eq(atomic_load(&copier.events), 0);
 }
 END_TEST
@@ -334,20 +338,20 @@ END_TEST
 START_TEST(copies_behind_a_failed_event_do_not_stop_those_of_other_streams)
 {
     const struct fault fault = {EIO, "opencl", FAULT_ANY, "clGetEventInfo"};
-    struct scene s;
+    struct opencl_fixture s;
 
-    scene_open(&s, true);
+    opencl_fixture_open(&s, true);
     copier_register(&s);
-    fault_scene_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
-    scene_move(&s, &s.f.arrays[0]);
-    fault_scene_stream(&s.f);
-    ck_assert_int_eq(uva_stream_transfer(s.f.stream, NULL), 0);
-    fault_scene_start(&s.f);
+    fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, &s.gates[0]);
+    opencl_fixture_move(&s, &s.f.arrays[0]);
+    fault_stream(&s.f);
+    ck_assert_int_eq(uva_stream_transfer(s.f.f.stream, NULL), 0);
+    fault_start(&s.f);
     while (atomic_load(&copier.copies) < 2 + 2)
-        loop_rig_settle(&s.f.rig);
+        loop_settle(&s.f.f.loop);
     gate_fail(&s);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_expect(&s.f, &fault);
+    opencl_fixture_close(&s);
     ck_assert_int_eq(atomic_load(&copier.events), 0);
 }
 END_TEST
@@ -377,18 +381,11 @@ int main(void)
     Suite *suite = suite_create("opencl faults");
     TCase *tc = tcase_create("platform");
     cl_device_id device;
-    SRunner *runner;
-    int failed;
 
     if (!opencl_device_find(&device))
         return 77;
     tcase_set_timeout(tc, 60);
     add_cases(tc);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run_alone(suite);
 }

@@ -13,36 +13,30 @@
 
 #include "devices/faulty_opencl.h"
 #include "devices/opencl_device.h"
-#include "support/fake_source.h"
+#include "support/check_suite.h"
 #include "support/faulty_libc.h"
-#include "support/loop_rig.h"
-#include "uvarrow/uvarrow.h"
+#include "support/fixture.h"
 
 enum { BATCHES = 2, DEVICES = 2, CODE = -9876 };
 
 static struct faulty_opencl cl;
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
-static struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
+static struct fixture f;
+
+static struct {
     struct opencl_device devices[DEVICES];
     cl_event gate; /* a user event */
     struct ArrowDeviceArray array;
-    int64_t batches;
-    bool done;
-    struct uva_outcome outcome;
-    struct uva_error answer;
 } s;
 
-static void scene_open(int64_t batches)
+static void set_up(int64_t batches)
 {
     memset(&s, 0, sizeof(s));
     for (int i = 0; i < DEVICES; i++)
         opencl_device_open(&s.devices[i]);
-    loop_rig_open(&s.rig);
-    fake_source_init(&s.fake, batches);
+    fixture_open(&f, batches);
     s.gate = opencl_device_gate(&s.devices[0]);
 }
 
@@ -57,14 +51,13 @@ static cl_uint context_uses(cl_context context)
     return uses;
 }
 
-/* The device thread may still be copying, or be the one to release an array.
- * Anything left for good runs into the time limit of the test. */
-static void scene_close(void)
+/* The service may be at a copy yet, or be the one that lets go of an array;
+ * what is left for good ends in the time limit of the program. */
+static void tear_down(void)
 {
-    loop_rig_close(&s.rig);
-    while (atomic_load(&s.fake.live) != 0)
-        sched_yield();
-    fake_source_fini(&s.fake);
+    if (!f.open)
+        return;
+    fixture_close(&f);
     clReleaseEvent(s.gate);
     for (int i = 0; i < DEVICES; i++) {
         clRetainContext(s.devices[i].context);
@@ -75,8 +68,8 @@ static void scene_close(void)
     }
 }
 
-/* Each device gets a context of its own. */
-static void scene_attach(bool queue, bool svm)
+/* Each device has a context of its own. */
+static void attach(bool queue, bool svm)
 {
     struct uva_error error;
 
@@ -85,105 +78,57 @@ static void scene_attach(bool queue, bool svm)
             .context = s.devices[i].context,
             .queue = queue ? s.devices[i].queue : NULL,
             .svm = svm};
-        ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_OPENCL,
+        ck_assert_int_eq(uva_device_attach(f.loop.runtime, ARROW_DEVICE_OPENCL,
                                            i, &native, &error),
                          0);
     }
 }
 
-static void scene_array(void)
+static void make_array(void)
 {
-    fake_source_batch(&s.fake, 0, &s.array);
+    fake_source_batch(&f.fake, 0, &s.array);
     s.array.device_type = ARROW_DEVICE_OPENCL;
     s.array.device_id = 0;
 }
 
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
+static void ask(void)
 {
-    (void)ctx;
-    (void)array;
-    s.answer = *error;
-    s.done = true;
+    ck_assert_int_eq(uva_array_wait(f.loop.runtime, &s.array, UVA_FOREVER,
+                                    fixture_on_answer, &f),
+                     0);
 }
 
-static bool is_done(void *ctx)
+/* Plays the stream, which is released. Returns the code of the outcome. */
+static int play(void)
 {
-    (void)ctx;
-    return s.done;
+    recording_init(&f.got);
+    (void)fixture_run(&f);
+    fixture_release(&f);
+    return f.got.outcome.error.code;
 }
 
-static void until_done(void)
-{
-    loop_rig_until(&s.rig, is_done, NULL);
-    s.done = false;
-}
-
-static void scene_ask(void)
-{
-    ck_assert_int_eq(
-        uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER, on_answer, NULL),
-        0);
-}
-
-static int on_batch(void *ctx, struct uva_batch *batch)
-{
-    const struct ArrowArray *column = batch->data.array.children[0];
-    const int64_t *values = column->buffers[1];
-
-    (void)ctx;
-    if (batch->data.device_type == ARROW_DEVICE_CPU)
-        for (int64_t i = 0; i < column->length; i++)
-            ck_assert_int_eq(values[i], s.batches * 10 + i);
-    s.batches++;
-    return 0;
-}
-
-static void on_done(void *ctx, const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    s.outcome = *outcome;
-    s.done = true;
-}
-
-static const struct uva_consumer consumer = {.on_batch = on_batch,
-                                             .on_done = on_done};
-
-/* Copies to a device and back; returns the code of the outcome. */
-static int scene_copy(int device)
+/* To a device and back; gives the code of the outcome. */
+static int copy(int device)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
                                        .device_id = device};
     struct ArrowDeviceArrayStream source;
-    struct uva_stream *stream;
 
-    while (!fake_source_again(&s.fake))
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    s.batches = 0;
-    fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
-    stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    until_done();
-    uva_stream_release(stream);
-    return s.outcome.error.code;
+    while (!fake_source_again(&f.fake))
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
+    f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    return play();
 }
 
-/* Waits for the array by `how`, which takes it; returns the code of the
- * outcome. */
-static int scene_ready(const struct uva_ready *how)
+/* Waits for the array by `how`, which takes it; likewise. */
+static int ready(const struct uva_ready *how)
 {
-    struct ArrowSchema schema;
-    struct uva_stream *stream;
-
-    fake_source_schema(&s.fake, &schema);
-    stream = uva_stream_from_arrays(s.rig.runtime, &schema, &s.array, 1);
-    ck_assert_int_eq(uva_stream_ready(stream, how), 0);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    until_done();
-    uva_stream_release(stream);
-    return s.outcome.error.code;
+    f.stream = fixture_arrays(&f, &s.array, 1);
+    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    return play();
 }
 
 /* ---- each call in turn -------------------------------------------------- */
@@ -228,30 +173,30 @@ static void play_events(int wanted)
     struct uva_error error = {0};
     int code;
 
-    scene_array();
+    make_array();
     s.array.sync_event = &s.gate;
-    scene_ask();
+    ask();
     gate_await(before);
     clSetUserEventStatus(s.gate, CL_COMPLETE);
-    until_done();
-    expect_told(&s.answer, wanted);
+    (void)fixture_await_answers(&f, 1);
+    expect_told(&f.answer, wanted);
     s.array.sync_event = NULL;
     code =
-        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error);
+        uva_array_record(f.loop.runtime, &s.array, s.devices[0].queue, &error);
     ck_assert_int_eq(code, error.code);
     ck_assert((code == 0) == (s.array.sync_event != NULL));
     expect_told(&error, wanted);
-    (void)scene_ready(&how);
-    expect_told(&s.outcome.error, wanted);
+    (void)ready(&how);
+    expect_told(&f.got.outcome.error, wanted);
 }
 
 static void play_copies(int wanted)
 {
     for (int i = 0; i < 2 * DEVICES; i++) {
-        const int code = scene_copy(i % DEVICES);
-        ck_assert_int_eq(code, s.outcome.error.code);
-        expect_told(&s.outcome.error, wanted);
-        ck_assert((code == 0) == (s.batches == BATCHES));
+        const int code = copy(i % DEVICES);
+        ck_assert_int_eq(code, f.got.outcome.error.code);
+        expect_told(&f.got.outcome.error, wanted);
+        ck_assert((code == 0) == (f.got.batches == BATCHES));
     }
 }
 
@@ -263,16 +208,16 @@ START_TEST(any_call_may_fail)
     long k;
 
     for (k = 1; again; k++) {
-        scene_open(BATCHES);
-        scene_attach(_i / 2 == 1, _i % 2 == 1);
+        set_up(BATCHES);
+        attach(_i / 2 == 1, _i % 2 == 1);
         cl.faultycl_fail(k, CODE);
         faulty_libc_fail(0);
         play_events(EIO);
         play_copies(EIO);
-        loop_rig_close_runtime(&s.rig, 0);
+        loop_close_runtime(&f.loop, 0);
         again = cl.faultycl_left() < 0;
         cl.faultycl_fail(0, 0);
-        scene_close();
+        tear_down();
     }
     ck_assert_int_gt(k, 40);
 }
@@ -286,14 +231,14 @@ START_TEST(there_may_be_no_memory)
 
     faulty_libc_only_thread("uva-devices");
     for (k = 1; again; k++) {
-        scene_open(BATCHES);
-        scene_attach(_i / 2 == 1, _i % 2 == 1);
+        set_up(BATCHES);
+        attach(_i / 2 == 1, _i % 2 == 1);
         faulty_libc_fail(k);
         play_events(ENOMEM);
         play_copies(ENOMEM);
-        loop_rig_close_runtime(&s.rig, 0);
+        loop_close_runtime(&f.loop, 0);
         again = faulty_libc_stop();
-        scene_close();
+        tear_down();
     }
     faulty_libc_only_thread(NULL);
     ck_assert_int_gt(k, 10);
@@ -304,19 +249,18 @@ START_TEST(a_recording_without_memory_leaves_the_array_as_it_was)
 {
     struct uva_error error;
 
-    scene_open(1);
-    scene_array();
+    set_up(1);
+    make_array();
     faulty_libc_only(sizeof(cl_event));
     faulty_libc_fail(1);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error),
+        uva_array_record(f.loop.runtime, &s.array, s.devices[0].queue, &error),
         ENOMEM);
     ck_assert(faulty_libc_stop());
     faulty_libc_only(0);
     ck_assert_ptr_null(s.array.sync_event);
     ck_assert_str_eq(error.message, "no memory for an event");
     uva_array_release(&s.array);
-    scene_close();
 }
 END_TEST
 
@@ -329,18 +273,17 @@ START_TEST(codes_of_the_platform_become_ours)
     struct uva_device_info info;
     struct uva_error error;
 
-    scene_open(1);
-    scene_array();
+    set_up(1);
+    make_array();
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_OPENCL, &info), 0);
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_OPENCL, &info), 0);
     cl.faultycl_fail(1, codes[_i][0]);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.array, s.devices[0].queue, &error),
+        uva_array_record(f.loop.runtime, &s.array, s.devices[0].queue, &error),
         codes[_i][1]);
     ck_assert_int_eq(error.vendor_code, codes[_i][0]);
     cl.faultycl_fail(0, 0);
     uva_array_release(&s.array);
-    scene_close();
 }
 END_TEST
 
@@ -349,21 +292,20 @@ END_TEST
 /* Platforms other than PoCL do this. */
 START_TEST(a_callback_may_tell_of_a_failure)
 {
-    scene_open(1);
-    scene_array();
+    set_up(1);
+    make_array();
     s.array.sync_event = &s.gate;
     cl.faultycl_keep_callback(true);
-    scene_ask();
+    ask();
     while (!cl.faultycl_call_back(-5)) /* until it is armed */
         sched_yield();
     cl.faultycl_keep_callback(false);
-    until_done();
-    ck_assert_int_eq(s.answer.code, EIO);
-    ck_assert_str_eq(s.answer.vendor, "opencl");
-    ck_assert_int_eq(s.answer.vendor_code, -5);
+    (void)fixture_await_answers(&f, 1);
+    ck_assert_int_eq(f.answer.code, EIO);
+    ck_assert_str_eq(f.answer.vendor, "opencl");
+    ck_assert_int_eq(f.answer.vendor_code, -5);
     clSetUserEventStatus(s.gate, CL_COMPLETE);
     uva_array_release(&s.array);
-    scene_close();
 }
 END_TEST
 
@@ -385,12 +327,12 @@ START_TEST(a_queue_of_the_program_waits_instead_of_the_host)
     cl_int status = -1;
     cl_event marker;
 
-    scene_open(1);
+    set_up(1);
     how.device_stream = s.devices[0].queue;
-    scene_array();
+    make_array();
     s.array.sync_event = &s.gate;
-    ck_assert_int_eq(scene_ready(&how), 0);
-    ck_assert_int_eq(s.batches, 1);
+    ck_assert_int_eq(ready(&how), 0);
+    ck_assert_int_eq(f.got.batches, 1);
     clEnqueueMarkerWithWaitList(s.devices[0].queue, 0, NULL, &marker);
     clFlush(s.devices[0].queue);
     work_elsewhere();
@@ -400,24 +342,17 @@ START_TEST(a_queue_of_the_program_waits_instead_of_the_host)
     clSetUserEventStatus(s.gate, CL_COMPLETE);
     ck_assert_int_eq(clWaitForEvents(1, &marker), CL_SUCCESS);
     clReleaseEvent(marker);
-    scene_close();
 }
 END_TEST
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* Copies the array to the host. */
-static void scene_fetch(void)
+/* Brings the array to the host. */
+static int fetch(void)
 {
-    struct ArrowSchema schema;
-    struct uva_stream *stream;
-
-    fake_source_schema(&s.fake, &schema);
-    stream = uva_stream_from_arrays(s.rig.runtime, &schema, &s.array, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
-    until_done();
-    uva_stream_release(stream);
+    f.stream = fixture_arrays(&f, &s.array, 1);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    return play();
 }
 
 static void gate_fail(void *ctx)
@@ -432,41 +367,38 @@ START_TEST(an_event_that_fails_while_a_copy_is_queued_fails_the_copy)
     cl_mem memory;
     cl_int code;
 
-    scene_open(1);
-    scene_attach(_i == 1, false);
-    if (_i == 2) /* in another context */
+    set_up(1);
+    attach(_i == 1, false);
+    if (_i == 2) /* there is one of another context */
         for (int i = 0; i < DEVICES; i++)
-            ck_assert_int_eq(scene_copy(i), 0);
-    s.batches = 0;
-    scene_array();
+            ck_assert_int_eq(copy(i), 0);
+    make_array();
     memory = clCreateBuffer(s.devices[0].context, CL_MEM_READ_WRITE, 64, NULL,
                             &code);
     s.array.array.children[0]->buffers[1] = memory;
     s.array.sync_event = &s.gate;
     cl.faultycl_behind_copy(gate_fail, NULL);
-    scene_fetch();
-    ck_assert_int_eq(s.outcome.error.code, EIO);
-    ck_assert_int_eq(s.outcome.error.vendor_code, -5);
-    ck_assert_int_eq(s.batches, 0);
+    ck_assert_int_eq(fetch(), EIO);
+    ck_assert_int_eq(f.got.outcome.error.vendor_code, -5);
+    ck_assert_int_eq(f.got.batches, 0);
     if (_i != 1)
-        ck_assert_int_eq(scene_copy(0), 0);
-    loop_rig_close_runtime(&s.rig, 0);
+        ck_assert_int_eq(copy(0), 0);
+    loop_close_runtime(&f.loop, 0);
     clReleaseMemObject(memory);
-    scene_close();
 }
 END_TEST
 
 START_TEST(an_old_library_has_no_shared_virtual_memory)
 {
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
-    scene_open(1);
-    scene_attach(true, true);
-    ck_assert_int_eq(scene_copy(0), ENOMEM); /* not available there */
-    scene_close();
-    scene_open(1);
-    scene_attach(true, false);
-    ck_assert_int_eq(scene_copy(0), 0);
-    scene_close();
+    set_up(1);
+    attach(true, true);
+    ck_assert_int_eq(copy(0), ENOMEM); /* none to be had there */
+    tear_down();
+    set_up(1);
+    attach(true, false);
+    ck_assert_int_eq(copy(0), 0);
+    tear_down();
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
 }
 END_TEST
@@ -475,14 +407,12 @@ END_TEST
 START_TEST(an_old_library_copies_no_shared_virtual_memory)
 {
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
-    scene_open(1);
-    scene_attach(true, true);
-    scene_array();
-    scene_fetch();
-    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
-    ck_assert_ptr_nonnull(
-        strstr(s.outcome.error.message, "clEnqueueSVMMemcpy"));
-    scene_close();
+    set_up(1);
+    attach(true, true);
+    make_array();
+    ck_assert_int_eq(fetch(), ENOTSUP);
+    text_contains(f.got.outcome.error.message, "clEnqueueSVMMemcpy");
+    tear_down();
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
 }
 END_TEST
@@ -514,8 +444,6 @@ int main(void)
     Suite *suite = suite_create("opencl faults");
     TCase *tc = tcase_create("platform");
     cl_device_id device;
-    SRunner *runner;
-    int failed;
 
     if (!opencl_device_find(&device))
         return 77;
@@ -531,11 +459,7 @@ int main(void)
         tc, an_event_that_fails_while_a_copy_is_queued_fails_the_copy, 0, 3);
     tcase_add_test(tc, an_old_library_has_no_shared_virtual_memory);
     tcase_add_test(tc, an_old_library_copies_no_shared_virtual_memory);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run_alone(suite);
 }

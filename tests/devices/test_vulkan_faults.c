@@ -8,39 +8,41 @@
 #include <string.h>
 
 #include "devices/vulkan_device.h"
-#include "support/fault_scene.h"
+#include "support/check_suite.h"
+#include "support/fault_fixture.h"
 
 enum { DEVICE_ID = 5, EVENTS = 2 };
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
-struct scene {
-    struct fault_scene f;
+struct vulkan_fixture {
+    struct fault_fixture f;
     VkInstance instance;
     VkDevice device;
     VkEvent events[EVENTS]; /* events of the stream and of the other one */
 };
 
-static void scene_revive(void *ctx)
+static void vulkan_fixture_revive(void *ctx)
 {
-    struct scene *s = ctx;
+    struct vulkan_fixture *s = ctx;
 
     ck_assert_int_eq(vkSetEvent(s->device, s->events[1]), VK_SUCCESS);
 }
 
-/* `other`: the other stream uses the same device. */
-static void scene_open(struct scene *s, bool attached, bool other)
+/* `other`: the other stream is of the same device. */
+static void vulkan_fixture_open(struct vulkan_fixture *s, bool attached,
+                                bool other)
 {
     VkPhysicalDevice physical;
     struct uva_error error;
 
-    fault_scene_open(&s->f);
+    fault_open(&s->f);
     s->instance = vulkan_instance_make(&physical);
     s->device = vulkan_device_make(physical);
     for (int i = 0; i < EVENTS; i++)
         s->events[i] = vulkan_event_make(s->device, 0);
     if (attached)
-        ck_assert_int_eq(vulkan_device_attach(s->device, s->f.rig.runtime,
+        ck_assert_int_eq(vulkan_device_attach(s->device, s->f.f.loop.runtime,
                                               DEVICE_ID, &error),
                          0);
     for (int i = 0; i < EVENTS && other; i++) {
@@ -50,13 +52,13 @@ static void scene_open(struct scene *s, bool attached, bool other)
     if (!other)
         return;
     s->f.others[1].sync_event = &s->events[1];
-    s->f.revive = scene_revive;
+    s->f.revive = vulkan_fixture_revive;
     s->f.ctx = s;
 }
 
-static void scene_close(struct scene *s)
+static void vulkan_fixture_close(struct vulkan_fixture *s)
 {
-    fault_scene_close(&s->f);
+    fault_close(&s->f);
     ck_assert(!atomic_load(&door.misused));
     for (int i = 0; i < EVENTS; i++)
         vkDestroyEvent(s->device, s->events[i], NULL);
@@ -64,9 +66,9 @@ static void scene_close(struct scene *s)
     vkDestroyInstance(s->instance, NULL);
 }
 
-static void scene_array(struct scene *s, int64_t device_id)
+static void vulkan_fixture_array(struct vulkan_fixture *s, int64_t device_id)
 {
-    fault_scene_array(&s->f, ARROW_DEVICE_VULKAN, device_id, &s->events[0]);
+    fault_array(&s->f, ARROW_DEVICE_VULKAN, device_id, &s->events[0]);
 }
 
 /* ---- faults ------------------------------------------------------------- */
@@ -74,28 +76,29 @@ static void scene_array(struct scene *s, int64_t device_id)
 START_TEST(a_device_that_nobody_attached_is_told_with_its_id)
 {
     const struct fault fault = {ENODEV, "vulkan", 0, "vkGetEventStatus"};
-    struct scene s;
+    struct vulkan_fixture s;
 
-    scene_open(&s, true, true);
-    scene_array(&s, DEVICE_ID + 1);
-    fault_scene_ready(&s.f, NULL);
-    fault_scene_expect(&s.f, &fault);
-    ck_assert_ptr_nonnull(strstr(s.f.outcome.error.message, "device id 6"));
-    scene_close(&s);
+    vulkan_fixture_open(&s, true, true);
+    vulkan_fixture_array(&s, DEVICE_ID + 1);
+    fault_ready(&s.f, NULL);
+    fault_expect(&s.f, &fault);
+    ck_assert_ptr_nonnull(
+        strstr(s.f.f.got.outcome.error.message, "device id 6"));
+    vulkan_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(a_driver_without_the_function_is_too_old)
 {
     const struct fault fault = {ENOSYS, "vulkan", 0, "vkGetEventStatus"};
-    struct scene s;
+    struct vulkan_fixture s;
 
-    scene_open(&s, true, false);
+    vulkan_fixture_open(&s, true, false);
     door.absent = true;
-    scene_array(&s, DEVICE_ID);
-    fault_scene_ready(&s.f, NULL);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    vulkan_fixture_array(&s, DEVICE_ID);
+    fault_ready(&s.f, NULL);
+    fault_expect(&s.f, &fault);
+    vulkan_fixture_close(&s);
 }
 END_TEST
 
@@ -103,15 +106,15 @@ START_TEST(a_device_that_is_lost_is_told_with_its_code)
 {
     const struct fault fault = {EIO, "vulkan", VK_ERROR_DEVICE_LOST,
                                 "vkGetEventStatus"};
-    struct scene s;
+    struct vulkan_fixture s;
 
-    scene_open(&s, true, false);
-    scene_array(&s, DEVICE_ID);
-    fault_scene_ready(&s.f, NULL);
-    loop_rig_settle(&s.f.rig);
+    vulkan_fixture_open(&s, true, false);
+    vulkan_fixture_array(&s, DEVICE_ID);
+    fault_ready(&s.f, NULL);
+    loop_settle(&s.f.f.loop);
     atomic_store(&door.fault, VK_ERROR_DEVICE_LOST);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_expect(&s.f, &fault);
+    vulkan_fixture_close(&s);
 }
 END_TEST
 
@@ -119,15 +122,15 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
 {
     const struct fault fault = {ETIMEDOUT, "vulkan", VK_EVENT_RESET,
                                 "vkGetEventStatus"};
-    struct scene s;
+    struct vulkan_fixture s;
 
-    scene_open(&s, true, true);
-    scene_array(&s, DEVICE_ID);
-    scene_array(&s, DEVICE_ID);
-    fault_scene_load(&s.f, ARROW_DEVICE_VULKAN);
-    fault_scene_ready(&s.f, &(struct uva_ready){.timeout_ms = 100});
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    vulkan_fixture_open(&s, true, true);
+    vulkan_fixture_array(&s, DEVICE_ID);
+    vulkan_fixture_array(&s, DEVICE_ID);
+    fault_load(&s.f, ARROW_DEVICE_VULKAN);
+    fault_ready(&s.f, &(struct uva_ready){.timeout_ms = 100});
+    fault_expect(&s.f, &fault);
+    vulkan_fixture_close(&s);
 }
 END_TEST
 
@@ -135,21 +138,22 @@ END_TEST
 START_TEST(a_device_that_is_detached_fails_what_waits)
 {
     const struct fault fault = {ENODEV, "vulkan", 0, "vkGetEventStatus"};
-    struct scene s;
+    struct vulkan_fixture s;
     long before;
 
-    scene_open(&s, true, false);
-    scene_array(&s, DEVICE_ID);
-    fault_scene_ready(&s.f, NULL);
-    loop_rig_settle(&s.f.rig);
+    vulkan_fixture_open(&s, true, false);
+    vulkan_fixture_array(&s, DEVICE_ID);
+    fault_ready(&s.f, NULL);
+    loop_settle(&s.f.f.loop);
     before = atomic_load(&door.calls);
     while (atomic_load(&door.calls) == before) /* the device thread polls */
         (void)sched_yield();
     ck_assert_int_eq(
-        uva_device_detach(s.f.rig.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID), 0);
+        uva_device_detach(s.f.f.loop.runtime, ARROW_DEVICE_VULKAN, DEVICE_ID),
+        0);
     atomic_store(&door.banned, true);
-    fault_scene_expect(&s.f, &fault);
-    scene_close(&s);
+    fault_expect(&s.f, &fault);
+    vulkan_fixture_close(&s);
 }
 END_TEST
 
@@ -159,8 +163,6 @@ int main(void)
     TCase *tc = tcase_create("driver");
     VkPhysicalDevice physical;
     VkInstance instance = vulkan_instance_make(&physical);
-    SRunner *runner;
-    int failed;
 
     if (instance == VK_NULL_HANDLE)
         return 77;
@@ -172,10 +174,5 @@ int main(void)
     tcase_add_test(tc, a_stuck_event_is_told_with_what_the_driver_says_of_it);
     tcase_add_test(tc, a_device_that_is_detached_fails_what_waits);
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* drivers have threads */
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run_alone(suite);
 }

@@ -4,21 +4,22 @@
 #include <check.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-static struct loop_rig rig;
+static struct loop_fixture loop;
 static struct recording_consumer consumer;
 static struct ArrowSchema schema;
 static struct ArrowDeviceArray arrays[4];
 
 static void set_up(void)
 {
-    memset(&consumer, 0, sizeof(consumer));
-    consumer.appetite = -1;
-    loop_rig_open(&rig);
+    recording_init(&consumer);
+    consumer.transcribes = true;
+    loop_open(&loop);
     batch_schema(&schema);
     for (int i = 0; i < 4; i++)
         batch_make(&arrays[i], i + 1);
@@ -26,14 +27,14 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    loop_rig_close(&rig);
+    loop_close(&loop);
     ck_assert_int_eq(plain_live(), 0);
 }
 
 static struct uva_stream *make(size_t count)
 {
     struct uva_stream *stream =
-        uva_stream_from_arrays(rig.runtime, &schema, arrays, count);
+        uva_stream_from_arrays(loop.runtime, &schema, arrays, count);
 
     ck_assert_ptr_nonnull(stream);
     ck_assert(!uva_schema_is_live(&schema));
@@ -66,7 +67,7 @@ START_TEST(arrays_come_in_order_with_their_ordinals)
 
     recording_start(&consumer, stream);
     uva_stream_release(stream);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.story, "schema 1 2 3 4 complete");
     ck_assert_int_eq(consumer.ordinal, 3);
 }
@@ -75,12 +76,12 @@ END_TEST
 START_TEST(no_arrays_are_a_schema_and_an_end)
 {
     struct uva_stream *stream =
-        uva_stream_from_arrays(rig.runtime, &schema, NULL, 0);
+        uva_stream_from_arrays(loop.runtime, &schema, NULL, 0);
 
     release_from(0);
     recording_start(&consumer, stream);
     uva_stream_release(stream);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.story, "schema complete");
 }
 END_TEST
@@ -91,11 +92,11 @@ START_TEST(arrays_wait_for_demand)
 
     consumer.appetite = 1;
     recording_start(&consumer, stream);
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     ck_assert_str_eq(consumer.story, "schema 1");
     ck_assert_int_eq(plain_live(), 4); /* schema, one offered, two kept */
     recording_feed(&consumer, -1 - consumer.appetite);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.story, "schema 1 2 3 4 complete");
     uva_stream_release(stream);
 }
@@ -109,7 +110,7 @@ START_TEST(the_stream_is_of_the_device_of_its_arrays)
         arrays[i].device_type = ARROW_DEVICE_CUDA_HOST;
     stream = make(4);
     recording_start(&consumer, stream);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_int_eq(uva_stream_get_info(stream)->device_type,
                      ARROW_DEVICE_CUDA_HOST);
     uva_stream_release(stream);
@@ -124,9 +125,9 @@ START_TEST(a_cancel_releases_what_was_not_delivered)
 
     consumer.appetite = 2;
     recording_start(&consumer, stream);
-    recording_await(&consumer, &rig, 2);
+    recording_await(&consumer, &loop, 2);
     uva_stream_cancel(stream, 0, NULL);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.story, "schema 1 2 cancelled");
     ck_assert_int_eq(plain_live(), 1); /* the stream has the schema */
     uva_stream_release(stream);
@@ -140,7 +141,7 @@ START_TEST(a_limit_releases_the_rest)
     ck_assert_int_eq(uva_stream_limit(stream, 3), 0);
     recording_start(&consumer, stream);
     uva_stream_release(stream);
-    recording_await_done(&consumer, &rig);
+    recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.story, "schema 1 2 3 complete");
 }
 END_TEST
@@ -156,7 +157,7 @@ START_TEST(a_stream_may_outlive_its_runtime)
 {
     struct uva_stream *stream = make(4);
 
-    loop_rig_close_runtime(&rig, UVA_FOREVER);
+    loop_close_runtime(&loop, UVA_FOREVER);
     ck_assert_int_eq(plain_live(), 5);
     uva_stream_release(stream);
     ck_assert_int_eq(plain_live(), 0);
@@ -170,7 +171,7 @@ START_TEST(a_close_cancels_it)
     consumer.appetite = 0;
     recording_start(&consumer, stream);
     uva_stream_release(stream);
-    loop_rig_close_runtime(&rig, 0);
+    loop_close_runtime(&loop, 0);
     ck_assert_str_eq(consumer.story, "schema cancelled");
     ck_assert_int_eq(plain_live(), 0);
 }
@@ -188,7 +189,7 @@ END_TEST
 
 START_TEST(a_missing_schema_is_refused)
 {
-    ck_refused(uva_stream_from_arrays(rig.runtime, NULL, arrays, 4), EINVAL,
+    ck_refused(uva_stream_from_arrays(loop.runtime, NULL, arrays, 4), EINVAL,
                "schema");
     uva_schema_release(&schema);
 }
@@ -196,7 +197,7 @@ END_TEST
 
 START_TEST(arrays_that_are_not_there_are_refused)
 {
-    ck_refused(uva_stream_from_arrays(rig.runtime, &schema, NULL, 2), EINVAL,
+    ck_refused(uva_stream_from_arrays(loop.runtime, &schema, NULL, 2), EINVAL,
                "arrays is NULL");
     ck_assert(!uva_schema_is_live(&schema));
     release_from(0);
@@ -265,19 +266,19 @@ START_TEST(every_allocation_may_fail)
         struct uva_stream *stream;
         int code;
 
-        memset(&consumer, 0, sizeof(consumer));
-        consumer.appetite = -1;
+        recording_init(&consumer);
+        consumer.transcribes = true;
         batch_schema(&schema);
         for (int i = 0; i < 4; i++)
             batch_make(&arrays[i], i + 1);
-        loop_rig_fail(&rig, n);
+        loop_fail(&loop, n);
         stream = make(4);
         code = uva_stream_for_each(stream, into(&consumer), NULL);
         if (code == 0)
-            recording_await_done(&consumer, &rig);
+            recording_await_done(&consumer, &loop);
         uva_stream_release(stream);
-        failed = faulty_allocator_has_failed(&rig.memory);
-        loop_rig_fail(&rig, 0);
+        failed = faulty_allocator_has_failed(&loop.memory);
+        loop_fail(&loop, 0);
         if (code == 0)
             code = consumer.outcome.error.code;
         ck_assert_int_eq(code, failed ? ENOMEM : 0);
@@ -289,29 +290,22 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("from_arrays");
-    SRunner *runner = srunner_create(suite);
     TCase *out = tcase_create("what comes out");
     TCase *letting_go = tcase_create("letting go");
     TCase *refused = tcase_create("what is refused");
     TCase *memory = tcase_create("memory");
 
-    tcase_add_checked_fixture(out, set_up, tear_down);
     tcase_add_test(out, arrays_come_in_order_with_their_ordinals);
     tcase_add_test(out, no_arrays_are_a_schema_and_an_end);
     tcase_add_test(out, arrays_wait_for_demand);
     tcase_add_test(out, the_stream_is_of_the_device_of_its_arrays);
-    suite_add_tcase(suite, out);
 
-    tcase_add_checked_fixture(letting_go, set_up, tear_down);
     tcase_add_test(letting_go, a_cancel_releases_what_was_not_delivered);
     tcase_add_test(letting_go, a_limit_releases_the_rest);
     tcase_add_test(letting_go, a_stream_that_was_never_started_releases_all);
     tcase_add_test(letting_go, a_stream_may_outlive_its_runtime);
     tcase_add_test(letting_go, a_close_cancels_it);
-    suite_add_tcase(suite, letting_go);
 
-    tcase_add_checked_fixture(refused, set_up, tear_down);
     tcase_add_test(refused, a_released_schema_is_refused);
     tcase_add_test(refused, a_missing_schema_is_refused);
     tcase_add_test(refused, arrays_that_are_not_there_are_refused);
@@ -321,14 +315,9 @@ int main(void)
     tcase_add_test(refused, arrays_of_two_devices_are_refused);
     tcase_add_test(refused, a_missing_runtime_is_refused_and_all_released);
     tcase_add_test(refused, a_format_unknown_here_is_passed_on);
-    suite_add_tcase(suite, refused);
 
-    tcase_add_checked_fixture(memory, set_up, tear_down);
     tcase_add_test(memory, every_allocation_may_fail);
-    suite_add_tcase(suite, memory);
 
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("from_arrays", set_up, tear_down, out, letting_go,
+                      refused, memory, NULL);
 }

@@ -1,51 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a caller may get wrong: structs half filled in, given away before, or
- * never cleared; calls in the wrong order, with nothing, or with numbers that
- * make no sense. Each is refused with a code and a text that names the culprit,
- * and what was put in is given back exactly once. */
+ * never cleared; calls in the wrong order, with NULL, or with numbers that make
+ * no sense. Each is refused with a code and a text that names the mistake, and
+ * what was put in is released exactly once. */
 #include <check.h>
 #include <string.h>
 
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/recording_handler.h"
-#include "support/source_scene.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
 enum { BATCHES = 3 };
 
-static struct source_scene scene;
-static struct fake_source *const fake = &scene.fake;
-static struct recording_outcome *const outcome = &scene.outcome;
+static struct fixture f;
+static struct fake_source *const fake = &f.fake;
+static struct recording_consumer *const got = &f.got;
 static long releases, frees; /* that the books should show at the end */
 static struct uva_error error;
 
 static void set_up(void)
 {
-    source_scene_open(&scene, BATCHES);
+    fixture_open(&f, BATCHES);
     releases = frees = 1;
     memset(&error, 0, sizeof(error));
 }
 
 static void tear_down(void)
 {
-    source_scene_close(&scene, releases, frees);
+    fixture_close_counted(&f, releases, frees);
 }
 
 static struct uva_runtime *runtime(void)
 {
-    return scene.rig.runtime;
+    return f.loop.runtime;
 }
 
 static void refused(struct uva_stream *stream, int code, const char *text)
 {
-    source_scene_refused(&scene, stream, code, text);
+    fixture_refused(&f, stream, code, text);
 }
 
 static void says(const char *text)
 {
-    ck_assert_msg(error.message[0] != '\0' &&
-                      strstr(error.message, text) != NULL,
-                  "\"%s\" does not say \"%s\"", error.message, text);
+    text_contains(error.message, text);
 }
 
 /* ---- blocking sources --------------------------------------------------- */
@@ -105,8 +104,8 @@ START_TEST(a_source_given_away_twice_is_refused)
     first = uva_stream_from_blocking_cpu(runtime(), &source, NULL);
     refused(uva_stream_from_blocking_cpu(runtime(), &source, NULL), EINVAL,
             "released");
-    source_scene_run(&scene, first);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    fixture_consume(&f, first);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
 }
 END_TEST
 
@@ -186,7 +185,7 @@ START_TEST(a_negative_window_is_refused)
     refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
             "window");
     refused(uva_stream_from_tasks(runtime(), &tasks), EINVAL, "window");
-    stream = source_scene_stream(&scene);
+    stream = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_parallel(stream, &parallel), EINVAL);
     refused(stream, EINVAL, "window");
 }
@@ -256,18 +255,18 @@ START_TEST(uncleared_stages_are_refused)
 {
     struct uva_map map;
     struct uva_parallel parallel;
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     spoil(&map, sizeof(map));
     map.free_ctx = fake_source_how(fake).free_ctx;
     map.ctx = fake;
     ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
     refused(stream, EINVAL, "uva_map: reserved");
-    stream = source_scene_stream(&scene);
+    stream = fixture_blocking(&f);
     spoil(&parallel, sizeof(parallel));
     ck_assert_int_eq(uva_stream_parallel(stream, &parallel), EINVAL);
     refused(stream, EINVAL, "uva_parallel: reserved");
-    stream = source_scene_stream(&scene);
+    stream = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_set_name(stream, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
     refused(stream, EINVAL, "name");
@@ -278,7 +277,7 @@ END_TEST
 
 START_TEST(uncleared_terminals_are_refused_and_the_stream_is_still_good)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
     struct uva_consumer consumer;
     struct uva_drive how;
@@ -292,8 +291,8 @@ START_TEST(uncleared_terminals_are_refused_and_the_stream_is_still_good)
                      EINVAL);
     says("uva_drive: reserved");
     ck_assert_str_eq(handler.story, "");
-    source_scene_run(&scene, stream);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    fixture_consume(&f, stream);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
 }
 END_TEST
 
@@ -347,7 +346,7 @@ START_TEST(options_that_make_no_sense_are_refused)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         error.message[0] = '\0';
         ck_assert_int_eq(
-            uva_runtime_open(&scene.rig.loop, &bad[i].options, &out, &error),
+            uva_runtime_open(&f.loop.uv, &bad[i].options, &out, &error),
             EINVAL);
         says(bad[i].text);
         ck_assert_ptr_null(out);
@@ -421,7 +420,7 @@ static struct uva_map counted_map(void)
 
 START_TEST(a_map_without_its_function_is_refused)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct uva_map map = counted_map();
 
     map.batch = NULL;
@@ -435,7 +434,7 @@ END_TEST
 
 START_TEST(a_stage_on_a_failed_stream_does_nothing_but_say_why)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     const struct uva_map map = counted_map();
 
     ck_assert_int_eq(uva_stream_limit(stream, -1), EINVAL);
@@ -453,11 +452,11 @@ START_TEST(pool_of_a_stage_must_make_sense)
 {
     const struct uva_parallel few = {.workers = -1},
                               many = {.workers = 1 << 30};
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_parallel(stream, &few), EINVAL);
     refused(stream, EINVAL, "workers");
-    stream = source_scene_stream(&scene);
+    stream = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_parallel(stream, &many), EINVAL);
     refused(stream, EINVAL, "workers");
     releases = frees = 2;
@@ -466,7 +465,7 @@ END_TEST
 
 START_TEST(a_name_must_be_one)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_set_name(stream, "first"), 0);
     ck_assert_int_eq(uva_stream_set_name(stream, "second"), 0);
@@ -477,18 +476,18 @@ END_TEST
 
 START_TEST(a_stage_after_the_start_is_refused)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     const struct uva_map map = counted_map();
 
-    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    recording_consume(got, uva_stream_acquire(stream));
     ck_assert_int_eq(uva_stream_map(stream, &map), EBUSY);
     ck_assert_int_eq(atomic_load(&fake->freed), 1);
     ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
     ck_assert_int_eq(uva_stream_parallel(stream, NULL), EBUSY);
     ck_assert_int_eq(uva_stream_set_name(stream, "late"), EBUSY);
-    source_scene_finish(&scene);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(outcome->batches, BATCHES);
+    fixture_await(&f);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got->batches, BATCHES);
     ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
     uva_stream_release(stream);
     frees = 2;
@@ -511,13 +510,13 @@ static void answer(void *ctx, struct uva_batch *batch,
 
 START_TEST(a_stream_starts_once)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
-    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_consumer table = recording_table(got);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
 
     answers = 0;
     recording_handler_init(&handler, 1, 1);
-    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    recording_consume(got, uva_stream_acquire(stream));
     for (int i = 0; i < 2; i++) { /* while it runs, and after its end */
         ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
         says("started");
@@ -526,26 +525,26 @@ START_TEST(a_stream_starts_once)
         ck_assert_int_eq(
             uva_stream_drive(stream, &handler.handler, NULL, &error), EBUSY);
         says("started");
-        source_scene_finish(&scene);
+        fixture_await(&f);
     }
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
     uva_stream_release(stream);
     ck_assert_int_eq(answers, 0);
-    ck_assert_int_eq(outcome->done, 1);
+    ck_assert_int_eq(got->done, 1);
     ck_assert_str_eq(handler.story, "");
 }
 END_TEST
 
 START_TEST(a_stream_that_was_cancelled_has_started_too)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
-    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_consumer table = recording_table(got);
+    struct uva_stream *stream = fixture_blocking(&f);
 
-    recording_outcome_start(outcome, uva_stream_acquire(stream));
+    recording_consume(got, uva_stream_acquire(stream));
     uva_stream_cancel(stream, 0, "enough");
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
-    source_scene_finish(&scene);
-    source_scene_ended(&scene, UVA_END_CANCELLED, ECANCELED, "enough");
+    fixture_await(&f);
+    recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "enough");
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
     uva_stream_release(stream);
 }
@@ -553,8 +552,8 @@ END_TEST
 
 START_TEST(a_cancel_before_the_start_makes_it_fail)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
-    struct uva_stream *stream = source_scene_stream(&scene);
+    const struct uva_consumer table = recording_table(got);
+    struct uva_stream *stream = fixture_blocking(&f);
     int code = _i == 0 ? 0 : EDOM;
 
     uva_stream_cancel(stream, code, "not needed");
@@ -563,14 +562,14 @@ START_TEST(a_cancel_before_the_start_makes_it_fail)
                      code != 0 ? code : ECANCELED);
     ck_assert_str_eq(error.message, "not needed");
     uva_stream_release(stream);
-    ck_assert_int_eq(outcome->done, 0);
+    ck_assert_int_eq(got->done, 0);
 }
 END_TEST
 
 START_TEST(a_refused_start_has_taken_nothing)
 {
-    struct uva_consumer consumer = {.ctx = outcome};
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_consumer consumer = {.ctx = &f.got};
+    struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_for_each(stream, NULL, &error), EINVAL);
     says("uva_consumer");
@@ -580,9 +579,9 @@ START_TEST(a_refused_start_has_taken_nothing)
     ck_assert_int_eq(uva_stream_next(stream, NULL, NULL, &error), EINVAL);
     says("fn");
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
-    source_scene_run(&scene, stream);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(outcome->rows, BATCHES * 3);
+    fixture_consume(&f, stream);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got->rows, BATCHES * 3);
 }
 END_TEST
 
@@ -593,8 +592,8 @@ static bool is_answered(void *ctx)
 
 START_TEST(a_next_waits_for_the_answer_of_the_last)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    struct uva_stream *stream = fixture_blocking(&f);
+    const struct uva_consumer table = recording_table(got);
 
     answers = 0;
     answer_end = -1;
@@ -603,7 +602,7 @@ START_TEST(a_next_waits_for_the_answer_of_the_last)
         ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
         says("unanswered");
         ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
-        loop_rig_until(&scene.rig, is_answered, &i);
+        loop_until(&f.loop, is_answered, &i);
         ck_assert_int_eq(answer_end, i <= BATCHES ? -1 : UVA_END_COMPLETE);
     }
     uva_stream_release(stream);
@@ -623,7 +622,7 @@ static const char *const handler_slots[] = {"on_schema", "on_next_task",
 START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
 {
     const struct uva_drive how = {.on_done = drive_never};
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct ArrowAsyncDeviceStreamHandler before;
     struct recording_handler handler;
 
@@ -641,15 +640,15 @@ START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
                      EINVAL);
     says(handler_slots[_i]);
     ck_assert_mem_eq(&before, &handler.handler, sizeof(before));
-    source_scene_run(&scene, stream); /* it is good still */
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
+    fixture_consume(&f, stream); /* it is good still */
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
 }
 END_TEST
 
 START_TEST(a_drive_without_a_handler_or_with_bad_metadata_is_refused)
 {
     static const int32_t counts[] = {-1, INT32_MAX};
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
     struct uva_drive how = {.on_done = drive_never};
 
@@ -669,7 +668,7 @@ END_TEST
 
 START_TEST(without_a_stream_there_is_nothing_to_do)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_consumer table = recording_table(got);
     const struct uva_map map = counted_map();
     struct recording_handler handler;
 
@@ -759,18 +758,6 @@ static TCase *in_starts(void)
 
 int main(void)
 {
-    TCase *const all[] = {in_sources(), in_options(), in_stages(), in_starts()};
-    Suite *suite = suite_create("bad_calls");
-    SRunner *runner;
-    int failed;
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        tcase_add_checked_fixture(all[i], set_up, tear_down);
-        suite_add_tcase(suite, all[i]);
-    }
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("bad_calls", set_up, tear_down, in_sources(),
+                      in_options(), in_stages(), in_starts(), NULL);
 }

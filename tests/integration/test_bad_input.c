@@ -1,52 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others may get wrong while a stream runs: sources that fail or lie, and
- * consumers that refuse, stall or let go. Each ends in a code, a text that
- * names the culprit, and everything given back exactly once. What a caller may
- * get wrong before that is in test_bad_calls.c. */
+/* What the other side may get wrong while a stream runs: sources that fail or
+ * break the protocol, and consumers that refuse, stall or drop the stream. Each
+ * ends in a code and a text that names the mistake, and everything is released
+ * exactly once. What a caller may get wrong before that is in test_bad_calls.c.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/recording_handler.h"
-#include "support/source_scene.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
 enum { BATCHES = 5 };
 
-static struct source_scene scene;
-static struct fake_source *const fake = &scene.fake;
-static struct recording_outcome *const outcome = &scene.outcome;
+static struct fixture f;
+static struct fake_source *const fake = &f.fake;
+static struct recording_consumer *const got = &f.got;
 static long releases, frees; /* that the books should show at the end */
 static int map_frees, map_frees_due;
 
 static void set_up(void)
 {
-    source_scene_open(&scene, BATCHES);
+    fixture_open(&f, BATCHES);
     releases = frees = 1;
     map_frees = map_frees_due = 0;
 }
 
 static void tear_down(void)
 {
-    source_scene_close(&scene, releases, frees);
+    fixture_close_counted(&f, releases, frees);
     ck_assert_int_eq(map_frees, map_frees_due);
 }
 
 static void run(void)
 {
-    source_scene_run(&scene, source_scene_stream(&scene));
+    fixture_consume(&f, fixture_blocking(&f));
 }
 
 static void run_tasks(void)
 {
     releases = 0;
-    source_scene_run(&scene, source_scene_tasks(&scene));
+    fixture_consume(&f, fixture_tasks(&f));
 }
 
 static void ck_ended(enum uva_end end, int code, const char *text)
 {
-    source_scene_ended(&scene, end, code, text);
+    recording_ended(&f.got, end, code, text);
 }
 
 /* ---- sources that fail -------------------------------------------------- */
@@ -59,7 +61,7 @@ START_TEST(an_error_of_get_schema_ends_the_stream)
     fake->schema_code = codes[_i];
     run();
     ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
-    ck_assert_int_eq(outcome->schemas, 0);
+    ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
 
@@ -69,12 +71,12 @@ START_TEST(an_error_of_get_next_comes_behind_the_batches_before_it)
     fake->fail_code = codes[_i];
     run();
     ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
-    ck_assert_int_eq(outcome->batches, 3);
-    ck_assert_int_eq(outcome->delivered, 3);
+    ck_assert_int_eq(got->batches, 3);
+    ck_assert_int_eq(got->outcome.batches, 3);
 }
 END_TEST
 
-static void await_the_end(struct recording_outcome *o, struct uva_batch *batch)
+static void await_the_end(struct recording_consumer *o, struct uva_batch *batch)
 {
     (void)o;
     (void)batch;
@@ -83,12 +85,12 @@ static void await_the_end(struct recording_outcome *o, struct uva_batch *batch)
 
 START_TEST(an_error_that_is_known_before_its_turn_is_not_lost)
 {
-    outcome->on_batch = await_the_end;
+    got->on_batch = await_the_end;
     fake->batches = 30;
     fake->fail_at = 20;
     run();
     ck_ended(UVA_END_FAILED, EIO, "the disk is on fire");
-    ck_assert_int_eq(outcome->batches, 20);
+    ck_assert_int_eq(got->batches, 20);
 }
 END_TEST
 
@@ -98,8 +100,8 @@ START_TEST(an_error_without_a_message_is_named_by_its_code)
     fake->fail_text = NULL;
     run();
     ck_ended(UVA_END_FAILED, EIO, "EIO");
-    ck_assert_int_eq(outcome->schemas, 1);
-    ck_assert_int_eq(outcome->batches, 0);
+    ck_assert_int_eq(got->schemas, 1);
+    ck_assert_int_eq(got->batches, 0);
 }
 END_TEST
 
@@ -138,8 +140,8 @@ static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
     struct uva_blocking_source how = fake_source_how(fake);
 
     how.open = hook;
-    source_scene_run(
-        &scene, uva_stream_from_blocking_cpu(scene.rig.runtime, NULL, &how));
+    fixture_consume(&f,
+                    uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &how));
 }
 
 START_TEST(an_error_of_open_ends_the_stream)
@@ -186,7 +188,7 @@ START_TEST(an_error_of_tasks_comes_behind_the_batches_before_it)
     fake->fail_code = codes[_i];
     run_tasks();
     ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
-    ck_assert_int_eq(outcome->batches, 3);
+    ck_assert_int_eq(got->batches, 3);
 }
 END_TEST
 
@@ -208,7 +210,7 @@ START_TEST(an_error_of_extract_ends_the_stream)
     fake->fail_code = codes[_i];
     run_tasks();
     ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
-    ck_assert_int_eq(outcome->batches, 2);
+    ck_assert_int_eq(got->batches, 2);
 }
 END_TEST
 
@@ -227,7 +229,7 @@ START_TEST(an_extract_that_gives_nothing_broke_the_protocol)
 
     source.extract = extract_nothing;
     releases = 0;
-    source_scene_run(&scene, uva_stream_from_tasks(scene.rig.runtime, &source));
+    fixture_consume(&f, uva_stream_from_tasks(f.loop.runtime, &source));
     ck_ended(UVA_END_FAILED, EPROTO, "no array");
 }
 END_TEST
@@ -286,8 +288,8 @@ static void run_bent(void (*how_to)(struct ArrowSchema *schema))
     bend = how_to;
     fake_source_plain(fake, &source);
     source.get_schema = bent_get_schema;
-    source_scene_run(
-        &scene, uva_stream_from_blocking_cpu(scene.rig.runtime, &source, &how));
+    fixture_consume(
+        &f, uva_stream_from_blocking_cpu(f.loop.runtime, &source, &how));
 }
 
 static const struct {
@@ -302,7 +304,7 @@ START_TEST(a_schema_that_is_wrong_ends_the_stream)
 {
     run_bent(bent[_i].bend);
     ck_ended(UVA_END_FAILED, bent[_i].code, "schema");
-    ck_assert_int_eq(outcome->schemas, 0);
+    ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
 
@@ -311,8 +313,8 @@ START_TEST(an_array_that_does_not_fit_the_schema_broke_the_protocol)
     fake->wrong_shape = true;
     run();
     ck_ended(UVA_END_FAILED, EPROTO, "batch 0");
-    ck_assert_ptr_nonnull(strstr(outcome->message, "buffers"));
-    ck_assert_int_eq(outcome->batches, 0);
+    ck_assert_ptr_nonnull(strstr(got->outcome.error.message, "buffers"));
+    ck_assert_int_eq(got->batches, 0);
 }
 END_TEST
 
@@ -321,7 +323,7 @@ static void bend_unknown(struct ArrowSchema *schema)
     schema->children[0]->format = "?new";
 }
 
-static void size_it(struct recording_outcome *o, struct uva_batch *batch)
+static void size_it(struct recording_consumer *o, struct uva_batch *batch)
 {
     int64_t size;
 
@@ -332,10 +334,10 @@ static void size_it(struct recording_outcome *o, struct uva_batch *batch)
 
 START_TEST(a_format_unknown_here_passes_but_has_no_size)
 {
-    outcome->on_batch = size_it;
+    got->on_batch = size_it;
     run_bent(bend_unknown);
     ck_ended(UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(outcome->rows, BATCHES * 3);
+    ck_assert_int_eq(got->rows, BATCHES * 3);
 }
 END_TEST
 
@@ -345,7 +347,7 @@ static void device_stream(struct uva_stream **out)
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(fake, ARROW_DEVICE_CUDA, &source);
-    *out = uva_stream_from_blocking(scene.rig.runtime, &source, &how);
+    *out = uva_stream_from_blocking(f.loop.runtime, &source, &how);
 }
 
 START_TEST(data_on_a_device_is_refused_with_advice)
@@ -353,16 +355,16 @@ START_TEST(data_on_a_device_is_refused_with_advice)
     struct uva_stream *stream;
 
     device_stream(&stream);
-    source_scene_run(&scene, stream);
+    fixture_consume(&f, stream);
     ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_transfer()");
-    ck_assert_int_eq(outcome->batches, 0);
+    ck_assert_int_eq(got->batches, 0);
 }
 END_TEST
 
 static void keep_outcome(void *ctx, struct uva_batch *batch,
                          const struct uva_outcome *told)
 {
-    const struct uva_consumer table = recording_outcome_table(ctx);
+    const struct uva_consumer table = recording_table(ctx);
 
     if (told != NULL)
         table.on_done(ctx, told);
@@ -375,8 +377,8 @@ START_TEST(data_on_a_device_is_refused_by_next_too)
     struct uva_stream *stream;
 
     device_stream(&stream);
-    ck_assert_int_eq(uva_stream_next(stream, keep_outcome, outcome, NULL), 0);
-    source_scene_finish(&scene);
+    ck_assert_int_eq(uva_stream_next(stream, keep_outcome, got, NULL), 0);
+    fixture_await(&f);
     ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_transfer()");
     uva_stream_release(stream);
 }
@@ -389,8 +391,8 @@ START_TEST(a_batch_with_malformed_metadata_comes_without_it)
     fake->metadata = (const char *)&counts[_i];
     run_tasks();
     ck_ended(UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(outcome->batches, BATCHES);
-    ck_assert_int_eq(outcome->tagged, 0);
+    ck_assert_int_eq(got->batches, BATCHES);
+    ck_assert_int_eq(got->tagged, 0);
 }
 END_TEST
 
@@ -456,20 +458,20 @@ static void count_free(void *ctx)
 
 static void run_mapped(struct uva_map how)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     how.ctx = fake;
     how.free_ctx = count_free;
     map_frees_due = 1;
     ck_assert_int_eq(uva_stream_map(stream, &how), 0);
-    source_scene_run(&scene, stream);
+    fixture_consume(&f, stream);
 }
 
 START_TEST(an_error_of_a_map_ends_the_stream)
 {
     run_mapped((struct uva_map){.batch = map_fails, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EDOM, "no logarithm of zero");
-    ck_assert_int_eq(outcome->batches, 2);
+    ck_assert_int_eq(got->batches, 2);
 }
 END_TEST
 
@@ -486,7 +488,7 @@ START_TEST(an_error_of_a_maps_schema_ends_the_stream)
     run_mapped((struct uva_map){
         .batch = map_fails, .schema = map_schema_fails, .on_loop = _i == 1});
     ck_ended(UVA_END_FAILED, EDOM, "no such column");
-    ck_assert_int_eq(outcome->schemas, 0);
+    ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
 
@@ -503,8 +505,8 @@ START_TEST(a_maps_schema_without_a_format_ends_the_stream)
 {
     run_mapped((struct uva_map){
         .batch = map_fails, .schema = map_schema_is_bent, .on_loop = _i == 1});
-    ck_ended(UVA_END_FAILED, outcome->code, "schema");
-    ck_assert_int_eq(outcome->schemas, 0);
+    ck_ended(UVA_END_FAILED, got->outcome.error.code, "schema");
+    ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
 
@@ -512,37 +514,37 @@ END_TEST
 
 START_TEST(a_consumer_may_refuse_the_schema)
 {
-    outcome->schema_code = _i == 0 ? EDOM : -EDOM;
+    got->schema_code = _i == 0 ? EDOM : -EDOM;
     run();
     ck_ended(UVA_END_REJECTED, EDOM, "schema");
-    ck_assert_int_eq(outcome->batches, 0);
+    ck_assert_int_eq(got->batches, 0);
 }
 END_TEST
 
 START_TEST(a_consumer_may_refuse_a_batch)
 {
-    outcome->batch_code = _i == 0 ? EDOM : -EDOM;
-    outcome->batch_from = 2;
+    got->batch_code = _i == 0 ? EDOM : -EDOM;
+    got->batch_from = 2;
     run();
     ck_ended(UVA_END_REJECTED, EDOM, "");
-    ck_assert_int_eq(outcome->batches, 3);
-    ck_assert_int_eq(outcome->rows, 6);
+    ck_assert_int_eq(got->batches, 3);
+    ck_assert_int_eq(got->rows, 6);
 }
 END_TEST
 
 START_TEST(a_consumer_may_have_enough)
 {
-    outcome->batch_code = ECANCELED;
-    outcome->batch_from = 1;
+    got->batch_code = ECANCELED;
+    got->batch_from = 1;
     run();
     ck_ended(UVA_END_CANCELLED, ECANCELED, "");
-    ck_assert_int_eq(outcome->batches, 2);
+    ck_assert_int_eq(got->batches, 2);
 }
 END_TEST
 
 static struct uva_stream *held; /* for callbacks */
 
-static void resume_it(struct recording_outcome *o, struct uva_batch *batch)
+static void resume_it(struct recording_consumer *o, struct uva_batch *batch)
 {
     (void)o;
     uva_stream_resume(batch->stream);
@@ -554,7 +556,7 @@ static void *resume_elsewhere(void *ctx)
     return NULL;
 }
 
-static void have_it_resumed(struct recording_outcome *o,
+static void have_it_resumed(struct recording_consumer *o,
                             struct uva_batch *batch)
 {
     pthread_t thread;
@@ -567,30 +569,30 @@ static void have_it_resumed(struct recording_outcome *o,
 
 START_TEST(a_resume_during_on_batch_is_not_lost)
 {
-    outcome->on_batch = _i == 0 ? resume_it : have_it_resumed;
-    outcome->batch_code = EAGAIN;
-    outcome->batch_from = 1;
-    outcome->batch_to = 4;
+    got->on_batch = _i == 0 ? resume_it : have_it_resumed;
+    got->batch_code = EAGAIN;
+    got->batch_from = 1;
+    got->batch_to = 4;
     run();
     ck_ended(UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(outcome->batches, BATCHES + 3); /* one came four times */
-    ck_assert_int_eq(outcome->rows, BATCHES * 3);
-    ck_assert_int_eq(outcome->delivered, BATCHES);
+    ck_assert_int_eq(got->batches, BATCHES + 3); /* one came four times */
+    ck_assert_int_eq(got->rows, BATCHES * 3);
+    ck_assert_int_eq(got->outcome.batches, BATCHES);
 }
 END_TEST
 
 START_TEST(a_stopped_consumer_can_be_cancelled)
 {
-    outcome->batch_code = EAGAIN;
-    held = source_scene_stream(&scene);
-    recording_outcome_start(outcome, uva_stream_acquire(held));
-    loop_rig_settle(&scene.rig);
-    while (outcome->batches == 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    got->batch_code = EAGAIN;
+    held = fixture_blocking(&f);
+    recording_consume(got, uva_stream_acquire(held));
+    loop_settle(&f.loop);
+    while (got->batches == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     uva_stream_cancel(held, EDOM, "nobody resumes it");
-    source_scene_finish(&scene);
+    fixture_await(&f);
     ck_ended(UVA_END_CANCELLED, EDOM, "nobody resumes it");
-    ck_assert_int_eq(outcome->batches, 1);
+    ck_assert_int_eq(got->batches, 1);
     uva_stream_release(held);
 }
 END_TEST
@@ -603,7 +605,7 @@ static void await_all(void)
 
 static long cancel_at;
 
-static void cancel_it(struct recording_outcome *o, struct uva_batch *batch)
+static void cancel_it(struct recording_consumer *o, struct uva_batch *batch)
 {
     await_all();
     if (atomic_load(&o->batches) == cancel_at)
@@ -612,16 +614,16 @@ static void cancel_it(struct recording_outcome *o, struct uva_batch *batch)
 
 START_TEST(after_a_cancel_in_on_batch_no_batch_comes)
 {
-    outcome->on_batch = cancel_it;
+    got->on_batch = cancel_it;
     fake->batches = 30;
     cancel_at = _i;
     run();
     ck_ended(UVA_END_CANCELLED, ECANCELED, "seen enough");
-    ck_assert_int_eq(outcome->batches, cancel_at);
+    ck_assert_int_eq(got->batches, cancel_at);
 }
 END_TEST
 
-static void drop_it(struct recording_outcome *o, struct uva_batch *batch)
+static void drop_it(struct recording_consumer *o, struct uva_batch *batch)
 {
     (void)o;
     await_all();
@@ -630,19 +632,19 @@ static void drop_it(struct recording_outcome *o, struct uva_batch *batch)
 
 START_TEST(a_drop_in_its_own_on_batch_is_the_end)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_consumer table = recording_table(got);
 
-    outcome->on_batch = drop_it;
-    outcome->batch_code = _i == 0 ? 0 : _i == 1 ? EAGAIN : EDOM;
-    held = source_scene_stream(&scene);
+    got->on_batch = drop_it;
+    got->batch_code = _i == 0 ? 0 : _i == 1 ? EAGAIN : EDOM;
+    held = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
-    while (outcome->batches == 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
-    loop_rig_settle(&scene.rig);
+    while (got->batches == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    loop_settle(&f.loop);
     await_count(&fake->freed, 1);
-    loop_rig_settle(&scene.rig);
-    ck_assert_int_eq(outcome->batches, 1);
-    ck_assert_int_eq(outcome->done, 0);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(got->batches, 1);
+    ck_assert_int_eq(got->done, 0);
 }
 END_TEST
 
@@ -654,17 +656,17 @@ static void *drop_elsewhere(void *ctx)
 
 START_TEST(a_drop_on_another_thread_is_a_cancel_and_a_release)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_consumer table = recording_table(got);
     pthread_t thread;
 
     fake->gate_at = 1;
-    held = source_scene_stream(&scene);
+    held = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
-    while (outcome->batches == 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+    while (got->batches == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     ck_assert_int_eq(pthread_create(&thread, NULL, drop_elsewhere, held), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    source_scene_finish(&scene);
+    fixture_await(&f);
     ck_ended(UVA_END_CANCELLED, ECANCELED, "dropped");
 }
 END_TEST
@@ -673,28 +675,20 @@ END_TEST
 
 static struct recording_handler handler;
 
-static void drive_done(void *ctx, const struct uva_outcome *told)
-{
-    const struct uva_consumer table = recording_outcome_table(ctx);
-
-    ck_assert(handler.released);
-    table.on_done(ctx, told);
-}
-
 static void drive(struct uva_stream *stream)
 {
-    const struct uva_drive how = {.on_done = drive_done, .ctx = outcome};
+    const struct uva_drive how = {.on_done = recording_on_done, .ctx = got};
 
     ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
 }
 
 static void drive_to_end(void)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     drive(stream);
     uva_stream_release(stream);
-    source_scene_finish(&scene);
+    fixture_await(&f);
 }
 
 static void request_badly(struct recording_handler *h)
@@ -744,14 +738,14 @@ END_TEST
 START_TEST(a_handler_that_never_requests_can_be_cancelled)
 {
     recording_handler_init(&handler, 0, 0);
-    held = source_scene_stream(&scene);
+    held = fixture_blocking(&f);
     drive(held);
     while (strcmp(handler.story, "schema") != 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
-    loop_rig_settle(&scene.rig);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    loop_settle(&f.loop);
     ck_assert_int_eq(atomic_load(&fake->given), 0);
     uva_stream_cancel(held, EDOM, "nobody asks");
-    source_scene_finish(&scene);
+    fixture_await(&f);
     ck_assert_str_eq(handler.story, "schema error release");
     ck_assert_int_eq(handler.error_code, EDOM);
     ck_assert_str_eq(handler.message, "nobody asks");
@@ -787,15 +781,15 @@ START_TEST(a_handler_in_use_cannot_be_driven_again)
     struct uva_stream *second;
 
     recording_handler_init(&handler, 0, 0);
-    held = source_scene_stream(&scene);
+    held = fixture_blocking(&f);
     drive(held);
-    second = source_scene_tasks(&scene);
+    second = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_drive(second, &handler.handler, NULL, &error),
                      EBUSY);
     ck_assert_ptr_nonnull(strstr(error.message, "handler"));
     uva_stream_release(second);
     uva_stream_cancel(held, 0, NULL);
-    source_scene_finish(&scene);
+    fixture_await(&f);
     uva_stream_release(held);
     frees = 2;
 }
@@ -869,18 +863,6 @@ static TCase *bad_consumers(void)
 
 int main(void)
 {
-    TCase *const all[] = {bad_sources(), bad_maps(), bad_consumers()};
-    Suite *suite = suite_create("bad_input");
-    SRunner *runner;
-    int failed;
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        tcase_add_checked_fixture(all[i], set_up, tear_down);
-        suite_add_tcase(suite, all[i]);
-    }
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("bad_input", set_up, tear_down, bad_sources(), bad_maps(),
+                      bad_consumers(), NULL);
 }

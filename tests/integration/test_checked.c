@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The protocol checker on every hop of our own streams: silent about ours,
- * heard about peers. */
+/* The protocol checker on every hop of our own streams: it reports nothing
+ * about ours, and the breaches of peers. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,24 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/check_suite.h"
 #include "support/fake_source.h"
 #include "support/hostile_producer.h"
-#include "support/loop_rig.h"
+#include "support/loop_fixture.h"
+#include "support/recording_consumer.h"
 #include "support/recording_handler.h"
-#include "support/recording_outcome.h"
 #include "uvarrow/uvarrow.h"
 
 enum { HEARD_SIZE = 4096 };
 
-static struct loop_rig rig;
+static struct loop_fixture loop;
 static struct fake_source fake;
-static struct recording_outcome outcome;
+static struct recording_consumer consumer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char heard[HEARD_SIZE]; /* "CLAUSE message", a line each */
 static bool logless;           /* the runtime has no log */
 static int32_t workers;        /* of the stage between; 0: no stage */
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 static void hear(void *ctx, const struct uva_log_record *record)
 {
@@ -45,15 +46,15 @@ static void open_checked(int8_t check)
     struct uva_runtime_options options = {.check = check};
 
     heard[0] = '\0';
-    memset(&outcome, 0, sizeof(outcome));
+    recording_init(&consumer);
     options.log.write = logless ? NULL : hear;
-    loop_rig_open_with(&rig, &options);
+    loop_open_with(&loop, &options);
     fake_source_init(&fake, 20);
 }
 
 static void close_checked(void)
 {
-    loop_rig_close(&rig);
+    loop_close(&loop);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
     fake_source_fini(&fake);
 }
@@ -65,7 +66,7 @@ static struct uva_stream *device_stream(ArrowDeviceType device_type)
     struct uva_stream *stream;
 
     fake_source_device(&fake, device_type, &source);
-    stream = uva_stream_from_blocking(rig.runtime, &source, &how);
+    stream = uva_stream_from_blocking(loop.runtime, &source, &how);
     if (workers > 0)
         ck_assert_int_eq(
             uva_stream_parallel(stream,
@@ -77,12 +78,6 @@ static struct uva_stream *device_stream(ArrowDeviceType device_type)
 static bool is_set(void *ctx)
 {
     return *(bool *)ctx;
-}
-
-static bool is_over(void *ctx)
-{
-    (void)ctx;
-    return atomic_load(&outcome.done) > 0;
 }
 
 static void note_done(void *ctx, const struct uva_outcome *how)
@@ -99,7 +94,7 @@ static void drive(struct uva_stream *stream, struct recording_handler *h,
         .on_done = note_done, .ctx = &done, .on_worker = on_worker};
 
     ck_assert_int_eq(uva_stream_drive(stream, &h->handler, &how, NULL), 0);
-    loop_rig_until(&rig, is_set, &done);
+    loop_until(&loop, is_set, &done);
     uva_stream_release(stream);
 }
 
@@ -107,7 +102,7 @@ static struct uva_runtime_stats stats(void)
 {
     struct uva_runtime_stats now;
 
-    uva_runtime_get_stats(rig.runtime, &now);
+    uva_runtime_get_stats(loop.runtime, &now);
     return now;
 }
 
@@ -117,10 +112,10 @@ START_TEST(our_own_hops_give_no_report)
 {
     workers = _i;
     open_checked(1);
-    recording_outcome_start(&outcome, device_stream(ARROW_DEVICE_CPU));
-    loop_rig_until(&rig, is_over, NULL);
-    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&outcome.batches), 20);
+    recording_consume(&consumer, device_stream(ARROW_DEVICE_CPU));
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&consumer.batches), 20);
     ck_assert_str_eq(heard, "");
     close_checked();
     ck_assert_str_eq(heard, "");
@@ -212,9 +207,9 @@ START_TEST(DS01_a_batch_that_does_not_fit_is_told)
     workers = 0;
     open_checked(1);
     fake.wrong_shape = true;
-    recording_outcome_start(&outcome, device_stream(ARROW_DEVICE_CPU));
-    loop_rig_until(&rig, is_over, NULL);
-    ck_assert_int_eq(outcome.end, UVA_END_FAILED);
+    recording_consume(&consumer, device_stream(ARROW_DEVICE_CPU));
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_FAILED);
     ck_assert_msg(strstr(heard, "DS-01 ") != NULL, "%s", heard);
     close_checked();
 }
@@ -230,10 +225,9 @@ START_TEST(a_producer_that_refuses_its_handler_leaves_nothing)
     hostile_producer_init(&peer, "");
     peer.start_code = EACCES;
     source = hostile_producer_source(&peer);
-    recording_outcome_start(&outcome,
-                            uva_stream_from_async(rig.runtime, &source));
-    loop_rig_until(&rig, is_over, NULL);
-    ck_assert_int_eq(outcome.code, EACCES);
+    recording_consume(&consumer, uva_stream_from_async(loop.runtime, &source));
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.outcome.error.code, EACCES);
     close_checked();
     hostile_producer_fini(&peer);
     ck_assert_str_eq(heard, "");
@@ -242,7 +236,7 @@ END_TEST
 
 /* ---- when --------------------------------------------------------------- */
 
-/* Whether a bad request is told as a breach with a transcript. */
+/* A bad request is reported as a breach, with a transcript. */
 static bool is_checked(int8_t check)
 {
     struct recording_handler h;
@@ -276,18 +270,18 @@ END_TEST
 /* Runs a stream whose `n`-th allocation fails. */
 static void run_without(long n)
 {
-    const struct uva_consumer table = recording_outcome_table(&outcome);
+    const struct uva_consumer table = recording_table(&consumer);
     struct uva_stream *stream;
 
     open_checked(1);
-    loop_rig_fail(&rig, n);
+    loop_fail(&loop, n);
     stream = device_stream(ARROW_DEVICE_CPU);
     if (uva_stream_for_each(stream, &table, NULL) == 0)
-        loop_rig_until(&rig, is_over, NULL);
+        recording_await_done(&consumer, &loop);
     else
-        outcome.end = UVA_END_FAILED;
+        consumer.outcome.end = UVA_END_FAILED;
     uva_stream_release(stream);
-    loop_rig_fail(&rig, 0);
+    loop_fail(&loop, 0);
     close_checked();
 }
 
@@ -299,7 +293,7 @@ START_TEST(without_memory_for_a_check_a_hop_goes_unchecked)
     for (long n = 1; n < 60; n++) {
         run_without(n);
         unchecked = unchecked || (strstr(heard, "goes unchecked") != NULL &&
-                                  outcome.end == UVA_END_COMPLETE);
+                                  consumer.outcome.end == UVA_END_COMPLETE);
     }
     ck_assert(unchecked);
 }
@@ -327,11 +321,5 @@ static Suite *checked_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(checked_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(checked_suite());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closing a runtime: from any place, at any time, with whatever is open; and
- * runtimes beside each other, on one loop, on the same workers, on threads of
- * the program's own. */
+/* Closing a runtime from any place, at any time, with any object open; and
+ * several runtimes on one loop, on the same workers, or on threads of the
+ * program. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,38 +10,40 @@
 #include <string.h>
 #include <uv.h>
 
+#include "support/check_suite.h"
 #include "support/fake_source.h"
-#include "support/loop_rig.h"
-#include "support/recording_outcome.h"
+#include "support/loop_fixture.h"
+#include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/runtime.h"
 #include "uvarrow/stages.h"
 
 enum { STREAMS = 5 };
 
-static struct loop_rig rig;
+static struct loop_fixture loop;
 static struct fake_source fakes[STREAMS];
-static struct recording_outcome outcomes[STREAMS];
+static struct recording_consumer consumers[STREAMS];
 static struct fake_source *const fake = &fakes[0];
-static struct recording_outcome *const outcome = &outcomes[0];
+static struct recording_consumer *const consumer = &consumers[0];
 static int closings;
 
 static void set_up(void)
 {
-    loop_rig_open(&rig);
-    for (int i = 0; i < STREAMS; i++)
+    loop_open(&loop);
+    for (int i = 0; i < STREAMS; i++) {
         fake_source_init(&fakes[i], 5);
-    memset(outcomes, 0, sizeof(outcomes));
+        recording_init(&consumers[i]);
+    }
     closings = 0;
 }
 
 static void tear_down(void)
 {
-    if (rig.runtime != NULL)
-        loop_rig_close_runtime(&rig, 0);
-    while (faulty_allocator_live(&rig.memory) != 0) /* zombies go last */
+    if (loop.runtime != NULL)
+        loop_close_runtime(&loop, 0);
+    while (faulty_allocator_live(&loop.memory) != 0) /* zombies go last */
         (void)sched_yield();
-    loop_rig_close(&rig);
+    loop_close(&loop);
     for (int i = 0; i < STREAMS; i++) {
         ck_assert_int_eq(atomic_load(&fakes[i].released),
                          atomic_load(&fakes[i].freed));
@@ -56,21 +58,22 @@ static struct uva_stream *make_stream(int i)
     struct ArrowArrayStream source;
 
     fake_source_plain(&fakes[i], &source);
-    return uva_stream_from_blocking_cpu(rig.runtime, &source, &how);
+    return uva_stream_from_blocking_cpu(loop.runtime, &source, &how);
 }
 
 static void start(int i)
 {
-    recording_outcome_start(&outcomes[i], make_stream(i));
+    recording_consume(&consumers[i], make_stream(i));
 }
 
 static void ck_ended(int i, enum uva_end end)
 {
-    ck_assert_int_eq(atomic_load(&outcomes[i].done), 1);
-    ck_assert_int_eq(outcomes[i].end, end);
+    ck_assert_int_eq(atomic_load(&consumers[i].done), 1);
+    ck_assert_int_eq(consumers[i].outcome.end, end);
     if (end == UVA_END_CANCELLED) {
-        ck_assert_int_eq(outcomes[i].code, ECANCELED);
-        ck_assert_ptr_nonnull(strstr(outcomes[i].message, "runtime"));
+        ck_assert_int_eq(consumers[i].outcome.error.code, ECANCELED);
+        ck_assert_ptr_nonnull(
+            strstr(consumers[i].outcome.error.message, "runtime"));
     }
 }
 
@@ -85,14 +88,9 @@ static bool is_set(void *ctx)
     return *(bool *)ctx;
 }
 
-static bool is_done(void *ctx)
-{
-    return atomic_load(&((struct recording_outcome *)ctx)->done) != 0;
-}
-
 static bool has_batches(void *ctx)
 {
-    return atomic_load(&((struct recording_outcome *)ctx)->batches) > 0;
+    return atomic_load(&((struct recording_consumer *)ctx)->batches) > 0;
 }
 
 /* Starts a stream whose source waits at batch `k`, which is not the first. */
@@ -100,31 +98,32 @@ static void start_and_wait_at(int64_t k)
 {
     fake->gate_at = k;
     start(0);
-    loop_rig_until(&rig, has_batches, outcome);
+    loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
 }
 
 static void count_closing(void *ctx)
 {
-    ck_assert_ptr_eq(ctx, &rig);
+    ck_assert_ptr_eq(ctx, &loop);
     closings++;
-    rig.runtime = NULL;
+    loop.runtime = NULL;
 }
 
 static int close_rig(int64_t grace_ms)
 {
-    return uva_runtime_close(rig.runtime, grace_ms, count_closing, &rig);
+    return uva_runtime_close(loop.runtime, grace_ms, count_closing, &loop);
 }
 
 static void await_closed(void)
 {
-    loop_rig_until(&rig, is_closed, NULL);
+    loop_until(&loop, is_closed, NULL);
     ck_assert_int_eq(closings, 1);
 }
 
 /* ---- from where --------------------------------------------------------- */
 
-static void close_in_batch(struct recording_outcome *o, struct uva_batch *batch)
+static void close_in_batch(struct recording_consumer *o,
+                           struct uva_batch *batch)
 {
     (void)batch;
     ck_assert_int_eq(close_rig(0),
@@ -133,17 +132,17 @@ static void close_in_batch(struct recording_outcome *o, struct uva_batch *batch)
 
 START_TEST(a_close_inside_on_batch_ends_its_stream)
 {
-    outcome->on_batch = close_in_batch;
+    consumer->on_batch = close_in_batch;
     fake->gate_at = 2;
     start(0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
-    ck_assert_int_le(outcome->batches, 2);
+    ck_assert_int_le(consumer->batches, 2);
     await_count(&fake->freed, 1);
 }
 END_TEST
 
-static void close_in_done(struct recording_outcome *o,
+static void close_in_done(struct recording_consumer *o,
                           const struct uva_outcome *end)
 {
     (void)o;
@@ -154,7 +153,7 @@ static void close_in_done(struct recording_outcome *o,
 
 START_TEST(a_close_inside_on_done_comes_after_it)
 {
-    outcome->on_done = close_in_done;
+    consumer->on_done = close_in_done;
     start(0);
     await_closed();
     ck_ended(0, UVA_END_COMPLETE);
@@ -171,7 +170,7 @@ START_TEST(a_close_inside_a_post_comes_after_it)
 {
     int64_t grace_ms = 0;
 
-    ck_assert_int_eq(uva_runtime_post(rig.runtime, close_now, &grace_ms), 0);
+    ck_assert_int_eq(uva_runtime_post(loop.runtime, close_now, &grace_ms), 0);
     await_closed();
 }
 END_TEST
@@ -180,7 +179,7 @@ START_TEST(a_close_inside_a_handle_of_the_loop_is_fine)
 {
     int64_t grace_ms = 0;
 
-    loop_rig_call(&rig, close_now, &grace_ms);
+    loop_call(&loop, close_now, &grace_ms);
     await_closed();
 }
 END_TEST
@@ -191,7 +190,7 @@ START_TEST(a_close_before_the_first_turn_ends_what_was_started)
     ck_assert_int_eq(close_rig(0), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
-    ck_assert_int_eq(outcome->batches, 0);
+    ck_assert_int_eq(consumer->batches, 0);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -213,7 +212,7 @@ START_TEST(a_close_on_another_thread_is_done_by_the_loop)
     await_closed();
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_ended(0, UVA_END_CANCELLED);
-    ck_assert(pthread_equal(outcome->thread, pthread_self()));
+    ck_assert(pthread_equal(consumer->thread, pthread_self()));
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -221,21 +220,21 @@ END_TEST
 START_TEST(a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done)
 {
     ck_assert_int_eq(close_rig(0), 0);
-    uv_unref((uv_handle_t *)&rig.keep);
-    (void)uv_run(&rig.loop, UV_RUN_DEFAULT);
-    uv_ref((uv_handle_t *)&rig.keep);
+    uv_unref((uv_handle_t *)&loop.keep);
+    (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
+    uv_ref((uv_handle_t *)&loop.keep);
     ck_assert_int_eq(closings, 1);
 }
 END_TEST
 
 START_TEST(a_close_without_a_callback_is_a_close)
 {
-    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, NULL, NULL), 0);
-    uv_unref((uv_handle_t *)&rig.keep);
-    (void)uv_run(&rig.loop, UV_RUN_DEFAULT);
-    uv_ref((uv_handle_t *)&rig.keep);
-    rig.runtime = NULL;
-    ck_assert_int_eq(faulty_allocator_live(&rig.memory), 0);
+    ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, NULL, NULL), 0);
+    uv_unref((uv_handle_t *)&loop.keep);
+    (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
+    uv_ref((uv_handle_t *)&loop.keep);
+    loop.runtime = NULL;
+    ck_assert_int_eq(faulty_allocator_live(&loop.memory), 0);
 }
 END_TEST
 
@@ -247,7 +246,7 @@ START_TEST(a_close_ends_every_stream)
         fakes[i].gate_at = i;
         start(i);
     }
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     ck_assert_int_eq(close_rig(0), 0);
     await_closed();
     for (int i = 0; i < STREAMS; i++) {
@@ -260,7 +259,7 @@ END_TEST
 
 START_TEST(after_the_close_began_nothing_starts)
 {
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_consumer table = recording_table(consumer);
     struct uva_stream *stream = make_stream(0);
     struct uva_error error = {0};
 
@@ -272,7 +271,7 @@ START_TEST(after_the_close_began_nothing_starts)
     uva_stream_release(stream);
     fake_source_open_gate(&fakes[1]);
     await_closed();
-    ck_assert_int_eq(outcome->done, 0);
+    ck_assert_int_eq(consumer->done, 0);
     ck_ended(1, UVA_END_COMPLETE);
     await_count(&fake->freed, 1);
     await_count(&fakes[1].freed, 1);
@@ -284,12 +283,12 @@ START_TEST(within_the_grace_a_stream_completes_and_the_close_waits_no_longer)
     start_and_wait_at(2);
     ck_assert_int_eq(close_rig(INT64_C(1) << 40), 0);
     for (int i = 0; i < 10; i++)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
     await_closed();
     ck_ended(0, UVA_END_COMPLETE);
-    ck_assert_int_eq(outcome->batches, 5);
+    ck_assert_int_eq(consumer->batches, 5);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -309,7 +308,7 @@ START_TEST(grace_for_ever_waits_for_the_end)
     start_and_wait_at(2);
     ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
     for (int i = 0; i < 10; i++)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
     await_closed();
@@ -332,8 +331,8 @@ START_TEST(a_second_close_may_shorten_the_grace)
     start(1);
     ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
     fake_source_open_gate(fake);
-    loop_rig_until(&rig, is_done, outcome);
-    ck_assert_int_eq(uva_runtime_close(rig.runtime, 1, never, NULL), EALREADY);
+    recording_await_done(consumer, &loop);
+    ck_assert_int_eq(uva_runtime_close(loop.runtime, 1, never, NULL), EALREADY);
     await_closed();
     ck_ended(0, UVA_END_COMPLETE);
     ck_ended(1, UVA_END_CANCELLED);
@@ -347,10 +346,10 @@ START_TEST(a_second_close_cannot_lengthen_the_grace)
     fake->gate_at = 0;
     start(0);
     ck_assert_int_eq(close_rig(20), 0);
-    ck_assert_int_eq(uva_runtime_close(rig.runtime, UVA_FOREVER, never, NULL),
+    ck_assert_int_eq(uva_runtime_close(loop.runtime, UVA_FOREVER, never, NULL),
                      EALREADY);
     ck_assert_int_eq(
-        uva_runtime_close(rig.runtime, INT64_C(1) << 40, never, NULL),
+        uva_runtime_close(loop.runtime, INT64_C(1) << 40, never, NULL),
         EALREADY);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
@@ -371,10 +370,10 @@ static void close_again(uv_timer_t *timer)
 {
     int *times = timer->data;
 
-    if (rig.runtime == NULL || ++*times > 40)
+    if (loop.runtime == NULL || ++*times > 40)
         uv_close((uv_handle_t *)timer, note_timer_closed);
     else
-        ck_assert_int_eq(uva_runtime_close(rig.runtime, 200, never, NULL),
+        ck_assert_int_eq(uva_runtime_close(loop.runtime, 200, never, NULL),
                          EALREADY);
 }
 
@@ -387,14 +386,14 @@ START_TEST(a_second_close_does_not_begin_the_grace_anew)
     fake->gate_at = 0;
     start(0);
     ck_assert_int_eq(close_rig(200), 0);
-    ck_assert_int_eq(uv_timer_init(&rig.loop, &timer), 0);
+    ck_assert_int_eq(uv_timer_init(&loop.uv, &timer), 0);
     timer.data = &times;
     ck_assert_int_eq(uv_timer_start(&timer, close_again, 50, 50), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     ck_assert_int_le(times, 40);
     await_count(&fake->freed, 1);
-    loop_rig_until(&rig, is_set, &timer_closed);
+    loop_until(&loop, is_set, &timer_closed);
 }
 END_TEST
 
@@ -413,7 +412,7 @@ static struct uva_runtime_stats last_stats;
 
 static void read_stats(void *ctx)
 {
-    struct uva_runtime *runtime = rig.runtime;
+    struct uva_runtime *runtime = loop.runtime;
 
     uva_runtime_get_stats(runtime, &last_stats);
     count_closing(ctx);
@@ -427,11 +426,11 @@ START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
     fake->gate_at = 1;
     how.interrupt = NULL;
     fake_source_plain(fake, &source);
-    recording_outcome_start(
-        outcome, uva_stream_from_blocking_cpu(rig.runtime, &source, &how));
-    loop_rig_until(&rig, has_batches, outcome);
+    recording_consume(
+        consumer, uva_stream_from_blocking_cpu(loop.runtime, &source, &how));
+    loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
-    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, read_stats, &rig), 0);
+    ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
@@ -450,11 +449,10 @@ START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
 
     fake->gate_at = 1;
     source.interrupt = NULL;
-    recording_outcome_start(outcome,
-                            uva_stream_from_tasks(rig.runtime, &source));
-    loop_rig_until(&rig, has_batches, outcome);
+    recording_consume(consumer, uva_stream_from_tasks(loop.runtime, &source));
+    loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
-    ck_assert_int_eq(uva_runtime_close(rig.runtime, 0, read_stats, &rig), 0);
+    ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
@@ -487,17 +485,17 @@ START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
     ck_assert_int_eq(sem_init(&entered, 0, 0), 0);
     ck_assert_int_eq(sem_init(&may_return, 0, 0), 0);
     ck_assert_int_eq(uva_stream_map(stream, &map), 0);
-    recording_outcome_start(outcome, stream);
+    recording_consume(consumer, stream);
     while (sem_trywait(&entered) != 0)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(close_rig(0), 0);
-    loop_rig_until(&rig, is_done, outcome);
+    recording_await_done(consumer, &loop);
     for (int turn = 0; turn < 3; turn++)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     ck_assert_int_eq(sem_post(&may_return), 0);
     await_closed();
-    ck_assert_int_eq(faulty_allocator_live(&rig.memory), 0);
+    ck_assert_int_eq(faulty_allocator_live(&loop.memory), 0);
 }
 END_TEST
 
@@ -513,7 +511,7 @@ static void next_never(void *ctx, struct uva_batch *batch,
 START_TEST(streams_still_held_outlive_the_runtime)
 {
     struct uva_stream *started = make_stream(0), *built = make_stream(1);
-    const struct uva_consumer table = recording_outcome_table(outcome);
+    const struct uva_consumer table = recording_table(consumer);
     struct uva_error error = {0};
 
     ck_assert_int_eq(uva_stream_for_each(started, &table, NULL), 0);
@@ -543,27 +541,27 @@ static void set(void *ctx)
 static void open_second(const struct uva_runtime_options *options,
                         struct uva_runtime **second)
 {
-    ck_assert_int_eq(uva_runtime_open(&rig.loop, options, second, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open(&loop.uv, options, second, NULL), 0);
 }
 
 static void run_two(struct uva_runtime *second)
 {
-    struct uva_runtime *first = rig.runtime;
+    struct uva_runtime *first = loop.runtime;
     bool second_closed = false;
 
     start(0);
-    rig.runtime = second;
+    loop.runtime = second;
     start(1);
-    loop_rig_until(&rig, is_done, &outcomes[0]);
-    loop_rig_until(&rig, is_done, &outcomes[1]);
-    rig.runtime = first;
+    recording_await_done(&consumers[0], &loop);
+    recording_await_done(&consumers[1], &loop);
+    loop.runtime = first;
     ck_assert_int_eq(uva_runtime_close(second, 0, set, &second_closed), 0);
-    loop_rig_until(&rig, is_set, &second_closed);
+    loop_until(&loop, is_set, &second_closed);
     start(2); /* the first goes on without the second */
-    loop_rig_until(&rig, is_done, &outcomes[2]);
+    recording_await_done(&consumers[2], &loop);
     for (int i = 0; i < 3; i++) {
         ck_ended(i, UVA_END_COMPLETE);
-        ck_assert_int_eq(outcomes[i].batches, 5);
+        ck_assert_int_eq(consumers[i].batches, 5);
         await_count(&fakes[i].freed, 1);
     }
     ck_assert_int_eq(close_rig(0), 0);
@@ -579,14 +577,14 @@ START_TEST(two_runtimes_live_on_one_loop)
 }
 END_TEST
 
-/* Reopens the rig's runtime on workers of the test's own. */
+/* Reopens the loop's runtime on workers of the test's own. */
 static void reopen_on(struct uva_workers *workers)
 {
     struct uva_runtime_options options = {.workers = workers};
 
-    loop_rig_close_runtime(&rig, 0);
-    options.allocator = faulty_allocator_table(&rig.memory);
-    open_second(&options, &rig.runtime);
+    loop_close_runtime(&loop, 0);
+    options.allocator = faulty_allocator_table(&loop.memory);
+    open_second(&options, &loop.runtime);
 }
 
 START_TEST(two_runtimes_share_workers_that_are_freed_before_them)
@@ -667,14 +665,14 @@ static void run_on_pool(int refuse)
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     reopen_on(workers);
     uva_workers_free(workers);
-    stream = uva_stream_from_tasks(rig.runtime, &source);
+    stream = uva_stream_from_tasks(loop.runtime, &source);
     ck_assert_int_eq(uva_stream_parallel(stream, &parallel), 0);
-    recording_outcome_start(outcome, stream);
-    loop_rig_until(&rig, is_done, outcome);
+    recording_consume(consumer, stream);
+    recording_await_done(consumer, &loop);
     ck_ended(0, UVA_END_COMPLETE);
-    ck_assert_int_eq(outcome->rows, 15);
+    ck_assert_int_eq(consumer->rows, 15);
     while (atomic_load(&fake->freed) == 0) /* on a worker, or in a turn */
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(close_rig(0), 0);
     await_closed();
     pthread_mutex_lock(&pool.lock);
@@ -752,18 +750,6 @@ static TCase *with_what(void)
 
 int main(void)
 {
-    TCase *const all[] = {from_where(), how_long(), with_what()};
-    Suite *suite = suite_create("closing");
-    SRunner *runner;
-    int failed;
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        tcase_add_checked_fixture(all[i], set_up, tear_down);
-        suite_add_tcase(suite, all[i]);
-    }
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("closing", set_up, tear_down, from_where(), how_long(),
+                      with_what(), NULL);
 }

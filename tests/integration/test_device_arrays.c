@@ -7,19 +7,25 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "support/array_scene.h"
+#include "support/array_fixture.h"
+#include "support/check_suite.h"
 #include "support/forked_child.h"
 #include "uvarrow/uvarrow.h"
 
-static struct array_scene s;
+static struct array_fixture s;
+
+static void tear_down(void)
+{
+    array_close(&s);
+}
 
 /* ---- waiting ------------------------------------------------------------ */
 
 static bool is_armed(void *ctx)
 {
     (void)ctx;
-    return s.device.mode < SOFT_CALLS || s.device.mode == SOFT_COPIES ||
-           atomic_load(&s.device.arms) > 0;
+    return s.f.device.mode < SOFT_CALLS || s.f.device.mode == SOFT_COPIES ||
+           atomic_load(&s.f.device.arms) > 0;
 }
 
 static const enum soft_mode all_modes[] = {
@@ -31,15 +37,14 @@ START_TEST(the_answer_comes_when_the_event_is_complete_or_has_failed)
 {
     const int code = _i % 2 == 0 ? 0 : EIO;
 
-    array_scene_open(&s, all_modes[_i / 2]);
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    loop_rig_until(&s.rig, is_armed, NULL);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(s.answers, 0);
-    soft_event_end(&s.device, 0, code);
-    ck_assert_int_eq(array_scene_outcome(&s), code);
-    ck_assert_int_eq(s.error.vendor_code, code == 0 ? 0 : 700);
-    array_scene_close(&s);
+    array_open(&s, all_modes[_i / 2]);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    loop_until(&s.f.loop, is_armed, NULL);
+    loop_settle(&s.f.loop);
+    ck_assert_int_eq(s.f.answers, 0);
+    soft_event_end(&s.f.device, 0, code);
+    ck_assert_int_eq(array_outcome(&s), code);
+    ck_assert_int_eq(s.f.answer.vendor_code, code == 0 ? 0 : 700);
 }
 END_TEST
 
@@ -57,53 +62,49 @@ START_TEST(without_an_event_or_a_way_to_wait_the_answer_comes_too)
                  {-1, true, ENOTSUP},
                  {77, false, 0}};
 
-    array_scene_open(&s, SOFT_POLLS);
+    array_open(&s, SOFT_POLLS);
     s.array.device_type = cases[_i].type;
     if (!cases[_i].event)
         s.array.sync_event = NULL;
-    ck_assert_int_eq(array_scene_wait(&s, 1000), 0);
-    ck_assert_int_eq(s.answers, 0); /* never from inside */
-    ck_assert_int_eq(array_scene_outcome(&s), cases[_i].code);
-    array_scene_close(&s);
+    ck_assert_int_eq(array_wait(&s, 1000), 0);
+    ck_assert_int_eq(s.f.answers, 0); /* never from inside */
+    ck_assert_int_eq(array_outcome(&s), cases[_i].code);
 }
 END_TEST
 
 START_TEST(a_device_that_is_not_there_is_the_answer)
 {
-    array_scene_open(&s, SOFT_CALLS);
-    s.device.load_code = ENODEV;
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    ck_assert_int_eq(array_scene_outcome(&s), ENODEV);
-    s.device.loads = 0;
-    array_scene_close(&s);
+    array_open(&s, SOFT_CALLS);
+    s.f.device.load_code = ENODEV;
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    ck_assert_int_eq(array_outcome(&s), ENODEV);
+    s.f.device.loads = 0;
 }
 END_TEST
 
 START_TEST(a_stuck_event_is_answered_in_time)
 {
-    array_scene_open(&s, all_modes[_i]);
-    ck_assert_int_eq(array_scene_wait(&s, _i % 2 * 5), 0);
-    ck_assert_int_eq(array_scene_outcome(&s), ETIMEDOUT);
+    array_open(&s, all_modes[_i]);
+    ck_assert_int_eq(array_wait(&s, _i % 2 * 5), 0);
+    ck_assert_int_eq(array_outcome(&s), ETIMEDOUT);
     uva_array_release(&s.array);
-    loop_rig_close_runtime(&s.rig, 0);
-    soft_event_end(&s.device, 0, 0);
-    array_scene_close(&s);
+    loop_close_runtime(&s.f.loop, 0);
+    soft_event_end(&s.f.device, 0, 0);
 }
 END_TEST
 
 /* The time is up, and the answer on its way. */
 START_TEST(an_event_that_was_complete_in_time_is_so)
 {
-    array_scene_open(&s, SOFT_CALLS_QUICK);
-    ck_assert_int_eq(array_scene_wait(&s, 0), 0);
-    while (atomic_load(&s.device.arms) == 0)
+    array_open(&s, SOFT_CALLS_QUICK);
+    ck_assert_int_eq(array_wait(&s, 0), 0);
+    while (atomic_load(&s.f.device.arms) == 0)
         sched_yield();
-    loop_rig_until_timer(&s.rig);
-    soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
-    while (atomic_load(&s.device.settles) == 0)
+    loop_until_timer(&s.f.loop);
+    soft_event_end(&s.f.device, 0, _i == 0 ? 0 : EIO);
+    while (atomic_load(&s.f.device.settles) == 0)
         sched_yield();
-    ck_assert_int_eq(array_scene_outcome(&s), _i == 0 ? 0 : EIO);
-    array_scene_close(&s);
+    ck_assert_int_eq(array_outcome(&s), _i == 0 ? 0 : EIO);
 }
 END_TEST
 
@@ -125,13 +126,12 @@ static void set(void *ctx)
 /* The time is up and the runtime closes, while the service is in the table. */
 START_TEST(a_wait_for_nothing_is_answered_though_the_runtime_closes)
 {
-    array_scene_open(&s, SOFT_POLLS);
+    array_open(&s, SOFT_POLLS);
     s.array.sync_event = NULL;
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(s.answers, 1);
-    ck_assert_int_eq(s.error.code, 0);
-    array_scene_close(&s);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(s.f.answers, 1);
+    ck_assert_int_eq(s.f.answer.code, 0);
 }
 END_TEST
 
@@ -139,38 +139,37 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
 {
     bool gone = false;
 
-    array_scene_open(&s, SOFT_POLLS);
+    array_open(&s, SOFT_POLLS);
     ck_assert_int_eq(sem_init(&device_thread_may, 0, 0), 0);
-    s.device.asked = device_thread_hold;
-    ck_assert_int_eq(array_scene_wait(&s, 1), 0);
-    loop_rig_until_timer(&s.rig);
-    while (loop_rig_has_timer(&s.rig)) /* until it has fired */
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    ck_assert_int_eq(uva_runtime_close(s.rig.runtime, 0, set, &gone), 0);
+    s.f.device.asked = device_thread_hold;
+    ck_assert_int_eq(array_wait(&s, 1), 0);
+    loop_until_timer(&s.f.loop);
+    while (loop_has_timer(&s.f.loop)) /* until it has fired */
+        (void)uv_run(&s.f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(uva_runtime_close(s.f.loop.runtime, 0, set, &gone), 0);
     for (int i = 0; i < 10; i++)
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
-    ck_assert_int_eq(s.answers, 0);
+        (void)uv_run(&s.f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(s.f.answers, 0);
     ck_assert_int_eq(sem_post(&device_thread_may), 0);
     while (!gone)
-        (void)uv_run(&s.rig.loop, UV_RUN_ONCE);
-    s.rig.runtime = NULL;
-    ck_assert_int_eq(s.answers, 1);
-    ck_assert_int_eq(s.error.code, ETIMEDOUT);
-    array_scene_close(&s);
+        (void)uv_run(&s.f.loop.uv, UV_RUN_ONCE);
+    s.f.loop.runtime = NULL;
+    ck_assert_int_eq(s.f.answers, 1);
+    ck_assert_int_eq(s.f.answer.code, ETIMEDOUT);
+    array_close(&s);
     ck_assert_int_eq(sem_destroy(&device_thread_may), 0);
 }
 END_TEST
 
 START_TEST(a_close_answers_what_waits)
 {
-    array_scene_open(&s, all_modes[_i]);
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    loop_rig_until(&s.rig, is_armed, NULL);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(s.answers, 1);
-    ck_assert_int_eq(s.error.code, ECANCELED);
-    soft_event_end(&s.device, 0, 0);
-    array_scene_close(&s);
+    array_open(&s, all_modes[_i]);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    loop_until(&s.f.loop, is_armed, NULL);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(s.f.answers, 1);
+    ck_assert_int_eq(s.f.answer.code, ECANCELED);
+    soft_event_end(&s.f.device, 0, 0);
 }
 END_TEST
 
@@ -180,23 +179,22 @@ static void on_answer_try_more(void *ctx, struct ArrowDeviceArray *array,
 {
     struct ArrowDeviceArray other;
 
-    soft_device_batch(&s.device, &s.fake, 1, &other);
-    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &other, UVA_FOREVER,
-                                    array_scene_on_answer, &s),
+    soft_device_batch(&s.f.device, &s.f.fake, 1, &other);
+    ck_assert_int_eq(uva_array_wait(s.f.loop.runtime, &other, UVA_FOREVER,
+                                    array_on_answer, &s),
                      ESHUTDOWN);
     uva_array_release(&other);
-    array_scene_on_answer(ctx, array, error);
+    array_on_answer(ctx, array, error);
 }
 
 START_TEST(nothing_is_waited_for_that_comes_while_the_runtime_closes)
 {
-    array_scene_open(&s, SOFT_CALLS);
-    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, UVA_FOREVER,
+    array_open(&s, SOFT_CALLS);
+    ck_assert_int_eq(uva_array_wait(s.f.loop.runtime, &s.array, UVA_FOREVER,
                                     on_answer_try_more, &s),
                      0);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(s.answers, 1);
-    array_scene_close(&s);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(s.f.answers, 1);
 }
 END_TEST
 
@@ -207,12 +205,12 @@ static int child_main(void *ctx)
     struct ArrowDeviceArray array;
 
     (void)ctx;
-    soft_device_batch(&s.device, &s.fake, 1, &array);
+    soft_device_batch(&s.f.device, &s.f.fake, 1, &array);
     array.sync_event = NULL;
-    return array_scene_wait(&s, 0) != EPERM ||
-           uva_array_record(s.rig.runtime, &array, NULL, &error) != EPERM ||
-           uva_device_get_info(s.rig.runtime, 1, &info) != EPERM ||
-           uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 1, &s,
+    return array_wait(&s, 0) != EPERM ||
+           uva_array_record(s.f.loop.runtime, &array, NULL, &error) != EPERM ||
+           uva_device_get_info(s.f.loop.runtime, 1, &info) != EPERM ||
+           uva_device_attach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 1, &s,
                              &error) != EPERM ||
            strcmp(error.message, "a forked child has no devices") != 0;
 }
@@ -221,11 +219,10 @@ START_TEST(a_forked_child_has_no_devices)
 {
     struct uva_device_info info;
 
-    array_scene_open(&s, SOFT_CALLS);
+    array_open(&s, SOFT_CALLS);
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+        uva_device_get_info(s.f.loop.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     forked_child_run(child_main, NULL);
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -233,21 +230,21 @@ START_TEST(what_cannot_be_waited_for_is_said_at_once)
 {
     struct ArrowDeviceArray released = {0};
 
-    array_scene_open(&s, SOFT_POLLS);
+    array_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva_array_wait(NULL, &s.array, 0, array_on_answer, NULL),
+                     EINVAL);
     ck_assert_int_eq(
-        uva_array_wait(NULL, &s.array, 0, array_scene_on_answer, NULL), EINVAL);
-    ck_assert_int_eq(
-        uva_array_wait(s.rig.runtime, NULL, 0, array_scene_on_answer, NULL),
+        uva_array_wait(s.f.loop.runtime, NULL, 0, array_on_answer, NULL),
         EINVAL);
-    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &released, 0,
-                                    array_scene_on_answer, NULL),
+    ck_assert_int_eq(
+        uva_array_wait(s.f.loop.runtime, &released, 0, array_on_answer, NULL),
+        EINVAL);
+    ck_assert_int_eq(uva_array_wait(s.f.loop.runtime, &s.array, 0, NULL, NULL),
                      EINVAL);
-    ck_assert_int_eq(uva_array_wait(s.rig.runtime, &s.array, 0, NULL, NULL),
-                     EINVAL);
-    ck_assert_int_eq(array_scene_wait(&s, -2), EINVAL);
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER - 1), EINVAL);
-    ck_assert_int_eq(s.answers, 0);
-    array_scene_close(&s);
+    ck_assert_int_eq(array_wait(&s, -2), EINVAL);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER - 1), EINVAL);
+    ck_assert_int_eq(s.f.answers, 0);
+    array_close(&s);
 }
 END_TEST
 
@@ -257,15 +254,15 @@ START_TEST(a_wait_takes_its_memory_before_it_begins)
     long n = 1;
 
     for (; code != 0; n++) {
-        array_scene_open(&s, SOFT_CALLS);
-        loop_rig_fail(&s.rig, n);
-        code = array_scene_wait(&s, UVA_FOREVER);
-        loop_rig_fail(&s.rig, 0);
+        array_open(&s, SOFT_CALLS);
+        loop_fail(&s.f.loop, n);
+        code = array_wait(&s, UVA_FOREVER);
+        loop_fail(&s.f.loop, 0);
         ck_assert(code == 0 || code == ENOMEM);
-        soft_event_end(&s.device, 0, 0);
+        soft_event_end(&s.f.device, 0, 0);
         if (code == 0)
-            ck_assert_int_eq(array_scene_outcome(&s), 0);
-        array_scene_close(&s);
+            ck_assert_int_eq(array_outcome(&s), 0);
+        array_close(&s);
     }
     ck_assert_int_gt(n, 2);
 }
@@ -284,19 +281,16 @@ static void on_caller_answer(void *ctx, struct ArrowDeviceArray *array,
     struct caller *caller = ctx;
 
     ck_assert_ptr_eq(array, &caller->array);
-    s.error = *error;
-    s.on_loop = uva_runtime_on_loop(s.rig.runtime);
-    uva_array_release(array);
-    s.answers++;
+    fixture_on_answer_release(&s.f, array, error);
 }
 
 static void *caller_main(void *arg)
 {
     struct caller *caller = arg;
 
-    caller->code = uva_array_wait(s.rig.runtime, &caller->array, UVA_FOREVER,
+    caller->code = uva_array_wait(s.f.loop.runtime, &caller->array, UVA_FOREVER,
                                   on_caller_answer, caller);
-    loop_rig_nudge(&s.rig);
+    loop_nudge(&s.f.loop);
     return NULL;
 }
 
@@ -305,22 +299,21 @@ START_TEST(many_threads_may_wait_at_once)
     enum { CALLERS = 7 };
     struct caller callers[CALLERS] = {0};
 
-    array_scene_open(&s, all_modes[_i]);
+    array_open(&s, all_modes[_i]);
     s.wanted = CALLERS;
     for (int k = 0; k < CALLERS; k++) {
-        soft_device_batch(&s.device, &s.fake, k + 1, &callers[k].array);
+        soft_device_batch(&s.f.device, &s.f.fake, k + 1, &callers[k].array);
         ck_assert_int_eq(
             pthread_create(&callers[k].thread, NULL, caller_main, &callers[k]),
             0);
     }
     for (int k = CALLERS; k > 0; k--)
-        soft_event_end(&s.device, k, 0);
-    ck_assert_int_eq(array_scene_outcome(&s), 0);
+        soft_event_end(&s.f.device, k, 0);
+    ck_assert_int_eq(array_outcome(&s), 0);
     for (int k = 0; k < CALLERS; k++) {
         ck_assert_int_eq(pthread_join(callers[k].thread, NULL), 0);
         ck_assert_int_eq(callers[k].code, 0);
     }
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -332,30 +325,30 @@ START_TEST(a_recorded_event_goes_with_its_array)
     struct uva_error error;
     int device_stream;
 
-    array_scene_open(&s, SOFT_COPIES);
+    array_open(&s, SOFT_COPIES);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.array, &device_stream, &error),
+        uva_array_record(s.f.loop.runtime, &s.array, &device_stream, &error),
         EBUSY);
     s.array.sync_event = NULL;
-    atomic_store(&s.device.held, true);
+    atomic_store(&s.f.device.held, true);
     ck_assert_int_eq(
-        uva_array_record(s.rig.runtime, &s.array, &device_stream, NULL), 0);
+        uva_array_record(s.f.loop.runtime, &s.array, &device_stream, NULL), 0);
     ck_assert_ptr_nonnull(s.array.sync_event);
-    ck_assert_int_eq(s.device.events_live, 1);
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(s.answers, 0);
-    atomic_store(&s.device.held, false);
-    ck_assert_int_eq(array_scene_outcome(&s), 0);
+    ck_assert_int_eq(s.f.device.events_live, 1);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    loop_settle(&s.f.loop);
+    ck_assert_int_eq(s.f.answers, 0);
+    atomic_store(&s.f.device.held, false);
+    ck_assert_int_eq(array_outcome(&s), 0);
     uva_array_move(&s.array, &moved);
     if (_i == 0)
         uva_array_release(&moved);
-    loop_rig_close_runtime(&s.rig, 0);
+    loop_close_runtime(&s.f.loop, 0);
     if (_i == 1) /* it may outlive every runtime */
         uva_array_release(&moved);
-    while (atomic_load(&s.device.unloads) == 0)
+    while (atomic_load(&s.f.device.unloads) == 0)
         sched_yield();
-    array_scene_close(&s);
+    array_close(&s);
 }
 END_TEST
 
@@ -365,24 +358,23 @@ START_TEST(an_event_that_cannot_be_recorded_leaves_the_array_as_it_was)
     void (*release)(struct ArrowArray * array);
     struct uva_error error = {0};
 
-    array_scene_open(&s, _i == 0 ? SOFT_POLLS : SOFT_COPIES);
+    array_open(&s, _i == 0 ? SOFT_POLLS : SOFT_COPIES);
     s.array.sync_event = NULL;
     release = s.array.array.release;
-    s.device.load_code = _i == 1 ? ENODEV : 0;
-    s.device.record_code = _i == 2 ? EIO : _i == 5 ? EAGAIN : 0;
+    s.f.device.load_code = _i == 1 ? ENODEV : 0;
+    s.f.device.record_code = _i == 2 ? EIO : _i == 5 ? EAGAIN : 0;
     s.array.device_type = _i == 3 ? ARROW_DEVICE_CPU : ARROW_DEVICE_EXT_DEV;
-    ck_assert_int_eq(uva_array_record(_i == 4 ? NULL : s.rig.runtime, &s.array,
-                                      NULL, &error),
+    ck_assert_int_eq(uva_array_record(_i == 4 ? NULL : s.f.loop.runtime,
+                                      &s.array, NULL, &error),
                      codes[_i]);
     ck_assert_int_eq(error.code, codes[_i]);
     ck_assert_int_ne(error.message[0], '\0');
-    ck_assert_int_ne(
-        uva_array_record(_i == 4 ? NULL : s.rig.runtime, &s.array, NULL, NULL),
-        0);
+    ck_assert_int_ne(uva_array_record(_i == 4 ? NULL : s.f.loop.runtime,
+                                      &s.array, NULL, NULL),
+                     0);
     ck_assert(s.array.array.release == release);
     ck_assert_ptr_null(s.array.sync_event);
-    atomic_store(&s.device.loads, atomic_load(&s.device.loads) - (_i == 1));
-    array_scene_close(&s);
+    atomic_store(&s.f.device.loads, atomic_load(&s.f.device.loads) - (_i == 1));
 }
 END_TEST
 
@@ -391,14 +383,14 @@ START_TEST(no_event_is_recorded_for_an_array_that_is_not_there)
     struct ArrowDeviceArray released = {.device_type = ARROW_DEVICE_EXT_DEV};
     struct uva_error error;
 
-    array_scene_open(&s, SOFT_COPIES);
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, NULL, NULL, &error),
+    array_open(&s, SOFT_COPIES);
+    ck_assert_int_eq(uva_array_record(s.f.loop.runtime, NULL, NULL, &error),
                      EINVAL);
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, &released, NULL, &error),
-                     EINVAL);
+    ck_assert_int_eq(
+        uva_array_record(s.f.loop.runtime, &released, NULL, &error), EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "no live array"));
     ck_assert_ptr_null(released.sync_event);
-    array_scene_close(&s);
+    array_close(&s);
 }
 END_TEST
 
@@ -419,33 +411,32 @@ START_TEST(an_event_may_be_one_that_is_not_freed)
     struct uva_device_ops ops;
     struct uva_error error;
 
-    array_scene_open(&s, SOFT_COPIES);
-    ops = *soft_device_ops(&s.device);
+    array_open(&s, SOFT_COPIES);
+    ops = *soft_device_ops(&s.f.device);
     ops.record = lasting_record;
     ops.event_free = NULL;
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
-                                         &ops, &s.device, &error),
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_EXT_DEV,
+                                         &ops, &s.f.device, &error),
                      0);
     s.array.sync_event = NULL;
     if (_i == 0) {
         ck_assert_int_eq(
-            uva_array_record(s.rig.runtime, &s.array, NULL, &error), 0);
-        ck_assert_ptr_eq(s.array.sync_event, &s.device.events[7]);
+            uva_array_record(s.f.loop.runtime, &s.array, NULL, &error), 0);
+        ck_assert_ptr_eq(s.array.sync_event, &s.f.device.events[7]);
         uva_array_release(&s.array);
     } else {
-        uva_array_release_after(s.rig.runtime, &s.array, NULL);
-        while (atomic_load(&s.device.queries) < 3)
+        uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
+        while (atomic_load(&s.f.device.queries) < 3)
             sched_yield();
-        ck_assert_int_eq(atomic_load(&s.fake.live), 1);
-        soft_event_end(&s.device, 7, 0);
-        while (atomic_load(&s.fake.live) != 0)
+        ck_assert_int_eq(atomic_load(&s.f.fake.live), 1);
+        soft_event_end(&s.f.device, 7, 0);
+        while (atomic_load(&s.f.fake.live) != 0)
             sched_yield();
     }
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    while (atomic_load(&s.device.unloads) == 0)
+    ck_assert_int_eq(atomic_load(&s.f.fake.live), 0);
+    loop_close_runtime(&s.f.loop, 0);
+    while (atomic_load(&s.f.device.unloads) == 0)
         sched_yield();
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -478,17 +469,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device arrays");
     TCase *tc = tcase_create("arrays");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device arrays", NULL, tear_down, tc, NULL);
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said where a device of the user's own fails: by the table, by its
- * callback alone, behind stages, behind a foreign hop. Another stream goes on.
- */
+/* The error that is reported where a device of the user fails: by its table, by
+ * its callback alone, behind stages, behind a foreign hop. Another stream goes
+ * on. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
-#include "support/fault_scene.h"
+#include "support/check_suite.h"
+#include "support/fault_fixture.h"
 #include "support/soft_device.h"
 
-static struct fault_scene s;
+static struct fault_fixture s;
 static struct soft_device device;
 
 static void table_register(const struct uva_device_ops *ops, void *ctx)
 {
     struct uva_error error;
 
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_EXT_DEV,
                                          ops, ctx, &error),
                      0);
 }
 
 static void nudge(void *ctx)
 {
-    loop_rig_nudge(ctx);
+    loop_nudge(ctx);
 }
 
 /* The first event of the other stream is done, the second is not. */
@@ -34,10 +35,10 @@ static void revive(void *ctx)
 
 static void soft_open(enum soft_mode mode)
 {
-    fault_scene_open(&s);
+    fault_open(&s);
     soft_device_init(&device, mode);
     device.armed = nudge;
-    device.ctx = &s.rig;
+    device.ctx = &s.f.loop;
     table_register(soft_device_ops(&device), &device);
     for (int k = 0; k < 2; k++) {
         s.others[k].device_type = ARROW_DEVICE_EXT_DEV;
@@ -47,12 +48,12 @@ static void soft_open(enum soft_mode mode)
     s.revive = revive;
     s.ctx = &device;
     for (int k = 0; k < FAULT_ARRAYS; k++)
-        fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &device.events[k]);
+        fault_array(&s, ARROW_DEVICE_EXT_DEV, 0, &device.events[k]);
 }
 
 static void soft_close(void)
 {
-    fault_scene_close(&s);
+    fault_close(&s);
     soft_device_fini(&device);
 }
 
@@ -65,11 +66,11 @@ START_TEST(a_failed_event_is_told_with_its_vendor_and_call)
 {
     soft_open(all_modes[_i]);
     soft_event_end(&device, 0, 0);
-    fault_scene_ready(&s, NULL);
-    loop_rig_settle(&s.rig);
+    fault_ready(&s, NULL);
+    loop_settle(&s.f.loop);
     soft_event_end(&device, 1, EIO);
-    fault_scene_expect(&s, &soft_fault);
-    ck_assert_int_eq(s.batches, 1);
+    fault_expect(&s, &soft_fault);
+    ck_assert_int_eq(s.f.got.batches, 1);
     soft_close();
 }
 END_TEST
@@ -88,13 +89,13 @@ START_TEST(what_is_known_passes_through_stages)
     const struct uva_map same = {.batch = map_nothing, .on_loop = true};
 
     soft_open(SOFT_POLLS);
-    fault_scene_stream(&s);
-    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
-    ck_assert_int_eq(uva_stream_map(s.stream, &same), 0);
-    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
-    fault_scene_start(&s);
+    fault_stream(&s);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_map(s.f.stream, &same), 0);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    fault_start(&s);
     soft_event_end(&device, 0, EIO);
-    fault_scene_expect(&s, &soft_fault);
+    fault_expect(&s, &soft_fault);
     soft_close();
 }
 END_TEST
@@ -104,10 +105,10 @@ START_TEST(a_stuck_event_of_a_users_table_is_told_by_its_name)
     const struct fault fault = {ETIMEDOUT, NULL, 0, NULL};
 
     soft_open(all_modes[_i]);
-    fault_scene_ready(&s, &(struct uva_ready){.timeout_ms = 5});
-    fault_scene_expect(&s, &fault);
-    ck_assert_ptr_nonnull(
-        strstr(s.outcome.error.message, "soft: an event was not complete"));
+    fault_ready(&s, &(struct uva_ready){.timeout_ms = 5});
+    fault_expect(&s, &fault);
+    ck_assert_ptr_nonnull(strstr(s.f.got.outcome.error.message,
+                                 "soft: an event was not complete"));
     for (int k = 0; k < FAULT_ARRAYS; k++)
         soft_event_end(&device, k, 0);
     soft_close();
@@ -120,16 +121,16 @@ START_TEST(a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name)
     const struct fault fault = {ETIMEDOUT, NULL, 0, NULL};
     struct uva_error error;
 
-    fault_scene_open(&s);
+    fault_open(&s);
     soft_device_init(&device, SOFT_POLLS);
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_CUDA,
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_CUDA,
                                          soft_device_ops(&device), &device,
                                          &error),
                      0);
-    fault_scene_array(&s, ARROW_DEVICE_CUDA, 0, &device.events[0]);
-    fault_scene_ready(&s, &(struct uva_ready){.timeout_ms = 5});
-    fault_scene_expect(&s, &fault);
-    ck_assert_ptr_null(strstr(s.outcome.error.message, "cuEventQuery"));
+    fault_array(&s, ARROW_DEVICE_CUDA, 0, &device.events[0]);
+    fault_ready(&s, &(struct uva_ready){.timeout_ms = 5});
+    fault_expect(&s, &fault);
+    ck_assert_ptr_null(strstr(s.f.got.outcome.error.message, "cuEventQuery"));
     soft_close();
 }
 END_TEST
@@ -192,12 +193,12 @@ START_TEST(a_failure_that_the_callback_alone_knows_of_is_told)
     int event;
 
     atomic_store(&event_is, _i < 2 ? EAGAIN : 0);
-    fault_scene_open(&s);
+    fault_open(&s);
     table_register(&mine[_i % 2], NULL);
-    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
-    fault_scene_ready(&s, NULL);
-    fault_scene_expect(&s, &fault);
-    fault_scene_close(&s);
+    fault_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
+    fault_ready(&s, NULL);
+    fault_expect(&s, &fault);
+    fault_close(&s);
 }
 END_TEST
 
@@ -207,18 +208,18 @@ START_TEST(a_table_that_cannot_be_loaded_is_told_with_its_call)
     const struct fault fault = {codes[_i], "mine", 3, "mine_open"};
     int event, code = codes[_i];
 
-    fault_scene_open(&s);
+    fault_open(&s);
     table_register(&mine[0], &code);
-    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
-    fault_scene_ready(&s, NULL);
-    fault_scene_expect(&s, &fault);
-    fault_scene_close(&s);
+    fault_array(&s, ARROW_DEVICE_EXT_DEV, 0, &event);
+    fault_ready(&s, NULL);
+    fault_expect(&s, &fault);
+    fault_close(&s);
 }
 END_TEST
 
 /* ---- a foreign hop ------------------------------------------------------ */
 
-/* A handler that hands all that it is told to another one. */
+/* A handler that passes every callback on to another one. */
 struct hop {
     struct ArrowAsyncDeviceStreamHandler handler; /* first */
     struct ArrowAsyncDeviceStreamHandler *to;     /* borrows */
@@ -303,15 +304,15 @@ static void behind_a_hop(struct hop *hop, int *event)
 {
     struct uva_async_source source = {.start = hop_start, .ctx = hop};
 
-    fault_scene_open(&s);
+    fault_open(&s);
     table_register(&failing, NULL);
-    fault_scene_array(&s, ARROW_DEVICE_EXT_DEV, 0, event);
-    fault_scene_stream(&s);
-    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
-    hop->from = s.stream;
-    s.stream = uva_stream_from_async(s.rig.runtime, &source);
-    ck_assert_int_eq(uva_stream_ready(s.stream, NULL), 0);
-    fault_scene_start(&s);
+    fault_array(&s, ARROW_DEVICE_EXT_DEV, 0, event);
+    fault_stream(&s);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    hop->from = s.f.stream;
+    s.f.stream = uva_stream_from_async(s.f.loop.runtime, &source);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    fault_start(&s);
 }
 
 START_TEST(the_vendor_is_known_behind_a_foreign_hop)
@@ -323,9 +324,9 @@ START_TEST(the_vendor_is_known_behind_a_foreign_hop)
 
     query_vendor = name;
     behind_a_hop(&hop, &event);
-    fault_scene_expect(&s, &fault);
-    ck_assert_ptr_ne(s.outcome.error.vendor, name);
-    fault_scene_close(&s);
+    fault_expect(&s, &fault);
+    ck_assert_ptr_ne(s.f.got.outcome.error.vendor, name);
+    fault_close(&s);
 }
 END_TEST
 
@@ -337,21 +338,18 @@ START_TEST(a_vendor_unknown_here_is_in_the_metadata_alone)
 
     query_vendor = "somebody";
     behind_a_hop(&hop, &event);
-    loop_rig_settle(&s.rig);
-    fault_scene_expect(&s, &fault);
+    loop_settle(&s.f.loop);
+    fault_expect(&s, &fault);
     ck_assert_str_eq(s.vendor, "somebody");
     ck_assert_str_eq(s.vendor_code, "719");
-    fault_scene_close(&s);
+    fault_close(&s);
 }
 END_TEST
 
 int main(void)
 {
     const int modes = sizeof(all_modes) / sizeof(all_modes[0]);
-    Suite *suite = suite_create("device faults");
     TCase *tc = tcase_create("faults");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_failed_event_is_told_with_its_vendor_and_call, 0,
@@ -367,10 +365,5 @@ int main(void)
                         0, 3);
     tcase_add_test(tc, the_vendor_is_known_behind_a_foreign_hop);
     tcase_add_test(tc, a_vendor_unknown_here_is_in_the_metadata_alone);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device faults", NULL, NULL, tc, NULL);
 }

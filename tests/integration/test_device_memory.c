@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices need lives longer than runtimes and so comes from the C library:
- * here that has no more, at each place in turn. Whatever fails says so; nothing
- * is lost but what the header says is. */
+/* What devices need lives longer than runtimes and therefore comes from the C
+ * library, which here has no more memory at each place in turn. Every failure
+ * is reported, and nothing leaks but what the header states. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/device_scene.h"
+#include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/faulty_libc.h"
+#include "support/fixture.h"
 #include "support/plain_tree.h"
 #include "support/soft_copies.h"
 #include "support/soft_memory.h"
-#include "support/watch_scene.h"
+#include "support/watch_fixture.h"
 
 /* ---- sweeps ------------------------------------------------------------- */
 
 START_TEST(a_copy_without_memory_says_so_and_frees_all)
 {
-    static struct event_wait_scene s;
+    static struct event_wait_fixture s;
     const struct every_variant variant = {6, 1, true};
     struct ArrowDeviceArray array, there, back;
     struct ArrowSchema schema;
@@ -30,14 +31,14 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
     long n;
 
     for (n = 1; again; n++) {
-        event_wait_scene_open(&s, SOFT_COPIES);
+        event_wait_open(&s, SOFT_COPIES);
         every_type(_i == 0 ? 27 : 30, &variant, &schema, &array);
         faulty_libc_fail(n);
-        code = event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
-                                     &there, &error);
+        code = event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                               &there, &error);
         if (code == 0)
-            code = event_wait_scene_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
-                                         &back, &error);
+            code = event_wait_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back,
+                                   &error);
         again = faulty_libc_stop();
         ck_assert(code == 0 || (again && code == ENOMEM));
         ck_assert(code == 0 || error.message[0] != '\0');
@@ -45,7 +46,7 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
         if (code == 0)
             uva_array_release(&back);
         schema.release(&schema);
-        event_wait_scene_close(&s);
+        event_wait_close(&s);
         every_type_forget();
         ck_assert_int_eq(plain_live(), 0);
         ck_assert_int_eq(soft_memory_live(), 0);
@@ -55,7 +56,12 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
 }
 END_TEST
 
-static struct device_scene d; /* large */
+static struct fixture f;
+
+static void tear_down(void)
+{
+    fixture_close(&f);
+}
 
 START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
 {
@@ -65,26 +71,26 @@ START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
     long n;
 
     for (n = 1; again; n++) {
-        device_scene_open(&d, _i == 0 ? SOFT_CALLS : SOFT_COPIES, 3);
+        fixture_open_device(&f, _i == 0 ? SOFT_CALLS : SOFT_COPIES, 3);
         if (_i == 0)
-            device_scene_source(&d);
+            f.stream = fixture_device_stream(&f);
         else
-            device_scene_host_source(&d);
+            f.stream = fixture_tasks(&f);
         for (int k = 0; k < 3; k++)
-            soft_event_end(&d.device, k, 0);
-        ck_assert_int_eq(_i == 0 ? uva_stream_ready(d.stream, NULL)
-                                 : uva_stream_transfer(d.stream, &there),
+            soft_event_end(&f.device, k, 0);
+        ck_assert_int_eq(_i == 0 ? uva_stream_ready(f.stream, NULL)
+                                 : uva_stream_transfer(f.stream, &there),
                          0);
         if (_i == 1)
-            ck_assert_int_eq(uva_stream_ready(d.stream, NULL), 0);
+            ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
         faulty_libc_only(sizeof(struct uva_watch));
         faulty_libc_fail(n);
-        code = device_scene_run(&d);
+        code = fixture_run(&f);
         again = faulty_libc_stop();
         faulty_libc_only(0);
         ck_assert(code == (again ? ENOMEM : 0) || (_i == 1 && code == 0));
-        ck_assert_int_le(d.batches, code != 0 ? n - 1 : 3);
-        device_scene_close(&d);
+        ck_assert_int_le(f.got.batches, code != 0 ? n - 1 : 3);
+        fixture_close(&f);
     }
     /* one for each batch; or two, and one for what goes on meanwhile */
     ck_assert_int_eq(n, _i == 0 ? 5 : 11);
@@ -99,22 +105,22 @@ static void sweep(int (*call)(struct uva_error *error), int least)
     int code, n;
 
     for (n = 0; again; n++) {
-        device_scene_open(&d, SOFT_COPIES, 3);
+        fixture_open_device(&f, SOFT_COPIES, 3);
         faulty_libc_fail(n + 1);
         code = call(&error);
         again = faulty_libc_stop();
         ck_assert_int_eq(code, again ? ENOMEM : 0);
         ck_assert(code == 0 || error.message[0] != '\0');
-        device_scene_close(&d);
+        fixture_close(&f);
     }
     ck_assert_int_gt(n, least);
 }
 
 static int call_attach(struct uva_error *error)
 {
-    const struct uva_vulkan_device native = {&d, &d};
+    const struct uva_vulkan_device native = {&f, &f};
 
-    return uva_device_attach(d.rig.runtime, ARROW_DEVICE_VULKAN, 1, &native,
+    return uva_device_attach(f.loop.runtime, ARROW_DEVICE_VULKAN, 1, &native,
                              error);
 }
 
@@ -131,10 +137,10 @@ static int call_record(struct uva_error *error)
     int code;
 
     faulty_libc_resume(0);
-    soft_device_batch(&d.device, &d.fake, 0, &array);
+    soft_device_batch(&f.device, &f.fake, 0, &array);
     faulty_libc_resume(before);
     array.sync_event = NULL;
-    code = uva_array_record(d.rig.runtime, &array, NULL, error);
+    code = uva_array_record(f.loop.runtime, &array, NULL, error);
     uva_array_release(&array);
     return code;
 }
@@ -148,7 +154,7 @@ END_TEST
 /* The runtime's first word about devices. */
 START_TEST(devices_without_memory_are_made_later)
 {
-    struct loop_rig rig;
+    struct loop_fixture loop;
     struct soft_device *device = calloc(1, sizeof(*device));
     struct uva_error error;
     struct ArrowDeviceArray array;
@@ -156,18 +162,18 @@ START_TEST(devices_without_memory_are_made_later)
     long n = 1;
 
     soft_device_init(device, SOFT_POLLS);
-    loop_rig_open(&rig);
+    loop_open(&loop);
     memset(&array, 0, sizeof(array));
     for (; code != 0; n++) {
         faulty_libc_fail(n);
-        code = uva_device_register(rig.runtime, ARROW_DEVICE_EXT_DEV,
+        code = uva_device_register(loop.runtime, ARROW_DEVICE_EXT_DEV,
                                    soft_device_ops(device), device, &error);
         ck_assert_int_eq(code, faulty_libc_stop() ? ENOMEM : 0);
         ck_assert(code == 0 ||
                   strcmp(error.message, "no memory for devices") == 0);
     }
     ck_assert_int_eq(n, 4); /* two things, then none */
-    loop_rig_close(&rig);
+    loop_close(&loop);
     soft_device_fini(device);
     free(device);
 }
@@ -195,14 +201,14 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
     struct fake_source fake;
     struct uva_stream *stream;
     struct uva_error error;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
+    loop_open(&loop);
     fake_source_init(&fake, 1);
     array.array.release = lose_release;
     faulty_libc_only(_i < 2 ? 0 : sizeof(struct uva__devices));
     fake_source_device(&fake, ARROW_DEVICE_EXT_DEV, &source);
-    stream = uva_stream_from_blocking(rig.runtime, &source, NULL);
+    stream = uva_stream_from_blocking(loop.runtime, &source, NULL);
     faulty_libc_fail(1);
     switch (_i) {
     case 0:
@@ -213,22 +219,22 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
         break;
     case 2:
         ck_assert_int_eq(
-            uva_array_wait(rig.runtime, &array, 0, not_called, NULL), ENOMEM);
+            uva_array_wait(loop.runtime, &array, 0, not_called, NULL), ENOMEM);
         break;
     case 3:
-        ck_assert_int_eq(uva_array_record(rig.runtime, &array, NULL, &error),
+        ck_assert_int_eq(uva_array_record(loop.runtime, &array, NULL, &error),
                          ENOMEM);
         ck_assert_ptr_null(array.sync_event);
         break;
     case 4:
-        uva_array_release_after(rig.runtime, &array, NULL);
+        uva_array_release_after(loop.runtime, &array, NULL);
         ck_assert(array.array.release == NULL);
         break;
     }
     ck_assert(faulty_libc_stop());
     faulty_libc_only(0);
     uva_stream_release(stream);
-    loop_rig_close(&rig);
+    loop_close(&loop);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
     fake_source_fini(&fake);
 }
@@ -239,18 +245,18 @@ START_TEST(a_table_without_memory_says_so)
     static const ArrowDeviceType types[] = {
         ARROW_DEVICE_CUDA, ARROW_DEVICE_ROCM, ARROW_DEVICE_ONEAPI};
     struct uva_device_info info;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
+    loop_open(&loop);
     faulty_libc_only_thread("uva-devices");
     faulty_libc_fail(1);
-    ck_assert_int_eq(uva_device_get_info(rig.runtime, types[_i], &info), 0);
+    ck_assert_int_eq(uva_device_get_info(loop.runtime, types[_i], &info), 0);
     ck_assert(faulty_libc_stop());
     faulty_libc_only_thread(NULL);
     ck_assert(!info.available);
     ck_assert_msg(strncmp(info.library, "no memory for ", 14) == 0, "%s",
                   info.library);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 END_TEST
 
@@ -261,33 +267,32 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     struct ArrowDeviceArray array;
     struct uva_error error;
 
-    device_scene_open(&d, SOFT_COPIES, 3);
-    device_scene_source(&d);
-    soft_device_batch(&d.device, &d.fake, 0, &array);
+    fixture_open_device(&f, SOFT_COPIES, 3);
+    f.stream = fixture_device_stream(&f);
+    soft_device_batch(&f.device, &f.fake, 0, &array);
     faulty_libc_threads(false);
-    ck_assert_int_eq(uva_array_wait(d.rig.runtime, &array, 0, not_called, NULL),
-                     EAGAIN);
+    ck_assert_int_eq(
+        uva_array_wait(f.loop.runtime, &array, 0, not_called, NULL), EAGAIN);
     array.sync_event = NULL;
-    ck_assert_int_eq(uva_array_record(d.rig.runtime, &array, NULL, &error),
+    ck_assert_int_eq(uva_array_record(f.loop.runtime, &array, NULL, &error),
                      EAGAIN);
     ck_assert_str_eq(error.message, "the system gives no thread");
     ck_assert_int_eq(
-        uva_device_get_info(d.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     ck_assert(!info.available);
     ck_assert_str_eq(info.library, "the system gives no thread");
-    ck_assert_int_eq(_i == 0 ? uva_stream_ready(d.stream, NULL)
-                             : uva_stream_transfer(d.stream, &there),
+    ck_assert_int_eq(_i == 0 ? uva_stream_ready(f.stream, NULL)
+                             : uva_stream_transfer(f.stream, &there),
                      EAGAIN);
     uva_array_release(&array);
     array.device_type = ARROW_DEVICE_EXT_DEV;
     array.array.release = lose_release;
-    uva_array_release_after(d.rig.runtime, &array, NULL);
+    uva_array_release_after(f.loop.runtime, &array, NULL);
     ck_assert(array.array.release == NULL);
     faulty_libc_threads(true);
     ck_assert_int_eq(
-        uva_device_get_info(d.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     ck_assert(info.available);
-    device_scene_close(&d);
 }
 END_TEST
 
@@ -295,16 +300,15 @@ START_TEST(an_array_nobody_can_wait_for_is_never_released)
 {
     struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_EXT_DEV};
 
-    device_scene_open(&d, SOFT_COPIES, 1);
+    fixture_open_device(&f, SOFT_COPIES, 1);
     array.array.release = lose_release;
     faulty_libc_fail(1);
-    uva_array_release_after(d.rig.runtime, &array, NULL);
+    uva_array_release_after(f.loop.runtime, &array, NULL);
     ck_assert(faulty_libc_stop());
     ck_assert(array.array.release == NULL);
     array.array.release = lose_release;
     uva_array_release_after(NULL, &array, NULL); /* nor without a runtime */
     ck_assert(array.array.release == NULL);
-    device_scene_close(&d);
 }
 END_TEST
 
@@ -314,16 +318,16 @@ START_TEST(an_array_whose_event_has_no_memory_is_kept)
     struct ArrowDeviceArray array;
 
     for (long n = 2; n <= 4; n++) {
-        device_scene_open(&d, SOFT_COPIES, 1);
-        soft_device_batch(&d.device, &d.fake, 0, &array);
+        fixture_open_device(&f, SOFT_COPIES, 1);
+        soft_device_batch(&f.device, &f.fake, 0, &array);
         faulty_libc_fail(n);
-        uva_array_release_after(d.rig.runtime, &array, NULL);
+        uva_array_release_after(f.loop.runtime, &array, NULL);
         ck_assert(array.array.release == NULL);
         while (!faulty_libc_has_failed())
             sched_yield();
         ck_assert(faulty_libc_stop());
-        ck_assert_int_gt(atomic_load(&d.fake.live), 0);
-        device_scene_close(&d);
+        ck_assert_int_gt(atomic_load(&f.fake.live), 0);
+        fixture_close(&f);
     }
 }
 END_TEST
@@ -347,17 +351,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device memory");
     TCase *tc = tcase_create("memory");
-    SRunner *runner;
-    int code;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    code = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return code != 0;
+    return suite_main("device memory", NULL, tear_down, tc, NULL);
 }

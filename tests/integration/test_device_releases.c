@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One array of a device, released behind the work that reads it; and what a
- * program says and asks of devices. */
+ * program can set and query of devices. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -8,49 +8,54 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "support/array_scene.h"
+#include "support/array_fixture.h"
+#include "support/check_suite.h"
 #include "uvarrow/uvarrow.h"
 
-static struct array_scene s;
+static struct array_fixture s;
+
+static void tear_down(void)
+{
+    array_close(&s);
+}
 
 /* ---- releasing ---------------------------------------------------------- */
 
 static bool is_released(void *ctx)
 {
     (void)ctx;
-    return atomic_load(&s.fake.live) == 0;
+    return atomic_load(&s.f.fake.live) == 0;
 }
 
 static void turn_until_released(void)
 {
     while (!is_released(NULL)) {
-        loop_rig_settle(&s.rig);
+        loop_settle(&s.f.loop);
         sched_yield();
     }
 }
 
 START_TEST(an_array_is_released_when_the_work_that_reads_it_is_over)
 {
-    array_scene_open(&s, SOFT_COPIES);
-    atomic_store(&s.device.held, true);
-    s.device.recorded_code = _i == 0 ? 0 : EIO; /* or has failed */
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    array_open(&s, SOFT_COPIES);
+    atomic_store(&s.f.device.held, true);
+    s.f.device.recorded_code = _i == 0 ? 0 : EIO; /* or has failed */
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     ck_assert(s.array.array.release == NULL);
-    while (atomic_load(&s.device.queries) < 3)
+    while (atomic_load(&s.f.device.queries) < 3)
         sched_yield();
-    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
+    ck_assert_int_ne(atomic_load(&s.f.fake.live), 0);
     if (_i == 2) { /* whatever becomes of the runtime */
-        loop_rig_close_runtime(&s.rig, 0);
-        ck_assert_int_ne(atomic_load(&s.fake.live), 0);
-        atomic_store(&s.device.held, false);
-        while (atomic_load(&s.device.unloads) == 0)
+        loop_close_runtime(&s.f.loop, 0);
+        ck_assert_int_ne(atomic_load(&s.f.fake.live), 0);
+        atomic_store(&s.f.device.held, false);
+        while (atomic_load(&s.f.device.unloads) == 0)
             sched_yield();
     } else {
-        atomic_store(&s.device.held, false);
+        atomic_store(&s.f.device.held, false);
         turn_until_released();
     }
     ck_assert_int_eq(s.warnings, 0);
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -59,39 +64,38 @@ START_TEST(an_array_nobody_can_tell_of_is_kept_until_the_workers_end)
     static const char *const why[] = {"cannot be recorded", "no soft device",
                                       "cannot record", "nothing is known"};
 
-    array_scene_open(&s, _i == 0 ? SOFT_POLLS : SOFT_COPIES);
-    s.device.load_code = _i == 1 ? ENODEV : 0;
-    s.device.record_code = _i == 2 ? EIO : 0;
+    array_open(&s, _i == 0 ? SOFT_POLLS : SOFT_COPIES);
+    s.f.device.load_code = _i == 1 ? ENODEV : 0;
+    s.f.device.record_code = _i == 2 ? EIO : 0;
     s.array.device_type = _i == 3 ? ARROW_DEVICE_METAL : ARROW_DEVICE_EXT_DEV;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     while (atomic_load(&s.warnings) == 0)
         sched_yield();
     ck_assert_ptr_nonnull(strstr(s.warning, why[_i]));
     ck_assert_ptr_nonnull(strstr(s.warning, "kept until the workers end"));
-    loop_rig_settle(&s.rig);
-    ck_assert_int_ne(atomic_load(&s.fake.live), 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    loop_settle(&s.f.loop);
+    ck_assert_int_ne(atomic_load(&s.f.fake.live), 0);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(atomic_load(&s.f.fake.live), 0);
     if (_i == 1)
-        s.device.loads = 0;
-    array_scene_close(&s);
+        s.f.device.loads = 0;
 }
 END_TEST
 
 /* Its event uses the service, which so lasts until it is released. */
 START_TEST(an_array_that_uses_the_service_is_kept_no_longer_than_the_workers)
 {
-    array_scene_open(&s, SOFT_COPIES);
+    array_open(&s, SOFT_COPIES);
     s.array.sync_event = NULL;
-    ck_assert_int_eq(uva_array_record(s.rig.runtime, &s.array, NULL, NULL), 0);
-    s.device.record_code = EIO;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    ck_assert_int_eq(uva_array_record(s.f.loop.runtime, &s.array, NULL, NULL),
+                     0);
+    s.f.device.record_code = EIO;
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     while (atomic_load(&s.warnings) == 0)
         sched_yield();
-    loop_rig_close_runtime(&s.rig, 0);
-    while (atomic_load(&s.device.unloads) == 0)
+    loop_close_runtime(&s.f.loop, 0);
+    while (atomic_load(&s.f.device.unloads) == 0)
         sched_yield();
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -107,21 +111,21 @@ START_TEST(work_goes_on_whose_event_cannot_be_armed)
     static struct uva_device_ops ops;
     struct uva_error error;
 
-    array_scene_open(&s, SOFT_COPIES);
-    ops = *soft_device_ops(&s.device);
+    array_open(&s, SOFT_COPIES);
+    ops = *soft_device_ops(&s.f.device);
     ops.arm = cannot_arm;
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_EXT_DEV,
-                                         &ops, &s.device, &error),
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_EXT_DEV,
+                                         &ops, &s.f.device, &error),
                      0);
-    atomic_store(&s.device.held, true);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    while (atomic_load(&s.device.queries) < 3 && !is_released(NULL))
+    atomic_store(&s.f.device.held, true);
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
+    while (atomic_load(&s.f.device.queries) < 3 && !is_released(NULL))
         sched_yield();
     ck_assert(!is_released(NULL));
-    atomic_store(&s.device.held, false);
+    atomic_store(&s.f.device.held, false);
     turn_until_released();
     ck_assert_int_eq(s.warnings, 0);
-    array_scene_close(&s);
+    array_close(&s);
 }
 END_TEST
 
@@ -180,33 +184,34 @@ START_TEST(a_close_waits_until_the_work_is_recorded)
     pthread_t thread;
     bool closed = false;
 
-    array_scene_open(&s, SOFT_COPIES);
+    array_open(&s, SOFT_COPIES);
     ck_assert_int_eq(sem_init(&slow.here, 0, 0), 0);
     ck_assert_int_eq(sem_init(&slow.go, 0, 0), 0);
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_METAL,
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_METAL,
                                          &slow_ops, NULL, &error),
                      0);
-    ck_assert_int_eq(pthread_create(&thread, NULL, slow_main, s.rig.runtime),
+    ck_assert_int_eq(pthread_create(&thread, NULL, slow_main, s.f.loop.runtime),
                      0);
     while (sem_wait(&slow.here) != 0)
         continue;
-    atomic_store(&s.device.held, true);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
+    atomic_store(&s.f.device.held, true);
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     ck_assert_int_eq(
-        uva_runtime_close(s.rig.runtime, UVA_FOREVER, on_closed, &closed), 0);
+        uva_runtime_close(s.f.loop.runtime, UVA_FOREVER, on_closed, &closed),
+        0);
     for (int i = 0; i < 100; i++)
-        (void)uv_run(&s.rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&s.f.loop.uv, UV_RUN_NOWAIT);
     ck_assert(!closed);
-    ck_assert_int_eq(s.device.events_live, 0);
+    ck_assert_int_eq(s.f.device.events_live, 0);
     (void)sem_post(&slow.go);
-    loop_rig_until(&s.rig, is_set, &closed);
-    s.rig.runtime = NULL;
-    ck_assert_int_eq(s.device.events_live, 1);
+    loop_until(&s.f.loop, is_set, &closed);
+    s.f.loop.runtime = NULL;
+    ck_assert_int_eq(s.f.device.events_live, 1);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    atomic_store(&s.device.held, false);
-    while (atomic_load(&s.device.unloads) == 0)
+    atomic_store(&s.f.device.held, false);
+    while (atomic_load(&s.f.device.unloads) == 0)
         sched_yield();
-    array_scene_close(&s);
+    array_close(&s);
     (void)sem_destroy(&slow.here);
     (void)sem_destroy(&slow.go);
 }
@@ -214,13 +219,13 @@ END_TEST
 
 START_TEST(an_array_of_the_host_is_released_at_once)
 {
-    array_scene_open(&s, SOFT_COPIES);
+    array_open(&s, SOFT_COPIES);
     s.array.device_type = ARROW_DEVICE_CPU;
-    uva_array_release_after(s.rig.runtime, &s.array, NULL);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
-    uva_array_release_after(s.rig.runtime, &s.array, NULL); /* of none: none */
-    uva_array_release_after(s.rig.runtime, NULL, NULL);
-    array_scene_close(&s);
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
+    ck_assert_int_eq(atomic_load(&s.f.fake.live), 0);
+    uva_array_release_after(s.f.loop.runtime, &s.array,
+                            NULL); /* of none: none */
+    uva_array_release_after(s.f.loop.runtime, NULL, NULL);
 }
 END_TEST
 
@@ -230,16 +235,15 @@ START_TEST(a_program_asks_what_there_is)
 {
     struct uva_device_info info;
 
-    array_scene_open(&s, SOFT_CALLS);
+    array_open(&s, SOFT_CALLS);
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
+        uva_device_get_info(s.f.loop.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
     ck_assert(info.available && info.host_readable && !info.can_copy);
     ck_assert_str_eq(info.name, "soft");
     ck_assert_str_eq(info.mechanism, "callback");
-    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 5, &info), ENOENT);
-    ck_assert_int_eq(uva_device_get_info(s.rig.runtime, 1, NULL), EINVAL);
+    ck_assert_int_eq(uva_device_get_info(s.f.loop.runtime, 5, &info), ENOENT);
+    ck_assert_int_eq(uva_device_get_info(s.f.loop.runtime, 1, NULL), EINVAL);
     ck_assert_int_eq(uva_device_get_info(NULL, 1, &info), EINVAL);
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -251,7 +255,7 @@ static int curious_load(void *ctx, const char *path, void **state,
 
     (void)path, (void)error;
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_METAL, &info), 0);
+        uva_device_get_info(s.f.loop.runtime, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(!info.available);
     ck_assert_ptr_nonnull(strstr(info.library, "is being loaded"));
     *state = ctx;
@@ -271,7 +275,7 @@ static void ask_about_another(void *ctx)
 
     (void)ctx;
     ck_assert_int_eq(
-        uva_device_get_info(s.rig.runtime, ARROW_DEVICE_METAL, &info), 0);
+        uva_device_get_info(s.f.loop.runtime, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(info.available);
 }
 
@@ -279,15 +283,14 @@ START_TEST(a_table_may_ask_what_there_is)
 {
     struct uva_error error;
 
-    array_scene_open(&s, SOFT_POLLS);
-    ck_assert_int_eq(uva_device_register(s.rig.runtime, ARROW_DEVICE_METAL,
+    array_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_METAL,
                                          &curious_ops, &s, &error),
                      0);
-    s.device.asked = ask_about_another; /* on the service */
-    soft_event_end(&s.device, 0, 0);
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    ck_assert_int_eq(array_scene_outcome(&s), 0);
-    array_scene_close(&s);
+    s.f.device.asked = ask_about_another; /* on the service */
+    soft_event_end(&s.f.device, 0, 0);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    ck_assert_int_eq(array_outcome(&s), 0);
 }
 END_TEST
 
@@ -296,33 +299,32 @@ START_TEST(a_program_brings_in_handles_and_takes_them_away)
     const struct uva_vulkan_device native = {&s, &s};
     struct uva_error error;
 
-    array_scene_open(&s, SOFT_CALLS);
-    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
+    array_open(&s, SOFT_CALLS);
+    ck_assert_int_eq(uva_device_attach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 3,
                                        &native, &error),
                      0);
-    ck_assert_int_eq(uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3,
+    ck_assert_int_eq(uva_device_attach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 3,
                                        &native, &error),
                      EBUSY);
-    ck_assert_int_eq(
-        uva_device_attach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4, NULL, &error),
-        EINVAL);
-    ck_assert_int_eq(
-        uva_device_attach(s.rig.runtime, ARROW_DEVICE_CUDA, 4, &native, &error),
-        ENOTSUP);
+    ck_assert_int_eq(uva_device_attach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 4,
+                                       NULL, &error),
+                     EINVAL);
+    ck_assert_int_eq(uva_device_attach(s.f.loop.runtime, ARROW_DEVICE_CUDA, 4,
+                                       &native, &error),
+                     ENOTSUP);
     ck_assert_int_eq(
         uva_device_attach(NULL, ARROW_DEVICE_VULKAN, 4, &native, &error),
         EINVAL);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 4),
-                     ENOENT);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
-                     0);
-    ck_assert_int_eq(uva_device_detach(s.rig.runtime, ARROW_DEVICE_VULKAN, 3),
-                     ENOENT);
+    ck_assert_int_eq(
+        uva_device_detach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 4), ENOENT);
+    ck_assert_int_eq(
+        uva_device_detach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 3), 0);
+    ck_assert_int_eq(
+        uva_device_detach(s.f.loop.runtime, ARROW_DEVICE_VULKAN, 3), ENOENT);
     ck_assert_int_eq(uva_device_detach(NULL, ARROW_DEVICE_VULKAN, 3), EINVAL);
     ck_assert_int_eq(
         uva_device_register(NULL, ARROW_DEVICE_EXT_DEV, NULL, NULL, &error),
         EINVAL);
-    array_scene_close(&s);
 }
 END_TEST
 
@@ -330,13 +332,12 @@ START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
 {
     int event = 0;
 
-    array_scene_open(&s, SOFT_CALLS);
+    array_open(&s, SOFT_CALLS);
     s.array.device_type = ARROW_DEVICE_VULKAN; /* and nothing was attached */
     s.array.sync_event = &event;
-    ck_assert_int_eq(array_scene_wait(&s, UVA_FOREVER), 0);
-    ck_assert_int_eq(array_scene_outcome(&s), ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.error.message, "uva_device_attach()"));
-    array_scene_close(&s);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    ck_assert_int_eq(array_outcome(&s), ENODEV);
+    ck_assert_ptr_nonnull(strstr(s.f.answer.message, "uva_device_attach()"));
 }
 END_TEST
 
@@ -359,17 +360,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device releases");
     TCase *tc = tcase_create("releases");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device releases", NULL, tear_down, tc, NULL);
 }

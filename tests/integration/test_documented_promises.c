@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the headers say in half a sentence: members that may be left out,
- * arguments that may be NULL, sources that say more than most, and what memory
- * does to each of them. */
+/* What the headers promise in half a sentence: members that may be left out,
+ * arguments that may be NULL, sources that give more than most, and how each of
+ * them fails without memory. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #include "stream/stream_impl.h"
 #include "stream/window.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/recording_handler.h"
-#include "support/source_scene.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-static struct source_scene scene;
+static struct fixture f;
 
 static void set_up(void)
 {
-    source_scene_open(&scene, 4);
+    fixture_open(&f, 4);
 }
 
 /* ---- windows ------------------------------------------------------------ */
@@ -58,25 +59,25 @@ END_TEST
 START_TEST(a_map_without_a_function_fails_the_stream)
 {
     const struct uva_map none = {.batch = NULL};
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_map(stream, _i == 0 ? NULL : &none), EINVAL);
-    source_scene_refused(&scene, stream, EINVAL, "map");
-    source_scene_close(&scene, 1, 1);
+    fixture_refused(&f, stream, EINVAL, "map");
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
 START_TEST(the_least_of_several_limits_counts)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_limit(stream, 3), 0);
     ck_assert_int_eq(uva_stream_limit(stream, 2), 0);
     ck_assert_int_eq(uva_stream_limit(stream, 4), 0);
-    source_scene_run(&scene, stream);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(scene.outcome.delivered, 2);
-    source_scene_close(&scene, 1, 1);
+    fixture_consume(&f, stream);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.outcome.batches, 2);
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
@@ -94,19 +95,19 @@ static void call_late(void *ctx)
 /* As they come from who has kept a producer in whose place this one is now. */
 START_TEST(late_calls_are_nothing_to_a_stream_that_has_not_begun)
 {
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct ArrowAsyncProducer *producer = &stream->tail->abi;
 
     if (_i == 0)
         call_late(producer);
     else
-        ck_assert_int_eq(
-            uva_runtime_post(scene.rig.runtime, call_late, producer), 0);
-    loop_rig_settle(&scene.rig);
-    source_scene_run(&scene, stream);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(scene.outcome.delivered, 4);
-    source_scene_close(&scene, 1, 1);
+        ck_assert_int_eq(uva_runtime_post(f.loop.runtime, call_late, producer),
+                         0);
+    loop_settle(&f.loop);
+    fixture_consume(&f, stream);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.outcome.batches, 4);
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
@@ -114,18 +115,18 @@ END_TEST
 
 START_TEST(a_source_of_tasks_that_waits_is_interrupted)
 {
-    struct uva_stream *stream = source_scene_tasks(&scene);
+    struct uva_stream *stream = fixture_tasks(&f);
 
-    scene.fake.gate_at = 1;
-    recording_outcome_start(&scene.outcome, uva_stream_acquire(stream));
-    while (!fake_source_is_waiting(&scene.fake))
-        (void)uv_run(&scene.rig.loop, UV_RUN_NOWAIT);
+    f.fake.gate_at = 1;
+    recording_consume(&f.got, uva_stream_acquire(stream));
+    while (!fake_source_is_waiting(&f.fake))
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     uva_stream_cancel(stream, 0, NULL);
     uva_stream_release(stream);
-    source_scene_finish(&scene);
-    source_scene_ended(&scene, UVA_END_CANCELLED, ECANCELED, "");
-    source_scene_close(&scene, 0, 1);
-    ck_assert_int_gt(atomic_load(&scene.fake.interrupts), 0);
+    fixture_await(&f);
+    recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "");
+    fixture_close_counted(&f, 0, 1);
+    ck_assert_int_gt(atomic_load(&f.fake.interrupts), 0);
 }
 END_TEST
 
@@ -137,23 +138,23 @@ static int keep_kind(void *ctx, const struct uva_stream_info *info)
 
 START_TEST(a_source_of_tasks_may_say_its_device_and_keep_its_ctx)
 {
-    struct uva_task_source source = fake_source_tasks(&scene.fake);
+    struct uva_task_source source = fake_source_tasks(&f.fake);
     ArrowDeviceType kind = 0;
-    const struct uva_consumer consumer = {
-        .on_schema = keep_kind,
-        .on_batch = recording_outcome_table(&scene.outcome).on_batch,
-        .ctx = &kind};
+    const struct uva_consumer consumer = {.on_schema = keep_kind,
+                                          .on_batch =
+                                              recording_table(&f.got).on_batch,
+                                          .ctx = &kind};
     struct uva_stream *stream;
 
     source.free_ctx = NULL;
     source.device_type = ARROW_DEVICE_CUDA_HOST;
-    stream = uva_stream_from_tasks(scene.rig.runtime, &source);
+    stream = uva_stream_from_tasks(f.loop.runtime, &source);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     while (kind == 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     ck_assert_int_eq(kind, ARROW_DEVICE_CUDA_HOST);
     uva_stream_release(stream);
-    source_scene_close(&scene, 0, 0);
+    fixture_close_counted(&f, 0, 0);
 }
 END_TEST
 
@@ -171,35 +172,35 @@ static int next_elsewhere(struct ArrowDeviceArrayStream *stream,
 
 START_TEST(ds03_a_batch_of_another_device_is_counted_once)
 {
-    const struct uva_blocking_source how = fake_source_how(&scene.fake);
+    const struct uva_blocking_source how = fake_source_how(&f.fake);
     struct ArrowDeviceArrayStream source;
     struct uva_runtime_stats stats;
 
-    fake_source_device(&scene.fake, ARROW_DEVICE_CPU, &source);
+    fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
     honest = source;
     source.get_next = next_elsewhere;
-    source_scene_run(
-        &scene, uva_stream_from_blocking(scene.rig.runtime, &source, &how));
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    uva_runtime_get_stats(scene.rig.runtime, &stats);
+    fixture_consume(&f,
+                    uva_stream_from_blocking(f.loop.runtime, &source, &how));
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    uva_runtime_get_stats(f.loop.runtime, &stats);
     ck_assert_int_eq(stats.peer_breaches, 1);
-    source_scene_close(&scene, 1, 1);
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
 START_TEST(a_device_source_says_why_it_failed)
 {
-    const struct uva_blocking_source how = fake_source_how(&scene.fake);
+    const struct uva_blocking_source how = fake_source_how(&f.fake);
     struct ArrowDeviceArrayStream source;
 
-    scene.fake.fail_at = 2;
-    scene.fake.fail_code = EIO;
-    scene.fake.fail_text = "the card is on fire";
-    fake_source_device(&scene.fake, ARROW_DEVICE_CPU, &source);
-    source_scene_run(
-        &scene, uva_stream_from_blocking(scene.rig.runtime, &source, &how));
-    source_scene_ended(&scene, UVA_END_FAILED, EIO, "on fire");
-    source_scene_close(&scene, 1, 1);
+    f.fake.fail_at = 2;
+    f.fake.fail_code = EIO;
+    f.fake.fail_text = "the card is on fire";
+    fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
+    fixture_consume(&f,
+                    uva_stream_from_blocking(f.loop.runtime, &source, &how));
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "on fire");
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
@@ -207,11 +208,11 @@ START_TEST(a_source_needs_no_options)
 {
     struct ArrowDeviceArrayStream source;
 
-    fake_source_device(&scene.fake, ARROW_DEVICE_CPU, &source);
-    source_scene_run(
-        &scene, uva_stream_from_blocking(scene.rig.runtime, &source, NULL));
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    source_scene_close(&scene, 1, 0);
+    fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
+    fixture_consume(&f,
+                    uva_stream_from_blocking(f.loop.runtime, &source, NULL));
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    fixture_close_counted(&f, 1, 0);
 }
 END_TEST
 
@@ -233,23 +234,23 @@ static const char *large_metadata(void)
 static bool play_tagged(long fail_at)
 {
     struct uva_stream *stream;
-    const struct uva_consumer table = recording_outcome_table(&scene.outcome);
+    const struct uva_consumer table = recording_table(&f.got);
     bool failed;
 
     set_up();
-    scene.fake.metadata = large_metadata();
-    loop_rig_fail(&scene.rig, fail_at);
-    stream = source_scene_tasks(&scene);
+    f.fake.metadata = large_metadata();
+    loop_fail(&f.loop, fail_at);
+    stream = fixture_tasks(&f);
     if (uva_stream_for_each(stream, &table, NULL) == 0)
-        source_scene_finish(&scene);
-    failed = faulty_allocator_has_failed(&scene.rig.memory);
-    loop_rig_fail(&scene.rig, 0);
+        fixture_await(&f);
+    failed = faulty_allocator_has_failed(&f.loop.memory);
+    loop_fail(&f.loop, 0);
     if (!failed) {
-        source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-        ck_assert_int_eq(atomic_load(&scene.outcome.tagged), 4);
+        recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(atomic_load(&f.got.tagged), 4);
     }
     uva_stream_release(stream);
-    source_scene_close(&scene, 0, 1);
+    fixture_close_counted(&f, 0, 1);
     return failed;
 }
 
@@ -271,9 +272,9 @@ static void never(void *ctx)
 
 START_TEST(a_call_without_memory_is_not_posted)
 {
-    loop_rig_fail(&scene.rig, 1);
-    ck_assert_int_eq(uva_runtime_post(scene.rig.runtime, never, NULL), ENOMEM);
-    source_scene_close(&scene, 0, 0);
+    loop_fail(&f.loop, 1);
+    ck_assert_int_eq(uva_runtime_post(f.loop.runtime, never, NULL), ENOMEM);
+    fixture_close_counted(&f, 0, 0);
 }
 END_TEST
 
@@ -282,17 +283,17 @@ START_TEST(a_stage_without_memory_fails_the_stream)
     const struct uva_parallel how = {.workers = 1};
 
     for (long n = 1; n < 5; n++) {
-        struct uva_stream *stream = source_scene_stream(&scene);
+        struct uva_stream *stream = fixture_blocking(&f);
         int code;
-        loop_rig_fail(&scene.rig, n);
+        loop_fail(&f.loop, n);
         code = uva_stream_parallel(stream, &how);
         ck_assert_int_eq(
-            code, faulty_allocator_has_failed(&scene.rig.memory) ? ENOMEM : 0);
-        loop_rig_fail(&scene.rig, 0);
+            code, faulty_allocator_has_failed(&f.loop.memory) ? ENOMEM : 0);
+        loop_fail(&f.loop, 0);
         ck_assert_int_eq(uva_stream_status(stream, NULL), code);
         uva_stream_release(stream);
     }
-    source_scene_close(&scene, 4, 4);
+    fixture_close_counted(&f, 4, 4);
 }
 END_TEST
 
@@ -301,17 +302,17 @@ START_TEST(a_stream_that_fails_without_memory_says_so)
     struct uva_error error = {0};
     struct uva_stream *stream;
 
-    loop_rig_fail(&scene.rig, 1);
-    stream = uva_stream_from_tasks(scene.rig.runtime, NULL);
-    loop_rig_fail(&scene.rig, 0);
+    loop_fail(&f.loop, 1);
+    stream = uva_stream_from_tasks(f.loop.runtime, NULL);
+    loop_fail(&f.loop, 0);
     ck_assert_int_eq(uva_stream_status(stream, &error), ENOMEM);
     uva_stream_release(stream);
-    stream = source_scene_stream(&scene);
-    loop_rig_fail(&scene.rig, 1);
+    stream = fixture_blocking(&f);
+    loop_fail(&f.loop, 1);
     ck_assert_int_eq(uva_stream_set_name(stream, "flights"), ENOMEM);
-    loop_rig_fail(&scene.rig, 0);
+    loop_fail(&f.loop, 0);
     uva_stream_release(stream);
-    source_scene_close(&scene, 1, 1);
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
@@ -333,7 +334,7 @@ START_TEST(a_runtime_refuses_what_makes_no_sense)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(uva_runtime_open(NULL, &wrong[i], &runtime, NULL),
                          EINVAL);
-    source_scene_close(&scene, 0, 0);
+    fixture_close_counted(&f, 0, 0);
 }
 END_TEST
 
@@ -350,19 +351,19 @@ START_TEST(batches_of_an_unheard_of_size_are_passed_on)
     struct ArrowSchema schema;
     struct uva_stream *stream;
 
-    fake_source_schema(&scene.fake, &schema);
+    fake_source_schema(&f.fake, &schema);
     schema.children[0]->format = STRANGE[_i];
     for (int i = 0; i < 2; i++) {
-        fake_source_batch(&scene.fake, i, &batches[i]);
+        fake_source_batch(&f.fake, i, &batches[i]);
         batches[i].array.length = INT32_MAX;
         batches[i].array.children[0]->length = INT32_MAX;
     }
-    stream = uva_stream_from_arrays(scene.rig.runtime, &schema, batches, 2);
+    stream = uva_stream_from_arrays(f.loop.runtime, &schema, batches, 2);
     ck_assert_int_eq(uva_stream_parallel(stream, &how), 0);
-    source_scene_run(&scene, stream);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    source_scene_close(&scene, 0, 0);
-    ck_assert_int_eq(atomic_load(&scene.fake.live), 0);
+    fixture_consume(&f, stream);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    fixture_close_counted(&f, 0, 0);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 0);
 }
 END_TEST
 
@@ -372,22 +373,22 @@ START_TEST(at03_what_is_no_task_is_not_extracted)
 {
     struct recording_handler handler;
     struct ArrowAsyncTask none = {0}, task;
-    struct uva_stream *stream = source_scene_stream(&scene);
+    struct uva_stream *stream = fixture_blocking(&f);
     struct ArrowDeviceArray out;
 
     recording_handler_init(&handler, 1, 0);
     handler.hold = true;
-    scene.fake.batches = 1;
+    f.fake.batches = 1;
     ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, NULL, NULL), 0);
     uva_stream_release(stream);
     while (!recording_handler_is_released(&handler))
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     task = handler.held[0];
     ck_assert_int_eq(task.extract_data(NULL, &out), EINVAL);
     ck_assert_int_eq(task.extract_data(&none, &out), EINVAL);
     ck_assert_int_eq(recording_handler_extract(&handler, &task), 0);
     recording_handler_fini(&handler);
-    source_scene_close(&scene, 1, 1);
+    fixture_close_counted(&f, 1, 1);
 }
 END_TEST
 
@@ -428,14 +429,5 @@ static TCase *others(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("small_print");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, streams());
-    suite_add_tcase(suite, others());
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("small_print", NULL, NULL, streams(), others(), NULL);
 }

@@ -1,59 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that forks while streams run: the child may give back what it
- * holds, and is told EPERM by all else; the parent does not notice. */
+/* A process that forks while streams run: the child may release what it holds,
+ * and every other call returns EPERM; the parent is not affected. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/forked_child.h"
 #include "support/recording_handler.h"
-#include "support/source_scene.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
 enum { BATCHES = 6 };
 
-static struct source_scene scene; /* its source gives the running stream */
-static struct fake_source idle;   /* of the stream that is not started */
-static struct fake_source tasks;  /* of the stream whose tasks are held */
+static struct fixture f;         /* its source gives the running stream */
+static struct fake_source idle;  /* of the stream that is not started */
+static struct fake_source tasks; /* of the stream whose tasks are held */
 static struct uva_stream *running, *built;
 static struct recording_handler handler;
-static struct recording_outcome driven;
+static struct recording_consumer driven;
 static struct uva_runtime *threaded, *turned; /* hosted in other ways */
 static struct uva_workers *workers;           /* of the latter */
 static struct ArrowDeviceArray array;         /* of the program's own */
 static struct ArrowDeviceArray batch;         /* of the running stream */
 static int wrong;                             /* in the child */
 
-static void keep_first(struct recording_outcome *o, struct uva_batch *given)
+static void keep_first(struct recording_consumer *o, struct uva_batch *given)
 {
     if (atomic_load(&o->batches) == 1)
         uva_array_move(&given->data, &batch);
-}
-
-static void drive_done(void *ctx, const struct uva_outcome *told)
-{
-    const struct uva_consumer table = recording_outcome_table(ctx);
-
-    table.on_done(ctx, told);
 }
 
 /* A handler keeps its tasks; its stream goes on as long as it likes. */
 static void open_driven(void)
 {
     const struct uva_task_source source = fake_source_tasks(&tasks);
-    const struct uva_drive how = {.on_done = drive_done, .ctx = &driven};
-    struct uva_stream *stream =
-        uva_stream_from_tasks(scene.rig.runtime, &source);
+    const struct uva_drive how = {.on_done = recording_on_done, .ctx = &driven};
+    struct uva_stream *stream = uva_stream_from_tasks(f.loop.runtime, &source);
 
-    memset(&driven, 0, sizeof(driven));
+    recording_init(&driven);
     recording_handler_init(&handler, 2, 0);
     handler.hold = true;
     ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
     uva_stream_release(stream);
     while (handler.held_count < 2)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
 }
 
 static void open_others(void)
@@ -72,21 +65,21 @@ static void set_up(void)
     const struct uva_blocking_source how = fake_source_how(&idle);
     struct ArrowArrayStream source;
 
-    source_scene_open(&scene, BATCHES);
+    fixture_open(&f, BATCHES);
     fake_source_init(&idle, 1);
     fake_source_init(&tasks, 4);
     fake_source_batch(&idle, 0, &array);
     fake_source_plain(&idle, &source);
-    built = uva_stream_from_blocking_cpu(scene.rig.runtime, &source, &how);
+    built = uva_stream_from_blocking_cpu(f.loop.runtime, &source, &how);
     open_others();
     open_driven();
-    scene.fake.gate_at = 2;
-    scene.outcome.on_batch = keep_first;
-    running = source_scene_stream(&scene);
-    recording_outcome_start(&scene.outcome, uva_stream_acquire(running));
-    while (atomic_load(&scene.outcome.batches) < 2)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
-    fake_source_await(&scene.fake);
+    f.fake.gate_at = 2;
+    f.got.on_batch = keep_first;
+    running = fixture_blocking(&f);
+    recording_consume(&f.got, uva_stream_acquire(running));
+    while (atomic_load(&f.got.batches) < 2)
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    fake_source_await(&f.fake);
     wrong = 0;
 }
 
@@ -95,15 +88,15 @@ static void ck_handler_goes_on(void)
 {
     recording_handler_request(&handler, 3);
     while (strcmp(handler.story, "schema task task task task end") != 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     for (int i = 0; i < handler.held_count; i++)
         ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
                          0);
     ck_assert_int_eq(handler.rows, 4 * 3);
     while (atomic_load(&driven.done) == 0)
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     ck_assert(handler.released);
-    ck_assert_int_eq(driven.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(driven.outcome.end, UVA_END_COMPLETE);
 }
 
 /* The parent goes on as if nothing had happened. */
@@ -111,11 +104,11 @@ static void tear_down(void)
 {
     ck_assert_int_eq(atomic_load(&idle.freed), 0);
     ck_handler_goes_on();
-    fake_source_open_gate(&scene.fake);
-    source_scene_finish(&scene);
-    source_scene_ended(&scene, UVA_END_COMPLETE, 0, "");
-    ck_assert_int_eq(scene.outcome.batches, BATCHES);
-    ck_assert_int_eq(scene.outcome.rows, BATCHES * 3);
+    fake_source_open_gate(&f.fake);
+    fixture_await(&f);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.batches, BATCHES);
+    ck_assert_int_eq(f.got.rows, BATCHES * 3);
     uva_array_release(&array);
     uva_array_release(&batch);
     uva_stream_release(running);
@@ -126,7 +119,7 @@ static void tear_down(void)
     ck_assert_int_eq(uva_runtime_close(turned, 0, NULL, NULL), 0);
     while (uva_runtime_turn(turned))
         ;
-    source_scene_close(&scene, 1, 1);
+    fixture_close_counted(&f, 1, 1);
     await_count(&tasks.freed, 1);
     fake_source_fini(&idle);
     fake_source_fini(&tasks);
@@ -163,7 +156,7 @@ static void never(void *ctx)
 static void use_runtimes(void)
 {
     struct uva_runtime_options options = {.no_thread = true};
-    struct uva_runtime *const all[] = {scene.rig.runtime, threaded, turned};
+    struct uva_runtime *const all[] = {f.loop.runtime, threaded, turned};
     struct uva_runtime_stats stats;
     struct uva_error error = {0};
     struct uva_runtime *out;
@@ -190,7 +183,7 @@ END_TEST
 
 static void ck_failed(struct uva_stream *stream, const char *what)
 {
-    const struct uva_consumer table = recording_outcome_table(&driven);
+    const struct uva_consumer table = recording_table(&driven);
     struct uva_error error = {0};
 
     expect(uva_stream_status(stream, NULL) == EPERM, what);
@@ -224,13 +217,13 @@ static void make_other_streams(void)
                                          .ctx = &freed};
 
     fake_source_schema(&idle, &schema);
-    ck_failed(uva_stream_from_arrays(scene.rig.runtime, &schema, &array, 1),
+    ck_failed(uva_stream_from_arrays(f.loop.runtime, &schema, &array, 1),
               "from_arrays");
     expect(schema.release == NULL && !uva_array_is_live(&array), "arrays");
-    ck_failed(uva_stream_from_async(scene.rig.runtime, &async), "from_async");
-    ck_failed(uva_stream_from_pusher(scene.rig.runtime, &push, &pusher),
+    ck_failed(uva_stream_from_async(f.loop.runtime, &async), "from_async");
+    ck_failed(uva_stream_from_pusher(f.loop.runtime, &push, &pusher),
               "from_pusher");
-    ck_failed(uva_stream_from_pusher(scene.rig.runtime, NULL, &pusher),
+    ck_failed(uva_stream_from_pusher(f.loop.runtime, NULL, &pusher),
               "from_pusher with nothing");
     expect(pusher == NULL && atomic_load(&freed) == 2, "what came with them");
 }
@@ -242,9 +235,9 @@ static void make_streams(void)
     struct ArrowArrayStream stream;
 
     fake_source_plain(&idle, &stream);
-    ck_failed(uva_stream_from_blocking_cpu(scene.rig.runtime, &stream, &how),
+    ck_failed(uva_stream_from_blocking_cpu(f.loop.runtime, &stream, &how),
               "from_blocking_cpu");
-    ck_failed(uva_stream_from_tasks(scene.rig.runtime, &source), "from_tasks");
+    ck_failed(uva_stream_from_tasks(f.loop.runtime, &source), "from_tasks");
     expect(atomic_load(&idle.released) == 1, "the source is given back");
     expect(atomic_load(&idle.freed) == 2, "what was put in is given back");
     make_other_streams();
@@ -266,7 +259,7 @@ static void next_never(void *ctx, struct uva_batch *given,
 
 static void start_streams(void)
 {
-    const struct uva_consumer table = recording_outcome_table(&driven);
+    const struct uva_consumer table = recording_table(&driven);
     struct recording_handler other;
     struct uva_error error = {0};
 
@@ -371,12 +364,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("fork");
     TCase *c = tcase_create("fork");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, a_child_cannot_use_the_parents_runtimes);
     tcase_add_test(c, a_child_cannot_make_streams_and_has_its_own_back);
     tcase_add_test(c, a_child_can_neither_start_nor_stop_the_parents_streams);
@@ -384,9 +373,5 @@ int main(void)
     tcase_add_test(c, a_child_may_give_back_arrays_and_streams);
     tcase_add_test(c, a_child_may_drop_streams);
     tcase_add_test(c, a_child_may_settle_tasks_and_its_requests_are_not_heard);
-    suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("fork", set_up, tear_down, c, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_from_async() at a foreign producer that keeps the rules, or breaks
- * one: what the consumer is told, and what is said of the rule. Each story with
- * the script inside start and on a thread of its own, extraction cheap and
- * dear. */
+/* uva_stream_from_async() with a foreign producer that keeps the rules, or
+ * breaks one: the callbacks of the consumer, and the breach that is reported.
+ * Each script is played inside start and on a thread of its own, with
+ * extraction on the loop thread and on a worker. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +10,19 @@
 #include <string.h>
 
 #include "loop/loop.h"
-#include "support/hostile_scene.h"
+#include "support/check_suite.h"
+#include "support/hostile_fixture.h"
 #include "uvarrow/uvarrow.h"
 
 /* The four ways of the loop tests. */
 enum { ON_THREAD = 1, CHEAP = 2, WAYS = 4 };
+
+static struct hostile_fixture h;
+
+static void tear_down(void)
+{
+    hostile_close(&h);
+}
 
 static char script_room[1024];
 
@@ -26,9 +34,9 @@ static const char *script_for(const char *script, int way)
     return script_room;
 }
 
-static void scene_open(struct hostile_scene *s, const char *script, int way)
+static void open_script(struct hostile_fixture *s, const char *script, int way)
 {
-    hostile_scene_open(s, script_for(script, way));
+    hostile_open(s, script_for(script, way));
     s->peer.on_loop = (way & CHEAP) != 0;
 }
 
@@ -44,11 +52,11 @@ struct story {
 
 static void story_check(const struct story *story, int way)
 {
-    struct hostile_scene s;
+    struct hostile_fixture s;
 
-    scene_open(&s, story->script, way);
-    hostile_scene_play(&s, !story->live);
-    hostile_scene_await(&s, &s.peer.played, 1);
+    open_script(&s, story->script, way);
+    hostile_play(&s, !story->live);
+    hostile_turn_until(&s, &s.peer.played, 1);
     ck_assert_msg(strcmp(s.story, story->told) == 0, "\"%s\" way %d: \"%s\"",
                   story->script, way, s.story);
     ck_assert_msg(strcmp(s.clauses, story->clauses) == 0,
@@ -57,7 +65,7 @@ static void story_check(const struct story *story, int way)
     if (story->message != NULL)
         ck_assert_msg(strstr(s.message, story->message) != NULL, "\"%s\": %s",
                       story->script, s.message);
-    hostile_scene_close(&s);
+    hostile_close(&s);
 }
 
 static void stories_check(const struct story *stories, size_t count, int way)
@@ -199,14 +207,11 @@ END_TEST
 
 START_TEST(AP06_unasked_batches_are_taken_and_counted)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema push*67 end release", _i);
-    hostile_scene_play(&s, true);
-    ck_assert_int_eq(s.batches, 67);
-    ck_assert_ptr_nonnull(strstr(s.story, "complete"));
-    ck_assert_str_eq(s.clauses, "AP-06 AP-06 AP-06");
-    hostile_scene_close(&s);
+    open_script(&h, "schema push*67 end release", _i);
+    hostile_play(&h, true);
+    ck_assert_int_eq(h.batches, 67);
+    ck_assert_ptr_nonnull(strstr(h.story, "complete"));
+    ck_assert_str_eq(h.clauses, "AP-06 AP-06 AP-06");
 }
 END_TEST
 
@@ -246,18 +251,18 @@ END_TEST
 static void check_cancel(const char *script, enum hostile_cancel how,
                          const char *clauses, int way)
 {
-    struct hostile_scene s;
+    struct hostile_fixture s;
 
-    scene_open(&s, script, way);
+    open_script(&s, script, way);
     s.peer.cancel = how;
     s.stop_at = 1;
-    hostile_scene_play(&s, false);
-    hostile_scene_await(&s, &s.peer.played, 1);
+    hostile_play(&s, false);
+    hostile_turn_until(&s, &s.peer.played, 1);
     ck_assert_str_eq(s.story, "schema 0 1 cancelled");
     ck_assert_str_eq(s.message, "the consumer wants no more");
     ck_assert_str_eq(s.clauses, clauses);
     ck_assert_int_eq(atomic_load(&s.peer.cancels), 1);
-    hostile_scene_close(&s);
+    hostile_close(&s);
 }
 
 START_TEST(ER14_whatever_follows_a_cancel_is_a_cancel)
@@ -287,66 +292,58 @@ START_TEST(Q14_a_producer_freed_after_cancel_is_not_called)
 }
 END_TEST
 
-/* The stream stops, but the peer cannot be told. */
+/* The stream stops, but the peer cannot be cancelled. */
 START_TEST(AH21_a_peer_that_never_releases_holds_nobody_up)
 {
     struct uva_runtime_stats stats;
-    struct hostile_scene s;
 
-    scene_open(&s, "schema task*3 cancelled gate push release", _i);
-    s.stop_at = 0;
-    hostile_scene_play(&s, false);
-    ck_assert_str_eq(s.story, "schema 0 cancelled");
-    hostile_scene_await(&s, &s.peer.cancels, 1);
-    hostile_producer_await_gate(&s.peer, 1);
-    uva_stream_release(s.stream);
-    s.stream = NULL;
-    loop_rig_settle(&s.rig);
+    open_script(&h, "schema task*3 cancelled gate push release", _i);
+    h.stop_at = 0;
+    hostile_play(&h, false);
+    ck_assert_str_eq(h.story, "schema 0 cancelled");
+    hostile_turn_until(&h, &h.peer.cancels, 1);
+    hostile_producer_await_gate(&h.peer, 1);
+    uva_stream_release(h.stream);
+    h.stream = NULL;
+    loop_settle(&h.loop);
     do /* cancel is just returning */
-        uva_runtime_get_stats(s.rig.runtime, &stats);
+        uva_runtime_get_stats(h.loop.runtime, &stats);
     while (stats.calls_stuck != (_i & ON_THREAD ? 0 : 1));
     ck_assert_int_eq(stats.streams_open, 0);
     ck_assert_int_eq(stats.streams_held, 0);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(atomic_load(&s.peer.freed), 0);
-    hostile_producer_open_gate(&s.peer); /* in the end it does */
-    hostile_scene_close(&s);
+    loop_close_runtime(&h.loop, 0);
+    ck_assert_int_eq(atomic_load(&h.peer.freed), 0);
+    hostile_producer_open_gate(&h.peer); /* in the end it does */
 }
 END_TEST
 
 START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "gate");
-    s.peer.start_code = EIO;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    hostile_scene_turn(&s);
-    hostile_producer_await_gate(&s.peer, 1);
-    uva_stream_cancel(s.stream, ETIMEDOUT, "too late");
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "cancelled");
-    ck_assert_str_eq(s.message, "too late");
-    loop_rig_close_runtime(&s.rig, 0);
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    hostile_open(&h, "gate");
+    h.peer.start_code = EIO;
+    hostile_make(&h);
+    hostile_start(&h);
+    hostile_turn(&h);
+    hostile_producer_await_gate(&h.peer, 1);
+    uva_stream_cancel(h.stream, ETIMEDOUT, "too late");
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "cancelled");
+    ck_assert_str_eq(h.message, "too late");
+    loop_close_runtime(&h.loop, 0);
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
 START_TEST(a_close_leaves_the_peer_behind_as_an_orphan)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema task*2 gate push*3 schema error release");
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    hostile_scene_turn(&s);
-    hostile_producer_await_gate(&s.peer, 1);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert(s.done);
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema task*2 gate push*3 schema error release");
+    hostile_make(&h);
+    hostile_start(&h);
+    hostile_turn(&h);
+    hostile_producer_await_gate(&h.peer, 1);
+    loop_close_runtime(&h.loop, 0);
+    ck_assert(h.done);
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
@@ -355,36 +352,32 @@ START_TEST(a_close_waits_for_peers_on_their_way_home)
     static const char *const scripts[] = {"schema task end release",
                                           "schema task cancelled release",
                                           "schema task error release"};
-    struct hostile_scene s;
 
     for (int i = 0; i < 30; i++) {
-        scene_open(&s, scripts[i % 3], _i);
-        s.stop_at = i % 3 == 1 ? 0 : -1;
-        hostile_scene_play(&s, false);
-        loop_rig_close_runtime(&s.rig, 0);
-        ck_assert_int_eq(atomic_load(&s.peer.freed), 1);
-        hostile_scene_close(&s);
+        open_script(&h, scripts[i % 3], _i);
+        h.stop_at = i % 3 == 1 ? 0 : -1;
+        hostile_play(&h, false);
+        loop_close_runtime(&h.loop, 0);
+        ck_assert_int_eq(atomic_load(&h.peer.freed), 1);
+        hostile_close(&h);
     }
 }
 END_TEST
 
 START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "gate schema release");
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    hostile_scene_turn(&s);
-    hostile_producer_await_gate(&s.peer, 1);
-    uva_stream_cancel(s.stream, 0, NULL);
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "cancelled");
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_await(&s, &s.peer.played, 1);
-    ck_assert_int_eq(atomic_load(&s.peer.schema_answer), ECANCELED);
-    ck_assert_int_eq(atomic_load(&s.peer.cancels), 0);
-    hostile_scene_close(&s);
+    hostile_open(&h, "gate schema release");
+    hostile_make(&h);
+    hostile_start(&h);
+    hostile_turn(&h);
+    hostile_producer_await_gate(&h.peer, 1);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "cancelled");
+    hostile_producer_open_gate(&h.peer);
+    hostile_turn_until(&h, &h.peer.played, 1);
+    ck_assert_int_eq(atomic_load(&h.peer.schema_answer), ECANCELED);
+    ck_assert_int_eq(atomic_load(&h.peer.cancels), 0);
 }
 END_TEST
 
@@ -402,39 +395,33 @@ static void log_hold(void *ctx, const struct uva_log_record *record)
 
 START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
 {
-    struct hostile_scene s;
-
     atomic_store(&at_log, 0);
     atomic_store(&past_log, 0);
-    hostile_scene_open(&s, "thread schema release");
-    uva__loop_rt(s.rig.runtime)->log =
-        (struct uva_log){log_hold, &s, UVA_LOG_WARN};
-    s.peer.device_type = 0;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    hostile_scene_await(&s, &at_log, 1);
-    uva_stream_cancel(s.stream, 0, NULL);
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "cancelled");
+    hostile_open(&h, "thread schema release");
+    uva__loop_rt(h.loop.runtime)->log =
+        (struct uva_log){log_hold, &h, UVA_LOG_WARN};
+    h.peer.device_type = 0;
+    hostile_make(&h);
+    hostile_start(&h);
+    hostile_turn_until(&h, &at_log, 1);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "cancelled");
     atomic_store(&past_log, 1);
-    hostile_scene_await(&s, &s.peer.played, 1);
-    ck_assert_int_eq(atomic_load(&s.peer.schema_answer), ECANCELED);
-    ck_assert_int_eq(atomic_load(&s.peer.cancels), 0);
-    hostile_scene_close(&s);
+    hostile_turn_until(&h, &h.peer.played, 1);
+    ck_assert_int_eq(atomic_load(&h.peer.schema_answer), ECANCELED);
+    ck_assert_int_eq(atomic_load(&h.peer.cancels), 0);
 }
 END_TEST
 
 START_TEST(a_deaf_peer_holds_nobody_up)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "thread schema task*3 cancelled release");
-    s.peer.cancel = HOSTILE_GOES_DEAF;
-    s.stop_at = 0;
-    hostile_scene_play(&s, false);
-    ck_assert_str_eq(s.story, "schema 0 cancelled");
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    hostile_open(&h, "thread schema task*3 cancelled release");
+    h.peer.cancel = HOSTILE_GOES_DEAF;
+    h.stop_at = 0;
+    hostile_play(&h, false);
+    ck_assert_str_eq(h.story, "schema 0 cancelled");
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
@@ -443,17 +430,17 @@ END_TEST
 static void check_start(const char *script, int code, const char *text,
                         const char *told, const char *message)
 {
-    struct hostile_scene s;
+    struct hostile_fixture s;
 
-    hostile_scene_open(&s, script);
+    hostile_open(&s, script);
     s.peer.start_code = code;
     s.peer.start_text = text;
-    hostile_scene_play(&s, strstr(script, "cancelled") == NULL);
+    hostile_play(&s, strstr(script, "cancelled") == NULL);
     ck_assert_msg(strcmp(s.story, told) == 0, "\"%s\": \"%s\"", script,
                   s.story);
     ck_assert_msg(strstr(s.message, message) != NULL, "\"%s\": \"%s\"", script,
                   s.message);
-    hostile_scene_close(&s);
+    hostile_close(&s);
 }
 
 START_TEST(G55_start_may_fail_with_or_without_a_release)
@@ -480,29 +467,23 @@ END_TEST
 
 START_TEST(Q16_a_request_stays_open_to_the_end)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema task*1000 end release", _i);
-    s.peer.window = 3;
-    hostile_scene_play(&s, false);
-    ck_assert_int_eq(s.batches, 1000);
-    ck_assert_str_eq(s.clauses, "");
-    ck_assert_int_ge(atomic_load(&s.peer.credits), 1000);
-    ck_assert_int_le(atomic_load(&s.peer.credits), 1003);
-    hostile_scene_close(&s);
+    open_script(&h, "schema task*1000 end release", _i);
+    h.peer.window = 3;
+    hostile_play(&h, false);
+    ck_assert_int_eq(h.batches, 1000);
+    ck_assert_str_eq(h.clauses, "");
+    ck_assert_int_ge(atomic_load(&h.peer.credits), 1000);
+    ck_assert_int_le(atomic_load(&h.peer.credits), 1003);
 }
 END_TEST
 
 START_TEST(a_window_of_one_is_enough)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema task*200 end release", _i);
-    s.peer.window = 1;
-    hostile_scene_play(&s, false);
-    ck_assert_int_eq(s.batches, 200);
-    ck_assert_str_eq(s.clauses, "");
-    hostile_scene_close(&s);
+    open_script(&h, "schema task*200 end release", _i);
+    h.peer.window = 1;
+    hostile_play(&h, false);
+    ck_assert_int_eq(h.batches, 200);
+    ck_assert_str_eq(h.clauses, "");
 }
 END_TEST
 
@@ -510,62 +491,53 @@ END_TEST
  * buffer but the window. */
 START_TEST(a_consumer_that_stops_stops_the_producer)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema task*1000 release");
-    s.peer.window = 4;
-    s.peer.on_loop = true;
-    s.appetite = 2;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    while (atomic_load(&s.peer.offered) < 6)
-        hostile_scene_turn(&s);
-    loop_rig_settle(&s.rig);
-    ck_assert_int_eq(s.batches, 2);
-    ck_assert_int_le(atomic_load(&s.peer.credits), 2 + 1 + 4);
-    uva_stream_cancel(s.stream, 0, NULL);
-    hostile_scene_finish(&s);
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema task*1000 release");
+    h.peer.window = 4;
+    h.peer.on_loop = true;
+    h.appetite = 2;
+    hostile_make(&h);
+    hostile_start(&h);
+    while (atomic_load(&h.peer.offered) < 6)
+        hostile_turn(&h);
+    loop_settle(&h.loop);
+    ck_assert_int_eq(h.batches, 2);
+    ck_assert_int_le(atomic_load(&h.peer.credits), 2 + 1 + 4);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
 }
 END_TEST
 
 START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema flood release");
-    s.peer.window = 2;
-    s.peer.on_loop = true;
-    s.appetite = 1;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    while (atomic_load(&s.peer.cancels) == 0)
-        hostile_scene_turn(&s);
-    hostile_scene_await(&s, &s.peer.played, 1);
-    s.appetite = -1;
-    uva_stream_resume(s.stream);
-    hostile_scene_finish(&s);
-    ck_assert_int_ge(s.batches, 1026);
-    ck_assert_ptr_nonnull(strstr(s.story, "failed EOVERFLOW"));
-    ck_assert_ptr_nonnull(strstr(s.message, "(AP-06)"));
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema flood release");
+    h.peer.window = 2;
+    h.peer.on_loop = true;
+    h.appetite = 1;
+    hostile_make(&h);
+    hostile_start(&h);
+    while (atomic_load(&h.peer.cancels) == 0)
+        hostile_turn(&h);
+    hostile_turn_until(&h, &h.peer.played, 1);
+    h.appetite = -1;
+    uva_stream_resume(h.stream);
+    hostile_finish(&h);
+    ck_assert_int_ge(h.batches, 1026);
+    ck_assert_ptr_nonnull(strstr(h.story, "failed EOVERFLOW"));
+    ck_assert_ptr_nonnull(strstr(h.message, "(AP-06)"));
 }
 END_TEST
 
 START_TEST(a_producer_that_ignores_requests_can_be_cancelled)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema task cancelled release", _i);
-    s.peer.request = HOSTILE_IGNORES;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    while (strcmp(s.story, "schema") != 0)
-        hostile_scene_turn(&s);
-    uva_stream_cancel(s.stream, 0, NULL);
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "schema cancelled");
-    hostile_scene_close(&s);
+    open_script(&h, "schema task cancelled release", _i);
+    h.peer.request = HOSTILE_IGNORES;
+    hostile_make(&h);
+    hostile_start(&h);
+    while (strcmp(h.story, "schema") != 0)
+        hostile_turn(&h);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "schema cancelled");
 }
 END_TEST
 
@@ -573,60 +545,51 @@ END_TEST
 
 START_TEST(AP04_tasks_on_the_stack_of_request_are_taken_and_counted)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema gate end release", _i);
-    s.peer.request = HOSTILE_DELIVERS;
-    s.peer.window = 4;
-    s.appetite = 50;
-    hostile_scene_make(&s);
-    hostile_scene_start(&s);
-    while (s.batches < 50)
-        hostile_scene_turn(&s);
-    ck_assert_int_eq(memcmp(s.clauses, "TH-01 TH-01 TH-01 TH-01 AP-04", 29), 0);
-    uva_stream_cancel(s.stream, 0, NULL);
-    hostile_scene_finish(&s);
-    hostile_scene_await(&s, &s.peer.cancels, 1); /* no request after that */
-    hostile_producer_await_calm(&s.peer);
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    open_script(&h, "schema gate end release", _i);
+    h.peer.request = HOSTILE_DELIVERS;
+    h.peer.window = 4;
+    h.appetite = 50;
+    hostile_make(&h);
+    hostile_start(&h);
+    while (h.batches < 50)
+        hostile_turn(&h);
+    ck_assert_int_eq(memcmp(h.clauses, "TH-01 TH-01 TH-01 TH-01 AP-04", 29), 0);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
+    hostile_turn_until(&h, &h.peer.cancels, 1); /* no request after that */
+    hostile_producer_await_calm(&h.peer);
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
 START_TEST(R08_request_may_end_the_stream_on_its_own_stack)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema", _i); /* in on_schema's request */
-    s.peer.request = HOSTILE_ENDS;
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.story, "schema complete");
-    ck_assert_str_eq(s.clauses, "TH-01 TH-01");
-    hostile_scene_close(&s);
-    scene_open(&s, "schema task gate", _i); /* in a guest's */
-    s.peer.request = HOSTILE_ENDS;
-    s.peer.request_at = 2;
-    s.peer.window = 1;
-    hostile_scene_play(&s, false);
-    hostile_scene_await(&s, &s.clause_count, 2);
-    ck_assert_str_eq(s.story, "schema 0 complete");
-    ck_assert_str_eq(s.clauses, "AP-04 AP-05");
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    open_script(&h, "schema", _i); /* in on_schema's request */
+    h.peer.request = HOSTILE_ENDS;
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.story, "schema complete");
+    ck_assert_str_eq(h.clauses, "TH-01 TH-01");
+    hostile_close(&h);
+    open_script(&h, "schema task gate", _i); /* in a guest's */
+    h.peer.request = HOSTILE_ENDS;
+    h.peer.request_at = 2;
+    h.peer.window = 1;
+    hostile_play(&h, false);
+    hostile_turn_until(&h, &h.clause_count, 2);
+    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.clauses, "AP-04 AP-05");
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
 START_TEST(TH01_overlapping_callbacks_are_survived_and_counted)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema task end release", _i);
-    s.peer.request = HOSTILE_OVERLAPS;
-    s.peer.request_at = 1;
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.story, "schema 0 1 complete");
-    ck_assert_str_eq(s.clauses, "TH-01");
-    hostile_scene_close(&s);
+    open_script(&h, "schema task end release", _i);
+    h.peer.request = HOSTILE_OVERLAPS;
+    h.peer.request_at = 1;
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.story, "schema 0 1 complete");
+    ck_assert_str_eq(h.clauses, "TH-01");
 }
 END_TEST
 
@@ -644,65 +607,54 @@ static const char *about(void)
 
 START_TEST(G03_the_producer_is_read_in_either_layout)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema task end release", 0);
-    s.peer.printed = _i == 1;
-    s.peer.about = about();
-    s.peer.device_type = ARROW_DEVICE_CUDA_HOST;
-    hostile_scene_play(&s, false);
-    ck_assert_str_eq(s.about, "made=here");
-    ck_assert_int_eq(s.kind, ARROW_DEVICE_CUDA_HOST);
-    hostile_scene_close(&s);
+    open_script(&h, "schema task end release", 0);
+    h.peer.printed = _i == 1;
+    h.peer.about = about();
+    h.peer.device_type = ARROW_DEVICE_CUDA_HOST;
+    hostile_play(&h, false);
+    ck_assert_str_eq(h.about, "made=here");
+    ck_assert_int_eq(h.kind, ARROW_DEVICE_CUDA_HOST);
 }
 END_TEST
 
 START_TEST(AP19_malformed_metadata_of_a_producer_is_left_out)
 {
     const int32_t bad = -1;
-    struct hostile_scene s;
 
-    scene_open(&s, "schema task end release", 0);
-    s.peer.about = (const char *)&bad;
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.story, "schema 0 complete");
-    ck_assert_str_eq(s.about, "");
-    ck_assert_str_eq(s.clauses, "MD-05");
-    hostile_scene_close(&s);
+    open_script(&h, "schema task end release", 0);
+    h.peer.about = (const char *)&bad;
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.about, "");
+    ck_assert_str_eq(h.clauses, "MD-05");
 }
 END_TEST
 
 START_TEST(AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema end release", 0);
-    s.peer.device_type = 0;
-    hostile_scene_play(&s, true);
-    ck_assert_int_eq(s.kind, ARROW_DEVICE_CPU);
-    ck_assert_str_eq(s.clauses, "AP-01");
-    hostile_scene_close(&s);
+    open_script(&h, "schema end release", 0);
+    h.peer.device_type = 0;
+    hostile_play(&h, true);
+    ck_assert_int_eq(h.kind, ARROW_DEVICE_CPU);
+    ck_assert_str_eq(h.clauses, "AP-01");
 }
 END_TEST
 
 START_TEST(AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound)
 {
-    struct hostile_scene s;
-
-    scene_open(&s, "schema tagged end release", _i);
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.tag, "k=v");
-    hostile_scene_close(&s);
-    scene_open(&s, "schema tagged smudged end release", _i);
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.story, "schema 0 1 complete");
-    ck_assert_str_eq(s.tag, "");
-    ck_assert_str_eq(s.clauses, "MD-05");
-    hostile_scene_close(&s);
-    scene_open(&s, "schema error-tagged release", _i);
-    hostile_scene_play(&s, true);
-    ck_assert_str_eq(s.tag, "k=v");
-    hostile_scene_close(&s);
+    open_script(&h, "schema tagged end release", _i);
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.tag, "k=v");
+    hostile_close(&h);
+    open_script(&h, "schema tagged smudged end release", _i);
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.story, "schema 0 1 complete");
+    ck_assert_str_eq(h.tag, "");
+    ck_assert_str_eq(h.clauses, "MD-05");
+    hostile_close(&h);
+    open_script(&h, "schema error-tagged release", _i);
+    hostile_play(&h, true);
+    ck_assert_str_eq(h.tag, "k=v");
 }
 END_TEST
 
@@ -737,26 +689,27 @@ START_TEST(sources_that_make_no_sense_are_refused_and_freed)
     atomic_long freed = 0;
     struct uva_async_source source = {
         .start = never, .free_ctx = count, .ctx = &freed};
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
-    check_refused(uva_stream_from_async(rig.runtime, NULL), EINVAL, "start");
+    loop_open(&loop);
+    check_refused(uva_stream_from_async(loop.runtime, NULL), EINVAL, "start");
     check_refused(uva_stream_from_async(NULL, &source), EINVAL, "runtime");
     ck_assert_int_eq(freed, 1);
     source.window.batches = -1;
-    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL,
+    check_refused(uva_stream_from_async(loop.runtime, &source), EINVAL,
                   "window");
     ck_assert_int_eq(freed, 2);
     source.window.batches = 0;
     source.reserved[3] = &source;
-    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL,
+    check_refused(uva_stream_from_async(loop.runtime, &source), EINVAL,
                   "reserved");
     ck_assert_int_eq(freed, 3);
     source.reserved[3] = NULL;
     source.start = NULL;
-    check_refused(uva_stream_from_async(rig.runtime, &source), EINVAL, "start");
+    check_refused(uva_stream_from_async(loop.runtime, &source), EINVAL,
+                  "start");
     ck_assert_int_eq(freed, 4);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 END_TEST
 
@@ -768,18 +721,18 @@ START_TEST(a_stream_never_started_frees_its_source)
                                             .ctx = &freed,
                                             .device_type = ARROW_DEVICE_CPU};
     struct uva_stream *stream;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
-    stream = uva_stream_from_async(rig.runtime, &source);
+    loop_open(&loop);
+    stream = uva_stream_from_async(loop.runtime, &source);
     ck_assert_int_eq(uva_stream_status(stream, NULL), 0);
     uva_stream_release(stream);
     hostile_await(&freed, 1);
-    stream = uva_stream_from_async(rig.runtime, &source);
-    loop_rig_close_runtime(&rig, 0);
+    stream = uva_stream_from_async(loop.runtime, &source);
+    loop_close_runtime(&loop, 0);
     uva_stream_release(stream); /* after the runtime */
     ck_assert_int_eq(freed, 2);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 END_TEST
 
@@ -787,19 +740,18 @@ END_TEST
 
 START_TEST(no_failing_allocation_is_forgotten)
 {
-    struct hostile_scene s;
     bool whole = false;
     long n;
 
     for (n = 1; !whole; n++) {
-        scene_open(&s, "schema tagged task*20 error-tagged release", _i);
-        s.peer.about = about();
-        loop_rig_fail(&s.rig, n);
-        hostile_scene_make(&s);
-        hostile_scene_start(&s);
-        hostile_scene_finish(&s);
-        whole = !faulty_allocator_has_failed(&s.rig.memory);
-        hostile_scene_close(&s);
+        open_script(&h, "schema tagged task*20 error-tagged release", _i);
+        h.peer.about = about();
+        loop_fail(&h.loop, n);
+        hostile_make(&h);
+        hostile_start(&h);
+        hostile_finish(&h);
+        whole = !faulty_allocator_has_failed(&h.loop.memory);
+        hostile_close(&h);
     }
     ck_assert_int_gt(n, 10);
 }
@@ -872,25 +824,11 @@ static void add_once(TCase *once)
     tcase_add_test(once, a_stream_never_started_frees_its_source);
 }
 
-static Suite *from_async_suite(void)
+int main(void)
 {
-    Suite *suite = suite_create("from_async");
     TCase *ways = tcase_create("ways"), *once = tcase_create("once");
 
     add_from_either_thread(ways);
     add_once(once);
-    suite_add_tcase(suite, ways);
-    suite_add_tcase(suite, once);
-    return suite;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(from_async_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("from_async", NULL, tear_down, ways, once, NULL);
 }

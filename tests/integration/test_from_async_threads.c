@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_from_async() where threads meet: extraction and release, request
- * and the end, our own producers as peers, and peers at random. */
+ * and the end, our own producers as peers, and peers that act at random. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -10,13 +10,16 @@
 
 #include "source/foreign.h"
 #include "stream/stream_impl.h"
-#include "support/hostile_scene.h"
-#include "support/lane_rig.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
+#include "support/hostile_fixture.h"
+#include "support/lane_fixture.h"
 #include "support/recording_handler.h"
-#include "support/recording_outcome.h"
 #include "uvarrow/uvarrow.h"
 
-/* To do what it must not. */
+static struct hostile_fixture h;
+
+/* Gives other threads time for what they must not do. */
 static void give_it_a_chance(void)
 {
     for (int i = 0; i < 1000; i++)
@@ -32,206 +35,195 @@ static void drive_done(void *ctx, const struct uva_outcome *outcome)
 }
 
 /* A peer at one end, a handler that holds its tasks at the other. */
-struct driven {
-    struct hostile_scene s;
+static struct driven {
+    struct hostile_fixture s;
     struct recording_handler h;
     atomic_long done;
-};
+} d;
 
-static void driven_open(struct driven *d, const char *script)
+static void driven_open(const char *script)
 {
-    hostile_scene_open(&d->s, script);
-    recording_handler_init(&d->h, 64, 0);
-    d->h.hold = true;
-    atomic_init(&d->done, 0);
+    hostile_open(&d.s, script);
+    recording_handler_init(&d.h, 64, 0);
+    d.h.hold = true;
+    atomic_init(&d.done, 0);
 }
 
-static void driven_start(struct driven *d)
+static void driven_start(void)
 {
-    const struct uva_drive how = {.on_done = drive_done, .ctx = &d->done};
+    const struct uva_drive how = {.on_done = drive_done, .ctx = &d.done};
     struct uva_error error = {0};
     int code;
 
-    hostile_scene_make(&d->s);
-    code = uva_stream_drive(d->s.stream, &d->h.handler, &how, &error);
+    hostile_make(&d.s);
+    code = uva_stream_drive(d.s.stream, &d.h.handler, &how, &error);
     ck_assert_msg(code == 0, "%s", error.message);
 }
 
-static void driven_extract(struct driven *d)
+static void driven_extract(void)
 {
-    for (int64_t i = 0; i < d->h.held_count; i++)
-        (void)recording_handler_extract(&d->h, &d->h.held[i]);
+    for (int64_t i = 0; i < d.h.held_count; i++)
+        (void)recording_handler_extract(&d.h, &d.h.held[i]);
 }
 
-static void driven_close(struct driven *d)
+static void driven_close(void)
 {
-    hostile_scene_await(&d->s, &d->done, 1);
-    ck_assert(d->h.released);
-    hostile_scene_close(&d->s);
+    if (!d.s.open)
+        return;
+    hostile_turn_until(&d.s, &d.done, 1);
+    ck_assert(d.h.released);
+    hostile_close(&d.s);
 }
 
-static void driven_await_tasks(struct driven *d, int64_t n)
+static void tear_down(void)
 {
-    while (d->h.held_count < n)
-        hostile_scene_turn(&d->s);
+    driven_close();
+    hostile_close(&h);
+}
+
+static void driven_await_tasks(int64_t n)
+{
+    while (d.h.held_count < n)
+        hostile_turn(&d.s);
 }
 
 START_TEST(G13_tasks_held_by_others_are_extracted_inside_release)
 {
-    struct driven d;
-
-    driven_open(&d, "thread schema task*5 gate end release");
-    driven_start(&d);
-    driven_await_tasks(&d, 5);
+    driven_open("thread schema task*5 gate end release");
+    driven_start();
+    driven_await_tasks(5);
     ck_assert_int_eq(atomic_load(&d.s.peer.spent), 0);
     hostile_producer_open_gate(&d.s.peer);
-    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    hostile_turn_until(&d.s, &d.s.peer.played, 1);
     ck_assert_int_eq(atomic_load(&d.s.peer.spent), 5);
-    driven_extract(&d);
+    driven_extract();
     ck_assert_int_eq(d.h.rows, 15);
     ck_assert_int_eq(d.h.sum, 0 + 10 + 20 + 30 + 40);
-    driven_close(&d);
+    driven_close();
     ck_assert_str_eq(d.h.story, "schema task task task task task end release");
 }
 END_TEST
 
 START_TEST(G13_tasks_still_queued_are_extracted_inside_release)
 {
-    struct driven d;
-
-    driven_open(&d, "schema task*5 end release");
+    driven_open("schema task*5 end release");
     d.h.request_first = 2;
-    driven_start(&d);
-    hostile_scene_turn(&d.s);
+    driven_start();
+    hostile_turn(&d.s);
     hostile_await(&d.s.peer.played, 1); /* the loop does not turn */
     ck_assert_int_eq(atomic_load(&d.s.peer.spent), 5);
-    driven_await_tasks(&d, 2);
+    driven_await_tasks(2);
     recording_handler_request(&d.h, 5);
-    driven_await_tasks(&d, 5);
-    driven_extract(&d);
+    driven_await_tasks(5);
+    driven_extract();
     ck_assert_int_eq(d.h.sum, 0 + 10 + 20 + 30 + 40);
-    driven_close(&d);
 }
 END_TEST
 
 START_TEST(ER12_a_failure_inside_release_is_told_to_who_extracts)
 {
-    struct driven d;
-
-    driven_open(&d, "thread schema task broken crooked gate end release");
-    driven_start(&d);
-    driven_await_tasks(&d, 3);
+    driven_open("thread schema task broken crooked gate end release");
+    driven_start();
+    driven_await_tasks(3);
     hostile_producer_open_gate(&d.s.peer);
-    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    hostile_turn_until(&d.s, &d.s.peer.played, 1);
     ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[0]), 0);
     ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[1]), EIO);
     ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[2]), EPROTO);
-    driven_close(&d);
+    driven_close();
     ck_assert_int_eq(d.h.error_code, EIO);
 }
 END_TEST
 
 START_TEST(G16_tasks_nobody_extracts_are_spent_when_the_stream_is_dropped)
 {
-    struct driven d;
-
-    driven_open(&d, _i == 0 ? "thread schema task*3 cancelled release"
-                            : "thread schema task*3 gate end release");
-    driven_start(&d);
-    driven_await_tasks(&d, 3);
+    driven_open(_i == 0 ? "thread schema task*3 cancelled release"
+                        : "thread schema task*3 gate end release");
+    driven_start();
+    driven_await_tasks(3);
     hostile_producer_open_gate(&d.s.peer);
     if (_i == 1)
-        hostile_scene_await(&d.s, &d.s.peer.played, 1);
+        hostile_turn_until(&d.s, &d.s.peer.played, 1);
     uva_stream_drop(d.s.stream);
     d.s.stream = NULL;
     while (!d.h.released)
-        hostile_scene_turn(&d.s);
-    hostile_scene_close(&d.s);
+        hostile_turn(&d.s);
+    hostile_close(&d.s);
 }
 END_TEST
 
 static void *extract_main(void *ctx)
 {
-    struct driven *d = ctx;
+    (void)ctx;
 
-    ck_assert_int_eq(recording_handler_extract(&d->h, &d->h.held[0]), 0);
+    ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[0]), 0);
     return NULL;
 }
 
 START_TEST(R31_release_waits_for_an_extraction_that_runs)
 {
-    struct driven d;
     pthread_t other;
 
-    driven_open(&d, "thread schema slow push watch error release");
-    driven_start(&d);
-    driven_await_tasks(&d, 2);
+    driven_open("thread schema slow push watch error release");
+    driven_start();
+    driven_await_tasks(2);
     ck_assert_int_eq(pthread_create(&other, NULL, extract_main, &d), 0);
     hostile_producer_await_gate(&d.s.peer, 1); /* inside extract_data */
-    hostile_scene_await(&d.s, &d.s.peer.spent, 1);
+    hostile_turn_until(&d.s, &d.s.peer.spent, 1);
     give_it_a_chance();
     ck_assert_int_eq(atomic_load(&d.s.peer.played), 0);
     hostile_producer_open_gate(&d.s.peer);
     pthread_join(other, NULL);
-    hostile_scene_await(&d.s, &d.s.peer.played, 1);
+    hostile_turn_until(&d.s, &d.s.peer.played, 1);
     ck_assert_int_eq(recording_handler_extract(&d.h, &d.h.held[1]), 0);
     ck_assert_int_eq(d.h.sum, 10);
-    driven_close(&d);
 }
 END_TEST
 
 /* The other way round: who wants a task that release is just extracting. */
 START_TEST(R31_an_extraction_waits_for_release)
 {
-    struct driven d;
     pthread_t other;
 
-    driven_open(&d, "thread schema slow error release");
-    driven_start(&d);
-    driven_await_tasks(&d, 1);
+    driven_open("thread schema slow error release");
+    driven_start();
+    driven_await_tasks(1);
     hostile_producer_await_gate(&d.s.peer, 1); /* inside release */
     ck_assert_int_eq(pthread_create(&other, NULL, extract_main, &d), 0);
     hostile_producer_open_gate(&d.s.peer);
     pthread_join(other, NULL);
     ck_assert_int_eq(atomic_load(&d.s.peer.spent), 1);
     ck_assert_int_eq(d.h.rows, 3);
-    driven_close(&d);
 }
 END_TEST
 
 START_TEST(AT21_a_discard_leaves_it_to_release)
 {
-    struct driven d;
-
-    driven_open(&d, "thread schema slow end release");
+    driven_open("thread schema slow end release");
     d.h.discard = true;
-    driven_start(&d);
-    driven_await_tasks(&d, 1);
+    driven_start();
+    driven_await_tasks(1);
     hostile_producer_await_gate(&d.s.peer, 1);
     (void)recording_handler_extract(&d.h, &d.h.held[0]); /* does not wait */
     ck_assert_int_eq(atomic_load(&d.s.peer.spent), 0);
     hostile_producer_open_gate(&d.s.peer);
-    driven_close(&d);
 }
 END_TEST
 
 START_TEST(AT23_an_extraction_may_end_the_stream_on_its_own_stack)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema ending");
-    s.peer.on_loop = _i == 1;
-    hostile_scene_play(&s, false);
-    ck_assert_msg(strcmp(s.story, "schema 0 failed EIO") == 0 ||
-                      strcmp(s.story, "schema failed EIO") == 0,
-                  "%s", s.story);
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema ending");
+    h.peer.on_loop = _i == 1;
+    hostile_play(&h, false);
+    ck_assert_msg(strcmp(h.story, "schema 0 failed EIO") == 0 ||
+                      strcmp(h.story, "schema failed EIO") == 0,
+                  "%s", h.story);
 }
 END_TEST
 
 /* ---- request, and the end ----------------------------------------------- */
 
-static struct uva__foreign *foreign_of(struct hostile_scene *s)
+static struct uva__foreign *foreign_of(struct hostile_fixture *s)
 {
     return uva__container_of(s->stream->tail->source, struct uva__foreign,
                              source);
@@ -239,66 +231,57 @@ static struct uva__foreign *foreign_of(struct hostile_scene *s)
 
 START_TEST(Q15_a_request_that_waits_for_a_callback_holds_nobody_up)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema task asked task asked task asked task end "
-                           "release");
-    s.peer.request = HOSTILE_BLOCKS;
-    s.peer.window = 1; /* so that no callback has anything to ask for */
-    s.peer.on_loop = true;
-    hostile_scene_make(&s);
-    foreign_of(&s)->limit_ms = 1; /* the end may meet such a request too */
-    hostile_scene_start(&s);
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "schema 0 1 2 3 complete");
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema task asked task asked task asked task end "
+                     "release");
+    h.peer.request = HOSTILE_BLOCKS;
+    h.peer.window = 1; /* so that no callback has anything to ask for */
+    h.peer.on_loop = true;
+    hostile_make(&h);
+    foreign_of(&h)->limit_ms = 1; /* the end may meet such a request too */
+    hostile_start(&h);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "schema 0 1 2 3 complete");
 }
 END_TEST
 
 START_TEST(AP28_a_request_that_waits_for_the_end_is_left_behind)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema task watch end release");
-    s.peer.request = HOSTILE_DAWDLES;
-    s.peer.window = 1;
-    s.peer.on_loop = true;
-    hostile_scene_make(&s);
-    foreign_of(&s)->limit_ms = 1;
-    hostile_scene_start(&s);
-    hostile_scene_finish(&s);
-    hostile_scene_await(&s, &s.peer.played, 1);
-    ck_assert_str_eq(s.story, "schema 0 complete");
-    ck_assert_str_eq(s.clauses, "AP-28");
-    atomic_store(&s.peer.faults, 0); /* so was asked for */
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_close(&s);
+    hostile_open(&h, "schema task watch end release");
+    h.peer.request = HOSTILE_DAWDLES;
+    h.peer.window = 1;
+    h.peer.on_loop = true;
+    hostile_make(&h);
+    foreign_of(&h)->limit_ms = 1;
+    hostile_start(&h);
+    hostile_finish(&h);
+    hostile_turn_until(&h, &h.peer.played, 1);
+    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.clauses, "AP-28");
+    atomic_store(&h.peer.faults, 0); /* so was asked for */
+    hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
 /* The guest's request is held at the gate while the peer ends. */
 START_TEST(TH10_the_end_waits_for_a_request_of_ours)
 {
-    struct hostile_scene s;
-
-    hostile_scene_open(&s, "schema task watch end free release");
-    s.peer.request = HOSTILE_DAWDLES;
-    s.peer.request_at = 2;
-    s.peer.window = 1;
-    s.peer.on_loop = true;
-    hostile_scene_make(&s);
-    foreign_of(&s)->limit_ms = 3600000; /* however slow the machine is */
-    hostile_scene_start(&s);
-    while (s.batches < 1)
-        hostile_scene_turn(&s);
-    hostile_producer_await_gate(&s.peer, 1);
+    hostile_open(&h, "schema task watch end free release");
+    h.peer.request = HOSTILE_DAWDLES;
+    h.peer.request_at = 2;
+    h.peer.window = 1;
+    h.peer.on_loop = true;
+    hostile_make(&h);
+    foreign_of(&h)->limit_ms = 3600000; /* however slow the machine is */
+    hostile_start(&h);
+    while (h.batches < 1)
+        hostile_turn(&h);
+    hostile_producer_await_gate(&h.peer, 1);
     give_it_a_chance();
-    ck_assert_int_eq(atomic_load(&s.peer.played), 0);
-    hostile_producer_open_gate(&s.peer);
-    hostile_scene_finish(&s);
-    ck_assert_str_eq(s.story, "schema 0 complete");
-    ck_assert_str_eq(s.clauses, "");
-    hostile_scene_close(&s);
+    ck_assert_int_eq(atomic_load(&h.peer.played), 0);
+    hostile_producer_open_gate(&h.peer);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.clauses, "");
 }
 END_TEST
 
@@ -339,11 +322,6 @@ static void own_free(void *ctx)
     atomic_fetch_add(((struct own *)ctx)->freed, 1);
 }
 
-static bool outcome_is_there(void *ctx)
-{
-    return atomic_load(&((struct recording_outcome *)ctx)->done) != 0;
-}
-
 /* Bits of the loop tests. */
 enum {
     OWN_TASKS = 1,
@@ -353,30 +331,27 @@ enum {
     OWNS = 16
 };
 
-struct own_scene {
-    struct loop_rig rig;
+static struct own_fixture {
+    struct fixture f;
     struct uva_runtime *other; /* on a thread of its own; or NULL */
-    struct fake_source fake;
     struct own own;
     atomic_long freed;
-    struct recording_outcome outcome;
-};
+} ours;
 
-static void own_open(struct own_scene *s, int64_t batches, int way)
+static void own_open(struct own_fixture *s, int64_t batches, int way)
 {
     memset(s, 0, sizeof(*s));
-    loop_rig_open(&s->rig);
+    fixture_open(&s->f, batches);
     if (way & OWN_RUNTIME)
         ck_assert_int_eq(uva_runtime_open(NULL, NULL, &s->other, NULL), 0);
-    fake_source_init(&s->fake, batches);
-    s->own = (struct own){.runtime = s->other ? s->other : s->rig.runtime,
-                          .fake = &s->fake,
+    s->own = (struct own){.runtime = s->other ? s->other : s->f.loop.runtime,
+                          .fake = &s->f.fake,
                           .tasks = way & OWN_TASKS,
                           .on_worker = way & OWN_WORKER,
                           .freed = &s->freed};
 }
 
-static struct uva_stream *own_stream(struct own_scene *s, int way)
+static struct uva_stream *own_stream(struct own_fixture *s, int way)
 {
     const struct uva_async_source source = {.start = own_start,
                                             .free_ctx = own_free,
@@ -384,67 +359,52 @@ static struct uva_stream *own_stream(struct own_scene *s, int way)
                                             .window = {.batches = 5},
                                             .on_loop = way & OWN_CHEAP};
 
-    return uva_stream_from_async(s->rig.runtime, &source);
+    return uva_stream_from_async(s->f.loop.runtime, &source);
 }
 
-static void own_run(struct own_scene *s, struct uva_stream *stream)
+static void own_close(struct own_fixture *s, int way)
 {
-    recording_outcome_start(&s->outcome, stream);
-    loop_rig_until(&s->rig, outcome_is_there, &s->outcome);
-}
-
-static void own_close(struct own_scene *s)
-{
-    loop_rig_close_runtime(&s->rig, UVA_FOREVER);
+    loop_close_runtime(&s->f.loop, UVA_FOREVER);
     if (s->other != NULL)
         ck_assert_int_eq(uva_runtime_join(s->other), 0);
     hostile_await(&s->freed, 1);
-    while (atomic_load(&s->fake.freed) < 1 || atomic_load(&s->fake.live) != 0 ||
-           faulty_allocator_live_bytes(&s->rig.memory) > 0)
-        (void)sched_yield();
-    loop_rig_close(&s->rig);
-    fake_source_fini(&s->fake);
+    fixture_close_counted(&s->f, (way & OWN_TASKS) == 0, 1);
 }
 
 START_TEST(R41_our_own_producers_can_be_foreign_ones)
 {
-    struct own_scene s;
-
-    own_open(&s, 500, _i);
-    own_run(&s, own_stream(&s, _i));
-    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&s.outcome.rows), 1500);
-    own_close(&s);
+    own_open(&ours, 500, _i);
+    fixture_consume(&ours.f, own_stream(&ours, _i));
+    ck_assert_int_eq(ours.f.got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&ours.f.got.rows), 1500);
+    own_close(&ours, _i);
 }
 END_TEST
 
 START_TEST(R41_their_errors_arrive)
 {
-    struct own_scene s;
-
-    own_open(&s, 500, _i);
-    s.fake.fail_at = 123;
-    own_run(&s, own_stream(&s, _i));
-    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
-    ck_assert_int_eq(s.outcome.code, EIO);
-    ck_assert_str_eq(s.outcome.message, "the disk is on fire");
-    ck_assert_int_eq(atomic_load(&s.outcome.rows), 369);
-    own_close(&s);
+    own_open(&ours, 500, _i);
+    ours.f.fake.fail_at = 123;
+    fixture_consume(&ours.f, own_stream(&ours, _i));
+    ck_assert_int_eq(ours.f.got.outcome.end, UVA_END_FAILED);
+    ck_assert_int_eq(ours.f.got.outcome.error.code, EIO);
+    ck_assert_str_eq(ours.f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_int_eq(atomic_load(&ours.f.got.rows), 369);
+    own_close(&ours, _i);
 }
 END_TEST
 
 START_TEST(R41_they_can_be_cancelled)
 {
-    struct own_scene s;
     struct uva_stream *stream;
 
-    own_open(&s, 1 << 30, _i);
-    stream = own_stream(&s, _i);
+    own_open(&ours, 1 << 30, _i);
+    stream = own_stream(&ours, _i);
     ck_assert_int_eq(uva_stream_limit(stream, 77), 0);
-    own_run(&s, stream);
-    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&s.outcome.rows), 231);
-    own_close(&s);
+    fixture_consume(&ours.f, stream);
+    ck_assert_int_eq(ours.f.got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&ours.f.got.rows), 231);
+    own_close(&ours, _i);
 }
 END_TEST
 
@@ -452,7 +412,7 @@ END_TEST
 
 static void *cancel_main(void *ctx)
 {
-    struct hostile_scene *s = ctx;
+    struct hostile_fixture *s = ctx;
 
     hostile_await(&s->peer.offered, 10);
     uva_stream_cancel(s->stream, 0, "enough");
@@ -461,37 +421,33 @@ static void *cancel_main(void *ctx)
 
 START_TEST(TH04_any_thread_may_cancel_at_any_time)
 {
-    struct hostile_scene s;
     pthread_t other;
 
-    hostile_scene_open(&s, _i & 1 ? "thread schema task*100000 release"
-                                  : "schema task*100000 release");
-    s.peer.window = 1 + _i / 4;
-    s.peer.on_loop = _i & 2;
-    hostile_scene_make(&s);
-    ck_assert_int_eq(pthread_create(&other, NULL, cancel_main, &s), 0);
-    hostile_scene_start(&s);
-    hostile_scene_finish(&s);
+    hostile_open(&h, _i & 1 ? "thread schema task*100000 release"
+                            : "schema task*100000 release");
+    h.peer.window = 1 + _i / 4;
+    h.peer.on_loop = _i & 2;
+    hostile_make(&h);
+    ck_assert_int_eq(pthread_create(&other, NULL, cancel_main, &h), 0);
+    hostile_start(&h);
+    hostile_finish(&h);
     pthread_join(other, NULL);
-    ck_assert_ptr_nonnull(strstr(s.story, "cancelled"));
-    hostile_scene_close(&s);
+    ck_assert_ptr_nonnull(strstr(h.story, "cancelled"));
 }
 END_TEST
 
 START_TEST(AP14_a_cancel_at_every_batch_is_followed_by_the_release)
 {
-    struct hostile_scene s;
-
     for (int k = 0; k < 12; k++) {
-        hostile_scene_open(&s, _i & 1 ? "thread schema task*10 end release"
-                                      : "schema task*10 end release");
-        s.peer.window = 3;
-        s.peer.on_loop = _i & 2;
-        s.stop_at = k;
-        hostile_scene_play(&s, false);
+        hostile_open(&h, _i & 1 ? "thread schema task*10 end release"
+                                : "schema task*10 end release");
+        h.peer.window = 3;
+        h.peer.on_loop = _i & 2;
+        h.stop_at = k;
+        hostile_play(&h, false);
         ck_assert_ptr_nonnull(
-            strstr(s.story, k < 10 ? "cancelled" : "complete"));
-        hostile_scene_close(&s);
+            strstr(h.story, k < 10 ? "cancelled" : "complete"));
+        hostile_close(&h);
     }
 }
 END_TEST
@@ -528,22 +484,21 @@ static void roll_script(char *script, size_t size)
 
 START_TEST(no_peer_at_random_is_too_much)
 {
-    struct hostile_scene s;
     char script[512];
 
     rolled = (uint32_t)_i * 7919u + 1;
     for (int k = 0; k < 60; k++) {
         roll_script(script, sizeof(script));
-        hostile_scene_open(&s, script);
-        s.peer.window = (int32_t)roll(5);
-        s.peer.on_loop = roll(2);
-        s.peer.request = roll(4) ? HOSTILE_COUNTS : HOSTILE_IGNORES;
+        hostile_open(&h, script);
+        h.peer.window = (int32_t)roll(5);
+        h.peer.on_loop = roll(2);
+        h.peer.request = roll(4) ? HOSTILE_COUNTS : HOSTILE_IGNORES;
         if (memcmp(script, "thread", 6) != 0 && roll(6) == 0)
-            s.peer.start_code = EIO; /* a handler not called yet is ours */
-        s.stop_at = roll(3) ? -1 : (int64_t)roll(4);
-        hostile_scene_play(&s, roll(2));
-        ck_assert_msg(s.done, "%s", script);
-        hostile_scene_close(&s);
+            h.peer.start_code = EIO; /* a handler not called yet is ours */
+        h.stop_at = roll(3) ? -1 : (int64_t)roll(4);
+        hostile_play(&h, roll(2));
+        ck_assert_msg(h.done, "%s", script);
+        hostile_close(&h);
     }
 }
 END_TEST
@@ -564,21 +519,20 @@ START_TEST(R04_without_a_thread_the_stream_fails_when_it_is_made)
 {
     const struct uva_async_source source = {.start = never};
     struct uva_stream *stream;
-    struct loop_rig rig;
+    struct loop_fixture loop;
 
-    loop_rig_open(&rig);
-    rig_threads_run_out(true);
-    stream = uva_stream_from_async(rig.runtime, &source);
-    rig_threads_run_out(false);
+    loop_open(&loop);
+    lane_threads_run_out(true);
+    stream = uva_stream_from_async(loop.runtime, &source);
+    lane_threads_run_out(false);
     ck_assert_int_eq(uva_stream_status(stream, NULL), EAGAIN);
     uva_stream_release(stream);
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 END_TEST
 
-static Suite *from_async_threads_suite(void)
+int main(void)
 {
-    Suite *suite = suite_create("from_async_threads");
     TCase *meet = tcase_create("meet"), *own = tcase_create("own"),
           *chance = tcase_create("chance");
 
@@ -606,19 +560,6 @@ static Suite *from_async_threads_suite(void)
     tcase_add_loop_test(
         chance, AP14_a_cancel_at_every_batch_is_followed_by_the_release, 0, 4);
     tcase_add_loop_test(chance, no_peer_at_random_is_too_much, 0, 16);
-    suite_add_tcase(suite, meet);
-    suite_add_tcase(suite, own);
-    suite_add_tcase(suite, chance);
-    return suite;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(from_async_threads_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("from_async_threads", NULL, tear_down, meet, own, chance,
+                      NULL);
 }

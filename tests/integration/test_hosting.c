@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to host a runtime: as a guest on a libuv loop, on a thread of its
- * own, turned by whoever watches its descriptor, or called for by a post. What
- * does not depend on the way is in test_runtime.c, how one closes in
- * test_closing.c. */
+/* The ways to host a runtime: embedded on a libuv loop, on a thread of its own,
+ * turned by the program when its descriptor is readable, or turned after a
+ * post. What does not depend on the way is in test_runtime.c, how a runtime
+ * closes in test_closing.c. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,8 +11,9 @@
 #include <string.h>
 #include <uv.h>
 
+#include "support/check_suite.h"
 #include "support/fake_source.h"
-#include "support/recording_outcome.h"
+#include "support/recording_consumer.h"
 #include "uvarrow/runtime.h"
 
 enum { BATCHES = 5, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
@@ -20,14 +21,14 @@ enum { BATCHES = 5, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
 static uv_loop_t loop;
 static struct uva_runtime *rt;
 static struct fake_source fake;
-static struct recording_outcome outcome;
+static struct recording_consumer consumer;
 static atomic_int closings;
 
 static void set_up(void)
 {
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     fake_source_init(&fake, BATCHES);
-    memset(&outcome, 0, sizeof(outcome));
+    recording_init(&consumer);
     atomic_store(&closings, 0);
 }
 
@@ -55,15 +56,15 @@ static struct uva_stream *make_stream(bool on_loop)
 
 static void start_stream(void)
 {
-    recording_outcome_start(&outcome, make_stream(false));
+    recording_consume(&consumer, make_stream(false));
 }
 
 static void ck_complete(void)
 {
-    ck_assert_int_eq(atomic_load(&outcome.done), 1);
-    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&outcome.batches), BATCHES);
-    ck_assert_int_eq(atomic_load(&outcome.rows), BATCHES * 3);
+    ck_assert_int_eq(atomic_load(&consumer.done), 1);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&consumer.batches), BATCHES);
+    ck_assert_int_eq(atomic_load(&consumer.rows), BATCHES * 3);
 }
 
 static void open_guest(void)
@@ -86,7 +87,7 @@ static pthread_t run_thread(void *(*run)(void *), void *ctx)
     return thread;
 }
 
-/* ---- as a guest --------------------------------------------------------- */
+/* ---- embedded ----------------------------------------------------------- */
 
 struct census {
     int handles;
@@ -121,7 +122,7 @@ static void ck_is_ours(const struct census *census)
     ck_assert_int_eq(census->of[UV_CHECK], 1);
 }
 
-static void look_around(struct recording_outcome *o, struct uva_batch *batch)
+static void look_around(struct recording_consumer *o, struct uva_batch *batch)
 {
     struct census census = take_census();
 
@@ -137,7 +138,7 @@ START_TEST(a_guest_adds_four_handles_and_leaves_their_data_alone)
     open_guest();
     census = take_census();
     ck_is_ours(&census);
-    outcome.on_batch = look_around;
+    consumer.on_batch = look_around;
     start_stream();
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     ck_complete();
@@ -259,7 +260,7 @@ START_TEST(hundreds_of_runtimes_with_streams_leave_no_descriptor_behind)
 
     for (int i = 0; i < 100; i++) {
         atomic_store(&fake.given, 0);
-        memset(&outcome, 0, sizeof(outcome));
+        recording_init(&consumer);
         atomic_store(&closings, 0);
         open_guest();
         start_stream();
@@ -276,7 +277,7 @@ END_TEST
 
 /* ---- on a thread of its own --------------------------------------------- */
 
-static void join_in_callback(struct recording_outcome *o,
+static void join_in_callback(struct recording_consumer *o,
                              struct uva_batch *batch)
 {
     (void)o;
@@ -291,7 +292,7 @@ START_TEST(join_lets_the_streams_finish)
     start_stream();
     ck_assert_int_eq(uva_runtime_join(rt), 0);
     ck_complete();
-    ck_assert(!pthread_equal(outcome.thread, pthread_self()));
+    ck_assert(!pthread_equal(consumer.thread, pthread_self()));
     await_count(&fake.freed, 1);
 }
 END_TEST
@@ -306,7 +307,7 @@ static void *open_late(void *ctx)
         code = uva_runtime_post(rt, count_closing, NULL);
     while (code == 0);
     ck_assert_int_eq(code, ESHUTDOWN);
-    ck_assert_int_eq(atomic_load(&outcome.done), 0);
+    ck_assert_int_eq(atomic_load(&consumer.done), 0);
     fake_source_open_gate(&fake);
     return NULL;
 }
@@ -329,7 +330,7 @@ END_TEST
 
 START_TEST(join_says_edeadlk_on_the_loop_thread)
 {
-    outcome.on_batch = join_in_callback;
+    consumer.on_batch = join_in_callback;
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
     start_stream();
     ck_assert_int_eq(uva_runtime_join(rt), 0);
@@ -363,7 +364,7 @@ START_TEST(join_after_close_ends_what_would_never_end)
     ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
     ck_assert_int_eq(uva_runtime_join(rt), 0);
     ck_assert_int_eq(atomic_load(&closings), 1);
-    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
     await_count(&fake.freed, 1);
 }
 END_TEST
@@ -391,7 +392,7 @@ static bool is_readable(int timeout_ms)
 /* As a host does it: turns only when the descriptor says so. */
 static void turn_until_done(void)
 {
-    while (atomic_load(&outcome.done) == 0) {
+    while (atomic_load(&consumer.done) == 0) {
         ck_assert(is_readable(-1));
         ck_assert(uva_runtime_turn(rt));
     }
@@ -445,7 +446,7 @@ START_TEST(the_descriptor_alone_carries_a_stream_to_its_end)
     ck_assert(is_readable(0));
     turn_until_done();
     ck_complete();
-    ck_assert(pthread_equal(outcome.thread, pthread_self()));
+    ck_assert(pthread_equal(consumer.thread, pthread_self()));
     await_count(&fake.freed, 1);
     ck_falls_silent();
     ck_assert(!is_readable(0));
@@ -474,7 +475,7 @@ START_TEST(timers_make_the_descriptor_readable)
     fake.gate_at = 1;
     open_turned();
     start_stream();
-    while (atomic_load(&outcome.batches) < 1) {
+    while (atomic_load(&consumer.batches) < 1) {
         ck_assert(is_readable(-1));
         ck_assert(uva_runtime_turn(rt));
     }
@@ -483,19 +484,19 @@ START_TEST(timers_make_the_descriptor_readable)
     ck_assert_int_eq(uva_runtime_close(rt, 200, count_closing, NULL), 0);
     ck_assert(is_readable(0));
     ck_assert(uva_runtime_turn(rt));
-    ck_assert_int_eq(atomic_load(&outcome.done), 0);
+    ck_assert_int_eq(atomic_load(&consumer.done), 0);
     for (int turns = 0; open; turns++) { /* only the timer is left to come */
         ck_assert(is_readable(-1));
         open = uva_runtime_turn(rt);
         ck_assert_int_lt(turns, TURNS_MAX);
     }
-    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
     ck_assert_int_eq(atomic_load(&closings), 1);
     await_count(&fake.freed, 1);
 }
 END_TEST
 
-static void turn_in_callback(struct recording_outcome *o,
+static void turn_in_callback(struct recording_consumer *o,
                              struct uva_batch *batch)
 {
     long before = atomic_load(&o->batches);
@@ -507,7 +508,7 @@ static void turn_in_callback(struct recording_outcome *o,
 
 START_TEST(a_turn_inside_a_callback_does_nothing)
 {
-    outcome.on_batch = turn_in_callback;
+    consumer.on_batch = turn_in_callback;
     open_turned();
     start_stream();
     turn_until_done();
@@ -519,7 +520,8 @@ END_TEST
 
 /* ---- posted ------------------------------------------------------------- */
 
-/* A host without descriptors: a thread that waits until it is told to turn. */
+/* A host without descriptors: a thread that turns the runtime after each post.
+ */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t told;
@@ -554,7 +556,7 @@ static void open_posted(void)
     ck_assert_int_eq(uva_runtime_open(NULL, &posted, &rt, NULL), 0);
 }
 
-/* Waits to be told, and turns. */
+/* Waits for a post, and turns. */
 static bool host_turn(void)
 {
     pthread_mutex_lock(&host.lock);
@@ -569,10 +571,10 @@ START_TEST(a_post_for_each_turn_is_all_a_host_needs)
 {
     open_posted();
     start_stream();
-    while (atomic_load(&outcome.done) == 0)
+    while (atomic_load(&consumer.done) == 0)
         ck_assert(host_turn());
     ck_complete();
-    ck_assert(pthread_equal(outcome.thread, pthread_self()));
+    ck_assert(pthread_equal(consumer.thread, pthread_self()));
     await_count(&fake.freed, 1);
     ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
     while (host_turn())
@@ -610,13 +612,13 @@ START_TEST(timers_are_posted_too)
     fake.gate_at = 0;
     open_posted();
     start_stream();
-    while (atomic_load(&outcome.schemas) == 0)
+    while (atomic_load(&consumer.schemas) == 0)
         ck_assert(host_turn());
     fake_source_await(&fake);
     ck_assert_int_eq(uva_runtime_close(rt, 50, count_closing, NULL), 0);
     while (host_turn())
         ;
-    ck_assert_int_eq(outcome.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
     await_count(&fake.freed, 1);
 }
 END_TEST
@@ -635,17 +637,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hosting");
     TCase *guest = tcase_create("guest"), *thread = tcase_create("thread");
     TCase *turned = tcase_create("turned"), *posted = tcase_create("posted");
-    TCase *const all[] = {guest, thread, turned, posted};
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        tcase_add_checked_fixture(all[i], set_up, tear_down);
-        suite_add_tcase(suite, all[i]);
-    }
     tcase_add_test(guest,
                    a_guest_adds_four_handles_and_leaves_their_data_alone);
     tcase_add_test(guest, an_idle_guest_does_not_keep_the_loop_alive);
@@ -670,8 +664,6 @@ int main(void)
     tcase_add_test(posted, an_idle_runtime_posts_nothing);
     tcase_add_test(posted, timers_are_posted_too);
     tcase_add_test(posted, turns_that_nobody_asked_for_do_no_harm);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("hosting", set_up, tear_down, guest, thread, turned,
+                      posted, NULL);
 }

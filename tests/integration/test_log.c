@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log that the environment asks for: lines on standard error, where the
- * program has none of its own. */
+/* The log that the environment turns on: lines on standard error, where the
+ * program has no log of its own. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,27 +8,28 @@
 #include <unistd.h>
 
 #include "loop/loop.h"
-#include "support/loop_rig.h"
+#include "support/check_suite.h"
+#include "support/loop_fixture.h"
 
-/* Says a line of each kind, and gives what standard error was told. */
+/* Logs a line of each kind, and returns what standard error received. */
 static const char *told(const char *close_request)
 {
     static char text[512];
     FILE *file = tmpfile();
     const int before = dup(STDERR_FILENO);
-    struct loop_rig rig;
+    struct loop_fixture loop;
     struct uva__rt *rt;
 
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(setenv("UVA_LOG", close_request, 1), 0);
     ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
-    loop_rig_open(&rig);
-    rt = uva__loop_rt(rig.runtime);
+    loop_open(&loop);
+    rt = uva__loop_rt(loop.runtime);
     uva__rt_log(rt, UVA_LOG_ERROR, NULL, NULL, "lost %d", 3);
     uva__rt_log(rt, UVA_LOG_WARN, "flights", "AP-06", "too many");
     uva__rt_log(rt, UVA_LOG_INFO, "flights", NULL, "open");
     uva__rt_log(rt, UVA_LOG_DEBUG, NULL, "AH-11", "end");
-    loop_rig_close(&rig);
+    loop_close(&loop);
     (void)dup2(before, STDERR_FILENO);
     (void)close(before);
     rewind(file);
@@ -83,17 +84,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("log");
     TCase *tcase = tcase_create("lines");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, the_environment_says_how_much_is_told);
     tcase_add_test(tcase, a_word_that_is_no_level_means_silence);
     tcase_add_test(tcase, a_log_of_the_programs_own_goes_first);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("log", NULL, NULL, tcase, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of maps: what each is given, in which order they run, and what becomes
+/* Chains of maps: what each receives, in which order they run, and what becomes
  * of the data when one of them fails. Each adds its digit to the length. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
@@ -21,22 +22,22 @@ struct digit {
     int64_t begins; /* the ordinal it is to see next */
 };
 
-static struct loop_rig rig;
+static struct loop_fixture loop;
 static struct recording_consumer consumer;
 static struct digit digits[MAPS];
 
 static void set_up(void)
 {
-    memset(&consumer, 0, sizeof(consumer));
-    consumer.appetite = -1;
-    loop_rig_open(&rig);
+    recording_init(&consumer);
+    consumer.transcribes = true;
+    loop_open(&loop);
     for (int i = 0; i < MAPS; i++)
         digits[i] = (struct digit){.value = i + 1, .way = (enum way)(i % 3)};
 }
 
 static void tear_down(void)
 {
-    loop_rig_close(&rig);
+    loop_close(&loop);
     ck_assert_int_eq(plain_live(), 0);
 }
 
@@ -46,7 +47,7 @@ static void never_released(struct ArrowArray *array)
     abort();
 }
 
-/* Leaves behind what nobody may look at. */
+/* Leaves values behind that must not be read. */
 static void scribble(struct uva_batch *in)
 {
     in->ordinal = -1;
@@ -93,16 +94,15 @@ static void run(int n)
     batch_schema(&schema);
     for (int i = 0; i < ARRAYS; i++)
         batch_make(&arrays[i], i + 1);
-    stream = uva_stream_from_arrays(rig.runtime, &schema, arrays, ARRAYS);
+    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, ARRAYS);
     for (int i = 0; i < n; i++)
         ck_assert_int_eq(
             uva_stream_map(stream, &(struct uva_map){.batch = map_batch,
                                                      .ctx = &digits[i],
                                                      .on_loop = true}),
             0);
-    recording_start(&consumer, stream);
-    uva_stream_release(stream);
-    recording_await_done(&consumer, &rig);
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
 }
 
 START_TEST(maps_run_in_the_order_in_which_they_were_added)
@@ -129,7 +129,7 @@ START_TEST(a_map_that_fails_ends_the_stream_and_none_after_it_runs)
     ck_assert_int_eq(consumer.outcome.end, UVA_END_FAILED);
     ck_assert_int_eq(consumer.outcome.error.code, EDOM);
     ck_assert_int_eq(consumer.outcome.error.message[6], '1' + which);
-    ck_assert_int_eq(consumer.batches, 1);
+    ck_assert_int_eq(consumer.taken, 1);
     for (int i = which + 1; i < n; i++)
         ck_assert_int_eq(digits[i].begins, 1);
 }
@@ -137,20 +137,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("maps");
     TCase *tcase = tcase_create("chains");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, maps_run_in_the_order_in_which_they_were_added,
                         0, MAPS);
     tcase_add_loop_test(tcase,
                         a_map_that_fails_ends_the_stream_and_none_after_it_runs,
                         0, MAPS * MAPS);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("maps", set_up, tear_down, tcase, NULL);
 }

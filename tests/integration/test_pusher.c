@@ -1,70 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches pushed on the loop thread: every answer of a push, what the consumer
- * sees of it. Ends are in test_pusher_ends.c, threads in
+/* Batches pushed on the loop thread: every return code of a push, and what the
+ * consumer receives. Ends are in test_pusher_ends.c, threads in
  * test_pusher_threads.c. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/forked_child.h"
 #include "support/plain_tree.h"
-#include "support/push_scene.h"
+#include "support/push_fixture.h"
 #include "uvarrow/arrow.h"
 
-static struct push_scene scene;
+static struct push_fixture p;
 
 static void tear_down(void)
 {
-    push_scene_close(&scene);
+    push_close(&p);
 }
 
 static void push_from(int first, int last)
 {
     for (int i = first; i <= last; i++)
-        ck_assert_int_eq(push_scene_push(&scene, i, 0), 0);
+        ck_assert_int_eq(push_batch(&p, i, 0), 0);
 }
 
 static const char *story(void)
 {
-    return scene.consumer.story;
+    return p.consumer.story;
 }
 
 static void await_done(void)
 {
-    recording_await_done(&scene.consumer, &scene.rig);
+    recording_await_done(&p.consumer, &p.loop);
 }
 
 /* Lets the consumer have `n` more, and all come to rest. */
 static void feed(int64_t n)
 {
-    recording_feed(&scene.consumer, n);
-    loop_rig_settle(&scene.rig);
+    recording_feed(&p.consumer, n);
+    loop_settle(&p.loop);
 }
 
 /* ---- all is well -------------------------------------------------------- */
 
 START_TEST(batches_come_in_order_and_the_close_ends_the_stream)
 {
-    push_scene_open(&scene, 0, 0);
-    push_scene_start(&scene);
+    push_open(&p, 0, 0);
+    push_start(&p);
     push_from(1, 3);
-    loop_rig_settle(&scene.rig);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema 1 2 3");
     push_from(4, 5);
-    push_scene_end(&scene);
+    push_end(&p);
     await_done();
     ck_assert_str_eq(story(), "schema 1 2 3 4 5 complete");
-    ck_assert_int_eq(scene.consumer.ordinal, 4);
+    ck_assert_int_eq(p.consumer.ordinal, 4);
 }
 END_TEST
 
 START_TEST(what_was_pushed_and_closed_before_the_start_is_delivered)
 {
-    push_scene_open(&scene, 0, 0);
+    push_open(&p, 0, 0);
     push_from(1, 3);
-    push_scene_end(&scene);
-    loop_rig_settle(&scene.rig);
-    push_scene_start(&scene);
+    push_end(&p);
+    loop_settle(&p.loop);
+    push_start(&p);
     await_done();
     ck_assert_str_eq(story(), "schema 1 2 3 complete");
 }
@@ -72,14 +73,14 @@ END_TEST
 
 START_TEST(the_schema_alone_is_a_stream)
 {
-    push_scene_open_bare(&scene, 0, 0);
-    push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
+    push_open_bare(&p, 0, 0);
+    push_start(&p);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "");
-    ck_assert_int_eq(push_scene_describe(&scene), 0);
-    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(push_describe(&p), 0);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema");
-    push_scene_end(&scene);
+    push_end(&p);
     await_done();
     ck_assert_str_eq(story(), "schema complete");
 }
@@ -91,21 +92,20 @@ START_TEST(batches_are_of_the_device_that_was_said)
 {
     struct uva_push_source how = {.device_type = ARROW_DEVICE_CUDA_HOST};
 
-    push_scene_open(&scene, 0, 0);
-    push_scene_release(&scene);
-    push_scene_end(&scene);
-    scene.stream =
-        uva_stream_from_pusher(scene.rig.runtime, &how, &scene.pusher);
-    ck_assert_int_eq(push_scene_describe(&scene), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), EINVAL);
+    push_open(&p, 0, 0);
+    push_release(&p);
+    push_end(&p);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &how, &p.pusher);
+    ck_assert_int_eq(push_describe(&p), 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), EINVAL);
     batch_make(&pinned, 2);
     pinned.device_type = ARROW_DEVICE_CUDA_HOST;
-    ck_assert_int_eq(uva_pusher_push(scene.pusher, &pinned, NULL, 0), 0);
-    push_scene_start(&scene);
-    push_scene_end(&scene);
+    ck_assert_int_eq(uva_pusher_push(p.pusher, &pinned, NULL, 0), 0);
+    push_start(&p);
+    push_end(&p);
     await_done();
     ck_assert_str_eq(story(), "schema 2 complete");
-    ck_assert_int_eq(uva_stream_get_info(scene.stream)->device_type,
+    ck_assert_int_eq(uva_stream_get_info(p.stream)->device_type,
                      ARROW_DEVICE_CUDA_HOST);
 }
 END_TEST
@@ -118,17 +118,17 @@ START_TEST(a_steady_flow_allocates_nothing)
     long asked = 0;
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    push_scene_open(&scene, 16, 0);
-    scene.consumer.quiet = true;
-    push_scene_start(&scene);
+    push_open(&p, 16, 0);
+    p.consumer.quiet = true;
+    push_start(&p);
     for (int i = 0; i < 200; i++) {
         if (i == 100)
-            asked = faulty_allocator_asked(&scene.rig.memory);
+            asked = faulty_allocator_asked(&p.loop.memory);
         for (int k = 0; k < 16; k++)
-            ck_assert_int_eq(push_scene_push_with(&scene, 1, block, 0), 0);
-        recording_await(&scene.consumer, &scene.rig, (i + 1) * 16);
+            ck_assert_int_eq(push_batch_with(&p, 1, block, 0), 0);
+        recording_await(&p.consumer, &p.loop, (i + 1) * 16);
     }
-    ck_assert_int_eq(faulty_allocator_asked(&scene.rig.memory), asked);
+    ck_assert_int_eq(faulty_allocator_asked(&p.loop.memory), asked);
 }
 END_TEST
 
@@ -150,14 +150,14 @@ static void ck_metadata_arrives(size_t value_size)
     char block[256];
     size_t size = block_of(block, value_size);
 
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(push_scene_push_with(&scene, 1, block, 0), 0);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(push_batch_with(&p, 1, block, 0), 0);
     memset(block, 0xee, sizeof(block)); /* it was copied */
-    push_scene_start(&scene);
-    recording_await(&scene.consumer, &scene.rig, 1);
-    ck_assert_uint_eq(scene.consumer.metadata_size, size);
+    push_start(&p);
+    recording_await(&p.consumer, &p.loop, 1);
+    ck_assert_uint_eq(p.consumer.metadata_size, size);
     (void)block_of(block, value_size);
-    ck_assert_mem_eq(scene.consumer.metadata, block, size);
+    ck_assert_mem_eq(p.consumer.metadata, block, size);
 }
 
 START_TEST(metadata_that_fits_a_slot_arrives_whole)
@@ -177,14 +177,14 @@ START_TEST(metadata_of_a_batch_that_found_no_room_is_dropped)
     char block[256];
 
     (void)block_of(block, 100);
-    push_scene_open(&scene, 1, 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
-    ck_assert_int_eq(push_scene_push_with(&scene, 2, block, 0), EAGAIN);
-    push_scene_start(&scene);
-    recording_await(&scene.consumer, &scene.rig, 1);
-    ck_assert_int_eq(push_scene_push(&scene, 3, 0), 0);
-    recording_await(&scene.consumer, &scene.rig, 2);
-    ck_assert_uint_eq(scene.consumer.metadata_size, 0);
+    push_open(&p, 1, 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
+    ck_assert_int_eq(push_batch_with(&p, 2, block, 0), EAGAIN);
+    push_start(&p);
+    recording_await(&p.consumer, &p.loop, 1);
+    ck_assert_int_eq(push_batch(&p, 3, 0), 0);
+    recording_await(&p.consumer, &p.loop, 2);
+    ck_assert_uint_eq(p.consumer.metadata_size, 0);
 }
 END_TEST
 
@@ -192,11 +192,11 @@ START_TEST(metadata_without_a_pair_is_none)
 {
     static const char none[4];
 
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(push_scene_push_with(&scene, 1, none, 0), 0);
-    push_scene_start(&scene);
-    recording_await(&scene.consumer, &scene.rig, 1);
-    ck_assert_uint_eq(scene.consumer.metadata_size, 0);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(push_batch_with(&p, 1, none, 0), 0);
+    push_start(&p);
+    recording_await(&p.consumer, &p.loop, 1);
+    ck_assert_uint_eq(p.consumer.metadata_size, 0);
 }
 END_TEST
 
@@ -204,8 +204,8 @@ START_TEST(malformed_metadata_is_refused)
 {
     static const char bad[4] = {-1, -1, -1, -1};
 
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(push_scene_push_with(&scene, 1, bad, 0), EINVAL);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(push_batch_with(&p, 1, bad, 0), EINVAL);
 }
 END_TEST
 
@@ -213,20 +213,20 @@ END_TEST
 
 START_TEST(there_is_no_push_before_the_schema)
 {
-    push_scene_open_bare(&scene, 0, 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), EINVAL);
-    ck_assert_int_eq(push_scene_describe(&scene), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    push_open_bare(&p, 0, 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), EINVAL);
+    ck_assert_int_eq(push_describe(&p), 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 END_TEST
 
 START_TEST(the_schema_is_said_once)
 {
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(push_scene_describe(&scene), EBUSY);
-    push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
-    ck_assert_int_eq(push_scene_describe(&scene), EBUSY);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(push_describe(&p), EBUSY);
+    push_start(&p);
+    loop_settle(&p.loop);
+    ck_assert_int_eq(push_describe(&p), EBUSY);
 }
 END_TEST
 
@@ -234,15 +234,15 @@ START_TEST(a_schema_that_is_no_good_is_refused_and_another_taken)
 {
     struct ArrowSchema schema = {0};
 
-    push_scene_open_bare(&scene, 0, 0);
-    ck_assert_int_eq(uva_pusher_set_schema(scene.pusher, NULL), EINVAL);
-    ck_assert_int_eq(uva_pusher_set_schema(scene.pusher, &schema), EINVAL);
+    push_open_bare(&p, 0, 0);
+    ck_assert_int_eq(uva_pusher_set_schema(p.pusher, NULL), EINVAL);
+    ck_assert_int_eq(uva_pusher_set_schema(p.pusher, &schema), EINVAL);
     batch_schema(&schema);
     schema.n_children = -1;
-    ck_assert_int_eq(uva_pusher_set_schema(scene.pusher, &schema), EINVAL);
+    ck_assert_int_eq(uva_pusher_set_schema(p.pusher, &schema), EINVAL);
     ck_assert(uva_schema_is_live(&schema));
     uva_schema_release(&schema);
-    ck_assert_int_eq(push_scene_describe(&scene), 0);
+    ck_assert_int_eq(push_describe(&p), 0);
 }
 END_TEST
 
@@ -250,19 +250,19 @@ START_TEST(an_array_that_is_no_good_is_refused)
 {
     struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU};
 
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(uva_pusher_push(scene.pusher, NULL, NULL, 0), EINVAL);
-    ck_assert_int_eq(uva_pusher_push(scene.pusher, &array, NULL, 0), EINVAL);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(uva_pusher_push(p.pusher, NULL, NULL, 0), EINVAL);
+    ck_assert_int_eq(uva_pusher_push(p.pusher, &array, NULL, 0), EINVAL);
     batch_make(&array, 1);
     array.device_type = ARROW_DEVICE_CUDA;
-    ck_assert_int_eq(uva_pusher_push(scene.pusher, &array, NULL, 0), EINVAL);
+    ck_assert_int_eq(uva_pusher_push(p.pusher, &array, NULL, 0), EINVAL);
     array.device_type = ARROW_DEVICE_CPU;
     array.array.n_buffers = 1;
-    ck_assert_int_eq(uva_pusher_push(scene.pusher, &array, NULL, 0), EINVAL);
+    ck_assert_int_eq(uva_pusher_push(p.pusher, &array, NULL, 0), EINVAL);
     ck_assert(uva_array_is_live(&array));
     uva_array_release(&array);
-    ck_assert_int_eq(push_scene_push(&scene, 1, -2), EINVAL);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 1, -2), EINVAL);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 END_TEST
 
@@ -270,11 +270,11 @@ START_TEST(a_format_unknown_here_is_passed_on)
 {
     struct ArrowSchema schema;
 
-    push_scene_open_bare(&scene, 0, 0);
+    push_open_bare(&p, 0, 0);
     batch_schema(&schema);
     schema.format = "?!";
-    ck_assert_int_eq(uva_pusher_set_schema(scene.pusher, &schema), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    ck_assert_int_eq(uva_pusher_set_schema(p.pusher, &schema), 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 END_TEST
 
@@ -283,7 +283,7 @@ START_TEST(no_pusher_is_one_that_is_over)
     struct ArrowDeviceArray array;
     struct ArrowSchema schema;
 
-    push_scene_open(&scene, 0, 0);
+    push_open(&p, 0, 0);
     batch_make(&array, 1);
     batch_schema(&schema);
     ck_assert_int_eq(uva_pusher_push(NULL, &array, NULL, UVA_FOREVER), EPIPE);
@@ -301,20 +301,20 @@ static int child_push(void *ctx)
 
     (void)ctx;
     batch_make(&array, 1);
-    push = uva_pusher_push(scene.pusher, &array, NULL, UVA_FOREVER);
-    schema = uva_pusher_set_schema(scene.pusher, NULL);
-    uva_pusher_close(scene.pusher, NULL, NULL);
+    push = uva_pusher_push(p.pusher, &array, NULL, UVA_FOREVER);
+    schema = uva_pusher_set_schema(p.pusher, NULL);
+    uva_pusher_close(p.pusher, NULL, NULL);
     return push == EPERM && schema == EPERM && uva_array_is_live(&array) &&
-                   scene.freed == 0
+                   p.freed == 0
                ? 0
                : 1;
 }
 
 START_TEST(a_forked_child_may_not_push)
 {
-    push_scene_open(&scene, 0, 0);
+    push_open(&p, 0, 0);
     forked_child_run(child_push, NULL);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 END_TEST
 
@@ -323,26 +323,25 @@ END_TEST
 static void push_and_wait(void *ctx)
 {
     (void)ctx;
-    ck_assert_int_eq(push_scene_push(&scene, 1, UVA_FOREVER), EDEADLK);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 1), EDEADLK);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 1, UVA_FOREVER), EDEADLK);
+    ck_assert_int_eq(push_batch(&p, 1, 1), EDEADLK);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 
 START_TEST(the_loop_thread_may_not_wait_between_turns)
 {
-    push_scene_open(&scene, 0, 0);
-    loop_rig_call(&scene.rig, push_and_wait, NULL);
+    push_open(&p, 0, 0);
+    loop_call(&p.loop, push_and_wait, NULL);
 }
 END_TEST
 
 START_TEST(the_loop_thread_may_not_wait_inside_a_turn)
 {
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(uva_runtime_post(scene.rig.runtime, push_and_wait, NULL),
-                     0);
-    loop_rig_settle(&scene.rig);
-    push_scene_start(&scene);
-    recording_await(&scene.consumer, &scene.rig, 1);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(uva_runtime_post(p.loop.runtime, push_and_wait, NULL), 0);
+    loop_settle(&p.loop);
+    push_start(&p);
+    recording_await(&p.consumer, &p.loop, 1);
 }
 END_TEST
 
@@ -350,17 +349,17 @@ END_TEST
 
 START_TEST(a_full_window_says_eagain_and_room_is_told_at_the_refill_mark)
 {
-    push_scene_open(&scene, 4, 0);
-    scene.consumer.appetite = 0;
-    push_scene_start(&scene);
+    push_open(&p, 4, 0);
+    p.consumer.appetite = 0;
+    push_start(&p);
     push_from(1, 4);
-    ck_assert_int_eq(push_scene_push(&scene, 5, 0), EAGAIN);
-    loop_rig_settle(&scene.rig); /* the consumer is offered the first */
+    ck_assert_int_eq(push_batch(&p, 5, 0), EAGAIN);
+    loop_settle(&p.loop); /* the consumer is offered the first */
     ck_assert_str_eq(story(), "schema");
     feed(1);
     ck_assert_str_eq(story(), "schema 1 room");
     push_from(5, 6);
-    ck_assert_int_eq(push_scene_push(&scene, 7, 0), EAGAIN);
+    ck_assert_int_eq(push_batch(&p, 7, 0), EAGAIN);
     feed(1);
     ck_assert_str_eq(story(), "schema 1 room 2");
     feed(1);
@@ -372,11 +371,11 @@ END_TEST
 
 START_TEST(room_is_not_told_to_those_who_were_never_refused)
 {
-    push_scene_open(&scene, 2, 0);
-    push_scene_start(&scene);
+    push_open(&p, 2, 0);
+    push_start(&p);
     for (int i = 1; i < 7; i += 2) {
         push_from(i, i + 1);
-        loop_rig_settle(&scene.rig);
+        loop_settle(&p.loop);
     }
     ck_assert_str_eq(story(), "schema 1 2 3 4 5 6");
 }
@@ -384,23 +383,23 @@ END_TEST
 
 START_TEST(there_is_room_as_soon_as_the_window_is_not_full)
 {
-    push_scene_open(&scene, 4, 0);
-    scene.consumer.appetite = 0;
-    push_scene_start(&scene);
+    push_open(&p, 4, 0);
+    p.consumer.appetite = 0;
+    push_start(&p);
     push_from(1, 4);
-    loop_rig_settle(&scene.rig);
+    loop_settle(&p.loop);
     push_from(5, 5); /* the first has gone to the consumer */
-    ck_assert_int_eq(push_scene_push(&scene, 6, 0), EAGAIN);
+    ck_assert_int_eq(push_batch(&p, 6, 0), EAGAIN);
 }
 END_TEST
 
 START_TEST(a_window_of_one_takes_one)
 {
-    push_scene_open(&scene, 1, 0);
+    push_open(&p, 1, 0);
     push_from(1, 1);
-    ck_assert_int_eq(push_scene_push(&scene, 2, 0), EAGAIN);
-    push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
+    push_start(&p);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema 1 room");
     push_from(2, 2);
 }
@@ -408,15 +407,15 @@ END_TEST
 
 START_TEST(a_window_counts_bytes)
 {
-    push_scene_open(&scene, 0, 1000);
-    scene.consumer.appetite = 0;
-    ck_assert_int_eq(push_scene_push(&scene, 999, 0), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 601, 0), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 0, 0), EAGAIN);
-    push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
+    push_open(&p, 0, 1000);
+    p.consumer.appetite = 0;
+    ck_assert_int_eq(push_batch(&p, 999, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 601, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 0, 0), EAGAIN);
+    push_start(&p);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema"); /* 601 left: more than half */
-    ck_assert_int_eq(push_scene_push(&scene, 0, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 0, 0), 0);
     feed(1);
     ck_assert_str_eq(story(), "schema 999 room");
     feed(2);
@@ -426,11 +425,11 @@ END_TEST
 
 START_TEST(one_batch_always_fits)
 {
-    push_scene_open(&scene, 0, 10);
-    ck_assert_int_eq(push_scene_push(&scene, 1000, 0), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), EAGAIN);
-    push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
+    push_open(&p, 0, 10);
+    ck_assert_int_eq(push_batch(&p, 1000, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 1, 0), EAGAIN);
+    push_start(&p);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema 1000 room");
 }
 END_TEST
@@ -441,17 +440,16 @@ START_TEST(sizes_too_large_to_be_added_up_fill_the_window)
                                   .window.bytes = INT64_MAX};
     struct ArrowDeviceArray array;
 
-    push_scene_open(&scene, 0, 0);
-    push_scene_release(&scene);
-    push_scene_end(&scene);
-    scene.stream =
-        uva_stream_from_pusher(scene.rig.runtime, &how, &scene.pusher);
-    ck_assert_int_eq(push_scene_describe(&scene), 0);
+    push_open(&p, 0, 0);
+    push_release(&p);
+    push_end(&p);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &how, &p.pusher);
+    ck_assert_int_eq(push_describe(&p), 0);
     for (int i = 0; i < 4; i++) {
         batch_make(&array, 0);
         array.device_type = ARROW_DEVICE_CUDA;
         array.array.length = INT64_MAX / 2; /* on a device: never read */
-        ck_assert_int_eq(uva_pusher_push(scene.pusher, &array, NULL, 0),
+        ck_assert_int_eq(uva_pusher_push(p.pusher, &array, NULL, 0),
                          i < 3 ? 0 : EAGAIN);
         ck_assert(uva_array_is_live(&array) == (i == 3));
     }
@@ -461,42 +459,42 @@ END_TEST
 
 static int pushed;
 
-static void push_until_full(struct push_scene *s)
+static void push_until_full(struct push_fixture *s)
 {
     int code = 0;
 
-    while (pushed < 20 && (code = push_scene_push(s, pushed + 1, 0)) == 0)
+    while (pushed < 20 && (code = push_batch(s, pushed + 1, 0)) == 0)
         pushed++;
     ck_assert(code == 0 || code == EAGAIN);
     if (pushed == 20 && code == 0)
-        push_scene_end(s);
+        push_end(s);
 }
 
 START_TEST(a_writer_on_the_loop_lives_on_room_alone)
 {
-    push_scene_open(&scene, 4, 0);
-    scene.on_told = push_until_full;
+    push_open(&p, 4, 0);
+    p.on_told = push_until_full;
     pushed = 0;
-    push_until_full(&scene);
-    push_scene_start(&scene);
+    push_until_full(&p);
+    push_start(&p);
     await_done();
-    ck_assert_int_eq(scene.consumer.batches, 20);
-    ck_assert_int_eq(scene.consumer.outcome.end, UVA_END_COMPLETE);
-    ck_assert_ptr_null(scene.pusher);
+    ck_assert_int_eq(p.consumer.taken, 20);
+    ck_assert_int_eq(p.consumer.outcome.end, UVA_END_COMPLETE);
+    ck_assert_ptr_null(p.pusher);
 }
 END_TEST
 
 START_TEST(room_that_was_used_up_is_told_when_it_comes_again)
 {
-    push_scene_open(&scene, 2, 0);
-    scene.consumer.appetite = 0;
-    push_scene_start(&scene);
+    push_open(&p, 2, 0);
+    p.consumer.appetite = 0;
+    push_start(&p);
     push_from(1, 2);
-    ck_assert_int_eq(push_scene_push(&scene, 3, 0), EAGAIN);
-    loop_rig_settle(&scene.rig);
+    ck_assert_int_eq(push_batch(&p, 3, 0), EAGAIN);
+    loop_settle(&p.loop);
     ck_assert_str_eq(story(), "schema room"); /* 1 is with the consumer */
     push_from(3, 3);
-    ck_assert_int_eq(push_scene_push(&scene, 4, 0), EAGAIN);
+    ck_assert_int_eq(push_batch(&p, 4, 0), EAGAIN);
     feed(1);
     ck_assert_str_eq(story(), "schema room 1 room");
 }
@@ -557,13 +555,7 @@ static void add_writing(Suite *suite)
 int main(void)
 {
     Suite *suite = suite_create("from_pusher");
-    SRunner *runner;
-    int failed;
 
     add_writing(suite);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

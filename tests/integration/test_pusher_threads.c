@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches pushed by threads that wait for room: order, fairness, and that
- * nobody is left waiting. Who waits is known from the queue's own count, so no
+/* Batches pushed by threads that wait for room: order, fairness, and that no
+ * thread is left waiting. The queue counts the threads that wait, so that no
  * case depends on time. */
 #include <check.h>
 #include <errno.h>
@@ -12,12 +12,13 @@
 #include "base/memory.h"
 #include "loop/loop.h"
 #include "source/push_queue.h"
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
-#include "support/push_scene.h"
+#include "support/push_fixture.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-static struct push_scene scene;
+static struct push_fixture p;
 
 /* ---- writers ------------------------------------------------------------ */
 
@@ -25,7 +26,7 @@ static struct push_scene scene;
  * says no. */
 struct writer {
     pthread_t thread;
-    struct uva__push_queue *queue; /* NULL: the scene's pusher */
+    struct uva__push_queue *queue; /* NULL: the fixture's pusher */
     int64_t first, count;
     int64_t timeout_ms;
     int64_t done; /* batches taken */
@@ -38,7 +39,7 @@ static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
     if (w->queue != NULL)
         return uva__push_queue_push(w->queue, array, array->array.length, NULL,
                                     w->timeout_ms);
-    return uva_pusher_push(scene.pusher, array, NULL, w->timeout_ms);
+    return uva_pusher_push(p.pusher, array, NULL, w->timeout_ms);
 }
 
 static void *writer_run(void *ctx)
@@ -54,7 +55,7 @@ static void *writer_run(void *ctx)
         w->done += w->code == 0;
     }
     atomic_store(&w->over, true);
-    loop_rig_nudge(&scene.rig);
+    loop_nudge(&p.loop);
     return NULL;
 }
 
@@ -71,7 +72,7 @@ static bool is_over(void *ctx)
 /* Turns the loop until the thread is over. Returns the last code. */
 static int writer_join(struct writer *w)
 {
-    loop_rig_until(&scene.rig, is_over, w);
+    loop_until(&p.loop, is_over, w);
     ck_assert_int_eq(pthread_join(w->thread, NULL), 0);
     return w->code;
 }
@@ -82,11 +83,11 @@ enum { WRITERS = 4, EACH = 300 };
 
 static int64_t next_of[WRITERS];
 
-static void ck_order(void *ctx, struct uva_batch *batch)
+static void ck_order(struct recording_consumer *c, struct uva_batch *batch)
 {
     int64_t n = batch->data.array.length;
 
-    (void)ctx;
+    (void)c;
     ck_assert_int_eq(n % EACH, next_of[n / EACH]++);
 }
 
@@ -96,48 +97,48 @@ static void run_writers(int64_t timeout_ms)
 
     memset(next_of, 0, sizeof(next_of));
     memset(writers, 0, sizeof(writers));
-    scene.consumer.quiet = true;
-    scene.consumer.hook = ck_order;
+    p.consumer.quiet = true;
+    p.consumer.on_batch = ck_order;
     for (int i = 0; i < WRITERS; i++) {
         writers[i].first = (int64_t)i * EACH;
         writers[i].count = EACH;
         writers[i].timeout_ms = timeout_ms;
         writer_start(&writers[i]);
     }
-    push_scene_start(&scene);
+    push_start(&p);
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(writer_join(&writers[i]), 0);
-    push_scene_end(&scene);
-    recording_await_done(&scene.consumer, &scene.rig);
-    ck_assert_int_eq(scene.consumer.batches, WRITERS * EACH);
-    ck_assert_str_eq(scene.consumer.story, "schema complete");
-    push_scene_close(&scene);
+    push_end(&p);
+    recording_await_done(&p.consumer, &p.loop);
+    ck_assert_int_eq(p.consumer.taken, WRITERS * EACH);
+    ck_assert_str_eq(p.consumer.story, "schema complete");
+    push_close(&p);
 }
 
 START_TEST(threads_that_wait_keep_their_order_and_lose_nothing)
 {
-    push_scene_open(&scene, 3, 0);
+    push_open(&p, 3, 0);
     run_writers(UVA_FOREVER);
 }
 END_TEST
 
 START_TEST(a_window_of_one_lets_all_threads_through)
 {
-    push_scene_open(&scene, 1, 0);
+    push_open(&p, 1, 0);
     run_writers(60000);
 }
 END_TEST
 
 START_TEST(a_window_of_bytes_lets_all_threads_through)
 {
-    push_scene_open(&scene, 0, 2000);
+    push_open(&p, 0, 2000);
     run_writers(UVA_FOREVER);
 }
 END_TEST
 
 static sem_t room;
 
-static void post_room(struct push_scene *s)
+static void post_room(struct push_fixture *s)
 {
     (void)s;
     (void)sem_post(&room);
@@ -156,7 +157,7 @@ static void *push_by_room(void *ctx)
         ck_assert_int_eq(w->code, 0);
     }
     atomic_store(&w->over, true);
-    loop_rig_nudge(&scene.rig);
+    loop_nudge(&p.loop);
     return NULL;
 }
 
@@ -165,19 +166,19 @@ START_TEST(a_thread_that_heeds_on_room_never_waits_in_vain)
     struct writer w = {.count = 2000};
 
     ck_assert_int_eq(sem_init(&room, 0, 0), 0);
-    push_scene_open(&scene, 4, 0);
-    scene.on_told = post_room;
-    scene.consumer.quiet = true;
-    scene.consumer.story[0] = '\0';
-    push_scene_start(&scene);
+    push_open(&p, 4, 0);
+    p.on_told = post_room;
+    p.consumer.quiet = true;
+    p.consumer.story[0] = '\0';
+    push_start(&p);
     ck_assert_int_eq(pthread_create(&w.thread, NULL, push_by_room, &w), 0);
     while (!is_over(&w)) {
-        (void)uv_run(&scene.rig.loop, UV_RUN_ONCE);
-        scene.consumer.told = 0; /* too many rooms for a story */
+        (void)uv_run(&p.loop.uv, UV_RUN_ONCE);
+        p.consumer.told = 0; /* too many rooms for a story */
     }
     ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
-    recording_await(&scene.consumer, &scene.rig, 2000);
-    push_scene_close(&scene);
+    recording_await(&p.consumer, &p.loop, 2000);
+    push_close(&p);
 }
 END_TEST
 
@@ -185,17 +186,17 @@ START_TEST(a_stream_that_runs_keeps_the_loop_alive_for_its_writers)
 {
     struct writer w = {.count = 100, .timeout_ms = UVA_FOREVER};
 
-    push_scene_open(&scene, 2, 0);
-    ck_assert_int_eq(uva_stream_limit(scene.stream, 100), 0);
-    scene.consumer.quiet = true;
-    push_scene_start(&scene);
-    uv_unref((uv_handle_t *)&scene.rig.keep);
+    push_open(&p, 2, 0);
+    ck_assert_int_eq(uva_stream_limit(p.stream, 100), 0);
+    p.consumer.quiet = true;
+    push_start(&p);
+    uv_unref((uv_handle_t *)&p.loop.keep);
     writer_start(&w);
-    (void)uv_run(&scene.rig.loop, UV_RUN_DEFAULT);
-    ck_assert_str_eq(scene.consumer.story, "schema complete gone");
-    uv_ref((uv_handle_t *)&scene.rig.keep);
+    (void)uv_run(&p.loop.uv, UV_RUN_DEFAULT);
+    ck_assert_str_eq(p.consumer.story, "schema complete gone");
+    uv_ref((uv_handle_t *)&p.loop.keep);
     ck_assert_int_eq(writer_join(&w), 0);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -210,16 +211,16 @@ static void run_cancelled(void)
 {
     struct writer w[2];
 
-    push_scene_open(&scene, 1, 0);
-    scene.consumer.appetite = 0;
-    push_scene_start(&scene);
+    push_open(&p, 1, 0);
+    p.consumer.appetite = 0;
+    push_start(&p);
     start_one_too_many(&w[0]);
     start_one_too_many(&w[1]);
-    loop_rig_settle(&scene.rig);
-    uva_stream_cancel(scene.stream, 0, NULL);
+    loop_settle(&p.loop);
+    uva_stream_cancel(p.stream, 0, NULL);
     ck_assert_int_eq(writer_join(&w[0]), EPIPE);
     ck_assert_int_eq(writer_join(&w[1]), EPIPE);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 
 START_TEST(a_cancel_sends_those_who_wait_away)
@@ -234,13 +235,13 @@ START_TEST(a_release_before_the_start_sends_those_who_wait_away)
     struct writer w;
 
     for (int i = 0; i < 20; i++) {
-        push_scene_open(&scene, 1, 0);
+        push_open(&p, 1, 0);
         start_one_too_many(&w);
         if (i % 2 != 0)
-            loop_rig_settle(&scene.rig);
-        push_scene_release(&scene);
+            loop_settle(&p.loop);
+        push_release(&p);
         ck_assert_int_eq(writer_join(&w), EPIPE);
-        push_scene_close(&scene);
+        push_close(&p);
     }
 }
 END_TEST
@@ -249,13 +250,13 @@ START_TEST(a_close_of_the_runtime_sends_those_who_wait_away)
 {
     struct writer w;
 
-    push_scene_open(&scene, 1, 0);
-    scene.consumer.appetite = 0;
-    push_scene_start(&scene);
+    push_open(&p, 1, 0);
+    p.consumer.appetite = 0;
+    push_start(&p);
     start_one_too_many(&w);
-    loop_rig_close_runtime(&scene.rig, 0);
+    loop_close_runtime(&p.loop, 0);
     ck_assert_int_eq(writer_join(&w), EPIPE);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -263,12 +264,12 @@ START_TEST(a_wait_for_a_stream_that_starts_late_ends)
 {
     struct writer w;
 
-    push_scene_open(&scene, 1, 0);
+    push_open(&p, 1, 0);
     start_one_too_many(&w);
-    loop_rig_settle(&scene.rig);
-    push_scene_start(&scene);
+    loop_settle(&p.loop);
+    push_start(&p);
     ck_assert_int_eq(writer_join(&w), 0);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -276,11 +277,11 @@ START_TEST(a_wait_ends_with_its_time)
 {
     struct writer w = {.count = 2, .timeout_ms = 1};
 
-    push_scene_open(&scene, 1, 0);
+    push_open(&p, 1, 0);
     writer_start(&w);
     ck_assert_int_eq(writer_join(&w), ETIMEDOUT);
     ck_assert_int_eq(w.done, 1);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -288,19 +289,19 @@ END_TEST
 static void end_somehow(unsigned how, bool started)
 {
     if (how == 0)
-        loop_rig_close_runtime(&scene.rig, 0);
+        loop_close_runtime(&p.loop, 0);
     else if (how == 1 && !started)
-        push_scene_release(&scene);
+        push_release(&p);
     else if (how == 1)
-        uva_stream_cancel(scene.stream, 0, NULL);
+        uva_stream_cancel(p.stream, 0, NULL);
     else if (how == 2 && started)
-        recording_feed(&scene.consumer, 100);
+        recording_feed(&p.consumer, 100);
     else if (how == 2)
-        uva_stream_drop(scene.stream);
+        uva_stream_drop(p.stream);
     else
-        push_scene_end(&scene); /* whose threads have joined */
+        push_end(&p); /* whose threads have joined */
     if (how == 2 && !started)
-        scene.stream = NULL;
+        p.stream = NULL;
 }
 
 /* What happens, in which order, by the bits of `life`. */
@@ -310,25 +311,25 @@ static void live(unsigned life)
     struct writer w[2];
     bool started = life & 1;
 
-    push_scene_open(&scene, 1 + (life >> 1 & 1), 0);
-    scene.consumer.appetite = life >> 2 & 3;
+    push_open(&p, 1 + (life >> 1 & 1), 0);
+    p.consumer.appetite = life >> 2 & 3;
     if (life >> 4 & 1)
-        scene.consumer.verdict = EIO;
+        p.consumer.batch_code = EIO;
     if (started)
-        push_scene_start(&scene);
+        push_start(&p);
     for (int i = 0; i < 2; i++) {
         w[i] = (struct writer){.count = 3, .timeout_ms = timeouts[i]};
         writer_start(&w[i]);
     }
     for (unsigned i = 0; i < (life >> 5 & 3); i++)
-        (void)uv_run(&scene.rig.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&p.loop.uv, UV_RUN_NOWAIT);
     end_somehow((life >> 7) % 3, started);
     for (int i = 0; i < 2; i++) {
         int code = writer_join(&w[i]);
         ck_assert(code == EPIPE || (code == 0 && w[i].done == 3));
     }
     end_somehow(3, started);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 
 START_TEST(whatever_ends_it_no_writer_is_left_behind)
@@ -341,7 +342,7 @@ START_TEST(whatever_ends_it_no_writer_is_left_behind)
 }
 END_TEST
 
-/* ---- who may not wait --------------------------------------------------- */
+/* ---- threads that may not wait ------------------------------------------ */
 
 static void push_forever(void *ctx)
 {
@@ -357,12 +358,12 @@ START_TEST(no_loop_thread_may_wait_inside_a_turn)
     struct uva_runtime *other;
     struct writer w = {0};
 
-    push_scene_open(&scene, 0, 0);
+    push_open(&p, 0, 0);
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &other, NULL), 0);
     ck_assert_int_eq(uva_runtime_post(other, push_forever, &w), 0);
     ck_assert_int_eq(uva_runtime_join(other), 0);
     ck_assert_int_eq(w.code, EDEADLK);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -380,13 +381,13 @@ START_TEST(no_compute_worker_may_wait)
     struct writer w = {0};
     const struct uva_map map = {.batch = push_in_map, .ctx = &w};
 
-    push_scene_open(&scene, 0, 0);
-    ck_assert_int_eq(uva_stream_map(scene.stream, &map), 0);
-    push_scene_start(&scene);
-    ck_assert_int_eq(push_scene_push(&scene, 5, 0), 0);
-    recording_await(&scene.consumer, &scene.rig, 1);
+    push_open(&p, 0, 0);
+    ck_assert_int_eq(uva_stream_map(p.stream, &map), 0);
+    push_start(&p);
+    ck_assert_int_eq(push_batch(&p, 5, 0), 0);
+    recording_await(&p.consumer, &p.loop, 1);
     ck_assert_int_eq(w.code, EDEADLK);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -399,19 +400,19 @@ static void *close_meanwhile(void *ctx)
     (void)ctx;
     while (sem_wait(&running) != 0)
         ;
-    uva_pusher_close(scene.pusher, NULL, NULL);
+    uva_pusher_close(p.pusher, NULL, NULL);
     (void)sem_post(&closed);
     return NULL;
 }
 
-static void close_again(struct push_scene *s)
+static void close_again(struct push_fixture *s)
 {
     (void)sem_post(&running);
     while (sem_wait(&closed) != 0)
         ;
-    ck_assert_int_eq(push_scene_push(s, 1, 0), EPIPE);
-    ck_assert_int_eq(push_scene_describe(s), EPIPE);
-    push_scene_end(s);
+    ck_assert_int_eq(push_batch(s, 1, 0), EPIPE);
+    ck_assert_int_eq(push_describe(s), EPIPE);
+    push_end(s);
     ck_assert_int_eq(s->freed, 0);
 }
 
@@ -421,20 +422,20 @@ static void run_closed_meanwhile(bool gone)
 
     ck_assert_int_eq(sem_init(&running, 0, 0), 0);
     ck_assert_int_eq(sem_init(&closed, 0, 0), 0);
-    push_scene_open(&scene, 1, 0);
-    scene.on_told = close_again;
+    push_open(&p, 1, 0);
+    p.on_told = close_again;
     ck_assert_int_eq(pthread_create(&thread, NULL, close_meanwhile, NULL), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 1, 0), 0);
-    ck_assert_int_eq(push_scene_push(&scene, 2, 0), EAGAIN);
+    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
+    ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     if (gone)
-        push_scene_release(&scene);
+        push_release(&p);
     else
-        push_scene_start(&scene);
-    loop_rig_settle(&scene.rig);
+        push_start(&p);
+    loop_settle(&p.loop);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_str_eq(scene.consumer.story,
+    ck_assert_str_eq(p.consumer.story,
                      gone ? "gone" : "schema 1 room complete");
-    push_scene_close(&scene);
+    push_close(&p);
 }
 
 START_TEST(closed_by_a_thread_while_on_room_runs_it_stays_good)
@@ -462,16 +463,15 @@ static bool node_on_wakeup(struct uva__wakeup *visited)
 
 static const struct uva__wakeup_ops wakeup_ops = {node_on_wakeup, NULL};
 
-/* A queue on the scene's runtime, whose own pusher is not used. */
+/* A queue on the fixture's runtime, whose own pusher is not used. */
 static void queue_open_idle(int32_t batches, int32_t refill)
 {
     const struct uva_window window = {.batches = batches, .refill = refill};
 
-    push_scene_open(&scene, 0, 0);
+    push_open(&p, 0, 0);
     memset(&queue, 0, sizeof(queue));
     node = (struct uva__wakeup){.ops = &wakeup_ops};
-    ck_assert_int_eq(uva__push_queue_init(&queue,
-                                          uva__loop_rt(scene.rig.runtime),
+    ck_assert_int_eq(uva__push_queue_init(&queue, uva__loop_rt(p.loop.runtime),
                                           &node, &window),
                      0);
 }
@@ -485,7 +485,7 @@ static void queue_open(int32_t batches, int32_t refill)
 static void queue_close(void)
 {
     uva__push_queue_fini(&queue);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 
 static int queue_push(int64_t length)
@@ -632,11 +632,11 @@ START_TEST(who_waits_for_a_stream_never_started_sees_the_runtime_go)
     fill(1);
     start_waiting(&w, UVA_FOREVER);
     (void)uva__rt_acquire(queue.rt);
-    loop_rig_close_runtime(&scene.rig, UVA_FOREVER);
+    loop_close_runtime(&p.loop, UVA_FOREVER);
     ck_assert_int_eq(writer_join(&w), EPIPE);
     uva__push_queue_fini(&queue);
     uva__rt_release(queue.rt);
-    push_scene_close(&scene);
+    push_close(&p);
 }
 END_TEST
 
@@ -766,11 +766,5 @@ static Suite *threads_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(threads_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(threads_suite());
 }

@@ -1,120 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches with events: delivered in order when their events are complete,
- * however the device tells of them, and released once whatever becomes of the
- * event or of the stream. */
+ * whether the device is polled or calls back, and released once whatever
+ * becomes of the event or of the stream. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 
-#include "support/loop_rig.h"
-#include "support/soft_device.h"
-#include "uvarrow/uvarrow.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
 
-struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
-    struct soft_device device;
-    struct uva_stream *stream;
-    int64_t batches; /* delivered */
-    int64_t wanted;  /* delivered, for the loop to go on */
-    bool early;      /* one came before its event was complete */
-    bool in_order;
-    bool done;
-    struct uva_outcome outcome;
-};
+static struct fixture f;
+static bool early;     /* a batch came before its event was complete */
+static int64_t wanted; /* batches, for the loop to go on */
 
-static void nudge(void *ctx)
+static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
-    loop_rig_nudge(ctx);
+    const int k = (int)batch->ordinal;
+
+    early = early || atomic_load(&f.device.events[k].state) != 0;
+    ck_assert_ptr_null(c->sync_event);
 }
 
-static void scene_open(struct scene *s, enum soft_mode mode, int64_t batches)
+static void set_up(enum soft_mode mode, int64_t batches)
 {
-    struct uva_error error;
-
-    memset(s, 0, sizeof(*s));
-    s->in_order = true;
-    loop_rig_open(&s->rig);
-    fake_source_init(&s->fake, batches);
-    soft_device_init(&s->device, mode);
-    s->device.armed = nudge;
-    s->device.ctx = &s->rig;
-    ck_assert_int_eq(uva_device_register(s->rig.runtime, ARROW_DEVICE_EXT_DEV,
-                                         soft_device_ops(&s->device),
-                                         &s->device, &error),
-                     0);
+    fixture_open_device(&f, mode, batches);
+    f.got.on_batch = on_batch;
 }
 
-static void scene_close(struct scene *s)
+static void tear_down(void)
 {
-    loop_rig_close(&s->rig);
-    ck_assert(!atomic_load(&s->device.wrong_thread));
-    ck_assert(!s->early);
-    ck_assert_int_eq(atomic_load(&s->fake.live), 0);
-    ck_assert_int_eq(atomic_load(&s->device.loads),
-                     atomic_load(&s->device.unloads));
-    fake_source_fini(&s->fake);
-    soft_device_fini(&s->device);
-}
-
-static int on_batch(void *ctx, struct uva_batch *batch)
-{
-    struct scene *s = ctx;
-    const int64_t *values = batch->data.array.children[0]->buffers[1];
-    const int k = (int)s->batches++;
-
-    s->in_order = s->in_order && values[0] == k * 10;
-    s->early = s->early || atomic_load(&s->device.events[k].state) != 0;
-    ck_assert_ptr_null(batch->data.sync_event);
-    return 0;
-}
-
-static void on_done(void *ctx, const struct uva_outcome *outcome)
-{
-    struct scene *s = ctx;
-
-    s->done = true;
-    s->outcome = *outcome;
-}
-
-static bool is_done(void *ctx)
-{
-    return ((struct scene *)ctx)->done;
+    fixture_close_now(&f);
+    ck_assert(!early);
+    ck_assert(f.got.in_order);
 }
 
 static bool has_wanted(void *ctx)
 {
-    struct scene *s = ctx;
-
-    return s->done || s->batches >= s->wanted;
+    (void)ctx;
+    return f.got.done || f.got.taken >= wanted;
 }
 
 static bool has_armed(void *ctx)
 {
-    struct scene *s = ctx;
-
-    return s->device.mode < SOFT_CALLS || atomic_load(&s->device.arms) > 0;
+    (void)ctx;
+    return f.device.mode < SOFT_CALLS || atomic_load(&f.device.arms) > 0;
 }
 
-static void scene_start(struct scene *s, const struct uva_ready *how)
+static void start(const struct uva_ready *how)
 {
-    const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
-    struct ArrowDeviceArrayStream source;
-    struct uva_error error;
-
-    soft_device_stream(&s->device, &s->fake, &source);
-    s->stream = uva_stream_from_blocking(s->rig.runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_ready(s->stream, how), 0);
-    ck_assert_int_eq(uva_stream_for_each(s->stream, &consumer, &error), 0);
-}
-
-static void scene_finish(struct scene *s)
-{
-    loop_rig_until(&s->rig, is_done, s);
-    uva_stream_release(s->stream);
-    scene_close(s);
+    f.stream = fixture_device_stream(&f);
+    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    fixture_start(&f);
 }
 
 static const enum soft_mode all_modes[] = {
@@ -122,66 +59,57 @@ static const enum soft_mode all_modes[] = {
 
 START_TEST(batches_come_in_order_whatever_order_their_events_end_in)
 {
-    struct scene s;
-
-    scene_open(&s, all_modes[_i], 8);
-    scene_start(&s, NULL);
+    set_up(all_modes[_i], 8);
+    start(NULL);
     for (int k = 7; k >= 0; k--) {
         if (k == 7)
-            loop_rig_until(&s.rig, has_armed, &s);
-        soft_event_end(&s.device, k, 0);
-        loop_rig_settle(&s.rig);
-        ck_assert_int_eq(s.batches, k == 0 ? s.batches : 0);
+            loop_until(&f.loop, has_armed, NULL);
+        soft_event_end(&f.device, k, 0);
+        loop_settle(&f.loop);
+        ck_assert_int_eq(f.got.taken, k == 0 ? f.got.taken : 0);
     }
-    s.wanted = 8;
-    loop_rig_until(&s.rig, has_wanted, &s);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(s.batches, 8);
-    ck_assert(s.in_order);
-    scene_finish(&s);
+    wanted = 8;
+    loop_until(&f.loop, has_wanted, NULL);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(f.got.taken, 8);
 }
 END_TEST
 
 START_TEST(a_failed_event_ends_the_stream_behind_what_was_before_it)
 {
-    struct scene s;
-
-    scene_open(&s, all_modes[_i], 8);
+    set_up(all_modes[_i], 8);
     for (int k = 0; k < 8; k++)
         if (k != 3)
-            soft_event_end(&s.device, k, 0);
-    scene_start(&s, NULL);
-    s.wanted = 3;
-    loop_rig_until(&s.rig, has_wanted, &s);
-    soft_event_end(&s.device, 3, EIO);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
-    ck_assert_int_eq(s.outcome.error.code, EIO);
-    ck_assert_int_eq(s.outcome.error.vendor_code, 700);
-    ck_assert_str_eq(s.outcome.error.vendor, "soft");
-    ck_assert_int_eq(s.batches, 3);
-    scene_finish(&s);
+            soft_event_end(&f.device, k, 0);
+    start(NULL);
+    wanted = 3;
+    loop_until(&f.loop, has_wanted, NULL);
+    soft_event_end(&f.device, 3, EIO);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    ck_assert_int_eq(f.got.outcome.error.code, EIO);
+    ck_assert_int_eq(f.got.outcome.error.vendor_code, 700);
+    ck_assert_str_eq(f.got.outcome.error.vendor, "soft");
+    ck_assert_int_eq(f.got.taken, 3);
 }
 END_TEST
 
 START_TEST(a_stuck_event_is_given_up_in_time)
 {
     const struct uva_ready how = {.timeout_ms = 5};
-    struct scene s;
 
-    scene_open(&s, all_modes[_i], 4);
-    soft_event_end(&s.device, 0, 0);
-    scene_start(&s, &how);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.outcome.end, UVA_END_FAILED);
-    ck_assert_int_eq(s.outcome.error.code, ETIMEDOUT);
-    ck_assert_int_le(s.batches, 1);
-    uva_stream_release(s.stream);
-    loop_rig_close_runtime(&s.rig, 0);
-    for (int k = 1; k < 4; k++) /* a vendor that is late finds nobody */
-        soft_event_end(&s.device, k, 0);
-    scene_close(&s);
+    set_up(all_modes[_i], 4);
+    soft_event_end(&f.device, 0, 0);
+    start(&how);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
+    ck_assert_int_le(f.got.taken, 1);
+    fixture_release(&f);
+    loop_close_runtime(&f.loop, 0);
+    for (int k = 1; k < 4; k++) /* a late callback finds nothing */
+        soft_event_end(&f.device, k, 0);
 }
 END_TEST
 
@@ -190,49 +118,40 @@ END_TEST
 START_TEST(an_event_that_is_complete_is_not_given_up)
 {
     const struct uva_ready how = {.timeout_ms = 3};
-    struct uva_consumer consumer = {.on_batch = on_batch, .on_done = on_done};
     struct ArrowDeviceArray arrays[2];
-    struct ArrowSchema schema;
-    struct scene s;
 
-    scene_open(&s, SOFT_CALLS_QUICK, 2);
-    consumer.ctx = &s;
+    set_up(SOFT_CALLS_QUICK, 2);
     for (int k = 0; k < 2; k++)
-        soft_device_batch(&s.device, &s.fake, k, &arrays[k]);
-    fake_source_schema(&s.fake, &schema);
-    s.stream = uva_stream_from_arrays(s.rig.runtime, &schema, arrays, 2);
-    ck_assert_int_eq(uva_stream_ready(s.stream, &how), 0);
-    ck_assert_int_eq(uva_stream_for_each(s.stream, &consumer, NULL), 0);
-    loop_rig_until_timer(&s.rig);
-    while (atomic_load(&s.device.arms) == 0)
+        soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
+    f.stream = fixture_arrays(&f, arrays, 2);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    fixture_start(&f);
+    loop_until_timer(&f.loop);
+    while (atomic_load(&f.device.arms) == 0)
         sched_yield();
-    loop_rig_pass(&s.rig, how.timeout_ms + 2);
-    soft_event_end(&s.device, 0, 0);
-    while (atomic_load(&s.device.settles) == 0)
+    loop_pass(&f.loop, how.timeout_ms + 2);
+    soft_event_end(&f.device, 0, 0);
+    while (atomic_load(&f.device.settles) == 0)
         sched_yield();
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.outcome.error.code, ETIMEDOUT);
-    ck_assert_int_eq(s.batches, 1);
-    uva_stream_release(s.stream);
-    loop_rig_close_runtime(&s.rig, 0);
-    soft_event_end(&s.device, 1, 0);
-    scene_close(&s);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
+    ck_assert_int_eq(f.got.taken, 1);
+    fixture_release(&f);
+    loop_close_runtime(&f.loop, 0);
+    soft_event_end(&f.device, 1, 0);
 }
 END_TEST
 
 START_TEST(a_close_releases_what_waits)
 {
-    struct scene s;
-
-    scene_open(&s, all_modes[_i], 4);
-    scene_start(&s, NULL);
-    loop_rig_until(&s.rig, has_armed, &s);
-    uva_stream_release(s.stream);
-    loop_rig_close_runtime(&s.rig, 0);
-    ck_assert_int_eq(atomic_load(&s.fake.live), 0);
+    set_up(all_modes[_i], 4);
+    start(NULL);
+    loop_until(&f.loop, has_armed, NULL);
+    fixture_release(&f);
+    loop_close_runtime(&f.loop, 0);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 0);
     for (int k = 0; k < 4; k++)
-        soft_event_end(&s.device, k, 0);
-    scene_close(&s);
+        soft_event_end(&f.device, k, 0);
 }
 END_TEST
 
@@ -240,16 +159,13 @@ START_TEST(many_events_may_be_outstanding)
 {
     enum { MANY = 4096 };
     const struct uva_ready how = {.window = {.batches = MANY}};
-    struct scene s;
 
-    scene_open(&s, all_modes[_i], MANY);
-    scene_start(&s, &how);
+    set_up(all_modes[_i], MANY);
+    start(&how);
     for (int k = MANY - 1; k >= 0; k--)
-        soft_event_end(&s.device, k, 0);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.batches, MANY);
-    ck_assert(s.in_order);
-    scene_finish(&s);
+        soft_event_end(&f.device, k, 0);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.taken, MANY);
 }
 END_TEST
 
@@ -258,44 +174,31 @@ START_TEST(a_device_stream_is_made_to_wait_instead)
     atomic_long device_stream = 0;
     const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
                                   .device_stream = &device_stream};
-    struct uva_consumer consumer = {.on_done = on_done};
-    struct ArrowDeviceArrayStream source;
-    struct scene s;
+    struct uva_consumer consumer = {.on_done = recording_on_done};
 
-    scene_open(&s, SOFT_POLLS, 5);
-    consumer.ctx = &s;
-    soft_device_stream(&s.device, &s.fake, &source);
-    s.stream = uva_stream_from_blocking(s.rig.runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_ready(s.stream, &how), 0);
-    consumer.on_batch = NULL;
-    ck_assert_int_eq(uva_stream_for_each(s.stream, &consumer, NULL), EINVAL);
-    uva_stream_release(s.stream);
-    scene_close(&s);
+    set_up(SOFT_POLLS, 5);
+    f.stream = fixture_device_stream(&f);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_for_each(f.stream, &consumer, NULL), EINVAL);
 }
 END_TEST
 
 START_TEST(a_table_that_cannot_be_loaded_ends_the_stream_with_its_text)
 {
-    struct scene s;
-
-    scene_open(&s, SOFT_POLLS, 5);
-    s.device.load_code = ENODEV;
-    scene_start(&s, NULL);
-    loop_rig_until(&s.rig, is_done, &s);
-    ck_assert_int_eq(s.outcome.error.code, ENODEV);
-    ck_assert_str_eq(s.outcome.error.message, "no soft device");
-    s.device.loads = 0;
-    scene_finish(&s);
+    set_up(SOFT_POLLS, 5);
+    f.device.load_code = ENODEV;
+    start(NULL);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.error.code, ENODEV);
+    ck_assert_str_eq(f.got.outcome.error.message, "no soft device");
+    f.device.loads = 0;
 }
 END_TEST
 
 int main(void)
 {
     const int modes = sizeof(all_modes) / sizeof(all_modes[0]);
-    Suite *suite = suite_create("ready");
     TCase *tc = tcase_create("events");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(
@@ -309,10 +212,5 @@ int main(void)
     tcase_add_test(tc, a_device_stream_is_made_to_wait_instead);
     tcase_add_test(tc,
                    a_table_that_cannot_be_loaded_ends_the_stream_with_its_text);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("ready", NULL, tear_down, tc, NULL);
 }

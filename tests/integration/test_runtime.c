@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime offers whatever its host: calls posted to its loop, who and
- * where it is, a fair budget for each turn, and counts of what it holds. */
+/* What a runtime offers in every way of hosting: calls posted to its loop,
+ * which loop and thread are its own, a fair budget for each turn, and counts of
+ * what it holds. */
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
 #include <uv.h>
 
+#include "support/check_suite.h"
 #include "support/fake_source.h"
-#include "support/recording_outcome.h"
+#include "support/recording_consumer.h"
 #include "uvarrow/runtime.h"
 
 enum { BATCHES = 5 };
@@ -15,14 +17,14 @@ enum { BATCHES = 5 };
 static uv_loop_t loop;
 static struct uva_runtime *rt;
 static struct fake_source fake;
-static struct recording_outcome outcome;
+static struct recording_consumer consumer;
 static atomic_int closings;
 
 static void set_up(void)
 {
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     fake_source_init(&fake, BATCHES);
-    memset(&outcome, 0, sizeof(outcome));
+    recording_init(&consumer);
     atomic_store(&closings, 0);
 }
 
@@ -50,7 +52,7 @@ static struct uva_stream *make_stream(bool on_loop)
 
 static void start_stream(void)
 {
-    recording_outcome_start(&outcome, make_stream(false));
+    recording_consume(&consumer, make_stream(false));
 }
 
 static void open_guest(void)
@@ -233,7 +235,7 @@ static void count_round(uv_check_t *check)
     rounds.rounds++;
 }
 
-static void note_round(struct recording_outcome *o, struct uva_batch *batch)
+static void note_round(struct recording_consumer *o, struct uva_batch *batch)
 {
     (void)batch;
     if (atomic_load(&o->batches) > 1)
@@ -251,14 +253,14 @@ static void run_counting_rounds(int32_t turn_batches, bool on_loop)
     memset(&rounds, 0, sizeof(rounds));
     fake.batches = 64;
     rounds.ahead = on_loop ? 1 : 64;
-    outcome.on_batch = note_round;
+    consumer.on_batch = note_round;
     ck_assert_int_eq(uv_check_init(&loop, &rounds.check), 0);
     ck_assert_int_eq(uv_check_start(&rounds.check, count_round), 0);
     uv_unref((uv_handle_t *)&rounds.check);
     ck_assert_int_eq(uva_runtime_open(&loop, &options, &rt, NULL), 0);
-    recording_outcome_start(&outcome, make_stream(on_loop));
+    recording_consume(&consumer, make_stream(on_loop));
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(atomic_load(&outcome.batches), 64);
+    ck_assert_int_eq(atomic_load(&consumer.batches), 64);
     await_count(&fake.freed, 1);
     uv_close((uv_handle_t *)&rounds.check, NULL);
     close_guest();
@@ -330,12 +332,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("runtime");
     TCase *c = tcase_create("runtime");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, posts_of_each_thread_come_in_their_order);
     tcase_add_test(
         c, a_post_on_the_loop_thread_comes_later_and_keeps_the_loop_alive);
@@ -348,9 +346,5 @@ int main(void)
     tcase_add_test(c, a_quick_source_has_the_same_budget);
     tcase_add_test(c, with_nothing_open_all_counts_are_zero);
     tcase_add_test(c, another_version_of_libuv_is_refused);
-    suite_add_tcase(suite, c);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("runtime", set_up, tear_down, c, NULL);
 }

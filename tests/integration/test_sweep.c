@@ -1,78 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every scenario again and again, with the first allocation failing, then the
- * second, and so on until none does: each time an error is told, nothing is
- * lost, and every block comes back. */
+ * second, and so on until none does: each time an error is reported, nothing is
+ * lost, and every block is freed. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 
-#include "support/fake_source.h"
-#include "support/loop_rig.h"
+#include "support/check_suite.h"
+#include "support/fixture.h"
 #include "support/recording_handler.h"
-#include "uvarrow/uvarrow.h"
 
 enum { BATCHES = 70, FAILURES_MAX = 400 };
 
-struct scene {
-    struct loop_rig rig;
-    struct fake_source fake;
-    struct recording_handler handler;
-    struct uva_stream *stream;
-    char metadata[256]; /* of the batches of tasks: more than a slot holds */
-    atomic_long freed;  /* times a map's ctx was */
-    int64_t maps;       /* that were given away */
-    int64_t batches;
-    int answers; /* of next that were batches */
-    int done;
-    struct uva_outcome outcome;
-};
-
-/* ---- sources ------------------------------------------------------------ */
-
-static void from_stream(struct scene *s)
-{
-    struct uva_blocking_source how = fake_source_how(&s->fake);
-    struct ArrowArrayStream plain;
-
-    fake_source_plain(&s->fake, &plain);
-    s->stream = uva_stream_from_blocking_cpu(s->rig.runtime, &plain, &how);
-}
-
-static int open_plain(void *ctx, struct ArrowArrayStream *out,
-                      struct uva_error *error)
-{
-    (void)error;
-    fake_source_plain(ctx, out);
-    return 0;
-}
-
-static void from_hook(struct scene *s)
-{
-    struct uva_blocking_source how = fake_source_how(&s->fake);
-
-    how.open = open_plain;
-    s->stream = uva_stream_from_blocking_cpu(s->rig.runtime, NULL, &how);
-}
-
-static void from_quick_stream(struct scene *s)
-{
-    struct uva_blocking_source how = fake_source_how(&s->fake);
-    struct ArrowDeviceArrayStream device;
-
-    how.on_loop = true;
-    how.interrupt = NULL;
-    fake_source_device(&s->fake, ARROW_DEVICE_CPU, &device);
-    s->stream = uva_stream_from_blocking(s->rig.runtime, &device, &how);
-}
-
-static void from_tasks(struct scene *s)
-{
-    s->fake.metadata = s->metadata;
-    struct uva_task_source source = fake_source_tasks(&s->fake);
-
-    s->stream = uva_stream_from_tasks(s->rig.runtime, &source);
-}
+static struct fixture f;
+static struct recording_handler handler;
+static char metadata[256]; /* of the batches: more than a slot holds */
+static atomic_long freed;  /* times a map's ctx was */
+static int64_t maps;       /* that were given away */
 
 /* ---- stages ------------------------------------------------------------- */
 
@@ -87,169 +32,150 @@ static int pass(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
 
 static void pass_free(void *ctx)
 {
-    atomic_fetch_add(&((struct scene *)ctx)->freed, 1);
+    (void)ctx;
+    atomic_fetch_add(&freed, 1);
 }
 
-static void no_stage(struct scene *s)
+static void no_stage(void)
 {
-    (void)s;
 }
 
-static void all_stages(struct scene *s)
+static void all_stages(void)
 {
     struct uva_map map = {
-        .batch = pass, .free_ctx = pass_free, .ctx = s, .on_loop = true};
+        .batch = pass, .free_ctx = pass_free, .on_loop = true};
 
-    (void)uva_stream_set_name(s->stream, "swept");
-    (void)uva_stream_map(s->stream, &map);
-    (void)uva_stream_parallel(s->stream, &(struct uva_parallel){.workers = 2});
-    (void)uva_stream_map(s->stream, &map);
-    (void)uva_stream_limit(s->stream, BATCHES - 1);
-    s->maps = 2;
+    (void)uva_stream_set_name(f.stream, "swept");
+    (void)uva_stream_map(f.stream, &map);
+    (void)uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 2});
+    (void)uva_stream_map(f.stream, &map);
+    (void)uva_stream_limit(f.stream, BATCHES - 1);
+    maps = 2;
 }
 
 /* ---- consumers ---------------------------------------------------------- */
 
-static int on_batch(void *ctx, struct uva_batch *batch)
+/* Every seventh batch comes twice. */
+static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
-    struct scene *s = ctx;
-
     (void)batch;
-    s->batches++;
-    if (s->batches % 7 != 0)
-        return 0;
-    uva_stream_resume(s->stream);
-    return EAGAIN; /* and the same one again */
+    if (atomic_load(&c->batches) % 7 != 0)
+        return;
+    uva_stream_resume(f.stream);
+    c->answer = EAGAIN;
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+static int to_for_each(struct uva_error *error)
 {
-    struct scene *s = ctx;
+    struct uva_consumer consumer = recording_table(&f.got);
 
-    s->done++;
-    s->outcome = *outcome;
-}
-
-static int to_for_each(struct scene *s, struct uva_error *error)
-{
-    struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
-
-    return uva_stream_for_each(s->stream, &consumer, error);
+    f.got.on_batch = on_batch;
+    return uva_stream_for_each(f.stream, &consumer, error);
 }
 
 static void answer(void *ctx, struct uva_batch *batch,
                    const struct uva_outcome *outcome)
 {
-    struct scene *s = ctx;
-
-    if (batch == NULL) {
-        on_done(ctx, outcome);
-        return;
-    }
-    s->batches++;
-    if (uva_stream_next(s->stream, answer, s, NULL) != 0)
-        s->done = -1;
+    if (batch == NULL)
+        recording_on_done(ctx, outcome);
+    else
+        ck_assert_int_eq(uva_stream_next(f.stream, answer, ctx, NULL), 0);
 }
 
-static int to_next(struct scene *s, struct uva_error *error)
+static int to_next(struct uva_error *error)
 {
-    return uva_stream_next(s->stream, answer, s, error);
+    return uva_stream_next(f.stream, answer, &f.got, error);
 }
 
-static int to_handler(struct scene *s, struct uva_error *error)
+static int drive(bool on_worker, struct uva_error *error)
 {
-    struct uva_drive how = {.on_done = on_done, .ctx = s};
+    struct uva_drive how = {
+        .on_done = recording_on_done, .ctx = &f.got, .on_worker = on_worker};
 
-    return uva_stream_drive(s->stream, &s->handler.handler, &how, error);
+    return uva_stream_drive(f.stream, &handler.handler, &how, error);
 }
 
-static int to_worker(struct scene *s, struct uva_error *error)
+static int to_handler(struct uva_error *error)
 {
-    struct uva_drive how = {.on_done = on_done, .ctx = s, .on_worker = true};
+    return drive(false, error);
+}
 
-    return uva_stream_drive(s->stream, &s->handler.handler, &how, error);
+static int to_worker(struct uva_error *error)
+{
+    return drive(true, error);
 }
 
 /* ---- the sweep ---------------------------------------------------------- */
 
-struct scenario {
-    void (*source)(struct scene *s);
-    void (*stages)(struct scene *s);
-    int (*start)(struct scene *s, struct uva_error *error);
-};
-
-static const struct scenario SCENARIOS[] = {
-    {from_stream, no_stage, to_for_each},
-    {from_stream, all_stages, to_for_each},
-    {from_hook, no_stage, to_next},
-    {from_quick_stream, no_stage, to_for_each},
-    {from_quick_stream, all_stages, to_handler},
-    {from_tasks, no_stage, to_for_each},
-    {from_tasks, all_stages, to_next},
-    {from_tasks, no_stage, to_handler},
-    {from_tasks, all_stages, to_worker},
+static const struct scenario {
+    int source; /* of fixture_sources */
+    void (*stages)(void);
+    int (*start)(struct uva_error *error);
+} SCENARIOS[] = {
+    {SOURCE_BLOCKING, no_stage, to_for_each},
+    {SOURCE_BLOCKING, all_stages, to_for_each},
+    {SOURCE_HOOK, no_stage, to_next},
+    {SOURCE_ON_LOOP, no_stage, to_for_each},
+    {SOURCE_ON_LOOP, all_stages, to_handler},
+    {SOURCE_TASKS, no_stage, to_for_each},
+    {SOURCE_TASKS, all_stages, to_next},
+    {SOURCE_TASKS, no_stage, to_handler},
+    {SOURCE_TASKS, all_stages, to_worker},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };
 
-static bool is_done(void *ctx)
-{
-    return ((struct scene *)ctx)->done != 0;
-}
-
-static void scene_close(struct scene *s)
-{
-    uva_stream_release(s->stream);
-    loop_rig_fail(&s->rig, 0);
-    loop_rig_close_runtime(&s->rig, 0);
-    while (faulty_allocator_live(&s->rig.memory) > 0)
-        sched_yield(); /* workers may just be leaving */
-    recording_handler_fini(&s->handler);
-    loop_rig_close(&s->rig);
-    ck_assert_int_eq(atomic_load(&s->fake.freed), 1);
-    ck_assert_int_eq(atomic_load(&s->freed), s->maps);
-    fake_source_fini(&s->fake);
-}
-
-static void metadata_make(struct scene *s)
+static void set_up(bool tasks)
 {
     static const char value[200] = "much";
     const struct uva_pair pair = {uva_bytes_of("k"), {value, sizeof(value)}};
-    size_t size = sizeof(s->metadata);
+    size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, s->metadata, &size), 0);
+    fixture_open(&f, BATCHES);
+    recording_handler_init(&handler, 3, 1);
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    f.fake.metadata = tasks ? metadata : NULL;
+    atomic_store(&freed, 0);
+    maps = 0;
 }
 
-/* Plays one scenario; tells whether all allocations were granted. */
+/* A stream opened by a hook may fail before its source is opened, so that
+ * nothing is left to release: the number of releases is what it is. */
+static void tear_down(void)
+{
+    fixture_release(&f);
+    loop_fail(&f.loop, 0);
+    loop_close_runtime(&f.loop, 0);
+    fixture_close_counted(&f, ANY_COUNT, 1);
+    recording_handler_fini(&handler);
+    ck_assert_int_eq(atomic_load(&freed), maps);
+}
+
+/* Plays one scenario; returns whether all allocations were granted. */
 static bool play(const struct scenario *scenario, long fail_at)
 {
+    const struct fixture_source *source = &fixture_sources[scenario->source];
     struct uva_error error = {0};
-    struct scene s;
     int code;
     bool whole;
 
-    memset(&s, 0, sizeof(s));
-    loop_rig_open(&s.rig);
-    fake_source_init(&s.fake, BATCHES);
-    recording_handler_init(&s.handler, 3, 1);
-    metadata_make(&s);
-    loop_rig_fail(&s.rig, fail_at);
-    scenario->source(&s);
-    scenario->stages(&s);
-    code = scenario->start(&s, &error);
+    set_up(scenario->source == SOURCE_TASKS);
+    loop_fail(&f.loop, fail_at);
+    f.stream = source->make(&f);
+    scenario->stages();
+    code = scenario->start(&error);
     if (code == 0)
-        loop_rig_until(&s.rig, is_done, &s);
-    whole = !faulty_allocator_has_failed(&s.rig.memory);
+        fixture_await(&f);
+    whole = !faulty_allocator_has_failed(&f.loop.memory);
     if (code != 0) {
-        ck_assert_int_ne(error.message[0], 0);
-        ck_assert_int_eq(s.done, 0);
+        ck_assert_msg(error.message[0] != 0, "%s", source->name);
+        ck_assert_int_eq(f.got.done, 0);
     } else if (whole) {
-        ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
-    } else if (s.outcome.end != UVA_END_COMPLETE) {
-        ck_assert_int_eq(s.outcome.error.code, ENOMEM);
+        ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
+    } else if (f.got.outcome.end != UVA_END_COMPLETE) {
+        ck_assert_int_eq(f.got.outcome.error.code, ENOMEM);
     }
-    scene_close(&s);
+    tear_down();
     return whole;
 }
 
@@ -293,18 +219,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sweep");
     TCase *tc = tcase_create("allocations");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, SCENARIO_COUNT);
     tcase_add_test(tc, opening_a_runtime_may_fail_at_every_allocation);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("sweep", NULL, NULL, tc, NULL);
 }

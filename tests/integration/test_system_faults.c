@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A system that has no more descriptors, threads or memory, and one that
- * interrupts: the calls named below are wrapped at the link (CMakeLists.txt),
- * and one of them fails when a test says so. Opening a runtime then fails with
- * the system's code and leaves nothing open; what is interrupted goes on. */
+ * interrupts calls: the calls named below are wrapped at the link
+ * (CMakeLists.txt), and one of them fails when a test asks for it. Opening a
+ * runtime then fails with the code of the system and leaves nothing open; an
+ * interrupted call is repeated. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -20,6 +21,7 @@
 #include "check/thread_util.h"
 #include "exec/lane.h"
 #include "loop/loop.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/runtime.h"
 
@@ -377,12 +379,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("system_faults");
     TCase *tcase = tcase_create("system");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase,
                         a_runtime_that_cannot_be_opened_leaves_nothing_open, 0,
                         sizeof(OPENING) / sizeof(OPENING[0]));
@@ -394,9 +392,5 @@ int main(void)
     tcase_add_loop_test(tcase, a_watcher_is_ended_whatever_becomes_of_the_write,
                         0, 2);
     tcase_add_test(tcase, a_clock_that_has_nothing_to_say_loses_no_timer);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("system_faults", set_up, tear_down, tcase, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread reads through uva_stream_to_blocking(), up to the end, an
- * error, or a limit of the window. How it is stopped, and what lives how long,
- * is in test_to_blocking_life.c. */
+ * error, or a limit of the window. How reading is stopped, and how long each
+ * object lives, is in test_to_blocking_life.c. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -9,120 +9,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/blocking_scene.h"
-#include "support/loop_rig.h"
+#include "support/blocking_fixture.h"
+#include "support/check_suite.h"
+#include "support/loop_fixture.h"
 #include "uvarrow/arrow.h"
+
+static struct blocking_fixture b;
+
+static void tear_down(void)
+{
+    blocking_close(&b);
+}
 
 /* ---- reading ------------------------------------------------------------ */
 
 START_TEST(all_batches_are_read_in_order)
 {
     const int32_t windows[] = {1, 2, 3, 8, 64, 0};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 500);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, windows[_i]);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, INT64_MAX, NULL), 500);
-    ck_assert_ptr_null(scene.out.get_last_error(&scene.out));
-    blocking_scene_close(&scene);
+    blocking_run(&b, 500, windows[_i]);
+    ck_assert_int_eq(blocking_read(&b.out, 0, INT64_MAX, NULL), 500);
+    ck_assert_ptr_null(b.out.get_last_error(&b.out));
 }
 END_TEST
 
 START_TEST(a_stream_without_batches_ends_at_once)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 0);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 1);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 0);
-    ck_assert_int_eq(uva_stream_status(scene.stream, NULL), 0);
-    blocking_scene_close(&scene);
+    blocking_run(&b, 0, 1);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 0);
+    ck_assert_int_eq(uva_stream_status(b.stream, NULL), 0);
 }
 END_TEST
 
 START_TEST(the_end_is_sticky)
 {
-    struct blocking_scene scene;
     struct uva__task_ring *task_ring;
 
-    blocking_scene_open(&scene, NULL, 2);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    task_ring = blocking_scene_outlet(&scene.out);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, INT64_MAX, NULL), 2);
+    blocking_run(&b, 2, 4);
+    task_ring = blocking_outlet(&b.out);
+    ck_assert_int_eq(blocking_read(&b.out, 0, INT64_MAX, NULL), 2);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
-    uva_stream_cancel(scene.stream, EIO, "too late");
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
-    blocking_scene_end_runtime(&scene);
+        ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
+    uva_stream_cancel(b.stream, EIO, "too late");
+    ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
+    blocking_end_runtime(&b);
     /* what a cancel leaves behind that the loop saw a moment before */
     uva__failure_format(&task_ring->failure, &task_ring->stream->rt->allocator,
                         EIO, "raced");
     uva__atomic64_or(&task_ring->events, UVA__TASK_RING_CANCELLED);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, NULL), 0);
-    ck_assert_ptr_null(scene.out.get_last_error(&scene.out));
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
+    ck_assert_ptr_null(b.out.get_last_error(&b.out));
 }
 END_TEST
 
 START_TEST(a_struct_may_be_moved_between_calls)
 {
-    struct blocking_scene scene;
     struct ArrowArrayStream *places = calloc(3, sizeof(*places));
 
-    blocking_scene_open(&scene, NULL, 3);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 2);
-    places[0] = scene.out;
-    memset(&scene.out, 0xDD, sizeof(scene.out));
-    scene.out.release = NULL;
+    blocking_run(&b, 3, 2);
+    places[0] = b.out;
+    memset(&b.out, 0xDD, sizeof(b.out));
+    b.out.release = NULL;
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(blocking_scene_read(&places[i], i, 1, NULL), 1);
+        ck_assert_int_eq(blocking_read(&places[i], i, 1, NULL), 1);
         places[i + 1] = places[i];
         memset(&places[i], 0xDD, sizeof(places[i]));
     }
-    ck_assert_int_eq(blocking_scene_read(&places[2], 2, 9, NULL), 1);
+    ck_assert_int_eq(blocking_read(&places[2], 2, 9, NULL), 1);
     places[2].release(&places[2]);
     ck_assert(places[2].release == NULL);
     free(places);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(threads_may_read_one_after_the_other)
 {
-    struct blocking_scene scene;
     struct blocking_reader reader;
 
-    blocking_scene_open(&scene, NULL, 100);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
+    blocking_run(&b, 100, 4);
     for (int i = 0; i < 2; i++) {
-        blocking_reader_start(&reader, &scene.out);
+        blocking_reader_start(&reader, &b.out);
         blocking_reader_join(&reader);
         ck_assert_int_eq(reader.code, 0);
         ck_assert_int_eq(reader.batches, i == 0 ? 100 : 0);
     }
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(batches_outlive_the_stream_and_the_runtime)
 {
-    struct blocking_scene scene;
     struct ArrowArray array;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    ck_assert_int_eq(scene.out.get_next(&scene.out, &array), 0);
-    scene.out.release(&scene.out);
-    blocking_scene_end_runtime(&scene);
+    blocking_run(&b, 5, 4);
+    ck_assert_int_eq(b.out.get_next(&b.out, &array), 0);
+    b.out.release(&b.out);
+    blocking_end_runtime(&b);
     ck_assert_int_eq(((const int64_t *)array.children[0]->buffers[1])[2], 2);
     array.release(&array);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -140,21 +123,18 @@ static void schema_check(struct ArrowArrayStream *stream,
 
 START_TEST(the_schema_can_be_had_before_between_and_after_the_batches)
 {
-    struct blocking_scene scene;
     struct ArrowSchema schemas[4];
 
-    blocking_scene_open(&scene, NULL, 2);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 2);
-    schema_check(&scene.out, &schemas[0]);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
-    schema_check(&scene.out, &schemas[1]);
+    blocking_run(&b, 2, 2);
+    schema_check(&b.out, &schemas[0]);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 1);
+    schema_check(&b.out, &schemas[1]);
     uva_schema_release(&schemas[0]);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 1, 9, NULL), 1);
-    schema_check(&scene.out, &schemas[2]);
-    blocking_scene_end_runtime(&scene);
-    schema_check(&scene.out, &schemas[3]);
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(blocking_read(&b.out, 1, 9, NULL), 1);
+    schema_check(&b.out, &schemas[2]);
+    blocking_end_runtime(&b);
+    schema_check(&b.out, &schemas[3]);
+    blocking_close(&b);
     for (int i = 1; i < 4; i++) { /* each is a copy of its own (DS-21) */
         ck_assert_str_eq(schemas[i].children[0]->format, "l");
         uva_schema_release(&schemas[i]);
@@ -164,58 +144,48 @@ END_TEST
 
 START_TEST(the_schema_does_not_wait_for_the_first_batch)
 {
-    struct blocking_scene scene;
     struct ArrowSchema schema;
 
-    blocking_scene_open(&scene, NULL, 2);
-    scene.fake.gate_at = 0;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 2);
-    schema_check(&scene.out, &schema);
+    blocking_open(&b, NULL, 2);
+    b.fake.gate_at = 0;
+    blocking_start_plain(&b, 2);
+    schema_check(&b.out, &schema);
     uva_schema_release(&schema);
-    fake_source_await(&scene.fake);
-    blocking_scene_close(&scene);
+    fake_source_await(&b.fake);
 }
 END_TEST
 
 START_TEST(the_schema_can_be_had_after_an_error)
 {
-    struct blocking_scene scene;
     struct ArrowSchema schema;
     int code;
 
-    blocking_scene_open(&scene, NULL, 9);
-    scene.fake.fail_at = 0;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 2);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 9, &code), 0);
+    blocking_open(&b, NULL, 9);
+    b.fake.fail_at = 0;
+    blocking_start_plain(&b, 2);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 9, &code), 0);
     ck_assert_int_eq(code, EIO);
-    schema_check(&scene.out, &schema);
+    schema_check(&b.out, &schema);
     uva_schema_release(&schema);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(a_schema_that_fails_is_told_by_every_call)
 {
-    struct blocking_scene scene;
     struct ArrowSchema schema;
     int code;
 
-    blocking_scene_open(&scene, NULL, 9);
-    scene.fake.schema_code = ENOENT;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 2);
+    blocking_open(&b, NULL, 9);
+    b.fake.schema_code = ENOENT;
+    blocking_start_plain(&b, 2);
     for (int i = 0; i < 2; i++) {
         memset(&schema, 0xA5, sizeof(schema));
-        ck_assert_int_eq(scene.out.get_schema(&scene.out, &schema), ENOENT);
+        ck_assert_int_eq(b.out.get_schema(&b.out, &schema), ENOENT);
         ck_assert(schema.release == NULL);
-        ck_assert_str_eq(scene.out.get_last_error(&scene.out),
-                         "the disk is on fire");
-        ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 9, &code), 0);
+        ck_assert_str_eq(b.out.get_last_error(&b.out), "the disk is on fire");
+        ck_assert_int_eq(blocking_read(&b.out, 0, 9, &code), 0);
         ck_assert_int_eq(code, ENOENT);
     }
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -223,46 +193,40 @@ END_TEST
 
 START_TEST(an_error_comes_behind_the_batches_before_it_and_stays)
 {
-    struct blocking_scene scene;
     struct uva_error error = {0};
     char text[64] = "";
     int code;
 
-    blocking_scene_open(&scene, NULL, 20);
-    scene.fake.fail_at = 7;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_FAILED);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 7);
+    blocking_open(&b, NULL, 20);
+    b.fake.fail_at = 7;
+    blocking_start_plain(&b, 64);
+    blocking_await_news(&b.out, UVA__TASK_RING_FAILED);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 7);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(code, EIO);
-        strncpy(text, scene.out.get_last_error(&scene.out), sizeof(text) - 1);
+        strncpy(text, b.out.get_last_error(&b.out), sizeof(text) - 1);
         ck_assert_str_eq(text, "the disk is on fire");
-        ck_assert_int_eq(blocking_scene_read(&scene.out, 7, 1, &code), 0);
+        ck_assert_int_eq(blocking_read(&b.out, 7, 1, &code), 0);
     }
-    uva_stream_cancel(scene.stream, EPERM, "too late");
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 7, 1, &code), 0);
+    uva_stream_cancel(b.stream, EPERM, "too late");
+    ck_assert_int_eq(blocking_read(&b.out, 7, 1, &code), 0);
     ck_assert_int_eq(code, EIO);
-    blocking_scene_end_runtime(&scene);
-    ck_assert_int_eq(uva_stream_status(scene.stream, &error), EIO);
+    blocking_end_runtime(&b);
+    ck_assert_int_eq(uva_stream_status(b.stream, &error), EIO);
     ck_assert_str_eq(error.message, "the disk is on fire");
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(a_failed_call_leaves_the_array_released)
 {
-    struct blocking_scene scene;
     struct ArrowArray array;
 
-    blocking_scene_open(&scene, NULL, 20);
-    scene.fake.fail_at = 0;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 1);
+    blocking_open(&b, NULL, 20);
+    b.fake.fail_at = 0;
+    blocking_start_plain(&b, 1);
     memset(&array, 0xA5, sizeof(array));
-    ck_assert_int_eq(scene.out.get_next(&scene.out, &array), EIO);
+    ck_assert_int_eq(b.out.get_next(&b.out, &array), EIO);
     ck_assert(array.release == NULL);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -280,14 +244,13 @@ START_TEST(a_batch_is_made_by_the_thread_that_reads_it)
 {
     pthread_t self = pthread_self();
     const struct uva_map map = {.batch = map_here, .ctx = &self};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 100);
-    blocking_scene_tasks(&scene);
-    ck_assert_int_eq(uva_stream_map(scene.stream, &map), 0);
-    blocking_scene_start(&scene, 8);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 101, NULL), 100);
-    blocking_scene_close(&scene);
+    blocking_open(&b, NULL, 100);
+    blocking_tasks(&b);
+    ck_assert_int_eq(uva_stream_map(b.stream, &map), 0);
+    blocking_start(&b, 8);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 101, NULL), 100);
+    blocking_close(&b);
 }
 END_TEST
 
@@ -295,49 +258,44 @@ END_TEST
 START_TEST(a_batch_that_cannot_be_made_ends_the_stream_with_its_reason)
 {
     const int64_t batches = _i == 0 ? 6 : 20; /* it is the last one, or not */
-    struct blocking_scene scene;
     int code;
 
-    blocking_scene_open(&scene, NULL, batches);
-    scene.fake.extract_at = 5;
-    blocking_scene_tasks(&scene);
-    blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 5);
+    blocking_open(&b, NULL, batches);
+    b.fake.extract_at = 5;
+    blocking_start_tasks(&b, 64);
+    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 5);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(code, EIO);
-        ck_assert_str_eq(scene.out.get_last_error(&scene.out),
-                         "the disk is on fire");
-        ck_assert_int_eq(blocking_scene_read(&scene.out, 6, 1, &code), 0);
+        ck_assert_str_eq(b.out.get_last_error(&b.out), "the disk is on fire");
+        ck_assert_int_eq(blocking_read(&b.out, 6, 1, &code), 0);
     }
-    blocking_scene_close(&scene); /* all other tasks were discarded */
+    blocking_close(&b); /* all other tasks were discarded */
 }
 END_TEST
 
 static void hurry(void *ctx)
 {
-    uva__producer_end_drain(blocking_scene_outlet(ctx)->stream->tail);
+    uva__producer_end_drain(blocking_outlet(ctx)->stream->tail);
 }
 
 /* As it happens when a batch waits for longer than the producer does. */
 START_TEST(a_batch_that_fails_when_the_producer_has_gone_is_an_error_too)
 {
-    struct blocking_scene scene;
     int code;
 
-    blocking_scene_open(&scene, NULL, 3);
-    scene.fake.extract_at = 1;
-    blocking_scene_tasks(&scene);
-    blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
-    ck_assert_int_eq(uva_runtime_post(scene.runtime, hurry, &scene.out), 0);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_RELEASED);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, &code), 1);
+    blocking_open(&b, NULL, 3);
+    b.fake.extract_at = 1;
+    blocking_start_tasks(&b, 64);
+    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    ck_assert_int_eq(uva_runtime_post(b.runtime, hurry, &b.out), 0);
+    blocking_await_news(&b.out, UVA__TASK_RING_RELEASED);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 1);
     ck_assert_int_eq(code, EIO);
-    ck_assert_str_eq(scene.out.get_last_error(&scene.out), strerror(EIO));
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 2, 1, &code), 0);
+    ck_assert_str_eq(b.out.get_last_error(&b.out), strerror(EIO));
+    ck_assert_int_eq(blocking_read(&b.out, 2, 1, &code), 0);
     ck_assert_int_eq(code, EIO);
-    blocking_scene_close(&scene);
+    blocking_close(&b);
 }
 END_TEST
 
@@ -347,17 +305,13 @@ START_TEST(the_source_is_asked_for_no_more_than_the_window)
 {
     const int32_t windows[] = {1, 2, 5, 16};
     const int32_t window = windows[_i];
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 1000);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, window);
-    blocking_scene_await(&scene.fake.given, window); /* and uses it */
+    blocking_run(&b, 1000, window);
+    blocking_await(&b.fake.given, window); /* and uses it */
     for (int i = 0; i < 200; i++) {
-        ck_assert_int_eq(blocking_scene_read(&scene.out, i, 1, NULL), 1);
-        ck_assert_int_le(atomic_load(&scene.fake.given), i + 1 + window);
+        ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
+        ck_assert_int_le(atomic_load(&b.fake.given), i + 1 + window);
     }
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -366,20 +320,18 @@ END_TEST
 START_TEST(more_is_requested_when_few_are_left)
 {
     const struct uva_window window = {.batches = 10, .refill = 3};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 1000);
-    blocking_scene_plain(&scene);
+    blocking_open(&b, NULL, 1000);
+    blocking_plain(&b);
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(scene.stream, &window, &scene.out, NULL), 0);
-    blocking_scene_await(&scene.fake.given, 10);
+        uva_stream_to_blocking_cpu(b.stream, &window, &b.out, NULL), 0);
+    blocking_await(&b.fake.given, 10);
     for (int i = 0; i < 6; i++) {
-        ck_assert_int_eq(blocking_scene_read(&scene.out, i, 1, NULL), 1);
-        ck_assert_int_eq(blocking_scene_outlet(&scene.out)->reader.asked, 10);
+        ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
+        ck_assert_int_eq(blocking_outlet(&b.out)->reader.asked, 10);
     }
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 6, 1, NULL), 1);
-    blocking_scene_await(&scene.fake.given, 17);
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(blocking_read(&b.out, 6, 1, NULL), 1);
+    blocking_await(&b.fake.given, 17);
 }
 END_TEST
 
@@ -390,52 +342,48 @@ START_TEST(the_source_is_asked_for_no_more_than_the_bytes)
     const int64_t bytes[] = {1, 24, 100, 10000};
     const int64_t given[] = {2, 2, 6, 64};
     const struct uva_window window = {.bytes = bytes[_i]};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 1000);
-    blocking_scene_plain(&scene);
+    blocking_open(&b, NULL, 1000);
+    blocking_plain(&b);
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(scene.stream, &window, &scene.out, NULL), 0);
-    blocking_scene_await(&scene.fake.given, given[_i]);
+        uva_stream_to_blocking_cpu(b.stream, &window, &b.out, NULL), 0);
+    blocking_await(&b.fake.given, given[_i]);
     for (int i = 0; i < 1000; i++) {
-        ck_assert_int_eq(blocking_scene_read(&scene.out, i, 1, NULL), 1);
-        ck_assert_int_le(atomic_load(&scene.fake.given), i + 1 + given[_i]);
+        ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
+        ck_assert_int_le(atomic_load(&b.fake.given), i + 1 + given[_i]);
     }
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 1000, 1, NULL), 0);
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(blocking_read(&b.out, 1000, 1, NULL), 0);
 }
 END_TEST
 
 /* ---- devices ------------------------------------------------------------ */
 
 /* One stream of two arrays of a device type. */
-static struct uva_stream *device_stream(struct blocking_scene *scene,
+static struct uva_stream *device_stream(struct blocking_fixture *fixture,
                                         ArrowDeviceType type, void *event)
 {
     struct ArrowDeviceArray arrays[2];
     struct ArrowSchema schema;
 
-    fake_source_schema(&scene->fake, &schema);
+    fake_source_schema(&fixture->fake, &schema);
     for (int i = 0; i < 2; i++) {
-        fake_source_batch(&scene->fake, i, &arrays[i]);
+        fake_source_batch(&fixture->fake, i, &arrays[i]);
         arrays[i].device_type = type;
         arrays[i].device_id = 3;
         arrays[i].sync_event = event;
     }
-    return uva_stream_from_arrays(scene->runtime, &schema, arrays, 2);
+    return uva_stream_from_arrays(fixture->runtime, &schema, arrays, 2);
 }
 
 START_TEST(a_device_stream_says_its_type_early_and_passes_events_on)
 {
-    struct blocking_scene scene;
     struct ArrowDeviceArrayStream out;
     struct ArrowDeviceArray array, end = {.device_type = ARROW_DEVICE_CUDA};
     struct ArrowSchema schema;
     int event;
 
-    blocking_scene_open(&scene, NULL, 0);
-    struct uva_stream *stream =
-        device_stream(&scene, ARROW_DEVICE_CUDA, &event);
+    blocking_open(&b, NULL, 0);
+    struct uva_stream *stream = device_stream(&b, ARROW_DEVICE_CUDA, &event);
     ck_assert_int_eq(uva_stream_to_blocking(stream, NULL, &out, NULL), 0);
     ck_assert_int_eq(out.device_type, ARROW_DEVICE_CUDA);
     ck_assert_int_eq(out.get_schema(&out, &schema), 0);
@@ -455,7 +403,6 @@ START_TEST(a_device_stream_says_its_type_early_and_passes_events_on)
     out.release(&out);
     ck_assert(out.release == NULL);
     uva_stream_release(stream);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -478,20 +425,19 @@ START_TEST(a_device_that_was_not_announced_is_warned_of)
     atomic_int warnings = 0;
     const struct uva_runtime_options options = {
         .log = {.write = count_warning, .ctx = &warnings}};
-    struct blocking_scene scene;
     struct ArrowDeviceArrayStream out;
     struct ArrowDeviceArray array;
     struct uva_runtime *runtime;
 
-    blocking_scene_open(&scene, NULL, 1);
+    blocking_open(&b, NULL, 1);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    struct uva_blocking_source how = fake_source_how(&scene.fake);
+    struct uva_blocking_source how = fake_source_how(&b.fake);
     how.open_device = open_cuda;
     if (_i == 1)
         how.device_type = ARROW_DEVICE_CUDA;
-    scene.stream = uva_stream_from_blocking(runtime, NULL, &how);
-    scene.sources = 1;
-    ck_assert_int_eq(uva_stream_to_blocking(scene.stream, NULL, &out, NULL), 0);
+    b.stream = uva_stream_from_blocking(runtime, NULL, &how);
+    b.sources = 1;
+    ck_assert_int_eq(uva_stream_to_blocking(b.stream, NULL, &out, NULL), 0);
     ck_assert_int_eq(out.device_type,
                      _i == 1 ? ARROW_DEVICE_CUDA : ARROW_DEVICE_CPU);
     ck_assert_int_eq(out.get_next(&out, &array), 0);
@@ -500,8 +446,7 @@ START_TEST(a_device_that_was_not_announced_is_warned_of)
     ck_assert_int_eq(atomic_load(&warnings), _i == 1 ? 0 : 1);
     out.release(&out);
     ck_assert_int_eq(uva_runtime_join(runtime), 0);
-    blocking_scene_await(&scene.fake.freed, 1);
-    blocking_scene_close(&scene);
+    blocking_await(&b.fake.freed, 1);
 }
 END_TEST
 
@@ -509,26 +454,23 @@ START_TEST(a_plain_stream_refuses_data_that_the_host_cannot_read)
 {
     const ArrowDeviceType types[] = {ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST,
                                      ARROW_DEVICE_CUDA_MANAGED};
-    struct blocking_scene scene;
     struct uva_error error = {0};
     struct ArrowArray array;
     int event;
 
-    blocking_scene_open(&scene, NULL, 0);
-    struct uva_stream *stream = device_stream(&scene, types[_i], &event);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &scene.out, NULL),
-                     0);
+    blocking_open(&b, NULL, 0);
+    struct uva_stream *stream = device_stream(&b, types[_i], &event);
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &b.out, NULL), 0);
     for (int i = 0; i < 2; i++) {
         memset(&array, 0xA5, sizeof(array));
-        ck_assert_int_eq(scene.out.get_next(&scene.out, &array), ENOTSUP);
+        ck_assert_int_eq(b.out.get_next(&b.out, &array), ENOTSUP);
         ck_assert(array.release == NULL);
-        ck_assert_ptr_nonnull(strstr(scene.out.get_last_error(&scene.out),
-                                     "uva_stream_to_blocking()"));
+        ck_assert_ptr_nonnull(
+            strstr(b.out.get_last_error(&b.out), "uva_stream_to_blocking()"));
     }
-    blocking_scene_end_runtime(&scene);
+    blocking_end_runtime(&b);
     ck_assert_int_eq(uva_stream_status(stream, &error), ENOTSUP);
     uva_stream_release(stream);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -536,15 +478,12 @@ START_TEST(a_plain_stream_gives_what_the_host_can_read)
 {
     const ArrowDeviceType types[] = {ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA_HOST,
                                      ARROW_DEVICE_CUDA_MANAGED};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 0);
-    struct uva_stream *stream = device_stream(&scene, types[_i], NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &scene.out, NULL),
-                     0);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 9, NULL), 2);
+    blocking_open(&b, NULL, 0);
+    struct uva_stream *stream = device_stream(&b, types[_i], NULL);
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &b.out, NULL), 0);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 9, NULL), 2);
     uva_stream_release(stream);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -574,118 +513,102 @@ static int start(struct uva_stream *stream, const struct uva_window *window,
 START_TEST(a_start_that_fails_gives_a_released_stream)
 {
     struct uva_error error = {0};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
+    blocking_open(&b, NULL, 5);
+    blocking_plain(&b);
     ck_assert_int_eq(start(NULL, NULL, &error), EINVAL);
     ck_assert_int_eq(
-        start(scene.stream, &(struct uva_window){.batches = -1}, &error),
-        EINVAL);
+        start(b.stream, &(struct uva_window){.batches = -1}, &error), EINVAL);
     ck_assert_int_eq(
-        start(scene.stream, &(struct uva_window){.refill = -1}, &error),
-        EINVAL);
-    ck_assert_int_eq(
-        start(scene.stream, &(struct uva_window){.bytes = -1}, &error), EINVAL);
-    ck_assert_int_eq(uva_stream_to_blocking(scene.stream, NULL, NULL, &error),
+        start(b.stream, &(struct uva_window){.refill = -1}, &error), EINVAL);
+    ck_assert_int_eq(start(b.stream, &(struct uva_window){.bytes = -1}, &error),
                      EINVAL);
-    ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(scene.stream, NULL, NULL, &error), EINVAL);
-    blocking_scene_start(&scene, 2); /* none of these has started it */
-    ck_assert_int_eq(start(scene.stream, NULL, &error), EBUSY);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 9, NULL), 5);
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(uva_stream_to_blocking(b.stream, NULL, NULL, &error),
+                     EINVAL);
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(b.stream, NULL, NULL, &error),
+                     EINVAL);
+    blocking_start(&b, 2); /* none of these has started it */
+    ck_assert_int_eq(start(b.stream, NULL, &error), EBUSY);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 9, NULL), 5);
 }
 END_TEST
 
 START_TEST(the_first_error_of_building_is_told_by_the_start)
 {
     struct uva_error error = {0};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
-    (void)uva_stream_limit(scene.stream, -5);
-    ck_assert_int_eq(start(scene.stream, NULL, &error), EINVAL);
+    blocking_open(&b, NULL, 5);
+    blocking_plain(&b);
+    (void)uva_stream_limit(b.stream, -5);
+    ck_assert_int_eq(start(b.stream, NULL, &error), EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "limit"));
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(a_stream_that_was_cancelled_before_does_not_start)
 {
     struct uva_error error = {0};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
-    uva_stream_cancel(scene.stream, EACCES, "not you");
-    ck_assert_int_eq(start(scene.stream, NULL, &error), EACCES);
+    blocking_open(&b, NULL, 5);
+    blocking_plain(&b);
+    uva_stream_cancel(b.stream, EACCES, "not you");
+    ck_assert_int_eq(start(b.stream, NULL, &error), EACCES);
     ck_assert_str_eq(error.message, "not you");
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(a_runtime_that_closes_starts_nothing)
 {
     struct uva_error error = {0};
-    struct blocking_scene scene;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
-    ck_assert_int_eq(uva_runtime_close(scene.runtime, 0, NULL, NULL), 0);
-    ck_assert_int_eq(start(scene.stream, NULL, &error), ESHUTDOWN);
-    blocking_scene_close(&scene);
+    blocking_open(&b, NULL, 5);
+    blocking_plain(&b);
+    ck_assert_int_eq(uva_runtime_close(b.runtime, 0, NULL, NULL), 0);
+    ck_assert_int_eq(start(b.stream, NULL, &error), ESHUTDOWN);
 }
 END_TEST
 
 /* ---- several ------------------------------------------------------------ */
 
-/* Gives what `scene` gives out to a second stream, which gives it out again. */
-static struct uva_stream *chain(struct blocking_scene *scene,
+/* Exports the stream of `fixture` to a second stream, which exports it again.
+ */
+static struct uva_stream *chain(struct blocking_fixture *fixture,
                                 struct ArrowArrayStream *out)
 {
     struct uva_stream *stream =
-        uva_stream_from_blocking_cpu(scene->runtime, &scene->out, NULL);
+        uva_stream_from_blocking_cpu(fixture->runtime, &fixture->out, NULL);
 
-    ck_assert(scene->out.release == NULL);
+    ck_assert(fixture->out.release == NULL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, out, NULL), 0);
     return stream;
 }
 
 START_TEST(streams_may_be_chained_on_one_runtime)
 {
-    struct blocking_scene scene;
     struct ArrowArrayStream out;
 
-    blocking_scene_open(&scene, NULL, 300);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    struct uva_stream *second = chain(&scene, &out);
-    ck_assert_int_eq(blocking_scene_read(&out, 0, INT64_MAX, NULL), 300);
+    blocking_run(&b, 300, 4);
+    struct uva_stream *second = chain(&b, &out);
+    ck_assert_int_eq(blocking_read(&out, 0, INT64_MAX, NULL), 300);
     out.release(&out);
     uva_stream_release(second);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 START_TEST(an_error_comes_through_a_chain)
 {
-    struct blocking_scene scene;
     struct ArrowArrayStream out;
     int code;
 
-    blocking_scene_open(&scene, NULL, 300);
-    scene.fake.fail_at = 5;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    struct uva_stream *second = chain(&scene, &out);
-    ck_assert_int_eq(blocking_scene_read(&out, 0, INT64_MAX, &code), 5);
+    blocking_open(&b, NULL, 300);
+    b.fake.fail_at = 5;
+    blocking_start_plain(&b, 4);
+    struct uva_stream *second = chain(&b, &out);
+    ck_assert_int_eq(blocking_read(&out, 0, INT64_MAX, &code), 5);
     ck_assert_int_eq(code, EIO);
     ck_assert_str_eq(out.get_last_error(&out), "the disk is on fire");
     out.release(&out);
     uva_stream_release(second);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -693,26 +616,24 @@ END_TEST
 START_TEST(a_worker_that_waits_for_another_does_not_use_up_the_lane)
 {
     const struct uva_workers_options one = {.blocking_threads = 1};
-    struct blocking_scene scene;
     struct ArrowArrayStream out;
     struct uva_workers *workers;
 
     ck_assert_int_eq(uva_workers_new(&one, &workers, NULL), 0);
-    blocking_scene_open(&scene, workers, 300);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 1);
-    struct uva_stream *second = chain(&scene, &out);
-    ck_assert_int_eq(blocking_scene_read(&out, 0, INT64_MAX, NULL), 300);
+    blocking_open(&b, workers, 300);
+    blocking_start_plain(&b, 1);
+    struct uva_stream *second = chain(&b, &out);
+    ck_assert_int_eq(blocking_read(&out, 0, INT64_MAX, NULL), 300);
     out.release(&out);
     uva_stream_release(second);
-    blocking_scene_close(&scene);
+    blocking_close(&b);
     uva_workers_free(workers);
 }
 END_TEST
 
 static void add_reading(Suite *suite)
 {
-    TCase *reading = tcase_create("reading");
+    TCase *reading = suite_case(suite, "reading", NULL, tear_down);
 
     tcase_add_loop_test(reading, all_batches_are_read_in_order, 0, 6);
     tcase_add_test(reading, a_stream_without_batches_ends_at_once);
@@ -720,20 +641,18 @@ static void add_reading(Suite *suite)
     tcase_add_test(reading, a_struct_may_be_moved_between_calls);
     tcase_add_test(reading, threads_may_read_one_after_the_other);
     tcase_add_test(reading, batches_outlive_the_stream_and_the_runtime);
-    suite_add_tcase(suite, reading);
 
-    TCase *schema = tcase_create("schema");
+    TCase *schema = suite_case(suite, "schema", NULL, tear_down);
     tcase_add_test(schema,
                    the_schema_can_be_had_before_between_and_after_the_batches);
     tcase_add_test(schema, the_schema_does_not_wait_for_the_first_batch);
     tcase_add_test(schema, the_schema_can_be_had_after_an_error);
     tcase_add_test(schema, a_schema_that_fails_is_told_by_every_call);
-    suite_add_tcase(suite, schema);
 }
 
 static void add_errors(Suite *suite)
 {
-    TCase *errors = tcase_create("errors");
+    TCase *errors = suite_case(suite, "errors", NULL, tear_down);
 
     tcase_add_test(errors,
                    an_error_comes_behind_the_batches_before_it_and_stays);
@@ -744,20 +663,18 @@ static void add_errors(Suite *suite)
         2);
     tcase_add_test(
         errors, a_batch_that_fails_when_the_producer_has_gone_is_an_error_too);
-    suite_add_tcase(suite, errors);
 
-    TCase *window = tcase_create("window");
+    TCase *window = suite_case(suite, "window", NULL, tear_down);
     tcase_add_loop_test(window, the_source_is_asked_for_no_more_than_the_window,
                         0, 4);
     tcase_add_test(window, more_is_requested_when_few_are_left);
     tcase_add_loop_test(window, the_source_is_asked_for_no_more_than_the_bytes,
                         0, 4);
-    suite_add_tcase(suite, window);
 }
 
 static void add_others(Suite *suite)
 {
-    TCase *devices = tcase_create("devices");
+    TCase *devices = suite_case(suite, "devices", NULL, tear_down);
 
     tcase_add_test(devices,
                    a_device_stream_says_its_type_early_and_passes_events_on);
@@ -767,21 +684,18 @@ static void add_others(Suite *suite)
         devices, a_plain_stream_refuses_data_that_the_host_cannot_read, 0, 3);
     tcase_add_loop_test(devices, a_plain_stream_gives_what_the_host_can_read, 0,
                         3);
-    suite_add_tcase(suite, devices);
 
-    TCase *starting = tcase_create("the start");
+    TCase *starting = suite_case(suite, "the start", NULL, tear_down);
     tcase_add_test(starting, a_start_that_fails_gives_a_released_stream);
     tcase_add_test(starting, the_first_error_of_building_is_told_by_the_start);
     tcase_add_test(starting, a_stream_that_was_cancelled_before_does_not_start);
     tcase_add_test(starting, a_runtime_that_closes_starts_nothing);
-    suite_add_tcase(suite, starting);
 
-    TCase *several = tcase_create("several");
+    TCase *several = suite_case(suite, "several", NULL, tear_down);
     tcase_add_test(several, streams_may_be_chained_on_one_runtime);
     tcase_add_test(several, an_error_comes_through_a_chain);
     tcase_add_test(several,
                    a_worker_that_waits_for_another_does_not_use_up_the_lane);
-    suite_add_tcase(suite, several);
 }
 
 int main(void)
@@ -792,9 +706,5 @@ int main(void)
     add_errors(suite);
     add_others(suite);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

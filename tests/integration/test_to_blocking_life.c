@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How reading through uva_stream_to_blocking() is stopped, where it may not be
- * done, and that all is given back, whoever lets go first. What is read is in
- * test_to_blocking.c. */
+/* How reading through uva_stream_to_blocking() is stopped, where it is refused,
+ * and that everything is released, whichever side releases first. What is read
+ * is in test_to_blocking.c. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -10,17 +10,25 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "support/blocking_scene.h"
+#include "support/blocking_fixture.h"
+#include "support/check_suite.h"
 #include "support/forked_child.h"
-#include "support/loop_rig.h"
+#include "support/loop_fixture.h"
 #include "uvarrow/arrow.h"
+
+static struct blocking_fixture b;
+
+static void tear_down(void)
+{
+    blocking_close(&b);
+}
 
 /* Reads one batch and checks how that fails. */
 static void says(struct ArrowArrayStream *stream, int code, const char *text)
 {
     int got;
 
-    ck_assert_int_eq(blocking_scene_read(stream, 0, 1, &got), 0);
+    ck_assert_int_eq(blocking_read(stream, 0, 1, &got), 0);
     ck_assert_int_eq(got, code);
     ck_assert_str_eq(stream->get_last_error(stream), text);
 }
@@ -29,61 +37,52 @@ static void says(struct ArrowArrayStream *stream, int code, const char *text)
 
 START_TEST(a_cancel_reaches_a_reader_that_waits)
 {
-    struct blocking_scene scene;
     struct blocking_reader reader;
 
-    blocking_scene_open(&scene, NULL, 9);
-    scene.fake.gate_at = 3;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    blocking_reader_start(&reader, &scene.out);
-    fake_source_await(&scene.fake);
-    blocking_scene_await_sleeper(&scene.out);
-    uva_stream_cancel(scene.stream, EDQUOT, "that was enough");
+    blocking_open(&b, NULL, 9);
+    b.fake.gate_at = 3;
+    blocking_start_plain(&b, 4);
+    blocking_reader_start(&reader, &b.out);
+    fake_source_await(&b.fake);
+    blocking_await_sleeper(&b.out);
+    uva_stream_cancel(b.stream, EDQUOT, "that was enough");
     blocking_reader_join(&reader);
     ck_assert_int_le(reader.batches, 3);
     ck_assert_int_eq(reader.code, EDQUOT);
     ck_assert_str_eq(reader.text, "that was enough");
-    says(&scene.out, EDQUOT, "that was enough");
-    blocking_scene_close(&scene);
+    says(&b.out, EDQUOT, "that was enough");
 }
 END_TEST
 
 /* The schema, which the stream keeps, is one of what is live. */
 START_TEST(a_cancel_discards_the_batches_that_wait)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 99);
+    blocking_open(&b, NULL, 99);
     if (_i == 0)
-        blocking_scene_plain(&scene);
+        blocking_plain(&b);
     else
-        blocking_scene_tasks(&scene);
-    blocking_scene_start(&scene, 4);
-    blocking_scene_await(&scene.fake.given, 4);
-    uva_stream_cancel(scene.stream, 0, NULL);
-    blocking_scene_await(&scene.fake.live, 1);
-    says(&scene.out, ECANCELED, "cancelled");
-    blocking_scene_close(&scene);
+        blocking_tasks(&b);
+    blocking_start(&b, 4);
+    blocking_await(&b.fake.given, 4);
+    uva_stream_cancel(b.stream, 0, NULL);
+    blocking_await(&b.fake.live, 1);
+    says(&b.out, ECANCELED, "cancelled");
 }
 END_TEST
 
-/* Everything has been told to the outlet, but not to the reader. */
+/* Everything has reached the task ring, but not the reader. */
 START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 2);
+    blocking_open(&b, NULL, 2);
     if (_i == 0)
-        blocking_scene_plain(&scene);
+        blocking_plain(&b);
     else
-        blocking_scene_tasks(&scene);
-    blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_END);
-    uva_stream_cancel(scene.stream, 0, "not any more");
-    blocking_scene_await(&scene.fake.live, 1);
-    says(&scene.out, ECANCELED, "not any more");
-    blocking_scene_close(&scene);
+        blocking_tasks(&b);
+    blocking_start(&b, 64);
+    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    uva_stream_cancel(b.stream, 0, "not any more");
+    blocking_await(&b.fake.live, 1);
+    says(&b.out, ECANCELED, "not any more");
 }
 END_TEST
 
@@ -96,27 +95,24 @@ static void hold_loop(void *ctx)
 /* Before the loop has seen that it does. */
 START_TEST(a_cancel_does_not_count_once_the_reader_knows_the_end)
 {
-    struct blocking_scene scene;
     sem_t go_on;
 
     (void)sem_init(&go_on, 0, 0);
-    blocking_scene_open(&scene, NULL, 2);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 64);
-    blocking_scene_await_news(&scene.out, UVA__TASK_RING_RELEASED);
-    ck_assert_int_eq(uva_runtime_post(scene.runtime, hold_loop, &go_on), 0);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 2);
-    uva_stream_cancel(scene.stream, EIO, "too late");
+    blocking_run(&b, 2, 64);
+    blocking_await_news(&b.out, UVA__TASK_RING_RELEASED);
+    ck_assert_int_eq(uva_runtime_post(b.runtime, hold_loop, &go_on), 0);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 2);
+    uva_stream_cancel(b.stream, EIO, "too late");
     (void)sem_post(&go_on);
-    blocking_scene_end_runtime(&scene);
-    ck_assert_int_eq(uva_stream_status(scene.stream, NULL), 0);
-    blocking_scene_close(&scene);
+    blocking_end_runtime(&b);
+    ck_assert_int_eq(uva_stream_status(b.stream, NULL), 0);
+    blocking_close(&b);
 }
 END_TEST
 
 struct late {
     sem_t open;
-    struct blocking_scene *scene; /* borrows */
+    struct blocking_fixture *fixture; /* borrows */
 };
 
 static int late_open(void *ctx, struct ArrowArrayStream *out,
@@ -127,8 +123,8 @@ static int late_open(void *ctx, struct ArrowArrayStream *out,
     (void)error;
     while (sem_wait(&late->open) != 0)
         ;
-    fake_source_plain(&late->scene->fake, out);
-    late->scene->sources++; /* unless the cancel came before this call */
+    fake_source_plain(&late->fixture->fake, out);
+    late->fixture->sources++; /* unless the cancel came before this call */
     return 0;
 }
 
@@ -139,7 +135,7 @@ static void late_interrupt(void *ctx)
 
 static void late_free(void *ctx)
 {
-    atomic_fetch_add(&((struct late *)ctx)->scene->fake.freed, 1);
+    atomic_fetch_add(&((struct late *)ctx)->fixture->fake.freed, 1);
 }
 
 static void *schema_run(void *ctx)
@@ -154,8 +150,7 @@ static void *schema_run(void *ctx)
 
 START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
 {
-    struct blocking_scene scene;
-    struct late late = {.scene = &scene};
+    struct late late = {.fixture = &b};
     const struct uva_blocking_source how = {.open = late_open,
                                             .interrupt = late_interrupt,
                                             .free_ctx = late_free,
@@ -163,30 +158,26 @@ START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
     pthread_t thread;
 
     (void)sem_init(&late.open, 0, 0);
-    blocking_scene_open(&scene, NULL, 9);
-    scene.stream = uva_stream_from_blocking_cpu(scene.runtime, NULL, &how);
-    blocking_scene_start(&scene, 4);
-    (void)pthread_create(&thread, NULL, schema_run, &scene.out);
-    blocking_scene_await_sleeper(&scene.out);
-    uva_stream_cancel(scene.stream, EXDEV, "no");
+    blocking_open(&b, NULL, 9);
+    b.stream = uva_stream_from_blocking_cpu(b.runtime, NULL, &how);
+    blocking_start(&b, 4);
+    (void)pthread_create(&thread, NULL, schema_run, &b.out);
+    blocking_await_sleeper(&b.out);
+    uva_stream_cancel(b.stream, EXDEV, "no");
     (void)pthread_join(thread, NULL);
-    says(&scene.out, EXDEV, "no");
-    blocking_scene_close(&scene);
+    says(&b.out, EXDEV, "no");
+    blocking_close(&b);
 }
 END_TEST
 
 START_TEST(a_stream_that_was_dropped_gives_nothing_more)
 {
-    struct blocking_scene scene;
     int code;
 
-    blocking_scene_open(&scene, NULL, 99);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    uva_stream_drop(uva_stream_acquire(scene.stream));
-    ck_assert_int_le(blocking_scene_read(&scene.out, 0, 99, &code), 4);
+    blocking_run(&b, 99, 4);
+    uva_stream_drop(uva_stream_acquire(b.stream));
+    ck_assert_int_le(blocking_read(&b.out, 0, 99, &code), 4);
     ck_assert_int_eq(code, ECANCELED);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -194,47 +185,35 @@ END_TEST
 
 START_TEST(letting_go_unread_discards_and_stops_the_source)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 99);
+    blocking_open(&b, NULL, 99);
     if (_i == 0)
-        blocking_scene_plain(&scene);
+        blocking_plain(&b);
     else
-        blocking_scene_tasks(&scene);
-    blocking_scene_start(&scene, 4);
-    blocking_scene_await(&scene.fake.given, 4);
-    scene.out.release(&scene.out);
-    blocking_scene_await(&scene.fake.freed, 1);
-    ck_assert_int_eq(atomic_load(&scene.fake.given), 4);
-    blocking_scene_close(&scene);
+        blocking_tasks(&b);
+    blocking_start(&b, 4);
+    blocking_await(&b.fake.given, 4);
+    b.out.release(&b.out);
+    blocking_await(&b.fake.freed, 1);
+    ck_assert_int_eq(atomic_load(&b.fake.given), 4);
 }
 END_TEST
 
 START_TEST(letting_go_at_once_is_fine)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 99);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    scene.out.release(&scene.out);
-    blocking_scene_close(&scene);
+    blocking_run(&b, 99, 4);
+    b.out.release(&b.out);
 }
 END_TEST
 
 START_TEST(letting_go_does_not_wait_for_the_source)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 99);
-    scene.fake.gate_at = 2;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    fake_source_await(&scene.fake);
-    scene.out.release(&scene.out); /* which interrupts it */
-    blocking_scene_await(&scene.fake.freed, 1);
-    ck_assert_int_eq(atomic_load(&scene.fake.interrupts), 1);
-    blocking_scene_close(&scene);
+    blocking_open(&b, NULL, 99);
+    b.fake.gate_at = 2;
+    blocking_start_plain(&b, 4);
+    fake_source_await(&b.fake);
+    b.out.release(&b.out); /* which interrupts it */
+    blocking_await(&b.fake.freed, 1);
+    ck_assert_int_eq(atomic_load(&b.fake.interrupts), 1);
 }
 END_TEST
 
@@ -248,31 +227,21 @@ static void let_go(void *ctx)
 
 START_TEST(letting_go_on_the_loop_thread_is_fine)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 99);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
-    ck_assert_int_eq(uva_runtime_post(scene.runtime, let_go, &scene.out), 0);
-    blocking_scene_await(&scene.fake.freed, 1);
-    scene.out.release = NULL; /* seen through the source's release */
-    blocking_scene_close(&scene);
+    blocking_run(&b, 99, 4);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 1);
+    ck_assert_int_eq(uva_runtime_post(b.runtime, let_go, &b.out), 0);
+    blocking_await(&b.fake.freed, 1);
+    b.out.release = NULL; /* seen through the source's release */
 }
 END_TEST
 
 START_TEST(the_reader_outlives_the_holder_of_the_stream)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 9);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    uva_stream_release(scene.stream);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
-    scene.out.release(&scene.out);
-    scene.stream = uva_stream_from_arrays(NULL, NULL, NULL, 0); /* any */
-    blocking_scene_close(&scene);
+    blocking_run(&b, 9, 4);
+    uva_stream_release(b.stream);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
+    b.out.release(&b.out);
+    b.stream = uva_stream_from_arrays(NULL, NULL, NULL, 0); /* any */
 }
 END_TEST
 
@@ -280,20 +249,17 @@ END_TEST
 
 START_TEST(a_close_reaches_a_reader_that_waits)
 {
-    struct blocking_scene scene;
     struct blocking_reader reader;
 
-    blocking_scene_open(&scene, NULL, 9);
-    scene.fake.gate_at = 0;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    blocking_reader_start(&reader, &scene.out);
-    blocking_scene_await_sleeper(&scene.out);
-    blocking_scene_end_runtime(&scene);
+    blocking_open(&b, NULL, 9);
+    b.fake.gate_at = 0;
+    blocking_start_plain(&b, 4);
+    blocking_reader_start(&reader, &b.out);
+    blocking_await_sleeper(&b.out);
+    blocking_end_runtime(&b);
     blocking_reader_join(&reader);
     ck_assert_int_eq(reader.code, ECANCELED);
     ck_assert_str_eq(reader.text, "the runtime was closed");
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -301,51 +267,44 @@ END_TEST
  */
 START_TEST(a_close_ends_streams_that_are_chained)
 {
-    struct blocking_scene scene;
     struct blocking_reader reader;
     struct ArrowArrayStream out;
 
-    blocking_scene_open(&scene, NULL, 9);
-    scene.fake.gate_at = 3;
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
+    blocking_open(&b, NULL, 9);
+    b.fake.gate_at = 3;
+    blocking_start_plain(&b, 4);
     struct uva_stream *second =
-        uva_stream_from_blocking_cpu(scene.runtime, &scene.out, NULL);
+        uva_stream_from_blocking_cpu(b.runtime, &b.out, NULL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
     blocking_reader_start(&reader, &out);
-    fake_source_await(&scene.fake);
-    blocking_scene_await_sleeper(&out);
-    blocking_scene_end_runtime(&scene);
+    fake_source_await(&b.fake);
+    blocking_await_sleeper(&out);
+    blocking_end_runtime(&b);
     blocking_reader_join(&reader);
     ck_assert_int_eq(reader.code, ECANCELED);
     out.release(&out);
     uva_stream_release(second);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
 /* A new thread may get the number that the loop's had. */
 START_TEST(a_runtime_that_has_gone_is_told_by_every_call)
 {
-    struct blocking_scene scene;
     struct blocking_reader reader;
     struct ArrowSchema schema;
 
-    blocking_scene_open(&scene, NULL, 99);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
-    blocking_scene_end_runtime(&scene);
+    blocking_run(&b, 99, 4);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 1);
+    blocking_end_runtime(&b);
     for (int i = 0; i < 4; i++) {
-        blocking_reader_start(&reader, &scene.out);
+        blocking_reader_start(&reader, &b.out);
         blocking_reader_join(&reader);
         ck_assert_int_eq(reader.batches, 0);
         ck_assert_int_eq(reader.code, ECANCELED);
         ck_assert_str_eq(reader.text, "the runtime was closed");
     }
-    ck_assert_int_eq(scene.out.get_schema(&scene.out, &schema), 0);
+    ck_assert_int_eq(b.out.get_schema(&b.out, &schema), 0);
     uva_schema_release(&schema);
-    blocking_scene_close(&scene);
 }
 END_TEST
 
@@ -357,25 +316,21 @@ static void *join_run(void *ctx)
 
 START_TEST(a_join_lets_the_reader_finish)
 {
-    struct blocking_scene scene;
     pthread_t thread;
 
-    blocking_scene_open(&scene, NULL, 5);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 64);
-    (void)pthread_create(&thread, NULL, join_run, scene.runtime);
-    while (!uva__rt_is_closing(scene.stream->rt))
+    blocking_run(&b, 5, 64);
+    (void)pthread_create(&thread, NULL, join_run, b.runtime);
+    while (!uva__rt_is_closing(b.stream->rt))
         (void)sched_yield();
-    blocking_scene_await(&scene.fake.given, 5);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 5);
+    blocking_await(&b.fake.given, 5);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 5);
     (void)pthread_join(thread, NULL);
-    scene.runtime = NULL;
-    ck_assert_int_eq(uva_stream_status(scene.stream, NULL), 0);
-    blocking_scene_close(&scene);
+    b.runtime = NULL;
+    ck_assert_int_eq(uva_stream_status(b.stream, NULL), 0);
 }
 END_TEST
 
-/* ---- where nobody may wait ---------------------------------------------- */
+/* ---- where waiting is refused ------------------------------------------- */
 
 struct visit {
     struct ArrowArrayStream *stream; /* borrows */
@@ -422,56 +377,53 @@ static bool knows_schema(void *ctx)
 START_TEST(the_loop_thread_may_not_wait)
 {
     struct fake_source fake;
-    struct loop_rig rig;
+    struct loop_fixture loop;
     struct ArrowArrayStream source, out;
 
-    loop_rig_open(&rig);
+    loop_open(&loop);
     fake_source_init(&fake, 3);
     fake_source_plain(&fake, &source);
     struct uva_stream *stream =
-        uva_stream_from_blocking_cpu(rig.runtime, &source, NULL);
+        uva_stream_from_blocking_cpu(loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
     struct visit visit = visit_of(&out);
     visit_run(&visit); /* this thread is the loop's, in a turn or not */
     ck_assert_int_eq(visit.schema, EDEADLK);
     ck_assert_int_eq(visit.next, EDEADLK);
     ck_assert(visit.explained);
-    loop_rig_until(&rig, knows_schema, stream);
+    loop_until(&loop, knows_schema, stream);
     visit_run(&visit);
     ck_assert_int_eq(visit.schema, 0);
     ck_assert_int_eq(visit.next, EDEADLK);
-    loop_rig_call(&rig, visit_run, &visit);
+    loop_call(&loop, visit_run, &visit);
     ck_assert_int_eq(visit.next, EDEADLK);
     visit.next = 0;
-    ck_assert_int_eq(uva_runtime_post(rig.runtime, visit_run, &visit), 0);
-    loop_rig_settle(&rig);
+    ck_assert_int_eq(uva_runtime_post(loop.runtime, visit_run, &visit), 0);
+    loop_settle(&loop);
     ck_assert_int_eq(visit.next, EDEADLK);
     out.release(&out);
     uva_stream_release(stream);
-    loop_rig_close_runtime(&rig, 0);
-    while (faulty_allocator_live(&rig.memory) != 0)
+    loop_close_runtime(&loop, 0);
+    while (faulty_allocator_live(&loop.memory) != 0)
         (void)sched_yield();
-    loop_rig_close(&rig);
+    loop_close(&loop);
     fake_source_fini(&fake);
 }
 END_TEST
 
 START_TEST(a_thread_inside_another_runtimes_turn_may_not_wait)
 {
-    struct blocking_scene scene;
     struct uva_runtime *other;
 
-    blocking_scene_open(&scene, NULL, 9);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
+    blocking_run(&b, 9, 4);
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &other, NULL), 0);
-    struct visit visit = visit_of(&scene.out);
+    struct visit visit = visit_of(&b.out);
     ck_assert_int_eq(uva_runtime_post(other, visit_run, &visit), 0);
     visit_await(&visit);
     ck_assert_int_eq(visit.next, EDEADLK);
     ck_assert_int_eq(uva_runtime_join(other), 0);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
-    blocking_scene_close(&scene);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
+    blocking_close(&b);
 }
 END_TEST
 
@@ -486,29 +438,26 @@ static int map_on_wakeup(void *ctx, struct uva_batch *in,
 
 START_TEST(a_compute_worker_may_not_wait)
 {
-    struct blocking_scene scene;
     struct ArrowDeviceArray array;
     struct ArrowSchema schema;
     struct ArrowArrayStream out;
 
-    blocking_scene_open(&scene, NULL, 9);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    struct visit visit = visit_of(&scene.out);
+    blocking_run(&b, 9, 4);
+    struct visit visit = visit_of(&b.out);
     const struct uva_map map = {.batch = map_on_wakeup, .ctx = &visit};
-    fake_source_schema(&scene.fake, &schema);
-    fake_source_batch(&scene.fake, 0, &array);
+    fake_source_schema(&b.fake, &schema);
+    fake_source_batch(&b.fake, 0, &array);
     struct uva_stream *second =
-        uva_stream_from_arrays(scene.runtime, &schema, &array, 1);
+        uva_stream_from_arrays(b.runtime, &schema, &array, 1);
     (void)uva_stream_map(second, &map);
     (void)uva_stream_parallel(second, &(struct uva_parallel){.workers = 1});
     ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
-    ck_assert_int_eq(blocking_scene_read(&out, 0, 99, NULL), 1);
+    ck_assert_int_eq(blocking_read(&out, 0, 99, NULL), 1);
     ck_assert_int_eq(visit.next, EDEADLK);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 99, NULL), 9);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
     out.release(&out);
     uva_stream_release(second);
-    blocking_scene_close(&scene);
+    blocking_close(&b);
 }
 END_TEST
 
@@ -532,15 +481,10 @@ static int child_run(void *ctx)
 
 START_TEST(a_forked_child_may_only_let_go)
 {
-    struct blocking_scene scene;
-
-    blocking_scene_open(&scene, NULL, 9);
-    blocking_scene_plain(&scene);
-    blocking_scene_start(&scene, 4);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 0, 1, NULL), 1);
-    forked_child_run(child_run, &scene.out);
-    ck_assert_int_eq(blocking_scene_read(&scene.out, 1, 99, NULL), 8);
-    blocking_scene_close(&scene);
+    blocking_run(&b, 9, 4);
+    ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 1);
+    forked_child_run(child_run, &b.out);
+    ck_assert_int_eq(blocking_read(&b.out, 1, 99, NULL), 8);
 }
 END_TEST
 
@@ -553,30 +497,30 @@ enum { SWEPT_BATCHES = 70 };
 static bool sweep_step(long n, bool of_tasks)
 {
     const struct uva_window window = {.batches = 4};
-    struct blocking_scene scene;
+    struct blocking_fixture fixture;
     struct uva_error error = {0};
     int64_t batches = 0;
     int code;
 
-    blocking_scene_open(&scene, NULL, SWEPT_BATCHES);
-    atomic_store(&scene.memory.fail_at,
-                 faulty_allocator_asked(&scene.memory) + n);
+    blocking_open(&fixture, NULL, SWEPT_BATCHES);
+    atomic_store(&fixture.memory.fail_at,
+                 faulty_allocator_asked(&fixture.memory) + n);
     if (of_tasks)
-        blocking_scene_tasks(&scene);
+        blocking_tasks(&fixture);
     else
-        blocking_scene_plain(&scene);
-    code =
-        uva_stream_to_blocking_cpu(scene.stream, &window, &scene.out, &error);
+        blocking_plain(&fixture);
+    code = uva_stream_to_blocking_cpu(fixture.stream, &window, &fixture.out,
+                                      &error);
     if (code == 0)
-        batches = blocking_scene_read(&scene.out, 0, 99, &code);
+        batches = blocking_read(&fixture.out, 0, 99, &code);
     else
         ck_assert_str_ne(error.message, "");
-    const bool failed = faulty_allocator_has_failed(&scene.memory);
+    const bool failed = faulty_allocator_has_failed(&fixture.memory);
     if (code == 0)
         ck_assert_int_eq(batches, SWEPT_BATCHES);
     else
         ck_assert(failed && code == ENOMEM);
-    blocking_scene_close(&scene);
+    blocking_close(&fixture);
     return failed;
 }
 
@@ -595,7 +539,7 @@ END_TEST
 enum { RACES = 300 };
 
 struct racer {
-    struct blocking_scene *scene; /* borrows */
+    struct blocking_fixture *fixture; /* borrows */
     sem_t begin;
     pthread_t thread;
 };
@@ -606,7 +550,7 @@ static void *racer_cancel(void *ctx)
 
     while (sem_wait(&racer->begin) != 0)
         ;
-    uva_stream_cancel(racer->scene->stream, EXDEV, "raced");
+    uva_stream_cancel(racer->fixture->stream, EXDEV, "raced");
     return NULL;
 }
 
@@ -616,32 +560,33 @@ static void *racer_close(void *ctx)
 
     while (sem_wait(&racer->begin) != 0)
         ;
-    (void)uva_runtime_close(racer->scene->runtime, 0, NULL, NULL);
+    (void)uva_runtime_close(racer->fixture->runtime, 0, NULL, NULL);
     return NULL;
 }
 
-/* The reader lets go after `n` batches, unless it is stopped before. */
+/* The reader releases the stream after `n` batches, unless it is stopped first.
+ */
 static void race(int n, void *(*run)(void *ctx))
 {
-    struct blocking_scene scene;
-    struct racer racer = {.scene = &scene};
+    struct blocking_fixture fixture;
+    struct racer racer = {.fixture = &fixture};
     int code;
 
     (void)sem_init(&racer.begin, 0, 0);
-    blocking_scene_open(&scene, NULL, 40);
+    blocking_open(&fixture, NULL, 40);
     if (n % 2 == 0)
-        blocking_scene_plain(&scene);
+        blocking_plain(&fixture);
     else
-        blocking_scene_tasks(&scene);
+        blocking_tasks(&fixture);
     (void)pthread_create(&racer.thread, NULL, run, &racer);
-    blocking_scene_start(&scene, 1 + n % 7);
+    blocking_start(&fixture, 1 + n % 7);
     (void)sem_post(&racer.begin);
-    (void)blocking_scene_read(&scene.out, 0, n % 45, &code);
+    (void)blocking_read(&fixture.out, 0, n % 45, &code);
     ck_assert(code == 0 || code == EXDEV || code == ECANCELED);
     if (n % 3 != 0)
-        scene.out.release(&scene.out);
+        fixture.out.release(&fixture.out);
     (void)pthread_join(racer.thread, NULL);
-    blocking_scene_close(&scene);
+    blocking_close(&fixture);
 }
 
 START_TEST(reading_letting_go_and_cancelling_may_race)
@@ -660,7 +605,7 @@ END_TEST
 
 static void add_stops(Suite *suite)
 {
-    TCase *cancel = tcase_create("cancel");
+    TCase *cancel = suite_case(suite, "cancel", NULL, tear_down);
 
     tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits);
     tcase_add_loop_test(cancel, a_cancel_discards_the_batches_that_wait, 0, 2);
@@ -670,43 +615,37 @@ static void add_stops(Suite *suite)
                    a_cancel_does_not_count_once_the_reader_knows_the_end);
     tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits_for_the_schema);
     tcase_add_test(cancel, a_stream_that_was_dropped_gives_nothing_more);
-    suite_add_tcase(suite, cancel);
 
-    TCase *letting_go = tcase_create("letting go");
+    TCase *letting_go = suite_case(suite, "letting go", NULL, tear_down);
     tcase_add_loop_test(letting_go,
                         letting_go_unread_discards_and_stops_the_source, 0, 2);
     tcase_add_test(letting_go, letting_go_at_once_is_fine);
     tcase_add_test(letting_go, letting_go_does_not_wait_for_the_source);
     tcase_add_test(letting_go, letting_go_on_the_loop_thread_is_fine);
     tcase_add_test(letting_go, the_reader_outlives_the_holder_of_the_stream);
-    suite_add_tcase(suite, letting_go);
 
-    TCase *close = tcase_create("close");
+    TCase *close = suite_case(suite, "close", NULL, tear_down);
     tcase_add_test(close, a_close_reaches_a_reader_that_waits);
     tcase_add_test(close, a_close_ends_streams_that_are_chained);
     tcase_add_test(close, a_runtime_that_has_gone_is_told_by_every_call);
     tcase_add_test(close, a_join_lets_the_reader_finish);
-    suite_add_tcase(suite, close);
 }
 
 static void add_others(Suite *suite)
 {
-    TCase *threads = tcase_create("threads");
+    TCase *threads = suite_case(suite, "threads", NULL, tear_down);
 
     tcase_add_test(threads, the_loop_thread_may_not_wait);
     tcase_add_test(threads, a_thread_inside_another_runtimes_turn_may_not_wait);
     tcase_add_test(threads, a_compute_worker_may_not_wait);
     tcase_add_test(threads, a_forked_child_may_only_let_go);
-    suite_add_tcase(suite, threads);
 
-    TCase *memory = tcase_create("memory");
+    TCase *memory = suite_case(suite, "memory", NULL, tear_down);
     tcase_add_loop_test(memory, every_allocation_may_fail, 0, 2);
-    suite_add_tcase(suite, memory);
 
-    TCase *races = tcase_create("races");
+    TCase *races = suite_case(suite, "races", NULL, tear_down);
     tcase_add_test(races, reading_letting_go_and_cancelling_may_race);
     tcase_add_test(races, reading_letting_go_and_closing_may_race);
-    suite_add_tcase(suite, races);
 }
 
 int main(void)
@@ -716,9 +655,5 @@ int main(void)
     add_stops(suite);
     add_others(suite);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "support/adbc_query.h"
+#include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/uvarrow.h"
 
@@ -154,15 +155,9 @@ int main(void)
     if (!adbc_query_is_possible())
         return SKIP;
 
-    Suite *suite = suite_create("to_blocking_sqlite");
     TCase *rows = tcase_create("rows");
     tcase_add_loop_test(rows, what_the_driver_reads_comes_through_unchanged, 0,
                         3);
-    suite_add_tcase(suite, rows);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("to_blocking_sqlite", NULL, NULL, rows, NULL);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/check_suite.h"
+
 /* Check keeps only a pointer, so they live as long as the program. */
 static struct made {
     struct made *next;
@@ -39,15 +41,8 @@ static void made_free(void)
 
 int case_list_run(const char *name, TCase *tcase)
 {
-    Suite *suite = suite_create(name);
-    SRunner *runner;
-    int failed;
+    const int code = suite_main(name, NULL, NULL, tcase, NULL);
 
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
     made_free();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources that do as they are told: a blocking stream and a source of tasks of
- * so many batches, which fail, wait or tell metadata on cue. Batch `k` is a
+/* Sources that a test controls: a blocking stream and a source of tasks of so
+ * many batches, which fail, wait or give metadata on cue. Batch `k` is a
  * struct of one int64 column "n" with the rows k*10, k*10+1... */
 #ifndef UVA_SUPPORT_FAKE_SOURCE_H
 #define UVA_SUPPORT_FAKE_SOURCE_H
@@ -27,14 +27,14 @@ struct fake_source {
     /* what happened; any thread */
     atomic_long live;       /* schemas, arrays and items not yet released */
     atomic_long given;      /* batches */
-    atomic_long opened;     /* streams given of a device */
+    atomic_long opened;     /* streams given of a device, or by a hook */
     atomic_long released;   /* times the stream was */
     atomic_long freed;      /* times its ctx was */
     atomic_long interrupts; /* times it was interrupted */
     atomic_long inside;     /* calls that are running */
     atomic_bool overlapped; /* two calls ran at once (DS-16) */
     atomic_long at_home;    /* items extracted by the thread that made it */
-    pthread_t home;         /* that one */
+    pthread_t home;         /* the id of that thread */
     /* the gate */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -45,7 +45,7 @@ struct fake_source {
 void fake_source_init(struct fake_source *fake, int64_t batches);
 void fake_source_fini(struct fake_source *fake);
 
-/* Opens the gate; tells whether next is at it; waits until it is, which must
+/* Opens the gate; returns whether next is at it; waits until it is, which must
  * not depend on the caller. Thread: any. */
 void fake_source_open_gate(struct fake_source *fake);
 bool fake_source_is_waiting(struct fake_source *fake);

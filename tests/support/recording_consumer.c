@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transcript is a line of words, so that a test can compare all of it at
+/* The transcript is one line of words, so that a test compares all of it at
  * once. */
 #include "support/recording_consumer.h"
 
 #include <check.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support/plain_tree.h"
+#include "support/soft_memory.h"
 #include "uvarrow/arrow.h"
 
 static const char zeroes[BATCH_MAX];
@@ -26,6 +28,13 @@ void batch_make(struct ArrowDeviceArray *out, int64_t length)
     plain_array(&array, length, 2, 0);
     array.buffers[1] = zeroes;
     uva_array_from_cpu(&array, out);
+}
+
+void recording_init(struct recording_consumer *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->appetite = -1;
+    c->in_order = true;
 }
 
 void recording_tell(struct recording_consumer *c, const char *format, ...)
@@ -53,51 +62,130 @@ static void keep_metadata(struct recording_consumer *c, const char *metadata)
         memcpy(c->metadata, metadata, c->metadata_size);
 }
 
+/* No callback follows the last one. */
+static void note_callback(struct recording_consumer *c)
+{
+    ck_assert(!c->silent);
+    ck_assert_int_eq(atomic_load(&c->done), 0);
+    c->thread = pthread_self();
+}
+
 static int on_schema(void *ctx, const struct uva_stream_info *info)
 {
-    ck_assert_str_eq(info->schema->format, "c");
-    recording_tell(ctx, "schema");
+    struct recording_consumer *c = ctx;
+
+    note_callback(c);
+    ck_assert_ptr_nonnull(info->schema);
+    atomic_fetch_add(&c->schemas, 1);
+    if (c->transcribes) {
+        ck_assert_str_eq(info->schema->format, "c");
+        recording_tell(c, "schema");
+    }
+    return c->schema_code;
+}
+
+static int batch_code(struct recording_consumer *c, long call)
+{
+    if (c->batch_code != 0 && call >= c->batch_from &&
+        (c->batch_to == 0 || call < c->batch_to))
+        return c->batch_code;
+    if (c->appetite == 0)
+        return EAGAIN;
+    c->appetite -= c->appetite > 0;
     return 0;
+}
+
+/* Whether the batch is one of a fake source, whose column "n" has the format
+ * "l", in memory that the host can read. */
+static bool has_values(const struct uva_batch *batch)
+{
+    const struct ArrowSchema *schema = batch->schema;
+
+    if (batch->data.device_type != ARROW_DEVICE_CPU &&
+        batch->data.device_type != ARROW_DEVICE_EXT_DEV &&
+        batch->data.device_type != ARROW_DEVICE_CUDA_HOST &&
+        batch->data.device_type != ARROW_DEVICE_CUDA_MANAGED &&
+        batch->data.device_type != ARROW_DEVICE_ROCM_HOST)
+        return false;
+    return schema->n_children == 1 && schema->children[0]->name != NULL &&
+           strcmp(schema->children[0]->name, "n") == 0 &&
+           strcmp(schema->children[0]->format, "l") == 0;
+}
+
+/* The data is looked at before the test's hook, which may move it out. */
+static void note_data(struct recording_consumer *c,
+                      const struct uva_batch *batch)
+{
+    const struct ArrowArray *array = &batch->data.array;
+    const int64_t *values;
+
+    c->in_order = c->in_order && batch->ordinal == c->taken;
+    c->device_type = batch->data.device_type;
+    c->sync_event = batch->data.sync_event;
+    if (array->length == 0 || !has_values(batch))
+        return;
+    values = soft_memory_at(array->children[0]->buffers[1],
+                            (size_t)array->length * sizeof(*values));
+    for (int64_t i = 0; i < array->length; i++)
+        c->wrong += values[i] != batch->ordinal * 10 + i;
 }
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     struct recording_consumer *c = ctx;
+    const long call = atomic_fetch_add(&c->batches, 1);
+    const int64_t length = batch->data.array.length;
+    int code;
 
-    if (c->hook != NULL)
-        c->hook(c->ctx, batch);
-    if (c->verdict != 0)
-        return c->verdict;
-    if (c->appetite == 0)
-        return EAGAIN;
-    c->appetite -= c->appetite > 0;
-    c->batches++;
+    note_callback(c);
+    ck_assert(uva_array_is_live(&batch->data));
+    note_data(c, batch);
+    c->answer = 0;
+    if (c->on_batch != NULL)
+        c->on_batch(c, batch);
+    code = c->answer != 0 ? c->answer : batch_code(c, call);
+    if (code != 0 && uva_array_is_live(&batch->data))
+        return code;
+    c->taken++;
     c->ordinal = batch->ordinal;
-    keep_metadata(c, batch->metadata);
-    if (!c->quiet)
-        recording_tell(c, "%lld", (long long)batch->data.array.length);
+    c->sum += batch->ordinal;
+    if (c->transcribes)
+        keep_metadata(c, batch->metadata);
+    if (c->transcribes && !c->quiet)
+        recording_tell(c, "%lld", (long long)length);
+    if (code != 0)
+        return code;
+    atomic_fetch_add(&c->rows, (long)length);
+    atomic_fetch_add(&c->tagged, batch->metadata != NULL);
     return 0;
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+void recording_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     static const char *const ends[] = {"complete", "failed", "cancelled",
                                        "rejected"};
     struct recording_consumer *c = ctx;
 
-    ck_assert(!c->done);
-    c->done = true;
+    note_callback(c);
+    ck_assert_int_eq((outcome->error.code == 0),
+                     (outcome->end == UVA_END_COMPLETE));
     c->outcome = *outcome;
-    if (outcome->end != UVA_END_COMPLETE)
-        keep_metadata(c, outcome->metadata);
-    recording_tell(c, "%s", ends[outcome->end]);
+    c->outcome.metadata = NULL; /* borrowed for this call */
+    if (c->transcribes) {
+        if (outcome->end != UVA_END_COMPLETE)
+            keep_metadata(c, outcome->metadata);
+        recording_tell(c, "%s", ends[outcome->end]);
+    }
+    if (c->on_done != NULL)
+        c->on_done(c, outcome);
+    atomic_fetch_add(&c->done, 1);
 }
 
 struct uva_consumer recording_table(struct recording_consumer *c)
 {
     return (struct uva_consumer){.on_schema = on_schema,
                                  .on_batch = on_batch,
-                                 .on_done = on_done,
+                                 .on_done = recording_on_done,
                                  .ctx = c};
 }
 
@@ -105,10 +193,17 @@ void recording_start(struct recording_consumer *c, struct uva_stream *stream)
 {
     const struct uva_consumer table = recording_table(c);
     struct uva_error error = {0};
-    int code = uva_stream_for_each(stream, &table, &error);
+    int code;
 
-    ck_assert_msg(code == 0, "start: %d %s", code, error.message);
     c->stream = stream;
+    code = uva_stream_for_each(stream, &table, &error);
+    ck_assert_msg(code == 0, "start: %d %s", code, error.message);
+}
+
+void recording_consume(struct recording_consumer *c, struct uva_stream *stream)
+{
+    recording_start(c, stream);
+    uva_stream_release(stream);
 }
 
 void recording_feed(struct recording_consumer *c, int64_t n)
@@ -119,12 +214,13 @@ void recording_feed(struct recording_consumer *c, int64_t n)
 
 static bool is_done(void *ctx)
 {
-    return ((struct recording_consumer *)ctx)->done;
+    return atomic_load(&((struct recording_consumer *)ctx)->done) != 0;
 }
 
-void recording_await_done(struct recording_consumer *c, struct loop_rig *rig)
+void recording_await_done(struct recording_consumer *c,
+                          struct loop_fixture *loop)
 {
-    loop_rig_until(rig, is_done, c);
+    loop_until(loop, is_done, c);
 }
 
 struct wanted {
@@ -132,17 +228,45 @@ struct wanted {
     int64_t batches;
 };
 
-static bool is_there(void *ctx)
+static bool has_taken(void *ctx)
 {
     struct wanted *wanted = ctx;
 
-    return wanted->consumer->batches >= wanted->batches;
+    return wanted->consumer->taken >= wanted->batches;
 }
 
-void recording_await(struct recording_consumer *c, struct loop_rig *rig,
+void recording_await(struct recording_consumer *c, struct loop_fixture *loop,
                      int64_t n)
 {
     struct wanted wanted = {c, n};
 
-    loop_rig_until(rig, is_there, &wanted);
+    loop_until(loop, has_taken, &wanted);
+}
+
+void recording_join(struct recording_consumer *c)
+{
+    while (!is_done(c))
+        (void)sched_yield();
+}
+
+void await_count(atomic_long *counter, long n)
+{
+    while (atomic_load(counter) < n)
+        (void)sched_yield();
+}
+
+void text_contains(const char *message, const char *text)
+{
+    ck_assert_msg(message[0] != '\0' && strstr(message, text) != NULL,
+                  "\"%s\" does not contain \"%s\"", message, text);
+}
+
+void recording_ended(const struct recording_consumer *c, enum uva_end end,
+                     int code, const char *text)
+{
+    ck_assert_int_eq(atomic_load(&c->done), 1);
+    ck_assert_int_eq(c->outcome.end, end);
+    ck_assert_int_eq(c->outcome.error.code, code);
+    if (code != 0)
+        text_contains(c->outcome.error.message, text);
 }

@@ -20,7 +20,7 @@ static struct item *item_of(struct uva__link *link)
 
 START_TEST(an_empty_stack_gives_nothing)
 {
-    struct uva__mpsc stack = {0};
+    struct uva__mpsc stack = {{NULL}};
 
     ck_assert(uva__mpsc_is_empty(&stack));
     ck_assert_ptr_null(uva__mpsc_take(&stack));
@@ -29,7 +29,7 @@ END_TEST
 
 START_TEST(all_is_taken_at_once_the_oldest_first)
 {
-    struct uva__mpsc stack = {0};
+    struct uva__mpsc stack = {{NULL}};
     struct item items[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
     struct uva__link *link;
 
@@ -46,7 +46,7 @@ END_TEST
 
 START_TEST(what_was_taken_may_be_pushed_again_before_the_rest_is_looked_at)
 {
-    struct uva__mpsc stack = {0};
+    struct uva__mpsc stack = {{NULL}};
     struct item items[2] = {{.number = 0}, {.number = 1}};
     struct uva__link *first, *second;
 

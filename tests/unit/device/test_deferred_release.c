@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/registry.h"
+#include "support/check_suite.h"
 #include "support/fake_source.h"
 
 static struct uva__deferred_release *kept_new(struct fake_source *fake,
@@ -33,16 +34,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("deferred release");
     TCase *tc = tcase_create("arrays");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, what_is_kept_is_released_at_the_end);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device kept", NULL, NULL, tc, NULL);
 }

@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/plain_tree.h"
 #include "support/soft_copies.h"
 #include "support/soft_memory.h"
-#include "support/watch_scene.h"
+#include "support/watch_fixture.h"
 #include "uvarrow/arrow.h"
 
 enum { ROUND = 27, VIEW = 30, WORDS = 32 }; /* types with many buffers */
@@ -20,12 +21,12 @@ static const struct every_variant variants[] = {
 
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
-static struct event_wait_scene s; /* large */
+static struct event_wait_fixture s; /* large */
 
 static void scene_end(struct ArrowSchema *schema)
 {
     schema->release(schema);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     every_type_forget();
     ck_assert_int_eq(plain_live(), 0);
     ck_assert_int_eq(soft_memory_live(), 0);
@@ -41,20 +42,20 @@ START_TEST(every_type_goes_to_a_device_and_comes_back)
     int buffers;
 
     for (int v = 0; v < VARIANTS; v++) {
-        event_wait_scene_open(&s, SOFT_COPIES);
+        event_wait_open(&s, SOFT_COPIES);
         every_type(_i, &variants[v], &schema, &array);
         every_type(_i, &variants[v], &second, &original);
         kept = &original.array;
         buffers = every_type_buffers(&schema, kept);
-        ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV,
-                                               &schema, &array, &there, &error),
+        ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
+                                         &array, &there, &error),
                          0);
         ck_assert_int_eq(s.device.copies, buffers);
         ck_assert_int_eq(soft_memory_live(), buffers);
         ck_assert_int_eq(there.device_type, ARROW_DEVICE_EXT_DEV);
         ck_assert((there.sync_event != NULL) == (buffers > 0));
-        ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_CPU, &schema,
-                                               &there, &back, &error),
+        ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_CPU, &schema, &there,
+                                         &back, &error),
                          0);
         ck_assert_int_eq(s.device.copies, 2 * buffers);
         ck_assert_int_eq(back.device_type, ARROW_DEVICE_CPU);
@@ -76,11 +77,11 @@ static int round_trip(int k, struct ArrowSchema *schema,
     int code;
 
     every_type(k, &variant, schema, &array);
-    code = event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array,
-                                 &there, error);
+    code = event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array, &there,
+                           error);
     if (code == 0)
-        code = event_wait_scene_copy(&s, ARROW_DEVICE_CPU, schema, &there,
-                                     &back, error);
+        code =
+            event_wait_copy(&s, ARROW_DEVICE_CPU, schema, &there, &back, error);
     if (code == 0)
         uva_array_release(&back);
     return code;
@@ -93,7 +94,7 @@ START_TEST(any_call_of_a_copy_may_fail)
     int code;
 
     for (long k = 1; k == s.device.copy_fails_at + 1 || k == 1; k++) {
-        event_wait_scene_open(&s, SOFT_COPIES);
+        event_wait_open(&s, SOFT_COPIES);
         s.device.copy_fails_at = k;
         s.device.copy_code = _i == 1 ? EAGAIN : 0;
         code = round_trip(ROUND, &schema, &error);
@@ -119,7 +120,7 @@ START_TEST(the_event_of_any_step_may_fail)
     long k;
 
     for (k = 1; code != 0; k++) {
-        event_wait_scene_open(&s, SOFT_COPIES);
+        event_wait_open(&s, SOFT_COPIES);
         s.device.step_fails_at = k;
         code = round_trip(VIEW, &schema, &error);
         ck_assert_int_eq(code, k <= s.device.copies ? EIO : 0);
@@ -137,7 +138,7 @@ START_TEST(a_device_may_be_out_of_memory)
     long k = 1;
 
     for (; code != 0; k++) {
-        event_wait_scene_open(&s, SOFT_COPIES);
+        event_wait_open(&s, SOFT_COPIES);
         s.device.alloc_fails_at = k;
         code = round_trip(ROUND, &schema, &error);
         ck_assert(code == 0 || code == ENOMEM);
@@ -158,12 +159,12 @@ static void array_upload(int k, const struct every_variant *variant,
 
     every_type(k, variant, schema, &array);
     nodes = plain_live();
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, schema,
-                                           &array, there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, schema, &array,
+                                     there, &error),
                      0);
     while (plain_live() == nodes)
-        event_wait_scene_flush(&s);
-    event_wait_scene_flush(&s);
+        event_wait_flush(&s);
+    event_wait_flush(&s);
 }
 
 START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
@@ -175,28 +176,28 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
     struct uva_error error;
     int memory;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     array_upload(ROUND, &variant, &schema, &there);
     atomic_store(&s.device.held, true);
     memory = soft_memory_live();
     ck_assert_int_gt(memory, 0);
-    ck_assert_int_eq(event_wait_scene_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
-                                                 &there, &watch, &error),
+    ck_assert_int_eq(event_wait_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
+                                           &there, &watch, &error),
                      0);
     if (_i != 1) /* else the end may come before the device thread has begun */
-        event_wait_scene_flush(&s);
+        event_wait_flush(&s);
     if (_i == 2) {
         uva__event_wait_cancel(watch);
-        event_wait_scene_flush(&s);
+        event_wait_flush(&s);
     } else {
         ck_assert(uva__event_wait_abandon(watch, &nothing));
     }
-    event_wait_scene_end(&s); /* the workers end; the device thread stays */
+    event_wait_end(&s); /* the workers end; the device thread stays */
     ck_assert_int_eq(soft_memory_live(), memory);
     ck_assert_int_eq(s.device.unloads, 0);
     atomic_store(&s.device.held, false);
     if (_i == 2) {
-        ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+        ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
         uva__event_wait_release(watch);
     }
     scene_end(&schema);
@@ -213,27 +214,27 @@ START_TEST(what_goes_to_a_device_is_given_when_all_was_begun)
     struct uva_error error;
     int nodes, memory;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     atomic_store(&s.device.held, true);
     every_type(ROUND, &variant, &schema, &array);
     nodes = plain_live();
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      0);
     ck_assert_ptr_nonnull(there.sync_event);
     memory = soft_memory_live();
     if (_i == 0) {
         atomic_store(&s.device.held, false);
         while (plain_live() == nodes)
-            event_wait_scene_flush(&s);
+            event_wait_flush(&s);
         ck_assert_int_eq(soft_memory_live(), memory);
         uva_array_release(&there);
     } else {
         uva_array_release(&there);
         if (_i == 2)
-            event_wait_scene_end(&s);
+            event_wait_end(&s);
         else
-            event_wait_scene_flush(&s);
+            event_wait_flush(&s);
         ck_assert_int_eq(plain_live(), nodes);
         ck_assert_int_eq(soft_memory_live(), memory);
         ck_assert_int_eq(s.device.events_live, 1);
@@ -251,21 +252,21 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
     struct ArrowSchema schema;
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     every_type(15, &variant, &schema, &array);
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      0);
     there.sync_event = &s.device.events[0];
-    ck_assert_int_eq(event_wait_scene_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
-                                                 &there, &watch, &error),
+    ck_assert_int_eq(event_wait_begin_copy(&s, ARROW_DEVICE_CPU, &schema,
+                                           &there, &watch, &error),
                      0);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_eq(s.device.copies, 3 + 2); /* begun: no thread waits first */
     ck_assert_int_eq(s.device.chained, 1);    /* the copies behind it follow */
     ck_assert(!uva__event_wait_is_over(watch));
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), _i == 0 ? 0 : EIO);
+    ck_assert_int_eq(event_wait_await(&s, watch), _i == 0 ? 0 : EIO);
     ck_assert_int_eq(s.device.chained, 1);
     if (_i == 0)
         uva__copy_give(watch->work, &back);
@@ -308,19 +309,19 @@ START_TEST(the_arrays_event_is_asked_after_whatever_its_copies_say)
     ops = *soft_device_ops(&s.device);
     ops.copy = deaf_copy;
     ops.event_free = NULL;
-    event_wait_scene_open_with(&s, &ops, &s.device);
+    event_wait_open_with(&s, &ops, &s.device);
     deaf_copies = deaf_fails_at = 0;
     soft_event_end(&s.device, 1, 0);
     every_type(15, &variant, &schema, &array);
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      0);
     there.sync_event = &s.device.events[0];
     atomic_store(&s.device.events[0].state, events[_i % 3]);
     deaf_fails_at = _i >= 3 ? deaf_copies + 2 : 0;
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_CPU, &schema,
-                                           &there, &back, &error),
-                     told);
+    ck_assert_int_eq(
+        event_wait_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back, &error),
+        told);
     if (told == ENOSPC)
         ck_assert_str_eq(error.message, "no room");
     if (told == EPROTO)
@@ -352,7 +353,7 @@ START_TEST(the_way_follows_from_the_types)
     struct uva_error error;
     int event;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     ops = *soft_device_ops(&s.device);
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_CUDA, &ops,
                                            &s.device, &error),
@@ -385,7 +386,7 @@ START_TEST(the_way_follows_from_the_types)
     ops.host_readable = true; /* but can be read where it is */
     ck_assert_int_eq(way(2, 0, 1, 0, NULL), UVA__COPY_WAIT);
     ck_assert_int_eq(way(2, 0, 3, 0, NULL), UVA__COPY_LOST);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -398,7 +399,7 @@ START_TEST(sizes_on_the_host_are_read_when_a_device_has_filled_them_in)
     struct uva_error error;
     int32_t *offsets, last;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_CUDA,
                                            soft_device_ops(&s.device),
                                            &s.device, &error),
@@ -409,14 +410,14 @@ START_TEST(sizes_on_the_host_are_read_when_a_device_has_filled_them_in)
     offsets[5] = -1; /* the device is copying */
     array.device_type = ARROW_DEVICE_CUDA_HOST;
     array.sync_event = &s.device.events[0];
-    ck_assert_int_eq(event_wait_scene_begin_copy(&s, ARROW_DEVICE_CUDA, &schema,
-                                                 &array, &watch, &error),
+    ck_assert_int_eq(event_wait_begin_copy(&s, ARROW_DEVICE_CUDA, &schema,
+                                           &array, &watch, &error),
                      0);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_eq(s.device.copies, 0);
     offsets[5] = last;
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), _i == 0 ? 0 : EIO);
+    ck_assert_int_eq(event_wait_await(&s, watch), _i == 0 ? 0 : EIO);
     ck_assert_int_eq(s.device.copies, _i == 0 ? 3 : 0);
     if (_i == 0)
         uva__copy_give(watch->work, &there);
@@ -433,11 +434,11 @@ START_TEST(an_event_on_the_host_means_nothing)
     struct ArrowSchema schema;
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     every_type(5, &variant, &schema, &array);
     array.sync_event = (void *)1; /* EV-04 */
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      0);
     uva_array_release(&there);
     scene_end(&schema);
@@ -451,11 +452,11 @@ START_TEST(an_array_that_does_not_fit_its_schema_is_not_copied)
     struct ArrowSchema schema;
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     every_type(5, &variant, &schema, &array);
     schema.format = _i == 0 ? "u" : "?";
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      _i == 0 ? EINVAL : ENOTSUP);
     ck_assert_int_eq(s.device.copies, 0);
     scene_end(&schema);
@@ -470,13 +471,13 @@ START_TEST(offsets_that_fall_end_the_copy_behind_what_was_begun)
     struct uva_error error;
     int32_t *offsets;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     array_upload(15, &variant, &schema, &there);
     offsets = soft_memory_at(there.array.buffers[1], 6 * sizeof(*offsets));
     offsets[5] = -1;
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_CPU, &schema,
-                                           &there, &back, &error),
-                     EINVAL);
+    ck_assert_int_eq(
+        event_wait_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back, &error),
+        EINVAL);
     ck_assert_str_eq(error.message, "the offsets of an array make no sense");
     ck_assert_int_eq(s.device.copies, 3 + 2);
     scene_end(&schema);
@@ -491,10 +492,10 @@ START_TEST(parts_of_a_copy_may_be_moved_out_and_outlive_the_rest)
     struct ArrowSchema schema;
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     every_type(_i == 0 ? ROUND : WORDS, &variant, &schema, &array);
-    ck_assert_int_eq(event_wait_scene_copy(&s, ARROW_DEVICE_EXT_DEV, &schema,
-                                           &array, &there, &error),
+    ck_assert_int_eq(event_wait_copy(&s, ARROW_DEVICE_EXT_DEV, &schema, &array,
+                                     &there, &error),
                      0);
     if (_i == 0) {
         child = *there.array.children[0];
@@ -504,9 +505,9 @@ START_TEST(parts_of_a_copy_may_be_moved_out_and_outlive_the_rest)
         there.array.dictionary->release = NULL;
     }
     uva_array_release(&there);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_gt(soft_memory_live(), 0);
-    event_wait_scene_end(&s); /* the device stays as long as its memory */
+    event_wait_end(&s); /* the device stays as long as its memory */
     ck_assert_int_eq(s.device.unloads, 0);
     child.release(&child);
     scene_end(&schema);
@@ -541,17 +542,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device copy");
     TCase *tc = tcase_create("copies");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device copy", NULL, NULL, tc, NULL);
 }

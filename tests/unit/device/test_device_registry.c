@@ -9,12 +9,12 @@
 
 #include "device/builtin.h"
 #include "device/library.h"
-#include "device/registry.h"
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
-#include "support/watch_scene.h"
+#include "support/watch_fixture.h"
 #include "uvarrow/arrow.h"
 
-static struct event_wait_scene s; /* large */
+static struct event_wait_fixture s; /* large */
 
 /* ---- tables ------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ START_TEST(a_table_that_is_not_whole_is_refused)
     struct uva_device_ops ops;
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ops = *soft_device_ops(&s.device);
     switch (_i) {
     case 0:
@@ -46,7 +46,7 @@ START_TEST(a_table_that_is_not_whole_is_refused)
                                            _i == 5 ? NULL : &ops, NULL, &error),
                      EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -55,12 +55,12 @@ START_TEST(a_type_that_no_table_can_have_is_refused)
     static const ArrowDeviceType types[] = {-1, 0, ARROW_DEVICE_CPU, 17, 9999};
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_register(s.devices, types[_i],
                                            soft_device_ops(&s.device), NULL,
                                            &error),
                      EINVAL);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -70,7 +70,7 @@ START_TEST(a_table_in_use_is_not_replaced_and_one_that_is_not_is)
     struct uva_error error;
 
     soft_device_init(&other, SOFT_CALLS);
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
                                            soft_device_ops(&other), &other,
                                            &error),
@@ -82,7 +82,7 @@ START_TEST(a_table_in_use_is_not_replaced_and_one_that_is_not_is)
                                            soft_device_ops(&s.device),
                                            &s.device, &error),
                      EBUSY);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(other.unloads, 1);
     soft_device_fini(&other);
 }
@@ -94,7 +94,7 @@ START_TEST(a_type_that_was_only_asked_about_can_still_be_made_known)
     struct uva_error error;
     int event;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(!info.available);
@@ -111,7 +111,7 @@ START_TEST(a_type_that_was_only_asked_about_can_still_be_made_known)
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_METAL, &info), 0);
     ck_assert(info.available);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(a_load_is_tried_once_and_its_failure_is_delivered_to_all)
 {
     struct uva_error error = {0};
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     s.device.load_code = ENODEV;
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(
@@ -130,7 +130,7 @@ START_TEST(a_load_is_tried_once_and_its_failure_is_delivered_to_all)
     }
     ck_assert_int_eq(s.device.loads, 1);
     s.device.loads = 0; /* nothing is unloaded */
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -138,15 +138,15 @@ START_TEST(a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails)
 {
     struct uva_error error;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_METAL, &error),
                      ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "uva_device_register"));
-    event_wait_scene_end(&s);
+    event_wait_end(&s);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      ESHUTDOWN);
     ck_assert_str_eq(error.message, "the workers are gone");
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -185,13 +185,13 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
     soft_device_init(&s.device, SOFT_POLLS);
     ops = *soft_device_ops(&s.device);
     ops.unload = unload_stuck;
-    event_wait_scene_open_with(&s, &ops, &s.device);
+    event_wait_open_with(&s, &ops, &s.device);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      0);
-    event_wait_scene_end(&s); /* waits a second at most */
+    event_wait_end(&s); /* waits a second at most */
     ck_assert_int_eq(atomic_load(&s.device.unloads), 0);
     (void)sem_post(&unload_may);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     (void)sem_destroy(&unload_may);
 }
 END_TEST
@@ -202,14 +202,14 @@ START_TEST(what_is_kept_is_released_when_the_service_ends)
     struct uva__deferred_release *kept;
 
     fake_source_init(&fake, 3);
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     for (int k = 0; k < 3; k++) {
         kept = calloc(1, sizeof(*kept));
         soft_device_batch(&s.device, &fake, k, &kept->array);
         uva__deferred_releases_take(&s.devices->deferred_releases, kept);
     }
     ck_assert_int_ne(atomic_load(&fake.live), 0);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
     fake_source_fini(&fake);
 }
@@ -224,7 +224,7 @@ START_TEST(an_event_is_judged_by_its_type)
     struct uva_error error;
     int event;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_classify(s.devices, ARROW_DEVICE_CPU, &event, &error),
         UVA__EVENT_NONE);         /* EV-04 */
@@ -243,7 +243,7 @@ START_TEST(an_event_is_judged_by_its_type)
     ck_assert_int_eq(uva__devices_classify(s.devices, 4711, &event, &error),
                      UVA__EVENT_UNKNOWN);
     ck_assert_ptr_nonnull(strstr(error.message, "unknown"));
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -396,7 +396,7 @@ START_TEST(the_environment_says_where_a_library_is)
     ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY",
                             _i == 0 ? "/no/opencl.so" : "libm.so.6", 1),
                      0);
-    event_wait_scene_open(&s, SOFT_POLLS);
+    event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_OPENCL, &info), 0);
     ck_assert(!info.available);
@@ -404,7 +404,7 @@ START_TEST(the_environment_says_where_a_library_is)
     ck_assert_str_eq(info.name, "OPENCL");
     ck_assert_ptr_nonnull(
         strstr(info.library, _i == 0 ? "/no/opencl.so" : "it has no cl"));
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     (void)unsetenv("UVA_OPENCL_LIBRARY");
 }
 END_TEST
@@ -417,7 +417,7 @@ START_TEST(every_type_of_the_document_is_described)
     const bool known = uva__device_traits(_i)->name != NULL;
 
     ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY", "", 1), 0);
-    event_wait_scene_open(&s, SOFT_COPIES);
+    event_wait_open(&s, SOFT_COPIES);
     ck_assert_int_eq(uva__devices_describe(s.devices, _i, &info),
                      known ? 0 : ENOENT);
     ck_assert_int_eq(info.device_type, _i);
@@ -435,7 +435,7 @@ START_TEST(every_type_of_the_document_is_described)
         ck_assert_str_eq(info.mechanism, "polling");
     }
     ck_assert_int_eq(uva__devices_describe(s.devices, 17 + _i, &info), ENOENT);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -466,17 +466,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device registry");
     TCase *tc = tcase_create("types");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device registry", NULL, NULL, tc, NULL);
 }

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "device/device_thread.h"
+#include "support/check_suite.h"
 
-struct scene {
+struct device_thread_fixture {
     struct uva__device_thread device_thread; /* first */
     atomic_int counts;                       /* of the struct around it */
     atomic_int cleared;
@@ -20,32 +21,34 @@ struct scene {
     bool in_order;
 };
 
-static struct scene s;
+static struct device_thread_fixture s;
 
-static void scene_begin(struct uva__device_thread *device_thread)
+static void
+device_thread_fixture_begin(struct uva__device_thread *device_thread)
 {
     (void)device_thread;
     atomic_fetch_add(&s.counts, 1);
 }
 
-static void scene_end(struct uva__device_thread *device_thread)
+static void device_thread_fixture_end(struct uva__device_thread *device_thread)
 {
     (void)device_thread;
     atomic_fetch_sub(&s.counts, 1);
 }
 
-static void scene_clear(struct uva__device_thread *device_thread)
+static void
+device_thread_fixture_clear(struct uva__device_thread *device_thread)
 {
     (void)device_thread;
     atomic_fetch_add(&s.cleared, 1);
 }
 
-static void scene_open(void)
+static void device_thread_fixture_open(void)
 {
     memset(&s, 0, sizeof(s));
-    s.device_thread.begin = scene_begin;
-    s.device_thread.end = scene_end;
-    s.device_thread.clear = scene_clear;
+    s.device_thread.begin = device_thread_fixture_begin;
+    s.device_thread.end = device_thread_fixture_end;
+    s.device_thread.clear = device_thread_fixture_clear;
     s.last = -1;
     s.in_order = true;
     ck_assert_int_eq(sem_init(&s.passed, 0, 0), 0);
@@ -59,7 +62,7 @@ static void await(int times)
         times -= sem_wait(&s.passed) == 0;
 }
 
-static void scene_close(void)
+static void device_thread_fixture_close(void)
 {
     uva__device_thread_end(&s.device_thread);
     ck_assert_int_eq(atomic_load(&s.counts), 0);
@@ -94,7 +97,7 @@ START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
     enum { MANY = 1000 };
     static struct numbered errands[MANY];
 
-    scene_open();
+    device_thread_fixture_open();
     for (int i = 0; i < MANY; i++) {
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
         if (i % 2 == 0) /* these do not wake the thread */
@@ -106,7 +109,7 @@ START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
     }
     await(MANY);
     ck_assert(s.in_order);
-    scene_close();
+    device_thread_fixture_close();
 }
 END_TEST
 
@@ -114,11 +117,11 @@ START_TEST(an_command_may_be_sent_again_from_its_run)
 {
     struct numbered command = {{.run = numbered_run}, 0, 100};
 
-    scene_open();
+    device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &command.command));
     await(101);
     ck_assert(s.in_order);
-    scene_close();
+    device_thread_fixture_close();
 }
 END_TEST
 
@@ -126,14 +129,14 @@ START_TEST(what_was_sent_before_the_end_is_run_and_nothing_after_it)
 {
     struct numbered errands[3];
 
-    scene_open();
+    device_thread_fixture_open();
     for (int i = 0; i < 3; i++)
         errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
     ck_assert(
         uva__device_thread_send_quietly(&s.device_thread, &errands[0].command));
     ck_assert(
         uva__device_thread_send_quietly(&s.device_thread, &errands[1].command));
-    scene_close();
+    device_thread_fixture_close();
     ck_assert_int_eq(s.last, 1);
     ck_assert(!uva__device_thread_send(&s.device_thread, &errands[2].command));
     ck_assert(!uva__device_thread_send_quietly(&s.device_thread,
@@ -152,7 +155,7 @@ START_TEST(it_may_end_itself)
 {
     struct uva__device_command command = {.run = ending_run};
 
-    scene_open();
+    device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &command));
     await(1);
     while (uva__atomic64_load(&s.device_thread.over) == 0)
@@ -189,7 +192,7 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
     pthread_t thread;
 
     for (int round = 0; round < 50; round++) {
-        scene_open();
+        device_thread_fixture_open();
         command = (struct numbered){{.run = counting_run}, 0, 0};
         ck_assert_int_eq(pthread_create(&thread, NULL, sender_main, &command),
                          0);
@@ -255,7 +258,7 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
     static struct job jobs[JOBS];
     struct polling polling[JOBS];
 
-    scene_open();
+    device_thread_fixture_open();
     for (int i = 0; i < JOBS; i++) {
         jobs[i] = (struct job){.item = {.poll = job_poll, .finish = job_finish},
                                .looks = i + 1};
@@ -268,7 +271,7 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
             uva__device_thread_send(&s.device_thread, &polling[i].command));
     }
     await(JOBS);
-    scene_close();
+    device_thread_fixture_close();
     for (int i = 0; i < JOBS; i++) {
         ck_assert_int_eq(jobs[i].looked, jobs[i].looks);
         ck_assert(!jobs[i].item.listed);
@@ -296,10 +299,10 @@ START_TEST(items_over_together_are_finished_when_all_were_looked_at)
         jobs[i] = (struct job){.item = {.poll = job_poll, .finish = job_finish},
                                .looks = 1,
                                .beside = &jobs[1 - i]};
-    scene_open();
+    device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
     await(2);
-    scene_close();
+    device_thread_fixture_close();
 }
 END_TEST
 
@@ -310,9 +313,9 @@ START_TEST(the_end_asks_after_every_item_once_more)
         .until_end = true};
     struct polling polling = {{.run = polling_run}, &job, 1};
 
-    scene_open();
+    device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
-    scene_close();
+    device_thread_fixture_close();
     ck_assert_int_ge(job.looked, 1);
 }
 END_TEST
@@ -323,10 +326,10 @@ START_TEST(gaps_grow_with_age_but_not_for_ever)
                       .looks = 150};
     struct polling polling = {{.run = polling_run}, &job, 1};
 
-    scene_open();
+    device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &polling.command));
     await(1);
-    scene_close();
+    device_thread_fixture_close();
     ck_assert_int_ge(job.age_ns, 50000000); /* of gaps of 30 us: 4.5 ms */
 }
 END_TEST
@@ -348,17 +351,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("device thread");
     TCase *tc = tcase_create("commands");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device service", NULL, NULL, tc, NULL);
 }

@@ -7,7 +7,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "support/watch_scene.h"
+#include "support/check_suite.h"
+#include "support/watch_fixture.h"
 #include "uvarrow/arrow.h"
 
 static const enum soft_mode all_modes[] = {
@@ -24,56 +25,56 @@ static bool mode_calls(enum soft_mode mode)
 
 START_TEST(an_event_that_is_complete_is_delivered_so)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, all_modes[_i]);
-    watch = event_wait_scene_watch(&s, 0);
+    event_wait_open(&s, all_modes[_i]);
+    watch = event_wait_watch(&s, 0);
     soft_event_end(&s.device, 0, 0);
     uva__event_wait_begin(watch);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
+    ck_assert_int_eq(event_wait_await(&s, watch), 0);
     uva__event_wait_release(watch);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(s.device.settles, s.device.arms);
 }
 END_TEST
 
 START_TEST(an_event_that_fails_is_delivered_with_what_the_vendor_said)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, all_modes[_i]);
-    watch = event_wait_scene_watch(&s, 3);
+    event_wait_open(&s, all_modes[_i]);
+    watch = event_wait_watch(&s, 3);
     uva__event_wait_begin(watch);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     soft_event_end(&s.device, 3, ENODEV);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), ENODEV);
+    ck_assert_int_eq(event_wait_await(&s, watch), ENODEV);
     ck_assert_int_eq(s.outcome.code, ENODEV);
     ck_assert_int_eq(s.outcome.vendor_code, 700);
     ck_assert_str_eq(s.outcome.vendor, "soft");
     uva__event_wait_release(watch);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(s.device.settles, s.device.arms);
 }
 END_TEST
 
 START_TEST(a_callback_that_says_all_is_well_is_not_believed)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
     struct uva_error error;
 
-    event_wait_scene_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
-    watch = event_wait_scene_watch(&s, 3);
+    event_wait_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    watch = event_wait_watch(&s, 3);
     uva__event_wait_begin(watch);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     soft_event_lie(&s.device, 3, EIO);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), EIO);
+    ck_assert_int_eq(event_wait_await(&s, watch), EIO);
     ck_assert_int_eq(uva__event_wait_outcome(watch, &error), EIO);
     ck_assert_int_eq(error.vendor_code, 700);
     uva__event_wait_release(watch);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(s.device.settles, 1);
 }
 END_TEST
@@ -81,18 +82,18 @@ END_TEST
 /* Whichever of the two is further counts. */
 START_TEST(a_callback_may_come_before_its_own_device_says_so)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, SOFT_CALLS_QUICK);
-    watch = event_wait_scene_watch(&s, 3);
+    event_wait_open(&s, SOFT_CALLS_QUICK);
+    watch = event_wait_watch(&s, 3);
     uva__event_wait_begin(watch);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     soft_event_lie(&s.device, 3, -1);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
+    ck_assert_int_eq(event_wait_await(&s, watch), 0);
     ck_assert_int_eq(s.outcome.code, 0);
     uva__event_wait_release(watch);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(s.device.settles, 1);
 }
 END_TEST
@@ -100,7 +101,7 @@ END_TEST
 /* ---- which thread may use the event ------------------------------------- */
 
 struct intruder {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
     int code;   /* that the event ends with */
     bool done;  /* it did */
@@ -125,16 +126,16 @@ START_TEST(the_client_is_not_delivered_while_the_service_looks_at_the_event)
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    event_wait_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
     in.s.device.asked = intrude; /* by the fallback poll */
     in.s.device.ctx = &in;
-    in.watch = event_wait_scene_watch(&in.s, 0);
+    in.watch = event_wait_watch(&in.s, 0);
     uva__event_wait_begin(in.watch);
-    ck_assert_int_eq(event_wait_scene_await(&in.s, in.watch), in.code);
+    ck_assert_int_eq(event_wait_await(&in.s, in.watch), in.code);
     ck_assert(in.done);
     ck_assert(!in.early);
     uva__event_wait_release(in.watch);
-    event_wait_scene_close(&in.s);
+    event_wait_close(&in.s);
     ck_assert_int_eq(in.s.device.settles, 1);
 }
 END_TEST
@@ -144,17 +145,17 @@ START_TEST(the_client_is_not_delivered_while_the_service_arms_the_event)
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    event_wait_scene_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
     in.s.device.armed = intrude;
     in.s.device.ctx = &in;
-    in.watch = event_wait_scene_watch(&in.s, 0);
+    in.watch = event_wait_watch(&in.s, 0);
     uva__event_wait_begin(in.watch);
-    ck_assert_int_eq(event_wait_scene_await(&in.s, in.watch), in.code);
+    ck_assert_int_eq(event_wait_await(&in.s, in.watch), in.code);
     ck_assert_int_eq(in.s.outcome.vendor_code, in.code == 0 ? 0 : 700);
     ck_assert(in.done);
     ck_assert(!in.early);
     uva__event_wait_release(in.watch);
-    event_wait_scene_close(&in.s);
+    event_wait_close(&in.s);
     ck_assert_int_eq(in.s.device.settles, 1);
 }
 END_TEST
@@ -163,21 +164,21 @@ END_TEST
 
 START_TEST(a_cancelled_watch_is_delivered_so_and_a_late_vendor_is_harmless)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, all_modes[_i]);
-    watch = event_wait_scene_watch(&s, 0);
+    event_wait_open(&s, all_modes[_i]);
+    watch = event_wait_watch(&s, 0);
     uva__event_wait_begin(watch);
     uva__event_wait_cancel(watch);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+    ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
     uva__event_wait_release(watch);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_eq(s.device.settles, 0);
     soft_event_end(&s.device, 0, 0);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_eq(s.device.settles, mode_calls(all_modes[_i]));
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -188,72 +189,72 @@ static void post_settled(void *ctx)
 
 START_TEST(a_late_vendor_wakes_a_service_that_has_nothing_to_do)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
     sem_t woken;
 
     ck_assert_int_eq(sem_init(&woken, 0, 0), 0);
-    event_wait_scene_open(&s, SOFT_CALLS_QUICK);
+    event_wait_open(&s, SOFT_CALLS_QUICK);
     s.device.settled = post_settled;
     s.device.ctx = &woken;
-    watch = event_wait_scene_watch(&s, 0);
+    watch = event_wait_watch(&s, 0);
     uva__event_wait_begin(watch);
     uva__event_wait_cancel(watch);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+    ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
     uva__event_wait_release(watch);
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     while (sem_wait(&woken) != 0)
         continue;
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     (void)sem_destroy(&woken);
 }
 END_TEST
 
 START_TEST(cancel_and_a_vendor_race_and_one_of_them_is_delivered)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
     int code;
 
-    event_wait_scene_open(&s, all_modes[_i]);
+    event_wait_open(&s, all_modes[_i]);
     for (int k = 0; k < 500; k++) {
-        watch = event_wait_scene_watch(&s, k);
+        watch = event_wait_watch(&s, k);
         uva__event_wait_begin(watch);
         if (k % 2 == 0)
-            event_wait_scene_flush(&s);
+            event_wait_flush(&s);
         uva__event_wait_cancel(watch);
         soft_event_end(&s.device, k, 0);
-        code = event_wait_scene_await(&s, watch);
+        code = event_wait_await(&s, watch);
         ck_assert(code == 0 || code == ECANCELED);
         uva__event_wait_release(watch);
     }
     ck_assert_int_ne(sem_trywait(&s.over), 0);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
 START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct fake_source fake;
     struct uva_watch *watch;
     struct ArrowDeviceArray array;
 
     fake_source_init(&fake, 500);
-    event_wait_scene_open(&s, all_modes[_i]);
+    event_wait_open(&s, all_modes[_i]);
     for (int k = 0; k < 500; k++) {
         soft_device_batch(&s.device, &fake, k, &array);
-        watch = event_wait_scene_watch(&s, k);
+        watch = event_wait_watch(&s, k);
         uva__event_wait_begin(watch);
         if (k % 3 == 0)
             soft_event_end(&s.device, k, 0);
         if (k % 7 == 0)
-            event_wait_scene_flush(&s);
+            event_wait_flush(&s);
         if (uva__event_wait_abandon(watch, &array)) {
             ck_assert(array.array.release == NULL);
         } else {
-            ck_assert_int_eq(event_wait_scene_await(&s, watch), 0);
+            ck_assert_int_eq(event_wait_await(&s, watch), 0);
             uva_array_release(&array);
             uva__event_wait_release(watch);
         }
@@ -261,48 +262,48 @@ START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
             soft_event_end(&s.device, k,
                            EIO); /* other ones once all has ended */
     }
-    event_wait_scene_flush(&s);
+    event_wait_flush(&s);
     ck_assert_int_ne(sem_trywait(&s.over), 0);
     ck_assert_int_eq(atomic_load(&fake.live), 0);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     fake_source_fini(&fake);
 }
 END_TEST
 
 START_TEST(when_the_service_ends_what_waits_is_delivered)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, all_modes[_i]);
-    watch = event_wait_scene_watch(&s, 0);
+    event_wait_open(&s, all_modes[_i]);
+    watch = event_wait_watch(&s, 0);
     uva__event_wait_begin(watch);
     if (mode_calls(all_modes[_i]))
-        event_wait_scene_flush(&s);
-    event_wait_scene_end(&s);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), ECANCELED);
+        event_wait_flush(&s);
+    event_wait_end(&s);
+    ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
     uva__event_wait_release(watch);
     soft_event_end(&s.device, 0, all_modes[_i] == SOFT_FORGETS ? 0 : EIO);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     ck_assert_int_eq(s.device.settles, 0);
 }
 END_TEST
 
 START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
 {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_scene_open(&s, SOFT_POLLS);
-    watch = event_wait_scene_watch(&s, 0);
-    event_wait_scene_end(&s);
+    event_wait_open(&s, SOFT_POLLS);
+    watch = event_wait_watch(&s, 0);
+    event_wait_end(&s);
     uva__event_wait_begin(watch);
-    ck_assert_int_eq(event_wait_scene_await(&s, watch), ESHUTDOWN);
+    ck_assert_int_eq(event_wait_await(&s, watch), ESHUTDOWN);
     uva__event_wait_cancel(watch);
     uva__event_wait_release(watch);
     ck_assert_int_eq(uva__device_thread_start(&s.devices->device_thread),
                      ESHUTDOWN);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -386,20 +387,20 @@ static struct uva_device_ops script_ops(void)
 static int script_run(const struct uva_device_ops *ops, struct script *script,
                       void *device_stream, struct uva_error *error)
 {
-    static struct event_wait_scene s;
+    static struct event_wait_fixture s;
     struct uva_watch *watch;
     int code;
 
     soft_device_init(&s.device, SOFT_POLLS);
-    event_wait_scene_open_with(&s, ops, script);
-    watch = event_wait_scene_watch(&s, 0);
+    event_wait_open_with(&s, ops, script);
+    watch = event_wait_watch(&s, 0);
     watch->device_stream = device_stream;
     uva__event_wait_begin(watch);
-    code = event_wait_scene_await(&s, watch);
+    code = event_wait_await(&s, watch);
     *error = s.outcome;
     ck_assert_int_eq(code, error->code);
     uva__event_wait_release(watch);
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
     return code;
 }
 
@@ -505,7 +506,7 @@ END_TEST
 /* The device thread is inside a call that makes a stream wait, or has not begun
  * that call. */
 struct gone {
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
     struct uva__device_command command;
     sem_t here, go;
     struct uva_watch *watch;
@@ -564,8 +565,8 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
     ck_assert_int_eq(sem_init(&gone.here, 0, 0), 0);
     ck_assert_int_eq(sem_init(&gone.go, 0, 0), 0);
     soft_device_init(&gone.s.device, SOFT_POLLS);
-    event_wait_scene_open_with(&gone.s, &ops, &gone);
-    gone.watch = event_wait_scene_watch(&gone.s, 0);
+    event_wait_open_with(&gone.s, &ops, &gone);
+    gone.watch = event_wait_watch(&gone.s, 0);
     gone.watch->device_stream = &gone;
     if (_i == 0)
         ck_assert(uva__device_thread_send(&gone.s.devices->device_thread,
@@ -576,9 +577,9 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
     ck_assert(uva__event_wait_abandon(gone.watch, &nothing));
     ck_assert_int_eq(gone.touched, _i == 1);
     (void)sem_post(&gone.go);
-    event_wait_scene_flush(&gone.s);
+    event_wait_flush(&gone.s);
     ck_assert_int_eq(gone.touched, _i == 1);
-    event_wait_scene_close(&gone.s);
+    event_wait_close(&gone.s);
     (void)sem_destroy(&gone.here);
     (void)sem_destroy(&gone.go);
 }
@@ -590,17 +591,17 @@ START_TEST(a_quick_look_gives_texts_and_codes_too)
     struct script script = {.quiet = true, .query = EINPROGRESS};
     struct uva_device_event event = {ARROW_DEVICE_EXT_DEV, 0, &script};
     struct uva_error error = {0};
-    struct event_wait_scene s;
+    struct event_wait_fixture s;
 
     ops.query_on_loop = true;
     soft_device_init(&s.device, SOFT_POLLS);
-    event_wait_scene_open_with(&s, &ops, &script);
+    event_wait_open_with(&s, &ops, &script);
     ck_assert_int_eq(uva__event_wait_peek(s.devices, &event, &error), EAGAIN);
     ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_EXT_DEV, &error),
                      0);
     ck_assert_int_eq(uva__event_wait_peek(s.devices, &event, &error), EIO);
     ck_assert_str_eq(error.message, "script: the event of a batch has failed");
-    event_wait_scene_close(&s);
+    event_wait_close(&s);
 }
 END_TEST
 
@@ -649,17 +650,9 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("event wait");
     TCase *tc = tcase_create("waits");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device watch", NULL, NULL, tc, NULL);
 }

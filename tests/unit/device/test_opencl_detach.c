@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "device/opencl_copy.h"
+#include "support/check_suite.h"
 
 static struct {
     struct uva__native_handles attached;
@@ -108,17 +109,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("OpenCL's handles");
     TCase *tc = tcase_create("detach");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, a_detach_waits_for_the_call_that_has_the_handles, 0,
                         2);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("OpenCL's handles", NULL, NULL, tc, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/pinned_pool.h"
+#include "support/check_suite.h"
 
 enum { PAGE = 4096, MOST = 256 << 20 };
 
@@ -147,20 +148,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pinned pool");
     TCase *tc = tcase_create("memory");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, the_types_of_gpus_have_pinned_memory, 0, 5);
     tcase_add_loop_test(tc, a_table_needs_both_functions_for_it, 0, 2);
     tcase_add_loop_test(tc, sizes_come_in_classes, 0, 8);
     tcase_add_test(tc, what_came_back_is_given_to_who_asks_for_about_as_much);
     tcase_add_test(tc, no_more_than_a_bound_is_kept);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device pinned", NULL, NULL, tc, NULL);
 }

@@ -12,8 +12,9 @@
 #include <string.h>
 
 #include "exec/lane.h"
+#include "support/check_suite.h"
 #include "support/forked_child.h"
-#include "support/lane_rig.h"
+#include "support/lane_fixture.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -31,12 +32,12 @@ END_TEST
 
 START_TEST(options_that_make_no_sense_are_refused)
 {
-    struct rig_memory memory = {0};
-    const struct uva_allocator whole = rig_allocator(&memory);
+    struct lane_memory memory = {0};
+    const struct uva_allocator whole = lane_allocator(&memory);
     const struct uva_workers_options bad[] = {
-        {.reserved = {[3] = &rig_story}}, {.compute_threads = -1},
-        {.blocking_threads = -1},         {.idle_ms = -1},
-        {.allocator.alloc = whole.alloc}, {.allocator.dealloc = whole.dealloc},
+        {.reserved = {[3] = &lane_story}}, {.compute_threads = -1},
+        {.blocking_threads = -1},          {.idle_ms = -1},
+        {.allocator.alloc = whole.alloc},  {.allocator.dealloc = whole.dealloc},
     };
     struct uva_workers *workers = NULL;
     struct uva_error error;
@@ -53,8 +54,8 @@ END_TEST
 
 START_TEST(every_allocation_may_fail)
 {
-    struct rig_memory memory = {0};
-    struct uva_workers_options options = {.allocator = rig_allocator(&memory)};
+    struct lane_memory memory = {0};
+    struct uva_workers_options options = {.allocator = lane_allocator(&memory)};
     struct uva_workers *workers = NULL;
     struct uva__jobs jobs;
     int n = 0, code = ENOMEM;
@@ -79,8 +80,8 @@ END_TEST
 
 START_TEST(private_workers_need_memory_too)
 {
-    struct rig_memory memory = {0};
-    struct uva_allocator allocator = rig_allocator(&memory);
+    struct lane_memory memory = {0};
+    struct uva_allocator allocator = lane_allocator(&memory);
     struct uva__jobs jobs;
 
     memory.left = 0;
@@ -138,109 +139,110 @@ END_TEST
 
 START_TEST(pool_end_with_their_last_owner)
 {
-    struct rig_hooks hooks = {0};
-    struct uva_workers_options options = {.thread_begin = rig_hook_begin,
-                                          .thread_end = rig_hook_end,
+    struct lane_hooks hooks = {0};
+    struct uva_workers_options options = {.thread_begin = lane_hook_begin,
+                                          .thread_end = lane_hook_end,
                                           .ctx = &hooks};
     struct uva_workers *workers;
-    struct rig x, y;
+    struct lane_fixture x, y;
 
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
-    rig_share(&x, workers);
-    rig_share(&y, workers);
+    lane_share(&x, workers);
+    lane_share(&y, workers);
     uva_workers_free(workers);
-    rig_burst(&x, 4);
-    rig_close(&x);
+    lane_burst(&x, 4);
+    lane_close(&x);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 0);
-    rig_await_sleepers(&y, UVA_LANE_BLOCKING, 4);
-    rig_burst(&y, 4);
-    rig_close(&y);
+    lane_await_sleepers(&y, UVA_LANE_BLOCKING, 4);
+    lane_burst(&y, 4);
+    lane_close(&y);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 4);
 }
 END_TEST
 
 START_TEST(stuck_threads_are_left_behind_and_free_the_workers)
 {
-    struct rig_memory memory = {0};
-    struct rig_hooks hooks = {0};
-    struct rig rig;
-    struct rig_work stuck[2];
+    struct lane_memory memory = {0};
+    struct lane_hooks hooks = {0};
+    struct lane_fixture lanes;
+    struct lane_work stuck[2];
 
-    rig_open(&rig,
-             &(struct uva_workers_options){.allocator = rig_allocator(&memory),
-                                           .thread_begin = rig_hook_begin,
-                                           .thread_end = rig_hook_end,
-                                           .ctx = &hooks});
-    rig_burst(&rig, 5);
-    rig_await_sleepers(&rig, UVA_LANE_BLOCKING, 5);
+    lane_open(&lanes, &(struct uva_workers_options){
+                          .allocator = lane_allocator(&memory),
+                          .thread_begin = lane_hook_begin,
+                          .thread_end = lane_hook_end,
+                          .ctx = &hooks});
+    lane_burst(&lanes, 5);
+    lane_await_sleepers(&lanes, UVA_LANE_BLOCKING, 5);
     for (int i = 0; i < 2; i++) {
-        stuck[i] = rig_work(&rig, true, NULL);
-        uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &stuck[i].job);
+        stuck[i] = lane_work(&lanes, true, NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &stuck[i].job);
     }
-    rig_take_n(&rig.entered, 2);
-    uva__jobs_fini(&rig.jobs);
+    lane_take_n(&lanes.entered, 2);
+    uva__jobs_fini(&lanes.jobs);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 3);
     ck_assert_int_eq(memory.live, 3); /* the workers, two threads */
-    rig_post_n(&rig.leave, 2);
-    rig_take_n(&rig.done, 2);
-    rig_await_no_memory(&memory);
+    lane_post_n(&lanes.leave, 2);
+    lane_take_n(&lanes.done, 2);
+    lane_await_no_memory(&memory);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 5);
 }
 END_TEST
 
 static void last_run(struct uva_job *job)
 {
-    struct rig_work *work = uva__container_of(job, struct rig_work, job);
-    struct rig *rig = work->rig;
+    struct lane_work *work = uva__container_of(job, struct lane_work, job);
+    struct lane_fixture *lanes = work->lanes;
 
-    rig_take(&rig->leave);
-    uva__jobs_fini(&rig->jobs);
-    sem_post(&rig->done);
+    lane_take(&lanes->leave);
+    uva__jobs_fini(&lanes->jobs);
+    sem_post(&lanes->done);
 }
 
 START_TEST(a_job_may_be_what_ends_its_workers)
 {
-    struct rig_memory memory = {0};
-    struct rig rig;
-    struct rig_work last = {.job.run = last_run, .rig = &rig};
+    struct lane_memory memory = {0};
+    struct lane_fixture lanes;
+    struct lane_work last = {.job.run = last_run, .lanes = &lanes};
 
-    rig_open(&rig, &(struct uva_workers_options){.allocator =
-                                                     rig_allocator(&memory)});
-    uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &last.job);
-    rig_burst(&rig, 4);
-    sem_post(&rig.leave);
-    rig_take(&rig.done);
-    rig_await_no_memory(&memory);
+    lane_open(&lanes, &(struct uva_workers_options){
+                          .allocator = lane_allocator(&memory)});
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &last.job);
+    lane_burst(&lanes, 4);
+    sem_post(&lanes.leave);
+    lane_take(&lanes.done);
+    lane_await_no_memory(&memory);
 }
 END_TEST
 
 struct ender {
     struct uva_job job;
-    struct rig *own, *other; /* borrows; the latter is of other workers */
+    struct lane_fixture *own,
+        *other; /* borrows; the latter is of other workers */
 };
 
 static void ender_run(struct uva_job *job)
 {
     struct ender *ender = uva__container_of(job, struct ender, job);
 
-    rig_close(ender->other);
+    lane_close(ender->other);
     sem_post(&ender->own->done);
 }
 
 START_TEST(a_worker_may_end_other_workers)
 {
-    struct rig_memory memory = {0};
-    struct rig own, other;
+    struct lane_memory memory = {0};
+    struct lane_fixture own, other;
     struct ender ender = {{.run = ender_run}, &own, &other};
 
-    rig_open(&own, NULL);
-    rig_open(&other, &(struct uva_workers_options){.allocator =
-                                                       rig_allocator(&memory)});
-    rig_burst(&other, 4);
+    lane_open(&own, NULL);
+    lane_open(&other, &(struct uva_workers_options){
+                          .allocator = lane_allocator(&memory)});
+    lane_burst(&other, 4);
     uva__lane_submit(&own.jobs, UVA_LANE_BLOCKING, &ender.job);
-    rig_take(&own.done);
+    lane_take(&own.done);
     ck_assert_int_eq(memory.live, 0);
-    rig_close(&own);
+    lane_close(&own);
 }
 END_TEST
 
@@ -255,29 +257,29 @@ static void free_hook(void *ctx, enum uva_lane lane)
 /* The hook is a worker's last act, but it still is one. */
 START_TEST(the_hook_of_a_leaving_thread_may_end_its_workers)
 {
-    struct rig_memory memory = {0};
+    struct lane_memory memory = {0};
     struct uva_workers *workers = NULL;
     struct uva_workers_options options = {.idle_ms = 1,
-                                          .allocator = rig_allocator(&memory),
+                                          .allocator = lane_allocator(&memory),
                                           .thread_end = free_hook,
                                           .ctx = &workers};
-    struct rig rig;
+    struct lane_fixture lanes;
 
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
-    rig_share(&rig, workers);
-    rig_burst(&rig, 1);
-    rig_close(&rig);
-    rig_await_no_memory(&memory);
+    lane_share(&lanes, workers);
+    lane_burst(&lanes, 1);
+    lane_close(&lanes);
+    lane_await_no_memory(&memory);
 }
 END_TEST
 
 static int child_release(void *ctx)
 {
-    struct rig *rig = ctx;
-    struct uva_workers *workers = rig->jobs.workers;
+    struct lane_fixture *lanes = ctx;
+    struct uva_workers *workers = lanes->jobs.workers;
     struct uva__jobs jobs;
 
-    uva__jobs_fini(&rig->jobs);
+    uva__jobs_fini(&lanes->jobs);
     uva_workers_free(workers);
     return uva__jobs_init(&jobs, workers, NULL, NULL) == EPERM ? 0 : 1;
 }
@@ -285,13 +287,13 @@ static int child_release(void *ctx)
 START_TEST(a_forked_child_touches_nothing)
 {
     struct uva_workers *workers;
-    struct rig rig;
+    struct lane_fixture lanes;
 
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
-    rig_share(&rig, workers);
-    rig_burst(&rig, 3);
-    forked_child_run(child_release, &rig);
-    rig_close(&rig);
+    lane_share(&lanes, workers);
+    lane_burst(&lanes, 3);
+    forked_child_run(child_release, &lanes);
+    lane_close(&lanes);
     uva_workers_free(workers);
 }
 END_TEST
@@ -302,13 +304,13 @@ enum { SUBMITTERS = 8, JOBS_EACH = 10000 };
 
 struct submitter {
     pthread_t thread;
-    struct rig rig;
-    struct rig_work *works;
+    struct lane_fixture lanes;
+    struct lane_work *works;
 };
 
 static void stress_run(struct uva_job *job)
 {
-    struct rig_work *work = uva__container_of(job, struct rig_work, job);
+    struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
     if (work->held) {
         uva__lane_wait_begin();
@@ -316,47 +318,49 @@ static void stress_run(struct uva_job *job)
         uva__lane_wait_end();
     }
     work->runs++;
-    sem_post(&work->rig->done);
+    sem_post(&work->lanes->done);
 }
 
 static void *submitter_main(void *arg)
 {
     struct submitter *own = arg;
-    struct rig *rig = &own->rig;
+    struct lane_fixture *lanes = &own->lanes;
     int user_refs = 0;
 
     for (int i = 0; i < JOBS_EACH; i++) {
-        own->works[i] = (struct rig_work){
-            .job.run = stress_run, .rig = rig, .held = i % 7 == 0};
+        own->works[i] = (struct lane_work){
+            .job.run = stress_run, .lanes = lanes, .held = i % 7 == 0};
         if (i % 50 == 49)
-            uva__lane_run_uncapped(&rig->jobs, &own->works[i].job);
+            uva__lane_run_uncapped(&lanes->jobs, &own->works[i].job);
         else
-            uva__lane_submit(&rig->jobs, (enum uva_lane)(i % 2),
+            uva__lane_submit(&lanes->jobs, (enum uva_lane)(i % 2),
                              &own->works[i].job);
         user_refs++;
-        if (i % 11 == 0 && uva__lane_take_back(&rig->jobs, &own->works[i].job))
-            uva__lane_submit(&rig->jobs, UVA_LANE_COMPUTE, &own->works[i].job);
+        if (i % 11 == 0 &&
+            uva__lane_take_back(&lanes->jobs, &own->works[i].job))
+            uva__lane_submit(&lanes->jobs, UVA_LANE_COMPUTE,
+                             &own->works[i].job);
         if (i % 1000 == 0)
             for (; user_refs > 0; user_refs--)
-                rig_take(&rig->done);
+                lane_take(&lanes->done);
     }
-    rig_take_n(&rig->done, user_refs);
-    uva__jobs_fini(&rig->jobs);
+    lane_take_n(&lanes->done, user_refs);
+    uva__jobs_fini(&lanes->jobs);
     return NULL;
 }
 
 START_TEST(eight_threads_submit_ten_thousand_jobs_each)
 {
-    struct rig_memory memory = {0};
+    struct lane_memory memory = {0};
     struct submitter *all = calloc(SUBMITTERS, sizeof(*all));
     struct uva_workers_options options = {
         .compute_threads = 3, .blocking_threads = 5, .idle_ms = 1};
     struct uva_workers *workers;
 
-    options.allocator = rig_allocator(&memory);
+    options.allocator = lane_allocator(&memory);
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     for (int i = 0; i < SUBMITTERS; i++) {
-        rig_share(&all[i].rig, workers);
+        lane_share(&all[i].lanes, workers);
         all[i].works = calloc(JOBS_EACH, sizeof(*all[i].works));
     }
     uva_workers_free(workers);
@@ -395,8 +399,8 @@ static void brief_run(struct uva_job *job)
 
 START_TEST(pool_end_at_any_moment)
 {
-    struct rig_memory memory = {0};
-    struct uva_allocator allocator = rig_allocator(&memory);
+    struct lane_memory memory = {0};
+    struct uva_allocator allocator = lane_allocator(&memory);
     struct brief *brief;
 
     for (int i = 0; i < 500; i++) {
@@ -414,14 +418,12 @@ START_TEST(pool_end_at_any_moment)
         uva__lane_run_uncapped(&brief->jobs,
                                &brief->work[COUNT(brief->work) - 1]);
     }
-    rig_await_no_memory(&memory);
+    lane_await_no_memory(&memory);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pool");
-
     TCase *options = tcase_create("options");
     tcase_add_test(options, no_options_are_sound);
     tcase_add_test(options, options_that_make_no_sense_are_refused);
@@ -429,7 +431,6 @@ int main(void)
     tcase_add_test(options, private_workers_need_memory_too);
     tcase_add_test(options,
                    of_two_who_make_a_fixture_at_once_the_later_gives_his_up);
-    suite_add_tcase(suite, options);
 
     TCase *the_end = tcase_create("the end");
     tcase_add_test(the_end, pool_end_with_their_last_owner);
@@ -438,16 +439,11 @@ int main(void)
     tcase_add_test(the_end, a_worker_may_end_other_workers);
     tcase_add_test(the_end, the_hook_of_a_leaving_thread_may_end_its_workers);
     tcase_add_test(the_end, a_forked_child_touches_nothing);
-    suite_add_tcase(suite, the_end);
 
     TCase *all_at_once = tcase_create("all at once");
     tcase_add_test(all_at_once, eight_threads_submit_ten_thousand_jobs_each);
     tcase_add_test(all_at_once, pool_end_at_any_moment);
-    suite_add_tcase(suite, all_at_once);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("workers", NULL, NULL, options, the_end, all_at_once,
+                      NULL);
 }

@@ -12,60 +12,62 @@
 #include <string.h>
 
 #include "exec/lane.h"
-#include "support/lane_rig.h"
+#include "support/check_suite.h"
+#include "support/lane_fixture.h"
 
 /* ---- no thread can be created ------------------------------------------- */
 
 START_TEST(a_builder_is_delivered_when_there_is_no_thread)
 {
-    struct rig rig;
+    struct lane_fixture lanes;
 
-    rig_open(&rig, NULL);
-    rig_threads_run_out(true);
-    ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_COMPUTE), EAGAIN);
-    ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), EAGAIN);
-    ck_assert_int_eq(uva__lane_ensure_uncapped(&rig.jobs), EAGAIN);
-    rig_threads_run_out(false);
-    ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 0);
-    ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), 0);
-    ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), 0);
-    ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 1);
-    rig_close(&rig);
+    lane_open(&lanes, NULL);
+    lane_threads_run_out(true);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_COMPUTE), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&lanes.jobs), EAGAIN);
+    lane_threads_run_out(false);
+    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 0);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
+    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
+    lane_close(&lanes);
 }
 END_TEST
 
 START_TEST(jobs_wait_for_the_threads_there_are)
 {
-    struct rig rig;
-    struct rig_work works[6];
+    struct lane_fixture lanes;
+    struct lane_work works[6];
 
-    rig_open(&rig, NULL);
-    ck_assert_int_eq(uva__lane_ensure(&rig.jobs, UVA_LANE_BLOCKING), 0);
-    rig_threads_run_out(true);
+    lane_open(&lanes, NULL);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
+    lane_threads_run_out(true);
     for (int i = 0; i < 4; i++) {
-        works[i] = rig_work(&rig, true, NULL);
-        uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[i].job);
+        works[i] = lane_work(&lanes, true, NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
     }
-    sem_post(&rig.leave);
-    rig_take_n(&rig.entered, 2); /* one after the other */
-    ck_assert_int_eq(rig_threads(&rig, UVA_LANE_BLOCKING), 1);
-    rig_threads_run_out(false);
+    sem_post(&lanes.leave);
+    lane_take_n(&lanes.entered, 2); /* one after the other */
+    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
+    lane_threads_run_out(false);
     for (int i = 4; i < 6; i++) {
-        works[i] = rig_work(&rig, true, NULL);
-        uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[i].job);
+        works[i] = lane_work(&lanes, true, NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
     }
-    rig_take_n(&rig.entered, 4); /* a thread that takes one job sees the rest */
-    rig_post_n(&rig.leave, 5);
-    rig_take_n(&rig.done, 6);
-    rig_close(&rig);
+    lane_take_n(&lanes.entered,
+                4); /* a thread that takes one job sees the rest */
+    lane_post_n(&lanes.leave, 5);
+    lane_take_n(&lanes.done, 6);
+    lane_close(&lanes);
 }
 END_TEST
 
 struct relied {
-    struct rig *rig;
-    struct rig_work
+    struct lane_fixture *lanes;
+    struct lane_work
         *timed_out; /* is submitted while a thread is being started */
-    struct rig_memory *memory;
+    struct lane_memory *memory;
 };
 
 /* The sleeper is not woken for `late`, as a thread is being started. */
@@ -73,48 +75,48 @@ static void relied_hook(void *ctx)
 {
     struct relied *relied = ctx;
 
-    sem_post(&relied->rig->leave);
-    rig_take_n(&relied->rig->done, 2);
-    rig_await_sleepers(relied->rig, UVA_LANE_BLOCKING, 1);
-    uva__lane_submit(&relied->rig->jobs, UVA_LANE_BLOCKING,
+    sem_post(&relied->lanes->leave);
+    lane_take_n(&relied->lanes->done, 2);
+    lane_await_sleepers(relied->lanes, UVA_LANE_BLOCKING, 1);
+    uva__lane_submit(&relied->lanes->jobs, UVA_LANE_BLOCKING,
                      &relied->timed_out->job);
     relied->memory->left = 0;
 }
 
 START_TEST(a_start_that_fails_wakes_a_sleeper_in_its_place)
 {
-    struct rig_memory memory = {0};
-    struct rig rig;
-    struct rig_work works[3];
-    struct relied relied = {&rig, &works[2], &memory};
+    struct lane_memory memory = {0};
+    struct lane_fixture lanes;
+    struct lane_work works[3];
+    struct relied relied = {&lanes, &works[2], &memory};
 
-    rig_open(&rig, &(struct uva_workers_options){
-                       .idle_ms = INT32_MAX, /* no thread wakes by itself */
-                       .allocator = rig_allocator(&memory)});
+    lane_open(&lanes, &(struct uva_workers_options){
+                          .idle_ms = INT32_MAX, /* no thread wakes by itself */
+                          .allocator = lane_allocator(&memory)});
     for (int i = 0; i < 3; i++)
-        works[i] = rig_work(&rig, i == 0, NULL);
-    uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[0].job);
-    rig_take(&rig.entered);
+        works[i] = lane_work(&lanes, i == 0, NULL);
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[0].job);
+    lane_take(&lanes.entered);
     memory.hook_ctx = &relied;
     memory.hook = relied_hook;
-    uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[1].job);
-    rig_take(&rig.done);
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[1].job);
+    lane_take(&lanes.done);
     ck_assert_int_eq(works[2].runs, 1);
-    rig_close(&rig);
+    lane_close(&lanes);
     ck_assert_int_eq(memory.live, 0);
 }
 END_TEST
 
 static void *ensure_main(void *arg)
 {
-    struct rig *rig = arg;
+    struct lane_fixture *lanes = arg;
 
-    sem_post(&rig->entered);
-    return uva__lane_ensure(&rig->jobs, UVA_LANE_COMPUTE) == 0 ? rig : NULL;
+    sem_post(&lanes->entered);
+    return uva__lane_ensure(&lanes->jobs, UVA_LANE_COMPUTE) == 0 ? lanes : NULL;
 }
 
 struct pair {
-    struct rig *second;
+    struct lane_fixture *second;
     pthread_t thread;
 };
 
@@ -124,31 +126,31 @@ static void pair_hook(void *ctx)
 
     ck_assert_int_eq(
         pthread_create(&pair->thread, NULL, ensure_main, pair->second), 0);
-    rig_take(&pair->second->entered);
+    lane_take(&pair->second->entered);
     sched_yield();
 }
 
 START_TEST(two_that_make_sure_at_once_start_one_thread)
 {
-    struct rig_memory memory = {0};
+    struct lane_memory memory = {0};
     struct uva_workers_options options = {.compute_threads = 1,
-                                          .allocator = rig_allocator(&memory)};
+                                          .allocator = lane_allocator(&memory)};
     struct uva_workers *workers;
-    struct rig x, y;
+    struct lane_fixture x, y;
     struct pair pair = {.second = &y};
     void *result;
 
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
-    rig_share(&x, workers);
-    rig_share(&y, workers);
+    lane_share(&x, workers);
+    lane_share(&y, workers);
     memory.hook_ctx = &pair;
     memory.hook = pair_hook;
     ck_assert_int_eq(uva__lane_ensure(&x.jobs, UVA_LANE_COMPUTE), 0);
     pthread_join(pair.thread, &result);
     ck_assert_ptr_nonnull(result);
-    ck_assert_int_eq(rig_threads(&x, UVA_LANE_COMPUTE), 1);
-    rig_close(&x);
-    rig_close(&y);
+    ck_assert_int_eq(lane_threads(&x, UVA_LANE_COMPUTE), 1);
+    lane_close(&x);
+    lane_close(&y);
     uva_workers_free(workers);
 }
 END_TEST
@@ -157,27 +159,27 @@ END_TEST
 
 START_TEST(threads_without_work_leave)
 {
-    struct rig rig;
+    struct lane_fixture lanes;
 
-    rig_open(&rig, &(struct uva_workers_options){.idle_ms = 1});
-    rig_burst(&rig, 8);
-    rig_await_threads(&rig, UVA_LANE_BLOCKING, 0);
-    rig_burst(&rig, 3);
-    rig_close(&rig);
+    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = 1});
+    lane_burst(&lanes, 8);
+    lane_await_threads(&lanes, UVA_LANE_BLOCKING, 0);
+    lane_burst(&lanes, 3);
+    lane_close(&lanes);
 }
 END_TEST
 
 /* A thread of the other lane that starts and exits is the clock. */
-static void rig_let_time_pass(struct rig *rig)
+static void lane_let_time_pass(struct lane_fixture *lanes)
 {
-    struct rig_work work;
+    struct lane_work work;
 
     for (int i = 0; i < 5; i++) {
-        work = rig_work(rig, false, NULL);
-        uva__lane_submit(&rig->jobs, UVA_LANE_COMPUTE, &work.job);
-        rig_take(&rig->entered);
-        rig_take(&rig->done);
-        rig_await_threads(rig, UVA_LANE_COMPUTE, 0);
+        work = lane_work(lanes, false, NULL);
+        uva__lane_submit(&lanes->jobs, UVA_LANE_COMPUTE, &work.job);
+        lane_take(&lanes->entered);
+        lane_take(&lanes->done);
+        lane_await_threads(lanes, UVA_LANE_COMPUTE, 0);
     }
 }
 
@@ -185,45 +187,45 @@ START_TEST(a_promised_thread_stays_while_its_queue_lives)
 {
     struct uva_workers_options options = {.idle_ms = 1};
     struct uva_workers *workers;
-    struct rig x, y;
-    struct rig_work work;
+    struct lane_fixture x, y;
+    struct lane_work work;
 
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
-    rig_share(&x, workers);
-    rig_share(&y, workers);
+    lane_share(&x, workers);
+    lane_share(&y, workers);
     ck_assert_int_eq(uva__lane_ensure(&x.jobs, UVA_LANE_BLOCKING), 0);
     ck_assert_int_eq(uva__lane_ensure_uncapped(&x.jobs), 0);
-    rig_burst(&x, 4);
-    rig_await_threads(&x, UVA_LANE_BLOCKING, 2);
-    rig_let_time_pass(&x);
-    ck_assert_int_eq(rig_threads(&x, UVA_LANE_BLOCKING), 2);
-    rig_threads_run_out(true);
-    work = rig_work(&x, false, NULL);
+    lane_burst(&x, 4);
+    lane_await_threads(&x, UVA_LANE_BLOCKING, 2);
+    lane_let_time_pass(&x);
+    ck_assert_int_eq(lane_threads(&x, UVA_LANE_BLOCKING), 2);
+    lane_threads_run_out(true);
+    work = lane_work(&x, false, NULL);
     uva__lane_submit(&x.jobs, UVA_LANE_BLOCKING, &work.job);
-    rig_take(&x.done);
-    rig_threads_run_out(false);
-    rig_close(&x);
-    rig_await_threads(&y, UVA_LANE_BLOCKING, 0);
-    rig_close(&y);
+    lane_take(&x.done);
+    lane_threads_run_out(false);
+    lane_close(&x);
+    lane_await_threads(&y, UVA_LANE_BLOCKING, 0);
+    lane_close(&y);
     uva_workers_free(workers);
 }
 END_TEST
 
 START_TEST(a_job_that_meets_a_leaving_thread_still_runs)
 {
-    struct rig rig;
-    struct rig_work work;
+    struct lane_fixture lanes;
+    struct lane_work work;
 
-    rig_open(&rig, &(struct uva_workers_options){.idle_ms = 1});
+    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = 1});
     for (int i = 0; i < 500; i++) {
-        work = rig_work(&rig, false, NULL);
-        uva__lane_submit(&rig.jobs, UVA_LANE_COMPUTE, &work.job);
-        rig_take(&rig.done);
-        for (int j = 0; j < i * 4 && rig_threads(&rig, UVA_LANE_COMPUTE) > 0;
+        work = lane_work(&lanes, false, NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &work.job);
+        lane_take(&lanes.done);
+        for (int j = 0; j < i * 4 && lane_threads(&lanes, UVA_LANE_COMPUTE) > 0;
              j++)
             sched_yield();
     }
-    rig_close(&rig);
+    lane_close(&lanes);
 }
 END_TEST
 
@@ -249,13 +251,13 @@ static void portrait_run(struct uva_job *job)
 
 static struct portrait portrait_take(const char *name, enum uva_lane lane)
 {
-    struct rig rig;
-    struct portrait portrait = {.job.run = portrait_run, .done = &rig.done};
+    struct lane_fixture lanes;
+    struct portrait portrait = {.job.run = portrait_run, .done = &lanes.done};
 
-    rig_open(&rig, &(struct uva_workers_options){.name = name});
-    uva__lane_submit(&rig.jobs, lane, &portrait.job);
-    rig_take(&rig.done);
-    rig_close(&rig);
+    lane_open(&lanes, &(struct uva_workers_options){.name = name});
+    uva__lane_submit(&lanes.jobs, lane, &portrait.job);
+    lane_take(&lanes.done);
+    lane_close(&lanes);
     return portrait;
 }
 
@@ -285,30 +287,31 @@ END_TEST
 
 static void hooked_run(struct uva_job *job)
 {
-    struct rig_work *work = uva__container_of(job, struct rig_work, job);
+    struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
-    work->runs = rig_hooked;
-    sem_post(&work->rig->done);
+    work->runs = lane_hooked;
+    sem_post(&work->lanes->done);
 }
 
 START_TEST(hooks_are_a_threads_first_and_last_act)
 {
-    struct rig_hooks hooks = {0};
-    struct rig rig;
-    struct rig_work works[3];
+    struct lane_hooks hooks = {0};
+    struct lane_fixture lanes;
+    struct lane_work works[3];
 
-    rig_open(&rig, &(struct uva_workers_options){.thread_begin = rig_hook_begin,
-                                                 .thread_end = rig_hook_end,
-                                                 .ctx = &hooks});
+    lane_open(&lanes,
+              &(struct uva_workers_options){.thread_begin = lane_hook_begin,
+                                            .thread_end = lane_hook_end,
+                                            .ctx = &hooks});
     for (int i = 0; i < 3; i++)
-        works[i] = (struct rig_work){.job.run = hooked_run, .rig = &rig};
-    uva__lane_submit(&rig.jobs, UVA_LANE_COMPUTE, &works[0].job);
-    uva__lane_submit(&rig.jobs, UVA_LANE_BLOCKING, &works[1].job);
-    uva__lane_run_uncapped(&rig.jobs, &works[2].job);
-    rig_take_n(&rig.done, 3);
+        works[i] = (struct lane_work){.job.run = hooked_run, .lanes = &lanes};
+    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &works[0].job);
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[1].job);
+    uva__lane_run_uncapped(&lanes.jobs, &works[2].job);
+    lane_take_n(&lanes.done, 3);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(works[i].runs, 1);
-    rig_close(&rig);
+    lane_close(&lanes);
     ck_assert_int_eq(hooks.begun[UVA_LANE_COMPUTE], 1);
     ck_assert_int_eq(hooks.begun[UVA_LANE_BLOCKING],
                      2); /* and an uncapped one */
@@ -319,8 +322,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pool class");
-
     TCase *no_thread_to_be_had = tcase_create("no thread can be created");
     tcase_add_test(no_thread_to_be_had,
                    a_builder_is_delivered_when_there_is_no_thread);
@@ -329,13 +330,11 @@ int main(void)
                    a_start_that_fails_wakes_a_sleeper_in_its_place);
     tcase_add_test(no_thread_to_be_had,
                    two_that_make_sure_at_once_start_one_thread);
-    suite_add_tcase(suite, no_thread_to_be_had);
 
     TCase *idle_threads = tcase_create("idle threads");
     tcase_add_test(idle_threads, threads_without_work_leave);
     tcase_add_test(idle_threads, a_promised_thread_stays_while_its_queue_lives);
     tcase_add_test(idle_threads, a_job_that_meets_a_leaving_thread_still_runs);
-    suite_add_tcase(suite, idle_threads);
 
     TCase *what_a_thread_is_like = tcase_create("what a thread is like");
     tcase_add_test(what_a_thread_is_like, threads_have_names);
@@ -343,11 +342,7 @@ int main(void)
                    threads_take_no_signals_and_no_cancel);
     tcase_add_test(what_a_thread_is_like,
                    hooks_are_a_threads_first_and_last_act);
-    suite_add_tcase(suite, what_a_thread_is_like);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("crew", NULL, NULL, no_thread_to_be_had, idle_threads,
+                      what_a_thread_is_like, NULL);
 }

@@ -7,20 +7,21 @@
 #include <pthread.h>
 
 #include "loop/runtime_impl.h"
-#include "support/loop_rig.h"
+#include "support/check_suite.h"
+#include "support/loop_fixture.h"
 
-static struct loop_rig rig;
+static struct loop_fixture loop;
 static struct uva__rt *rt;
 
 static void set_up(void)
 {
-    loop_rig_open(&rig);
-    rt = uva__loop_rt(rig.runtime);
+    loop_open(&loop);
+    rt = uva__loop_rt(loop.runtime);
 }
 
 static void tear_down(void)
 {
-    loop_rig_close(&rig);
+    loop_close(&loop);
 }
 
 /* ---- turns -------------------------------------------------------------- */
@@ -51,7 +52,7 @@ START_TEST(a_node_that_wants_another_visit_and_posts_itself_has_one_more)
     struct runs v = {.wakeup.ops = &run_ops, .posts = _i == 1};
 
     uva__rt_wake(rt, &v.wakeup);
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     ck_assert_int_eq(v.count, 2);
     ck_assert(v.inside);
 }
@@ -60,7 +61,7 @@ END_TEST
 static void *turn_elsewhere(void *ctx)
 {
     (void)ctx;
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     return NULL;
 }
 
@@ -69,7 +70,7 @@ START_TEST(the_loop_may_be_turned_by_another_thread)
     struct runs v = {.wakeup.ops = &run_ops};
     pthread_t thread;
 
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     uva__rt_wake(rt, &v.wakeup);
     ck_assert_int_eq(pthread_create(&thread, NULL, turn_elsewhere, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -78,7 +79,7 @@ START_TEST(the_loop_may_be_turned_by_another_thread)
     ck_assert(!uva__rt_on_loop(rt));
     v.count = 0;
     uva__rt_wake(rt, &v.wakeup);
-    loop_rig_settle(&rig);
+    loop_settle(&loop);
     ck_assert(v.inside);
     ck_assert(uva__rt_on_loop(rt));
 }
@@ -94,7 +95,7 @@ struct alarm {
 static void alarm_fire(struct uva__timer *timer)
 {
     uva__container_of(timer, struct alarm, timer)->fired++;
-    loop_rig_nudge(&rig); /* it may fire before the loop sleeps */
+    loop_nudge(&loop); /* it may fire before the loop sleeps */
 }
 
 static bool has_fired(void *ctx)
@@ -108,7 +109,7 @@ START_TEST(a_timer_without_delay_fires_in_the_next_turn)
 
     uva__timer_start(rt, &alarm.timer, 0);
     ck_assert_int_eq(alarm.fired, 0);
-    loop_rig_until(&rig, has_fired, &alarm);
+    loop_until(&loop, has_fired, &alarm);
     ck_assert_int_eq(alarm.fired, 1);
     ck_assert(!alarm.timer.running);
 }
@@ -122,8 +123,8 @@ START_TEST(a_timer_that_is_started_again_fires_once_at_its_new_time)
     uva__timer_start(rt, &timed_out.timer, 3600000);
     uva__timer_start(rt, &early.timer, 3600000);
     uva__timer_start(rt, &early.timer, 1);
-    loop_rig_until(&rig, has_fired, &early);
-    loop_rig_settle(&rig);
+    loop_until(&loop, has_fired, &early);
+    loop_settle(&loop);
     ck_assert_int_eq(early.fired, 1);
     ck_assert_int_eq(timed_out.fired, 0);
     uva__timer_stop(rt, &timed_out.timer);
@@ -163,8 +164,8 @@ static bool is_set(void *ctx)
 /* Only the first close's function is called. */
 static void close_with(int64_t grace_ms, bool *gone)
 {
-    (void)uva_runtime_close(rig.runtime, grace_ms, set, gone);
-    (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    (void)uva_runtime_close(loop.runtime, grace_ms, set, gone);
+    (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
 }
 
 static void uncapped_leave(struct guest *guest, bool *gone)
@@ -172,14 +173,14 @@ static void uncapped_leave(struct guest *guest, bool *gone)
     uva__loop_untrack(rt, &guest->object);
     uva__rt_leave(rt);
     uva__rt_wake(rt, &rt->closer); /* it is not in a turn */
-    loop_rig_until(&rig, is_set, gone);
-    rig.runtime = NULL;
+    loop_until(&loop, is_set, gone);
+    loop.runtime = NULL;
 }
 
 static bool grace_is_over(void *ctx)
 {
     (void)ctx;
-    return !rig.runtime->grace.running;
+    return !loop.runtime->grace.running;
 }
 
 START_TEST(of_several_graces_the_shortest_holds)
@@ -190,12 +191,12 @@ START_TEST(of_several_graces_the_shortest_holds)
 
     uncapped_open(&guest);
     close_with(3600000, &gone);
-    due = rig.runtime->grace.due_ms;
+    due = loop.runtime->grace.due_ms;
     close_with(7200000, &gone);
-    ck_assert_uint_eq(rig.runtime->grace.due_ms, due);
+    ck_assert_uint_eq(loop.runtime->grace.due_ms, due);
     close_with(1, &gone);
-    ck_assert_uint_lt(rig.runtime->grace.due_ms, due);
-    loop_rig_until(&rig, grace_is_over, NULL);
+    ck_assert_uint_lt(loop.runtime->grace.due_ms, due);
+    loop_until(&loop, grace_is_over, NULL);
     ck_assert_int_eq(guest.aborted, 1);
     uncapped_leave(&guest, &gone);
 }
@@ -210,7 +211,7 @@ START_TEST(who_was_evicted_is_not_delivered_again_when_the_grace_ends)
     close_with(1, &gone);
     close_with(0, &gone);
     ck_assert_int_eq(guest.aborted, 1);
-    loop_rig_until(&rig, grace_is_over, NULL);
+    loop_until(&loop, grace_is_over, NULL);
     ck_assert_int_eq(guest.aborted, 1);
     uncapped_leave(&guest, &gone);
 }
@@ -220,7 +221,7 @@ START_TEST(a_hold_has_no_effect_once_the_loop_has_let_go)
 {
     struct uva__rt *kept = uva__rt_acquire(rt);
 
-    loop_rig_close_runtime(&rig, 0);
+    loop_close_runtime(&loop, 0);
     kept->loop.keepalive = 0; /* but for the close's own */
     uva__loop_hold(kept);
     uva__loop_unhold(kept);
@@ -231,12 +232,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("loop");
     TCase *tc = tcase_create("loop");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(
         tc, a_node_that_wants_another_visit_and_posts_itself_has_one_more, 0,
         2);
@@ -248,9 +245,5 @@ int main(void)
     tcase_add_test(tc,
                    who_was_evicted_is_not_delivered_again_when_the_grace_ends);
     tcase_add_test(tc, a_hold_has_no_effect_once_the_loop_has_let_go);
-    suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("loop", set_up, tear_down, tc, NULL);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/forked_child.h"
 
@@ -259,12 +260,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rt");
     TCase *tc = tcase_create("rt");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, what_still_waits_when_the_loop_lets_go_is_released);
     tcase_add_test(tc, a_node_is_freed_with_its_last_reference);
     tcase_add_test(tc, a_forked_child_posts_nothing);
@@ -274,9 +271,5 @@ int main(void)
     tcase_add_test(tc, half_an_allocator_makes_no_rt);
     tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
     tcase_add_test(tc, lines_above_the_level_or_after_the_end_are_not_logged);
-    suite_add_tcase(suite, tc);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("hub", set_up, tear_down, tc, NULL);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The other stream is drawn batch by batch, so that the failure comes between
  * two of them. */
-#include "support/fault_scene.h"
+#include "support/fault_fixture.h"
 
 #include <check.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "uvarrow/arrow.h"
 /* ---- arrays ------------------------------------------------------------- */
 
 static void counted_release(struct ArrowArray *array)
@@ -21,13 +19,13 @@ static void counted_release(struct ArrowArray *array)
     atomic_fetch_add(&release->count, 1);
 }
 
-void fault_scene_array(struct fault_scene *s, ArrowDeviceType device_type,
-                       int64_t device_id, void *sync_event)
+void fault_array(struct fault_fixture *s, ArrowDeviceType device_type,
+                 int64_t device_id, void *sync_event)
 {
     struct ArrowDeviceArray *array = &s->arrays[s->count];
     struct fault_release *release = &s->releases[s->count++];
 
-    fake_source_batch(&s->fake, s->count, array);
+    fake_source_batch(&s->f.fake, s->count - 1, array);
     array->device_type = device_type;
     array->device_id = device_id;
     array->sync_event = sync_event;
@@ -37,20 +35,19 @@ void fault_scene_array(struct fault_scene *s, ArrowDeviceType device_type,
     array->array.private_data = release;
 }
 
-void fault_scene_open(struct fault_scene *s)
+void fault_open(struct fault_fixture *s)
 {
     memset(s, 0, sizeof(*s));
-    loop_rig_open(&s->rig);
-    fake_source_init(&s->fake, 0);
+    fixture_open(&s->f, 0);
     for (int k = 0; k < 2; k++)
-        fake_source_batch(&s->fake, k, &s->others[k]);
+        fake_source_batch(&s->f.fake, k, &s->others[k]);
 }
 
-void fault_scene_load(struct fault_scene *s, ArrowDeviceType device_type)
+void fault_load(struct fault_fixture *s, ArrowDeviceType device_type)
 {
     struct uva_device_info info;
 
-    ck_assert_int_eq(uva_device_get_info(s->rig.runtime, device_type, &info),
+    ck_assert_int_eq(uva_device_get_info(s->f.loop.runtime, device_type, &info),
                      0);
     ck_assert(info.available);
 }
@@ -60,7 +57,7 @@ void fault_scene_load(struct fault_scene *s, ArrowDeviceType device_type)
 static void on_other(void *ctx, struct uva_batch *batch,
                      const struct uva_outcome *outcome)
 {
-    struct fault_scene *s = ctx;
+    struct fault_fixture *s = ctx;
 
     s->other_asked = false;
     s->other_batches += batch != NULL;
@@ -71,34 +68,31 @@ static void on_other(void *ctx, struct uva_batch *batch,
 
 static bool other_has_answered(void *ctx)
 {
-    return !((struct fault_scene *)ctx)->other_asked;
+    return !((struct fault_fixture *)ctx)->other_asked;
 }
 
-static void other_ask(struct fault_scene *s)
+static void other_ask(struct fault_fixture *s)
 {
     s->other_asked = true;
     ck_assert_int_eq(uva_stream_next(s->other, on_other, s, NULL), 0);
 }
 
-static void other_begin(struct fault_scene *s)
+static void other_begin(struct fault_fixture *s)
 {
     const struct uva_ready one = {.window = {.batches = 1}};
     const struct uva_transfer back = {.window = {.batches = 1}};
-    struct ArrowSchema schema;
-
-    fake_source_schema(&s->fake, &schema);
-    s->other = uva_stream_from_arrays(s->rig.runtime, &schema, s->others, 2);
+    s->other = fixture_arrays(&s->f, s->others, 2);
     ck_assert_int_eq(s->other_copies ? uva_stream_transfer(s->other, &back)
                                      : uva_stream_ready(s->other, &one),
                      0);
     other_ask(s);
-    loop_rig_until(&s->rig, other_has_answered, s);
+    loop_until(&s->f.loop, other_has_answered, s);
     ck_assert_int_eq(s->other_batches, 1);
     if (s->revive != NULL)
         other_ask(s);
 }
 
-static void other_finish(struct fault_scene *s)
+static void other_finish(struct fault_fixture *s)
 {
     if (s->revive != NULL) {
         ck_assert_int_eq(s->other_batches, 1);
@@ -106,25 +100,16 @@ static void other_finish(struct fault_scene *s)
     } else {
         other_ask(s);
     }
-    loop_rig_until(&s->rig, other_has_answered, s);
+    loop_until(&s->f.loop, other_has_answered, s);
     ck_assert_int_eq(s->other_batches, 2);
     other_ask(s);
-    loop_rig_until(&s->rig, other_has_answered, s);
+    loop_until(&s->f.loop, other_has_answered, s);
     ck_assert(s->other_done);
     ck_assert_int_eq(s->other_outcome.end, UVA_END_COMPLETE);
     uva_stream_release(s->other);
 }
 
 /* ---- the stream --------------------------------------------------------- */
-
-static int on_batch(void *ctx, struct uva_batch *batch)
-{
-    struct fault_scene *s = ctx;
-
-    (void)batch;
-    s->batches++;
-    return 0;
-}
 
 static void value_keep(const char *metadata, const char *key, char *out,
                        size_t size)
@@ -135,12 +120,11 @@ static void value_keep(const char *metadata, const char *key, char *out,
         (void)snprintf(out, size, "%.*s", (int)value.size, value.data);
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+static void on_done(struct recording_consumer *c,
+                    const struct uva_outcome *outcome)
 {
-    struct fault_scene *s = ctx;
+    struct fault_fixture *s = c->ctx;
 
-    s->done = true;
-    s->outcome = *outcome;
     value_keep(outcome->metadata, "uvarrow.vendor", s->vendor,
                sizeof(s->vendor));
     value_keep(outcome->metadata, "uvarrow.vendor_code", s->vendor_code,
@@ -149,53 +133,37 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
                sizeof(s->call));
 }
 
-void fault_scene_stream(struct fault_scene *s)
+void fault_stream(struct fault_fixture *s)
 {
-    struct ArrowSchema schema;
-
     other_begin(s);
-    fake_source_schema(&s->fake, &schema);
-    s->stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
-                                       (size_t)s->count);
+    s->f.stream = fixture_arrays(&s->f, s->arrays, s->count);
 }
 
-void fault_scene_start(struct fault_scene *s)
+void fault_start(struct fault_fixture *s)
 {
-    const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
-
-    ck_assert_int_eq(uva_stream_for_each(s->stream, &consumer, NULL), 0);
+    s->f.got.on_done = on_done;
+    s->f.got.ctx = s;
+    fixture_start(&s->f);
 }
 
-void fault_scene_ready(struct fault_scene *s, const struct uva_ready *how)
+void fault_ready(struct fault_fixture *s, const struct uva_ready *how)
 {
-    fault_scene_stream(s);
-    ck_assert_int_eq(uva_stream_ready(s->stream, how), 0);
-    fault_scene_start(s);
+    fault_stream(s);
+    ck_assert_int_eq(uva_stream_ready(s->f.stream, how), 0);
+    fault_start(s);
 }
 
-void fault_scene_transfer(struct fault_scene *s, const struct uva_transfer *how)
+void fault_transfer(struct fault_fixture *s, const struct uva_transfer *how)
 {
-    fault_scene_stream(s);
-    ck_assert_int_eq(uva_stream_transfer(s->stream, how), 0);
-    fault_scene_start(s);
+    fault_stream(s);
+    ck_assert_int_eq(uva_stream_transfer(s->f.stream, how), 0);
+    fault_start(s);
 }
 
 /* ---- the failure -------------------------------------------------------- */
 
-static bool is_done(void *ctx)
-{
-    return ((struct fault_scene *)ctx)->done;
-}
-
-static void text_has(const char *text, const char *wanted)
-{
-    ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in \"%s\"",
-                  wanted, text);
-}
-
 /* Where the vendor is unknown, metadata may know more than the error. */
-static void metadata_says(const struct fault_scene *s,
+static void metadata_says(const struct fault_fixture *s,
                           const struct fault *fault, const char *number)
 {
     ck_assert_str_eq(s->call, fault->call != NULL ? fault->call : "");
@@ -217,39 +185,35 @@ static void error_says(const struct uva_error *error, const struct fault *fault,
         ck_assert_int_eq(error->vendor_code, fault->vendor_code);
     if (error->vendor_code != 0)
         (void)snprintf(number, size, "%d", error->vendor_code);
-    text_has(error->message, number);
-    text_has(error->message, fault->call != NULL ? fault->call : "");
+    text_contains(error->message, number);
+    text_contains(error->message, fault->call != NULL ? fault->call : "");
 }
 
-void fault_scene_end(struct fault_scene *s)
+void fault_end(struct fault_fixture *s)
 {
-    loop_rig_until(&s->rig, is_done, s);
+    (void)fixture_await(&s->f);
 }
 
-void fault_scene_let_go(struct fault_scene *s)
+void fault_let_go(struct fault_fixture *s)
 {
-    uva_stream_release(s->stream);
+    fixture_release(&s->f);
     other_finish(s);
 }
 
-void fault_scene_expect(struct fault_scene *s, const struct fault *fault)
+void fault_expect(struct fault_fixture *s, const struct fault *fault)
 {
     char number[32] = "";
 
-    fault_scene_end(s);
-    ck_assert_int_eq(s->outcome.end, UVA_END_FAILED);
-    error_says(&s->outcome.error, fault, number, sizeof(number));
+    fault_end(s);
+    ck_assert_int_eq(s->f.got.outcome.end, UVA_END_FAILED);
+    error_says(&s->f.got.outcome.error, fault, number, sizeof(number));
     metadata_says(s, fault, number);
-    fault_scene_let_go(s);
+    fault_let_go(s);
 }
 
-/* The service may let go of the last one after the runtime. */
-void fault_scene_close(struct fault_scene *s)
+void fault_close(struct fault_fixture *s)
 {
-    loop_rig_close(&s->rig);
-    while (atomic_load(&s->fake.live) != 0)
-        (void)sched_yield();
+    fixture_close(&s->f);
     for (int k = 0; k < s->count; k++)
         ck_assert_int_eq(atomic_load(&s->releases[k].count), 1);
-    fake_source_fini(&s->fake);
 }

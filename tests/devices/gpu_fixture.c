@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates are words that streams wait for, so that nothing depends on time. */
-#include "devices/gpu_scene.h"
+/* The gates are words that streams wait for, so that nothing depends on time.
+ */
+#include "devices/gpu_fixture.h"
 
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-void gpu_scene_open(struct gpu_scene *s, const struct vendor_driver *gpu,
-                    const struct fake_control *control, int64_t batches)
+void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
+                      const struct fake_control *control, int64_t batches)
 {
     memset(s, 0, sizeof(*s));
     s->gpu = gpu;
@@ -19,13 +20,13 @@ void gpu_scene_open(struct gpu_scene *s, const struct vendor_driver *gpu,
         s->streams[i] = gpu->stream_new();
         atomic_store(&s->words[i], 0);
     }
-    loop_rig_open(&s->rig);
+    loop_open(&s->loop);
     fake_source_init(&s->fake, batches);
 }
 
-/* The device thread may end after the runtime. Anything left for good runs into
- * the time limit of the test. */
-static void nothing_is_left(const struct gpu_scene *s)
+/* The service may end after the runtime; what is left for good ends in the time
+ * limit of the program. */
+static void nothing_is_left(const struct gpu_fixture *s)
 {
     static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS,
                                 FAKE_KEPT};
@@ -36,10 +37,10 @@ static void nothing_is_left(const struct gpu_scene *s)
     ck_assert_int_eq(s->control->fakegpu_count(FAKE_BREACHES), 0);
 }
 
-void gpu_scene_close(struct gpu_scene *s)
+void gpu_fixture_close(struct gpu_fixture *s)
 {
-    gpu_scene_pass_all(s);
-    loop_rig_close(&s->rig);
+    gpu_fixture_pass_all(s);
+    loop_close(&s->loop);
     ck_assert(!s->early);
     while (atomic_load(&s->fake.live) != 0)
         (void)sched_yield();
@@ -57,14 +58,15 @@ void gpu_scene_close(struct gpu_scene *s)
         nothing_is_left(s);
 }
 
-void gpu_scene_array(struct gpu_scene *s, int k, struct ArrowDeviceArray *out)
+void gpu_fixture_array(struct gpu_fixture *s, int k,
+                       struct ArrowDeviceArray *out)
 {
     fake_source_batch(&s->fake, k, out);
     out->device_type = s->gpu->device_type;
     out->device_id = 0;
 }
 
-void gpu_scene_arrays(struct gpu_scene *s, int count)
+void gpu_fixture_arrays(struct gpu_fixture *s, int count)
 {
     for (int k = 0; k < count; k++) {
         void *stream = s->streams[k % GPU_STREAMS];
@@ -72,17 +74,17 @@ void gpu_scene_arrays(struct gpu_scene *s, int count)
                             (uint32_t)(k / GPU_STREAMS) + 1);
         s->events[k] = s->gpu->event_new();
         s->gpu->event_record(s->events[k], stream);
-        gpu_scene_array(s, k, &s->arrays[k]);
+        gpu_fixture_array(s, k, &s->arrays[k]);
         s->arrays[k].sync_event = &s->events[k];
     }
 }
 
-void gpu_scene_pass(struct gpu_scene *s, int k)
+void gpu_fixture_pass(struct gpu_fixture *s, int k)
 {
     atomic_store(&s->words[k % GPU_STREAMS], (uint32_t)(k / GPU_STREAMS) + 1);
 }
 
-void gpu_scene_pass_all(struct gpu_scene *s)
+void gpu_fixture_pass_all(struct gpu_fixture *s)
 {
     for (int i = 0; i < GPU_STREAMS; i++)
         atomic_store(&s->words[i], GPU_BATCHES);
@@ -92,7 +94,7 @@ void gpu_scene_pass_all(struct gpu_scene *s)
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
     const int64_t k = s->batches++;
 
     (void)batch;
@@ -103,14 +105,14 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
 
     s->done = true;
     s->outcome = *outcome;
 }
 
-struct uva_stream *gpu_scene_ready(struct gpu_scene *s, int count,
-                                   const struct uva_ready *how)
+struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
+                                     const struct uva_ready *how)
 {
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = s};
@@ -118,7 +120,7 @@ struct uva_stream *gpu_scene_ready(struct gpu_scene *s, int count,
     struct uva_stream *stream;
 
     fake_source_schema(&s->fake, &schema);
-    stream = uva_stream_from_arrays(s->rig.runtime, &schema, s->arrays,
+    stream = uva_stream_from_arrays(s->loop.runtime, &schema, s->arrays,
                                     (size_t)count);
     ck_assert_int_eq(uva_stream_ready(stream, how), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
@@ -127,12 +129,12 @@ struct uva_stream *gpu_scene_ready(struct gpu_scene *s, int count,
 
 static bool is_done(void *ctx)
 {
-    return ((struct gpu_scene *)ctx)->done;
+    return ((struct gpu_fixture *)ctx)->done;
 }
 
-void gpu_scene_until_done(struct gpu_scene *s)
+void gpu_fixture_until_done(struct gpu_fixture *s)
 {
-    loop_rig_until(&s->rig, is_done, s);
+    loop_until(&s->loop, is_done, s);
     s->done = false;
 }
 
@@ -141,7 +143,7 @@ void gpu_scene_until_done(struct gpu_scene *s)
 static void on_answer(void *ctx, struct ArrowDeviceArray *array,
                       const struct uva_error *error)
 {
-    struct gpu_scene *s = ctx;
+    struct gpu_fixture *s = ctx;
 
     (void)array;
     s->answers++;
@@ -149,9 +151,9 @@ static void on_answer(void *ctx, struct ArrowDeviceArray *array,
     s->done = true;
 }
 
-void gpu_scene_ask(struct gpu_scene *s, int k, int64_t timeout_ms)
+void gpu_fixture_ask(struct gpu_fixture *s, int k, int64_t timeout_ms)
 {
-    ck_assert_int_eq(
-        uva_array_wait(s->rig.runtime, &s->arrays[k], timeout_ms, on_answer, s),
-        0);
+    ck_assert_int_eq(uva_array_wait(s->loop.runtime, &s->arrays[k], timeout_ms,
+                                    on_answer, s),
+                     0);
 }

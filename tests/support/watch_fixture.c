@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One semaphore for all. */
-#include "support/watch_scene.h"
+/* One semaphore for all event waits. */
+#include "support/watch_fixture.h"
 
 #include <check.h>
 #include <string.h>
 
 #include "uvarrow/arrow.h"
 
-void event_wait_scene_open_with(struct event_wait_scene *s,
-                                const struct uva_device_ops *ops, void *ctx)
+void event_wait_open_with(struct event_wait_fixture *s,
+                          const struct uva_device_ops *ops, void *ctx)
 {
     struct uva_error error;
 
@@ -23,13 +23,13 @@ void event_wait_scene_open_with(struct event_wait_scene *s,
     ck_assert_int_eq(uva__device_thread_start(&s->devices->device_thread), 0);
 }
 
-void event_wait_scene_open(struct event_wait_scene *s, enum soft_mode mode)
+void event_wait_open(struct event_wait_fixture *s, enum soft_mode mode)
 {
     soft_device_init(&s->device, mode);
-    event_wait_scene_open_with(s, soft_device_ops(&s->device), &s->device);
+    event_wait_open_with(s, soft_device_ops(&s->device), &s->device);
 }
 
-void event_wait_scene_end(struct event_wait_scene *s)
+void event_wait_end(struct event_wait_fixture *s)
 {
     if (!s->ended)
         uva__devices_leave(s->devices);
@@ -47,9 +47,9 @@ static void device_thread_await(struct uva__device_thread *device_thread)
     }
 }
 
-void event_wait_scene_close(struct event_wait_scene *s)
+void event_wait_close(struct event_wait_fixture *s)
 {
-    event_wait_scene_end(s);
+    event_wait_end(s);
     device_thread_await(&s->devices->device_thread);
     uva__devices_release(s->devices);
     ck_assert(!atomic_load(&s->device.wrong_thread));
@@ -65,10 +65,10 @@ void event_wait_scene_close(struct event_wait_scene *s)
 
 static void scene_over(struct uva_watch *watch)
 {
-    (void)sem_post(&((struct event_wait_scene *)watch->client)->over);
+    (void)sem_post(&((struct event_wait_fixture *)watch->client)->over);
 }
 
-struct uva_watch *event_wait_scene_watch(struct event_wait_scene *s, int k)
+struct uva_watch *event_wait_watch(struct event_wait_fixture *s, int k)
 {
     const struct uva_device_event event = {ARROW_DEVICE_EXT_DEV, 0,
                                            &s->device.events[k]};
@@ -81,7 +81,7 @@ struct uva_watch *event_wait_scene_watch(struct event_wait_scene *s, int k)
     return watch;
 }
 
-int event_wait_scene_await(struct event_wait_scene *s, struct uva_watch *watch)
+int event_wait_await(struct event_wait_fixture *s, struct uva_watch *watch)
 {
     while (sem_wait(&s->over) != 0)
         continue;
@@ -100,7 +100,7 @@ static void stop_run(struct uva__device_command *command)
     (void)sem_post(&uva__container_of(command, struct stop, command)->passed);
 }
 
-void event_wait_scene_flush(struct event_wait_scene *s)
+void event_wait_flush(struct event_wait_fixture *s)
 {
     struct stop stop = {.command.run = stop_run};
 
@@ -112,11 +112,10 @@ void event_wait_scene_flush(struct event_wait_scene *s)
     (void)sem_destroy(&stop.passed);
 }
 
-int event_wait_scene_begin_copy(struct event_wait_scene *s,
-                                ArrowDeviceType target,
-                                const struct ArrowSchema *schema,
-                                struct ArrowDeviceArray *array,
-                                struct uva_watch **out, struct uva_error *error)
+int event_wait_begin_copy(struct event_wait_fixture *s, ArrowDeviceType target,
+                          const struct ArrowSchema *schema,
+                          struct ArrowDeviceArray *array,
+                          struct uva_watch **out, struct uva_error *error)
 {
     const struct uva__copy_destination where = {target, 0};
     struct uva_device_event event;
@@ -141,19 +140,18 @@ int event_wait_scene_begin_copy(struct event_wait_scene *s,
     return 0;
 }
 
-int event_wait_scene_copy(struct event_wait_scene *s, ArrowDeviceType target,
-                          const struct ArrowSchema *schema,
-                          struct ArrowDeviceArray *array,
-                          struct ArrowDeviceArray *out, struct uva_error *error)
+int event_wait_copy(struct event_wait_fixture *s, ArrowDeviceType target,
+                    const struct ArrowSchema *schema,
+                    struct ArrowDeviceArray *array,
+                    struct ArrowDeviceArray *out, struct uva_error *error)
 {
     struct uva_watch *watch;
-    int code =
-        event_wait_scene_begin_copy(s, target, schema, array, &watch, error);
+    int code = event_wait_begin_copy(s, target, schema, array, &watch, error);
 
     memset(out, 0, sizeof(*out));
     if (code != 0)
         return code;
-    code = event_wait_scene_await(s, watch);
+    code = event_wait_await(s, watch);
     if (code == 0)
         uva__copy_give(watch->work, out);
     *error = s->outcome;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's log names the broken rules, so the fixture reads it. */
-#include "support/hostile_scene.h"
+/* The runtime's log is where broken rules are named, so it is listened to. */
+#include "support/hostile_fixture.h"
 
 #include <check.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static void append(char *text, size_t size, const char *word)
     (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", word);
 }
 
-static void tell(struct hostile_scene *s, const char *word)
+static void tell(struct hostile_fixture *s, const char *word)
 {
     append(s->story, sizeof(s->story), word);
 }
@@ -38,7 +38,7 @@ static void keep_tag(char *to, size_t size, const char *block)
 
 static void on_log(void *ctx, const struct uva_log_record *record)
 {
-    struct hostile_scene *s = ctx;
+    struct hostile_fixture *s = ctx;
 
     if (record->clause == NULL)
         return;
@@ -53,7 +53,7 @@ static void on_log(void *ctx, const struct uva_log_record *record)
 
 static int on_schema(void *ctx, const struct uva_stream_info *info)
 {
-    struct hostile_scene *s = ctx;
+    struct hostile_fixture *s = ctx;
 
     tell(s, "schema");
     keep_tag(s->about, sizeof(s->about), info->metadata);
@@ -63,7 +63,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct hostile_scene *s = ctx;
+    struct hostile_fixture *s = ctx;
     const int64_t *values = batch->data.array.children[0]->buffers[1];
     char word[32];
 
@@ -81,7 +81,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
     static const char *const ends[] = {"complete", "failed", "cancelled",
                                        "rejected"};
-    struct hostile_scene *s = ctx;
+    struct hostile_fixture *s = ctx;
 
     ck_assert(!s->done);
     s->done = true;
@@ -96,26 +96,27 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the scene ---------------------------------------------------------- */
 
-void hostile_scene_open(struct hostile_scene *s, const char *script)
+void hostile_open(struct hostile_fixture *s, const char *script)
 {
     const struct uva_log log = {on_log, s, UVA_LOG_WARN};
 
     memset(s, 0, sizeof(*s));
+    s->open = true;
     s->stop_at = s->appetite = -1;
     pthread_mutex_init(&s->lock, NULL);
-    loop_rig_open(&s->rig);
-    uva__loop_rt(s->rig.runtime)->log = log;
+    loop_open(&s->loop);
+    uva__loop_rt(s->loop.runtime)->log = log;
     hostile_producer_init(&s->peer, script);
 }
 
-void hostile_scene_make(struct hostile_scene *s)
+void hostile_make(struct hostile_fixture *s)
 {
     const struct uva_async_source source = hostile_producer_source(&s->peer);
 
-    s->stream = uva_stream_from_async(s->rig.runtime, &source);
+    s->stream = uva_stream_from_async(s->loop.runtime, &source);
 }
 
-void hostile_scene_start(struct hostile_scene *s)
+void hostile_start(struct hostile_fixture *s)
 {
     const struct uva_consumer consumer = {.on_schema = on_schema,
                                           .on_batch = on_batch,
@@ -127,23 +128,23 @@ void hostile_scene_start(struct hostile_scene *s)
     if (code == 0)
         code = uva_stream_for_each(s->stream, &consumer, &error);
     s->done = code != 0;
-    ck_assert_msg(code == 0 || faulty_allocator_has_failed(&s->rig.memory),
+    ck_assert_msg(code == 0 || faulty_allocator_has_failed(&s->loop.memory),
                   "%d %s", code, error.message);
 }
 
 static bool is_done(void *ctx)
 {
-    return ((struct hostile_scene *)ctx)->done;
+    return ((struct hostile_fixture *)ctx)->done;
 }
 
-void hostile_scene_finish(struct hostile_scene *s)
+void hostile_finish(struct hostile_fixture *s)
 {
-    loop_rig_until(&s->rig, is_done, s);
+    loop_until(&s->loop, is_done, s);
 }
 
-void hostile_scene_turn(struct hostile_scene *s)
+void hostile_turn(struct hostile_fixture *s)
 {
-    (void)uv_run(&s->rig.loop, UV_RUN_NOWAIT);
+    (void)uv_run(&s->loop.uv, UV_RUN_NOWAIT);
 }
 
 void hostile_await(atomic_long *word, long n)
@@ -152,34 +153,37 @@ void hostile_await(atomic_long *word, long n)
         (void)sched_yield();
 }
 
-void hostile_scene_await(struct hostile_scene *s, atomic_long *word, long n)
+void hostile_turn_until(struct hostile_fixture *s, atomic_long *word, long n)
 {
     while (atomic_load(word) < n) {
-        hostile_scene_turn(s);
+        hostile_turn(s);
         (void)sched_yield();
     }
 }
 
-void hostile_scene_play(struct hostile_scene *s, bool blind)
+void hostile_play(struct hostile_fixture *s, bool blind)
 {
-    hostile_scene_make(s);
-    hostile_scene_start(s);
+    hostile_make(s);
+    hostile_start(s);
     if (blind) {
-        hostile_scene_turn(s); /* starts the stream and the script */
+        hostile_turn(s); /* the stream begins, and start with it */
         hostile_await(&s->peer.played, 1);
     }
-    hostile_scene_finish(s);
+    hostile_finish(s);
 }
 
-void hostile_scene_close(struct hostile_scene *s)
+void hostile_close(struct hostile_fixture *s)
 {
+    if (!s->open)
+        return;
+    s->open = false;
     uva_stream_release(s->stream);
-    if (s->rig.runtime != NULL)
-        loop_rig_close_runtime(&s->rig, 0);
+    if (s->loop.runtime != NULL)
+        loop_close_runtime(&s->loop, 0);
     hostile_await(&s->peer.freed, 1);
-    while (faulty_allocator_live_bytes(&s->rig.memory) > 0)
+    while (faulty_allocator_live_bytes(&s->loop.memory) > 0)
         (void)sched_yield();
     hostile_producer_fini(&s->peer);
-    loop_rig_close(&s->rig);
+    loop_close(&s->loop);
     pthread_mutex_destroy(&s->lock);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A runtime, some streams of a GPU with a gate each, and batches that carry
+ * events recorded behind the gates. */
+#ifndef UVA_TESTS_GPU_FIXTURE_H
+#define UVA_TESTS_GPU_FIXTURE_H
+
+#include "devices/vendor_driver.h"
+#include "support/fake_source.h"
+#include "support/loop_fixture.h"
+#include "uvarrow/uvarrow.h"
+
+enum { GPU_STREAMS = 4, GPU_BATCHES = 4096 };
+
+struct gpu_fixture {
+    const struct vendor_driver *gpu;
+    const struct fake_control *control; /* its functions are NULL: a real one */
+    struct loop_fixture loop;
+    struct fake_source fake;
+    void *streams[GPU_STREAMS];
+    _Atomic uint32_t *words;   /* words of the gates, in pinned memory */
+    void *events[GPU_BATCHES]; /* events of batches; NULL: not made */
+    struct ArrowDeviceArray arrays[GPU_BATCHES];
+    bool unwatched; /* batches do not query their events */
+    bool early;     /* a batch arrived before its event was complete */
+    int64_t batches;
+    bool done;
+    struct uva_outcome outcome;
+    int answers; /* results of uva_array_wait() */
+    struct uva_error answer;
+};
+
+/* Opens it, for at most so many batches; the device is current until it is
+ * closed. */
+void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
+                      const struct fake_control *control, int64_t batches);
+
+/* Opens the gates, closes the loop; all must have been released, of a fake
+ * device too. */
+void gpu_fixture_close(struct gpu_fixture *s);
+
+/* Batch k carries an event behind gate k % GPU_STREAMS, which opens for it at
+ * the value k / GPU_STREAMS + 1. */
+void gpu_fixture_arrays(struct gpu_fixture *s, int count);
+
+/* Makes batch k, without an event. */
+void gpu_fixture_array(struct gpu_fixture *s, int k,
+                       struct ArrowDeviceArray *out);
+
+/* Opens the gate of batch k, and of those before it on its stream. */
+void gpu_fixture_pass(struct gpu_fixture *s, int k);
+void gpu_fixture_pass_all(struct gpu_fixture *s);
+
+/* Makes a stream of the first batches; waits for their events. */
+struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
+                                     const struct uva_ready *how);
+
+/* Turns the loop until the stream's end, or the answer. */
+void gpu_fixture_until_done(struct gpu_fixture *s);
+
+/* Waits for array k; it is not released by that. */
+void gpu_fixture_ask(struct gpu_fixture *s, int k, int64_t timeout_ms);
+
+#endif

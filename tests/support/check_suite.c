@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much is printed, and whether each test is a process of its own where that
+ * is not decided here, depends on Check's environment variables (CK_VERBOSITY,
+ * CK_FORK). */
+#include "support/check_suite.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+TCase *suite_case(Suite *suite, const char *name, SFun set_up, SFun tear_down)
+{
+    TCase *tcase = tcase_create(name);
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+static int run(SRunner *runner)
+{
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int suite_run(Suite *suite)
+{
+    return run(srunner_create(suite));
+}
+
+int suite_run_alone(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+
+    srunner_set_fork_status(runner, CK_NOFORK);
+    return run(runner);
+}
+
+int suite_main(const char *name, SFun set_up, SFun tear_down, ...)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase;
+    va_list all;
+
+    va_start(all, tear_down);
+    while ((tcase = va_arg(all, TCase *)) != NULL) {
+        if (set_up != NULL || tear_down != NULL)
+            tcase_add_checked_fixture(tcase, set_up, tear_down);
+        suite_add_tcase(suite, tcase);
+    }
+    va_end(all);
+    return suite_run(suite);
+}

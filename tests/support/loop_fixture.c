@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime shares the loop with the test's own handles. */
+#include "support/loop_fixture.h"
+
+#include <check.h>
+
+static void keep_nudged(uv_async_t *keep)
+{
+    (void)keep; /* waking the loop is all it is for */
+}
+
+void loop_open(struct loop_fixture *loop)
+{
+    loop_open_with(loop, &(struct uva_runtime_options){0});
+}
+
+void loop_open_with(struct loop_fixture *loop,
+                    const struct uva_runtime_options *how)
+{
+    struct uva_runtime_options options = *how;
+
+    faulty_allocator_init(&loop->memory, 0);
+    options.allocator = faulty_allocator_table(&loop->memory);
+    ck_assert_int_eq(uv_loop_init(&loop->uv), 0);
+    ck_assert_int_eq(uv_async_init(&loop->uv, &loop->keep, keep_nudged), 0);
+    ck_assert_int_eq(
+        uva_runtime_open(&loop->uv, &options, &loop->runtime, NULL), 0);
+}
+
+void loop_fail(struct loop_fixture *loop, long n)
+{
+    long asked = faulty_allocator_asked(&loop->memory);
+
+    atomic_store(&loop->memory.fail_at, n == 0 ? 0 : asked + n);
+}
+
+void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx)
+{
+    while (!done(ctx))
+        (void)uv_run(&loop->uv, UV_RUN_ONCE);
+}
+
+void loop_nudge(struct loop_fixture *loop)
+{
+    (void)uv_async_send(&loop->keep);
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static void set(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+/* What one turn leaves to the next is done before a call that was posted
+ * behind it comes back twice. */
+void loop_settle(struct loop_fixture *loop)
+{
+    for (int i = 0; i < 2; i++) {
+        bool back = false;
+        ck_assert_int_eq(uva_runtime_post(loop->runtime, set, &back), 0);
+        loop_until(loop, is_set, &back);
+    }
+    (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
+static void timer_look(uv_handle_t *handle, void *arg)
+{
+    if (handle->type == UV_TIMER && uv_is_active(handle))
+        *(bool *)arg = true;
+}
+
+bool loop_has_timer(struct loop_fixture *loop)
+{
+    bool has = false;
+
+    uv_walk(&loop->uv, timer_look, &has);
+    return has;
+}
+
+/* Such a turn begins with the timers. */
+void loop_until_timer(struct loop_fixture *loop)
+{
+    while (!loop_has_timer(loop))
+        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
+void loop_pass(struct loop_fixture *loop, int64_t ms)
+{
+    const uint64_t from = uv_now(&loop->uv);
+
+    while (uv_now(&loop->uv) < from + (uint64_t)ms)
+        uv_update_time(&loop->uv);
+}
+
+struct call {
+    uv_timer_t timer;
+    void (*fn)(void *ctx);
+    void *ctx;
+    bool over;
+};
+
+static void call_over(uv_handle_t *timer)
+{
+    ((struct call *)timer->data)->over = true;
+}
+
+static void call_run(uv_timer_t *timer)
+{
+    struct call *call = timer->data;
+
+    call->fn(call->ctx);
+    uv_close((uv_handle_t *)timer, call_over);
+}
+
+void loop_call(struct loop_fixture *loop, void (*fn)(void *ctx), void *ctx)
+{
+    struct call call = {.fn = fn, .ctx = ctx};
+
+    ck_assert_int_eq(uv_timer_init(&loop->uv, &call.timer), 0);
+    call.timer.data = &call;
+    ck_assert_int_eq(uv_timer_start(&call.timer, call_run, 0, 0), 0);
+    loop_until(loop, is_set, &call.over);
+}
+
+void loop_close_runtime(struct loop_fixture *loop, int64_t grace_ms)
+{
+    bool gone = false;
+
+    ck_assert_int_eq(uva_runtime_close(loop->runtime, grace_ms, set, &gone), 0);
+    loop_until(loop, is_set, &gone);
+    loop->runtime = NULL;
+}
+
+void loop_close(struct loop_fixture *loop)
+{
+    if (loop->runtime != NULL)
+        loop_close_runtime(loop, 0);
+    uv_close((uv_handle_t *)&loop->keep, NULL);
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop->uv), 0);
+    ck_assert_int_eq(faulty_allocator_live(&loop->memory), 0);
+}

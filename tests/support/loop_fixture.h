@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A runtime embedded on a libuv loop that the test's thread turns, with an
+ * allocator that fails on cue and counts its blocks. */
+#ifndef UVA_SUPPORT_LOOP_FIXTURE_H
+#define UVA_SUPPORT_LOOP_FIXTURE_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "support/faulty_allocator.h"
+#include "uvarrow/runtime.h"
+
+struct loop_fixture {
+    uv_loop_t uv;
+    uv_async_t keep;                /* keeps the loop alive, and wakes it */
+    struct uva_runtime *runtime;    /* NULL once it is gone */
+    struct faulty_allocator memory; /* of the runtime */
+};
+
+/* Opens the runtime. No allocation fails before loop_fail(). */
+void loop_open(struct loop_fixture *loop);
+
+/* Opens it with options, of which the allocator is the fixture's. */
+void loop_open_with(struct loop_fixture *loop,
+                    const struct uva_runtime_options *how);
+
+/* Makes the `n`-th allocation from now on fail; 0: none. */
+void loop_fail(struct loop_fixture *loop, long n);
+
+/* Turns the loop until `done` returns true, waiting for events in between. */
+void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx);
+
+/* Turns the loop until nothing more happens by itself. */
+void loop_settle(struct loop_fixture *loop);
+
+/* Wakes the loop, so that loop_until() calls `done` again. Thread: any. */
+void loop_nudge(struct loop_fixture *loop);
+
+/* Whether a timer of the runtime is running. */
+bool loop_has_timer(struct loop_fixture *loop);
+
+/* Turns the loop until a timer is running that has not fired. */
+void loop_until_timer(struct loop_fixture *loop);
+
+/* Waits until the loop's clock has advanced by so much, without turning it. */
+void loop_pass(struct loop_fixture *loop, int64_t ms);
+
+/* Calls `fn` on the loop thread, outside of a turn of the runtime. */
+void loop_call(struct loop_fixture *loop, void (*fn)(void *ctx), void *ctx);
+
+/* Closes the runtime and waits until it is closed. The loop stays open. */
+void loop_close_runtime(struct loop_fixture *loop, int64_t grace_ms);
+
+/* Closes the runtime, if it is open, and the loop, and checks that no handle
+ * and no block is left. */
+void loop_close(struct loop_fixture *loop);
+
+#endif
