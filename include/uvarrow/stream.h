@@ -153,8 +153,8 @@ struct uva_async_source {
     ArrowDeviceType device_type; /* for uva_stream_to_blocking(), which must
                                     know it early; 0: CPU */
     struct uva_window window;    /* limits of the batches requested */
-    bool on_loop; /* extraction only moves an array, so it may run on the loop
-                   thread, as with Arrow C++ */
+    bool on_loop; /* extraction only moves an array, as in Arrow C++: may run on
+                     the loop thread */
     bool printed_layout; /* the producer object has the layout printed in the
                             document, with a `release` slot */
     void *reserved[4];
@@ -179,7 +179,7 @@ uva_stream_from_async(struct uva_runtime *runtime,
  * for_each and next deliver batches that the host can read at once, and end the
  * stream with ENOTSUP if the data is on a device or has a pending event. If
  * extraction may be expensive (tasks, foreign producers, maps not marked
- * `cheap`) and there is no parallel stage, they add one with a single
+ * `on_loop`) and there is no parallel stage, they add one with a single
  * worker. */
 
 /** Three callbacks. Only on_batch is mandatory. */
@@ -245,9 +245,9 @@ struct uva_drive {
  * controls requests, cancellation and extraction; device events are passed on.
  * Data is extracted on the thread on which the handler extracts. If it may do
  * so inside on_next_task, and extraction is expensive, add
- * uva_stream_parallel() first. `how` may be NULL. Returns 0: the stream takes
- * `handler` and will call its release exactly once. Otherwise the handler is
- * untouched: EINVAL for an empty slot, EBUSY for a handler in use, or as
+ * uva_stream_parallel() first. `options` may be NULL. Returns 0: the stream
+ * takes `handler` and will call its release exactly once. Otherwise the handler
+ * is untouched: EINVAL for an empty slot, EBUSY for a handler in use, or as
  * uva_stream_for_each().
  * Thread: builder.
  * Clauses: AH-02, AH-29, G-55. */

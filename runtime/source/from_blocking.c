@@ -198,8 +198,8 @@ static int blocking_check(const struct blocking *b, bool given,
     if (!given && !open)
         return uva_error_set(error, EINVAL,
                              "from_blocking: there is neither a source nor a "
-                             "hook that opens one (%s)",
-                             b->plain ? "how->open" : "how->open_device");
+                             "hook that opens one (options->%s)",
+                             b->plain ? "open" : "open_device");
     if (!given)
         return 0;
     return b->plain

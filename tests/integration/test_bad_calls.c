@@ -153,13 +153,13 @@ START_TEST(neither_a_source_nor_a_hook_is_one_too_few)
 
     releases = 0;
     frees = 2;
-    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &how), EINVAL,
-            "how->open");
-    how.open = open_never; /* of the other kind */
-    refused(uva_stream_from_blocking(runtime(), NULL, &how), EINVAL,
-            "how->open_device");
+    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &options), EINVAL,
+            "options->open");
+    options.open = open_never; /* of the other kind */
+    refused(uva_stream_from_blocking(runtime(), NULL, &options), EINVAL,
+            "options->open_device");
     refused(uva_stream_from_blocking_cpu(runtime(), NULL, NULL), EINVAL,
-            "how->open");
+            "options->open");
 }
 END_TEST
 
