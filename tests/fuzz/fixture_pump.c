@@ -170,12 +170,12 @@ void ground_play(void (*scene)(struct fuzz_input in), struct fuzz_input in)
 
 void ground_open(struct ground *ground)
 {
-    const struct uva_workers_options how = {
+    const struct uva_workers_options shared = {
         .executor = {.submit = pump_submit}};
     struct uva_runtime_options options = {.no_thread = true};
 
     if (pump_workers == NULL)
-        FUZZ_RULE(uva_workers_new(&how, &pump_workers, NULL) == 0);
+        FUZZ_RULE(uva_workers_new(&shared, &pump_workers, NULL) == 0);
     memset(ground, 0, sizeof(*ground));
     ground->pulls_inline = true;
     pump_gone = false;

@@ -119,7 +119,7 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
 {
     static const char tag[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
     struct uva_task_source tasks = fake_source_tasks(&s->source);
-    const struct uva_blocking_source how = fake_source_how(&s->source);
+    const struct uva_blocking_source options = fake_source_options(&s->source);
     const int way = fuzz_byte(in);
     struct ArrowArrayStream plain;
 
@@ -136,7 +136,7 @@ static struct uva_stream *scene_source(struct scene *s, struct fuzz_input *in)
     if (way & 64)
         return uva_stream_from_tasks(s->ground.runtime, &tasks);
     fake_source_plain(&s->source, &plain);
-    return uva_stream_from_blocking_cpu(s->ground.runtime, &plain, &how);
+    return uva_stream_from_blocking_cpu(s->ground.runtime, &plain, &options);
 }
 
 /* Adds stages as the bytes decide; if one fails, the start reports it. */

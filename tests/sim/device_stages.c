@@ -109,33 +109,34 @@ static enum uva_wait wait_draw(void)
 void device_add_ready(struct uva_stream *stream, struct story *story)
 {
     const enum uva_wait wait = wait_draw();
-    const struct uva_ready how = {
+    const struct uva_ready options = {
         .wait = wait,
         .device_stream = wait == UVA_WAIT_STREAM ? device_queue() : NULL,
         .timeout_ms = timeout_draw(story),
         .window = peers_window()};
 
     expectation_note("chain %d: ready, mode %d, timeout %lld, window %d",
-                     story->number, (int)wait, (long long)how.timeout_ms,
-                     how.window.batches);
+                     story->number, (int)wait, (long long)options.timeout_ms,
+                     options.window.batches);
     if (wait == UVA_WAIT_HOST && story->wait != WAIT_COPIED && story->on_device)
         story->wait = WAIT_READY;
     if (wait == UVA_WAIT_STREAM && story->wait == WAIT_NOT)
         story->wait = WAIT_STREAM;
-    (void)uva_stream_ready(stream, &how);
+    (void)uva_stream_ready(stream, &options);
 }
 
 static void add_transfer(struct uva_stream *stream, struct story *story)
 {
-    const struct uva_transfer how = {
+    const struct uva_transfer options = {
         .device_type = story->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
         .window = peers_window()};
 
     expectation_note("chain %d: transfer to the %s, window %d", story->number,
-                     story->on_device ? "host" : "device", how.window.batches);
+                     story->on_device ? "host" : "device",
+                     options.window.batches);
     story->on_device = !story->on_device;
     story->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
-    (void)uva_stream_transfer(stream, &how);
+    (void)uva_stream_transfer(stream, &options);
     if (story->on_device) /* with an event of the library */
         (void)uva_stream_ready(stream, NULL);
 }

@@ -297,7 +297,7 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct done_ctx *done = arena_new(sizeof(*done), "an on_done");
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = on_done, .ctx = done, .on_worker = peers_chance(1, 3)};
     int code;
 
@@ -314,7 +314,7 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
     story->partial = peer->keeps || peer->discards || peer->refuses;
     story->unordered = story->unordered || (peer->keeps && peer->refuses);
     expectation_note("chain %d: a handler%s, %lld at once%s%s%s", story->number,
-                     how.on_worker ? " on a worker" : "",
+                     options.on_worker ? " on a worker" : "",
                      (long long)peer->one_go, peer->keeps ? ", keeps" : "",
                      peer->refuses ? ", refuses" : "",
                      peer->discards ? ", discards" : "");
@@ -324,7 +324,7 @@ int handler_peer_start(struct uva_stream *stream, struct story *story)
     }
     checked =
         monitor_handler(&peer->handler, peer->refuses ? UVA_PARTY_CONSUMER : 0);
-    code = uva_stream_drive(stream, checked, &how, NULL);
+    code = uva_stream_drive(stream, checked, &options, NULL);
     if (code == 0) {
         uva_stream_release(stream);
         return 0;

@@ -143,7 +143,7 @@ static int peer_check(struct hostile_handler *peer)
 int hostile_handler_start(struct uva_stream *stream, struct story *story)
 {
     struct hostile_handler *peer = peer_new(story);
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = peer_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
     int code = peer_check(peer);
 
@@ -151,7 +151,7 @@ int hostile_handler_start(struct uva_stream *stream, struct story *story)
         return code;
     if (mutant_forgets(peer->consumer.how.mutant))
         peer->dropped = uva_stream_acquire(stream);
-    code = uva_stream_drive(stream, peer->checked, &how, NULL);
+    code = uva_stream_drive(stream, peer->checked, &options, NULL);
     if (code != 0) {
         uva_stream_release(peer->dropped);
         (void)uva_check_withdraw(peer->checked);

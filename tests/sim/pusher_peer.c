@@ -168,12 +168,12 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
                                       struct story *story)
 {
     struct pusher_peer *peer = arena_new(sizeof(*peer), "a pusher's ctx");
-    const struct uva_push_source how = {.on_writable = on_writable,
-                                        .on_closed = on_closed,
-                                        .free_ctx = free_ctx,
-                                        .ctx = peer,
-                                        .device_type = device_type(story),
-                                        .window = peers_window()};
+    const struct uva_push_source options = {.on_writable = on_writable,
+                                            .on_closed = on_closed,
+                                            .free_ctx = free_ctx,
+                                            .ctx = peer,
+                                            .device_type = device_type(story),
+                                            .window = peers_window()};
     struct uva_stream *stream;
     struct ArrowSchema schema;
     int n = peers_chance(1, 3) ? 2 : 1, code;
@@ -182,8 +182,8 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
     peer->held = true;
     story->unordered = story->unordered || n > 1;
     expectation_note("chain %d: %d fibers that push, window %d", story->number,
-                     n, how.window.batches);
-    stream = uva_stream_from_pusher(runtime, &how, &peer->pusher);
+                     n, options.window.batches);
+    stream = uva_stream_from_pusher(runtime, &options, &peer->pusher);
     batches_schema(&schema);
     code = uva_pusher_set_schema(peer->pusher, &schema);
     if (code == 0) {

@@ -68,19 +68,19 @@ static void blame_once(const struct reference_mutant *mutant, bool of_producer,
 {
     struct reference_chance chance = {seed};
     struct breach_list told = {0};
-    struct uva_check how = breach_list_check(&told);
+    struct uva_check options = breach_list_check(&told);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
     struct reference_pair pair;
 
-    how.keep = true;
-    how.deep = reference_chance_hits(&chance, 2);
-    how.slow_call_ms = how.slow_extract_ms = INT64_MAX;
+    options.keep = true;
+    options.deep = reference_chance_hits(&chance, 2);
+    options.slow_call_ms = options.slow_extract_ms = INT64_MAX;
     draw_pair(mutant, of_producer, &chance, &pair);
     reference_producer_init(&producer, &pair.producer);
     reference_consumer_init(&consumer, &pair.consumer);
-    if (uva_check_handler(&consumer.handler, &how, &checked, NULL) == 0) {
+    if (uva_check_handler(&consumer.handler, &options, &checked, NULL) == 0) {
         reference_producer_start(&producer, checked);
         run_some(&producer, &consumer, &chance);
         reference_consumer_let_go(&consumer);

@@ -37,12 +37,12 @@ START_TEST(deep_and_perturbed_it_gives_no_report_either)
 {
     for (uint64_t seed = 1; seed < 20; seed++) {
         struct spoiled_stream scene;
-        struct uva_check how;
+        struct uva_check options;
         spoiled_stream_init(&scene, 3);
-        how = spoiled_stream_how(&scene);
-        how.deep = true;
-        how.perturb_seed = seed;
-        ck_assert_int_eq(uva__reporter_new(&how, &scene.reporter, NULL), 0);
+        options = spoiled_stream_options(&scene);
+        options.deep = true;
+        options.perturb_seed = seed;
+        ck_assert_int_eq(uva__reporter_new(&options, &scene.reporter, NULL), 0);
         ck_assert_int_eq(
             uva__blocking_check(scene.reporter, &scene.stream, NULL), 0);
         ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
@@ -58,11 +58,11 @@ START_TEST(ds13_what_was_given_outlives_the_stream)
     struct spoiled_stream scene;
     struct ArrowSchema schema;
     struct ArrowDeviceArray chunk;
-    struct uva_check how;
+    struct uva_check options;
 
     spoiled_stream_init(&scene, 1);
-    how = spoiled_stream_how(&scene);
-    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    options = spoiled_stream_options(&scene);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), 0);
     ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
     scene.stream.release(&scene.stream);
@@ -407,15 +407,15 @@ START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
     struct spoiled_stream scene;
     struct ArrowDeviceArray chunk, chunk_before;
     struct ArrowSchema schema, schema_before;
-    struct uva_check how;
+    struct uva_check options;
 
     memset(&chunk, 0x5A, sizeof(chunk));
     memset(&schema, 0x5A, sizeof(schema));
     chunk_before = chunk;
     schema_before = schema;
     spoiled_stream_init(&scene, 1);
-    how = spoiled_stream_how(&scene);
-    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    options = spoiled_stream_options(&scene);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     scene.code = EIO;
     ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), EIO);
     ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), EIO);
@@ -431,12 +431,12 @@ END_TEST
 START_TEST(of_two_checks_neither_takes_the_others_trap_for_a_gift)
 {
     struct spoiled_stream scene;
-    struct uva_check how;
+    struct uva_check options;
 
     spoiled_stream_open(&scene, 1);
-    how = spoiled_stream_how(&scene);
-    how.free_ctx = NULL;
-    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+    options = spoiled_stream_options(&scene);
+    options.free_ctx = NULL;
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     scene.code = EIO;
     ck_assert_int_eq(spoiled_stream_get_schema(&scene), EIO);
     ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
@@ -464,12 +464,12 @@ END_TEST
 /* A stream of one chunk with a check that keeps. */
 static void open_kept(struct spoiled_stream *scene)
 {
-    struct uva_check how;
+    struct uva_check options;
 
     spoiled_stream_init(scene, 1);
-    how = spoiled_stream_how(scene);
-    how.keep = true;
-    ck_assert_int_eq(uva_check_blocking(&scene->stream, &how, NULL), 0);
+    options = spoiled_stream_options(scene);
+    options.keep = true;
+    ck_assert_int_eq(uva_check_blocking(&scene->stream, &options, NULL), 0);
 }
 
 static void expect_gone(struct spoiled_stream *scene)
@@ -520,10 +520,11 @@ START_TEST(ds14_and_lc02_what_was_never_released_is_told)
         if (keep == 1) {
             open_kept(&scene);
         } else {
-            struct uva_check how;
+            struct uva_check options;
             spoiled_stream_init(&scene, 1);
-            how = spoiled_stream_how(&scene);
-            ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), 0);
+            options = spoiled_stream_options(&scene);
+            ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL),
+                             0);
         }
         ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
         ck_assert_int_eq(uva_check_conclude_blocking(&scene.stream), 2);
@@ -550,18 +551,18 @@ END_TEST
 START_TEST(what_is_no_stream_is_refused_without_a_word)
 {
     struct spoiled_stream scene;
-    struct uva_check how;
+    struct uva_check options;
     void (*release)(struct ArrowDeviceArrayStream * self);
 
     spoiled_stream_init(&scene, 1);
-    how = spoiled_stream_how(&scene);
-    ck_assert_int_eq(uva_check_blocking(NULL, &how, NULL), EINVAL);
+    options = spoiled_stream_options(&scene);
+    ck_assert_int_eq(uva_check_blocking(NULL, &options, NULL), EINVAL);
     release = scene.stream.release;
     scene.stream.release = NULL;
-    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), EINVAL);
-    how.reserved[0] = &scene;
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), EINVAL);
+    options.reserved[0] = &scene;
     scene.stream.release = release;
-    ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, NULL), EINVAL);
+    ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), EINVAL);
     breach_log_expect(&scene.log, "");
     ck_assert_int_eq(scene.log.freed, 0);
     ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
@@ -572,14 +573,14 @@ START_TEST(wherever_memory_ends_the_stream_goes_on_or_is_as_it_was)
 {
     for (long fail_at = 1;; fail_at++) {
         struct spoiled_stream scene;
-        struct uva_check how;
+        struct uva_check options;
         struct ArrowDeviceArrayStream before;
         int code;
         spoiled_stream_init(&scene, 2);
-        how = spoiled_stream_how(&scene);
+        options = spoiled_stream_options(&scene);
         scene.memory.fail_at = fail_at;
         before = scene.stream;
-        code = uva_check_blocking(&scene.stream, &how, NULL);
+        code = uva_check_blocking(&scene.stream, &options, NULL);
         if (code != 0) {
             ck_assert_int_eq(code, ENOMEM);
             ck_assert_int_eq(memcmp(&before, &scene.stream, sizeof(before)), 0);

@@ -175,10 +175,10 @@ START_TEST(of_two_checks_neither_takes_the_others_trap_for_an_array)
     struct ArrowAsyncDeviceStreamHandler *const inner = play.out;
     struct ArrowDeviceArray array = {.array.release = array_of_before};
     struct breach_list told = {0};
-    struct uva_check how = breach_list_check(&told);
+    struct uva_check options = breach_list_check(&told);
 
-    how.keep = true;
-    ck_assert_int_eq(uva_check_handler(inner, &how, &play.out, NULL), 0);
+    options.keep = true;
+    ck_assert_int_eq(uva_check_handler(inner, &options, &play.out, NULL), 0);
     play.out->producer = &play.producer;
     play.tasks[0].code = EIO;
     play_keep();

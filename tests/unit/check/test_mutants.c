@@ -42,17 +42,17 @@ static struct uva_check how_to_see(const struct reference_mutant *mutant,
                                    bool mutated, enum way way,
                                    struct breach_list *told)
 {
-    struct uva_check how = breach_list_check(told);
+    struct uva_check options = breach_list_check(told);
 
-    how.keep = true;
-    how.deep = way == DEEP || way == BOTH ||
-               (mutant->shows & REFERENCE_SHOWS_DEEP) != 0;
+    options.keep = true;
+    options.deep = way == DEEP || way == BOTH ||
+                   (mutant->shows & REFERENCE_SHOWS_DEEP) != 0;
     if (way == PERTURBED || way == BOTH ||
         (mutant->shows & REFERENCE_SHOWS_PERTURBED) != 0)
-        how.perturb_seed = 1 + (uint64_t)way;
+        options.perturb_seed = 1 + (uint64_t)way;
     if (mutated && (mutant->shows & REFERENCE_SHOWS_SLOW) != 0)
-        how.slow_call_ms = how.slow_extract_ms = SLOW_MS;
-    return how;
+        options.slow_call_ms = options.slow_extract_ms = SLOW_MS;
+    return options;
 }
 
 /* Called once the handler is accepted. */
@@ -67,7 +67,7 @@ static void run_checked(struct reference_producer *producer,
 }
 
 static void run_pair(const struct reference_pair *pair,
-                     const struct uva_check *how, bool sound)
+                     const struct uva_check *options, bool sound)
 {
     struct ArrowAsyncDeviceStreamHandler *checked = NULL;
     struct reference_producer producer;
@@ -76,7 +76,7 @@ static void run_pair(const struct reference_pair *pair,
 
     reference_producer_init(&producer, &pair->producer);
     reference_consumer_init(&consumer, &pair->consumer);
-    code = uva_check_handler(&consumer.handler, how, &checked, NULL);
+    code = uva_check_handler(&consumer.handler, options, &checked, NULL);
     if (code == 0)
         run_checked(&producer, &consumer, checked);
     reference_consumer_fini(&consumer);
@@ -97,13 +97,13 @@ static void see_mutant(const struct subject *subject, enum way way)
                                      : UVA_PARTY_PRODUCER;
     struct reference_pair pair = *mutant->pair;
     struct breach_list told = {0};
-    struct uva_check how = how_to_see(mutant, true, way, &told);
+    struct uva_check options = how_to_see(mutant, true, way, &told);
 
     if (subject->party == UVA_PARTY_PRODUCER)
         pair.producer.mutant = mutant;
     else
         pair.consumer.mutant = mutant;
-    run_pair(&pair, &how, false);
+    run_pair(&pair, &options, false);
     breach_list_take(&told, mutant->clause, subject->party);
     if (mutant->also != NULL)
         breach_list_take(&told, mutant->also, other);
@@ -115,10 +115,10 @@ static void see_twin(const struct subject *subject, enum way way)
     const struct reference_mutant *mutant = subject->mutant;
     struct reference_pair pair = *mutant->pair;
     struct breach_list told = {0};
-    struct uva_check how = how_to_see(mutant, false, way, &told);
+    struct uva_check options = how_to_see(mutant, false, way, &told);
 
     pair.producer.steps_in_request = false;
-    run_pair(&pair, &how, mutant->also == NULL);
+    run_pair(&pair, &options, mutant->also == NULL);
     if (mutant->also != NULL)
         breach_list_take(&told, mutant->also, UVA_PARTY_CONSUMER);
     breach_list_is_empty(&told);

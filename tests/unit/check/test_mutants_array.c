@@ -54,7 +54,7 @@ enum { WRONGS_COUNT = sizeof(WRONGS) / sizeof(WRONGS[0]) };
 static int look(const enum reference_shape *shape, ArrowDeviceType type,
                 struct breach_list *told)
 {
-    const struct uva_check how = breach_list_check(told);
+    const struct uva_check options = breach_list_check(told);
     struct reference_ledger live_structs = {0};
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
@@ -68,7 +68,7 @@ static int look(const enum reference_shape *shape, ArrowDeviceType type,
         reference_array_misshape(&array, *shape);
     else
         array.sync_event = type != 0 ? &array : NULL;
-    code = uva_check_array(&schema, &array, &how, NULL);
+    code = uva_check_array(&schema, &array, &options, NULL);
     array.array.release(&array.array);
     schema.release(&schema);
     ck_assert_int_eq(atomic_load(&live_structs.live), 0);
@@ -92,7 +92,7 @@ static void wrong_run(int i)
 static void views_run(int i)
 {
     struct breach_list told = {0};
-    const struct uva_check how = breach_list_check(&told);
+    const struct uva_check options = breach_list_check(&told);
     struct ArrowDeviceArray array = {.device_id = -1, .device_type = 1};
     struct ArrowSchema schema;
     int64_t views[2] = {0};
@@ -101,7 +101,7 @@ static void views_run(int i)
     plain_schema(&schema, "vu", "", 0);
     plain_array(&array.array, 1, 2, 0);
     array.array.buffers[1] = views;
-    ck_assert_int_eq(uva_check_array(&schema, &array, &how, NULL), EPROTO);
+    ck_assert_int_eq(uva_check_array(&schema, &array, &options, NULL), EPROTO);
     breach_list_take(&told, "DA-27", UVA_PARTY_PRODUCER);
     breach_list_is_empty(&told);
     array.array.release(&array.array);
@@ -111,14 +111,14 @@ static void views_run(int i)
 static void released_run(int i)
 {
     struct breach_list told = {0};
-    const struct uva_check how = breach_list_check(&told);
+    const struct uva_check options = breach_list_check(&told);
     struct reference_ledger live_structs = {0};
     struct ArrowDeviceArray array = {.device_id = -1, .device_type = 1};
     struct ArrowSchema schema;
 
     (void)i;
     reference_schema(&live_structs, NULL, &schema);
-    ck_assert_int_eq(uva_check_array(&schema, &array, &how, NULL), EPROTO);
+    ck_assert_int_eq(uva_check_array(&schema, &array, &options, NULL), EPROTO);
     breach_list_take(&told, "LC-01", UVA_PARTY_EITHER);
     breach_list_is_empty(&told);
     schema.release(&schema);

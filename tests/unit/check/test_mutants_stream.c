@@ -26,14 +26,14 @@ static void read_all(struct reference_stream *stream,
 
 /* Runs the pair with a check in between. */
 static void run_pair(const struct stream_pair *pair,
-                     const struct uva_check *how, bool sound)
+                     const struct uva_check *options, bool sound)
 {
     struct reference_stream stream;
     struct ArrowDeviceArrayStream checked;
 
     reference_stream_init(&stream, &pair->stream);
     reference_stream_give(&stream, &checked);
-    if (uva_check_blocking(&checked, how, NULL) == 0)
+    if (uva_check_blocking(&checked, options, NULL) == 0)
         read_all(&stream, &pair->reader, &checked);
     else
         checked.release(&checked);
@@ -51,22 +51,22 @@ static void case_run(int i)
     const struct stream_mutant *mutant = stream_mutants(&count) + i;
     struct stream_pair pair = *mutant->pair;
     struct breach_list told = {0}, told_of_twin = {0};
-    struct uva_check how = breach_list_check(&told);
+    struct uva_check options = breach_list_check(&told);
 
-    how.deep = mutant->deep;
-    how.keep = true;
+    options.deep = mutant->deep;
+    options.keep = true;
     if (mutant->of_reader)
         pair.reader.mutant = mutant;
     else
         pair.stream.mutant = mutant;
-    run_pair(&pair, &how, false);
+    run_pair(&pair, &options, false);
     breach_list_take(&told, mutant->clause,
                      mutant->of_reader ? UVA_PARTY_CONSUMER
                                        : UVA_PARTY_PRODUCER);
     breach_list_is_empty(&told);
 
-    how.ctx = &told_of_twin;
-    run_pair(mutant->pair, &how, true);
+    options.ctx = &told_of_twin;
+    run_pair(mutant->pair, &options, true);
     breach_list_is_empty(&told_of_twin);
 }
 

@@ -21,14 +21,14 @@ enum { THREADED = 50 };
 static struct uva_check draw_check(struct reference_chance *chance,
                                    struct breach_list *told)
 {
-    struct uva_check how = breach_list_check(told);
+    struct uva_check options = breach_list_check(told);
 
-    how.keep = reference_chance_hits(chance, 2);
-    how.deep = reference_chance_hits(chance, 2);
-    how.slow_call_ms = how.slow_extract_ms = INT64_MAX;
+    options.keep = reference_chance_hits(chance, 2);
+    options.deep = reference_chance_hits(chance, 2);
+    options.slow_call_ms = options.slow_extract_ms = INT64_MAX;
     if (reference_chance_hits(chance, 20))
-        how.perturb_seed = reference_chance_next(chance);
-    return how;
+        options.perturb_seed = reference_chance_next(chance);
+    return options;
 }
 
 static void be_silent(struct breach_list *told, uint64_t seed)
@@ -54,7 +54,7 @@ static void one_stream(uint64_t seed)
     struct reference_chance chance = {seed * 7919};
     const bool threaded = reference_chance_hits(&chance, THREADED);
     struct breach_list told = {0};
-    const struct uva_check how = draw_check(&chance, &told);
+    const struct uva_check options = draw_check(&chance, &told);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
@@ -63,8 +63,8 @@ static void one_stream(uint64_t seed)
     reference_pair_draw(&chance, threaded, &pair);
     reference_producer_init(&producer, &pair.producer);
     reference_consumer_init(&consumer, &pair.consumer);
-    ck_assert_int_eq(uva_check_handler(&consumer.handler, &how, &checked, NULL),
-                     0);
+    ck_assert_int_eq(
+        uva_check_handler(&consumer.handler, &options, &checked, NULL), 0);
     reference_producer_start(&producer, checked);
     if (threaded)
         reference_run_threads(&producer, &consumer,
@@ -72,7 +72,7 @@ static void one_stream(uint64_t seed)
     else
         reference_run_random(&producer, &consumer, &chance);
     reference_consumer_let_go(&consumer);
-    if (how.keep)
+    if (options.keep)
         ck_assert_int_eq(uva_check_conclude(checked), 0);
     be_silent(&told, seed);
     reference_consumer_fini(&consumer);
@@ -127,17 +127,17 @@ static void one_blocking(uint64_t seed)
 {
     struct reference_chance chance = {seed * 104729};
     struct breach_list told = {0};
-    struct uva_check how = draw_check(&chance, &told);
+    struct uva_check options = draw_check(&chance, &told);
     struct ArrowDeviceArrayStream checked;
     struct reference_stream stream;
     struct reference_reader reader;
     struct stream_pair pair;
 
-    how.keep = false;
+    options.keep = false;
     draw_blocking(&chance, &pair);
     reference_stream_init(&stream, &pair.stream);
     reference_stream_give(&stream, &checked);
-    ck_assert_int_eq(uva_check_blocking(&checked, &how, NULL), 0);
+    ck_assert_int_eq(uva_check_blocking(&checked, &options, NULL), 0);
     reference_reader_init(&reader, &pair.reader, &checked);
     while (reference_reader_step(&reader))
         ;

@@ -60,15 +60,15 @@ static void case_of_handler(int i)
                                                      .mutant = &mutant};
     const struct reference_consumer_options takes = {.first = BATCHES + 1};
     struct breach_list told = {0};
-    const struct uva_check how = breach_list_check(&told);
+    const struct uva_check options = breach_list_check(&told);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
 
     reference_producer_init(&producer, &gives);
     reference_consumer_init(&consumer, &takes);
-    ck_assert_int_eq(uva_check_handler(&consumer.handler, &how, &checked, NULL),
-                     0);
+    ck_assert_int_eq(
+        uva_check_handler(&consumer.handler, &options, &checked, NULL), 0);
     reference_producer_start(&producer, checked);
     reference_run(&producer, &consumer);
     reference_consumer_fini(&consumer);
@@ -97,14 +97,14 @@ static void case_of_blocking(int i)
                                                    .mutant = &mutant};
     const struct reference_reader_options takes = {0};
     struct breach_list told = {0};
-    const struct uva_check how = breach_list_check(&told);
+    const struct uva_check options = breach_list_check(&told);
     struct ArrowDeviceArrayStream checked;
     struct reference_reader reader;
     struct reference_stream stream;
 
     reference_stream_init(&stream, &gives);
     reference_stream_give(&stream, &checked);
-    ck_assert_int_eq(uva_check_blocking(&checked, &how, NULL), 0);
+    ck_assert_int_eq(uva_check_blocking(&checked, &options, NULL), 0);
     reference_reader_init(&reader, &takes, &checked);
     while (reference_reader_step(&reader))
         ;
