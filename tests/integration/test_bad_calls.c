@@ -172,7 +172,7 @@ static struct uva_window bad_window(int i)
                                .reserved = {NULL, i == 3 ? &frees : NULL}};
 }
 
-START_TEST(a_negative_window_is_refused)
+START_TEST(a_bad_window_is_refused)
 {
     struct uva_blocking_source options = fake_source_options(fake);
     struct uva_task_source tasks = fake_source_tasks(fake);
@@ -709,7 +709,7 @@ static TCase *in_sources(void)
     tcase_add_test(c, a_source_without_a_runtime_is_given_back);
     tcase_add_test(c, a_source_and_a_hook_are_one_too_many);
     tcase_add_test(c, neither_a_source_nor_a_hook_is_one_too_few);
-    tcase_add_loop_test(c, a_negative_window_is_refused, 0, 3);
+    tcase_add_loop_test(c, a_bad_window_is_refused, 0, 4);
     tcase_add_loop_test(c, a_task_source_with_an_empty_slot_is_refused, 0, 3);
     tcase_add_test(c, no_task_source_or_no_runtime_is_refused);
     return c;

@@ -37,6 +37,8 @@ static const struct {
     {{.batches = (1 << 20) + 1}, 0, 0},
     {{.refill = -1}, 0, 0},
     {{.bytes = -1}, 0, 0},
+    {{.reserved = {&f}}, 0, 0},
+    {{.reserved = {NULL, &f}}, 0, 0},
 };
 
 START_TEST(a_window_is_completed_or_refused)
