@@ -85,6 +85,8 @@ const char *uva_error_name(int code)
 {
     const size_t count = sizeof(STATUS_TABLE) / sizeof(STATUS_TABLE[0]);
 
+    if (code == 0)
+        return "OK";
     for (size_t i = 0; i < count; i++)
         if (STATUS_TABLE[i].code == code)
             return STATUS_TABLE[i].name;
