@@ -155,7 +155,7 @@ static void crowd_open(struct crowd *crowd, const struct bench_case *self,
 static void crowd_start(struct crowd *crowd)
 {
     const struct uva_blocking_source on_loop = {.on_loop = true};
-    const struct uva_ready how = {
+    const struct uva_ready options = {
         .window = {.batches = (int32_t)crowd->each, .bytes = INT64_MAX}};
 
     for (int64_t i = 0; i < crowd->streams; i++) {
@@ -166,7 +166,7 @@ static void crowd_start(struct crowd *crowd)
                         &crowd->events[i * crowd->each], -1);
         stream = uva_stream_from_blocking(crowd->host.runtime,
                                           &member->feed.feed.abi, &on_loop);
-        bench_check(uva_stream_ready(stream, &how) == 0, "ready");
+        bench_check(uva_stream_ready(stream, &options) == 0, "ready");
         host_for_each(&crowd->host, stream, &member->tally);
     }
 }

@@ -291,7 +291,7 @@ END_TEST
 struct own {
     struct uva_runtime *runtime; /* of the one that drives */
     struct fake_source *fake;
-    bool tasks; /* dear and fallible */
+    bool tasks; /* expensive and fallible */
     bool on_worker;
     atomic_long *freed;
 };
@@ -327,7 +327,7 @@ enum {
     OWN_TASKS = 1,
     OWN_RUNTIME = 2,
     OWN_WORKER = 4,
-    OWN_CHEAP = 8,
+    OWN_ON_LOOP = 8,
     OWNS = 16
 };
 
@@ -357,7 +357,7 @@ static struct uva_stream *own_stream(struct own_fixture *s, int way)
                                             .free_ctx = own_free,
                                             .ctx = &s->own,
                                             .window = {.batches = 5},
-                                            .on_loop = way & OWN_CHEAP};
+                                            .on_loop = way & OWN_ON_LOOP};
 
     return uva_stream_from_async(s->f.loop.runtime, &source);
 }

@@ -39,7 +39,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(f.device.copies, 80);
-    ck_assert_int_eq(f.fake.at_home, 0); /* dear items are for workers */
+    ck_assert_int_eq(f.fake.at_home, 0); /* expensive items are for workers */
 }
 END_TEST
 

@@ -286,10 +286,10 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         options.interrupt = peer_interrupt;
-    expectation_note("chain %d: a blocking source, %s%s%s, window %d",
-                     story->number, plain ? "plain" : "device",
-                     opens ? ", opened later" : "",
-                     options.on_loop ? ", quick" : "", options.window.batches);
+    expectation_note(
+        "chain %d: a blocking source, %s%s%s, window %d", story->number,
+        plain ? "plain" : "device", opens ? ", opened later" : "",
+        options.on_loop ? ", on the loop" : "", options.window.batches);
     options.open = opens && plain ? open_plain : NULL;
     options.open_device = opens && !plain ? open_device : NULL;
     if (opens)

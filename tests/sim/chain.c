@@ -77,7 +77,8 @@ static void add_map(struct uva_stream *stream, struct story *story)
     }
     story->hops++;
     expectation_note("chain %d: a map%s, bad at %lld", story->number,
-                     options.on_loop ? ", cheap" : "", (long long)mapper->bad);
+                     options.on_loop ? ", on the loop" : "",
+                     (long long)mapper->bad);
     (void)uva_stream_map(stream, &options);
 }
 
