@@ -155,7 +155,7 @@ static void group_open(struct group *group, const struct bench_case *self,
 static void group_start(struct group *group)
 {
     const struct uva_blocking_source on_loop = {.on_loop = true};
-    const struct uva_ready how = {
+    const struct uva_ready options = {
         .window = {.batches = (int32_t)group->each, .bytes = INT64_MAX}};
 
     for (int64_t i = 0; i < group->streams; i++) {
@@ -166,7 +166,7 @@ static void group_start(struct group *group)
                          &group->events[i * group->each], -1);
         stream = uva_stream_from_blocking(group->host.runtime,
                                           &member->input.input.abi, &on_loop);
-        bench_check(uva_stream_ready(stream, &how) == 0, "ready");
+        bench_check(uva_stream_ready(stream, &options) == 0, "ready");
         host_for_each(&group->host, stream, &member->tally);
     }
 }

@@ -249,10 +249,10 @@ static int connect_ends(int *sender, int *receiver)
 static int start(struct uva_runtime *rt, struct receiver *r, int fd,
                  struct consumer *c)
 {
-    const struct uva_push_source how = {.on_writable = on_writable,
-                                        .on_closed = on_closed,
-                                        .ctx = r,
-                                        .window = {.batches = WINDOW}};
+    const struct uva_push_source options = {.on_writable = on_writable,
+                                            .on_closed = on_closed,
+                                            .ctx = r,
+                                            .window = {.batches = WINDOW}};
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = c};
     struct ArrowSchema schema = {
@@ -262,7 +262,7 @@ static int start(struct uva_runtime *rt, struct receiver *r, int fd,
     c->work.data = c;
     uv_idle_init(uv_default_loop(), &c->work);
     c->from = r;
-    c->stream = uva_stream_from_pusher(rt, &how, &r->pusher);
+    c->stream = uva_stream_from_pusher(rt, &options, &r->pusher);
     r->stream = c->stream;
     if (uv_tcp_init(uv_default_loop(), &r->tcp) != 0 ||
         uv_tcp_open(&r->tcp, fd) != 0 ||

@@ -14,7 +14,7 @@
 
 enum {
     UVA__CASE_RUN_LINES = 256, /* lines of the transcript that are kept */
-    UVA__CASE_RUN_LINE = 160,  /* bytes of a line, with its NUL */
+    UVA__CASE_RUN_LINE = 168,  /* bytes of a line, with its NUL */
     UVA__CASE_RUN_MESSAGE = 1024
 };
 

@@ -391,10 +391,10 @@ static void runner_fini(struct runner *runner)
     free(runner->file);
 }
 
-int uva_tck_run(const struct uva_tck *what, struct uva_tck_tally *tally,
+int uva_tck_run(const struct uva_tck *options, struct uva_tck_tally *tally,
                 struct uva_error *error)
 {
-    struct runner runner = {.what = what};
+    struct runner runner = {.what = options};
     unsigned roles = 0;
     int code = runner_find(&runner, error);
 
@@ -404,8 +404,8 @@ int uva_tck_run(const struct uva_tck *what, struct uva_tck_tally *tally,
         code = runner_inspect(&runner, &roles, error);
     if (code == 0)
         code = uva__entries_init(&runner.entries,
-                                 what->roles != 0 ? what->roles : roles,
-                                 what->filter, error);
+                                 options->roles != 0 ? options->roles : roles,
+                                 options->filter, error);
     if (code == 0)
         code = runner_play(&runner, error);
     if (code == 0) {
@@ -416,19 +416,20 @@ int uva_tck_run(const struct uva_tck *what, struct uva_tck_tally *tally,
     return code;
 }
 
-int uva_tck_list(const struct uva_tck *what, struct uva_error *error)
+int uva_tck_list(const struct uva_tck *options, struct uva_error *error)
 {
     struct uva__tck_entries entries;
-    const int code = uva__entries_init(
-        &entries, what->roles != 0 ? what->roles : ~0U, what->filter, error);
+    const int code =
+        uva__entries_init(&entries, options->roles != 0 ? options->roles : ~0U,
+                          options->filter, error);
 
     if (code != 0)
         return code;
     for (size_t i = 0; i < entries.count; i++) {
         uva__entry_finish(&entries.all[i], UVA_TCK_SKIPPED,
                           entries.all[i].what->reason, NULL, NULL);
-        if (what->on_result != NULL)
-            what->on_result(what->ctx, &entries.all[i].result);
+        if (options->on_result != NULL)
+            options->on_result(options->ctx, &entries.all[i].result);
     }
     uva__entries_fini(&entries);
     return 0;

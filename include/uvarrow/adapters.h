@@ -39,16 +39,16 @@ struct uva_blocking_source {
                                     gives; 0: CPU */
     struct uva_window window; /* read ahead of demand; batches = 1 for a source
                                  that must not start a batch early */
-    bool on_loop; /* no function here blocks: all run on the loop thread */
+    bool on_loop; /* no function here blocks: all may run on the loop thread */
     void *reserved[4];
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as
- * far as `how` allows. Takes `source`, which reads as released from then on. If
- * `source` is NULL, how->open_device gives it when the stream starts; otherwise
- * `how` may be NULL. An error of get_schema or get_next ends the stream, with
- * the text of get_last_error. Returns the stream, never NULL, with one
- * reference for the caller.
+ * far as `options` allows. Takes `source`, which reads as released from then
+ * on. If `source` is NULL, options->open_device gives it when the stream
+ * starts; otherwise `options` may be NULL. An error of get_schema or get_next
+ * ends the stream, with the text of get_last_error. Returns the stream, never
+ * NULL, with one reference for the caller.
  * Thread: any.
  * Clauses: DS-16. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
@@ -57,8 +57,8 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
                          const struct uva_blocking_source *options);
 
 /** As uva_stream_from_blocking(), for a plain ArrowArrayStream such as database
- * drivers and file readers give, and with how->open. Takes `source`. Returns
- * the stream, never NULL, with one reference for the caller.
+ * drivers and file readers give, and with options->open. Takes `source`.
+ * Returns the stream, never NULL, with one reference for the caller.
  * Thread: any.
  * Clauses: DS-16. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
@@ -112,9 +112,9 @@ struct uva_push_source {
 };
 
 /** Creates a stream of the batches that will be pushed, and gives `pusher`, its
- * writing end, to be closed with uva_pusher_close(). `how` may be NULL. If this
- * fails, the stream remembers the error and `*pusher` is NULL, for which all
- * functions below return EPIPE. Returns the stream, never NULL, with one
+ * writing end, to be closed with uva_pusher_close(). `options` may be NULL. If
+ * this fails, the stream remembers the error and `*pusher` is NULL, for which
+ * all functions below return EPIPE. Returns the stream, never NULL, with one
  * reference for the caller.
  * Thread: any.
  * Clauses: AP-29. */
@@ -138,8 +138,9 @@ UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
  * (on_writable will be called); ETIMEDOUT; EPIPE if the stream has ended;
  * EDEADLK for a timeout other than 0 on the loop thread; EINVAL without a
  * schema, or for an array that is released or on another device type; ENOMEM.
- * Batches pushed by one thread keep their order. Thread: any. Clauses: AP-29.
- */
+ * Batches pushed by one thread keep their order.
+ * Thread: any.
+ * Clauses: AP-29. */
 UVA_API UVA_MUST_CHECK int uva_pusher_push(struct uva_pusher *pusher,
                                            struct ArrowDeviceArray *array,
                                            const char *metadata,

@@ -90,7 +90,8 @@ struct uva_runtime_options {
     struct uva_log log;             /* zeroes: see struct uva_log */
     int8_t check;   /* protocol checker on every hop: 1 on, -1 off, 0 as set in
                        the environment (UVA_CHECK=1) */
-    bool no_thread; /* without a loop: start no thread, see turn */
+    bool no_thread; /* with `loop` NULL: start no thread, and let the host call
+                       uva_runtime_turn() */
     int32_t turn_batches; /* batches delivered before other work of the loop
                              runs; 0: 256 */
     int32_t turn_us; /* time spent before other work of the loop runs; 0: 500 */
@@ -137,9 +138,9 @@ typedef void uva_closed_fn(void *ctx);
  * their end) and are then cancelled, each with its on_done. Last, `fn` (may be
  * NULL) is called on the loop thread; after it `runtime` is freed. Close waits
  * at most one second for calls that are running on workers. Foreign calls that
- * block for longer do not delay it: their workers stay behind alone. Nor do
- * tasks that a foreign handler holds: extracting one after this returns
- * ECANCELED.
+ * block for longer do not delay it: they are abandoned on their workers. Tasks
+ * that a foreign handler holds do not delay it either: extracting one after
+ * this returns ECANCELED.
  *
  * If you passed a loop, keep it running until then. May be called in any
  * callback. Returns 0; EALREADY if it was closing (the shorter grace applies,

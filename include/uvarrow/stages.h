@@ -6,7 +6,7 @@
  * error of the stream so far, or 0. The code may be ignored, because the start
  * returns it too. After the start a stage fails with EBUSY. A ctx is taken at
  * once and freed once, possibly after on_done, because a foreign consumer may
- * still hold tasks. `how` may be NULL if all its members have a default.
+ * still hold tasks. `options` may be NULL if each of its members has a default.
  *
  * Demand passes through unchanged, except for a window where documented; a
  * cancel passes upstream at once; an error keeps its code, text and metadata,
@@ -26,10 +26,11 @@ extern "C" {
 
 /** A function applied to batches. */
 struct uva_map {
-    /* makes `out` from `in`: fills in the whole array, which is passed released
-     * but not cleared, and those other members that are not 0. The library
-     * releases what is left in in->data; to pass data on, move it. Returns 0
-     * and gives `out`; or an errno, and the stream ends FAILED. Called where
+    /* makes `out` from `in`. out->array reads as released, and is not cleared:
+     * fill in all of it. The other members of `out` are 0: set those that
+     * differ. The library releases what is left in in->data; to pass data on,
+     * move it. Returns 0 and gives `out`; or an errno, and the stream ends
+     * FAILED. Called where
      * extraction happens: on a worker, or where a foreign consumer extracts;
      * several calls at once unless there is one worker, and in any order.
      * Mandatory. */
@@ -41,11 +42,11 @@ struct uva_map {
                   struct ArrowSchema *out, struct uva_error *error);
     void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
     void *ctx;                   /* owns, through free_ctx */
-    bool on_loop; /* takes microseconds, so it may run on the loop thread */
+    bool on_loop; /* takes microseconds: may run on the loop thread */
     void *reserved[4];
 };
 
-/** Applies a function to every batch. Copies `how`, takes its ctx. Adds the
+/** Applies a function to every batch. Copies `options`, takes its ctx. Adds the
  * function to the extraction and runs nothing itself, so a chain of maps runs
  * in one job on one worker. Returns the first error so far, or 0.
  * Thread: builder.
@@ -70,8 +71,8 @@ struct uva_parallel {
 };
 
 /** Extracts on compute workers: decoding and the maps added so far run on up to
- * `workers` of them at once, and the results are passed on in order. `how` is
- * copied. Returns the first error so far, or 0.
+ * `workers` of them at once, and the results are passed on in order. Copies
+ * `options`. Returns the first error so far, or 0.
  * Thread: builder.
  * Clauses: AT-11. */
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
@@ -99,8 +100,8 @@ struct uva_ready {
 
 /** Waits for the sync_event of each batch, in order, without blocking the loop
  * or any thread. Allows device data through for_each and next. A failed event
- * ends the stream with EIO and the vendor's code. `how` may be NULL. Returns 0;
- * EINVAL for an invalid member of `how`; EAGAIN, ENOMEM.
+ * ends the stream with EIO and the vendor's code. `options` may be NULL.
+ * Returns 0; EINVAL for an invalid member of `options`; EAGAIN, ENOMEM.
  * Thread: builder.
  * Clauses: EV-01 to EV-22. */
 UVA_API int uva_stream_ready(struct uva_stream *stream,
@@ -115,11 +116,11 @@ struct uva_transfer {
     void *reserved[4];
 };
 
-/** Copies each batch to another device, or to the host (`how` NULL). The copy
- * is queued on the device behind the event of the batch, so it needs no ready
- * stage before it. A copy to the host is passed on, without an event, when it
- * is complete. A copy to a device is passed on at once with an event of its
- * own, which may fail; its original is released when the copy is complete.
+/** Copies each batch to another device, or to the host (`options` NULL). The
+ * copy is queued on the device behind the event of the batch, so it needs no
+ * ready stage before it. A copy to the host is passed on, without an event,
+ * when it is complete. A copy to a device is passed on at once with an event of
+ * its own, which may fail; its original is released when the copy is complete.
  * Batches already on the target are passed on unchanged. If there is no way to
  * copy, the stream ends with ENOTSUP. Returns 0; EINVAL for a negative member;
  * EAGAIN, ENOMEM.

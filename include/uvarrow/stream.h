@@ -37,11 +37,14 @@ struct uva_stream; /* a source, its stages and, once started, its consumer */
 
 /** Limits of a queue inside a stream. A queue accepts another batch while it
  * holds fewer than `batches` batches and fewer than `bytes` bytes. One batch
- * always fits, however large it is. */
+ * always fits, however large it is. The error is EINVAL for a negative
+ * member, for more than 1048576 batches, and for a reserved member that is not
+ * NULL. */
 struct uva_window {
     int32_t batches; /* 0: 64 */
     int32_t refill;  /* request more when this few are left; 0: half */
     int64_t bytes;   /* 0: 32 MiB; measured by uva_array_size() */
+    void *reserved[2];
 };
 
 /* ---- what callbacks receive --------------------------------------------- */
@@ -54,6 +57,7 @@ struct uva_stream_info {
     const struct ArrowSchema *schema; /* borrowed: see uva_schema_copy() */
     const char *metadata;             /* of the producer, or NULL */
     ArrowDeviceType device_type;      /* device type of every batch */
+    int64_t reserved[4];              /* 0 */
 };
 
 /** One batch. The callee may take `data` by moving it out with
@@ -64,8 +68,9 @@ struct uva_batch {
     struct ArrowDeviceArray data;     /* gives, if moved out */
     const struct ArrowSchema *schema; /* schema of every batch of the stream */
     const char *metadata;      /* metadata sent with the batch, or NULL */
-    int64_t ordinal;           /* from 0, as the source produced it */
-    struct uva_stream *stream; /* NULL in functions that run on workers */
+    int64_t ordinal;           /* number in the order of the source, from 0 */
+    struct uva_stream *stream; /* NULL in the functions of stages */
+    int64_t reserved[4];       /* 0 */
 };
 
 /** How a stream ended. */
@@ -86,6 +91,7 @@ struct uva_outcome {
     const char *metadata;   /* metadata sent with the error, or the name of the
                                device call that failed; or NULL */
     int64_t batches;        /* number of batches delivered */
+    int64_t reserved[4];    /* 0 */
 };
 
 /* ---- sources ------------------------------------------------------------ */
@@ -153,8 +159,8 @@ struct uva_async_source {
     ArrowDeviceType device_type; /* for uva_stream_to_blocking(), which must
                                     know it early; 0: CPU */
     struct uva_window window;    /* limits of the batches requested */
-    bool on_loop; /* extraction only moves an array, so it may run on the loop
-                   thread, as with Arrow C++ */
+    bool on_loop; /* extraction only moves an array, as in Arrow C++: may run on
+                     the loop thread */
     bool printed_layout; /* the producer object has the layout printed in the
                             document, with a `release` slot */
     void *reserved[4];
@@ -179,7 +185,7 @@ uva_stream_from_async(struct uva_runtime *runtime,
  * for_each and next deliver batches that the host can read at once, and end the
  * stream with ENOTSUP if the data is on a device or has a pending event. If
  * extraction may be expensive (tasks, foreign producers, maps not marked
- * `cheap`) and there is no parallel stage, they add one with a single
+ * `on_loop`) and there is no parallel stage, they add one with a single
  * worker. */
 
 /** Three callbacks. Only on_batch is mandatory. */
@@ -245,9 +251,9 @@ struct uva_drive {
  * controls requests, cancellation and extraction; device events are passed on.
  * Data is extracted on the thread on which the handler extracts. If it may do
  * so inside on_next_task, and extraction is expensive, add
- * uva_stream_parallel() first. `how` may be NULL. Returns 0: the stream takes
- * `handler` and will call its release exactly once. Otherwise the handler is
- * untouched: EINVAL for an empty slot, EBUSY for a handler in use, or as
+ * uva_stream_parallel() first. `options` may be NULL. Returns 0: the stream
+ * takes `handler` and will call its release exactly once. Otherwise the handler
+ * is untouched: EINVAL for an empty slot, EBUSY for a handler in use, or as
  * uva_stream_for_each().
  * Thread: builder.
  * Clauses: AH-02, AH-29, G-55. */

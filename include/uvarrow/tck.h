@@ -209,14 +209,15 @@ struct uva_tck_tally {
  * errno of the system. In a program with other threads, or one that has loaded
  * `file` itself, cases may hang.
  * Thread: any, one at a time. */
-UVA_API UVA_MUST_CHECK int uva_tck_run(const struct uva_tck *what,
+UVA_API UVA_MUST_CHECK int uva_tck_run(const struct uva_tck *options,
                                        struct uva_tck_tally *tally,
                                        struct uva_error *error);
 
-/** Calls `on_result` for every case that `what` would run, as skipped. The file
- * is not read and may be NULL. Returns 0; EINVAL for a filter without a match.
+/** Calls `on_result` for every case that `options` would run, as skipped. The
+ * file is not read and may be NULL. Returns 0; EINVAL for a filter that matches
+ * no case.
  * Thread: any. */
-UVA_API UVA_MUST_CHECK int uva_tck_list(const struct uva_tck *what,
+UVA_API UVA_MUST_CHECK int uva_tck_list(const struct uva_tck *options,
                                         struct uva_error *error);
 
 #ifdef __cplusplus

@@ -85,6 +85,8 @@ const char *uva_error_name(int code)
 {
     const size_t count = sizeof(ERROR_TABLE) / sizeof(ERROR_TABLE[0]);
 
+    if (code == 0)
+        return "OK";
     for (size_t i = 0; i < count; i++)
         if (ERROR_TABLE[i].code == code)
             return ERROR_TABLE[i].name;

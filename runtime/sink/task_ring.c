@@ -339,7 +339,8 @@ int uva__task_ring_start(struct uva_stream *stream,
     if (uva__window_complete(window != NULL ? window : &none, &whole) != 0)
         return uva_error_set(error, EINVAL,
                              "uva_window: its members must not be negative, "
-                             "and batches at most 1048576");
+                             "batches at most 1048576, and the reserved "
+                             "ones NULL");
     o = task_ring_new(stream, &whole);
     if (o == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");

@@ -283,7 +283,8 @@ static int async_check(const struct uva_async_source *options,
     if (uva__window_complete(&options->window, &window) != 0)
         return uva_error_set(error, EINVAL,
                              "from_async: a window must not be negative, nor "
-                             "larger than 1048576 batches");
+                             "larger than 1048576 batches, and its "
+                             "reserved members must be NULL");
     return 0;
 }
 

@@ -198,8 +198,8 @@ static int blocking_check(const struct blocking *b, bool given,
     if (!given && !open)
         return uva_error_set(error, EINVAL,
                              "from_blocking: there is neither a source nor a "
-                             "hook that opens one (%s)",
-                             b->plain ? "how->open" : "how->open_device");
+                             "hook that opens one (options->%s)",
+                             b->plain ? "open" : "open_device");
     if (!given)
         return 0;
     return b->plain
@@ -228,8 +228,10 @@ static struct uva_stream *blocking_make(struct uva_runtime *runtime,
     if (code != 0) {
         uva__memory_free(&rt->allocator, b, sizeof(*b));
         (void)uva_error_set(&error, code, "from_blocking: %s",
-                            code == EINVAL ? "a window must not be negative"
-                                           : strerror(code));
+                            code == EINVAL
+                                ? "a window must not be negative, and its "
+                                  "reserved members must be NULL"
+                                : strerror(code));
         return blocking_fail(runtime, given, &error);
     }
     if (b->options.device_type != 0)

@@ -325,7 +325,8 @@ static int pusher_new(struct uva__rt *rt, const struct uva_push_source *options,
         0) {
         uva__memory_free(&rt->allocator, p, sizeof(*p));
         return uva_error_set(error, EINVAL,
-                             "from_pusher: a window must not be negative");
+                             "from_pusher: a window must not be negative, "
+                             "and its reserved members must be NULL");
     }
     uva__source_init(&p->source, &pusher_source_ops, rt);
     if (options->device_type != 0)

@@ -160,8 +160,10 @@ struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
         if (code == 0)
             return uva__stream_new(&items->reader.source);
         (void)uva_error_set(&error, code, "from_tasks: %s",
-                            code == EINVAL ? "a window must not be negative"
-                                           : strerror(code));
+                            code == EINVAL
+                                ? "a window must not be negative, and its "
+                                  "reserved members must be NULL"
+                                : strerror(code));
     }
     if (source != NULL && uva__memory_is_clear(source->reserved, 4))
         source_free(source); /* otherwise its members cannot be trusted */

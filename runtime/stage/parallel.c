@@ -412,7 +412,8 @@ int uva_stream_parallel(struct uva_stream *stream,
         uva__window_complete(&options->window, &window) != 0)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_parallel: from 0 to %d workers, and no "
-                                "negative window",
+                                "negative window, whose reserved members "
+                                "must be NULL",
                                 WORKERS_MAX);
     code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
     if (code != 0)

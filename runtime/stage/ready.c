@@ -133,7 +133,8 @@ static int ready_check(struct uva_stream *stream,
         uva__window_complete(&options->window, &out->window) != 0)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_ready: an unknown `wait`, or a negative "
-                                "timeout or window");
+                                "timeout or window, or a reserved member of "
+                                "the window that is not NULL");
     if ((options->wait == UVA_WAIT_STREAM) != (options->device_stream != NULL))
         return uva__stream_fail(stream, EINVAL,
                                 "uva_ready: `device_stream` goes with "

@@ -180,7 +180,8 @@ static int transfer_check(struct uva_stream *stream,
         uva__window_complete(&options->window, &out->window) != 0)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_transfer: an unknown device type, or a "
-                                "negative window");
+                                "negative window, or one with a reserved "
+                                "member that is not NULL");
     out->target = (struct uva__copy_destination){options->device_type,
                                                  options->device_id};
     if (options->device_type == 0 || options->device_type == ARROW_DEVICE_CPU)

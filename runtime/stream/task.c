@@ -169,6 +169,12 @@ static int task_map_one(const struct uva__task *task,
     return code;
 }
 
+/* Clears what no map sets; for a batch on the stack. */
+static void batch_begin(struct uva_batch *batch)
+{
+    memset(batch->reserved, 0, sizeof(batch->reserved));
+}
+
 /* Runs the stream's maps over the batch in `in`. The output of each is the
  * input of the next, and the last one writes `out`: nothing is copied in
  * between. */
@@ -179,6 +185,8 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
     struct uva_batch other, *from = in, *to = &other, *swap;
     int code = 0;
 
+    batch_begin(in);
+    batch_begin(&other);
     for (; m->next != NULL && code == 0; m = m->next) {
         code = task_map_one(task, m, from, &to->data, error);
         swap = from;

@@ -3,13 +3,15 @@
  * do not wake each other all the time. */
 #include "stream/window.h"
 
+#include "base/memory.h"
+
 enum { DEFAULT_BATCHES = 64, DEFAULT_BYTES = 32 << 20, MAX_BATCHES = 1 << 20 };
 
 int uva__window_complete(const struct uva_window *given, struct uva_window *out)
 {
     *out = *given;
     if (out->batches < 0 || out->batches > MAX_BATCHES || out->refill < 0 ||
-        out->bytes < 0)
+        out->bytes < 0 || !uva__memory_is_clear(given->reserved, 2))
         return EINVAL;
     if (out->batches == 0)
         out->batches = DEFAULT_BATCHES;

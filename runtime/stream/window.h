@@ -7,7 +7,8 @@
 #include "uvarrow/stream.h"
 
 /* A window with its defaults in place: 64 batches, 32 MiB, refill at half.
- * EINVAL for a negative member or more than 1 Mi batches. Thread: any. */
+ * EINVAL for a negative member, more than 1 Mi batches, or a reserved member
+ * that is not NULL. Thread: any. */
 UVA_MUST_CHECK int uva__window_complete(const struct uva_window *given,
                                         struct uva_window *out);
 

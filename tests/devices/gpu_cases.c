@@ -109,13 +109,13 @@ END_TEST
 
 START_TEST(many_events_may_be_outstanding)
 {
-    struct uva_ready how = {.window.batches = GPU_BATCHES};
+    struct uva_ready options = {.window.batches = GPU_BATCHES};
     struct uva_stream *stream;
     struct gpu_fixture s;
 
     gpu_fixture_open(&s, gpu, control, GPU_BATCHES);
     gpu_fixture_arrays(&s, GPU_BATCHES);
-    stream = gpu_fixture_ready(&s, GPU_BATCHES, &how);
+    stream = gpu_fixture_ready(&s, GPU_BATCHES, &options);
     loop_settle(&s.loop);
     ck_assert_int_eq(s.batches, 0);
     gpu_fixture_pass_all(&s);
@@ -228,7 +228,7 @@ END_TEST
 
 START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
 {
-    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    struct uva_ready options = {.wait = UVA_WAIT_STREAM};
     struct uva_stream *stream;
     struct gpu_fixture s;
     void *mine, *event;
@@ -237,9 +237,9 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
     gpu_fixture_arrays(&s, 1);
     mine = gpu->stream_new();
     event = gpu->event_new();
-    how.device_stream = mine;
+    options.device_stream = mine;
     s.unwatched = true;
-    stream = gpu_fixture_ready(&s, 1, &how);
+    stream = gpu_fixture_ready(&s, 1, &options);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 1);
@@ -810,7 +810,7 @@ END_TEST
 
 START_TEST(any_call_that_makes_a_stream_wait_may_fail)
 {
-    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    struct uva_ready options = {.wait = UVA_WAIT_STREAM};
     struct uva_device_info info;
     struct uva_stream *stream;
     struct gpu_fixture s;
@@ -822,10 +822,10 @@ START_TEST(any_call_that_makes_a_stream_wait_may_fail)
         gpu_fixture_arrays(&s, 1);
         ck_assert_int_eq(
             uva_device_get_info(s.loop.runtime, gpu->device_type, &info), 0);
-        how.device_stream = s.streams[1];
+        options.device_stream = s.streams[1];
         s.unwatched = true;
         control->fakegpu_fail(++k, 999);
-        stream = gpu_fixture_ready(&s, 1, &how);
+        stream = gpu_fixture_ready(&s, 1, &options);
         gpu_fixture_until_done(&s);
         control->fakegpu_fail(0, 0);
         code = s.outcome.error.code;

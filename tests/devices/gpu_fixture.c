@@ -112,7 +112,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 }
 
 struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
-                                     const struct uva_ready *how)
+                                     const struct uva_ready *options)
 {
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = s};
@@ -122,7 +122,7 @@ struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
     fake_source_schema(&s->fake, &schema);
     stream = uva_stream_from_arrays(s->loop.runtime, &schema, s->arrays,
                                     (size_t)count);
-    ck_assert_int_eq(uva_stream_ready(stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(stream, options), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     return stream;
 }

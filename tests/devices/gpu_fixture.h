@@ -52,7 +52,7 @@ void gpu_fixture_pass_all(struct gpu_fixture *s);
 
 /* Makes a stream of the first batches; waits for their events. */
 struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
-                                     const struct uva_ready *how);
+                                     const struct uva_ready *options);
 
 /* Turns the loop until the stream's end, or the answer. */
 void gpu_fixture_until_done(struct gpu_fixture *s);

@@ -257,7 +257,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 /* Brings array 0 to a device, and gives the code of the outcome. */
 static int transfer(struct gpu_fixture *s, ArrowDeviceType device_type)
 {
-    const struct uva_transfer how = {.device_type = device_type};
+    const struct uva_transfer options = {.device_type = device_type};
     const struct uva_ready nobody = {.wait = UVA_WAIT_NONE};
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_end, .ctx = s};
@@ -266,7 +266,7 @@ static int transfer(struct gpu_fixture *s, ArrowDeviceType device_type)
 
     fake_source_schema(&s->fake, &schema);
     stream = uva_stream_from_arrays(s->loop.runtime, &schema, s->arrays, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, &how), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, &options), 0);
     ck_assert_int_eq(uva_stream_ready(stream, &nobody), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     gpu_fixture_until_done(s);

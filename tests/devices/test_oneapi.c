@@ -75,10 +75,10 @@ static void make_stream(void)
     f.got.on_batch = on_batch;
 }
 
-static void start(const struct uva_ready *how)
+static void start(const struct uva_ready *options)
 {
     make_stream();
-    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
     fixture_start(&f);
     loop_settle(&f.loop);
 }
@@ -116,10 +116,10 @@ END_TEST
 
 START_TEST(hundreds_of_events_are_waited_for_at_once)
 {
-    const struct uva_ready how = {.window = {.batches = MOST}};
+    const struct uva_ready options = {.window = {.batches = MOST}};
 
     set_up(MOST);
-    start(&how);
+    start(&options);
     ck_assert_int_eq(f.got.batches, 0);
     for (int k = 0; k < MOST; k++)
         end_event(k * 307 % MOST, false);
@@ -167,11 +167,11 @@ END_TEST
 
 START_TEST(a_stuck_event_is_given_up_in_time)
 {
-    const struct uva_ready how = {.timeout_ms = 20};
+    const struct uva_ready options = {.timeout_ms = 20};
 
     set_up(SOME);
     end_event(0, false);
-    start(&how);
+    start(&options);
     finish();
     ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
     ck_assert_int_le(f.got.batches, 1);
@@ -257,15 +257,15 @@ END_TEST
 /* Work queued then must run after the batches' events. */
 START_TEST(a_queue_of_the_consumer_waits)
 {
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = driver.queue};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = driver.queue};
     struct ArrowDeviceArray later;
 
     set_up(2);
     fake_source_batch(&f.fake, 0, &later);
     later.device_type = ARROW_DEVICE_ONEAPI;
     sycl.ended[0] = sycl.ended[1] = true; /* nobody waits for them here */
-    start(&how);
+    start(&options);
     finish();
     sycl.ended[0] = sycl.ended[1] = false;
     ck_assert_int_eq(f.got.batches, 2);

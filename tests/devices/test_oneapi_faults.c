@@ -157,11 +157,11 @@ END_TEST
 /* Has a queue wait for the event of a batch. */
 static void chain(void)
 {
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = sycl.driver.queue};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = sycl.driver.queue};
 
     f.stream = fixture_arrays(&f, &sycl.array, 1);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     (void)fixture_run(&f);
     f.answer = f.got.outcome.error;
 }

@@ -84,10 +84,10 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
     cl.early = cl.early || status != CL_COMPLETE;
 }
 
-static void start_with(int count, const struct uva_ready *how)
+static void start_with(int count, const struct uva_ready *options)
 {
     f.stream = fixture_arrays(&f, cl.arrays, count);
-    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
     f.got.on_batch = on_batch;
     fixture_start(&f);
     loop_settle(&f.loop);
@@ -204,12 +204,12 @@ START_TEST(two_runtimes_wait_for_the_same_events)
     static struct fixture other;
     static struct ArrowDeviceArray arrays[SOME];
     struct fixture *const both[] = {&f, &other};
-    struct uva_runtime_options how = {0};
+    struct uva_runtime_options options = {0};
 
     if (_i >= 2)
-        ck_assert_int_eq(uva_workers_new(NULL, &how.workers, NULL), 0);
-    set_up_on(SOME, how.workers);
-    fixture_open_with(&other, SOME, &how);
+        ck_assert_int_eq(uva_workers_new(NULL, &options.workers, NULL), 0);
+    set_up_on(SOME, options.workers);
+    fixture_open_with(&other, SOME, &options);
     make_arrays(SOME, _i % 2 == 1);
     for (int k = 0; k < SOME; k++) {
         fake_source_batch(&other.fake, k, &arrays[k]);
@@ -232,8 +232,8 @@ START_TEST(two_runtimes_wait_for_the_same_events)
     ck_assert_int_eq(f.got.batches + other.got.batches, 2 * SOME);
     fixture_close_now(&other);
     tear_down();
-    if (how.workers != NULL)
-        uva_workers_free(how.workers);
+    if (options.workers != NULL)
+        uva_workers_free(options.workers);
 }
 END_TEST
 

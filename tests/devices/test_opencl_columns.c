@@ -307,12 +307,12 @@ static void make_stream(int count)
                                       (size_t)count);
 }
 
-static void attach(const struct uva_opencl_device *how)
+static void attach(const struct uva_opencl_device *handles)
 {
     struct uva_error error;
 
     ck_assert_int_eq(uva_device_attach(f.loop.runtime, ARROW_DEVICE_OPENCL,
-                                       DEVICE_ID, how, &error),
+                                       DEVICE_ID, handles, &error),
                      0);
 }
 

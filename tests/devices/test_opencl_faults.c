@@ -123,11 +123,11 @@ static int copy(int device)
     return play();
 }
 
-/* Waits for the array by `how`, which takes it; likewise. */
-static int ready(const struct uva_ready *how)
+/* Waits for the array by `options`, which takes it; likewise. */
+static int ready(const struct uva_ready *options)
 {
     f.stream = fixture_arrays(&f, &s.array, 1);
-    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
     return play();
 }
 
@@ -168,8 +168,8 @@ static void gate_await(cl_uint before)
 static void play_events(int wanted)
 {
     const cl_uint before = gate_uses();
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = s.devices[0].queue};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = s.devices[0].queue};
     struct uva_error error = {0};
     int code;
 
@@ -186,7 +186,7 @@ static void play_events(int wanted)
     ck_assert_int_eq(code, error.code);
     ck_assert((code == 0) == (s.array.sync_event != NULL));
     expect_told(&error, wanted);
-    (void)ready(&how);
+    (void)ready(&options);
     expect_told(&f.got.outcome.error, wanted);
 }
 
@@ -323,15 +323,15 @@ static void work_elsewhere(void)
 
 START_TEST(a_queue_of_the_program_waits_instead_of_the_host)
 {
-    struct uva_ready how = {.wait = UVA_WAIT_STREAM};
+    struct uva_ready options = {.wait = UVA_WAIT_STREAM};
     cl_int status = -1;
     cl_event marker;
 
     set_up(1);
-    how.device_stream = s.devices[0].queue;
+    options.device_stream = s.devices[0].queue;
     make_array();
     s.array.sync_event = &s.gate;
-    ck_assert_int_eq(ready(&how), 0);
+    ck_assert_int_eq(ready(&options), 0);
     ck_assert_int_eq(f.got.batches, 1);
     clEnqueueMarkerWithWaitList(s.devices[0].queue, 0, NULL, &marker);
     clFlush(s.devices[0].queue);

@@ -74,10 +74,10 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
     vk.early = vk.early || vkGetEventStatus(vk.device, event) != VK_EVENT_SET;
 }
 
-static void start(int count, const struct uva_ready *how)
+static void start(int count, const struct uva_ready *options)
 {
     f.stream = fixture_arrays(&f, vk.arrays, count);
-    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
     f.got.on_batch = on_batch;
     fixture_start(&f);
 }

@@ -170,12 +170,12 @@ void fixture_play(void (*scenario)(struct fuzz_input in), struct fuzz_input in)
 
 void fixture_open(struct fixture *fixture)
 {
-    const struct uva_workers_options how = {
+    const struct uva_workers_options shared = {
         .executor = {.submit = pump_submit}};
     struct uva_runtime_options options = {.no_thread = true};
 
     if (pump_workers == NULL)
-        FUZZ_RULE(uva_workers_new(&how, &pump_workers, NULL) == 0);
+        FUZZ_RULE(uva_workers_new(&shared, &pump_workers, NULL) == 0);
     memset(fixture, 0, sizeof(*fixture));
     fixture->pulls_inline = true;
     pump_gone = false;

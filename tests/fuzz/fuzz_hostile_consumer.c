@@ -120,7 +120,7 @@ static struct uva_stream *scenario_source(struct scenario *s,
 {
     static const char tag[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
     struct uva_task_source tasks = fake_source_tasks(&s->source);
-    const struct uva_blocking_source how = fake_source_how(&s->source);
+    const struct uva_blocking_source options = fake_source_options(&s->source);
     const int way = fuzz_byte(in);
     struct ArrowArrayStream plain;
 
@@ -137,7 +137,7 @@ static struct uva_stream *scenario_source(struct scenario *s,
     if (way & 64)
         return uva_stream_from_tasks(s->fixture.runtime, &tasks);
     fake_source_plain(&s->source, &plain);
-    return uva_stream_from_blocking_cpu(s->fixture.runtime, &plain, &how);
+    return uva_stream_from_blocking_cpu(s->fixture.runtime, &plain, &options);
 }
 
 /* Adds stages as the bytes decide; if one fails, the start reports it. */

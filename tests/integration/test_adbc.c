@@ -60,15 +60,15 @@ static bool is_over(void *ctx)
 
 static void play(int64_t rows, void (*then)(void))
 {
-    const struct uva_blocking_source how = {.open = query_open,
-                                            .free_ctx = query_free};
+    const struct uva_blocking_source options = {.open = query_open,
+                                                .free_ctx = query_free};
 
     stop_at = rows;
     stop = then;
     atomic_store(&freed, 0);
     fixture_open(&f, 0);
     f.got.on_batch = on_batch;
-    f.stream = uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &how);
+    f.stream = uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &options);
     fixture_start(&f);
     loop_until(&f.loop, is_over, NULL);
 }

@@ -54,7 +54,7 @@ static const char *const source_slots[] = {"get_schema", "get_next",
 
 START_TEST(a_source_with_an_empty_slot_is_refused)
 {
-    const struct uva_blocking_source how = fake_source_how(fake);
+    const struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     fake_source_plain(fake, &source);
@@ -67,7 +67,7 @@ START_TEST(a_source_with_an_empty_slot_is_refused)
     else
         source.release = NULL;
     releases = _i < 3;
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
             source_slots[_i]);
     ck_assert(source.release == NULL);
 }
@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(a_device_source_with_an_empty_slot_is_refused)
 {
-    const struct uva_blocking_source how = fake_source_how(fake);
+    const struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(fake, ARROW_DEVICE_CPU, &source);
@@ -88,7 +88,7 @@ START_TEST(a_device_source_with_an_empty_slot_is_refused)
     else
         source.release = NULL;
     releases = _i < 3;
-    refused(uva_stream_from_blocking(runtime(), &source, &how), EINVAL,
+    refused(uva_stream_from_blocking(runtime(), &source, &options), EINVAL,
             source_slots[_i]);
     ck_assert(source.release == NULL);
 }
@@ -111,17 +111,18 @@ END_TEST
 
 START_TEST(a_source_without_a_runtime_is_given_back)
 {
-    const struct uva_blocking_source how = fake_source_how(fake);
+    const struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream device;
     struct ArrowArrayStream source;
 
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(NULL, &source, &how), EINVAL,
+    refused(uva_stream_from_blocking_cpu(NULL, &source, &options), EINVAL,
             "runtime");
     ck_assert_int_eq(atomic_load(&fake->released), 1);
     ck_assert_int_eq(atomic_load(&fake->freed), 1);
     fake_source_device(fake, ARROW_DEVICE_CPU, &device);
-    refused(uva_stream_from_blocking(NULL, &device, &how), EINVAL, "runtime");
+    refused(uva_stream_from_blocking(NULL, &device, &options), EINVAL,
+            "runtime");
     releases = frees = 2;
 }
 END_TEST
@@ -137,29 +138,29 @@ static int open_never(void *ctx, struct ArrowArrayStream *out,
 
 START_TEST(a_source_and_a_hook_are_one_too_many)
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
-    how.open = open_never;
+    options.open = open_never;
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
             "not both");
 }
 END_TEST
 
 START_TEST(neither_a_source_nor_a_hook_is_one_too_few)
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
 
     releases = 0;
     frees = 2;
-    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &how), EINVAL,
-            "how->open");
-    how.open = open_never; /* of the other kind */
-    refused(uva_stream_from_blocking(runtime(), NULL, &how), EINVAL,
-            "how->open_device");
+    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &options), EINVAL,
+            "options->open");
+    options.open = open_never; /* of the other kind */
+    refused(uva_stream_from_blocking(runtime(), NULL, &options), EINVAL,
+            "options->open_device");
     refused(uva_stream_from_blocking_cpu(runtime(), NULL, NULL), EINVAL,
-            "how->open");
+            "options->open");
 }
 END_TEST
 
@@ -167,12 +168,13 @@ static struct uva_window bad_window(int i)
 {
     return (struct uva_window){.batches = i == 0 ? -1 : 0,
                                .refill = i == 1 ? -1 : 0,
-                               .bytes = i == 2 ? -1 : 0};
+                               .bytes = i == 2 ? -1 : 0,
+                               .reserved = {NULL, i == 3 ? &frees : NULL}};
 }
 
-START_TEST(a_negative_window_is_refused)
+START_TEST(a_bad_window_is_refused)
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
     struct uva_task_source tasks = fake_source_tasks(fake);
     struct uva_parallel parallel = {.window = bad_window(_i)};
     struct ArrowArrayStream source;
@@ -180,9 +182,9 @@ START_TEST(a_negative_window_is_refused)
 
     frees = 3;
     releases = 2;
-    how.window = tasks.window = bad_window(_i);
+    options.window = tasks.window = bad_window(_i);
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &how), EINVAL,
+    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
             "window");
     refused(uva_stream_from_tasks(runtime(), &tasks), EINVAL, "window");
     stream = fixture_blocking(&f);
@@ -230,18 +232,18 @@ static void spoil(void *options, size_t size)
 
 START_TEST(uncleared_sources_are_refused)
 {
-    const struct uva_blocking_source blocking = fake_source_how(fake);
+    const struct uva_blocking_source blocking = fake_source_options(fake);
     const struct uva_task_source tasks = fake_source_tasks(fake);
-    struct uva_blocking_source how;
+    struct uva_blocking_source options;
     struct uva_task_source source;
     struct ArrowArrayStream stream;
 
-    spoil(&how, sizeof(how));
-    how.open = NULL;
-    how.free_ctx = blocking.free_ctx;
-    how.ctx = fake;
+    spoil(&options, sizeof(options));
+    options.open = NULL;
+    options.free_ctx = blocking.free_ctx;
+    options.ctx = fake;
     fake_source_plain(fake, &stream);
-    refused(uva_stream_from_blocking_cpu(runtime(), &stream, &how), EINVAL,
+    refused(uva_stream_from_blocking_cpu(runtime(), &stream, &options), EINVAL,
             "reserved");
     spoil(&source, sizeof(source));
     source.free_ctx = tasks.free_ctx;
@@ -258,7 +260,7 @@ START_TEST(uncleared_stages_are_refused)
     struct uva_stream *stream = fixture_blocking(&f);
 
     spoil(&map, sizeof(map));
-    map.free_ctx = fake_source_how(fake).free_ctx;
+    map.free_ctx = fake_source_options(fake).free_ctx;
     map.ctx = fake;
     ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
     refused(stream, EINVAL, "uva_map: reserved");
@@ -280,15 +282,15 @@ START_TEST(uncleared_terminals_are_refused_and_the_stream_is_still_good)
     struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
     struct uva_consumer consumer;
-    struct uva_drive how;
+    struct uva_drive options;
 
     spoil(&consumer, sizeof(consumer));
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
     says("uva_consumer: reserved");
     recording_handler_init(&handler, 1, 1);
-    spoil(&how, sizeof(how));
-    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, &error),
-                     EINVAL);
+    spoil(&options, sizeof(options));
+    ck_assert_int_eq(
+        uva_stream_drive(stream, &handler.handler, &options, &error), EINVAL);
     says("uva_drive: reserved");
     ck_assert_str_eq(handler.story, "");
     fixture_consume(&f, stream);
@@ -414,7 +416,7 @@ static int map_never(void *ctx, struct uva_batch *in,
 static struct uva_map counted_map(void)
 {
     return (struct uva_map){.batch = map_never,
-                            .free_ctx = fake_source_how(fake).free_ctx,
+                            .free_ctx = fake_source_options(fake).free_ctx,
                             .ctx = fake};
 }
 
@@ -621,7 +623,7 @@ static const char *const handler_slots[] = {"on_schema", "on_next_task",
 
 START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
 {
-    const struct uva_drive how = {.on_done = drive_never};
+    const struct uva_drive options = {.on_done = drive_never};
     struct uva_stream *stream = fixture_blocking(&f);
     struct ArrowAsyncDeviceStreamHandler before;
     struct recording_handler handler;
@@ -636,8 +638,8 @@ START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
     else
         handler.handler.release = NULL;
     before = handler.handler;
-    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, &error),
-                     EINVAL);
+    ck_assert_int_eq(
+        uva_stream_drive(stream, &handler.handler, &options, &error), EINVAL);
     says(handler_slots[_i]);
     ck_assert_mem_eq(&before, &handler.handler, sizeof(before));
     fixture_consume(&f, stream); /* it is good still */
@@ -650,15 +652,16 @@ START_TEST(a_drive_without_a_handler_or_with_bad_metadata_is_refused)
     static const int32_t counts[] = {-1, INT32_MAX};
     struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
-    struct uva_drive how = {.on_done = drive_never};
+    struct uva_drive options = {.on_done = drive_never};
 
     recording_handler_init(&handler, 1, 1);
-    ck_assert_int_eq(uva_stream_drive(stream, NULL, &how, &error), EINVAL);
+    ck_assert_int_eq(uva_stream_drive(stream, NULL, &options, &error), EINVAL);
     says("handler");
     for (int i = 0; i < 2; i++) {
-        how.metadata = (const char *)&counts[i];
+        options.metadata = (const char *)&counts[i];
         ck_assert_int_eq(
-            uva_stream_drive(stream, &handler.handler, &how, &error), EINVAL);
+            uva_stream_drive(stream, &handler.handler, &options, &error),
+            EINVAL);
         says("metadata");
     }
     ck_assert_str_eq(handler.story, "");
@@ -706,7 +709,7 @@ static TCase *in_sources(void)
     tcase_add_test(c, a_source_without_a_runtime_is_given_back);
     tcase_add_test(c, a_source_and_a_hook_are_one_too_many);
     tcase_add_test(c, neither_a_source_nor_a_hook_is_one_too_few);
-    tcase_add_loop_test(c, a_negative_window_is_refused, 0, 3);
+    tcase_add_loop_test(c, a_bad_window_is_refused, 0, 4);
     tcase_add_loop_test(c, a_task_source_with_an_empty_slot_is_refused, 0, 3);
     tcase_add_test(c, no_task_source_or_no_runtime_is_refused);
     return c;

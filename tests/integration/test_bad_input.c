@@ -137,11 +137,11 @@ static int open_gives_half(void *ctx, struct ArrowArrayStream *out,
 static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
                                     struct uva_error *))
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
 
-    how.open = hook;
-    fixture_consume(&f,
-                    uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &how));
+    options.open = hook;
+    fixture_consume(
+        &f, uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &options));
 }
 
 START_TEST(an_error_of_open_ends_the_stream)
@@ -282,14 +282,14 @@ static int bent_get_schema(struct ArrowArrayStream *stream,
 
 static void run_bent(void (*how_to)(struct ArrowSchema *schema))
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     bend = how_to;
     fake_source_plain(fake, &source);
     source.get_schema = bent_get_schema;
     fixture_consume(
-        &f, uva_stream_from_blocking_cpu(f.loop.runtime, &source, &how));
+        &f, uva_stream_from_blocking_cpu(f.loop.runtime, &source, &options));
 }
 
 static const struct {
@@ -343,11 +343,11 @@ END_TEST
 
 static void device_stream(struct uva_stream **out)
 {
-    const struct uva_blocking_source how = fake_source_how(fake);
+    const struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(fake, ARROW_DEVICE_CUDA, &source);
-    *out = uva_stream_from_blocking(f.loop.runtime, &source, &how);
+    *out = uva_stream_from_blocking(f.loop.runtime, &source, &options);
 }
 
 START_TEST(data_on_a_device_is_refused_with_advice)
@@ -456,14 +456,14 @@ static void count_free(void *ctx)
     map_frees++;
 }
 
-static void run_mapped(struct uva_map how)
+static void run_mapped(struct uva_map options)
 {
     struct uva_stream *stream = fixture_blocking(&f);
 
-    how.ctx = fake;
-    how.free_ctx = count_free;
+    options.ctx = fake;
+    options.free_ctx = count_free;
     map_frees_due = 1;
-    ck_assert_int_eq(uva_stream_map(stream, &how), 0);
+    ck_assert_int_eq(uva_stream_map(stream, &options), 0);
     fixture_consume(&f, stream);
 }
 
@@ -677,9 +677,10 @@ static struct recording_handler handler;
 
 static void drive(struct uva_stream *stream)
 {
-    const struct uva_drive how = {.on_done = recording_on_done, .ctx = got};
+    const struct uva_drive options = {.on_done = recording_on_done, .ctx = got};
 
-    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &options, NULL),
+                     0);
 }
 
 static void drive_to_end(void)

@@ -61,12 +61,12 @@ static void close_checked(void)
 
 static struct uva_stream *device_stream(ArrowDeviceType device_type)
 {
-    const struct uva_blocking_source how = fake_source_how(&fake);
+    const struct uva_blocking_source options = fake_source_options(&fake);
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
     fake_source_device(&fake, device_type, &source);
-    stream = uva_stream_from_blocking(loop.runtime, &source, &how);
+    stream = uva_stream_from_blocking(loop.runtime, &source, &options);
     if (workers > 0)
         ck_assert_int_eq(
             uva_stream_parallel(stream,
@@ -90,10 +90,10 @@ static void drive(struct uva_stream *stream, struct recording_handler *h,
                   bool on_worker)
 {
     bool done = false;
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = note_done, .ctx = &done, .on_worker = on_worker};
 
-    ck_assert_int_eq(uva_stream_drive(stream, &h->handler, &how, NULL), 0);
+    ck_assert_int_eq(uva_stream_drive(stream, &h->handler, &options, NULL), 0);
     loop_until(&loop, is_set, &done);
     uva_stream_release(stream);
 }

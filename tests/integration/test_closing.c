@@ -54,11 +54,11 @@ static void tear_down(void)
 
 static struct uva_stream *make_stream(int i)
 {
-    const struct uva_blocking_source how = fake_source_how(&fakes[i]);
+    const struct uva_blocking_source options = fake_source_options(&fakes[i]);
     struct ArrowArrayStream source;
 
     fake_source_plain(&fakes[i], &source);
-    return uva_stream_from_blocking_cpu(loop.runtime, &source, &how);
+    return uva_stream_from_blocking_cpu(loop.runtime, &source, &options);
 }
 
 static void start(int i)
@@ -420,14 +420,14 @@ static void read_stats(void *ctx)
 
 START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
 {
-    struct uva_blocking_source how = fake_source_how(fake);
+    struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     fake->gate_at = 1;
-    how.interrupt = NULL;
+    options.interrupt = NULL;
     fake_source_plain(fake, &source);
-    recording_consume(
-        consumer, uva_stream_from_blocking_cpu(loop.runtime, &source, &how));
+    recording_consume(consumer, uva_stream_from_blocking_cpu(
+                                    loop.runtime, &source, &options));
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);

@@ -49,9 +49,9 @@ static void await_plan(void)
 
 /* The fixture is open, and the stream not made. */
 static void set_up_with_options(int64_t batches,
-                                const struct uva_runtime_options *how)
+                                const struct uva_runtime_options *options)
 {
-    fixture_open_with(&f, batches, how);
+    fixture_open_with(&f, batches, options);
     f.got.on_batch = on_batch;
     memset(&plan, 0, sizeof(plan));
     plan.at = -1;
@@ -240,7 +240,7 @@ START_TEST(a_source_that_is_stuck_holds_up_neither_cancel_nor_close)
 {
     set_up_with(10, -1, 0);
     f.fake.gate_at = 2;
-    f.how.interrupt = NULL; /* nothing can wake it */
+    f.options.interrupt = NULL; /* nothing can wake it */
     start_stream();
     fixture_await_gate(&f);
     loop_settle(&f.loop);
@@ -276,7 +276,7 @@ END_TEST
 START_TEST(AP29_the_source_is_read_no_further_ahead_than_the_window)
 {
     set_up_with(1000, 4, EAGAIN);
-    f.how.window.batches = _i;
+    f.options.window.batches = _i;
     start_stream();
     await_plan();
     loop_settle(&f.loop);
@@ -289,8 +289,8 @@ END_TEST
 START_TEST(a_window_of_bytes_pauses_the_reader_and_lets_it_go_on)
 {
     set_up_with(200, 7, EAGAIN);
-    f.how.window = (struct uva_window){.batches = 64, .bytes = 50};
-    f.how.on_loop = _i == 1;
+    f.options.window = (struct uva_window){.batches = 64, .bytes = 50};
+    f.options.on_loop = _i == 1;
     start_stream();
     await_plan();
     loop_settle(&f.loop);
@@ -305,7 +305,7 @@ END_TEST
 START_TEST(a_quick_source_runs_on_the_loop_and_ends)
 {
     set_up_with(500, _i, EAGAIN);
-    f.how.on_loop = true;
+    f.options.on_loop = true;
     plan.hook = resume;
     start_stream();
     fixture_await(&f);
@@ -329,7 +329,7 @@ START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
     plan.at = _i;
     plan.hook = other_is_not_ahead;
     fixture_open_beside(&other, 200, &f);
-    f.how.on_loop = other.how.on_loop = true;
+    f.options.on_loop = other.options.on_loop = true;
     other.stream = fixture_blocking(&other);
     f.stream = fixture_blocking(&f);
     fixture_start(&other);

@@ -142,11 +142,11 @@ END_TEST
 
 START_TEST(an_event_that_nobody_knows_passes_where_nobody_waits)
 {
-    const struct uva_ready how = {.wait = UVA_WAIT_NONE};
+    const struct uva_ready options = {.wait = UVA_WAIT_NONE};
 
     set_up(helpless[_i].type);
     make_stream(NOWHERE);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.batches, BATCHES);
     ck_assert_ptr_eq(f.got.sync_event, NOWHERE);

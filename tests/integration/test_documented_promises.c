@@ -37,6 +37,8 @@ static const struct {
     {{.batches = (1 << 20) + 1}, 0, 0},
     {{.refill = -1}, 0, 0},
     {{.bytes = -1}, 0, 0},
+    {{.reserved = {&f}}, 0, 0},
+    {{.reserved = {NULL, &f}}, 0, 0},
 };
 
 START_TEST(a_window_is_completed_or_refused)
@@ -172,15 +174,15 @@ static int next_elsewhere(struct ArrowDeviceArrayStream *stream,
 
 START_TEST(ds03_a_batch_of_another_device_is_counted_once)
 {
-    const struct uva_blocking_source how = fake_source_how(&f.fake);
+    const struct uva_blocking_source options = fake_source_options(&f.fake);
     struct ArrowDeviceArrayStream source;
     struct uva_runtime_stats stats;
 
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
     honest = source;
     source.get_next = next_elsewhere;
-    fixture_consume(&f,
-                    uva_stream_from_blocking(f.loop.runtime, &source, &how));
+    fixture_consume(
+        &f, uva_stream_from_blocking(f.loop.runtime, &source, &options));
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     uva_runtime_get_stats(f.loop.runtime, &stats);
     ck_assert_int_eq(stats.peer_breaches, 1);
@@ -190,15 +192,15 @@ END_TEST
 
 START_TEST(a_device_source_says_why_it_failed)
 {
-    const struct uva_blocking_source how = fake_source_how(&f.fake);
+    const struct uva_blocking_source options = fake_source_options(&f.fake);
     struct ArrowDeviceArrayStream source;
 
     f.fake.fail_at = 2;
     f.fake.fail_code = EIO;
     f.fake.fail_text = "the card is on fire";
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
-    fixture_consume(&f,
-                    uva_stream_from_blocking(f.loop.runtime, &source, &how));
+    fixture_consume(
+        &f, uva_stream_from_blocking(f.loop.runtime, &source, &options));
     recording_ended(&f.got, UVA_END_FAILED, EIO, "on fire");
     fixture_close_counted(&f, 1, 1);
 }
@@ -280,13 +282,13 @@ END_TEST
 
 START_TEST(a_stage_without_memory_fails_the_stream)
 {
-    const struct uva_parallel how = {.workers = 1};
+    const struct uva_parallel options = {.workers = 1};
 
     for (long n = 1; n < 5; n++) {
         struct uva_stream *stream = fixture_blocking(&f);
         int code;
         loop_fail(&f.loop, n);
-        code = uva_stream_parallel(stream, &how);
+        code = uva_stream_parallel(stream, &options);
         ck_assert_int_eq(
             code, faulty_allocator_has_failed(&f.loop.memory) ? ENOMEM : 0);
         loop_fail(&f.loop, 0);
@@ -346,7 +348,7 @@ static const char *const STRANGE[] = {"?", "w:2147483647"};
 
 START_TEST(batches_of_an_unheard_of_size_are_passed_on)
 {
-    const struct uva_parallel how = {.workers = 1};
+    const struct uva_parallel options = {.workers = 1};
     struct ArrowDeviceArray batches[2];
     struct ArrowSchema schema;
     struct uva_stream *stream;
@@ -359,7 +361,7 @@ START_TEST(batches_of_an_unheard_of_size_are_passed_on)
         batches[i].array.children[0]->length = INT32_MAX;
     }
     stream = uva_stream_from_arrays(f.loop.runtime, &schema, batches, 2);
-    ck_assert_int_eq(uva_stream_parallel(stream, &how), 0);
+    ck_assert_int_eq(uva_stream_parallel(stream, &options), 0);
     fixture_consume(&f, stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     fixture_close_counted(&f, 0, 0);

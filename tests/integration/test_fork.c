@@ -37,13 +37,15 @@ static void keep_first(struct recording_consumer *o, struct uva_batch *given)
 static void open_driven(void)
 {
     const struct uva_task_source source = fake_source_tasks(&tasks);
-    const struct uva_drive how = {.on_done = recording_on_done, .ctx = &driven};
+    const struct uva_drive options = {.on_done = recording_on_done,
+                                      .ctx = &driven};
     struct uva_stream *stream = uva_stream_from_tasks(f.loop.runtime, &source);
 
     recording_init(&driven);
     recording_handler_init(&handler, 2, 0);
     handler.hold = true;
-    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &how, NULL), 0);
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, &options, NULL),
+                     0);
     uva_stream_release(stream);
     while (handler.held_count < 2)
         (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
@@ -62,7 +64,7 @@ static void open_others(void)
 /* All is under way, and the source of the running stream waits at batch 2. */
 static void set_up(void)
 {
-    const struct uva_blocking_source how = fake_source_how(&idle);
+    const struct uva_blocking_source options = fake_source_options(&idle);
     struct ArrowArrayStream source;
 
     fixture_open(&f, BATCHES);
@@ -70,7 +72,7 @@ static void set_up(void)
     fake_source_init(&tasks, 4);
     fake_source_batch(&idle, 0, &array);
     fake_source_plain(&idle, &source);
-    built = uva_stream_from_blocking_cpu(f.loop.runtime, &source, &how);
+    built = uva_stream_from_blocking_cpu(f.loop.runtime, &source, &options);
     open_others();
     open_driven();
     f.fake.gate_at = 2;
@@ -230,12 +232,12 @@ static void make_other_streams(void)
 
 static void make_streams(void)
 {
-    const struct uva_blocking_source how = fake_source_how(&idle);
+    const struct uva_blocking_source options = fake_source_options(&idle);
     const struct uva_task_source source = fake_source_tasks(&idle);
     struct ArrowArrayStream stream;
 
     fake_source_plain(&idle, &stream);
-    ck_failed(uva_stream_from_blocking_cpu(f.loop.runtime, &stream, &how),
+    ck_failed(uva_stream_from_blocking_cpu(f.loop.runtime, &stream, &options),
               "from_blocking_cpu");
     ck_failed(uva_stream_from_tasks(f.loop.runtime, &source), "from_tasks");
     expect(atomic_load(&idle.released) == 1, "the source is given back");

@@ -15,7 +15,7 @@
 #include "uvarrow/uvarrow.h"
 
 /* The four ways of the loop tests. */
-enum { ON_THREAD = 1, CHEAP = 2, WAYS = 4 };
+enum { ON_THREAD = 1, ON_LOOP = 2, WAYS = 4 };
 
 static struct hostile_fixture h;
 
@@ -37,7 +37,7 @@ static const char *script_for(const char *script, int way)
 static void open_script(struct hostile_fixture *s, const char *script, int way)
 {
     hostile_open(s, script_for(script, way));
-    s->peer.on_loop = (way & CHEAP) != 0;
+    s->peer.on_loop = (way & ON_LOOP) != 0;
 }
 
 /* ---- one story a line --------------------------------------------------- */
@@ -487,7 +487,7 @@ START_TEST(a_window_of_one_is_enough)
 }
 END_TEST
 
-/* Nothing is extracted on the loop but by the consumer, so `cheap` has no
+/* Nothing is extracted on the loop but by the consumer, so `on_loop` has no
  * buffer but the window. */
 START_TEST(a_consumer_that_stops_stops_the_producer)
 {

@@ -51,12 +51,12 @@ static void driven_open(const char *script)
 
 static void driven_start(void)
 {
-    const struct uva_drive how = {.on_done = drive_done, .ctx = &d.done};
+    const struct uva_drive options = {.on_done = drive_done, .ctx = &d.done};
     struct uva_error error = {0};
     int code;
 
     hostile_make(&d.s);
-    code = uva_stream_drive(d.s.stream, &d.h.handler, &how, &error);
+    code = uva_stream_drive(d.s.stream, &d.h.handler, &options, &error);
     ck_assert_msg(code == 0, "%s", error.message);
 }
 
@@ -291,7 +291,7 @@ END_TEST
 struct own {
     struct uva_runtime *runtime; /* of the one that drives */
     struct fake_source *fake;
-    bool tasks; /* dear and fallible */
+    bool tasks; /* expensive and fallible */
     bool on_worker;
     atomic_long *freed;
 };
@@ -300,9 +300,9 @@ static int own_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                      struct uva_error *error)
 {
     const struct own *own = ctx;
-    const struct uva_drive how = {.on_worker = own->on_worker};
+    const struct uva_drive options = {.on_worker = own->on_worker};
     struct ArrowArrayStream plain;
-    struct uva_blocking_source blocking = fake_source_how(own->fake);
+    struct uva_blocking_source blocking = fake_source_options(own->fake);
     struct uva_task_source tasks = fake_source_tasks(own->fake);
     struct uva_stream *stream;
     int code;
@@ -312,7 +312,7 @@ static int own_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
         stream = uva_stream_from_tasks(own->runtime, &tasks);
     else
         stream = uva_stream_from_blocking_cpu(own->runtime, &plain, &blocking);
-    code = uva_stream_drive(stream, handler, &how, error);
+    code = uva_stream_drive(stream, handler, &options, error);
     uva_stream_release(stream);
     return code;
 }
@@ -327,7 +327,7 @@ enum {
     OWN_TASKS = 1,
     OWN_RUNTIME = 2,
     OWN_WORKER = 4,
-    OWN_CHEAP = 8,
+    OWN_ON_LOOP = 8,
     OWNS = 16
 };
 
@@ -357,7 +357,7 @@ static struct uva_stream *own_stream(struct own_fixture *s, int way)
                                             .free_ctx = own_free,
                                             .ctx = &s->own,
                                             .window = {.batches = 5},
-                                            .on_loop = way & OWN_CHEAP};
+                                            .on_loop = way & OWN_ON_LOOP};
 
     return uva_stream_from_async(s->f.loop.runtime, &source);
 }

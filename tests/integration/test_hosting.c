@@ -46,12 +46,12 @@ static void count_closing(void *ctx)
 
 static struct uva_stream *make_stream(bool on_loop)
 {
-    struct uva_blocking_source how = fake_source_how(&fake);
+    struct uva_blocking_source options = fake_source_options(&fake);
     struct ArrowArrayStream source;
 
-    how.on_loop = on_loop;
+    options.on_loop = on_loop;
     fake_source_plain(&fake, &source);
-    return uva_stream_from_blocking_cpu(rt, &source, &how);
+    return uva_stream_from_blocking_cpu(rt, &source, &options);
 }
 
 static void start_stream(void)

@@ -213,10 +213,10 @@ END_TEST
 
 START_TEST(a_window_bounds_what_is_begun_ahead)
 {
-    struct uva_parallel how = {.workers = 2, .window = {.batches = 6}};
+    struct uva_parallel options = {.workers = 2, .window = {.batches = 6}};
 
     set_up(1000000);
-    uva_stream_parallel(f.stream, &how);
+    uva_stream_parallel(f.stream, &options);
     f.got.appetite = 0;
     fixture_start(&f);
     while (f.got.batches == 0)

@@ -90,12 +90,12 @@ static struct ArrowDeviceArray pinned;
 
 START_TEST(batches_are_of_the_device_that_was_said)
 {
-    struct uva_push_source how = {.device_type = ARROW_DEVICE_CUDA_HOST};
+    struct uva_push_source options = {.device_type = ARROW_DEVICE_CUDA_HOST};
 
     push_open(&p, 0, 0);
     push_release(&p);
     push_end(&p);
-    p.stream = uva_stream_from_pusher(p.loop.runtime, &how, &p.pusher);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &options, &p.pusher);
     ck_assert_int_eq(push_describe(&p), 0);
     ck_assert_int_eq(push_batch(&p, 1, 0), EINVAL);
     batch_make(&pinned, 2);
@@ -436,14 +436,14 @@ END_TEST
 
 START_TEST(sizes_too_large_to_be_added_up_fill_the_window)
 {
-    struct uva_push_source how = {.device_type = ARROW_DEVICE_CUDA,
-                                  .window.bytes = INT64_MAX};
+    struct uva_push_source options = {.device_type = ARROW_DEVICE_CUDA,
+                                      .window.bytes = INT64_MAX};
     struct ArrowDeviceArray array;
 
     push_open(&p, 0, 0);
     push_release(&p);
     push_end(&p);
-    p.stream = uva_stream_from_pusher(p.loop.runtime, &how, &p.pusher);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &options, &p.pusher);
     ck_assert_int_eq(push_describe(&p), 0);
     for (int i = 0; i < 4; i++) {
         batch_make(&array, 0);

@@ -335,7 +335,7 @@ END_TEST
 
 START_TEST(a_pusher_may_be_made_while_the_runtime_closes)
 {
-    struct uva_push_source how = push_options(&p);
+    struct uva_push_source options = push_options(&p);
     struct uva_stream *stream;
     struct uva_pusher *pusher;
     struct uva_error error = {0};
@@ -343,7 +343,7 @@ START_TEST(a_pusher_may_be_made_while_the_runtime_closes)
 
     push_open(&p, 0, 0);
     ck_assert_int_eq(uva_runtime_close(p.loop.runtime, 0, NULL, NULL), 0);
-    stream = uva_stream_from_pusher(p.loop.runtime, &how, &pusher);
+    stream = uva_stream_from_pusher(p.loop.runtime, &options, &pusher);
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), ESHUTDOWN);
     uva_stream_release(stream);
     uva_pusher_close(pusher, NULL, NULL);
@@ -357,13 +357,13 @@ END_TEST
 /* ---- making one --------------------------------------------------------- */
 
 static void ck_not_made(struct uva_runtime *runtime,
-                        const struct uva_push_source *how, const char *text)
+                        const struct uva_push_source *options, const char *text)
 {
     struct uva_pusher *pusher = (struct uva_pusher *)&p;
     struct uva_error error = {0};
     struct uva_stream *stream;
 
-    stream = uva_stream_from_pusher(runtime, how, &pusher);
+    stream = uva_stream_from_pusher(runtime, options, &pusher);
     ck_assert_ptr_null(pusher);
     ck_assert_int_eq(uva_stream_status(stream, &error), EINVAL);
     ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
@@ -376,18 +376,18 @@ static void ck_not_made(struct uva_runtime *runtime,
 
 START_TEST(options_that_make_no_sense_are_refused)
 {
-    struct uva_push_source how = push_options(&p);
+    struct uva_push_source options = push_options(&p);
     struct uva_stream *stream;
 
     push_open(&p, 0, 0);
-    ck_not_made(NULL, &how, "without a runtime");
-    how.window.bytes = -1;
-    ck_not_made(p.loop.runtime, &how, "window");
-    how.window.bytes = 0;
-    how.reserved[2] = &how;
-    ck_not_made(p.loop.runtime, &how, "reserved");
-    how.reserved[2] = NULL;
-    stream = uva_stream_from_pusher(p.loop.runtime, &how, NULL);
+    ck_not_made(NULL, &options, "without a runtime");
+    options.window.bytes = -1;
+    ck_not_made(p.loop.runtime, &options, "window");
+    options.window.bytes = 0;
+    options.reserved[2] = &options;
+    ck_not_made(p.loop.runtime, &options, "reserved");
+    options.reserved[2] = NULL;
+    stream = uva_stream_from_pusher(p.loop.runtime, &options, NULL);
     ck_assert_int_eq(uva_stream_status(stream, NULL), EINVAL);
     ck_assert_int_eq(p.freed, 1);
     p.freed = 0;
@@ -413,12 +413,12 @@ END_TEST
 /* A whole life, which ends with 4711. Returns the first error reported. */
 static int live(const char *block)
 {
-    struct uva_push_source how = push_options(&p);
+    struct uva_push_source options = push_options(&p);
     struct uva_error error = {0};
     struct uva_consumer table = recording_table(&p.consumer);
     int code;
 
-    p.stream = uva_stream_from_pusher(p.loop.runtime, &how, &p.pusher);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &options, &p.pusher);
     (void)uva_error_set(&error, 4711, "cut");
     if (p.pusher == NULL)
         code = uva_stream_status(p.stream, NULL);

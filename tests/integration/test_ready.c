@@ -47,10 +47,10 @@ static bool has_armed(void *ctx)
     return f.device.mode < SOFT_CALLS || atomic_load(&f.device.arms) > 0;
 }
 
-static void start(const struct uva_ready *how)
+static void start(const struct uva_ready *options)
 {
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
     fixture_start(&f);
 }
 
@@ -97,11 +97,11 @@ END_TEST
 
 START_TEST(a_stuck_event_is_given_up_in_time)
 {
-    const struct uva_ready how = {.timeout_ms = 5};
+    const struct uva_ready options = {.timeout_ms = 5};
 
     set_up(all_modes[_i], 4);
     soft_event_end(&f.device, 0, 0);
-    start(&how);
+    start(&options);
     fixture_await(&f);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
     ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
@@ -117,19 +117,19 @@ END_TEST
  * first is complete. */
 START_TEST(an_event_that_is_complete_is_not_given_up)
 {
-    const struct uva_ready how = {.timeout_ms = 3};
+    const struct uva_ready options = {.timeout_ms = 3};
     struct ArrowDeviceArray arrays[2];
 
     set_up(SOFT_CALLS_QUICK, 2);
     for (int k = 0; k < 2; k++)
         soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
     f.stream = fixture_arrays(&f, arrays, 2);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     fixture_start(&f);
     loop_until_timer(&f.loop);
     while (atomic_load(&f.device.arms) == 0)
         sched_yield();
-    loop_pass(&f.loop, how.timeout_ms + 2);
+    loop_pass(&f.loop, options.timeout_ms + 2);
     soft_event_end(&f.device, 0, 0);
     while (atomic_load(&f.device.settles) == 0)
         sched_yield();
@@ -158,10 +158,10 @@ END_TEST
 START_TEST(many_events_may_be_outstanding)
 {
     enum { MANY = 4096 };
-    const struct uva_ready how = {.window = {.batches = MANY}};
+    const struct uva_ready options = {.window = {.batches = MANY}};
 
     set_up(all_modes[_i], MANY);
-    start(&how);
+    start(&options);
     for (int k = MANY - 1; k >= 0; k--)
         soft_event_end(&f.device, k, 0);
     fixture_await(&f);
@@ -172,13 +172,13 @@ END_TEST
 START_TEST(a_device_stream_is_made_to_wait_instead)
 {
     atomic_long device_stream = 0;
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = &device_stream};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = &device_stream};
     struct uva_consumer consumer = {.on_done = recording_on_done};
 
     set_up(SOFT_POLLS, 5);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(uva_stream_for_each(f.stream, &consumer, NULL), EINVAL);
 }
 END_TEST

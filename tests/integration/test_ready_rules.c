@@ -24,11 +24,11 @@ static const char metadata[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
 
 START_TEST(nobody_waits_if_the_consumer_says_so)
 {
-    const struct uva_ready how = {.wait = UVA_WAIT_NONE};
+    const struct uva_ready options = {.wait = UVA_WAIT_NONE};
 
     fixture_open_device(&f, SOFT_POLLS, 5);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.batches, 5);
     ck_assert_ptr_eq(f.got.sync_event, &f.device.events[4]);
@@ -39,12 +39,12 @@ END_TEST
 START_TEST(a_stream_of_the_consumer_waits_on_the_device)
 {
     atomic_long device_stream = 0;
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = &device_stream};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = &device_stream};
 
     fixture_open_device(&f, _i == 0 ? SOFT_POLLS : SOFT_COPIES, 5);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.batches, 5);
     ck_assert_int_eq(atomic_load(&device_stream), 5);
@@ -55,12 +55,12 @@ END_TEST
 START_TEST(a_stream_that_cannot_wait_ends_with_a_way_out)
 {
     atomic_long device_stream = 0;
-    const struct uva_ready how = {.wait = UVA_WAIT_STREAM,
-                                  .device_stream = &device_stream};
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = &device_stream};
 
     fixture_open_device(&f, SOFT_CALLS, 5);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
     ck_assert_ptr_nonnull(strstr(f.got.outcome.error.message, "UVA_WAIT_HOST"));
 }
@@ -144,14 +144,14 @@ static int map_fails(void *ctx, struct uva_batch *in,
 START_TEST(a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place)
 {
     int spared = 5;
-    const struct uva_map how = {
+    const struct uva_map options = {
         .batch = map_fails, .ctx = &spared, .on_loop = true};
 
     fixture_open_device(&f, SOFT_CALLS, 9);
     f.stream = fixture_device_stream(&f);
     for (int k = 0; k < 9; k++)
         soft_event_end(&f.device, k, 0);
-    ck_assert_int_eq(uva_stream_map(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_map(f.stream, &options), 0);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
     ck_assert_int_eq(fixture_run(&f), ERANGE);
     ck_assert_int_eq(f.got.batches, 4);
@@ -190,11 +190,11 @@ END_TEST
 
 START_TEST(no_more_than_the_window_is_waited_for)
 {
-    const struct uva_ready how = {.window = {.batches = 3}};
+    const struct uva_ready options = {.window = {.batches = 3}};
 
     fixture_open_device(&f, SOFT_CALLS, 9);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     fixture_start(&f);
     while (atomic_load(&f.device.arms) < 3)
         loop_settle(&f.loop);
@@ -214,12 +214,12 @@ START_TEST(an_event_that_nobody_knows_ends_the_stream)
     static const ArrowDeviceType types[] = {
         ARROW_DEVICE_METAL, ARROW_DEVICE_VPI, ARROW_DEVICE_WEBGPU,
         ARROW_DEVICE_HEXAGON, 99};
-    const struct uva_ready how = {.wait = UVA_WAIT_HOST};
+    const struct uva_ready options = {.wait = UVA_WAIT_HOST};
 
     fixture_open_device(&f, SOFT_POLLS, 5);
     f.device.device_type = types[_i];
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
     ck_assert_int_eq(f.got.batches, 0);
 }
@@ -315,12 +315,12 @@ END_TEST
 START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
 {
     enum { MANY = 4096 };
-    const struct uva_ready how = {.window = {.batches = MANY}};
+    const struct uva_ready options = {.window = {.batches = MANY}};
     struct uva_runtime_stats before, after;
 
     fixture_open_device(&f, SOFT_CALLS_QUICK, MANY);
     f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     fixture_start(&f);
     while (atomic_load(&f.device.arms) < MANY)
         loop_settle(&f.loop);

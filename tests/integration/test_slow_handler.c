@@ -68,7 +68,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *self)
 /* The handler is inside its first task when this returns. */
 static void set_up(void)
 {
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = recording_on_done, .ctx = &f.got, .on_worker = true};
 
     tasks = over = released = 0;
@@ -80,7 +80,7 @@ static void set_up(void)
     handler.on_error = on_error;
     handler.release = on_release;
     f.stream = fixture_tasks(&f);
-    ck_assert_int_eq(uva_stream_drive(f.stream, &handler, &how, NULL), 0);
+    ck_assert_int_eq(uva_stream_drive(f.stream, &handler, &options, NULL), 0);
     fixture_release(&f);
     while (sem_trywait(&entered) != 0)
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);

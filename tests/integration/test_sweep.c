@@ -89,10 +89,10 @@ static int to_next(struct uva_error *error)
 
 static int drive(bool on_worker, struct uva_error *error)
 {
-    struct uva_drive how = {
+    struct uva_drive options = {
         .on_done = recording_on_done, .ctx = &f.got, .on_worker = on_worker};
 
-    return uva_stream_drive(f.stream, &handler.handler, &how, error);
+    return uva_stream_drive(f.stream, &handler.handler, &options, error);
 }
 
 static int to_handler(struct uva_error *error)

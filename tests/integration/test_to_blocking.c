@@ -431,11 +431,11 @@ START_TEST(a_device_that_was_not_announced_is_warned_of)
 
     blocking_open(&b, NULL, 1);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    struct uva_blocking_source how = fake_source_how(&b.fake);
-    how.open_device = open_cuda;
+    struct uva_blocking_source source = fake_source_options(&b.fake);
+    source.open_device = open_cuda;
     if (_i == 1)
-        how.device_type = ARROW_DEVICE_CUDA;
-    b.stream = uva_stream_from_blocking(runtime, NULL, &how);
+        source.device_type = ARROW_DEVICE_CUDA;
+    b.stream = uva_stream_from_blocking(runtime, NULL, &source);
     b.sources = 1;
     ck_assert_int_eq(uva_stream_to_blocking(b.stream, NULL, &out, NULL), 0);
     ck_assert_int_eq(out.device_type,

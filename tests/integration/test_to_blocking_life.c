@@ -151,15 +151,15 @@ static void *schema_run(void *ctx)
 START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
 {
     struct late late = {.fixture = &b};
-    const struct uva_blocking_source how = {.open = late_open,
-                                            .interrupt = late_interrupt,
-                                            .free_ctx = late_free,
-                                            .ctx = &late};
+    const struct uva_blocking_source options = {.open = late_open,
+                                                .interrupt = late_interrupt,
+                                                .free_ctx = late_free,
+                                                .ctx = &late};
     pthread_t thread;
 
     (void)sem_init(&late.open, 0, 0);
     blocking_open(&b, NULL, 9);
-    b.stream = uva_stream_from_blocking_cpu(b.runtime, NULL, &how);
+    b.stream = uva_stream_from_blocking_cpu(b.runtime, NULL, &options);
     blocking_start(&b, 4);
     (void)pthread_create(&thread, NULL, schema_run, &b.out);
     blocking_await_sleeper(&b.out);

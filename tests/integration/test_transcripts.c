@@ -14,7 +14,7 @@
 /* One stream on its way from a fake source to a recording handler. */
 static struct fixture f;
 static struct recording_handler handler;
-static struct uva_drive how;
+static struct uva_drive options;
 static bool on_worker; /* set by each test's loop index */
 
 static void nudge(void *ctx)
@@ -30,7 +30,7 @@ static void set_up(int index, int64_t batches, int64_t first, int64_t each)
     recording_handler_init(&handler, first, each);
     handler.nudge = nudge;
     handler.nudge_ctx = &f.loop;
-    how = (struct uva_drive){
+    options = (struct uva_drive){
         .on_done = recording_on_done, .ctx = &f.got, .on_worker = on_worker};
 }
 
@@ -39,8 +39,9 @@ static void drive(struct uva_stream *stream)
     struct uva_error error = {0};
 
     f.stream = stream;
-    ck_assert_msg(uva_stream_drive(stream, &handler.handler, &how, &error) == 0,
-                  "%s", error.message);
+    ck_assert_msg(
+        uva_stream_drive(stream, &handler.handler, &options, &error) == 0, "%s",
+        error.message);
 }
 
 static void play(struct uva_stream *stream)
@@ -357,7 +358,7 @@ START_TEST(MD03_metadata_arrives_with_producer_and_tasks)
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
     set_up(_i, 1, 1, 1);
     f.fake.metadata = block;
-    how.metadata = about;
+    options.metadata = about;
     play(fixture_tasks(&f));
     ck_assert_str_eq(handler.about, "who=me");
     ck_assert_str_eq(handler.metadata, "k=v"); /* printed to its NUL */
@@ -382,7 +383,7 @@ START_TEST(AB09_G03_the_producer_reads_the_same_under_both_layouts)
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
     set_up(_i, 1, 1, 1);
-    how.metadata = about;
+    options.metadata = about;
     handler.on_task = read_both_layouts;
     play(fixture_blocking(&f));
     ck_assert_ptr_eq(handler.ctx, &handler);

@@ -39,7 +39,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(f.device.copies, 80);
-    ck_assert_int_eq(f.fake.at_home, 0); /* dear items are for workers */
+    ck_assert_int_eq(f.fake.at_home, 0); /* expensive items are for workers */
 }
 END_TEST
 
@@ -168,8 +168,8 @@ END_TEST
 START_TEST(no_more_than_the_window_is_under_way)
 {
     const struct uva_window windows[] = {{.batches = 3}, {.bytes = 1}};
-    const struct uva_transfer how = {.device_type = ARROW_DEVICE_EXT_DEV,
-                                     .window = windows[_i]};
+    const struct uva_transfer options = {.device_type = ARROW_DEVICE_EXT_DEV,
+                                         .window = windows[_i]};
     long most = 3;
 
     fixture_open_device(&f, SOFT_COPIES, 9);
@@ -181,7 +181,7 @@ START_TEST(no_more_than_the_window_is_under_way)
         most = 1;
     }
     atomic_store(&f.device.held, true);
-    ck_assert_int_eq(uva_stream_transfer(f.stream, &how), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &options), 0);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
     fixture_start(&f);
     while (atomic_load(&f.device.copies) < most)

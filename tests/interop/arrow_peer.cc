@@ -441,7 +441,7 @@ void read_exported(Run *run, Stream *stream,
 
 void run_blocking(Run &run)
 {
-    const uva_window window{run.plan.window, 0, 0};
+    const uva_window window{run.plan.window, 0, 0, {}};
     ArrowArrayStream out;
 
     ck_assert_int_eq(
@@ -457,7 +457,7 @@ void run_blocking(Run &run)
 
 void run_device_blocking(Run &run)
 {
-    const uva_window window{run.plan.window, 0, 0};
+    const uva_window window{run.plan.window, 0, 0, {}};
     ArrowDeviceArrayStream out;
 
     ck_assert_int_eq(uva_stream_to_blocking(run.stream, &window, &out, nullptr),

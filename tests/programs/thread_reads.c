@@ -82,7 +82,7 @@ int main(void)
     uv_loop_t *loop = uv_default_loop();
     struct ingest job = {.db = db_open("copy.db")};
     struct feed feed = {0};
-    const struct uva_push_source how = {
+    const struct uva_push_source options = {
         .on_writable = source_room, .ctx = &feed, .window = {.batches = 4}};
     struct uva_pusher *pusher;
     struct uva_runtime *rt;
@@ -91,7 +91,7 @@ int main(void)
 
     assert(job.db != NULL);
     assert(uva_runtime_open(loop, NULL, &rt, &error) == 0);
-    s = uva_stream_from_pusher(rt, &how, &pusher);
+    s = uva_stream_from_pusher(rt, &options, &pusher);
     assert(uva_stream_to_blocking_cpu(s, &(struct uva_window){.batches = 8},
                                       &job.in, &error) == 0);
     uva_stream_release(s);

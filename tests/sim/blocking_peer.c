@@ -271,36 +271,36 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
                                         struct expectation *expectation)
 {
     struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
-    struct uva_blocking_source how = {.ctx = peer,
-                                      .free_ctx = peer_free,
-                                      .window = peers_window(),
-                                      .on_loop = peers_chance(1, 10)};
+    struct uva_blocking_source options = {.ctx = peer,
+                                          .free_ctx = peer_free,
+                                          .window = peers_window(),
+                                          .on_loop = peers_chance(1, 10)};
     const bool opens = peers_chance(1, 3);
     const bool plain = !expectation->device && peers_chance(1, 2);
     struct ArrowDeviceArrayStream device;
     struct ArrowArrayStream cpu;
 
     peer->expectation = expectation;
-    peer->device_type = how.device_type = device_type(expectation);
-    peer->on_loop = how.on_loop;
+    peer->device_type = options.device_type = device_type(expectation);
+    peer->on_loop = options.on_loop;
     peer->mute = peers_chance(1, 3);
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
-        how.interrupt = peer_interrupt;
-    expectation_note("chain %d: a blocking source, %s%s%s, window %d",
-                     expectation->number, plain ? "plain" : "device",
-                     opens ? ", opened later" : "",
-                     how.on_loop ? ", quick" : "", how.window.batches);
-    how.open = opens && plain ? open_plain : NULL;
-    how.open_device = opens && !plain ? open_device : NULL;
+        options.interrupt = peer_interrupt;
+    expectation_note(
+        "chain %d: a blocking source, %s%s%s, window %d", expectation->number,
+        plain ? "plain" : "device", opens ? ", opened later" : "",
+        options.on_loop ? ", on the loop" : "", options.window.batches);
+    options.open = opens && plain ? open_plain : NULL;
+    options.open_device = opens && !plain ? open_device : NULL;
     if (opens)
-        return plain ? uva_stream_from_blocking_cpu(runtime, NULL, &how)
-                     : uva_stream_from_blocking(runtime, NULL, &how);
+        return plain ? uva_stream_from_blocking_cpu(runtime, NULL, &options)
+                     : uva_stream_from_blocking(runtime, NULL, &options);
     if (plain) {
         plain_make(peer, &cpu);
-        return uva_stream_from_blocking_cpu(runtime, &cpu, &how);
+        return uva_stream_from_blocking_cpu(runtime, &cpu, &options);
     }
     device_make(peer, &device);
     monitor_blocking(&device);
-    return uva_stream_from_blocking(runtime, &device, &how);
+    return uva_stream_from_blocking(runtime, &device, &options);
 }

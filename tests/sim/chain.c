@@ -60,10 +60,10 @@ static void map_free(void *ctx)
 static void add_map(struct uva_stream *stream, struct expectation *expectation)
 {
     struct mapper *mapper = arena_new(sizeof(*mapper), "a map");
-    const struct uva_map how = {.batch = map_batch,
-                                .free_ctx = map_free,
-                                .ctx = mapper,
-                                .on_loop = peers_chance(1, 2)};
+    const struct uva_map options = {.batch = map_batch,
+                                    .free_ctx = map_free,
+                                    .ctx = mapper,
+                                    .on_loop = peers_chance(1, 2)};
 
     mapper->expectation = expectation;
     mapper->bad = -1;
@@ -77,8 +77,9 @@ static void add_map(struct uva_stream *stream, struct expectation *expectation)
     }
     expectation->hops++;
     expectation_note("chain %d: a map%s, bad at %lld", expectation->number,
-                     how.on_loop ? ", cheap" : "", (long long)mapper->bad);
-    (void)uva_stream_map(stream, &how);
+                     options.on_loop ? ", on the loop" : "",
+                     (long long)mapper->bad);
+    (void)uva_stream_map(stream, &options);
 }
 
 static void add_limit(struct uva_stream *stream,
@@ -96,15 +97,16 @@ static void add_limit(struct uva_stream *stream,
 static void add_parallel(struct uva_stream *stream,
                          struct expectation *expectation)
 {
-    const struct uva_parallel how = {.workers = 1 + (int32_t)sim_choose(3),
-                                     .unordered = peers_chance(1, 3),
-                                     .window = peers_window()};
+    const struct uva_parallel options = {.workers = 1 + (int32_t)sim_choose(3),
+                                         .unordered = peers_chance(1, 3),
+                                         .window = peers_window()};
 
-    expectation->unordered = expectation->unordered || how.unordered;
+    expectation->unordered = expectation->unordered || options.unordered;
     expectation_note("chain %d: parallel, %d workers%s, window %d",
-                     expectation->number, how.workers,
-                     how.unordered ? ", unordered" : "", how.window.batches);
-    (void)uva_stream_parallel(stream, &how);
+                     expectation->number, options.workers,
+                     options.unordered ? ", unordered" : "",
+                     options.window.batches);
+    (void)uva_stream_parallel(stream, &options);
 }
 
 static void add_stages(struct uva_stream *stream,
@@ -183,7 +185,7 @@ static void link_interrupt(void *ctx)
 static struct uva_stream *link_blocking(struct uva_runtime *runtime,
                                         struct link *link)
 {
-    const struct uva_blocking_source how = {
+    const struct uva_blocking_source options = {
         .open_device = link_open,
         .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
         .free_ctx = link_free,
@@ -193,7 +195,7 @@ static struct uva_stream *link_blocking(struct uva_runtime *runtime,
 
     expectation_note("chain %d: a blocking stream on into another",
                      link->expectation->number);
-    return uva_stream_from_blocking(runtime, NULL, &how);
+    return uva_stream_from_blocking(runtime, NULL, &options);
 }
 
 /* The link may be freed by now; the ctx of a start lives as long as its
@@ -215,14 +217,14 @@ static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct link *link = ctx;
     int *done = arena_new(sizeof(*done), "an on_done");
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = link_done, .ctx = done, .on_worker = link->on_worker};
     int code;
 
     expectation_note("chain %d: the way on is driven",
                      link->expectation->number);
     checked = monitor_handler(handler, 0);
-    code = uva_stream_drive(link->above, checked, &how, error);
+    code = uva_stream_drive(link->above, checked, &options, error);
     if (code == 0)
         return 0;
     arena_free(done);

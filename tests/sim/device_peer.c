@@ -144,7 +144,7 @@ void device_begin(bool faulty)
     device.load_stuck = faulty && peers_chance(1, 40);
     expectation_note("a device: %s%s%s%s%s%s%s%s",
                      device.ops.arm != NULL ? "calls back" : "polls",
-                     device.ops.query_on_loop ? ", quick" : "",
+                     device.ops.query_on_loop ? ", on the loop" : "",
                      device.ops.host_readable ? ", readable" : "",
                      device.ops.copy != NULL ? ", copies" : "",
                      device.ops.record != NULL ? ", records" : "",

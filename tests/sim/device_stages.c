@@ -111,36 +111,36 @@ void device_add_ready(struct uva_stream *stream,
                       struct expectation *expectation)
 {
     const enum uva_wait wait = wait_draw();
-    const struct uva_ready how = {
+    const struct uva_ready options = {
         .wait = wait,
         .device_stream = wait == UVA_WAIT_STREAM ? device_queue() : NULL,
         .timeout_ms = timeout_draw(expectation),
         .window = peers_window()};
 
     expectation_note("chain %d: ready, mode %d, timeout %lld, window %d",
-                     expectation->number, (int)wait, (long long)how.timeout_ms,
-                     how.window.batches);
+                     expectation->number, (int)wait,
+                     (long long)options.timeout_ms, options.window.batches);
     if (wait == UVA_WAIT_HOST && expectation->wait != WAIT_COPIED &&
         expectation->on_device)
         expectation->wait = WAIT_READY;
     if (wait == UVA_WAIT_STREAM && expectation->wait == WAIT_NOT)
         expectation->wait = WAIT_STREAM;
-    (void)uva_stream_ready(stream, &how);
+    (void)uva_stream_ready(stream, &options);
 }
 
 static void add_transfer(struct uva_stream *stream,
                          struct expectation *expectation)
 {
-    const struct uva_transfer how = {
+    const struct uva_transfer options = {
         .device_type = expectation->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
         .window = peers_window()};
 
     expectation_note(
         "chain %d: transfer to the %s, window %d", expectation->number,
-        expectation->on_device ? "host" : "device", how.window.batches);
+        expectation->on_device ? "host" : "device", options.window.batches);
     expectation->on_device = !expectation->on_device;
     expectation->wait = device_can_copy() ? WAIT_COPIED : WAIT_READY;
-    (void)uva_stream_transfer(stream, &how);
+    (void)uva_stream_transfer(stream, &options);
     if (expectation->on_device) /* with an event of the library */
         (void)uva_stream_ready(stream, NULL);
 }

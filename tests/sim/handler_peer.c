@@ -298,7 +298,7 @@ int handler_peer_start(struct uva_stream *stream,
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct done_ctx *done = arena_new(sizeof(*done), "an on_done");
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = on_done, .ctx = done, .on_worker = peers_chance(1, 3)};
     int code;
 
@@ -315,18 +315,18 @@ int handler_peer_start(struct uva_stream *stream,
     expectation->partial = peer->keeps || peer->discards || peer->refuses;
     expectation->unordered =
         expectation->unordered || (peer->keeps && peer->refuses);
-    expectation_note("chain %d: a handler%s, %lld at once%s%s%s",
-                     expectation->number, how.on_worker ? " on a worker" : "",
-                     (long long)peer->one_go, peer->keeps ? ", keeps" : "",
-                     peer->refuses ? ", refuses" : "",
-                     peer->discards ? ", discards" : "");
+    expectation_note(
+        "chain %d: a handler%s, %lld at once%s%s%s", expectation->number,
+        options.on_worker ? " on a worker" : "", (long long)peer->one_go,
+        peer->keeps ? ", keeps" : "", peer->refuses ? ", refuses" : "",
+        peer->discards ? ", discards" : "");
     if (peer->keeps) {
         peer->holds++;
         peers_spawn("extractor", extractor, peer);
     }
     checked =
         monitor_handler(&peer->handler, peer->refuses ? UVA_PARTY_CONSUMER : 0);
-    code = uva_stream_drive(stream, checked, &how, NULL);
+    code = uva_stream_drive(stream, checked, &options, NULL);
     if (code == 0) {
         uva_stream_release(stream);
         return 0;

@@ -145,7 +145,7 @@ int hostile_handler_start(struct uva_stream *stream,
                           struct expectation *expectation)
 {
     struct hostile_handler *peer = peer_new(expectation);
-    const struct uva_drive how = {
+    const struct uva_drive options = {
         .on_done = peer_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
     int code = peer_check(peer);
 
@@ -153,7 +153,7 @@ int hostile_handler_start(struct uva_stream *stream,
         return code;
     if (mutant_forgets(peer->consumer.how.mutant))
         peer->dropped = uva_stream_acquire(stream);
-    code = uva_stream_drive(stream, peer->checked, &how, NULL);
+    code = uva_stream_drive(stream, peer->checked, &options, NULL);
     if (code != 0) {
         uva_stream_release(peer->dropped);
         (void)uva_check_withdraw(peer->checked);

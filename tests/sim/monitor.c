@@ -90,26 +90,26 @@ monitor_handler(struct ArrowAsyncDeviceStreamHandler *handler,
                 enum uva_party excused)
 {
     struct ArrowAsyncDeviceStreamHandler *checked;
-    struct uva_check how;
+    struct uva_check options;
 
     if (!peers_chance(1, 4))
         return handler;
-    how = check_draw(excused);
+    options = check_draw(excused);
     expectation_note("a check of a handler");
-    if (uva_check_handler(handler, &how, &checked, NULL) == 0)
+    if (uva_check_handler(handler, &options, &checked, NULL) == 0)
         return checked;
-    arena_free(how.ctx);
+    arena_free(options.ctx);
     return handler;
 }
 
 void monitor_blocking(struct ArrowDeviceArrayStream *stream)
 {
-    struct uva_check how;
+    struct uva_check options;
 
     if (!peers_chance(1, 4))
         return;
-    how = check_draw(0);
+    options = check_draw(0);
     expectation_note("a check of a blocking stream");
-    if (uva_check_blocking(stream, &how, NULL) != 0)
-        arena_free(how.ctx);
+    if (uva_check_blocking(stream, &options, NULL) != 0)
+        arena_free(options.ctx);
 }

@@ -170,12 +170,13 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
                                       struct expectation *expectation)
 {
     struct pusher_peer *peer = arena_new(sizeof(*peer), "a pusher's ctx");
-    const struct uva_push_source how = {.on_writable = on_writable,
-                                        .on_closed = on_closed,
-                                        .free_ctx = free_ctx,
-                                        .ctx = peer,
-                                        .device_type = device_type(expectation),
-                                        .window = peers_window()};
+    const struct uva_push_source options = {.on_writable = on_writable,
+                                            .on_closed = on_closed,
+                                            .free_ctx = free_ctx,
+                                            .ctx = peer,
+                                            .device_type =
+                                                device_type(expectation),
+                                            .window = peers_window()};
     struct uva_stream *stream;
     struct ArrowSchema schema;
     int n = peers_chance(1, 3) ? 2 : 1, code;
@@ -184,8 +185,8 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
     peer->held = true;
     expectation->unordered = expectation->unordered || n > 1;
     expectation_note("chain %d: %d fibers that push, window %d",
-                     expectation->number, n, how.window.batches);
-    stream = uva_stream_from_pusher(runtime, &how, &peer->pusher);
+                     expectation->number, n, options.window.batches);
+    stream = uva_stream_from_pusher(runtime, &options, &peer->pusher);
     batches_schema(&schema);
     code = uva_pusher_set_schema(peer->pusher, &schema);
     if (code == 0) {

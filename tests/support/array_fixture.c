@@ -18,12 +18,12 @@ static void log_write(void *ctx, const struct uva_log_record *record)
 
 void array_open(struct array_fixture *s, enum soft_mode mode)
 {
-    const struct uva_runtime_options how = {
+    const struct uva_runtime_options options = {
         .log = {.level = UVA_LOG_WARN, .write = log_write, .ctx = s}};
 
     memset(s, 0, sizeof(*s));
     s->wanted = 1;
-    fixture_open_with(&s->f, 8, &how);
+    fixture_open_with(&s->f, 8, &options);
     fixture_device(&s->f, mode);
     soft_device_batch(&s->f.device, &s->f.fake, 0, &s->array);
 }

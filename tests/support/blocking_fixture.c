@@ -50,13 +50,13 @@ void blocking_open(struct blocking_fixture *b, struct uva_workers *workers,
 
 void blocking_plain(struct blocking_fixture *b)
 {
-    struct uva_blocking_source how = fake_source_how(&b->fake);
+    struct uva_blocking_source options = fake_source_options(&b->fake);
     struct ArrowArrayStream source;
 
-    how.window.batches = 1;
+    options.window.batches = 1;
     fake_source_plain(&b->fake, &source);
     b->sources++;
-    b->stream = uva_stream_from_blocking_cpu(b->runtime, &source, &how);
+    b->stream = uva_stream_from_blocking_cpu(b->runtime, &source, &options);
 }
 
 void blocking_tasks(struct blocking_fixture *b)

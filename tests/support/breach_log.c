@@ -54,7 +54,7 @@ static void breach_log_free(void *ctx)
     pthread_mutex_unlock(&log->lock);
 }
 
-struct uva_check breach_log_how(struct breach_log *log)
+struct uva_check breach_log_options(struct breach_log *log)
 {
     return (struct uva_check){.report = breach_log_report,
                               .free_ctx = breach_log_free,

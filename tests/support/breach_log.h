@@ -29,7 +29,7 @@ struct breach_log {
 void breach_log_init(struct breach_log *log);
 
 /* A check that reports to `log` (borrowed), as "test". */
-struct uva_check breach_log_how(struct breach_log *log);
+struct uva_check breach_log_options(struct breach_log *log);
 
 /* Fails unless exactly these were told, in this order: ids with a blank between
  * them, "" for none. Forgets them. */

@@ -19,10 +19,10 @@ void play_teardown(void)
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
 
-void play_again(const struct uva_check *how)
+void play_again(const struct uva_check *options)
 {
     check_scene_fini(&play);
-    check_scene_init(&play, how);
+    check_scene_init(&play, options);
 }
 
 void play_told(const char *story)

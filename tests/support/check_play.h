@@ -14,8 +14,8 @@ extern struct check_scene play;
 void play_setup(void);
 void play_teardown(void);
 
-/* Throws the scene away for one that is checked by `how`. */
-void play_again(const struct uva_check *how);
+/* Throws the scene away for one that is checked by `options`. */
+void play_again(const struct uva_check *options);
 
 /* Asserts that these were reported, and nothing else since the last time; and
  * the same when it is concluded, with the schema released. */

@@ -216,16 +216,16 @@ int check_scene_live(void)
     return plain_live();
 }
 
-bool check_scene_try(struct check_scene *s, const struct uva_check *how)
+bool check_scene_try(struct check_scene *s, const struct uva_check *options)
 {
     memset(s, 0, sizeof(*s));
     (void)pthread_mutex_init(&s->lock, NULL);
-    if (how != NULL)
-        s->how = *how;
-    s->how.report = scene_report;
-    s->how.free_ctx = scene_freed;
-    s->how.ctx = s;
-    s->how.keep = true;
+    if (options != NULL)
+        s->options = *options;
+    s->options.report = scene_report;
+    s->options.free_ctx = scene_freed;
+    s->options.ctx = s;
+    s->options.keep = true;
     s->inner = (struct ArrowAsyncDeviceStreamHandler){scene_on_schema,
                                                       scene_on_next_task,
                                                       scene_on_error,
@@ -234,15 +234,15 @@ bool check_scene_try(struct check_scene *s, const struct uva_check *how)
                                                       s};
     s->producer = (struct ArrowAsyncProducer){ARROW_DEVICE_CPU, scene_request,
                                               scene_cancel, NULL, s};
-    if (uva_check_handler(&s->inner, &s->how, &s->out, NULL) != 0)
+    if (uva_check_handler(&s->inner, &s->options, &s->out, NULL) != 0)
         return false;
     s->out->producer = &s->producer;
     return true;
 }
 
-void check_scene_init(struct check_scene *s, const struct uva_check *how)
+void check_scene_init(struct check_scene *s, const struct uva_check *options)
 {
-    if (!check_scene_try(s, how))
+    if (!check_scene_try(s, options))
         abort();
 }
 

@@ -24,7 +24,7 @@ struct check_scene_task {
 };
 
 struct check_scene {
-    struct uva_check how;                       /* as it was made */
+    struct uva_check options;                   /* as it was made */
     struct ArrowAsyncDeviceStreamHandler *out;  /* for the producer */
     struct ArrowAsyncDeviceStreamHandler inner; /* the consumer's */
     struct ArrowAsyncProducer producer;         /* the producer's */
@@ -58,12 +58,12 @@ struct check_scene {
     void *ctx; /* the test's */
 };
 
-/* Makes one, with `keep`; what is set in `how` besides is heeded (NULL: none).
- * False if there is no memory for the check; then fini does nothing. */
-bool check_scene_try(struct check_scene *s, const struct uva_check *how);
+/* Makes one, with `keep`; what is set in `options` besides is heeded (NULL:
+ * none). False if there is no memory for the check; then fini does nothing. */
+bool check_scene_try(struct check_scene *s, const struct uva_check *options);
 
 /* The same where there is memory. */
-void check_scene_init(struct check_scene *s, const struct uva_check *how);
+void check_scene_init(struct check_scene *s, const struct uva_check *options);
 
 /* Concludes it, if nobody has, and frees what is left. */
 void check_scene_fini(struct check_scene *s);

@@ -61,7 +61,7 @@ void fake_source_device(struct fake_source *fake, ArrowDeviceType device_type,
 bool fake_source_again(struct fake_source *fake);
 
 /* Options for it: the ctx counts as freed; interrupt opens the gate. */
-struct uva_blocking_source fake_source_how(struct fake_source *fake);
+struct uva_blocking_source fake_source_options(struct fake_source *fake);
 
 /* The source as one of tasks. */
 struct uva_task_source fake_source_tasks(struct fake_source *fake);

@@ -146,17 +146,17 @@ void fault_start(struct fault_fixture *s)
     fixture_start(&s->f);
 }
 
-void fault_ready(struct fault_fixture *s, const struct uva_ready *how)
+void fault_ready(struct fault_fixture *s, const struct uva_ready *options)
 {
     fault_stream(s);
-    ck_assert_int_eq(uva_stream_ready(s->f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_ready(s->f.stream, options), 0);
     fault_start(s);
 }
 
-void fault_transfer(struct fault_fixture *s, const struct uva_transfer *how)
+void fault_transfer(struct fault_fixture *s, const struct uva_transfer *options)
 {
     fault_stream(s);
-    ck_assert_int_eq(uva_stream_transfer(s->f.stream, how), 0);
+    ck_assert_int_eq(uva_stream_transfer(s->f.stream, options), 0);
     fault_start(s);
 }
 

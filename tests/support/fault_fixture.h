@@ -60,10 +60,11 @@ void fault_stream(struct fault_fixture *s);
 void fault_start(struct fault_fixture *s);
 
 /* Makes a stream that waits for its events, and starts it. */
-void fault_ready(struct fault_fixture *s, const struct uva_ready *how);
+void fault_ready(struct fault_fixture *s, const struct uva_ready *options);
 
 /* Makes a stream that is copied to there (NULL: to the host), and starts it. */
-void fault_transfer(struct fault_fixture *s, const struct uva_transfer *how);
+void fault_transfer(struct fault_fixture *s,
+                    const struct uva_transfer *options);
 
 /* Turns the loop until the stream has ended, however it ends. */
 void fault_end(struct fault_fixture *s);

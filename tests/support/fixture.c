@@ -19,16 +19,16 @@ void fixture_open(struct fixture *f, int64_t batches)
 static void ends_open(struct fixture *f, int64_t batches)
 {
     fake_source_init(&f->fake, batches);
-    f->how = fake_source_how(&f->fake);
+    f->options = fake_source_options(&f->fake);
     recording_init(&f->got);
     f->open = true;
 }
 
 void fixture_open_with(struct fixture *f, int64_t batches,
-                       const struct uva_runtime_options *how)
+                       const struct uva_runtime_options *options)
 {
     memset(f, 0, sizeof(*f));
-    loop_open_with(&f->loop, how);
+    loop_open_with(&f->loop, options);
     ends_open(f, batches);
 }
 
@@ -151,7 +151,8 @@ struct uva_stream *fixture_blocking(struct fixture *f)
     fake_source_plain(&f->fake, &source);
     f->readers++;
     f->contexts++;
-    stream = uva_stream_from_blocking_cpu(f->loop.runtime, &source, &f->how);
+    stream =
+        uva_stream_from_blocking_cpu(f->loop.runtime, &source, &f->options);
     ck_assert(source.release == NULL);
     return stream;
 }
@@ -177,20 +178,20 @@ static int open_plain(void *ctx, struct ArrowArrayStream *out,
 
 struct uva_stream *fixture_hook(struct fixture *f)
 {
-    f->how.open = open_plain;
+    f->options.open = open_plain;
     f->contexts++;
-    return uva_stream_from_blocking_cpu(f->loop.runtime, NULL, &f->how);
+    return uva_stream_from_blocking_cpu(f->loop.runtime, NULL, &f->options);
 }
 
 struct uva_stream *fixture_on_loop(struct fixture *f)
 {
     struct ArrowDeviceArrayStream device;
 
-    f->how.on_loop = true;
-    f->how.interrupt = NULL;
+    f->options.on_loop = true;
+    f->options.interrupt = NULL;
     fake_source_device(&f->fake, ARROW_DEVICE_CPU, &device);
     f->contexts++;
-    return uva_stream_from_blocking(f->loop.runtime, &device, &f->how);
+    return uva_stream_from_blocking(f->loop.runtime, &device, &f->options);
 }
 
 struct uva_stream *fixture_device_stream(struct fixture *f)

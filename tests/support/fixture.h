@@ -19,7 +19,7 @@ struct fixture {
     bool shares; /* the runtime is another fixture's */
     struct loop_fixture loop;
     struct fake_source fake;
-    struct uva_blocking_source how; /* options of blocking sources */
+    struct uva_blocking_source options; /* options of blocking sources */
     struct soft_device device;
     bool has_device;
     struct uva_stream *stream;     /* counts; NULL: none, or released */
@@ -37,7 +37,7 @@ struct fixture {
  * the allocator is the fixture's. */
 void fixture_open(struct fixture *f, int64_t batches);
 void fixture_open_with(struct fixture *f, int64_t batches,
-                       const struct uva_runtime_options *how);
+                       const struct uva_runtime_options *options);
 
 /* Opens a source and a consumer on the runtime of `other`, which is closed
  * after it, and whose loop is turned for both. */

@@ -15,16 +15,16 @@ void loop_open(struct loop_fixture *loop)
 }
 
 void loop_open_with(struct loop_fixture *loop,
-                    const struct uva_runtime_options *how)
+                    const struct uva_runtime_options *options)
 {
-    struct uva_runtime_options options = *how;
+    struct uva_runtime_options own = *options;
 
     faulty_allocator_init(&loop->memory, 0);
-    options.allocator = faulty_allocator_table(&loop->memory);
+    own.allocator = faulty_allocator_table(&loop->memory);
     ck_assert_int_eq(uv_loop_init(&loop->uv), 0);
     ck_assert_int_eq(uv_async_init(&loop->uv, &loop->keep, keep_nudged), 0);
-    ck_assert_int_eq(
-        uva_runtime_open(&loop->uv, &options, &loop->runtime, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open(&loop->uv, &own, &loop->runtime, NULL),
+                     0);
 }
 
 void loop_fail(struct loop_fixture *loop, long n)

@@ -22,7 +22,7 @@ void loop_open(struct loop_fixture *loop);
 
 /* Opens it with options, of which the allocator is the fixture's. */
 void loop_open_with(struct loop_fixture *loop,
-                    const struct uva_runtime_options *how);
+                    const struct uva_runtime_options *options);
 
 /* Makes the `n`-th allocation from now on fail; 0: none. */
 void loop_fail(struct loop_fixture *loop, long n);

@@ -45,15 +45,15 @@ struct uva_push_source push_options(struct push_fixture *p)
 
 void push_open_bare(struct push_fixture *p, int32_t batches, int64_t bytes)
 {
-    struct uva_push_source how = push_options(p);
+    struct uva_push_source options = push_options(p);
 
     memset(p, 0, sizeof(*p));
     recording_init(&p->consumer);
     p->consumer.transcribes = true;
-    how.window.batches = batches;
-    how.window.bytes = bytes;
+    options.window.batches = batches;
+    options.window.bytes = bytes;
     loop_open(&p->loop);
-    p->stream = uva_stream_from_pusher(p->loop.runtime, &how, &p->pusher);
+    p->stream = uva_stream_from_pusher(p->loop.runtime, &options, &p->pusher);
     ck_assert_ptr_nonnull(p->pusher);
     ck_assert_int_eq(uva_stream_status(p->stream, NULL), 0);
 }

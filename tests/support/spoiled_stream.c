@@ -93,21 +93,21 @@ void spoiled_stream_init(struct spoiled_stream *scene, int chunks)
                                         .private_data = scene};
 }
 
-struct uva_check spoiled_stream_how(struct spoiled_stream *scene)
+struct uva_check spoiled_stream_options(struct spoiled_stream *scene)
 {
-    struct uva_check how = breach_log_how(&scene->log);
+    struct uva_check options = breach_log_options(&scene->log);
 
-    how.allocator = faulty_allocator_table(&scene->memory);
-    return how;
+    options.allocator = faulty_allocator_table(&scene->memory);
+    return options;
 }
 
 /* Puts the check around the stream. */
 void spoiled_stream_check(struct spoiled_stream *scene)
 {
-    struct uva_check how = spoiled_stream_how(scene);
+    struct uva_check options = spoiled_stream_options(scene);
 
-    how.keep = true;
-    ck_assert_int_eq(uva__reporter_new(&how, &scene->reporter, NULL), 0);
+    options.keep = true;
+    ck_assert_int_eq(uva__reporter_new(&options, &scene->reporter, NULL), 0);
     ck_assert_int_eq(uva__blocking_check(scene->reporter, &scene->stream, NULL),
                      0);
 }

@@ -33,7 +33,7 @@ struct spoiled_stream {
 void spoiled_stream_init(struct spoiled_stream *scene, int chunks);
 
 /* Options that tell the log, with memory of its own. */
-struct uva_check spoiled_stream_how(struct spoiled_stream *scene);
+struct uva_check spoiled_stream_options(struct spoiled_stream *scene);
 
 /* Puts the check around the stream; `_open` does both. */
 void spoiled_stream_check(struct spoiled_stream *scene);

@@ -87,15 +87,15 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
                             struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct uva_stream *stream = stream_make(plan, batches, at);
-    struct uva_drive how = {0};
+    struct uva_drive options = {0};
     char about[64];
     int code;
 
     if (stream == NULL)
         return UVA_SUBJECT_CANNOT;
     if (plan == UVA_SUBJECT_TAGGED)
-        how.metadata = subject_tag(about, "about", 5);
-    code = uva_stream_drive(stream, handler, &how, NULL);
+        options.metadata = subject_tag(about, "about", 5);
+    code = uva_stream_drive(stream, handler, &options, NULL);
     uva_stream_release(stream);
     return code;
 }

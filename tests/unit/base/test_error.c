@@ -17,7 +17,7 @@ START_TEST(every_code_of_the_library_has_a_name)
     ck_assert_str_eq(uva_error_name(ESHUTDOWN), "ESHUTDOWN");
     ck_assert_str_eq(uva_error_name(ENODEV), "ENODEV");
     ck_assert_str_eq(uva_error_name(ENOENT), "ENOENT");
-    ck_assert_str_eq(uva_error_name(0), "E?");
+    ck_assert_str_eq(uva_error_name(0), "OK");
     ck_assert_str_eq(uva_error_name(-EINVAL), "E?");
     ck_assert_str_eq(uva_error_name(100000), "E?");
 }

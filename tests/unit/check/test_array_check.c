@@ -21,7 +21,7 @@ enum column { NUMBER, TEXT, LIST, WORDS, VIEW, COLUMNS };
 
 struct scene {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct ArrowSchema schema;
     struct ArrowDeviceArray batch;
     struct uva_error error;
@@ -72,7 +72,7 @@ static void scene_open(struct scene *scene)
 {
     memset(scene, 0, sizeof(*scene));
     breach_log_init(&scene->log);
-    scene->how = breach_log_how(&scene->log);
+    scene->options = breach_log_options(&scene->log);
     make_schema(&scene->schema);
     make_batch(&scene->batch);
 }
@@ -90,7 +90,7 @@ static struct ArrowSchema *field(struct scene *scene, enum column which)
 static int check(struct scene *scene)
 {
     scene->error = (struct uva_error){0};
-    return uva_check_array(&scene->schema, &scene->batch, &scene->how,
+    return uva_check_array(&scene->schema, &scene->batch, &scene->options,
                            &scene->error);
 }
 
@@ -750,7 +750,8 @@ START_TEST(without_options_it_tells_standard_error_and_without_error_nobody)
         uva_check_array(&scene.schema, &scene.batch, NULL, &scene.error), 0);
     scene.batch.reserved[0] = 1;
     ck_assert_int_eq(
-        uva_check_array(&scene.schema, &scene.batch, &scene.how, NULL), EPROTO);
+        uva_check_array(&scene.schema, &scene.batch, &scene.options, NULL),
+        EPROTO);
     breach_log_expect(&scene.log, "DA-08");
     scene_close(&scene);
 }
@@ -762,10 +763,12 @@ START_TEST(bad_arguments_are_refused)
 
     scene_open(&scene);
     ck_assert_int_eq(
-        uva_check_array(NULL, &scene.batch, &scene.how, &scene.error), EINVAL);
+        uva_check_array(NULL, &scene.batch, &scene.options, &scene.error),
+        EINVAL);
     ck_assert_int_eq(
-        uva_check_array(&scene.schema, NULL, &scene.how, &scene.error), EINVAL);
-    scene.how.reserved[1] = &scene;
+        uva_check_array(&scene.schema, NULL, &scene.options, &scene.error),
+        EINVAL);
+    scene.options.reserved[1] = &scene;
     ck_assert_int_eq(check(&scene), EINVAL);
     breach_log_expect(&scene.log, "");
     scene_close(&scene);
@@ -780,7 +783,7 @@ START_TEST(without_memory_nothing_is_checked)
     scene_open(&scene);
     scene.batch.reserved[0] = 1;
     faulty_allocator_init(&memory, 1);
-    scene.how.allocator = faulty_allocator_table(&memory);
+    scene.options.allocator = faulty_allocator_table(&memory);
     ck_assert_int_eq(check(&scene), ENOMEM);
     breach_log_expect(&scene.log, "");
     ck_assert_int_eq(check(&scene), EPROTO);
@@ -797,7 +800,8 @@ static void check_beside(struct scene *scene, const struct ArrowSchema *schema,
 {
     struct uva__tree_walk walk = {0};
 
-    ck_assert_int_eq(uva__reporter_new(&scene->how, &walk.reporter, NULL), 0);
+    ck_assert_int_eq(uva__reporter_new(&scene->options, &walk.reporter, NULL),
+                     0);
     uva__array_check(&walk, schema, &scene->batch, misfit);
     uva__reporter_release(walk.reporter);
     scene->log.freed = 0;

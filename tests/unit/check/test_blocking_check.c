@@ -39,7 +39,7 @@ START_TEST(deep_and_perturbed_it_gives_no_report_either)
         struct spoiled_stream scene;
         struct uva_check options;
         spoiled_stream_init(&scene, 3);
-        options = spoiled_stream_how(&scene);
+        options = spoiled_stream_options(&scene);
         options.deep = true;
         options.perturb_seed = seed;
         ck_assert_int_eq(uva__reporter_new(&options, &scene.reporter, NULL), 0);
@@ -61,7 +61,7 @@ START_TEST(ds13_what_was_given_outlives_the_stream)
     struct uva_check options;
 
     spoiled_stream_init(&scene, 1);
-    options = spoiled_stream_how(&scene);
+    options = spoiled_stream_options(&scene);
     ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     ck_assert_int_eq(scene.stream.get_schema(&scene.stream, &schema), 0);
     ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
@@ -414,7 +414,7 @@ START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
     chunk_before = chunk;
     schema_before = schema;
     spoiled_stream_init(&scene, 1);
-    options = spoiled_stream_how(&scene);
+    options = spoiled_stream_options(&scene);
     ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     scene.code = EIO;
     ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), EIO);
@@ -434,7 +434,7 @@ START_TEST(of_two_checks_neither_takes_the_others_trap_for_a_gift)
     struct uva_check options;
 
     spoiled_stream_open(&scene, 1);
-    options = spoiled_stream_how(&scene);
+    options = spoiled_stream_options(&scene);
     options.free_ctx = NULL;
     ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL), 0);
     scene.code = EIO;
@@ -467,7 +467,7 @@ static void open_kept(struct spoiled_stream *scene)
     struct uva_check options;
 
     spoiled_stream_init(scene, 1);
-    options = spoiled_stream_how(scene);
+    options = spoiled_stream_options(scene);
     options.keep = true;
     ck_assert_int_eq(uva_check_blocking(&scene->stream, &options, NULL), 0);
 }
@@ -522,7 +522,7 @@ START_TEST(ds14_and_lc02_what_was_never_released_is_told)
         } else {
             struct uva_check options;
             spoiled_stream_init(&scene, 1);
-            options = spoiled_stream_how(&scene);
+            options = spoiled_stream_options(&scene);
             ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, NULL),
                              0);
         }
@@ -555,7 +555,7 @@ START_TEST(what_is_no_stream_is_refused_without_a_word)
     void (*release)(struct ArrowDeviceArrayStream * self);
 
     spoiled_stream_init(&scene, 1);
-    options = spoiled_stream_how(&scene);
+    options = spoiled_stream_options(&scene);
     ck_assert_int_eq(uva_check_blocking(NULL, &options, NULL), EINVAL);
     release = scene.stream.release;
     scene.stream.release = NULL;
@@ -577,7 +577,7 @@ START_TEST(wherever_memory_ends_the_stream_goes_on_or_is_as_it_was)
         struct ArrowDeviceArrayStream before;
         int code;
         spoiled_stream_init(&scene, 2);
-        options = spoiled_stream_how(&scene);
+        options = spoiled_stream_options(&scene);
         scene.memory.fail_at = fail_at;
         before = scene.stream;
         code = uva_check_blocking(&scene.stream, &options, NULL);

@@ -311,11 +311,11 @@ START_TEST(ab17_no_function_is_missing)
 {
     for (int i = 0; i < 3; i++) {
         struct spoiled_stream scene;
-        struct uva_check how;
+        struct uva_check options;
         struct uva_error error = {0};
         struct ArrowDeviceArrayStream before;
         spoiled_stream_init(&scene, 1);
-        how = spoiled_stream_how(&scene);
+        options = spoiled_stream_options(&scene);
         if (i == 0)
             scene.stream.get_schema = NULL;
         else if (i == 1)
@@ -323,7 +323,7 @@ START_TEST(ab17_no_function_is_missing)
         else
             scene.stream.get_last_error = NULL;
         before = scene.stream;
-        ck_assert_int_eq(uva_check_blocking(&scene.stream, &how, &error),
+        ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, &error),
                          EINVAL);
         ck_assert_int_eq(error.code, EINVAL);
         ck_assert_int_eq(memcmp(&before, &scene.stream, sizeof(before)), 0);

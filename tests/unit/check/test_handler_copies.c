@@ -254,10 +254,10 @@ static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
  * fails after the end, which is reported then. */
 static void play_all(struct faulty_allocator *faulty)
 {
-    struct uva_check how = {.allocator = faulty_allocator_table(faulty)};
+    struct uva_check options = {.allocator = faulty_allocator_table(faulty)};
     struct ArrowDeviceArray array = {.array.release = NULL};
 
-    if (!check_scene_try(&play, &how))
+    if (!check_scene_try(&play, &options))
         return;
     play.producer.additional_metadata = ONE_PAIR;
     play_begin();

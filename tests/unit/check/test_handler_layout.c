@@ -78,13 +78,13 @@ END_TEST
 START_TEST(short_of_memory_both_layouts_still_have_the_metadata)
 {
     struct faulty_allocator memory;
-    struct uva_check how = play.how;
+    struct uva_check options = play.options;
     int i = 2; /* behind the two of the check itself */
 
     do {
         faulty_allocator_init(&memory, ++i);
-        how.allocator = faulty_allocator_table(&memory);
-        play_again(&how);
+        options.allocator = faulty_allocator_table(&memory);
+        play_again(&options);
         play.producer.additional_metadata = BLOCK;
         play_begin();
         ck_assert_mem_eq(play.peer->additional_metadata, BLOCK, BLOCK_SIZE);

@@ -26,9 +26,9 @@ static void setup(void)
     check_scene_init(&play, NULL);
     (void)uva_check_withdraw(play.out);
     atomic_store(&play.freed, 0);
-    play.how.keep = false;
-    ck_assert_int_eq(uva_check_handler(&play.inner, &play.how, &play.out, NULL),
-                     0);
+    play.options.keep = false;
+    ck_assert_int_eq(
+        uva_check_handler(&play.inner, &play.options, &play.out, NULL), 0);
     play.out->producer = &play.producer;
     play.on_schema = drop_schema;
 }
@@ -167,11 +167,12 @@ static void quarantine_setup(void)
     check_scene_init(&play, NULL);
     (void)uva_check_withdraw(play.out);
     atomic_store(&play.freed, 0);
-    play.how.keep = false;
+    play.options.keep = false;
     faulty_allocator_init(&memory, 0);
-    play.how.allocator = faulty_allocator_table(&memory);
+    play.options.allocator = faulty_allocator_table(&memory);
     ck_assert_int_eq(
-        uva__handler_check_quarantine(&play.how.allocator, 2, &quarantine), 0);
+        uva__handler_check_quarantine(&play.options.allocator, 2, &quarantine),
+        0);
     play.on_schema = drop_schema;
 }
 
@@ -191,9 +192,9 @@ static void quarantine_teardown(void)
 
 static void quarantine_check(void)
 {
-    ck_assert_int_eq(
-        uva__handler_check(quarantine, &play.inner, &play.how, &play.out, NULL),
-        0);
+    ck_assert_int_eq(uva__handler_check(quarantine, &play.inner, &play.options,
+                                        &play.out, NULL),
+                     0);
     play.out->producer = &play.producer;
 }
 
@@ -259,7 +260,7 @@ static void close_in_report(void *ctx, const struct uva_breach *breach)
 
 START_TEST(a_late_call_keeps_what_it_is_in)
 {
-    play.how.report = close_in_report;
+    play.options.report = close_in_report;
     quarantine_stream();
     play.peer->request(play.peer, 1);
     ck_assert_int_eq(atomic_load(&play.freed), 1);
@@ -271,14 +272,15 @@ START_TEST(a_quarantine_needs_memory_and_a_whole_handler)
     struct uva__quarantine *none;
 
     play.inner.release = NULL;
-    ck_assert_int_eq(
-        uva__handler_check(quarantine, &play.inner, &play.how, &play.out, NULL),
-        EINVAL);
+    ck_assert_int_eq(uva__handler_check(quarantine, &play.inner, &play.options,
+                                        &play.out, NULL),
+                     EINVAL);
     story("AH-02 consumer error");
     quarantine_end();
     faulty_allocator_init(&memory, 1);
     ck_assert_int_eq(
-        uva__handler_check_quarantine(&play.how.allocator, 2, &none), ENOMEM);
+        uva__handler_check_quarantine(&play.options.allocator, 2, &none),
+        ENOMEM);
 }
 END_TEST
 

@@ -31,7 +31,7 @@ START_TEST(an_empty_slot_is_AH_02_and_nothing_is_taken)
     struct uva_error error = {0};
 
     handler.on_error = NULL;
-    ck_assert_int_eq(uva_check_handler(&handler, &play.how, &out, &error),
+    ck_assert_int_eq(uva_check_handler(&handler, &play.options, &out, &error),
                      EINVAL);
     ck_assert_ptr_null(out);
     ck_assert(strstr(error.message, "on_error") != NULL);

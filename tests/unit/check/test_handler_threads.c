@@ -221,13 +221,13 @@ static void *consume(void *arg)
 
 static void pair_init(const struct plan *plan)
 {
-    const struct uva_check how = {.perturb_seed = plan->perturb};
+    const struct uva_check options = {.perturb_seed = plan->perturb};
 
     memset(&pair, 0, sizeof(pair));
     (void)pthread_mutex_init(&pair.lock, NULL);
     (void)pthread_cond_init(&pair.changed, NULL);
     pair.plan = *plan;
-    check_scene_init(&pair.scene, &how);
+    check_scene_init(&pair.scene, &options);
     pair.scene.on_schema = on_schema;
     pair.scene.on_task = on_task;
     pair.scene.on_end = on_end;

@@ -44,16 +44,16 @@ static void make_schema(struct ArrowSchema *schema)
 
 static void scene_open(struct scene *scene, bool deep)
 {
-    struct uva_check how;
+    struct uva_check options;
 
     memset(scene, 0, sizeof(*scene));
     breach_log_init(&scene->log);
     faulty_allocator_init(&scene->memory, 0);
-    how = breach_log_how(&scene->log);
-    how.allocator = faulty_allocator_table(&scene->memory);
-    how.deep = deep;
-    how.keep = true;
-    ck_assert_int_eq(uva__reporter_new(&how, &scene->reporter, NULL), 0);
+    options = breach_log_options(&scene->log);
+    options.allocator = faulty_allocator_table(&scene->memory);
+    options.deep = deep;
+    options.keep = true;
+    ck_assert_int_eq(uva__reporter_new(&options, &scene->reporter, NULL), 0);
     make_array(&scene->array);
     make_schema(&scene->schema);
 }
@@ -509,12 +509,12 @@ END_TEST
 
 START_TEST(without_keep_there_are_no_traps)
 {
-    struct uva_check how = {.keep = false};
+    struct uva_check options = {.keep = false};
     struct uva__reporter *reporter;
     struct ArrowArray array = {.release = no_release};
     struct ArrowSchema schema = {.release = no_schema_release};
 
-    ck_assert_int_eq(uva__reporter_new(&how, &reporter, NULL), 0);
+    ck_assert_int_eq(uva__reporter_new(&options, &reporter, NULL), 0);
     uva__release_hook_trap_array(reporter, &array, "AT-22");
     uva__release_hook_trap_schema(reporter, &schema, "DS-19");
     ck_assert(array.release == no_release);

@@ -17,11 +17,11 @@
 #include "support/breach_log.h"
 #include "support/faulty_allocator.h"
 
-static struct uva__reporter *reporter_new(const struct uva_check *how)
+static struct uva__reporter *reporter_new(const struct uva_check *options)
 {
     struct uva__reporter *reporter = NULL;
 
-    ck_assert_int_eq(uva__reporter_new(how, &reporter, NULL), 0);
+    ck_assert_int_eq(uva__reporter_new(options, &reporter, NULL), 0);
     return reporter;
 }
 
@@ -30,12 +30,13 @@ static struct uva__reporter *reporter_new(const struct uva_check *how)
 START_TEST(without_options_there_are_defaults)
 {
     struct uva__reporter *reporter = reporter_new(NULL);
-    const struct uva_check *how = uva__reporter_options(reporter);
+    const struct uva_check *options = uva__reporter_options(reporter);
 
-    ck_assert_str_eq(how->name, "");
-    ck_assert_int_eq(how->slow_call_ms, 1000);
-    ck_assert_int_eq(how->slow_extract_ms, 100);
-    ck_assert(how->allocator.alloc != NULL && how->allocator.dealloc != NULL);
+    ck_assert_str_eq(options->name, "");
+    ck_assert_int_eq(options->slow_call_ms, 1000);
+    ck_assert_int_eq(options->slow_extract_ms, 100);
+    ck_assert(options->allocator.alloc != NULL &&
+              options->allocator.dealloc != NULL);
     uva__reporter_release(reporter);
 }
 END_TEST
@@ -63,21 +64,22 @@ START_TEST(bad_options_are_refused_and_nothing_is_taken)
     faulty_allocator_init(&memory, 0);
     breach_log_init(&log);
     for (int i = 0; i < 5; i++) {
-        struct uva_check how = breach_log_how(&log);
+        struct uva_check options = breach_log_options(&log);
         struct uva__reporter *reporter = NULL;
         struct uva_error error = {0};
-        how.allocator = faulty_allocator_table(&memory);
+        options.allocator = faulty_allocator_table(&memory);
         if (i == 0)
-            how.reserved[3] = &log;
+            options.reserved[3] = &log;
         else if (i == 1)
-            how.slow_call_ms = -1;
+            options.slow_call_ms = -1;
         else if (i == 2)
-            how.slow_extract_ms = -1;
+            options.slow_extract_ms = -1;
         else if (i == 3)
-            how.allocator.alloc = NULL;
+            options.allocator.alloc = NULL;
         else
-            how.allocator.dealloc = NULL;
-        ck_assert_int_eq(uva__reporter_new(&how, &reporter, &error), EINVAL);
+            options.allocator.dealloc = NULL;
+        ck_assert_int_eq(uva__reporter_new(&options, &reporter, &error),
+                         EINVAL);
         ck_assert_int_eq(error.code, EINVAL);
         ck_assert_ptr_null(reporter);
     }
@@ -90,15 +92,15 @@ START_TEST(without_memory_nothing_is_taken)
 {
     struct faulty_allocator memory;
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct uva__reporter *reporter = NULL;
     struct uva_error error = {0};
 
     faulty_allocator_init(&memory, 1);
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    how.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(uva__reporter_new(&how, &reporter, &error), ENOMEM);
+    options = breach_log_options(&log);
+    options.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(uva__reporter_new(&options, &reporter, &error), ENOMEM);
     ck_assert_int_eq(error.code, ENOMEM);
     ck_assert_int_eq(log.freed, 0);
 }
@@ -110,16 +112,17 @@ START_TEST(the_last_count_frees_all_and_then_the_context)
 {
     struct faulty_allocator memory;
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct uva__reporter *reporter;
 
     faulty_allocator_init(&memory, 0);
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    how.allocator = faulty_allocator_table(&memory);
-    reporter = reporter_new(&how);
+    options = breach_log_options(&log);
+    options.allocator = faulty_allocator_table(&memory);
+    reporter = reporter_new(&options);
     for (int i = 0; i < 3; i++) {
-        struct uva__quarantined *block = uva__memory_new(&how.allocator, 64);
+        struct uva__quarantined *block =
+            uva__memory_new(&options.allocator, 64);
         ck_assert_ptr_nonnull(block);
         uva__quarantine_put(uva__reporter_quarantine(reporter), block, 64);
     }
@@ -136,11 +139,11 @@ END_TEST
 START_TEST(one_that_is_undone_leaves_the_context_alone)
 {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
 
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    uva__reporter_undo(reporter_new(&how));
+    options = breach_log_options(&log);
+    uva__reporter_undo(reporter_new(&options));
     ck_assert_int_eq(log.freed, 0);
 }
 END_TEST
@@ -150,12 +153,12 @@ END_TEST
 START_TEST(a_breach_is_told_as_the_catalogue_has_it)
 {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct uva__reporter *reporter;
 
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    reporter = reporter_new(&how);
+    options = breach_log_options(&log);
+    reporter = reporter_new(&options);
     uva__reporter_breach(reporter, "AP-06", 0, "task %d\nof %d", 9, 8);
     ck_assert_str_eq(log.entries[0].name, "test");
     ck_assert_str_eq(log.entries[0].message, "task 9 of 8"); /* one line */
@@ -174,12 +177,12 @@ END_TEST
 START_TEST(only_errors_and_worse_are_counted)
 {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct uva__reporter *reporter;
 
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    reporter = reporter_new(&how);
+    options = breach_log_options(&log);
+    reporter = reporter_new(&options);
     uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_NOTE, "x");
     uva__reporter_breach_as(reporter, "AT-03", UVA_SEVERITY_WARNING, "x");
     ck_assert_int_eq(uva__reporter_count(reporter), 0);
@@ -208,14 +211,14 @@ static void report_all(struct uva__reporter *reporter)
 START_TEST(once_is_once_for_each_clause_party_and_severity)
 {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct uva__reporter *reporter;
     int count, told;
 
     (void)uva__clauses(&count);
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    reporter = reporter_new(&how);
+    options = breach_log_options(&log);
+    reporter = reporter_new(&options);
     uva__reporter_once(reporter);
     report_all(reporter);
     told = log.count;
@@ -228,8 +231,8 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
 END_TEST
 
 /* Runs `fn` and returns what it wrote to standard error. */
-static void capture(void (*fn)(const struct uva_check *how),
-                    const struct uva_check *how, char *text, size_t room)
+static void capture(void (*fn)(const struct uva_check *options),
+                    const struct uva_check *options, char *text, size_t room)
 {
     FILE *file = tmpfile();
     const int before = dup(STDERR_FILENO);
@@ -238,7 +241,7 @@ static void capture(void (*fn)(const struct uva_check *how),
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(before, 0);
     ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
-    fn(how);
+    fn(options);
     (void)fflush(stderr);
     ck_assert_int_ge(dup2(before, STDERR_FILENO), 0);
     (void)close(before);
@@ -248,9 +251,9 @@ static void capture(void (*fn)(const struct uva_check *how),
     (void)fclose(file);
 }
 
-static void report_two(const struct uva_check *how)
+static void report_two(const struct uva_check *options)
 {
-    struct uva__reporter *reporter = reporter_new(how);
+    struct uva__reporter *reporter = reporter_new(options);
 
     uva__reporter_breach(reporter, "DA-24", 0, "odd");
     uva__reporter_note(reporter, "request(%" PRId64 ")", 8, 0);
@@ -543,14 +546,14 @@ static void *note_and_report(void *ctx)
 START_TEST(many_threads_may_note_and_tell_at_once)
 {
     struct breach_log log;
-    struct uva_check how;
+    struct uva_check options;
     struct threads_run threads_run = {.notes = 500};
     pthread_t threads[4];
 
     breach_log_init(&log);
-    how = breach_log_how(&log);
-    how.perturb_seed = 7;
-    threads_run.reporter = reporter_new(&how);
+    options = breach_log_options(&log);
+    options.perturb_seed = 7;
+    threads_run.reporter = reporter_new(&options);
     for (int i = 0; i < 4; i++) {
         uva__reporter_acquire(threads_run.reporter);
         ck_assert_int_eq(
