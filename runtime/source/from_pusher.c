@@ -261,18 +261,14 @@ static void pusher_leave(struct uva__source *source)
 
 /* ---- the loop: callbacks ------------------------------------------------ */
 
-/* Calls the one callback that is due, if any. This comes last: the callback may
- * close the pusher, after which only the wake-up's reference keeps it. */
-static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
+/* Calls the one callback that is due, if any. */
+static void pusher_call_user(struct uva_pusher *p)
 {
-    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
     bool room = uva__push_queue_has_room(&p->queue);
     uint64_t facts = uva__atomic64_load(&p->facts);
 
-    if (p->loop.running)
-        uva__producer_wake(p->source.producer);
     if ((facts & FACT_CLOSING) || p->loop.gone_delivered)
-        return false;
+        return;
     if (facts & FACT_GONE) {
         p->loop.gone_delivered = true;
         if (p->user.on_closed != NULL)
@@ -280,6 +276,18 @@ static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
     } else if (room && p->user.on_writable != NULL) {
         p->user.on_writable(p->user.ctx, p);
     }
+}
+
+/* Callbacks may close the pusher, after which only the wake-up's reference
+ * keeps it; on_writable comes first, so that the producer finds what it pushes.
+ */
+static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
+
+    pusher_call_user(p);
+    if (p->loop.running)
+        uva__producer_run(p->source.producer);
     return false;
 }
 

@@ -200,7 +200,7 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
         uva__container_of(wakeup, struct uva__reader, wakeup);
 
     if (!r->loop.stopped)
-        uva__producer_wake(r->source.producer);
+        uva__producer_run(r->source.producer);
     else if (uva__atomic64_load(&r->credit) & CREDIT_CLOSED)
         reader_empty(r);
     return false;

@@ -312,7 +312,7 @@ static bool parallel_on_wakeup(struct uva__wakeup *wakeup)
     if (p->stage.stopped)
         entries_clear(p);
     else
-        uva__producer_wake(p->stage.source.producer);
+        uva__producer_run(p->stage.source.producer);
     return false;
 }
 

@@ -736,6 +736,20 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     return more;
 }
 
+/* Its quantum and the turn's budget hold as in a queued visit, and what is left
+ * goes to the end of the queue, behind the other streams. The reference is for
+ * the wake-up: the visit may drop the last other one. */
+void uva__producer_run(struct uva__producer *p)
+{
+    assert(uva__rt_in_turn(p->rt) && !p->loop.running);
+    if (p->wakeup.queued)
+        return;
+    uva__producer_acquire(p);
+    if (producer_on_wakeup(&p->wakeup))
+        uva__producer_wake(p);
+    uva__producer_release(p);
+}
+
 /* ---- what its owner calls ----------------------------------------------- */
 
 void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)

@@ -103,6 +103,11 @@ void uva__producer_begin_driving(struct uva__producer *producer,
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
 
+/* Visits the producer at once, unless a visit is queued already. For the
+ * wake-up of its source, which has nothing else to do for it; the producer may
+ * be gone afterwards. Thread: loop, inside a wake-up that is not its own. */
+void uva__producer_run(struct uva__producer *producer);
+
 /* Cancels for the handler's owner: calls the cancel of `seen`, the producer as
  * the handler sees it; while that may not be called, aborts instead.
  * Thread: loop. Clauses: AH-04. */
