@@ -59,7 +59,7 @@ struct uva_pusher {
 
     struct {                 /* the loop thread's alone */
         int64_t ordinal;     /* of the next batch */
-        bool running;        /* started and not stopped */
+        bool started;        /* a producer draws from it */
         bool gone_delivered; /* on_closed was called, or is not wanted */
     } loop;
 };
@@ -187,7 +187,7 @@ void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
 
 static void pusher_start(struct uva__source *source)
 {
-    pusher_at(source)->loop.running = true;
+    pusher_at(source)->loop.started = true;
     uva__push_queue_start(&pusher_at(source)->queue);
 }
 
@@ -246,7 +246,6 @@ static void pusher_stop(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
 
-    p->loop.running = false;
     source->ready = 0;
     pusher_cut(p);
 }
@@ -286,7 +285,7 @@ static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
     struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
 
     pusher_call_user(p);
-    if (p->loop.running)
+    if (p->loop.started && !p->source.stopped)
         uva__producer_run(p->source.producer);
     return false;
 }

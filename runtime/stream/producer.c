@@ -513,9 +513,9 @@ static void producer_move_error(struct uva__producer *p)
 /* Stops the feed, once: none of its batches is offered any more. */
 static void producer_stop_source(struct uva__producer *p)
 {
-    if (p->loop.stopped)
+    if (p->source->stopped)
         return;
-    p->loop.stopped = true;
+    p->source->stopped = true;
     p->source->ops->stop(p->source);
     p->loop.state.ready = 0;
 }

@@ -71,7 +71,6 @@ struct uva__producer {
         struct uva__timer drain;        /* limits the wait at the end */
         struct uva__detach_hook detach; /* registered while it lingers */
         bool running;                   /* visit is on the stack */
-        bool stopped;                   /* the feed is */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
         bool asleep;                    /* not begun, or over: a visit has

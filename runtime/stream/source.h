@@ -23,8 +23,9 @@ struct uva__source_ops {
     /* Gives the next batch in a filled slot, with its ordinal, while `ready` is
      * positive, and counts that down. NULL: no memory. */
     struct uva__task *(*take)(struct uva__source *source);
-    /* Stops it, once: discards the batches that are ready, and cancels the
-     * source or the producer above. It wakes its producer no more. */
+    /* Stops it, once, with `stopped` set: discards the batches that are ready,
+     * and cancels the source or the producer above. It wakes its producer no
+     * more. */
     void (*stop)(struct uva__source *source);
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
@@ -47,6 +48,7 @@ struct uva__source {
     char *metadata;              /* owns: the producer's (AP-19), or NULL */
     size_t metadata_size;        /* of the metadata, in bytes */
     int64_t ready;               /* batches that take() would give */
+    bool stopped;                /* no more batches are wanted */
     bool ended;                  /* no batch follows those */
     struct uva__failure failure; /* follows those batches; code 0: none */
 };
