@@ -13,7 +13,7 @@ struct uva__open_object {
     /* begins to abort the object, on the loop; must not unlink it before it
      * returns */
     void (*abort)(struct uva__open_object *object);
-    bool aborted; /* evict was called */
+    bool aborted; /* `abort` was called */
 };
 
 /* The runtime core of an open runtime; NULL for NULL. Thread: any. */

@@ -384,7 +384,7 @@ void uva__rt_retire(struct uva__rt *rt)
 }
 
 /* Makes uva__rt_retire() wait until the caller has returned. False: it has run
- * before, and `hub` is valid only while the caller holds a reference. */
+ * before, and `rt` is valid only while the caller holds a reference. */
 static bool leaving_begin(struct uva__rt *rt)
 {
     uva__atomic64_add(&rt->jobs_returning, 1);

@@ -15,18 +15,18 @@
 #include "uvarrow/runtime.h"
 
 struct uva__rt;
-/* What a file of a higher floor keeps with the hub; the first member of more.
+/* What a file of a higher layer attaches to the rt: the first member of more.
  */
 struct uva__rt_data {
     /* frees it; the last call, any thread */
     void (*free)(struct uva__rt *rt, struct uva__rt_data *data);
-    /* the loop detaches, and visits no node any more; on the loop. NULL: the
-     * annex has nothing to do then */
+    /* the loop detaches and runs no wake-up any more; on the loop. NULL: then
+     * nothing has to be done */
     void (*detach)(struct uva__rt *rt, struct uva__rt_data *data);
 };
 
-/* The annexes of a hub, one of each kind, in the order in which they are
- * detached and freed. */
+/* The kinds of attached data, at most one of each kind, in the order in which
+ * they are detached and freed. */
 enum uva__rt_data_kind {
     UVA__RT_DATA_CHECKS,   /* checks in quarantine: stream/check_hop.c */
     UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard.c */
@@ -35,10 +35,10 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_KINDS
 };
 
-/* Called once when the loop detaches from the hub, while it is registered. */
+/* Called once when the loop detaches from the rt, while it is registered. */
 struct uva__detach_hook {
     void (*run)(struct uva__detach_hook *hook);
-    struct uva__detach_hook *next, *before; /* borrow: the hub's list */
+    struct uva__detach_hook *next, *before; /* borrow: the rt's list */
 };
 
 /* The fields of the first part never change once the runtime is open. */
@@ -59,13 +59,13 @@ struct uva__rt {
     struct uva__atomic_ptr
         data[UVA__RT_DATA_KINDS]; /* owns; uva__rt_get_data() */
 
-    struct uva__mailbox mailbox;      /* nodes that threads have posted */
+    struct uva__mailbox mailbox;      /* wake-ups that threads have posted */
     struct uva__atomic64 turn;        /* the thread inside a turn, or 0 */
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
 
     struct {                         /* loop thread only */
-        struct uva__list queue;      /* nodes to be visited */
+        struct uva__list queue;      /* wake-ups to be run */
         struct uva_runtime *runtime; /* borrows; NULL once detached */
         int64_t keepalive;           /* reasons to keep the loop alive */
         int32_t quantum;             /* batches in one visit */
@@ -86,7 +86,7 @@ UVA_MUST_CHECK int uva__rt_new(const struct uva_runtime_options *options,
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt);
 void uva__rt_release(struct uva__rt *rt);
 
-/* Gives the annex of one kind, which `make` makes at first need; NULL without
+/* Gives the data of one kind, which `make` makes at first need; NULL without
  * memory. Thread: any. */
 struct uva__rt_data *
 uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
@@ -124,11 +124,11 @@ void uva__turn_begin(void);
 void uva__turn_end(void);
 int uva__turn_depth(void);
 
-/* Wakes the loop to visit `node`, later, once or more often. The caller holds a
- * reference to `hub`. Thread: any. */
+/* Wakes the loop to run `wakeup`, later, once or more often. The caller holds a
+ * reference to `rt`. Thread: any. */
 void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
-/* Moves posted nodes to the run queue. Thread: loop. */
+/* Moves posted wake-ups to the run queue. Thread: loop. */
 void uva__rt_collect(struct uva__rt *rt);
 
 /* Closes the mailbox, and releases the nodes in it and in the run queue: no
@@ -149,7 +149,7 @@ static inline bool uva__rt_is_closed(const struct uva__rt *rt)
 }
 
 /* Brackets the life of a job that works for this runtime, from before its
- * submit: begin takes a reference to `hub`, end releases it, as the job's last
+ * submit: begin takes a reference to `rt`, end releases it, as the job's last
  * act. begin returns false once the workers were released: then it has counted
  * nothing. Thread: any. */
 UVA_MUST_CHECK bool uva__rt_job_begin(struct uva__rt *rt);

@@ -208,7 +208,7 @@ static void host_undo(struct uva_runtime *runtime)
 {
     if (runtime->handles > 0) {
         runtime->hosting =
-            UVA__HOSTED_BY_TURNS; /* so that shell_gone() frees nothing */
+            UVA__HOSTED_BY_TURNS; /* so that runtime_gone() frees nothing */
         uva__loop_detach(runtime);
         (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     }

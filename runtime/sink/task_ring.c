@@ -34,6 +34,12 @@ task_ring_at(struct ArrowAsyncDeviceStreamHandler *handler)
     return uva__container_of(handler, struct uva__task_ring, handler);
 }
 
+/* Whether a cancel was handled. The loop alone writes `events`. */
+static bool task_ring_is_cancelled(const struct uva__task_ring *o)
+{
+    return (uva__atomic64_peek(&o->events) & UVA__TASK_RING_CANCELLED) != 0;
+}
+
 /* ---- reports to the reader ----------------------------------------------- */
 
 static void task_ring_wake(struct uva__task_ring *o)
@@ -146,7 +152,7 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__task_ring *o = task_ring_at(handler);
 
     (void)metadata; /* a blocking stream has no place for it */
-    assert(!o->loop.cancelled);
+    assert(!task_ring_is_cancelled(o));
     if (task == NULL)
         task_ring_notify(o, UVA__TASK_RING_END);
     else
@@ -200,10 +206,9 @@ static void task_ring_handle_cancel(struct uva__task_ring *o)
 {
     const struct uva__failure *why = uva__stream_cancelled(o->stream);
 
-    if (why == NULL || o->loop.cancelled ||
+    if (why == NULL || task_ring_is_cancelled(o) ||
         uva__atomic64_load(&o->finished) != 0)
         return;
-    o->loop.cancelled = true;
     uva__failure_format(&o->failure, &o->stream->rt->allocator, why->code, "%s",
                         uva__failure_message(why));
     uva__atomic64_or(&o->events, UVA__TASK_RING_CANCELLED);
@@ -239,7 +244,7 @@ static void task_ring_request(struct uva__task_ring *o)
  * in between. */
 static bool task_ring_can_wait(const struct uva__task_ring *o)
 {
-    return o->loop.waits < WAITS_MAX && !o->loop.cancelled &&
+    return o->loop.waits < WAITS_MAX && !task_ring_is_cancelled(o) &&
            o->handler.producer != NULL && o->stream->tail->wakeup.queued;
 }
 
@@ -257,7 +262,7 @@ static void task_ring_settle(struct uva__task_ring *o)
 {
     if (o->loop.done || !o->loop.released)
         return;
-    if (!o->loop.cancelled && uva__atomic64_load(&o->finished) == 0)
+    if (!task_ring_is_cancelled(o) && uva__atomic64_load(&o->finished) == 0)
         return;
     o->loop.done = true;
     uva__stream_done(o->stream, o->failure.code,

@@ -56,7 +56,6 @@ struct uva__task_ring {
                                           wake-up */
         bool wake_due;                 /* the reader has to be woken */
         bool holding;                  /* the producer offers no task */
-        bool cancelled;                /* a cancel was handled */
         bool released;                 /* the producer has released the
                                           handler */
         bool done;                     /* the stream is marked as done */

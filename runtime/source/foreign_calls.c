@@ -225,8 +225,8 @@ static bool foreign_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__foreign *i =
         uva__container_of(wakeup, struct uva__foreign, wakeup);
 
-    if (i->loop.started && !i->loop.stopped)
-        uva__producer_wake(i->source.producer);
+    if (i->loop.started && !i->source.stopped)
+        uva__producer_run(i->source.producer);
     if (i->loop.draining && uva__atomic64_load(&i->closed) != 0) {
         i->loop.draining = false;
         i->source.rt->loop.draining--;

@@ -54,7 +54,6 @@ struct uva__foreign {
         int64_t taken;          /* of these, not reported to the rules so far */
         int64_t ordinal;        /* of the next task */
         bool started;           /* the producer holds a reference */
-        bool stopped;           /* no more batches are wanted */
         bool draining;          /* a close waits a while for the producer */
     } loop;
 

@@ -235,7 +235,6 @@ static void async_stop(struct uva__source *source)
     struct uva__foreign *i = foreign_of(source);
     bool cancel;
 
-    i->loop.stopped = true;
     if (uva__atomic64_load(&i->closed) == 0) {
         i->loop.draining = true;
         source->rt->loop.draining++;

@@ -59,7 +59,7 @@ struct uva_pusher {
 
     struct {                 /* the loop thread's alone */
         int64_t ordinal;     /* of the next batch */
-        bool running;        /* started and not stopped */
+        bool started;        /* a producer draws from it */
         bool gone_delivered; /* on_closed was called, or is not wanted */
     } loop;
 };
@@ -187,7 +187,7 @@ void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
 
 static void pusher_start(struct uva__source *source)
 {
-    pusher_at(source)->loop.running = true;
+    pusher_at(source)->loop.started = true;
     uva__push_queue_start(&pusher_at(source)->queue);
 }
 
@@ -246,7 +246,6 @@ static void pusher_stop(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
 
-    p->loop.running = false;
     source->ready = 0;
     pusher_cut(p);
 }
@@ -261,18 +260,14 @@ static void pusher_leave(struct uva__source *source)
 
 /* ---- the loop: callbacks ------------------------------------------------ */
 
-/* Calls the one callback that is due, if any. This comes last: the callback may
- * close the pusher, after which only the wake-up's reference keeps it. */
-static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
+/* Calls the one callback that is due, if any. */
+static void pusher_call_user(struct uva_pusher *p)
 {
-    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
     bool room = uva__push_queue_has_room(&p->queue);
     uint64_t facts = uva__atomic64_load(&p->facts);
 
-    if (p->loop.running)
-        uva__producer_wake(p->source.producer);
     if ((facts & FACT_CLOSING) || p->loop.gone_delivered)
-        return false;
+        return;
     if (facts & FACT_GONE) {
         p->loop.gone_delivered = true;
         if (p->user.on_closed != NULL)
@@ -280,6 +275,18 @@ static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
     } else if (room && p->user.on_writable != NULL) {
         p->user.on_writable(p->user.ctx, p);
     }
+}
+
+/* Callbacks may close the pusher, after which only the wake-up's reference
+ * keeps it; on_writable comes first, so that the producer finds what it pushes.
+ */
+static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
+
+    pusher_call_user(p);
+    if (p->loop.started && !p->source.stopped)
+        uva__producer_run(p->source.producer);
     return false;
 }
 

@@ -174,7 +174,6 @@ static void reader_stop(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
     uint64_t tail = uva__atomic64_load(&r->tail), word;
 
-    r->loop.stopped = true;
     source->ready = 0;
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
@@ -199,8 +198,8 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__reader *r =
         uva__container_of(wakeup, struct uva__reader, wakeup);
 
-    if (!r->loop.stopped)
-        uva__producer_wake(r->source.producer);
+    if (!r->source.stopped)
+        uva__producer_run(r->source.producer);
     else if (uva__atomic64_load(&r->credit) & CREDIT_CLOSED)
         reader_empty(r);
     return false;
@@ -214,7 +213,7 @@ static void reader_leave(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
 
     if (!r->loop.started) {
-        r->loop.stopped = true;
+        source->stopped = true;
         r->worker.ended = r->worker.opened = true;
         r->on_loop =
             r->on_loop && (uva__rt_on_loop(source->rt) ||

@@ -64,7 +64,6 @@ struct uva__reader {
         uint64_t taken;   /* slots taken back full, in all */
         bool started;     /* the worker was started */
         bool requested;   /* a batch has been requested */
-        bool stopped;     /* no more batches are wanted */
         bool draining;    /* a close waits a while for the source */
         bool emptied;     /* the slots were taken back */
     } loop;

@@ -416,8 +416,8 @@ static bool ordered_waits_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__ordered_waits *w =
         uva__container_of(wakeup, struct uva__ordered_waits, stage.wakeup);
 
-    if (!w->stage.stopped)
-        uva__producer_wake(w->stage.source.producer);
+    if (!w->stage.source.stopped)
+        uva__producer_run(w->stage.source.producer);
     return false;
 }
 

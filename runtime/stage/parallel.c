@@ -309,10 +309,10 @@ static bool parallel_on_wakeup(struct uva__wakeup *wakeup)
     struct parallel *p =
         uva__container_of(wakeup, struct parallel, stage.wakeup);
 
-    if (p->stage.stopped)
+    if (p->stage.source.stopped)
         entries_clear(p);
     else
-        uva__producer_wake(p->stage.source.producer);
+        uva__producer_run(p->stage.source.producer);
     return false;
 }
 

@@ -38,7 +38,7 @@ static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__source *source = &stage->source;
     const struct ArrowAsyncProducer *above = handler->producer;
 
-    assert(!stage->stopped); /* the one above was told to quit */
+    assert(!stage->source.stopped); /* a stop cancels the producer above */
     if (uva__metadata_copy(&source->rt->allocator, above->additional_metadata,
                            &source->metadata,
                            &source->metadata_size) == ENOMEM) {
@@ -59,7 +59,7 @@ static int stage_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
 {
     struct uva__stage *stage = stage_at(handler);
 
-    assert(!stage->stopped);
+    assert(!stage->source.stopped);
     if (task == NULL)
         stage->ended = true;
     else
@@ -75,7 +75,7 @@ static void stage_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
 
     uva__handler_base_keep_error(&stage->failure, stage->above, code, message,
                                  metadata);
-    if (!stage->stopped)
+    if (!stage->source.stopped)
         uva__producer_wake(stage->source.producer);
 }
 
@@ -93,7 +93,7 @@ static void stage_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
         uva__failure_set(&stage->failure, &stage->source.rt->allocator, code,
                          &error, NULL);
     }
-    if (!stage->stopped)
+    if (!stage->source.stopped)
         uva__producer_wake(stage->source.producer);
     uva__stage_release(stage);
 }
@@ -122,7 +122,6 @@ void uva__stage_stop(struct uva__source *source)
 {
     struct uva__stage *stage = uva__stage_of(source);
 
-    stage->stopped = true;
     source->ready = 0;
     assert(stage->started);
     if (!stage->released)

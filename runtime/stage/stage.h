@@ -31,7 +31,6 @@ struct uva__stage {
                                 the handler, workers and posts */
     ArrowDeviceType becomes;     /* of what the stage gives; 0: it stays */
     bool started;                /* the one above drives us */
-    bool stopped;                /* nothing more is wanted */
     bool ended;                  /* the one above has no more */
     bool released;               /* it has let go of us */
     struct uva__failure failure; /* what it said last; code 0: nothing */

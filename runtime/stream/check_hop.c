@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts checks in. Each counts the hub that it logs to, for it may outlive the
- * streams: an array that is released late is checked too.
+/* Puts a check in front of each handler. A check holds a reference to the rt
+ * that it logs to, as it may outlive the streams: an array that is released
+ * late is checked too.
  *
- * On close:    checks that are over leave their quarantine. */
+ * On close:    finished checks leave their quarantine. */
 #include "stream/check_hop.h"
 
 #include <errno.h>
@@ -15,10 +16,10 @@
 #include "check/handler_check.h"
 #include "uvarrow/check.h"
 
-enum { QUARANTINE = 256 }; /* checks that are over, kept for late calls */
+enum { QUARANTINE = 256 }; /* finished checks, kept for late calls */
 
 struct checks {
-    struct uva__rt_data data;           /* first: how the hub frees it */
+    struct uva__rt_data data;           /* first: how the rt frees it */
     struct uva__quarantine *quarantine; /* owns: of finished checks */
 };
 
@@ -114,7 +115,7 @@ static void checked_free(void *ctx)
     uva__rt_release(ctx);
 }
 
-/* Counts the hub: free_ctx releases it. */
+/* Takes a reference to the rt, which free_ctx releases. */
 static struct uva_check check_of(struct uva__rt *rt, const char *name)
 {
     uva__rt_acquire(rt);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  add -> a job begins, unless it runs -> each item is run, without
+/* Discards on an extra thread what the loop thread must not discard.
+ *
+ * Happy path:  add -> a job begins, unless it runs -> each item is run, without
  *              the lock -> the queue is empty: the job ends.
  *
  * What can fail: the worker threads were released: the items are run by the
  *              thread that adds them.
  *
- * On close:    the job counts the hub, so the queue outlives it. */
+ * On close:    the job holds a reference to the rt, which owns the queue. */
 #include "stream/discard.h"
 
 #include <errno.h>
@@ -13,7 +15,7 @@
 #include "base/memory.h"
 
 struct discards {
-    struct uva__rt_data data; /* first: how the hub frees it */
+    struct uva__rt_data data; /* first: how the rt frees it */
     struct uva__rt *rt;       /* borrows: the one that owns it */
     struct uva_job job;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text is as large as an error can be, so it is allocated only for an
- * error: a stream without one carries two words. */
+/* Keeps an error of a stream. The text has the size of a struct uva_error, so
+ * it is allocated only with an error: without one, a failure is a code and a
+ * pointer. */
 #include "stream/failure.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ void uva__failure_set(struct uva__failure *failure,
 
     if (failure->code != 0)
         return;
-    failure->code = code != 0 ? code : EIO; /* ER-01, ER-06 */
+    failure->code = code != 0 ? code : EIO; /* Clauses: ER-01, ER-06. */
     if ((error == NULL || error->message[0] == '\0') && metadata == NULL)
         return;
     detail = uva__memory_new(allocator, sizeof(*detail));

@@ -15,7 +15,7 @@ struct uva__failure {
 
 struct uva__failure_detail {
     struct uva_error error; /* with an empty text if none is known */
-    char *metadata;         /* owns; NULL: none (ER-08) */
+    char *metadata;         /* owns; NULL: none. Clauses: ER-08. */
     size_t metadata_size;   /* of the metadata, in bytes */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handlers of consumers and stages, and those for foreign producers, are
- * objects of their own; only these few lines are the same in them. */
+/* The lines that the handlers of consumers, of stages and for foreign producers
+ * have in common; each of these handlers is an object of its own. */
 #include "stream/handler_base.h"
 
 #include <errno.h>

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  begin -> feed started -> on_schema -> (request -> on_next_task)*
+/* Drives a handler, one move at a time.
+ *
+ * Happy path:  begin -> source started -> on_schema -> (request ->
+ * on_next_task)*
  *              -> on_next_task(NULL) -> release -> the last task settled: the
  *              memory goes into quarantine.
  *
  * What can fail:
- * - the feed fails: reported to the handler behind the batches before it;
+ * - the source fails: reported to the handler behind the batches before it;
  * - an extraction, a bad request, the owner: reported at once;
  * - no memory for a task: reported at once as ENOMEM.
  *
- * On cancel:   the feed is stopped, the handler released at the next boundary.
+ * On cancel:   the source is stopped, the handler released at the next
+ * boundary.
  *
  * Task slots are reused from the oldest on. One that stays unsettled for long
  * is set aside, so that it does not hold up those behind it; no other count of
@@ -376,8 +380,8 @@ static void producer_reap_all(struct uva__producer *p)
     producer_reap_aside(p);
 }
 
-/* Revokes unclaimed tasks (G-16); their slots are used again. */
-static void producer_reclaim_tasks(struct uva__producer *p)
+/* Revokes unclaimed tasks; their slots are used again. Clauses: G-16. */
+static void producer_revoke_tasks(struct uva__producer *p)
 {
     struct uva__link *link;
 
@@ -388,7 +392,7 @@ static void producer_reclaim_tasks(struct uva__producer *p)
 }
 
 /* Revokes unclaimed tasks for good, as the loop detaches. */
-static void producer_lapse_tasks(struct uva__producer *p)
+static void producer_orphan_tasks(struct uva__producer *p)
 {
     struct uva__link *link, *next;
 
@@ -398,6 +402,7 @@ static void producer_lapse_tasks(struct uva__producer *p)
         uva__task_orphan(task_of(link));
     }
 }
+
 struct uva__task *uva__producer_take_task(struct uva__producer *p)
 {
     struct uva__task *task = uva__slots_take_task(p->rt);
@@ -467,7 +472,7 @@ static int producer_move_schema(struct uva__producer *p)
 
     uva_schema_move(&p->source->schema, &schema);
     code = handler->on_schema(handler, &schema);
-    uva_schema_release(&schema); /* LC-17 */
+    uva_schema_release(&schema); /* if it was left. Clauses: LC-17. */
     return code;
 }
 
@@ -486,16 +491,16 @@ static int producer_move_task(struct uva__producer *p)
     }
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->metadata);
-    p->loop.told++;
+    p->loop.offered++;
     if (code != 0)
-        uva__task_revoke(task); /* LC-18, LC-19, G-18 */
+        uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
     if (uva__task_state(task) == UVA__TASK_DONE) {
         producer_put_task(p, task);
         return code;
     }
     producer_keep_task(p, task);
     if (uva__task_state(task) == UVA__TASK_FAILED)
-        producer_reap_all(p); /* before any other callback (AT-08) */
+        producer_reap_all(p); /* before other callbacks. Clauses: AT-08. */
     return code;
 }
 
@@ -504,18 +509,18 @@ static void producer_move_error(struct uva__producer *p)
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
     const struct uva__failure *failure = uva__producer_failure(p);
 
-    if (!p->loop.state.schema_delivered) /* fixed from then on (AP-20) */
+    if (!p->loop.state.schema_delivered) /* Clauses: AP-20. */
         producer_describe(p);
     handler->on_error(handler, failure->code, uva__failure_message(failure),
                       uva__failure_metadata(failure));
 }
 
-/* Stops the feed, once: none of its batches is offered any more. */
+/* Stops the source, once: none of its batches is offered any more. */
 static void producer_stop_source(struct uva__producer *p)
 {
-    if (p->loop.stopped)
+    if (p->source->stopped)
         return;
-    p->loop.stopped = true;
+    p->source->stopped = true;
     p->source->ops->stop(p->source);
     p->loop.state.ready = 0;
 }
@@ -537,7 +542,7 @@ static void producer_move_release(struct uva__producer *p)
 }
 
 /* The end was reported: the handler is released only after the tasks that may
- * still fail, or after a time limit (G-17). */
+ * still fail, or after a time limit. Clauses: G-17. */
 static void producer_drain(struct uva__producer *p)
 {
     assert(!p->loop.state.drain_ended); /* set only after the end */
@@ -593,6 +598,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
 }
+
 /* ---- the dispatcher ----------------------------------------------------- */
 
 /* Takes over the requests of other threads, and the flags beside them. */
@@ -650,7 +656,7 @@ static void absorb_source(struct uva__producer *p)
  * batches it offered. */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
-    const int64_t before = p->loop.told;
+    const int64_t before = p->loop.offered;
     int32_t left = p->rt->loop.budget - p->rt->loop.spent;
     enum uva__producer_move move;
 
@@ -665,8 +671,8 @@ static int64_t producer_dispatch(struct uva__producer *p)
             break;
         producer_move(p, move);
     }
-    p->rt->loop.spent += (int32_t)(p->loop.told - before);
-    return p->loop.told - before;
+    p->rt->loop.spent += (int32_t)(p->loop.offered - before);
+    return p->loop.offered - before;
 }
 
 /* The loop detaches while others may still extract: the last of them ends the
@@ -677,7 +683,7 @@ static void producer_detach(struct uva__detach_hook *hook)
         uva__container_of(hook, struct uva__producer, loop.detach);
 
     producer_watch_tasks(p);
-    producer_lapse_tasks(p); /* extraction fails with ECANCELED from now on */
+    producer_orphan_tasks(p); /* extraction fails with ECANCELED from now on */
     p->loop.asleep = true;
     uva__producer_release(p);
 }
@@ -704,13 +710,13 @@ static void producer_linger(struct uva__producer *p)
     uva__producer_release(p); /* the maker's reference */
 }
 
-/* Fetches more batches. A prompt feed makes them in the next turn instead, so
- * that they are still in the cache when they are offered. */
-static bool producer_fetch(struct uva__producer *p, int64_t told)
+/* Fetches more batches. A source that pulls inline makes them in the next turn
+ * instead, so that they are still in the cache when they are offered. */
+static bool producer_fetch(struct uva__producer *p, int64_t offered)
 {
-    if (told > 1)
+    if (offered > 1)
         uva__slots_trim_tasks(p->rt);
-    if (told > 0 && p->source->pulls_inline && p->loop.state.demand > 0 &&
+    if (offered > 0 && p->source->pulls_inline && p->loop.state.demand > 0 &&
         p->loop.state.ready == 0)
         return true;
     absorb_source(p);
@@ -734,6 +740,20 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     if (p->loop.state.released)
         producer_linger(p);
     return more;
+}
+
+/* Its quantum and the turn's budget hold as in a queued visit, and what is left
+ * goes to the end of the queue, behind the other streams. The reference is for
+ * the wake-up: the visit may drop the last other one. */
+void uva__producer_run(struct uva__producer *p)
+{
+    assert(uva__rt_in_turn(p->rt) && !p->loop.running);
+    if (p->wakeup.queued)
+        return;
+    uva__producer_acquire(p);
+    if (producer_on_wakeup(&p->wakeup))
+        uva__producer_wake(p);
+    uva__producer_release(p);
 }
 
 /* ---- what its owner calls ----------------------------------------------- */
@@ -782,7 +802,7 @@ void uva__producer_refuse(struct uva__producer *p, int code)
 
 void uva__producer_revoke(struct uva__producer *p)
 {
-    producer_reclaim_tasks(p);
+    producer_revoke_tasks(p);
     uva__producer_wake(p);
 }
 

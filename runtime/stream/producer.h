@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ArrowAsyncProducer: drives one handler on the loop thread with batches of
- * one feed, as protocol/producer_state decides. Its maps are part of the
+ * one source, as protocol/producer_state decides. Its maps are part of the
  * extraction of its tasks.
  *
  * The object is readable under both layouts that the specification has of the
@@ -47,7 +47,7 @@ struct uva__producer {
     uint64_t retired_ns;           /* when its quarantine began */
 
     struct uva__rt *rt;                       /* counts, until its end */
-    struct uva__source *source;               /* owns a count, until its end */
+    struct uva__source *source;               /* a reference, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
     int64_t limit;  /* batches at most; negative: no limit */
@@ -59,10 +59,10 @@ struct uva__producer {
         struct uva__producer_hooks hooks;              /* until then, too */
         struct uva__producer_state state;              /* the rules */
         struct uva__failure urgent;     /* reported before any batch */
-        char *metadata;                 /* owns: instead of the feed's */
+        char *metadata;                 /* owns: instead of the source's */
         size_t metadata_size;           /* of the metadata, in bytes */
         int refusal;                    /* the code that it returned */
-        int64_t told;                   /* batches that it was offered */
+        int64_t offered;                /* batches, in all */
         struct uva__list out;           /* tasks offered, in order */
         struct uva__list aside;         /* outstanding for long */
         int64_t out_count;              /* tasks in both lists */
@@ -70,8 +70,7 @@ struct uva__producer {
         int64_t head_age;               /* offers since the head's */
         struct uva__timer drain;        /* limits the wait at the end */
         struct uva__detach_hook detach; /* registered while it lingers */
-        bool running;                   /* visit is on the stack */
-        bool stopped;                   /* the feed is */
+        bool running;                   /* its visit is on the stack */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
         bool asleep;                    /* not begun, or over: a visit has
@@ -79,8 +78,8 @@ struct uva__producer {
     } loop;
 };
 
-/* Makes a producer that draws from `feed`, whose count it takes on success.
- * NULL without memory. The maker has one count. Thread: any. */
+/* Makes a producer that draws from `source`, to which it takes a reference on
+ * success. NULL without memory. The maker has one reference. Thread: any. */
 struct uva__producer *uva__producer_new(struct uva__source *source);
 
 /* Adds a map at the end, takes its ctx also on failure. 0 or ENOMEM.
@@ -99,9 +98,14 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks);
 
-/* Has the loop visit the producer, as facts of the feed or the owner changed.
+/* Has the loop visit the producer, as facts of the source or the owner changed.
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
+
+/* Visits the producer at once, unless a visit is queued already. For the
+ * wake-up of its source, which has nothing else to do for it; the producer may
+ * be gone afterwards. Thread: loop, inside a wake-up that is not its own. */
+void uva__producer_run(struct uva__producer *producer);
 
 /* Cancels for the handler's owner: calls the cancel of `seen`, the producer as
  * the handler sees it; while that may not be called, aborts instead.

@@ -1,57 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices are attached to the worker threads, which do not use them. */
+/* Attaches the devices to the worker pool: its runtimes share them. */
 #include "stream/runtime_devices.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Attached to the workers. */
-struct fence {
-    struct uva__pool_data fixture; /* first */
-    struct uva__devices *devices;  /* counts */
+/* What is attached to the pool. */
+struct pool_devices {
+    struct uva__pool_data data;   /* first */
+    struct uva__devices *devices; /* counts */
 };
 
-static void devices_end(struct uva__pool_data *fixture)
+static void devices_end(struct uva__pool_data *data)
 {
-    struct fence *fence = uva__container_of(fixture, struct fence, fixture);
+    struct pool_devices *attached =
+        uva__container_of(data, struct pool_devices, data);
 
-    uva__devices_leave(fence->devices);
-    free(fence);
+    uva__devices_leave(attached->devices);
+    free(attached);
 }
 
 static struct uva__pool_data *devices_make(void)
 {
-    struct fence *fence = calloc(1, sizeof(*fence));
+    struct pool_devices *attached = calloc(1, sizeof(*attached));
 
-    if (fence == NULL)
+    if (attached == NULL)
         return NULL;
-    fence->fixture.end = devices_end;
-    fence->devices = uva__devices_new();
-    if (fence->devices != NULL)
-        return &fence->fixture;
-    free(fence);
+    attached->data.end = devices_end;
+    attached->devices = uva__devices_new();
+    if (attached->devices != NULL)
+        return &attached->data;
+    free(attached);
     return NULL;
 }
 
 /* The job keeps the workers, and so their devices, meanwhile. */
 static int devices_get(struct uva__rt *rt, bool use, struct uva__devices **out)
 {
-    struct uva__pool_data *fixture;
+    struct uva__pool_data *data;
 
     if (!uva__rt_is_alive(rt))
         return EPERM;
     if (!uva__rt_job_begin(rt))
         return ESHUTDOWN;
-    fixture = uva__pool_get_data(rt->jobs.workers, devices_make);
-    if (fixture != NULL) {
-        *out = uva__container_of(fixture, struct fence, fixture)->devices;
+    data = uva__pool_get_data(rt->jobs.workers, devices_make);
+    if (data != NULL) {
+        *out = uva__container_of(data, struct pool_devices, data)->devices;
         if (use)
             uva__devices_use(*out);
         else
             uva__devices_acquire(*out);
     }
     uva__rt_job_end(rt);
-    return fixture != NULL ? 0 : ENOMEM;
+    return data != NULL ? 0 : ENOMEM;
 }
 
 int uva__rt_devices(struct uva__rt *rt, struct uva__devices **out)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only the loop thread takes and puts tasks. Producers are made by builders on
- * any thread, so a lock guards their slots.
+/* Gives and takes back the memory of tasks and producers. Only the loop thread
+ * does so for tasks. Streams are built on any thread, so a lock guards the
+ * slots of producers.
  *
- * On close:    the memory stays until the hub is freed. */
+ * On close:    the memory stays until the rt is freed. */
 #include "stream/slots.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@ enum {
 static const uint64_t REST_NS = 1000000000;
 
 struct stock {
-    struct uva__rt_data data; /* first: how the hub frees it */
+    struct uva__rt_data data; /* first: how the rt frees it */
     struct uva__slab tasks;   /* loop only */
 
     struct uva__lock lock;

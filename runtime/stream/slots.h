@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots for the tasks and the producers of one runtime: type-stable memory,
- * kept with the hub. A late call finds a slot of the same kind. */
+ * kept with the rt. A late call finds a slot of the same kind. */
 #ifndef UVA_STREAM_SLOTS_H
 #define UVA_STREAM_SLOTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part that all feeds share. */
+/* The part that all sources share. */
 #include "stream/source.h"
 
 #include "base/memory.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a producer gets its batches: a source of the user's, or a stage with
- * another producer above it. A feed states facts; the producer decides when it
- * calls its handler with them. Everything here runs on the loop thread, unless
- * its comment states otherwise. */
+ * another producer above it. A source states facts; the producer decides when
+ * it calls its handler with them. Everything here runs on the loop thread,
+ * unless its comment states otherwise. */
 #ifndef UVA_STREAM_SOURCE_H
 #define UVA_STREAM_SOURCE_H
 
@@ -12,50 +12,52 @@
 
 struct uva__source;
 
-/* What each kind of feed does. All functions are mandatory. */
+/* What each kind of source does. All functions are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_blocking"... in texts and logs */
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
-     * batches requested and not offered) and the feed's own window allow. */
+     * batches requested and not offered) and the source's own window allow. */
     void (*pull)(struct uva__source *source, int64_t demand);
     /* Gives the next batch in a filled slot, with its ordinal, while `ready` is
      * positive, and counts that down. NULL: no memory. */
     struct uva__task *(*take)(struct uva__source *source);
-    /* Stops it, once: discards the batches that are ready, and cancels the
-     * source or the producer above. It wakes its producer no more. */
+    /* Stops it, once, with `stopped` set: discards the batches that are ready,
+     * and cancels the source or the producer above. It wakes its producer no
+     * more. */
     void (*stop)(struct uva__source *source);
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
     void (*leave)(struct uva__source *source);
 };
 
-/* Part of every feed: the facts, and the producer to wake. */
+/* Part of every source: the facts, and the producer to wake. */
 struct uva__source {
     const struct uva__source_ops *ops; /* static */
     struct uva__rt *rt;                /* counts, until leave */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
     bool expensive; /* extraction may be expensive: not for the loop thread */
-    bool lazy;      /* extraction may fail: data is made only then (G-17) */
+    bool lazy; /* extraction may fail, as it makes the data. Clauses: G-17. */
     bool
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;   /* owns, until the producer moves it out */
     bool schema_known;           /* it has arrived */
-    char *metadata;              /* owns: the producer's (AP-19), or NULL */
+    char *metadata;              /* owns; or NULL. Clauses: AP-19. */
     size_t metadata_size;        /* of the metadata, in bytes */
     int64_t ready;               /* batches that take() would give */
+    bool stopped;                /* no more batches are wanted */
     bool ended;                  /* no batch follows those */
     struct uva__failure failure; /* follows those batches; code 0: none */
 };
 
-/* Sets up the common part; the feed counts the hub. */
+/* Sets up the common part, which holds a reference to the rt. */
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
-/* Frees what the common part owns, and releases the hub. Thread: any. */
+/* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
 
 #endif

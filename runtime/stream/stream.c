@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  built -> started -> (loop) begun -> done -> released by its last
+/* Builds, starts, cancels and frees a stream.
+ *
+ * Happy path:  built -> started -> (loop) begun -> done -> released by its last
  *              holder: freed.
  *
  * What can fail:
@@ -154,7 +156,7 @@ int uva__stream_wrap(struct uva_stream *s,
     tail = uva__producer_new(source);
     if (tail == NULL)
         source->ops->leave(source);
-    s->tail = tail; /* what was there is the feed's now */
+    s->tail = tail; /* the stage owns the old one now */
     return tail != NULL
                ? 0
                : uva__stream_fail(s, ENOMEM, "no memory for another stage");
@@ -321,7 +323,7 @@ struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 void uva_stream_release(struct uva_stream *stream)
 {
     if (!stream_is_usable(stream))
-        return; /* a forked child leaves its parent's things alone */
+        return; /* a forked child must not free what its parent uses */
     if (uva__atomic64_sub(&stream->holders, 1) == 1 &&
         uva__atomic64_load(&stream->stage) == UVA__STREAM_STARTED &&
         stream->sink->ops->cancel_when_unheld)

@@ -63,13 +63,13 @@ struct uva_stream {
         struct ArrowSchema schema;      /* owns */
         char *metadata;                 /* owns: the producer's; or NULL */
         size_t metadata_size;           /* of the metadata */
-        bool begun;                     /* the terminal has */
+        bool begun;                     /* the sink has */
         bool held;                      /* keeps the loop alive */
         bool silent;                    /* dropped: no callback any more */
     } loop;
 };
 
-/* Makes a stream of the batches of `feed`, whose reference it takes; never
+/* Makes a stream of the batches of `source`, and takes a reference to it; never
  * NULL. The caller holds the result. Thread: any. */
 struct uva_stream *uva__stream_new(struct uva__source *source);
 
@@ -86,9 +86,9 @@ int uva__stream_building(const struct uva_stream *stream);
 int uva__stream_fail(struct uva_stream *stream, int code, const char *format,
                      ...) UVA_PRINTF(3, 4);
 
-/* Adds a stage: the stream's batches now come from the feed that `wrap` makes
- * of its tail so far, whose maker's reference it takes on success. Returns 0,
- * or ENOMEM, which the stream keeps. Thread: builder. */
+/* Adds a stage: the stream's batches now come from the source that `wrap` makes
+ * of the tail so far; on success `wrap` takes the maker's reference to that
+ * tail. Returns 0, or ENOMEM, which the stream keeps. Thread: builder. */
 int uva__stream_wrap(struct uva_stream *stream,
                      struct uva__source *(*wrap)(struct uva__producer *above,
                                                  const void *options),
@@ -99,7 +99,7 @@ int uva__stream_wrap(struct uva_stream *stream,
 UVA_MUST_CHECK int uva__stream_may_start(const struct uva_stream *stream,
                                          struct uva_error *error);
 
-/* Starts the stream with `terminal`, which it takes on success. 0; EBUSY,
+/* Starts the stream with `sink`, which it takes on success. 0; EBUSY,
  * ESHUTDOWN, or what uva__stream_may_start() returns. Thread: builder. */
 UVA_MUST_CHECK int uva__stream_start(struct uva_stream *stream,
                                      struct uva__sink *sink,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  fill -> offer (HELD) -> claim (EXTRACTING) -> data made, maps
- *              run -> settle (SETTLED); the loop reaps the slot.
+/* The life of a task, from its data to its end.
+ *
+ * Happy path:  fill -> offer (HELD) -> claim (EXTRACTING) -> data made, maps
+ *              run -> settle (DONE); the loop reaps the slot.
  *
  * What can fail:
  * - making the data, or a map: FAILED; the loop reads why and ends the stream;
@@ -131,7 +133,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     struct uva__lazy lazy = task->lazy;
     int code;
 
-    uva_array_clear(out); /* */
+    uva_array_clear(out); /* Clauses. */
     code = lazy.extract(lazy.ctx, lazy.item, out, error);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
@@ -255,7 +257,7 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     task = token_read(self->private_data, &generation);
     code = task_claim(task, generation);
     if (code == ECANCELED && out == NULL)
-        return 0; /* the data was discarded already (AT-04) */
+        return 0; /* the data was discarded already. Clauses: AT-04. */
     if (code != 0) {
         if (code == ECANCELED)
             out->array.release = NULL; /* not the array of a first extraction */
@@ -314,7 +316,7 @@ bool uva__task_notify(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
-/* Ends a sweep: the data is discarded. */
+/* Ends a discard: the data is gone. */
 static void task_swept(struct uva__task *task)
 {
     if (!uva__task_state_orphan(&task->state))
@@ -329,8 +331,8 @@ static void task_discard_run(struct uva__discard *item)
     task_swept(task);
 }
 
-/* Has a task in state SWEEPING discarded on an extra thread: foreign code does
- * it. */
+/* Has a task in state DISCARDING discarded on an extra thread: foreign code
+ * does it. */
 static void task_discard_elsewhere(struct uva__task *task)
 {
     task->discard.run = task_discard_run;

@@ -18,7 +18,8 @@
 struct uva__producer;
 struct uva__task;
 
-/* What a task calls on its producer, off the path of a batch that is well. */
+/* What a task calls on its producer, only when an extraction fails or a watch
+ * ends. */
 struct uva__task_owner {
     /* the extraction of a claimed task failed: keeps why, and settles it. By
      * the thread that claimed it */
@@ -33,7 +34,7 @@ struct uva__lazy {
     /* takes `item`; gives its data, or frees it if `out` is NULL */
     int (*extract)(void *ctx, void *item, struct ArrowDeviceArray *out,
                    struct uva_error *error);
-    void *ctx;  /* borrows: lasts as long as the producer's feed */
+    void *ctx;  /* borrows: lasts as long as the producer's source */
     void *item; /* owns, until extracted */
 };
 

@@ -17,14 +17,14 @@ enum uva__task_state {
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
     UVA__TASK_DISCARDING, /* revoked; being discarded */
     UVA__TASK_ORPHANED,   /* discarded, as the runtime closed; its memory stays
-                           until the handler extracts it (AT-02) */
+                           until it is extracted. Clauses: AT-02. */
     UVA__TASK_DONE,       /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has not read the error */
     UVA__TASK_REVOKED,    /* over; it was revoked */
 
     UVA__TASK_STATES = 15,   /* the bits of the above */
-    UVA__TASK_ORPHAN = 32,   /* with SWEEPING: will be LAPSED */
-    UVA__TASK_SPENT = 64,    /* with SWEEPING: extracted meanwhile */
+    UVA__TASK_ORPHAN = 32,   /* with DISCARDING: will be ORPHANED */
+    UVA__TASK_SPENT = 64,    /* with DISCARDING: extracted meanwhile */
     UVA__TASK_NOTIFY = 128,  /* the settling thread must post the producer */
     UVA__TASK_ALL_BITS = 255 /* state and flags */
 };
@@ -121,7 +121,7 @@ static inline bool uva__task_state_notify(struct uva__atomic64 *state)
 }
 
 /* Revokes an unclaimed task. True if the caller must discard it now. `flags`:
- * LAPSE, or none. Thread: any. */
+ * ORPHAN, or none. Thread: any. */
 static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
                                              uint64_t generation,
                                              uint64_t flags)
@@ -137,9 +137,9 @@ static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
     return true;
 }
 
-/* Ends a discard with LAPSED, if LAPSE was set and the task was not extracted
- * since; otherwise returns false, and the caller settles it. Thread: the one
- * that discarded it. */
+/* Ends a discard with ORPHANED, if ORPHAN was set and the task was not
+ * extracted since; otherwise returns false, and the caller settles it. Thread:
+ * the one that discarded it. */
 static inline bool uva__task_state_orphan(struct uva__atomic64 *state)
 {
     const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_ORPHAN);

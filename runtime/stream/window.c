@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests go out at half a window, and not for each batch, so that two threads
- * do not wake each other all the time. */
+/* How much to fetch ahead. Requests go out at half a window, and not for each
+ * batch, so that two threads do not wake each other all the time. */
 #include "stream/window.h"
 
 #include "base/memory.h"

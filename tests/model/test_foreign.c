@@ -125,7 +125,7 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
     sim_spawn("guest", uncapped_job, job);
 }
 
-void uva__producer_wake(struct uva__producer *producer)
+void uva__producer_run(struct uva__producer *producer)
 {
     (void)producer;
 }
