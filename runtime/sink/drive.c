@@ -41,8 +41,7 @@ struct drive {
     bool released;                     /* by the producer */
     bool done;                         /* on_done was called */
     struct uva_outcome outcome;        /* once released */
-    char *metadata;                    /* owns: of the outcome */
-    size_t metadata_size;              /* of `metadata`, in bytes */
+    struct uva__metadata metadata;     /* owns: of the outcome */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
@@ -117,9 +116,8 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = stream->tail->loop.told;
-    if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata,
-                           &d->metadata_size) == 0)
-        d->outcome.metadata = d->metadata;
+    if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata) == 0)
+        d->outcome.metadata = d->metadata.block;
     if (d->proxy == NULL)
         uva__driven_handlers_remove(stream->rt, &d->driven);
 }
@@ -214,7 +212,7 @@ static void drive_free(struct uva_stream *stream)
     if (d->proxy != NULL)
         uva__handler_proxy_release(d->proxy);
     uva__producer_release(d->producer);
-    uva__memory_free(allocator, d->metadata, d->metadata_size);
+    uva__metadata_fini(&d->metadata, allocator, NULL);
     uva__memory_free(allocator, d, sizeof(*d));
 }
 
@@ -259,9 +257,8 @@ static int drive_describe(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;
 
-    uva__memory_free(allocator, tail->loop.metadata, tail->loop.metadata_size);
-    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata,
-                              &tail->loop.metadata_size);
+    uva__metadata_fini(&tail->loop.metadata, allocator, NULL);
+    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata);
 }
 
 /* Makes the terminal. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */

@@ -28,8 +28,7 @@ enum { QUEUE = 64 };
 /* A queued task. */
 struct call_args {
     struct ArrowAsyncTask task;
-    char *metadata; /* owns; or NULL */
-    size_t metadata_size;
+    struct uva__metadata metadata; /* owns */
 };
 
 /* Calls to make, besides those for queued tasks; in this order. */
@@ -146,11 +145,6 @@ static void proxy_refused(struct uva__handler_proxy *c, int code)
     proxy_notify(c);
 }
 
-static void args_free(struct uva__handler_proxy *c, struct call_args *args)
-{
-    uva__memory_free(&c->rt->allocator, args->metadata, args->metadata_size);
-}
-
 static void call_with_args(struct uva__handler_proxy *c, struct call *call)
 {
     struct call_args *args = &call->args;
@@ -160,13 +154,13 @@ static void call_with_args(struct uva__handler_proxy *c, struct call *call)
     if (call->discard) {
         uva__task_drop(&task);
     } else {
-        code = c->to->on_next_task(c->to, &task, args->metadata);
+        code = c->to->on_next_task(c->to, &task, args->metadata.block);
         if (code != 0) {
             uva__task_drop(&args->task); /* unless it was extracted (G-18) */
             proxy_refused(c, code);
         }
     }
-    args_free(c, args);
+    uva__metadata_fini(&args->metadata, &c->rt->allocator, NULL);
 }
 
 static void carry_schema(struct uva__handler_proxy *c)
@@ -293,16 +287,16 @@ static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
                          struct ArrowAsyncTask *task, const char *metadata)
 {
     struct uva__handler_proxy *c = proxy_of(handler);
-    struct call_args args = {0};
+    struct call_args args;
+    int left_out;
 
     if (task == NULL) {
         proxy_put(c, NEXT_END);
         return 0;
     }
     args.task = *task;
-    if (uva__metadata_copy(&c->rt->allocator, metadata, &args.metadata,
-                           &args.metadata_size) != 0)
-        args.metadata = NULL;
+    left_out = uva__metadata_copy(&c->rt->allocator, metadata, &args.metadata);
+    (void)left_out; /* there is no metadata then */
     proxy_queue(c, &args);
     return 0;
 }

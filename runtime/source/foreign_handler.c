@@ -186,7 +186,7 @@ static int foreign_describe(struct uva__foreign *i,
     const struct uva_allocator *allocator = &i->source.rt->allocator;
     struct ArrowSchema copy;
     int code = uva__metadata_copy(allocator, metadata_of(i, producer),
-                                  &events->metadata, &events->metadata_size);
+                                  &events->metadata);
 
     if (code == ENOMEM)
         return code;
@@ -221,10 +221,8 @@ static int foreign_publish(struct uva__foreign *i,
     } else {
         uva_schema_move(&events->schema, &i->locked.events.schema);
         i->locked.events.device_type = events->device_type;
-        i->locked.events.metadata = events->metadata;
-        i->locked.events.metadata_size = events->metadata_size;
+        uva__metadata_move(&events->metadata, &i->locked.events.metadata);
         i->locked.producer = producer;
-        events->metadata = NULL;
     }
     uva__lock_drop(&i->lock);
     return code;
@@ -244,7 +242,7 @@ static int foreign_take_schema(struct uva__foreign *i,
                                struct ArrowAsyncProducer *producer,
                                struct ArrowSchema *schema)
 {
-    struct uva__foreign_events events = {.metadata = NULL};
+    struct uva__foreign_events events = {.device_type = 0};
     int code = foreign_describe(i, producer, schema, &events);
 
     if (code != 0)
@@ -252,8 +250,7 @@ static int foreign_take_schema(struct uva__foreign *i,
     else
         code = foreign_publish(i, producer, &events);
     uva_schema_release(&events.schema);
-    uva__memory_free(&i->source.rt->allocator, events.metadata,
-                     events.metadata_size);
+    uva__metadata_fini(&events.metadata, &i->source.rt->allocator, NULL);
     return code;
 }
 

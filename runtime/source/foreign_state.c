@@ -41,7 +41,7 @@ void uva__foreign_free(struct uva__wakeup *wakeup)
     struct uva__foreign_events *events = &i->locked.events;
 
     uva_schema_release(&events->schema);
-    uva__memory_free(allocator, events->metadata, events->metadata_size);
+    uva__metadata_fini(&events->metadata, allocator, NULL);
     uva__failure_fini(&events->failure, allocator);
     uva__pending_tasks_fini(&i->pending_tasks);
     uva__source_fini(&i->source);

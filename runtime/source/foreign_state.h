@@ -20,14 +20,13 @@
 
 /* What the producer has reported since the loop last collected it. */
 struct uva__foreign_events {
-    struct ArrowSchema schema;   /* gives, if live */
-    ArrowDeviceType device_type; /* with the schema */
-    char *metadata;              /* gives: the producer's; or NULL */
-    size_t metadata_size;        /* of that metadata, in bytes */
-    struct uva__list queue;      /* gives: pending tasks, in order */
-    int64_t count;               /* number of tasks in `queue` */
-    struct uva__failure failure; /* gives; code 0: none */
-    bool ended;                  /* no task follows those in `queue` */
+    struct ArrowSchema schema;     /* gives, if live */
+    ArrowDeviceType device_type;   /* with the schema */
+    struct uva__metadata metadata; /* gives: the producer's */
+    struct uva__list queue;        /* gives: pending tasks, in order */
+    int64_t count;                 /* number of tasks in `queue` */
+    struct uva__failure failure;   /* gives; code 0: none */
+    bool ended;                    /* no task follows those in `queue` */
 };
 
 struct uva__foreign {

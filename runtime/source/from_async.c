@@ -162,8 +162,7 @@ static void async_absorb(struct uva__foreign *i,
 
     if (events->schema.release != NULL) {
         uva_schema_move(&events->schema, &source->schema);
-        source->metadata = events->metadata;
-        source->metadata_size = events->metadata_size;
+        uva__metadata_move(&events->metadata, &source->metadata);
         source->device_type = events->device_type;
         source->schema_known = true;
     }
@@ -219,7 +218,7 @@ static struct uva__task *async_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     if (uva__task_fill_lazy(task, &source->rt->allocator, &lazy,
-                            pending_task->metadata) != 0) {
+                            pending_task->metadata.block) != 0) {
         uva__slots_put_task(source->rt, task);
         return NULL;
     }

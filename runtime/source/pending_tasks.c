@@ -110,9 +110,8 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
                            const char *metadata, struct uva__pending_task **out)
 {
     const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
-    char *copy;
-    size_t size;
-    int code = uva__metadata_copy(allocator, metadata, &copy, &size);
+    struct uva__metadata copy;
+    int code = uva__metadata_copy(allocator, metadata, &copy);
 
     if (code == ENOMEM)
         return code;
@@ -123,11 +122,10 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
     while (code == 0 && *out == NULL &&
            (code = pending_tasks_stock_up(pending_tasks)) == 0);
     if (code != 0) {
-        uva__memory_free(allocator, copy, size);
+        uva__metadata_fini(&copy, allocator, NULL);
         return code;
     }
-    (*out)->metadata = copy;
-    (*out)->metadata_size = size;
+    uva__metadata_move(&copy, &(*out)->metadata);
     return 0;
 }
 
@@ -249,9 +247,7 @@ static void pending_task_put(struct uva__pending_tasks *pending_tasks,
     const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
 
     uva__failure_fini(&pending_task->failure, allocator);
-    uva__memory_free(allocator, pending_task->metadata,
-                     pending_task->metadata_size);
-    pending_task->metadata = NULL;
+    uva__metadata_fini(&pending_task->metadata, allocator, NULL);
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     if (opened) {

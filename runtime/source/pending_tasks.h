@@ -29,8 +29,7 @@ struct uva__pending_task {
     struct ArrowAsyncTask task;    /* owns, until opened */
     struct ArrowDeviceArray array; /* owns, once open */
     struct uva__failure failure;   /* owns: why there is no array */
-    char *metadata;                /* owns: the metadata of the task; or NULL */
-    size_t metadata_size;          /* of that metadata, in bytes */
+    struct uva__metadata metadata; /* owns: of the task */
     uint64_t extractor;            /* OPENING: the thread that opens it;
                                    locked */
     enum uva__pending_task_state state; /* locked */

@@ -33,14 +33,6 @@ static struct uva__pushed *pushed_of(struct uva__link *link)
 
 /* ---- batches ------------------------------------------------------------ */
 
-static void pushed_drop_metadata(struct uva__pushed *pushed,
-                                 const struct uva_allocator *allocator)
-{
-    if (pushed->metadata != pushed->room)
-        uva__memory_free(allocator, pushed->metadata, pushed->metadata_size);
-    pushed->metadata = NULL;
-}
-
 static void pushed_discard(struct uva__list *list,
                            const struct uva_allocator *allocator)
 {
@@ -48,27 +40,11 @@ static void pushed_discard(struct uva__list *list,
 
     while ((link = uva__list_pop(list)) != NULL) {
         uva_array_release(&pushed_of(link)->array);
-        pushed_drop_metadata(pushed_of(link), allocator);
+        uva__metadata_fini(&pushed_of(link)->metadata, allocator,
+                           pushed_of(link)->room);
         uva__memory_free(allocator, pushed_of(link),
                          sizeof(struct uva__pushed));
     }
-}
-
-static int pushed_copy_metadata(struct uva__pushed *pushed,
-                                const struct uva_allocator *allocator,
-                                const char *metadata, size_t size)
-{
-    pushed->metadata_size = size;
-    if (size == 0)
-        return 0;
-    if (size > sizeof(pushed->room))
-        pushed->metadata = uva__memory_new(allocator, size);
-    else
-        pushed->metadata = pushed->room;
-    if (pushed->metadata == NULL)
-        return ENOMEM;
-    memcpy(pushed->metadata, metadata, size);
-    return 0;
 }
 
 /* ---- pushing: a batch --------------------------------------------------- */
@@ -76,7 +52,7 @@ static int pushed_copy_metadata(struct uva__pushed *pushed,
 static void queue_give_back(struct uva__push_queue *q,
                             struct uva__pushed *pushed)
 {
-    pushed_drop_metadata(pushed, &q->rt->allocator);
+    uva__metadata_fini(&pushed->metadata, &q->rt->allocator, pushed->room);
     uva__lock_take(&q->lock);
     uva__list_push(&q->locked.pool, &pushed->link);
     uva__lock_drop(&q->lock);
@@ -102,12 +78,12 @@ static int queue_prepare(struct uva__push_queue *q, const char *metadata,
 
     if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
         return EINVAL;
-    if (size == sizeof(int32_t))
-        size = 0; /* no pair: as without metadata (MD-02) */
     pushed = queue_borrow(q);
     if (pushed == NULL)
         return ENOMEM;
-    if (pushed_copy_metadata(pushed, &q->rt->allocator, metadata, size) != 0) {
+    if (size > sizeof(int32_t) && /* a count of 0 is the same as no metadata */
+        uva__metadata_copy_to_room(&q->rt->allocator, metadata, size,
+                                   pushed->room, &pushed->metadata) != 0) {
         queue_give_back(q, pushed);
         return ENOMEM;
     }
@@ -274,17 +250,16 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
 void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
 {
     struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
-    bool fits = pushed->metadata == NULL || pushed->metadata == pushed->room;
+    char *const block = pushed->metadata.block;
+    const bool fits = block == NULL || block == pushed->room;
 
     if (uva__task_fill(task, &q->rt->allocator, &pushed->array,
-                       fits ? pushed->metadata : NULL) != 0)
+                       fits ? block : NULL) != 0)
         UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
-    if (!fits) {
-        task->metadata = pushed->metadata;
-        task->metadata_size = pushed->metadata_size;
-    }
+    if (!fits)
+        uva__metadata_move(&pushed->metadata, &task->metadata);
     task->bytes = pushed->bytes;
-    pushed->metadata = NULL;
+    pushed->metadata.block = NULL;
     q->loop.spent_count++;
     q->loop.spent_bytes += pushed->bytes;
     uva__list_push(&q->loop.spent, &pushed->link);

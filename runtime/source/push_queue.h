@@ -19,9 +19,8 @@ struct uva__pushed {
     struct uva__link link;         /* in one of the lists below */
     struct ArrowDeviceArray array; /* owns, while queued */
     int64_t bytes;                 /* of its buffers */
-    char *metadata;                /* NULL, `room`, or owns */
-    size_t metadata_size;          /* of that metadata, in bytes */
-    char room[UVA__TASK_ROOM];     /* for metadata that fits */
+    struct uva__metadata metadata; /* owns; perhaps in `room` */
+    char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 
 struct uva__push_queue {

@@ -13,8 +13,7 @@ struct uva__extract_entry {
     struct uva__link wait;         /* among those not yet granted */
     struct ArrowAsyncTask task;    /* until claimed; then the worker's */
     struct ArrowDeviceArray array; /* owns, once done */
-    char *metadata;                /* owns; or NULL */
-    size_t metadata_size;          /* of that */
+    struct uva__metadata metadata; /* owns */
     int64_t ordinal;               /* of the batch; -1: not known */
     int64_t bytes;                 /* once done */
     int code;                      /* of the extraction, once done */

@@ -166,7 +166,7 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     if (wait->code != 0)
         return; /* the one above says why */
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &wait->metadata, &wait->metadata_size) == ENOMEM)
+                           &wait->metadata) == ENOMEM)
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
     else
         w->ops->begin(w, wait);
@@ -334,9 +334,7 @@ static void wait_clear(struct uva__ordered_waits *w,
 {
     if (wait->code == 0)
         uva_array_release(&wait->array);
-    uva__memory_free(&w->stage.source.rt->allocator, wait->metadata,
-                     wait->metadata_size);
-    wait->metadata = NULL;
+    uva__metadata_fini(&wait->metadata, &w->stage.source.rt->allocator, NULL);
     w->loop.bytes -= wait->bytes;
 }
 
@@ -351,7 +349,7 @@ struct uva__task *uva__ordered_waits_take(struct uva__source *source)
     wait = wait_at(w, w->loop.first++);
     source->ready--;
     if (uva__task_fill(task, &source->rt->allocator, &wait->array,
-                       wait->metadata) != 0) {
+                       wait->metadata.block) != 0) {
         uva__slots_put_task(source->rt, task);
         task = NULL;
     } else {

@@ -12,8 +12,7 @@
 struct uva__pending_batch {
     struct ArrowDeviceArray array; /* owns, while code is 0 */
     struct uva_watch *watch;       /* counts, while it is pending; or NULL */
-    char *metadata;                /* owns; or NULL */
-    size_t metadata_size;          /* of that */
+    struct uva__metadata metadata; /* owns */
     int64_t ordinal;               /* of the batch; -1: not known */
     int64_t bytes;                 /* as far as known */
     uint64_t due_ns;               /* when the patience with it is over */

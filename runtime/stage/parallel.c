@@ -65,9 +65,7 @@ static struct uva__extract_entry *entry_of(struct uva__link *link)
 
 static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
-    uva__memory_free(&p->stage.source.rt->allocator, entry->metadata,
-                     entry->metadata_size);
-    entry->metadata = NULL;
+    uva__metadata_fini(&entry->metadata, &p->stage.source.rt->allocator, NULL);
     p->loop.used--;
     uva__list_push(&p->loop.free, &entry->link);
 }
@@ -131,12 +129,11 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     entry->ordinal = uva__task_ordinal(task);
     entry->code = 0;
     entry->seen = false;
-    entry->metadata_size = 0;
     uva__atomic64_store(&entry->done, 0);
     p->loop.used++;
     uva__list_push(&p->loop.order, &entry->link);
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &entry->metadata, &entry->metadata_size) == ENOMEM)
+                           &entry->metadata) == ENOMEM)
         entry_lose(p, entry);
     else
         uva__list_push(&p->loop.waiting, &entry->wait);
@@ -256,7 +253,7 @@ static struct uva__task *parallel_take(struct uva__source *source)
     source->ready--;
     p->loop.bytes -= entry->bytes;
     if (uva__task_fill(task, &source->rt->allocator, &entry->array,
-                       entry->metadata) != 0) {
+                       entry->metadata.block) != 0) {
         uva__slots_put_task(source->rt, task);
         task = NULL;
     } else {
@@ -330,8 +327,7 @@ static void parallel_free(struct uva__stage *stage,
     while ((link = uva__list_pop(&p->loop.order)) != NULL) {
         if (entry_of(link)->code == 0)
             uva_array_release(&entry_of(link)->array);
-        uva__memory_free(allocator, entry_of(link)->metadata,
-                         entry_of(link)->metadata_size);
+        uva__metadata_fini(&entry_of(link)->metadata, allocator, NULL);
     }
     uva__extract_pool_fini(&p->team);
     uva__memory_free(allocator, p->entries,

@@ -40,8 +40,7 @@ static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 
     assert(!stage->stopped); /* the one above was told to quit */
     if (uva__metadata_copy(&source->rt->allocator, above->additional_metadata,
-                           &source->metadata,
-                           &source->metadata_size) == ENOMEM) {
+                           &source->metadata) == ENOMEM) {
         uva__failure_set(&stage->failure, &source->rt->allocator, ENOMEM, NULL,
                          NULL);
         return ENOMEM;

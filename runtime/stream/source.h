@@ -42,13 +42,12 @@ struct uva__source {
     bool
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
-    struct ArrowSchema schema;   /* owns, until the producer moves it out */
-    bool schema_known;           /* it has arrived */
-    char *metadata;              /* owns: the producer's (AP-19), or NULL */
-    size_t metadata_size;        /* of the metadata, in bytes */
-    int64_t ready;               /* batches that take() would give */
-    bool ended;                  /* no batch follows those */
-    struct uva__failure failure; /* follows those batches; code 0: none */
+    struct ArrowSchema schema;     /* owns, until the producer moves it out */
+    bool schema_known;             /* it has arrived */
+    struct uva__metadata metadata; /* owns: the producer's */
+    int64_t ready;                 /* batches that take() would give */
+    bool ended;                    /* no batch follows those */
+    struct uva__failure failure;   /* follows those batches; code 0: none */
 };
 
 /* Sets up the common part; the feed counts the hub. */

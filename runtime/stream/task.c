@@ -33,19 +33,11 @@ static int task_take_metadata(struct uva__task *task,
 {
     size_t size = 0;
 
-    assert(task->metadata == NULL);
+    assert(task->metadata.block == NULL);
     if (metadata == NULL || uva_metadata_size(metadata, &size) != 0)
         return 0;
-    if (size > sizeof(task->room)) {
-        task->metadata = uva__memory_new(allocator, size);
-        if (task->metadata == NULL)
-            return ENOMEM;
-    } else {
-        task->metadata = task->room;
-    }
-    memcpy(task->metadata, metadata, size);
-    task->metadata_size = size;
-    return 0;
+    return uva__metadata_copy_to_room(allocator, metadata, size, task->room,
+                                      &task->metadata);
 }
 
 int uva__task_fill(struct uva__task *task,
@@ -156,7 +148,7 @@ static int task_map_one(const struct uva__task *task,
     int code;
 
     in->schema = &m->schema;
-    in->metadata = task->metadata;
+    in->metadata = task->metadata.block;
     in->ordinal = task->ordinal;
     in->stream = NULL;
     task_blank(out);
@@ -393,8 +385,7 @@ void uva__task_discard(struct uva__task *task)
 void uva__task_free_texts(struct uva__task *task,
                           const struct uva_allocator *allocator)
 {
-    if (task->metadata != NULL && task->metadata != task->room)
-        uva__memory_free(allocator, task->metadata, task->metadata_size);
+    uva__metadata_fini(&task->metadata, allocator, task->room);
     if (uva__task_state(task) == UVA__TASK_FAILED) {
         uva__memory_free(allocator, task->failed.error,
                          sizeof(*task->failed.error));

@@ -10,6 +10,7 @@
 #ifndef UVA_STREAM_TASK_H
 #define UVA_STREAM_TASK_H
 
+#include "arrow/metadata.h"
 #include "base/list.h"
 #include "stream/discard.h"
 #include "stream/task_state.h"
@@ -37,8 +38,6 @@ struct uva__lazy {
     void *item; /* owns, until extracted */
 };
 
-enum { UVA__TASK_ROOM = 64 };
-
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
     struct uva__atomic64 state;     /* see stream/task_state.h */
@@ -46,8 +45,7 @@ struct uva__task {
     struct uva__producer *producer; /* borrows: the one that offers it */
     int64_t ordinal;                /* of the batch */
     int64_t bytes;                  /* of the batch, as far as known */
-    char *metadata;                 /* NULL, `room`, or owns */
-    size_t metadata_size;           /* of the metadata, in bytes */
+    struct uva__metadata metadata;  /* owns; perhaps in `room` */
     bool is_lazy;                   /* `lazy` holds, not `array` */
     bool dropped;                   /* never offered, only discarded; loop */
     union {
@@ -61,7 +59,7 @@ struct uva__task {
             struct uva_error *error; /* owns; NULL without memory */
         } failed;
     };
-    char room[UVA__TASK_ROOM]; /* for metadata that fits */
+    char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 
 _Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
@@ -129,10 +127,10 @@ void uva__task_free_texts(struct uva__task *task,
 static inline void uva__task_clear(struct uva__task *task,
                                    const struct uva_allocator *allocator)
 {
-    if ((task->metadata != NULL && task->metadata != task->room) ||
+    if ((task->metadata.block != NULL && task->metadata.block != task->room) ||
         uva__task_state(task) == UVA__TASK_FAILED)
         uva__task_free_texts(task, allocator);
-    task->metadata = NULL;
+    task->metadata.block = NULL;
     task->is_lazy = false;
     task->bytes = 0;
 }
