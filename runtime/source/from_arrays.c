@@ -56,7 +56,7 @@ static struct uva__task *arrays_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     task->array = a->items[a->taken]; /* not cleared: `taken` counts it */
-    task->ordinal = (int64_t)a->taken++;
+    task->info.ordinal = (int64_t)a->taken++;
     source->ready--;
     return task;
 }

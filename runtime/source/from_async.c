@@ -223,7 +223,7 @@ static struct uva__task *async_take(struct uva__source *source)
         return NULL;
     }
     (void)uva__list_pop(&i->loop.ready);
-    task->ordinal = i->loop.ordinal++;
+    task->info.ordinal = i->loop.ordinal++;
     source->ready--;
     i->loop.taken++;
     return task;

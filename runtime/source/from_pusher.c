@@ -227,7 +227,7 @@ static struct uva__task *pusher_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     uva__push_queue_take(&p->queue, task);
-    task->ordinal = p->loop.ordinal++;
+    task->info.ordinal = p->loop.ordinal++;
     source->ready--;
     return task;
 }

@@ -13,11 +13,9 @@
 #include "source/push_queue.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/unreachable.h"
 #include "exec/lane.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -33,15 +31,20 @@ static struct uva__pushed *pushed_of(struct uva__link *link)
 
 /* ---- batches ------------------------------------------------------------ */
 
+static void pushed_drop_metadata(struct uva__pushed *pushed,
+                                 const struct uva_allocator *allocator)
+{
+    uva__metadata_fini(&pushed->entry.info.metadata, allocator, pushed->room);
+}
+
 static void pushed_discard(struct uva__list *list,
                            const struct uva_allocator *allocator)
 {
     struct uva__link *link;
 
     while ((link = uva__list_pop(list)) != NULL) {
-        uva_array_release(&pushed_of(link)->array);
-        uva__metadata_fini(&pushed_of(link)->metadata, allocator,
-                           pushed_of(link)->room);
+        uva_array_release(&pushed_of(link)->entry.array);
+        pushed_drop_metadata(pushed_of(link), allocator);
         uva__memory_free(allocator, pushed_of(link),
                          sizeof(struct uva__pushed));
     }
@@ -52,7 +55,7 @@ static void pushed_discard(struct uva__list *list,
 static void queue_give_back(struct uva__push_queue *q,
                             struct uva__pushed *pushed)
 {
-    uva__metadata_fini(&pushed->metadata, &q->rt->allocator, pushed->room);
+    pushed_drop_metadata(pushed, &q->rt->allocator);
     uva__lock_take(&q->lock);
     uva__list_push(&q->locked.pool, &pushed->link);
     uva__lock_drop(&q->lock);
@@ -83,7 +86,8 @@ static int queue_prepare(struct uva__push_queue *q, const char *metadata,
         return ENOMEM;
     if (size > sizeof(int32_t) && /* a count of 0 is the same as no metadata */
         uva__metadata_copy_to_room(&q->rt->allocator, metadata, size,
-                                   pushed->room, &pushed->metadata) != 0) {
+                                   pushed->room,
+                                   &pushed->entry.info.metadata) != 0) {
         queue_give_back(q, pushed);
         return ENOMEM;
     }
@@ -112,17 +116,19 @@ static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
                              struct uva__pushed *pushed,
                              struct ArrowDeviceArray *array)
 {
+    int64_t *bytes = &pushed->entry.info.bytes;
+
     if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
     if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->called))
         return EAGAIN;
-    if (pushed->bytes > INT64_MAX - q->locked.bytes)
-        pushed->bytes = INT64_MAX - q->locked.bytes;
-    uva_array_move(array, &pushed->array);
+    if (*bytes > INT64_MAX - q->locked.bytes)
+        *bytes = INT64_MAX - q->locked.bytes;
+    uva_array_move(array, &pushed->entry.array);
     push->first = uva__list_is_empty(&q->locked.fresh);
     uva__list_push(&q->locked.fresh, &pushed->link);
     q->locked.count++;
-    q->locked.bytes += pushed->bytes;
+    q->locked.bytes += *bytes;
     return 0;
 }
 
@@ -191,7 +197,7 @@ int uva__push_queue_push(struct uva__push_queue *q,
 
     if (code != 0)
         return code;
-    pushed->bytes = bytes;
+    pushed->entry.info.bytes = bytes;
     code = push_admit(q, &push, pushed, array);
     if (code != 0)
         queue_give_back(q, pushed);
@@ -250,18 +256,10 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
 void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
 {
     struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
-    char *const block = pushed->metadata.block;
-    const bool fits = block == NULL || block == pushed->room;
 
-    if (uva__task_fill(task, &q->rt->allocator, &pushed->array,
-                       fits ? block : NULL) != 0)
-        UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
-    if (!fits)
-        uva__metadata_move(&pushed->metadata, &task->metadata);
-    task->bytes = pushed->bytes;
-    pushed->metadata.block = NULL;
+    uva__task_fill_entry(task, &pushed->entry, pushed->room);
     q->loop.spent_count++;
-    q->loop.spent_bytes += pushed->bytes;
+    q->loop.spent_bytes += pushed->entry.info.bytes;
     uva__list_push(&q->loop.spent, &pushed->link);
 }
 

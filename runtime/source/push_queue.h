@@ -17,9 +17,8 @@
 /* One batch in the queue; reused, so that a steady flow allocates nothing. */
 struct uva__pushed {
     struct uva__link link;         /* in one of the lists below */
-    struct ArrowDeviceArray array; /* owns, while queued */
-    int64_t bytes;                 /* of its buffers */
-    struct uva__metadata metadata; /* owns; perhaps in `room` */
+    struct uva__entry entry;       /* its array is owned while queued; its
+                                      metadata may lie in `room` */
     char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 

@@ -139,7 +139,7 @@ static struct uva__task *reader_take(struct uva__source *source)
 
     source->ready--;
     uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)task->bytes);
+                                          (uint64_t)task->info.bytes);
     return task;
 }
 

@@ -171,9 +171,9 @@ static int worker_measure(struct uva__reader *r, struct uva__task *task,
     struct uva_error detail;
 
     if (uva__fixed_width_measure(&r->worker.shape, &task->array.array,
-                                 &task->bytes))
+                                 &task->info.bytes))
         return 0;
-    if (uva__layout_measure(&r->worker.schema, &task->array, &task->bytes,
+    if (uva__layout_measure(&r->worker.schema, &task->array, &task->info.bytes,
                             &detail) != EINVAL)
         return 0; /* the size of an unknown format is not known */
     return uva_error_set(
@@ -206,8 +206,8 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
         read_discard(read);
         return code;
     }
-    task->ordinal = (int64_t)tail;
-    r->worker.bytes += (uint64_t)task->bytes;
+    task->info.ordinal = (int64_t)tail;
+    r->worker.bytes += (uint64_t)task->info.bytes;
     r->worker.credits--;
     r->worker.count++;
     uva__atomic64_store(&r->tail, tail + 1);

@@ -68,16 +68,17 @@ extract_pool_claim(struct uva__extract_pool *team)
 static void extract_pool_extract(struct uva__extract_pool *team,
                                  struct uva__extract_entry *entry)
 {
-    entry->code = uva_task_extract(&entry->task, &entry->array);
-    if (entry->code != 0)
+    entry->batch.code = uva_task_extract(&entry->task, &entry->batch.array);
+    if (entry->batch.code != 0)
         return;
     if (uva__atomic64_load(&team->stopped) != 0)
-        uva_array_release(&entry->array);
-    else if (uva__layout_measure(&team->schema, &entry->array, &entry->bytes,
-                                 NULL) != 0)
-        entry->bytes = 0; /* of a format unknown here */
-    else if (entry->bytes > BYTES_MAX)
-        entry->bytes = BYTES_MAX; /* as it claims; sums must not overflow */
+        uva_array_release(&entry->batch.array);
+    else if (uva__layout_measure(&team->schema, &entry->batch.array,
+                                 &entry->batch.info.bytes, NULL) != 0)
+        entry->batch.info.bytes = 0; /* of a format unknown here */
+    else if (entry->batch.info.bytes > BYTES_MAX)
+        entry->batch.info.bytes =
+            BYTES_MAX; /* as it claims; sums must not overflow */
 }
 
 static void extract_pool_run(struct uva_job *job)

@@ -9,16 +9,12 @@
 
 /* One batch on its way. */
 struct uva__extract_entry {
-    struct uva__link link;         /* in arrival order, or among the free */
-    struct uva__link wait;         /* among those not yet granted */
-    struct ArrowAsyncTask task;    /* until claimed; then the worker's */
-    struct ArrowDeviceArray array; /* owns, once done */
-    struct uva__metadata metadata; /* owns */
-    int64_t ordinal;               /* of the batch; -1: not known */
-    int64_t bytes;                 /* once done */
-    int code;                      /* of the extraction, once done */
-    bool seen;                     /* the loop has counted it as done */
-    struct uva__atomic64 done;     /* 1: the worker has left it */
+    struct uva__link link;      /* in arrival order, or among the free */
+    struct uva__link wait;      /* among those not yet granted */
+    struct ArrowAsyncTask task; /* until claimed; then the worker's */
+    struct uva__entry batch;    /* array, bytes and code: once done */
+    bool seen;                  /* the loop has counted it as done */
+    struct uva__atomic64 done;  /* 1: the worker has left it */
 };
 
 struct uva__extractor;

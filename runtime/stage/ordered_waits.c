@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/wait_error.h"
-#include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -48,8 +47,8 @@ void uva__pending_batch_fail(struct uva__ordered_waits *w,
                              struct uva__pending_batch *wait, int code,
                              const struct uva_error *error)
 {
-    uva_array_release(&wait->array);
-    wait->code = code;
+    uva_array_release(&wait->batch.array);
+    wait->batch.code = code;
     if (w->loop.fault.code == 0)
         uva__failure_set(&w->loop.fault, &w->stage.source.rt->allocator, code,
                          error, NULL);
@@ -129,7 +128,7 @@ bool uva__ordered_waits_depart(struct uva__ordered_waits *w,
         return false;
     uva__stage_acquire(&w->stage);
     uva__atomic64_add(&w->away, 1);
-    uva__atomic64_add(&w->away_bytes, (uint64_t)wait->bytes);
+    uva__atomic64_add(&w->away_bytes, (uint64_t)wait->batch.info.bytes);
     return true;
 }
 
@@ -147,9 +146,9 @@ void uva__ordered_waits_land(void *ctx, int64_t bytes)
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id)
 {
-    wait->array.device_type = device_type;
-    wait->array.device_id = device_id;
-    wait->array.sync_event = NULL; /* EV-01 */
+    wait->batch.array.device_type = device_type;
+    wait->batch.array.device_id = device_id;
+    wait->batch.array.sync_event = NULL; /* EV-01 */
 }
 
 void uva__ordered_waits_task(struct uva__stage *stage,
@@ -159,14 +158,15 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     struct uva__pending_batch *wait = wait_at(w, w->loop.last++);
 
     w->loop.asked--;
-    *wait = (struct uva__pending_batch){.ordinal = uva__task_ordinal(task),
-                                        .bytes = uva__task_bytes(task)};
-    w->loop.bytes += wait->bytes;
-    wait->code = task->extract_data(task, &wait->array);
-    if (wait->code != 0)
+    *wait = (struct uva__pending_batch){
+        .batch.info = {.ordinal = uva__task_ordinal(task),
+                       .bytes = uva__task_bytes(task)}};
+    w->loop.bytes += wait->batch.info.bytes;
+    wait->batch.code = task->extract_data(task, &wait->batch.array);
+    if (wait->batch.code != 0)
         return; /* the one above says why */
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &wait->metadata) == ENOMEM)
+                           &wait->batch.info.metadata) == ENOMEM)
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
     else
         w->ops->begin(w, wait);
@@ -212,7 +212,7 @@ static bool ordered_waits_poll(struct uva__ordered_waits *w)
             wait_see(w, wait);
         if (wait->watch != NULL)
             break;
-        failed = wait->code != 0;
+        failed = wait->batch.code != 0;
         ready += !failed;
     }
     w->stage.source.ready = ready;
@@ -237,7 +237,8 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
                           &source->rt->allocator);
     else if (failed && stage->released) /* and never said why (ER-12) */
         uva__failure_set(&source->failure, &source->rt->allocator,
-                         wait_at(w, ordered_waits_head(w))->code, NULL, NULL);
+                         wait_at(w, ordered_waits_head(w))->batch.code, NULL,
+                         NULL);
     else
         source->ended = stage->ended && !failed && used == source->ready;
 }
@@ -332,10 +333,11 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
 static void wait_clear(struct uva__ordered_waits *w,
                        struct uva__pending_batch *wait)
 {
-    if (wait->code == 0)
-        uva_array_release(&wait->array);
-    uva__metadata_fini(&wait->metadata, &w->stage.source.rt->allocator, NULL);
-    w->loop.bytes -= wait->bytes;
+    if (wait->batch.code == 0)
+        uva_array_release(&wait->batch.array);
+    uva__metadata_fini(&wait->batch.info.metadata,
+                       &w->stage.source.rt->allocator, NULL);
+    w->loop.bytes -= wait->batch.info.bytes;
 }
 
 struct uva__task *uva__ordered_waits_take(struct uva__source *source)
@@ -348,15 +350,8 @@ struct uva__task *uva__ordered_waits_take(struct uva__source *source)
         return NULL;
     wait = wait_at(w, w->loop.first++);
     source->ready--;
-    if (uva__task_fill(task, &source->rt->allocator, &wait->array,
-                       wait->metadata.block) != 0) {
-        uva__slots_put_task(source->rt, task);
-        task = NULL;
-    } else {
-        task->ordinal = wait->ordinal;
-        task->bytes = wait->bytes;
-    }
-    wait_clear(w, wait);
+    w->loop.bytes -= wait->batch.info.bytes;
+    uva__task_fill_entry(task, &wait->batch, NULL);
     return task;
 }
 
@@ -371,11 +366,11 @@ static void wait_abandon(struct uva__ordered_waits *w,
     if (watch == NULL)
         return;
     wait->watch = NULL;
-    if (uva__event_wait_abandon(watch, &wait->array)) {
+    if (uva__event_wait_abandon(watch, &wait->batch.array)) {
         wait_forget(w);
         return;
     }
-    uva_array_release(&wait->array);
+    uva_array_release(&wait->batch.array);
     uva__event_wait_release(watch);
 }
 

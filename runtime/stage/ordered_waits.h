@@ -10,13 +10,9 @@
 
 /* One batch. */
 struct uva__pending_batch {
-    struct ArrowDeviceArray array; /* owns, while code is 0 */
-    struct uva_watch *watch;       /* counts, while it is pending; or NULL */
-    struct uva__metadata metadata; /* owns */
-    int64_t ordinal;               /* of the batch; -1: not known */
-    int64_t bytes;                 /* as far as known */
-    uint64_t due_ns;               /* when the patience with it is over */
-    int code;                      /* why there is no data; 0: there is */
+    struct uva__entry batch; /* with a code if its wait failed */
+    struct uva_watch *watch; /* counts, while it is pending; or NULL */
+    uint64_t due_ns;         /* when the patience with it is over */
 };
 
 struct uva__ordered_waits;

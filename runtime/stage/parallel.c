@@ -17,7 +17,6 @@
 #include "arrow/metadata.h"
 #include "base/memory.h"
 #include "stage/extract_pool.h"
-#include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -65,15 +64,16 @@ static struct uva__extract_entry *entry_of(struct uva__link *link)
 
 static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
-    uva__metadata_fini(&entry->metadata, &p->stage.source.rt->allocator, NULL);
+    uva__metadata_fini(&entry->batch.info.metadata,
+                       &p->stage.source.rt->allocator, NULL);
     p->loop.used--;
     uva__list_push(&p->loop.free, &entry->link);
 }
 
 static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
 {
-    if (entry->code == 0)
-        uva_array_release(&entry->array);
+    if (entry->batch.code == 0)
+        uva_array_release(&entry->batch.array);
     entry_put(p, entry);
 }
 
@@ -109,7 +109,7 @@ static void entries_grant(struct parallel *p)
 static void entry_lose(struct parallel *p, struct uva__extract_entry *entry)
 {
     uva__task_drop(&entry->task);
-    entry->code = p->loop.failed_code = ENOMEM;
+    entry->batch.code = p->loop.failed_code = ENOMEM;
     entry->seen = true;
     uva__atomic64_store(&entry->done, 1);
     uva__failure_set(&p->stage.failure, &p->stage.source.rt->allocator, ENOMEM,
@@ -126,14 +126,14 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     p->loop.asked--;
     assert(link != NULL); /* no more was requested than there are cells */
     entry->task = *task;
-    entry->ordinal = uva__task_ordinal(task);
-    entry->code = 0;
+    entry->batch.info.ordinal = uva__task_ordinal(task);
+    entry->batch.code = 0;
     entry->seen = false;
     uva__atomic64_store(&entry->done, 0);
     p->loop.used++;
     uva__list_push(&p->loop.order, &entry->link);
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &entry->metadata) == ENOMEM)
+                           &entry->batch.info.metadata) == ENOMEM)
         entry_lose(p, entry);
     else
         uva__list_push(&p->loop.waiting, &entry->wait);
@@ -145,13 +145,13 @@ static void entry_see(struct parallel *p, struct uva__extract_entry *entry)
 {
     entry->seen = true;
     p->loop.working--;
-    if (entry->code != 0) {
-        p->loop.failed_code = entry->code;
+    if (entry->batch.code != 0) {
+        p->loop.failed_code = entry->batch.code;
         return;
     }
-    p->loop.bytes += entry->bytes;
-    if (entry->bytes > p->loop.largest)
-        p->loop.largest = entry->bytes;
+    p->loop.bytes += entry->batch.info.bytes;
+    if (entry->batch.info.bytes > p->loop.largest)
+        p->loop.largest = entry->batch.info.bytes;
 }
 
 /* Counts what is done; finds how many can be passed on, and whether a failed
@@ -171,9 +171,9 @@ static bool entries_poll(struct parallel *p)
         }
         if (!entry->seen)
             entry_see(p, entry);
-        if (entry->code != 0 && (p->unordered || !gap))
+        if (entry->batch.code != 0 && (p->unordered || !gap))
             failed = true;
-        else if (!failed && entry->code == 0 && (p->unordered || !gap))
+        else if (!failed && entry->batch.code == 0 && (p->unordered || !gap))
             ready++;
     }
     p->stage.source.ready = ready;
@@ -236,7 +236,7 @@ static struct uva__extract_entry *entry_next(struct parallel *p)
     while (p->unordered &&
            !entry_of(link)->seen) /* done since the look, or not */
         link = link->next;
-    assert(entry_of(link)->code == 0);
+    assert(entry_of(link)->batch.code == 0);
     (void)uva__list_remove(&p->loop.order, link);
     return entry_of(link);
 }
@@ -251,16 +251,9 @@ static struct uva__task *parallel_take(struct uva__source *source)
         return NULL;
     entry = entry_next(p);
     source->ready--;
-    p->loop.bytes -= entry->bytes;
-    if (uva__task_fill(task, &source->rt->allocator, &entry->array,
-                       entry->metadata.block) != 0) {
-        uva__slots_put_task(source->rt, task);
-        task = NULL;
-    } else {
-        task->ordinal = entry->ordinal;
-        task->bytes = entry->bytes;
-    }
-    entry_discard(p, entry);
+    p->loop.bytes -= entry->batch.info.bytes;
+    uva__task_fill_entry(task, &entry->batch, NULL);
+    entry_put(p, entry);
     return task;
 }
 
@@ -295,7 +288,7 @@ static void parallel_stop(struct uva__source *source)
     while ((wait = uva__list_pop(&p->loop.waiting)) != NULL) {
         entry = uva__container_of(wait, struct uva__extract_entry, wait);
         uva__task_drop(&entry->task);
-        entry->code = ECANCELED;
+        entry->batch.code = ECANCELED;
         uva__atomic64_store(&entry->done, 1);
     }
     entries_clear(p);
@@ -325,9 +318,10 @@ static void parallel_free(struct uva__stage *stage,
     struct uva__link *link;
 
     while ((link = uva__list_pop(&p->loop.order)) != NULL) {
-        if (entry_of(link)->code == 0)
-            uva_array_release(&entry_of(link)->array);
-        uva__metadata_fini(&entry_of(link)->metadata, allocator, NULL);
+        if (entry_of(link)->batch.code == 0)
+            uva_array_release(&entry_of(link)->batch.array);
+        uva__metadata_fini(&entry_of(link)->batch.info.metadata, allocator,
+                           NULL);
     }
     uva__extract_pool_fini(&p->team);
     uva__memory_free(allocator, p->entries,

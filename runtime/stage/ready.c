@@ -34,7 +34,7 @@ static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
         uva__pending_batch_watch(&r->waits, wait, event,
                                  r->options.device_stream);
     else if (code == 0)
-        wait->array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL; /* EV-01 */
     else
         uva__pending_batch_fail(&r->waits, wait, code, &error);
 }
@@ -42,8 +42,9 @@ static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
 static void ready_begin(struct uva__ordered_waits *waits,
                         struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {
-        wait->array.device_type, wait->array.device_id, wait->array.sync_event};
+    const struct uva_device_event event = {wait->batch.array.device_type,
+                                           wait->batch.array.device_id,
+                                           wait->batch.array.sync_event};
     struct ready *r = ready_of(waits);
     struct uva_error error;
 
@@ -52,7 +53,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
     switch (uva__devices_classify(waits->devices, event.device_type,
                                   event.sync_event, &error)) {
     case UVA__EVENT_NONE:
-        wait->array.sync_event = NULL; /* EV-04 */
+        wait->batch.array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__EVENT_WAIT:
         ready_wait(r, wait, &event);
@@ -70,7 +71,7 @@ static void ready_seen(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
-        wait->array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL; /* EV-01 */
 }
 
 /* ---- life --------------------------------------------------------------- */

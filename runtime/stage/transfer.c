@@ -35,7 +35,7 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     struct uva__copy *copy;
     struct uva_error error;
     int code = uva__copy_new(waits->devices, &t->target, &t->schema,
-                             &wait->array, &copy, &error);
+                             &wait->batch.array, &copy, &error);
 
     if (code != 0) {
         uva__pending_batch_fail(waits, wait, code, &error);
@@ -43,8 +43,8 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     }
     if (uva__copy_goes_on(copy) && uva__ordered_waits_depart(waits, wait))
         uva__copy_set_client(
-            copy, &(struct uva__copy_tail_client){uva__ordered_waits_land,
-                                                  waits, wait->bytes});
+            copy, &(struct uva__copy_tail_client){
+                      uva__ordered_waits_land, waits, wait->batch.info.bytes});
     event = uva__copy_event(copy);
     uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
@@ -52,8 +52,9 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 /* The host can read it behind its event. */
 static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {
-        wait->array.device_type, wait->array.device_id, wait->array.sync_event};
+    const struct uva_device_event event = {wait->batch.array.device_type,
+                                           wait->batch.array.device_id,
+                                           wait->batch.array.sync_event};
     struct uva_error error;
 
     switch (uva__devices_classify(t->waits.devices, event.device_type,
@@ -77,10 +78,11 @@ static void transfer_begin(struct uva__ordered_waits *waits,
     struct transfer *t = transfer_of(waits);
     struct uva_error error;
 
-    switch (uva__copy_find(waits->devices, &t->target, &wait->array, &error)) {
+    switch (uva__copy_find(waits->devices, &t->target, &wait->batch.array,
+                           &error)) {
     case UVA__COPY_NONE:
-        if (wait->array.device_type == ARROW_DEVICE_CPU)
-            wait->array.sync_event = NULL; /* EV-04 */
+        if (wait->batch.array.device_type == ARROW_DEVICE_CPU)
+            wait->batch.array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);
@@ -103,7 +105,7 @@ static void transfer_seen(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (wait->watch->work != NULL)
-        uva__copy_give(wait->watch->work, &wait->array);
+        uva__copy_give(wait->watch->work, &wait->batch.array);
     else
         uva__pending_batch_retype(wait, t->target.device_type,
                                   t->target.device_id);

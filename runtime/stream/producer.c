@@ -486,7 +486,7 @@ static int producer_move_task(struct uva__producer *p)
         return 0;
     }
     uva__task_offer(task, &offered);
-    code = handler->on_next_task(handler, &offered, task->metadata.block);
+    code = handler->on_next_task(handler, &offered, task->info.metadata.block);
     p->loop.told++;
     if (code != 0)
         uva__task_revoke(task); /* LC-18, LC-19, G-18 */
