@@ -82,15 +82,15 @@ bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal)
     struct uva__checked *c = cb->stream;
     struct uva__checker_state *protocol = &c->locked.protocol;
     struct uva__findings findings;
-    struct uva__call_context place;
+    struct uva__call_context context;
     bool goes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    place = uva__checked_enter_locked(c, &cb->active_call);
-    cb->within = place.within != UVA__CALL_NONE;
+    context = uva__checked_enter_locked(c, &cb->active_call);
+    cb->within = context.within != UVA__CALL_NONE;
     *ordinal = protocol->offers;
-    goes = uva__checker_state_begin(protocol, cb->active_call.call, &place,
+    goes = uva__checker_state_begin(protocol, cb->active_call.call, &context,
                                     &findings);
     if (goes && cb->active_call.call == UVA__CALL_ERROR)
         uva__checker_state_error(protocol, cb->code, cb->message,

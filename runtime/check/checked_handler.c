@@ -324,16 +324,16 @@ static bool release_begin(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;
     struct uva__findings findings;
-    struct uva__call_context place;
+    struct uva__call_context context;
     bool held, goes;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
     held = uva__active_calls_hold_release(&c->locked.active_calls,
                                           uva__thread_self());
-    place = uva__checked_enter_locked(c, &cb->active_call);
+    context = uva__checked_enter_locked(c, &cb->active_call);
     goes = uva__checker_state_begin(&c->locked.protocol, UVA__CALL_RELEASE,
-                                    &place, &findings);
+                                    &context, &findings);
     uva__checker_state_observed(&c->locked.protocol, &cb->seen, &findings);
     if (goes && held) {
         c->locked.release_due = true;

@@ -190,29 +190,29 @@ static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
 }
 
 static bool check_locked(struct producer_call *call,
-                         const struct uva__call_context *place,
+                         const struct uva__call_context *context,
                          struct uva__findings *findings)
 {
     struct uva__checker_state *protocol = &call->stream->locked.protocol;
 
     if (call->active_call.call == UVA__CALL_CANCEL)
-        return uva__checker_state_cancel(protocol, place,
+        return uva__checker_state_cancel(protocol, context,
                                          call->active_call.thread, findings);
-    return uva__checker_state_request(protocol, call->n, place, findings);
+    return uva__checker_state_request(protocol, call->n, context, findings);
 }
 
 static void producer_begin(struct producer_call *call, enum uva__rule rule)
 {
     struct uva__checked *c = call->stream;
     struct uva__findings findings;
-    struct uva__call_context place;
+    struct uva__call_context context;
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    place = uva__checked_enter_locked(c, &call->active_call);
+    context = uva__checked_enter_locked(c, &call->active_call);
     if (rule != UVA__RULE_COUNT)
         uva__checker_state_find(&c->locked.protocol, &findings, rule, 0);
-    if (check_locked(call, &place, &findings))
+    if (check_locked(call, &context, &findings))
         call->real = call_target_locked(call);
     uva__lock_drop(&c->lock);
     uva__checked_report_all(c, &findings);

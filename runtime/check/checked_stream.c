@@ -91,20 +91,20 @@ struct uva__call_context
 uva__checked_enter_locked(struct uva__checked *c,
                           struct uva__active_call *active_call)
 {
-    struct uva__call_context place;
+    struct uva__call_context context;
 
     active_call->thread = uva__thread_self();
-    place =
+    context =
         uva__active_calls_context(&c->locked.active_calls, active_call->thread);
-    active_call->inside = place.callback != UVA__CALL_NONE;
+    active_call->inside = context.callback != UVA__CALL_NONE;
     if (active_call->call == UVA__CALL_REQUEST &&
-        place.within != UVA__CALL_NONE && uva__call_is_callback(place.within)) {
-        uva__active_calls_join(place.innermost, active_call);
-        return place;
+        context.within != UVA__CALL_NONE && uva__call_is_callback(context.within)) {
+        uva__active_calls_join(context.innermost, active_call);
+        return context;
     }
     uva__active_calls_enter(&c->locked.active_calls, active_call);
     c->locked.refs++;
-    return place;
+    return context;
 }
 
 void uva__checked_release_now(struct uva__checked *c)

@@ -94,7 +94,7 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
             "cuDevicePrimaryCtxGetState failed: the program "
             "has made no primary context on device %lld",
             (long long)device_id);
-    code = cu->cuDevicePrimaryCtxRetain(&out->context, out->device);
+    code = cu->cuDevicePrimaryCtxRetain(&out->handle, out->device);
     if (code != 0)
         return uva__gpu_failed(gpu, "cuDevicePrimaryCtxRetain", code, error);
     out->kept = true;
@@ -112,7 +112,7 @@ static int cuda_context_find(struct uva__gpu *gpu, int64_t device_id,
 
     if (!stream_is_real(stream) || cu->cuStreamGetCtx == NULL)
         return primary_find(gpu, device_id < 0 ? 0 : device_id, out, error);
-    code = cu->cuStreamGetCtx(stream, &out->context);
+    code = cu->cuStreamGetCtx(stream, &out->handle);
     return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
 }
 
@@ -126,7 +126,7 @@ static void cuda_context_drop(struct uva__gpu *gpu,
 static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
                       struct uva_error *error)
 {
-    const int code = cu_of(gpu)->cuCtxPushCurrent(place->context);
+    const int code = cu_of(gpu)->cuCtxPushCurrent(place->handle);
 
     return code == 0 ? 0
                      : uva__gpu_failed(gpu, "cuCtxPushCurrent", code, error);
@@ -134,10 +134,10 @@ static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *place,
 
 static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_context *place)
 {
-    void *context;
+    void *handle;
 
     (void)place;
-    (void)cu_of(gpu)->cuCtxPopCurrent(&context);
+    (void)cu_of(gpu)->cuCtxPopCurrent(&handle);
 }
 
 /* ---- memory ------------------------------------------------------------- */

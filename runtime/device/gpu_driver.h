@@ -17,7 +17,7 @@ struct uva__gpu;
 /* The device or context that is made current on a thread around calls. */
 struct uva__gpu_context {
     int device;
-    void *context; /* CUDA: counts, if `kept` */
+    void *handle;  /* CUDA: counts, if `retained` */
     bool kept;
     int before; /* HIP: the device that was current */
 };

@@ -97,7 +97,7 @@ int uva__gpu_streams_copy(struct uva__gpu *gpu, struct uva__gpu_streams *lane,
                           bool to_device, uva__gpu_stream *out,
                           struct uva_error *error)
 {
-    uva__gpu_stream *stream = &lane->streams[to_device];
+    uva__gpu_stream *stream = &lane->copies[to_device];
     int code = 0;
 
     if (*stream == NULL)
@@ -113,8 +113,8 @@ static void lane_streams_free(struct uva__gpu *gpu,
                               struct uva__gpu_streams *lane)
 {
     for (int i = 0; i < 2; i++)
-        if (lane->streams[i] != NULL)
-            (void)gpu->calls.stream_destroy(lane->streams[i]);
+        if (lane->copies[i] != NULL)
+            (void)gpu->calls.stream_destroy(lane->copies[i]);
     for (int i = 0; i < UVA__GPU_CALLBACK_STREAMS; i++) {
         if (lane->posts[i] == NULL)
             continue;

@@ -29,7 +29,7 @@ struct uva__gpu_streams {
     struct uva__gpu_streams *before; /* owns */
     int64_t device_id;
     struct uva__gpu_context place;
-    uva__gpu_stream streams[2]; /* owns: for copies, [1] to the device; NULL:
+    uva__gpu_stream copies[2];  /* owns: for copies, [1] to the device; NULL:
                                    not made so far */
     struct uva__gpu_callback_stream
         *posts[UVA__GPU_CALLBACK_STREAMS]; /* counts; NULL: not made */

@@ -43,7 +43,7 @@ static struct {
     struct uva__atomic64 posted;        /* wake-ups of the loop */
     struct uva__atomic64 tail;          /* slots filled */
     uint64_t taken, discard_from;       /* counts of the loop */
-    bool stopped, home, over;           /* state of the loop */
+    bool stopped, seen_closed, over;           /* state of the loop */
     uint64_t left;                      /* worker: credits taken and not used */
     bool paused;                        /* worker: has paused once */
     uint64_t discarded;                 /* slots discarded by the worker */
@@ -223,7 +223,7 @@ static void loop_stop(void)
     word = uva__reader_credit_cancel(&world.word);
     if (word & CREDIT_CLOSED) {
         world.taken = uva__atomic64_load(&world.tail);
-        world.home = true;
+        world.seen_closed = true;
         return;
     }
     if ((word & CREDIT_RUNNING) && mutant != SETS_OFF_WHOEVER_HAS_IT)
@@ -239,7 +239,7 @@ static void loop_on_wakeup(void)
     const uint64_t word = uva__atomic64_load(&world.word);
 
     if (world.stopped) {
-        world.home = world.home || (word & CREDIT_CLOSED);
+        world.seen_closed = world.seen_closed || (word & CREDIT_CLOSED);
         return;
     }
     world.taken = uva__atomic64_load(&world.tail);
@@ -284,7 +284,7 @@ static const char *wrong(void)
 {
     if (world.taken + world.discarded != world.tail.value)
         return "a slot is forgotten, or taken twice";
-    if (cases[now].cancels && !(world.home && world.closed == 1))
+    if (cases[now].cancels && !(world.seen_closed && world.closed == 1))
         return "the source does not come home";
     if (!cases[now].cancels && world.tail.value != GRANTS)
         return "credit is lost";
