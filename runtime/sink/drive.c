@@ -35,9 +35,9 @@ struct drive {
     struct uva_stream *stream;         /* borrows: it owns us */
     struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
                                       the loop */
-    struct uva__timer patience;        /* with `courier`, when closing */
+    struct uva__timer close_timer;     /* with `courier`, when closing */
     bool aborted;                      /* the owner has cancelled */
-    bool reclaimed;                    /* after a drop */
+    bool revoked;                      /* after a drop */
     bool released;                     /* by the producer */
     bool done;                         /* on_done was called */
     struct uva_outcome outcome;        /* once released */
@@ -59,7 +59,7 @@ static enum uva_end refused_with(int code, struct uva_error *error)
 
 /* The producer had ended when the outcome was read; but the handler may have
  * refused a call that was still queued at the proxy. */
-static void drive_dismiss(struct drive *d)
+static void drive_abandon(struct drive *d)
 {
     int refusal;
 
@@ -76,9 +76,9 @@ static void drive_finish(struct drive *d)
 
     assert(!d->done);
     d->done = true;
-    uva__timer_stop(stream->rt, &d->patience);
+    uva__timer_stop(stream->rt, &d->close_timer);
     if (d->proxy != NULL)
-        drive_dismiss(d);
+        drive_abandon(d);
     if (d->options.on_done != NULL && !stream->loop.silent)
         d->options.on_done(d->options.ctx, &d->outcome);
     uva__stream_done(stream, d->outcome.error.code, &d->outcome.error);
@@ -173,9 +173,9 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
 }
 
 /* A close waits for the handler up to a time limit. */
-static void limit_over(struct uva__timer *timer)
+static void drive_expire(struct uva__timer *timer)
 {
-    struct drive *d = uva__container_of(timer, struct drive, patience);
+    struct drive *d = uva__container_of(timer, struct drive, close_timer);
 
     if (d->released)
         drive_finish(d);
@@ -188,8 +188,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
     struct drive *d = drive_at(stream);
     const struct uva__failure *why = uva__stream_cancelled(stream);
 
-    if (stream->loop.silent && !d->reclaimed) {
-        d->reclaimed = true;
+    if (stream->loop.silent && !d->revoked) {
+        d->revoked = true;
         uva__producer_revoke(d->producer);
     }
     if (d->done)
@@ -200,8 +200,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
         return;
     if (uva__handler_proxy_poll(d->proxy)) /* the producer has released it */
         drive_finish(d);
-    else if (stream->loop.object.aborted && !d->patience.running)
-        uva__timer_start(stream->rt, &d->patience, UVA__LIMIT_CALLBACK_MS);
+    else if (stream->loop.object.aborted && !d->close_timer.running)
+        uva__timer_start(stream->rt, &d->close_timer, UVA__LIMIT_CALLBACK_MS);
 }
 
 static void drive_free(struct uva_stream *stream)
@@ -243,7 +243,7 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
     return uva__structs_check_handler(handler, error);
 }
 
-static void drive_undo(struct drive *d)
+static void drive_discard(struct drive *d)
 {
     struct uva__rt *rt = d->stream->rt;
 
@@ -253,7 +253,7 @@ static void drive_undo(struct drive *d)
 }
 
 /* Uses the producer's own error text instead of one of an earlier attempt. */
-static int drive_describe(struct uva__producer *tail, const char *metadata)
+static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;
 
@@ -277,15 +277,15 @@ static int drive_new(struct uva_stream *stream,
     d->sink.ops = &drive_ops;
     d->stream = stream;
     d->driven.handler = handler;
-    d->patience.fire = limit_over;
+    d->close_timer.fire = drive_expire;
     if (options != NULL)
         d->options = *options;
     if (d->options.on_worker)
         code = uva__handler_proxy_new(stream->rt, handler, &d->proxy);
     if (code == 0)
-        code = drive_describe(stream->tail, d->options.metadata);
+        code = drive_set_metadata(stream->tail, d->options.metadata);
     if (code != 0) {
-        drive_undo(d);
+        drive_discard(d);
         return code;
     }
     *out = d;
@@ -312,7 +312,7 @@ int uva_stream_drive(struct uva_stream *stream,
     if (code != 0)
         return uva_error_set(error, code, "drive: %s", strerror(code));
     if (!uva__driven_handlers_add(stream->rt, drive_driven(d))) {
-        drive_undo(d);
+        drive_discard(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
                              "released it");
@@ -320,7 +320,7 @@ int uva_stream_drive(struct uva_stream *stream,
     code = uva__stream_start(stream, &d->sink, error);
     if (code != 0) {
         uva__driven_handlers_remove(stream->rt, drive_driven(d));
-        drive_undo(d);
+        drive_discard(d);
     }
     return code;
 }

@@ -90,7 +90,7 @@ static void batch_paused(struct for_each *f)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
-static void batch_answered(struct for_each *f, int code)
+static void batch_returned(struct for_each *f, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
@@ -125,7 +125,7 @@ static void for_each_batch(struct uva__consumer *consumer)
     if (stream->loop.silent)
         uva_array_release(&consumer->batch.data);
     else
-        batch_answered(f, uva__error_positive(code));
+        batch_returned(f, uva__error_positive(code));
 }
 
 /* After a resume: gives the kept batch again, or requests the next one. */

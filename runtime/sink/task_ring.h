@@ -52,8 +52,8 @@ struct uva__task_ring {
         int64_t bytes;                 /* put in, in all */
         int64_t taken;                 /* bytes taken, when last looked at */
         uint64_t requested;            /* batches, in all */
-        int waits;                     /* visits that have delayed the
-                                          wake-up */
+        int delays;                    /* visits that have delayed the
+                                         wake-up */
         bool wake_due;                 /* the reader has to be woken */
         bool holding;                  /* the producer offers no task */
         bool cancelled;                /* a cancel was handled */
@@ -67,7 +67,7 @@ struct uva__task_ring {
                                       once cancelled also by the loop */
     struct uva__atomic64 consumed;     /* bytes taken, in all; by the reader */
     struct {                           /* the reading thread's alone */
-        uint64_t asked;                /* batches requested, in all */
+        uint64_t requested;            /* batches requested, in all */
         bool ended;                    /* it knows how the stream ended */
         int code;                      /* the outcome; 0: success */
         const char *text;              /* borrows: of the last call; or NULL */

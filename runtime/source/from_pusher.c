@@ -35,8 +35,8 @@ enum {
     FACT_DESCRIBED = 2, /* the schema can be read */
     FACT_CLOSING = 4,   /* the pusher is closed: no callback begins */
     FACT_CLOSED = 8,    /* `failure` can be read */
-    FACT_GONE = 16,     /* no batches are wanted any more */
-    FACTS_OVER = FACT_CLOSING | FACT_GONE
+    FACT_UNWANTED = 16, /* no batches are wanted any more */
+    FACTS_OVER = FACT_CLOSING | FACT_UNWANTED
 };
 
 /* The members of struct uva_push_source that are kept. */
@@ -57,10 +57,10 @@ struct uva_pusher {
     struct ArrowSchema schema;    /* owns: to check with, once DESCRIBED */
     struct uva__failure failure;  /* gives to the loop, with CLOSED */
 
-    struct {                 /* the loop thread's alone */
-        int64_t ordinal;     /* of the next batch */
-        bool running;        /* started and not stopped */
-        bool gone_delivered; /* on_closed was called, or is not wanted */
+    struct {                  /* the loop thread's alone */
+        int64_t ordinal;      /* of the next batch */
+        bool running;         /* started and not stopped */
+        bool closed_reported; /* on_closed was called, or is not wanted */
     } loop;
 };
 
@@ -90,7 +90,7 @@ static void pusher_free(struct uva__wakeup *wakeup)
 /* ---- the writer --------------------------------------------------------- */
 
 /* 0 as long as pushed batches may be wanted, EPIPE after that. */
-static int pusher_poll(const struct uva_pusher *p)
+static int pusher_status(const struct uva_pusher *p)
 {
     if (p == NULL)
         return EPIPE;
@@ -107,7 +107,7 @@ static int pusher_poll(const struct uva_pusher *p)
 int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
 {
     struct ArrowSchema copy;
-    int code = pusher_poll(pusher);
+    int code = pusher_status(pusher);
 
     if (code == 0)
         code = uva__structs_check_schema(schema, NULL);
@@ -149,7 +149,7 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
                     const char *metadata, int64_t timeout_ms)
 {
     int64_t bytes = 0;
-    int code = pusher_poll(pusher);
+    int code = pusher_status(pusher);
 
     if (code != 0)
         return code;
@@ -234,9 +234,9 @@ static struct uva__task *pusher_take(struct uva__source *source)
 
 /* No batches are wanted any more; on_closed is called, unless the pusher is
  * closed. */
-static void pusher_cut(struct uva_pusher *p)
+static void pusher_shut(struct uva_pusher *p)
 {
-    if (uva__atomic64_or(&p->facts, FACT_GONE) & FACT_GONE)
+    if (uva__atomic64_or(&p->facts, FACT_UNWANTED) & FACT_UNWANTED)
         return;
     uva__push_queue_shut(&p->queue);
     uva__rt_wake(p->source.rt, &p->wakeup);
@@ -248,14 +248,14 @@ static void pusher_stop(struct uva__source *source)
 
     p->loop.running = false;
     source->ready = 0;
-    pusher_cut(p);
+    pusher_shut(p);
 }
 
 static void pusher_leave(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
 
-    pusher_cut(p); /* if it was never started */
+    pusher_shut(p); /* if it was never started */
     uva__wakeup_release(&p->wakeup);
 }
 
@@ -271,10 +271,10 @@ static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
 
     if (p->loop.running)
         uva__producer_wake(p->source.producer);
-    if ((facts & FACT_CLOSING) || p->loop.gone_delivered)
+    if ((facts & FACT_CLOSING) || p->loop.closed_reported)
         return false;
-    if (facts & FACT_GONE) {
-        p->loop.gone_delivered = true;
+    if (facts & FACT_UNWANTED) {
+        p->loop.closed_reported = true;
         if (p->user.on_closed != NULL)
             p->user.on_closed(p->user.ctx, p);
     } else if (room && p->user.on_writable != NULL) {

@@ -73,7 +73,7 @@ static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
 }
 
 /* Fills the pool, without the lock. */
-static int pending_tasks_stock_up(struct uva__pending_tasks *pending_tasks)
+static int pending_tasks_grow(struct uva__pending_tasks *pending_tasks)
 {
     struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.pool);
 
@@ -85,9 +85,9 @@ static int pending_tasks_stock_up(struct uva__pending_tasks *pending_tasks)
     return 0;
 }
 
-static int pending_tasks_shelve(struct uva__pending_tasks *pending_tasks,
-                                const struct ArrowAsyncTask *task,
-                                struct uva__pending_task **out)
+static int pending_tasks_hold(struct uva__pending_tasks *pending_tasks,
+                              const struct ArrowAsyncTask *task,
+                              struct uva__pending_task **out)
 {
     struct uva__pending_task *pending_task = NULL;
     int code;
@@ -118,9 +118,9 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
     if (code != 0)
         uva__foreign_clauses_count(pending_tasks->rt, "MD-05");
     do
-        code = pending_tasks_shelve(pending_tasks, task, out);
+        code = pending_tasks_hold(pending_tasks, task, out);
     while (code == 0 && *out == NULL &&
-           (code = pending_tasks_stock_up(pending_tasks)) == 0);
+           (code = pending_tasks_grow(pending_tasks)) == 0);
     if (code != 0) {
         uva__metadata_fini(&copy, allocator, NULL);
         return code;
@@ -131,7 +131,7 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
 
 /* ---- opening ------------------------------------------------------------ */
 
-void uva__pending_tasks_spend(const struct ArrowAsyncTask *task)
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task)
 {
     struct ArrowAsyncTask copy = *task;
     struct ArrowDeviceArray array;
@@ -165,10 +165,10 @@ static int pending_task_check(struct uva__pending_tasks *pending_tasks,
 }
 
 /* Calls the foreign producer. */
-static int pending_task_open(struct uva__pending_tasks *pending_tasks,
-                             struct uva__pending_task *pending_task,
-                             struct ArrowDeviceArray *out,
-                             struct uva_error *error)
+static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
+                                     struct uva__pending_task *pending_task,
+                                     struct ArrowDeviceArray *out,
+                                     struct uva_error *error)
 {
     int code;
 
@@ -202,9 +202,9 @@ static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
 
 /* How a claim ends. */
 enum claim {
-    CLAIM_MINE,  /* the caller opens it */
-    CLAIM_OPEN,  /* it is open already */
-    CLAIM_OTHERS /* the thread that opens it will discard it */
+    CLAIM_MINE,        /* the caller opens it */
+    CLAIM_EXTRACTED,   /* it is open already */
+    CLAIM_OTHER_THREAD /* the thread that opens it will discard it */
 };
 
 static enum claim
@@ -216,9 +216,9 @@ pending_task_claim_locked(struct uva__pending_tasks *pending_tasks,
     switch (pending_task->state) {
     case UVA__PENDING_TASK_EXTRACTING:
         pending_task->unwanted = true;
-        return CLAIM_OTHERS;
+        return CLAIM_OTHER_THREAD;
     case UVA__PENDING_TASK_EXTRACTED:
-        return CLAIM_OPEN;
+        return CLAIM_EXTRACTED;
     default:
         pending_task->state = UVA__PENDING_TASK_EXTRACTING;
         pending_task->extractor = uva__thread_self();
@@ -238,11 +238,11 @@ static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
     return claim;
 }
 
-/* Puts it back into the pool; `opened`: the caller has opened it, with this
- * outcome. */
+/* Puts it back into the pool; `extracted`: the caller has extracted it, with
+ * this outcome. */
 static void pending_task_put(struct uva__pending_tasks *pending_tasks,
                              struct uva__pending_task *pending_task,
-                             bool opened, int code)
+                             bool extracted, int code)
 {
     const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
 
@@ -250,7 +250,7 @@ static void pending_task_put(struct uva__pending_tasks *pending_tasks,
     uva__metadata_fini(&pending_task->metadata, allocator, NULL);
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
-    if (opened) {
+    if (extracted) {
         (void)uva__list_remove(&pending_tasks->locked.held,
                                &pending_task->held);
         pending_tasks_changed_locked(pending_tasks);
@@ -269,7 +269,8 @@ int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
     int code;
 
     if (mine) {
-        code = pending_task_open(pending_tasks, pending_task, out, error);
+        code =
+            pending_task_call_extract(pending_tasks, pending_task, out, error);
     } else {
         uva_array_move(&pending_task->array, out);
         code = uva__failure_get(&pending_task->failure, error);
@@ -284,10 +285,10 @@ void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
     const enum claim claim =
         pending_task_claim(pending_tasks, pending_task, false);
 
-    if (claim == CLAIM_OTHERS)
+    if (claim == CLAIM_OTHER_THREAD)
         return;
     if (claim == CLAIM_MINE)
-        uva__pending_tasks_spend(&pending_task->task);
+        uva__pending_tasks_extract_unwanted(&pending_task->task);
     else
         uva_array_release(&pending_task->array);
     pending_task_put(pending_tasks, pending_task, claim == CLAIM_MINE, 0);
@@ -319,13 +320,13 @@ pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
     return pending_task;
 }
 
-static void pending_task_open_ahead(struct uva__pending_tasks *pending_tasks,
-                                    struct uva__pending_task *pending_task)
+static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
+                                       struct uva__pending_task *pending_task)
 {
     struct uva_error error;
     bool unwanted;
-    int code = pending_task_open(pending_tasks, pending_task,
-                                 &pending_task->array, &error);
+    int code = pending_task_call_extract(pending_tasks, pending_task,
+                                         &pending_task->array, &error);
 
     if (code != 0)
         uva__failure_set(&pending_task->failure, &pending_tasks->rt->allocator,
@@ -364,7 +365,7 @@ bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
     pending_tasks->locked.closed = true;
     uva__lock_drop(&pending_tasks->lock);
     while ((pending_task = pending_tasks_claim_next(pending_tasks)) != NULL)
-        pending_task_open_ahead(pending_tasks, pending_task);
+        pending_task_extract_ahead(pending_tasks, pending_task);
     uva__lock_take(&pending_tasks->lock);
     while (pending_tasks_is_busy_locked(pending_tasks))
         pending_tasks_wait_locked(pending_tasks);

@@ -107,6 +107,6 @@ bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks);
  * producers crash on it, and all accept this. Thread: any.
  *
  * Clauses: G-21, Q-13. */
-void uva__pending_tasks_spend(const struct ArrowAsyncTask *task);
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task);
 
 #endif

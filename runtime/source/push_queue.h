@@ -29,13 +29,13 @@ struct uva__push_queue {
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* owns: batches to be taken */
-        struct uva__list spent; /* owns: taken since the last absorb */
-        int64_t spent_count;    /* number of batches in `spent` */
-        int64_t spent_bytes;    /* their size */
-        bool room_owed;         /* room has to be reported */
+        struct uva__list taken; /* owns: taken since the last absorb */
+        int64_t taken_count;    /* number of batches in `taken` */
+        int64_t taken_bytes;    /* their size */
+        bool room_due;          /* room has to be reported */
     } loop;
 
-    struct uva__futex called; /* raised for all pushes that wait */
+    struct uva__futex admitted; /* raised for all pushes that wait */
     struct uva__lock lock;
     struct {
         struct uva__list fresh; /* owns: pushed since the last absorb */
@@ -43,9 +43,9 @@ struct uva__push_queue {
         int64_t count;          /* batches not known to be taken */
         int64_t bytes;          /* of those batches */
         int64_t waiting;        /* pushes that wait to be admitted */
-        uint64_t calls;         /* how often they were admitted */
-        bool asked;             /* a push returned EAGAIN: room has to be
-                                   reported */
+        uint64_t admissions;    /* how often they were admitted */
+        bool room_wanted;       /* a push returned EAGAIN: room has to be
+                             reported */
         bool running;           /* the loop takes, and shuts the queue at the
                                    end */
         bool shut;              /* no more batches are wanted */

@@ -72,7 +72,7 @@ struct uva__reader {
     struct uva__atomic64 credit;       /* see source/reader_credit.h */
     struct uva__interrupt interrupt;   /* whether the worker is in a call */
     struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
-    struct uva__atomic64 events;       /* bits NEWS_...; by the worker */
+    struct uva__atomic64 events;       /* bits EVENT_...; by the worker */
     struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
                               slots before this one, the worker the rest */

@@ -7,7 +7,7 @@
 #include "source/reader.h"
 
 /* Bits of reader->news. */
-enum { NEWS_SCHEMA = 1, NEWS_END = 2 };
+enum { EVENT_SCHEMA = 1, EVENT_END = 2 };
 
 /* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
 void uva__reader_worker_start(struct uva__reader *reader);

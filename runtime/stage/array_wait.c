@@ -6,7 +6,7 @@
  *
  * What can fail: the wait, which is the answer.
  *
- * On close:    what waits is cancelled once the grace is over, and answered. */
+ * On close:    what waits is cancelled once the grace is over, and reported. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 struct array_wait {
     struct uva__rt *rt;             /* counts */
     struct uva__devices *devices;   /* counts */
-    struct ArrowDeviceArray *array; /* borrows, until answered */
+    struct ArrowDeviceArray *array; /* borrows, until reported */
     struct uva_watch *watch;        /* counts; NULL: there is none */
     struct uva_error error;         /* the answer, unless the watch has it */
     struct uva__wakeup wakeup;      /* posted at first, and when it is over;
@@ -31,9 +31,9 @@ struct array_wait {
     struct {                            /* the loop thread's alone */
         struct uva__open_object object; /* what a close ends */
         struct uva__timer timer;        /* of `timeout_ms` */
-        bool here;                      /* the loop knows of it */
+        bool tracked;                   /* the loop knows of it */
         bool cancelled;                 /* it is not waited for any more */
-        bool answered;                  /* the user has been told */
+        bool reported;                  /* the user has been told */
     } loop;
 };
 
@@ -65,11 +65,11 @@ static void wait_over(struct uva_watch *watch)
     uva__rt_job_end(rt); /* a close waits for this */
 }
 
-static void wait_answer(struct array_wait *wait)
+static void wait_report(struct array_wait *wait)
 {
     if (wait->watch != NULL && wait->error.code == 0)
         (void)uva__event_wait_outcome(wait->watch, &wait->error);
-    wait->loop.answered = true;
+    wait->loop.reported = true;
     wait->fn(wait->ctx, wait->array, &wait->error);
 }
 
@@ -84,7 +84,7 @@ static void wait_leave(struct array_wait *wait)
 /* ---- too late ----------------------------------------------------------- */
 
 /* The answer comes when nobody looks at the event any more. */
-static void wait_cut(struct array_wait *wait)
+static void wait_cancel(struct array_wait *wait)
 {
     if (wait->watch != NULL && !wait->loop.cancelled)
         uva__event_wait_cancel(wait->watch);
@@ -99,19 +99,19 @@ static void wait_expire(struct uva__timer *timer)
     if (!uva__event_wait_is_over(wait->watch))
         (void)uva__wait_error_timeout(wait->watch, wait->timeout_ms,
                                       &wait->error);
-    wait_cut(wait);
+    wait_cancel(wait);
 }
 
 static void wait_abort(struct uva__open_object *object)
 {
-    wait_cut(uva__container_of(object, struct array_wait, loop.object));
+    wait_cancel(uva__container_of(object, struct array_wait, loop.object));
 }
 
 /* ---- on the loop -------------------------------------------------------- */
 
-static void wait_arrive(struct array_wait *wait)
+static void wait_track(struct array_wait *wait)
 {
-    wait->loop.here = true;
+    wait->loop.tracked = true;
     uva__loop_hold(wait->rt);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
@@ -125,12 +125,12 @@ static bool wait_on_wakeup(struct uva__wakeup *wakeup)
     struct array_wait *wait =
         uva__container_of(wakeup, struct array_wait, wakeup);
 
-    if (!wait->loop.here)
-        wait_arrive(wait);
-    if (wait->loop.answered ||
+    if (!wait->loop.tracked)
+        wait_track(wait);
+    if (wait->loop.reported ||
         (wait->watch != NULL && !uva__event_wait_is_over(wait->watch)))
         return false;
-    wait_answer(wait);
+    wait_report(wait);
     wait_leave(wait);
     return false;
 }

@@ -19,7 +19,7 @@ struct uva__extract_entry {
 
 struct uva__extractor;
 
-/* All zeroes, but for the first part, is a team without room. */
+/* All zeroes, but for the first part, is a pool without room. */
 struct uva__extract_pool {
     struct uva__stage *stage;   /* borrows: counted by each worker at work */
     struct uva__wakeup *wakeup; /* borrows: posted when a cell is done */
@@ -41,24 +41,24 @@ struct uva__extract_pool {
 
 /* Makes room for `cells` to be granted at once, of batches like `schema`. 0 or
  * ENOMEM. Thread: loop. */
-UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *team,
+UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *pool,
                                              int64_t entries,
                                              const struct ArrowSchema *schema);
 
 /* Frees the room; nobody is at work. Thread: any. */
-void uva__extract_pool_fini(struct uva__extract_pool *team);
+void uva__extract_pool_fini(struct uva__extract_pool *pool);
 
 /* Puts a cell behind those granted; then publishes `count` of them, with a
  * worker for each as far as there may be more. Thread: loop. */
-void uva__extract_pool_grant(struct uva__extract_pool *team,
+void uva__extract_pool_grant(struct uva__extract_pool *pool,
                              struct uva__extract_entry *entry);
-void uva__extract_pool_publish(struct uva__extract_pool *team, uint64_t count);
+void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count);
 
 /* From now on results are discarded. Gives back how many cells nobody has
  * claimed; uva__extract_pool_ungrant() gives each, the last one first. Thread:
  * loop. */
-uint64_t uva__extract_pool_stop(struct uva__extract_pool *team);
+uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool);
 struct uva__extract_entry *
-uva__extract_pool_ungrant(struct uva__extract_pool *team);
+uva__extract_pool_ungrant(struct uva__extract_pool *pool);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  task -> extracted here, begun by the stage: nothing to wait for,
- *              or a watch, which posts the stage when it is over -> seen ->
- *              taken by the one below, the oldest first.
+/* Happy path:  task -> extracted here, started by the stage: nothing to wait
+ * for, or a watch, which posts the stage when it is over -> seen -> taken by
+ * the one below, the oldest first.
  *
  * What can fail: a wait: what stands before it is passed on, then the error;
  *              what stands behind it is released.
@@ -55,7 +55,7 @@ void uva__pending_batch_fail(struct uva__ordered_waits *w,
 }
 
 /* It will not be told any more. A close waits for this, as it does for jobs. */
-static void wait_forget(struct uva__ordered_waits *w)
+static void waits_end_job(struct uva__ordered_waits *w)
 {
     struct uva__rt *rt = w->stage.source.rt;
 
@@ -71,7 +71,7 @@ static void wait_over(struct uva_watch *watch)
 
     if (uva__atomic64_or(&w->awaited, 0) == (uintptr_t)watch)
         uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
-    wait_forget(w);
+    waits_end_job(w);
 }
 
 /* False: there was no memory, and the batch is lost. */
@@ -121,26 +121,26 @@ void uva__pending_batch_work(struct uva__ordered_waits *w,
     uva__event_wait_begin(wait->watch);
 }
 
-bool uva__ordered_waits_depart(struct uva__ordered_waits *w,
-                               const struct uva__pending_batch *wait)
+bool uva__ordered_waits_begin_work(struct uva__ordered_waits *w,
+                                   const struct uva__pending_batch *wait)
 {
     if (!uva__rt_job_begin(w->stage.source.rt))
         return false;
     uva__stage_acquire(&w->stage);
-    uva__atomic64_add(&w->away, 1);
-    uva__atomic64_add(&w->away_bytes, (uint64_t)wait->batch.info.bytes);
+    uva__atomic64_add(&w->working, 1);
+    uva__atomic64_add(&w->working_bytes, (uint64_t)wait->batch.info.bytes);
     return true;
 }
 
-void uva__ordered_waits_land(void *ctx, int64_t bytes)
+void uva__ordered_waits_end_work(void *ctx, int64_t bytes)
 {
     struct uva__ordered_waits *w = ctx;
 
-    uva__atomic64_sub(&w->away_bytes, (uint64_t)bytes);
-    uva__atomic64_sub(&w->away, 1);
+    uva__atomic64_sub(&w->working_bytes, (uint64_t)bytes);
+    uva__atomic64_sub(&w->working, 1);
     if (uva__atomic64_exchange(&w->full, 0) != 0)
         uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
-    wait_forget(w);
+    waits_end_job(w);
 }
 
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
@@ -157,7 +157,7 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     struct uva__ordered_waits *w = ordered_waits_of(stage);
     struct uva__pending_batch *wait = wait_at(w, w->loop.last++);
 
-    w->loop.asked--;
+    w->loop.requested--;
     *wait = (struct uva__pending_batch){
         .batch.info = {.ordinal = uva__task_ordinal(task),
                        .bytes = uva__task_bytes(task)}};
@@ -175,14 +175,14 @@ void uva__ordered_waits_task(struct uva__stage *stage,
 /* ---- as a feed ---------------------------------------------------------- */
 
 /* Gives the watch up: it is over. */
-static void wait_see(struct uva__ordered_waits *w,
-                     struct uva__pending_batch *wait)
+static void wait_collect(struct uva__ordered_waits *w,
+                         struct uva__pending_batch *wait)
 {
     struct uva_watch *watch = wait->watch;
     struct uva_error error;
 
     (void)uva__event_wait_outcome(watch, &error);
-    w->ops->seen(w, wait, &error);
+    w->ops->over(w, wait, &error);
     wait->watch = NULL;
     uva__event_wait_release(watch);
 }
@@ -209,7 +209,7 @@ static bool ordered_waits_poll(struct uva__ordered_waits *w)
          i++) {
         wait = wait_at(w, i);
         if (wait->watch != NULL && wait_is_over(w, wait))
-            wait_see(w, wait);
+            wait_collect(w, wait);
         if (wait->watch != NULL)
             break;
         failed = wait->batch.code != 0;
@@ -248,33 +248,33 @@ static int64_t larger_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The window is taken by what is here, or by what is away, some of which is
+/* The window is taken by what is here, or by what is working, some of which is
  * here too. Who lands behind the look has the loop look again. */
 static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
-    int64_t away, bytes;
+    int64_t working, bytes;
 
-    if (uva__atomic64_load(&w->away) != 0)
+    if (uva__atomic64_load(&w->working) != 0)
         uva__atomic64_exchange(&w->full, 1);
-    away = (int64_t)uva__atomic64_load(&w->away);
-    bytes = (int64_t)uva__atomic64_load(&w->away_bytes);
-    if ((used > 0 || away > 0) &&
+    working = (int64_t)uva__atomic64_load(&w->working);
+    bytes = (int64_t)uva__atomic64_load(&w->working_bytes);
+    if ((used > 0 || working > 0) &&
         larger_of(w->loop.bytes, bytes) >= w->window.bytes)
         return 0;
     return uva__window_room(&w->window, demand,
-                            larger_of(used, away) + w->loop.asked);
+                            larger_of(used, working) + w->loop.requested);
 }
 
-static void ordered_waits_ask(struct uva__ordered_waits *w, int64_t demand)
+static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
 {
     int64_t room;
 
-    w->loop.begun = w->loop.begun || demand > 0;
-    room = w->loop.begun ? ordered_waits_room(w, demand) : 0;
+    w->loop.started = w->loop.started || demand > 0;
+    room = w->loop.started ? ordered_waits_room(w, demand) : 0;
     if (room == 0)
         return;
-    w->loop.asked += room;
+    w->loop.requested += room;
     uva__stage_request(&w->stage, room);
 }
 
@@ -327,7 +327,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     }
     ordered_waits_conclude(w, ordered_waits_poll(w));
     ordered_waits_set_timer(w);
-    ordered_waits_ask(w, demand);
+    ordered_waits_request(w, demand);
 }
 
 static void wait_clear(struct uva__ordered_waits *w,
@@ -367,7 +367,7 @@ static void wait_abandon(struct uva__ordered_waits *w,
         return;
     wait->watch = NULL;
     if (uva__event_wait_abandon(watch, &wait->batch.array)) {
-        wait_forget(w);
+        waits_end_job(w);
         return;
     }
     uva_array_release(&wait->batch.array);

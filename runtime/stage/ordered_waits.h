@@ -25,7 +25,7 @@ struct uva__ordered_waits_ops {
                   struct uva__pending_batch *wait);
     /* the wait is over; `error` has code 0 if all is well. May fail it.
      * wait->watch is there still. */
-    void (*seen)(struct uva__ordered_waits *waits,
+    void (*over)(struct uva__ordered_waits *waits,
                  struct uva__pending_batch *wait,
                  const struct uva_error *error);
     /* the schema is in the feed, for the last time; false: no memory. NULL:
@@ -41,20 +41,20 @@ struct uva__ordered_waits {
     int64_t timeout_ms;                       /* for one wait; 0: none */
     struct uva__atomic64 awaited; /* the address of the watch that the loop
                                  has found pending last, or 0 */
-    struct uva__atomic64 away;    /* batches whose work goes on, here or not */
-    struct uva__atomic64 away_bytes; /* in those */
-    struct uva__atomic64 full;       /* 1: the loop has found some away */
+    struct uva__atomic64 working; /* batches whose work goes on, here or not */
+    struct uva__atomic64 working_bytes; /* in those */
+    struct uva__atomic64 full;          /* 1: the loop has found some working */
 
     struct {                             /* the loop thread's alone */
         struct uva__pending_batch *ring; /* owns; NULL before the schema */
         uint64_t size;                   /* of the ring, a power of two */
         uint64_t first, last;            /* those in use: [first, last) */
-        int64_t asked;             /* batches requested above, not here yet */
+        int64_t requested;         /* batches requested above, not here yet */
         int64_t bytes;             /* in the batches here */
         struct uva__timer timer;   /* for the oldest that is pending */
         uint64_t timed;            /* which one that is, while it runs */
         struct uva__failure fault; /* of the first wait that failed */
-        bool begun;                /* somebody has asked for a batch */
+        bool started;              /* somebody has requested for a batch */
     } loop;
 };
 
@@ -92,12 +92,13 @@ void uva__pending_batch_work(struct uva__ordered_waits *waits,
                              struct uva__work *work);
 
 /* The work of a batch goes on when it is passed on, within the window: until
- * uva__ordered_waits_land(), which is called once. False: the workers are gone.
+ * uva__ordered_waits_end_work(), which is called once. False: the workers are
+ * gone.
  */
 UVA_MUST_CHECK bool
-uva__ordered_waits_depart(struct uva__ordered_waits *waits,
-                          const struct uva__pending_batch *wait);
-void uva__ordered_waits_land(void *waits, int64_t bytes); /* any thread */
+uva__ordered_waits_begin_work(struct uva__ordered_waits *waits,
+                              const struct uva__pending_batch *wait);
+void uva__ordered_waits_end_work(void *waits, int64_t bytes); /* any thread */
 
 /* The batch is elsewhere now, and ready. */
 void uva__pending_batch_retype(struct uva__pending_batch *wait,

@@ -28,7 +28,7 @@ struct parallel {
     struct uva__stage stage;            /* first */
     struct uva_window window;           /* with its defaults filled in */
     bool unordered;                     /* pass on as they finish */
-    struct uva__extract_pool team;      /* who extracts */
+    struct uva__extract_pool pool;      /* who extracts */
     struct uva__extract_entry *entries; /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
@@ -36,12 +36,12 @@ struct parallel {
         struct uva__list order;   /* cells in use, in order of arrival */
         struct uva__list waiting; /* those of them not yet granted */
         int64_t used;             /* cells in use */
-        int64_t asked;            /* batches requested above, not here yet */
+        int64_t requested;        /* batches requested above, not here yet */
         int64_t working;          /* granted and not seen done */
         int64_t bytes;            /* in cells seen done */
         int64_t largest;          /* of all batches so far; -1: none yet */
         int failed_code;          /* of the extraction that failed, or 0 */
-        bool begun;               /* somebody has asked for a batch */
+        bool started;             /* somebody has requested for a batch */
     } loop;
 };
 
@@ -84,7 +84,7 @@ static bool entry_may_start(const struct parallel *p)
     if (p->loop.working == 0 && p->loop.bytes == 0)
         return true;
     if (p->loop.largest < 0)
-        return p->loop.working < p->team.workers;
+        return p->loop.working < p->pool.workers;
     return p->loop.bytes + (p->loop.working + 1) * p->loop.largest <=
            p->window.bytes;
 }
@@ -97,16 +97,16 @@ static void entries_grant(struct parallel *p)
     while (!uva__list_is_empty(&p->loop.waiting) && entry_may_start(p)) {
         wait = uva__list_pop(&p->loop.waiting);
         uva__extract_pool_grant(
-            &p->team, uva__container_of(wait, struct uva__extract_entry, wait));
+            &p->pool, uva__container_of(wait, struct uva__extract_entry, wait));
         p->loop.working++;
         count++;
     }
     if (count > 0)
-        uva__extract_pool_publish(&p->team, count);
+        uva__extract_pool_publish(&p->pool, count);
 }
 
 /* Without memory for what comes with it a batch is lost, in its place. */
-static void entry_lose(struct parallel *p, struct uva__extract_entry *entry)
+static void entry_fail(struct parallel *p, struct uva__extract_entry *entry)
 {
     uva__task_drop(&entry->task);
     entry->batch.code = p->loop.failed_code = ENOMEM;
@@ -123,7 +123,7 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__link *link = uva__list_pop(&p->loop.free);
     struct uva__extract_entry *entry = entry_of(link);
 
-    p->loop.asked--;
+    p->loop.requested--;
     assert(link != NULL); /* no more was requested than there are cells */
     entry->task = *task;
     entry->batch.info.ordinal = uva__task_ordinal(task);
@@ -134,14 +134,15 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     uva__list_push(&p->loop.order, &entry->link);
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
                            &entry->batch.info.metadata) == ENOMEM)
-        entry_lose(p, entry);
+        entry_fail(p, entry);
     else
         uva__list_push(&p->loop.waiting, &entry->wait);
 }
 
 /* ---- the loop: as a feed ------------------------------------------------ */
 
-static void entry_see(struct parallel *p, struct uva__extract_entry *entry)
+static void entry_note_done(struct parallel *p,
+                            struct uva__extract_entry *entry)
 {
     entry->seen = true;
     p->loop.working--;
@@ -170,7 +171,7 @@ static bool entries_poll(struct parallel *p)
             continue;
         }
         if (!entry->seen)
-            entry_see(p, entry);
+            entry_note_done(p, entry);
         if (entry->batch.code != 0 && (p->unordered || !gap))
             failed = true;
         else if (!failed && entry->batch.code == 0 && (p->unordered || !gap))
@@ -198,15 +199,15 @@ static void parallel_conclude(struct parallel *p, bool failed)
         source->ended = true;
 }
 
-static void parallel_ask(struct parallel *p, int64_t demand)
+static void parallel_request(struct parallel *p, int64_t demand)
 {
     int64_t room =
-        uva__window_room(&p->window, demand, p->loop.used + p->loop.asked);
+        uva__window_room(&p->window, demand, p->loop.used + p->loop.requested);
 
-    p->loop.begun = p->loop.begun || demand > 0;
-    if (!p->loop.begun || room == 0)
+    p->loop.started = p->loop.started || demand > 0;
+    if (!p->loop.started || room == 0)
         return;
-    p->loop.asked += room;
+    p->loop.requested += room;
     uva__stage_request(&p->stage, room);
 }
 
@@ -218,7 +219,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
 
     if (!source->schema_known && p->stage.failure.code == 0)
         return;
-    if (p->team.extractors == NULL && source->schema_known &&
+    if (p->pool.extractors == NULL && source->schema_known &&
         !parallel_prepare(p)) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
@@ -226,7 +227,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     }
     parallel_conclude(p, entries_poll(p));
     entries_grant(p);
-    parallel_ask(p, demand);
+    parallel_request(p, demand);
 }
 
 static struct uva__extract_entry *entry_next(struct parallel *p)
@@ -281,10 +282,10 @@ static void parallel_stop(struct uva__source *source)
     uint64_t unclaimed;
 
     uva__stage_stop(source);
-    for (unclaimed = uva__extract_pool_stop(&p->team); unclaimed > 0;
+    for (unclaimed = uva__extract_pool_stop(&p->pool); unclaimed > 0;
          unclaimed--)
         uva__list_push(&p->loop.waiting,
-                       &uva__extract_pool_ungrant(&p->team)->wait);
+                       &uva__extract_pool_ungrant(&p->pool)->wait);
     while ((wait = uva__list_pop(&p->loop.waiting)) != NULL) {
         entry = uva__container_of(wait, struct uva__extract_entry, wait);
         uva__task_drop(&entry->task);
@@ -323,7 +324,7 @@ static void parallel_free(struct uva__stage *stage,
         uva__metadata_fini(&entry_of(link)->batch.info.metadata, allocator,
                            NULL);
     }
-    uva__extract_pool_fini(&p->team);
+    uva__extract_pool_fini(&p->pool);
     uva__memory_free(allocator, p->entries,
                      sizeof(*p->entries) * (size_t)p->window.batches);
     uva__memory_free(allocator, p, sizeof(*p));
@@ -338,7 +339,7 @@ static bool parallel_prepare(struct parallel *p)
     p->entries = uva__memory_new(&p->stage.source.rt->allocator,
                                  sizeof(*p->entries) * (size_t)count);
     if (p->entries == NULL ||
-        uva__extract_pool_prepare(&p->team, count, &p->stage.source.schema) !=
+        uva__extract_pool_prepare(&p->pool, count, &p->stage.source.schema) !=
             0)
         return false;
     for (i = 0; i < count; i++)
@@ -374,12 +375,12 @@ static struct uva__source *parallel_make(struct uva__producer *above,
         return NULL;
     if (uva__window_complete(&options->window, &p->window) != 0)
         assert(!"checked before");
-    p->team.workers =
+    p->pool.workers =
         options->workers != 0 ? options->workers : parallel_cores();
     p->unordered = options->unordered;
     p->loop.largest = -1;
-    p->team.stage = &p->stage;
-    p->team.wakeup = &p->stage.wakeup;
+    p->pool.stage = &p->stage;
+    p->pool.wakeup = &p->stage.wakeup;
     uva__stage_init(&p->stage, &parallel_ops, &parallel_wakeup_ops, above);
     return &p->stage.source;
 }

@@ -22,8 +22,8 @@ static struct ready *ready_of(struct uva__ordered_waits *waits)
 /* ---- batches ------------------------------------------------------------ */
 
 /* Complete already is the common case with a fast device. */
-static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
-                       const struct uva_device_event *event)
+static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
+                        const struct uva_device_event *event)
 {
     struct uva_error error;
     int code = EAGAIN;
@@ -56,7 +56,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
         wait->batch.array.sync_event = NULL; /* EV-04 */
         break;
     case UVA__EVENT_WAIT:
-        ready_wait(r, wait, &event);
+        ready_watch(r, wait, &event);
         break;
     case UVA__EVENT_UNKNOWN:
         uva__pending_batch_fail(waits, wait, error.code, &error);
@@ -64,7 +64,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
     }
 }
 
-static void ready_seen(struct uva__ordered_waits *waits,
+static void ready_over(struct uva__ordered_waits *waits,
                        struct uva__pending_batch *wait,
                        const struct uva_error *error)
 {
@@ -87,7 +87,7 @@ static void ready_free(struct uva__stage *stage,
 }
 
 /* What the stage is made from. */
-struct recipe {
+struct setup {
     struct uva_ready options;     /* complete */
     struct uva__devices *devices; /* borrows */
 };
@@ -96,7 +96,7 @@ static struct uva__source *ready_make(struct uva__producer *above,
                                       const void *given)
 {
     static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        ready_begin, ready_seen, NULL};
+        ready_begin, ready_over, NULL};
     static const struct uva__stage_ops ops = {
         .source = {.name = "ready",
                    .start = uva__stage_start,
@@ -107,16 +107,16 @@ static struct uva__source *ready_make(struct uva__producer *above,
         .task = uva__ordered_waits_task,
         .free = ready_free,
     };
-    const struct recipe *recipe = given;
+    const struct setup *setup = given;
     struct ready *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
 
     if (r == NULL)
         return NULL;
-    r->options = recipe->options;
-    r->waits.window = recipe->options.window;
-    r->waits.timeout_ms = recipe->options.timeout_ms;
+    r->options = setup->options;
+    r->waits.window = setup->options.window;
+    r->waits.timeout_ms = setup->options.timeout_ms;
     uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
-                            recipe->devices);
+                            setup->devices);
     return &r->waits.stage.source;
 }
 
@@ -143,8 +143,8 @@ static int ready_check(struct uva_stream *stream,
 }
 
 /* Extraction that may take long is done by workers first. */
-static int ready_spread(struct uva_stream *stream,
-                        const struct uva_ready *options)
+static int ready_add_workers(struct uva_stream *stream,
+                             const struct uva_ready *options)
 {
     if (!stream->tail->expensive)
         return 0;
@@ -155,22 +155,22 @@ static int ready_spread(struct uva_stream *stream,
 int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
 {
     const struct uva_ready none = {0};
-    struct recipe recipe;
+    struct setup setup;
     int code = uva__stream_building(stream);
 
     if (code == 0)
         code = ready_check(stream, options != NULL ? options : &none,
-                           &recipe.options);
+                           &setup.options);
     if (code == 0)
-        code = ready_spread(stream, &recipe.options);
+        code = ready_add_workers(stream, &setup.options);
     if (code != 0)
         return code;
-    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &setup.devices);
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "ready: no thread or memory to wait with");
-    code = uva__stream_wrap(stream, ready_make, &recipe);
+    code = uva__stream_wrap(stream, ready_make, &setup);
     stream->device_data = code == 0;
-    uva__devices_release(recipe.devices);
+    uva__devices_release(setup.devices);
     return code;
 }

@@ -17,7 +17,7 @@
 #include "uvarrow/device.h"
 
 struct after {
-    struct uva__deferred_release kept; /* first: the array */
+    struct uva__deferred_release deferred; /* first: the array */
     struct uva__rt *rt;           /* a job of it, until recorded: a close waits,
                                        and the log can be written to */
     struct uva__devices *devices; /* uses */
@@ -36,7 +36,7 @@ static void after_release(struct uva__device_command *command)
     struct uva__devices *devices = after->devices;
 
     uva__event_wait_release(after->watch);
-    uva_array_release(&after->kept.array);
+    uva_array_release(&after->deferred.array);
     uva__backend_event_free(after->backend, after->event);
     free(after);
     uva__devices_quit(devices);
@@ -70,13 +70,13 @@ static void after_log(struct uva__rt *rt, const char *what,
 }
 
 /* Nobody can tell when the work is complete. */
-static void after_keep(struct after *after, const struct uva_error *error)
+static void after_defer(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;
     struct uva__rt *rt = after->rt;
 
     after_log(rt, "kept until the workers end", error);
-    uva__deferred_releases_take(&devices->deferred_releases, &after->kept);
+    uva__deferred_releases_take(&devices->deferred_releases, &after->deferred);
     uva__devices_quit(devices);
     uva__rt_job_end(rt);
 }
@@ -85,7 +85,7 @@ static void after_keep(struct after *after, const struct uva_error *error)
 
 static int after_watch(struct after *after, struct uva_error *error)
 {
-    const struct ArrowDeviceArray *array = &after->kept.array;
+    const struct ArrowDeviceArray *array = &after->deferred.array;
     const struct uva_device_event event = {array->device_type, array->device_id,
                                            after->event};
 
@@ -100,7 +100,7 @@ static int after_watch(struct after *after, struct uva_error *error)
 
 static int after_record(struct after *after, struct uva_error *error)
 {
-    const struct ArrowDeviceArray *array = &after->kept.array;
+    const struct ArrowDeviceArray *array = &after->deferred.array;
     const struct uva_device_event device = {array->device_type,
                                             array->device_id, NULL};
     struct uva__backend *backend = after->backend;
@@ -130,7 +130,7 @@ static void after_run(struct uva__device_command *command)
     struct uva_error error = {0};
 
     if (after_record(after, &error) != 0) {
-        after_keep(after, &error);
+        after_defer(after, &error);
         return;
     }
     uva__rt_job_end(after->rt);
@@ -164,7 +164,7 @@ static struct after *after_new(struct uva__rt *rt)
 }
 
 /* Takes it for good. */
-static void array_lose(struct uva__rt *rt, struct ArrowDeviceArray *array)
+static void array_abandon(struct uva__rt *rt, struct ArrowDeviceArray *array)
 {
     struct ArrowDeviceArray lost;
     struct uva_error error;
@@ -190,11 +190,11 @@ void uva_array_release_after(struct uva_runtime *runtime,
     }
     after = after_new(rt);
     if (after == NULL) {
-        array_lose(rt, array);
+        array_abandon(rt, array);
         return;
     }
     after->backend = uva__devices_first_use(after->devices, array->device_type);
     after->device_stream = device_stream;
-    uva_array_move(array, &after->kept.array);
+    uva_array_move(array, &after->deferred.array);
     after_send(after, after_run);
 }

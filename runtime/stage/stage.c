@@ -47,7 +47,7 @@ static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     }
     uva_schema_move(schema, &source->schema);
     source->device_type =
-        stage->becomes != 0 ? stage->becomes : above->device_type;
+        stage->output_type != 0 ? stage->output_type : above->device_type;
     source->schema_known = true;
     uva__producer_wake(source->producer);
     return 0;
@@ -150,8 +150,9 @@ void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
     stage->handler.on_next_task = stage_on_task;
     stage->handler.on_error = stage_on_error;
     stage->handler.release = stage_on_release;
-    stage->source.device_type =
-        stage->becomes != 0 ? stage->becomes : above->source->device_type;
+    stage->source.device_type = stage->output_type != 0
+                                    ? stage->output_type
+                                    : above->source->device_type;
     uva__wakeup_init(&stage->wakeup, wakeup_ops, 1);
 }
 

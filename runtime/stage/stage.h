@@ -29,7 +29,7 @@ struct uva__stage {
     struct uva__producer *above; /* owns until started; then until released */
     struct uva__wakeup wakeup;   /* posted by the stage; counted by the feed,
                                 the handler, workers and posts */
-    ArrowDeviceType becomes;     /* of what the stage gives; 0: it stays */
+    ArrowDeviceType output_type; /* of what the stage gives; 0: it stays */
     bool started;                /* the one above drives us */
     bool stopped;                /* nothing more is wanted */
     bool ended;                  /* the one above has no more */

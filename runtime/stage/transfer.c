@@ -2,7 +2,7 @@
 /* Copies each batch to another device or to the host, several at once, in
  * order. The copies are the service's work; the stage waits for them as it
  * would for events: to the host until they are complete, to a device until they
- * were begun. */
+ * were started. */
 #include <errno.h>
 
 #include "arrow/structs.h"
@@ -41,10 +41,10 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
         uva__pending_batch_fail(waits, wait, code, &error);
         return;
     }
-    if (uva__copy_goes_on(copy) && uva__ordered_waits_depart(waits, wait))
-        uva__copy_set_client(
-            copy, &(struct uva__copy_tail_client){
-                      uva__ordered_waits_land, waits, wait->batch.info.bytes});
+    if (uva__copy_goes_on(copy) && uva__ordered_waits_begin_work(waits, wait))
+        uva__copy_set_client(copy, &(struct uva__copy_tail_client){
+                                       uva__ordered_waits_end_work, waits,
+                                       wait->batch.info.bytes});
     event = uva__copy_event(copy);
     uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
@@ -96,7 +96,7 @@ static void transfer_begin(struct uva__ordered_waits *waits,
     }
 }
 
-static void transfer_seen(struct uva__ordered_waits *waits,
+static void transfer_over(struct uva__ordered_waits *waits,
                           struct uva__pending_batch *wait,
                           const struct uva_error *error)
 {
@@ -135,7 +135,7 @@ static void transfer_free(struct uva__stage *stage,
 }
 
 /* What the stage is made from. */
-struct recipe {
+struct setup {
     struct uva__copy_destination target;
     struct uva_window window;     /* complete */
     struct uva__devices *devices; /* borrows */
@@ -145,7 +145,7 @@ static struct uva__source *transfer_make(struct uva__producer *above,
                                          const void *given)
 {
     static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        transfer_begin, transfer_seen, transfer_prepare};
+        transfer_begin, transfer_over, transfer_prepare};
     static const struct uva__stage_ops ops = {
         .source = {.name = "transfer",
                    .start = uva__stage_start,
@@ -156,22 +156,21 @@ static struct uva__source *transfer_make(struct uva__producer *above,
         .task = uva__ordered_waits_task,
         .free = transfer_free,
     };
-    const struct recipe *recipe = given;
+    const struct setup *setup = given;
     struct transfer *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
 
     if (t == NULL)
         return NULL;
-    t->target = recipe->target;
-    t->waits.window = recipe->window;
-    t->waits.stage.becomes = recipe->target.device_type;
+    t->target = setup->target;
+    t->waits.window = setup->window;
+    t->waits.stage.output_type = setup->target.device_type;
     uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
-                            recipe->devices);
+                            setup->devices);
     return &t->waits.stage.source;
 }
 
 static int transfer_check(struct uva_stream *stream,
-                          const struct uva_transfer *options,
-                          struct recipe *out)
+                          const struct uva_transfer *options, struct setup *out)
 {
     if (!uva__memory_is_clear(options->reserved, 4))
         return uva__stream_fail(stream, EINVAL,
@@ -190,8 +189,8 @@ static int transfer_check(struct uva_stream *stream,
 }
 
 /* Extraction that may take long is done by workers first. */
-static int transfer_spread(struct uva_stream *stream,
-                           const struct uva_window *window)
+static int transfer_add_workers(struct uva_stream *stream,
+                                const struct uva_window *window)
 {
     if (!stream->tail->expensive)
         return 0;
@@ -203,23 +202,23 @@ int uva_stream_transfer(struct uva_stream *stream,
                         const struct uva_transfer *options)
 {
     const struct uva_transfer none = {0};
-    struct recipe recipe;
+    struct setup setup;
     int code = uva__stream_building(stream);
 
     if (code == 0)
         code =
-            transfer_check(stream, options != NULL ? options : &none, &recipe);
+            transfer_check(stream, options != NULL ? options : &none, &setup);
     if (code == 0)
-        code = transfer_spread(stream, &recipe.window);
+        code = transfer_add_workers(stream, &setup.window);
     if (code != 0)
         return code;
-    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &setup.devices);
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "transfer: no thread or memory to copy with");
-    code = uva__stream_wrap(stream, transfer_make, &recipe);
-    uva__devices_release(recipe.devices);
+    code = uva__stream_wrap(stream, transfer_make, &setup);
+    uva__devices_release(setup.devices);
     if (code == 0)
-        stream->device_data = recipe.target.device_type != ARROW_DEVICE_CPU;
+        stream->device_data = setup.target.device_type != ARROW_DEVICE_CPU;
     return code;
 }
