@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for one array, without a stream.
+/* uva_array_wait(): waits for the event of one array, without a stream.
  *
- * Happy path:  a watch is begun at once -> it posts when it is over -> the
- *              answer on the loop.
+ * Happy path:  the wait begins at once -> it posts the wake-up when it is over
+ * -> the loop calls the callback with the result.
  *
- * What can fail: the wait, which is the answer.
+ * What can fail: the wait; the callback gets its error.
  *
- * On close:    what waits is cancelled once the grace is over, and reported. */
+ * On close:    a wait that is still pending is cancelled, and reported. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -21,19 +21,19 @@ struct array_wait {
     struct uva__devices *devices;   /* counts */
     struct ArrowDeviceArray *array; /* borrows, until reported */
     struct uva_watch *watch;        /* counts; NULL: there is none */
-    struct uva_error error;         /* the answer, unless the watch has it */
+    struct uva_error error;         /* the result, unless the watch has it */
     struct uva__wakeup wakeup;      /* posted at first, and when it is over;
                                    counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
-    void *ctx;                      /* borrows, likewise */
+    void *ctx;                      /* borrows: its argument */
     int64_t timeout_ms;             /* UVA_FOREVER: none */
 
     struct {                            /* the loop thread's alone */
-        struct uva__open_object object; /* what a close ends */
+        struct uva__open_object object; /* aborted by a close */
         struct uva__timer timer;        /* of `timeout_ms` */
-        bool tracked;                   /* the loop knows of it */
-        bool cancelled;                 /* it is not waited for any more */
-        bool reported;                  /* the user has been told */
+        bool tracked;                   /* the loop has counted it */
+        bool cancelled;                 /* its event is not polled any more */
+        bool reported;                  /* the callback was called */
     } loop;
 };
 
@@ -53,7 +53,7 @@ static void wait_free(struct uva__wakeup *wakeup)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Any thread, a vendor's too. */
+/* The callback of the wait; on any thread, also a vendor's. */
 static void wait_over(struct uva_watch *watch)
 {
     struct array_wait *wait = watch->client;
@@ -81,9 +81,10 @@ static void wait_leave(struct array_wait *wait)
     uva__rt_leave(wait->rt);
 }
 
-/* ---- too late ----------------------------------------------------------- */
+/* ---- time limit, close --------------------------------------------------- */
 
-/* The answer comes when nobody looks at the event any more. */
+/* The result is reported once the device thread has stopped polling the event.
+ */
 static void wait_cancel(struct array_wait *wait)
 {
     if (wait->watch != NULL && !wait->loop.cancelled)
@@ -137,7 +138,7 @@ static bool wait_on_wakeup(struct uva__wakeup *wakeup)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* Without a watch if there is nothing to wait for, or no way to. */
+/* Makes a wait, unless none is needed, or `error` has why none is possible. */
 static int wait_prepare(struct array_wait *wait)
 {
     const struct uva_device_event event = {wait->array->device_type,
@@ -160,7 +161,7 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__wakeup_acquire(&wait->wakeup); /* until it says that it is over */
+    uva__wakeup_acquire(&wait->wakeup); /* until wait_over() */
     if (!uva__rt_job_begin(wait->rt))
         abort();
     uva__event_wait_begin(wait->watch);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  granted, published -> a worker is launched, or one at work goes
- *              on -> claimed -> extracted -> done, the stage is told.
+/* The worker threads of a parallel stage.
  *
- * What can fail: an extraction; its code is in the cell.
+ * Happy path:  an entry is granted and published -> a worker is started, or an
+ *              active one goes on -> it claims the entry -> extracts it ->
+ * marks it as done and posts the stage.
  *
- * On stop:     what nobody has claimed is taken back; what is being extracted
- *              is discarded by its worker, for which nobody waits. */
+ * What can fail: an extraction; its code is in the entry.
+ *
+ * On stop:     entries that are not claimed are taken back; a batch that is
+ *              being extracted is discarded by its worker, which is not waited
+ *              for. */
 #include "stage/extract_pool.h"
 
 #include <assert.h>
@@ -14,6 +18,7 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -22,7 +27,7 @@ enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 static const int64_t BYTES_MAX = (int64_t)1 << 40;
 
 struct uva__extractor {
-    struct uva__link link; /* among those that are not queued */
+    struct uva__link link; /* among those with a job that is not queued */
     struct uva_job job;    /* submitted when there is work */
     struct uva__extract_pool
         *pool; /* borrows: its stage is counted meanwhile */
@@ -35,8 +40,8 @@ void uva__extract_pool_grant(struct uva__extract_pool *pool,
                           entry);
 }
 
-/* The entry is read before it is claimed: once it is, and the cell done, the
- * loop may grant another in its place. */
+/* The ring is read before the claim: once the entry is claimed and done, the
+ * loop may grant another one in its place. */
 static struct uva__extract_entry *
 extract_pool_take(struct uva__extract_pool *pool)
 {
@@ -50,8 +55,8 @@ extract_pool_take(struct uva__extract_pool *pool)
     return entry;
 }
 
-/* Claims the next cell. NULL when there is none: then the caller no longer
- * counts as at work. */
+/* Claims the next entry. NULL if there is none: then the caller no longer
+ * counts as active. */
 static struct uva__extract_entry *
 extract_pool_claim(struct uva__extract_pool *pool)
 {
@@ -75,7 +80,8 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
         uva_array_release(&entry->batch.array);
     else if (uva__layout_measure(&pool->schema, &entry->batch.array,
                                  &entry->batch.info.bytes, NULL) != 0)
-        entry->batch.info.bytes = 0; /* of a format unknown here */
+        entry->batch.info.bytes =
+            0; /* the size of an unknown format is not known */
     else if (entry->batch.info.bytes > BYTES_MAX)
         entry->batch.info.bytes =
             BYTES_MAX; /* as it claims; sums must not overflow */
@@ -114,11 +120,9 @@ static void extract_pool_launch(struct uva__extract_pool *pool)
     if (uva__rt_job_begin(rt))
         uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &worker->job);
     else
-        assert(!"a stage runs, so the workers are there");
+        UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
 
-/* Publishes `count` more granted cells, with a worker for each as far as there
- * may be more. */
 void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count)
 {
     uint64_t work = uva__atomic64_add(&pool->work, count << WORK_SHIFT);

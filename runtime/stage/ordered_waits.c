@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  task -> extracted here, started by the stage: nothing to wait
- * for, or a watch, which posts the stage when it is over -> seen -> taken by
- * the one below, the oldest first.
+/* Batches that wait for events, passed on in order.
  *
- * What can fail: a wait: what stands before it is passed on, then the error;
- *              what stands behind it is released.
+ * Happy path:  a task is extracted at once -> the stage begins a wait, or finds
+ *              that none is needed -> the wait posts the stage when it is over
+ * -> the stage completes the batch -> the producer below takes it, the oldest
+ * batch first.
  *
- * On stop:     watches are abandoned, each with its batch. */
+ * What can fail: a wait: the batches before it are passed on, then the error;
+ *              those behind it are released.
+ *
+ * On stop:     waits are abandoned, each with its batch.
+ *
+ * Clauses: EV-01, ER-12. */
 #include "stage/ordered_waits.h"
 
 #include <assert.h>
@@ -35,7 +40,7 @@ static struct uva__pending_batch *wait_at(struct uva__ordered_waits *w,
     return &w->loop.ring[index & (w->loop.size - 1)];
 }
 
-/* The oldest that cannot be passed on. */
+/* Returns the index of the oldest batch that cannot be passed on. */
 static uint64_t ordered_waits_head(const struct uva__ordered_waits *w)
 {
     return w->loop.first + (uint64_t)w->stage.source.ready;
@@ -54,7 +59,8 @@ void uva__pending_batch_fail(struct uva__ordered_waits *w,
                          error, NULL);
 }
 
-/* It will not be told any more. A close waits for this, as it does for jobs. */
+/* Ends the job of a wait, or of work: no callback follows. A close waits for
+ * this. */
 static void waits_end_job(struct uva__ordered_waits *w)
 {
     struct uva__rt *rt = w->stage.source.rt;
@@ -63,8 +69,8 @@ static void waits_end_job(struct uva__ordered_waits *w)
     uva__rt_job_end(rt);
 }
 
-/* Any thread, a vendor's too. Those behind the oldest are looked at when that
- * one is over. */
+/* The callback of a wait; on any thread, also a vendor's. Waits behind the
+ * oldest one post nothing: they are polled when that one is over. */
 static void wait_over(struct uva_watch *watch)
 {
     struct uva__ordered_waits *w = watch->client;
@@ -74,7 +80,8 @@ static void wait_over(struct uva_watch *watch)
     waits_end_job(w);
 }
 
-/* False: there was no memory, and the batch is lost. */
+/* Makes the wait of a batch. False: the batch has failed, as there is no memory
+ * or the runtime is closing. */
 static bool wait_prepare(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait,
                          const struct uva_device_event *event)
@@ -148,7 +155,7 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
 {
     wait->batch.array.device_type = device_type;
     wait->batch.array.device_id = device_id;
-    wait->batch.array.sync_event = NULL; /* EV-01 */
+    wait->batch.array.sync_event = NULL;
 }
 
 void uva__ordered_waits_task(struct uva__stage *stage,
@@ -164,7 +171,7 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     w->loop.bytes += wait->batch.info.bytes;
     wait->batch.code = task->extract_data(task, &wait->batch.array);
     if (wait->batch.code != 0)
-        return; /* the one above says why */
+        return; /* the producer above reports why */
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
                            &wait->batch.info.metadata) == ENOMEM)
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
@@ -172,9 +179,9 @@ void uva__ordered_waits_task(struct uva__stage *stage,
         w->ops->begin(w, wait);
 }
 
-/* ---- as a feed ---------------------------------------------------------- */
+/* ---- the loop: as a source ---------------------------------------------- */
 
-/* Gives the watch up: it is over. */
+/* A wait is over: has the stage complete its batch, and releases the wait. */
 static void wait_collect(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait)
 {
@@ -187,7 +194,7 @@ static void wait_collect(struct uva__ordered_waits *w,
     uva__event_wait_release(watch);
 }
 
-/* False: wait_over() comes behind this, and posts. */
+/* False: wait_over() runs after this, and posts the stage. */
 static bool wait_is_over(struct uva__ordered_waits *w,
                          const struct uva__pending_batch *wait)
 {
@@ -196,9 +203,8 @@ static bool wait_is_over(struct uva__ordered_waits *w,
     return uva__event_wait_is_over(wait->watch);
 }
 
-/* Counts how many more can be passed on. True: behind them stands one that
- * failed.
- */
+/* Counts the batches that can be passed on. Returns whether one that failed
+ * stands behind them. */
 static bool ordered_waits_poll(struct uva__ordered_waits *w)
 {
     int64_t ready = w->stage.source.ready;
@@ -219,8 +225,9 @@ static bool ordered_waits_poll(struct uva__ordered_waits *w)
     return failed;
 }
 
-/* What the one above said last comes when all before it has been passed on; a
- * fault of an event comes in the place of its batch. */
+/* The end or error of the producer above follows when all batches before it
+ * have been passed on. The failure of a wait takes the place of its batch. A
+ * release without an end or error is an error. */
 static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
 {
     struct uva__stage *stage = &w->stage;
@@ -235,7 +242,7 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
     else if (stage->failure.code != 0 && (failed || used == source->ready))
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* and never said why (ER-12) */
+    else if (failed && stage->released) /* without a reason */
         uva__failure_set(&source->failure, &source->rt->allocator,
                          wait_at(w, ordered_waits_head(w))->batch.code, NULL,
                          NULL);
@@ -248,8 +255,9 @@ static int64_t larger_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The window is taken by what is here, or by what is working, some of which is
- * here too. Who lands behind the look has the loop look again. */
+/* The batches in the ring take room of the window, or those with work that goes
+ * on, whichever are more: some are in both. The bit in `full` is set before the
+ * counts are read, so work that ends after that wakes the loop. */
 static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
@@ -289,7 +297,7 @@ static bool ordered_waits_prepare(struct uva__ordered_waits *w)
            (w->ops->prepare == NULL || w->ops->prepare(w));
 }
 
-/* Has the timer fire when the patience with the oldest one is over. */
+/* Has the timer fire at the time limit of the oldest wait. */
 static void ordered_waits_set_timer(struct uva__ordered_waits *w)
 {
     const uint64_t head = ordered_waits_head(w);
@@ -355,9 +363,9 @@ struct uva__task *uva__ordered_waits_take(struct uva__source *source)
     return task;
 }
 
-/* ---- too late ----------------------------------------------------------- */
+/* ---- time limits, stop --------------------------------------------------- */
 
-/* Nobody waits for it any more; its batch goes with it. */
+/* Abandons a wait. The device may still use the batch, so the wait takes it. */
 static void wait_abandon(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait)
 {

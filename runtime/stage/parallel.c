@@ -2,20 +2,23 @@
 /* Extraction on compute workers, several batches at once, passed on in order or
  * as they finish.
  *
- * Happy path:  task -> cell -> granted in order, as the budget allows -> a
- * worker claims and extracts it, announces it -> taken by the one below.
+ * Happy path:  task -> entry -> granted in order, as far as the window of bytes
+ *              allows -> a worker claims and extracts it, and posts the stage
+ * -> the producer below takes it.
  *
- * What can fail: an extraction. Its cell is the end: what stands before it is
- *              passed on, then the error that the one above tells; what stands
- *              behind it is discarded.
+ * What can fail: an extraction. The entries before it are passed on, then the
+ *              error that the producer above reports; those behind it are
+ *              discarded.
  *
- * On stop:     cells not claimed are taken back; workers discard what they are
- *              at. Nobody waits for them: they count the stage. */
+ * On stop:     entries that are not claimed are taken back; workers discard
+ * what they are extracting. They are not waited for, as they count the stage.
+ */
 #include <assert.h>
 #include <errno.h>
 
 #include "arrow/metadata.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stage/extract_pool.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
@@ -25,23 +28,23 @@
 enum { WORKERS_MAX = 128 };
 
 struct parallel {
-    struct uva__stage stage;            /* first */
-    struct uva_window window;           /* with its defaults filled in */
-    bool unordered;                     /* pass on as they finish */
-    struct uva__extract_pool pool;      /* who extracts */
+    struct uva__stage stage;       /* first */
+    struct uva_window window;      /* with its defaults filled in */
+    bool unordered;                /* batches are passed on as they finish */
+    struct uva__extract_pool pool; /* the workers that extract */
     struct uva__extract_entry *entries; /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
-        struct uva__list free;    /* cells */
-        struct uva__list order;   /* cells in use, in order of arrival */
-        struct uva__list waiting; /* those of them not yet granted */
-        int64_t used;             /* cells in use */
-        int64_t requested;        /* batches requested above, not here yet */
-        int64_t working;          /* granted and not seen done */
-        int64_t bytes;            /* in cells seen done */
-        int64_t largest;          /* of all batches so far; -1: none yet */
-        int failed_code;          /* of the extraction that failed, or 0 */
-        bool started;             /* somebody has requested for a batch */
+        struct uva__list free;    /* entries */
+        struct uva__list order;   /* entries in use, in order of arrival */
+        struct uva__list waiting; /* of these, not granted */
+        int64_t used;             /* number of entries in use */
+        int64_t requested; /* batches requested above that have not come */
+        int64_t working;   /* entries granted and not counted as done */
+        int64_t bytes;     /* in entries that were counted as done */
+        int64_t largest;   /* size of the largest batch; -1: none so far */
+        int failed_code;   /* of the extraction that failed, or 0 */
+        bool started;      /* a batch has been requested */
     } loop;
 };
 
@@ -60,7 +63,7 @@ static struct uva__extract_entry *entry_of(struct uva__link *link)
     return uva__container_of(link, struct uva__extract_entry, link);
 }
 
-/* ---- cells -------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
 static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
@@ -77,8 +80,9 @@ static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
     entry_put(p, entry);
 }
 
-/* The budget is reserved in order, before extraction, at the size of the
- * largest batch so far; the first in line is always let in (R11). */
+/* The window's bytes are reserved in order, before extraction, at the size of
+ * the largest batch so far. With none in use, the first entry may always start,
+ * or a batch larger than the window would never be extracted. */
 static bool entry_may_start(const struct parallel *p)
 {
     if (p->loop.working == 0 && p->loop.bytes == 0)
@@ -105,7 +109,8 @@ static void entries_grant(struct parallel *p)
         uva__extract_pool_publish(&p->pool, count);
 }
 
-/* Without memory for what comes with it a batch is lost, in its place. */
+/* There is no memory for the metadata of the batch: the batch is lost, and the
+ * error takes its place. */
 static void entry_fail(struct parallel *p, struct uva__extract_entry *entry)
 {
     uva__task_drop(&entry->task);
@@ -124,7 +129,7 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__extract_entry *entry = entry_of(link);
 
     p->loop.requested--;
-    assert(link != NULL); /* no more was requested than there are cells */
+    assert(link != NULL); /* no more was requested than there are entries */
     entry->task = *task;
     entry->batch.info.ordinal = uva__task_ordinal(task);
     entry->batch.code = 0;
@@ -139,7 +144,7 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
         uva__list_push(&p->loop.waiting, &entry->wait);
 }
 
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ---------------------------------------------- */
 
 static void entry_note_done(struct parallel *p,
                             struct uva__extract_entry *entry)
@@ -155,8 +160,8 @@ static void entry_note_done(struct parallel *p,
         p->loop.largest = entry->batch.info.bytes;
 }
 
-/* Counts what is done; finds how many can be passed on, and whether a failed
- * cell stands behind them. */
+/* Counts the entries that are done and those that can be passed on. Returns
+ * whether one that failed stands behind these. */
 static bool entries_poll(struct parallel *p)
 {
     struct uva__link *link;
@@ -181,7 +186,8 @@ static bool entries_poll(struct parallel *p)
     return failed;
 }
 
-/* What the one above said last comes when all before it has been passed on. */
+/* The end or error of the producer above follows when all batches before it
+ * have been passed on. A release without either is an error. */
 static void parallel_conclude(struct parallel *p, bool failed)
 {
     struct uva__stage *stage = &p->stage;
@@ -192,7 +198,7 @@ static void parallel_conclude(struct parallel *p, bool failed)
     if (stage->failure.code != 0 && (failed || p->loop.used == source->ready))
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* it never said why (ER-12) */
+    else if (failed && stage->released) /* without a reason */
         uva__failure_set(&source->failure, &source->rt->allocator,
                          p->loop.failed_code, NULL, NULL);
     else if (stage->ended && p->loop.used == source->ready)
@@ -234,8 +240,7 @@ static struct uva__extract_entry *entry_next(struct parallel *p)
 {
     struct uva__link *link = p->loop.order.head;
 
-    while (p->unordered &&
-           !entry_of(link)->seen) /* done since the look, or not */
+    while (p->unordered && !entry_of(link)->seen) /* not counted as done */
         link = link->next;
     assert(entry_of(link)->batch.code == 0);
     (void)uva__list_remove(&p->loop.order, link);
@@ -260,7 +265,7 @@ static struct uva__task *parallel_take(struct uva__source *source)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-/* Workers have left these: nobody wants what is in them. */
+/* Discards the batches that workers have left after a stop. */
 static void entries_clear(struct parallel *p)
 {
     struct uva__list still = {0};
@@ -330,7 +335,7 @@ static void parallel_free(struct uva__stage *stage,
     uva__memory_free(allocator, p, sizeof(*p));
 }
 
-/* Room for a window's batches, once it is known that any will come. */
+/* Makes room for a window's batches, once it is known that any will come. */
 static bool parallel_prepare(struct parallel *p)
 {
     int64_t count = p->window.batches, i;
@@ -374,7 +379,7 @@ static struct uva__source *parallel_make(struct uva__producer *above,
     if (p == NULL)
         return NULL;
     if (uva__window_complete(&options->window, &p->window) != 0)
-        assert(!"checked before");
+        UVA__UNREACHABLE("the window was checked before");
     p->pool.workers =
         options->workers != 0 ? options->workers : parallel_cores();
     p->unordered = options->unordered;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for each batch's event, in order, without holding up the loop or any
- * thread; or makes a stream of the consumer's wait for it, on the device. */
+/* The ready stage: waits for each batch's event, in order, without blocking the
+ * loop or any other thread; or has a device stream of the consumer wait for it.
+ *
+ * Clauses: EV-01, EV-04. */
 #include <errno.h>
 
 #include "base/memory.h"
@@ -21,7 +23,7 @@ static struct ready *ready_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Complete already is the common case with a fast device. */
+/* With a fast device the event is often complete already. */
 static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
                         const struct uva_device_event *event)
 {
@@ -34,7 +36,7 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
         uva__pending_batch_watch(&r->waits, wait, event,
                                  r->options.device_stream);
     else if (code == 0)
-        wait->batch.array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL;
     else
         uva__pending_batch_fail(&r->waits, wait, code, &error);
 }
@@ -53,7 +55,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
     switch (uva__devices_classify(waits->devices, event.device_type,
                                   event.sync_event, &error)) {
     case UVA__EVENT_NONE:
-        wait->batch.array.sync_event = NULL; /* EV-04 */
+        wait->batch.array.sync_event = NULL;
         break;
     case UVA__EVENT_WAIT:
         ready_watch(r, wait, &event);
@@ -71,7 +73,7 @@ static void ready_over(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
-        wait->batch.array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -86,7 +88,7 @@ static void ready_free(struct uva__stage *stage,
     uva__memory_free(allocator, r, sizeof(*r));
 }
 
-/* What the stage is made from. */
+/* The arguments of ready_make(). */
 struct setup {
     struct uva_ready options;     /* complete */
     struct uva__devices *devices; /* borrows */
@@ -142,7 +144,7 @@ static int ready_check(struct uva_stream *stream,
     return 0;
 }
 
-/* Extraction that may take long is done by workers first. */
+/* Has workers do an extraction that may be expensive. */
 static int ready_add_workers(struct uva_stream *stream,
                              const struct uva_ready *options)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Releases an array once the work that reads it is complete.
+/* uva_array_release_after(): releases an array once the work that reads it is
+ * complete.
  *
- * Happy path:  the service records an event on the user's stream, and begins a
- *              watch of it -> over: the service releases the array and frees
- *              the event.
+ * Happy path:  the device thread records an event on the user's stream, and
+ *              begins to wait for it -> the event is complete: the device
+ * thread releases the array and frees the event.
  *
  * What can fail: the recording: then the array is kept until the workers end,
- *              and the log says so. Without memory or a service nobody can tell
- *              when that is, and it is lost: a device may read it still. */
+ *              and this is logged. Without memory or a device thread the array
+ *              is never released, since a device may still read it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ struct after {
     struct uva__device_command command; /* records; when over, releases */
 };
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end of the wait ------------------------------------------------- */
 
 static void after_release(struct uva__device_command *command)
 {
@@ -49,7 +50,7 @@ static void after_send(struct after *after,
     uva__devices_send(after->devices, &after->command);
 }
 
-/* Any thread, a vendor's too. */
+/* The callback of the wait; on any thread, also a vendor's. */
 static void after_over(struct uva_watch *watch)
 {
     struct after *after = watch->client;
@@ -57,7 +58,7 @@ static void after_over(struct uva_watch *watch)
     after_send(after, after_release);
 }
 
-/* A close waits for who is at its log. */
+/* Holds a job reference, so that a close waits until this has been logged. */
 static void after_log(struct uva__rt *rt, const char *what,
                       const struct uva_error *error)
 {
@@ -69,7 +70,7 @@ static void after_log(struct uva__rt *rt, const char *what,
     uva__rt_job_end(rt);
 }
 
-/* Nobody can tell when the work is complete. */
+/* The work cannot be waited for, so the array is kept until the workers end. */
 static void after_defer(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;
@@ -137,7 +138,7 @@ static void after_run(struct uva__device_command *command)
     uva__event_wait_begin(after->watch);
 }
 
-/* What a use is had of starts the service. */
+/* Takes a use of the devices and starts the device thread, and begins a job. */
 static int after_prepare(struct after *after, struct uva__rt *rt)
 {
     int code = uva__rt_devices_use(rt, &after->devices);
@@ -163,7 +164,7 @@ static struct after *after_new(struct uva__rt *rt)
     return NULL;
 }
 
-/* Takes it for good. */
+/* Takes the array and never releases it. */
 static void array_abandon(struct uva__rt *rt, struct ArrowDeviceArray *array)
 {
     struct ArrowDeviceArray lost;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies each batch to another device or to the host, several at once, in
- * order. The copies are the service's work; the stage waits for them as it
- * would for events: to the host until they are complete, to a device until they
- * were started. */
+/* The transfer stage: copies each batch to another device or to the host,
+ * several at once, in order. The device thread makes the copies; the stage
+ * waits for them as for events: a copy to the host until it is complete, one to
+ * a device until it was begun.
+ *
+ * Clauses: EV-04. */
 #include <errno.h>
 
 #include "arrow/structs.h"
@@ -16,8 +18,8 @@
 
 struct transfer {
     struct uva__ordered_waits waits;     /* first */
-    struct uva__copy_destination target; /* where to */
-    struct ArrowSchema schema;           /* owns: of the batches; once known */
+    struct uva__copy_destination target; /* the device to copy to */
+    struct ArrowSchema schema; /* owns: of the batches, once it is known */
 };
 
 static struct transfer *transfer_of(struct uva__ordered_waits *waits)
@@ -27,7 +29,8 @@ static struct transfer *transfer_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* The array goes into the copy; what the wait holds meanwhile is released. */
+/* Moves the array into a copy and begins it. If the copy goes on after its
+ * batch was passed on, it is counted until then. */
 static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 {
     struct uva__ordered_waits *waits = &t->waits;
@@ -49,7 +52,7 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
 
-/* The host can read it behind its event. */
+/* Waits for the event of a batch that the host can read without a copy. */
 static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
     const struct uva_device_event event = {wait->batch.array.device_type,
@@ -82,7 +85,7 @@ static void transfer_begin(struct uva__ordered_waits *waits,
                            &error)) {
     case UVA__COPY_NONE:
         if (wait->batch.array.device_type == ARROW_DEVICE_CPU)
-            wait->batch.array.sync_event = NULL; /* EV-04 */
+            wait->batch.array.sync_event = NULL;
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);
@@ -111,7 +114,7 @@ static void transfer_over(struct uva__ordered_waits *waits,
                                   t->target.device_id);
 }
 
-/* The producer below takes the feed's schema when it tells it. */
+/* Copies the schema, which the producer below moves out of the source. */
 static bool transfer_prepare(struct uva__ordered_waits *waits)
 {
     struct transfer *t = transfer_of(waits);
@@ -134,7 +137,7 @@ static void transfer_free(struct uva__stage *stage,
     uva__memory_free(allocator, t, sizeof(*t));
 }
 
-/* What the stage is made from. */
+/* The arguments of transfer_make(). */
 struct setup {
     struct uva__copy_destination target;
     struct uva_window window;     /* complete */
@@ -188,7 +191,7 @@ static int transfer_check(struct uva_stream *stream,
     return 0;
 }
 
-/* Extraction that may take long is done by workers first. */
+/* Has workers do an extraction that may be expensive. */
 static int transfer_add_workers(struct uva_stream *stream,
                                 const struct uva_window *window)
 {

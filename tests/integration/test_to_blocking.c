@@ -375,7 +375,8 @@ START_TEST(more_is_requested_when_few_are_left)
     blocking_scene_await(&scene.fake.given, 10);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(blocking_scene_read(&scene.out, i, 1, NULL), 1);
-        ck_assert_int_eq(blocking_scene_outlet(&scene.out)->reader.requested, 10);
+        ck_assert_int_eq(blocking_scene_outlet(&scene.out)->reader.requested,
+                         10);
     }
     ck_assert_int_eq(blocking_scene_read(&scene.out, 6, 1, NULL), 1);
     blocking_scene_await(&scene.fake.given, 17);
