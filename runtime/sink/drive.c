@@ -7,11 +7,11 @@
  *              release -> on_done.
  *
  * What can fail: the stream: reported by on_error; the handler: it is only
- * released.
+ *              released.
  *
  * On cancel:   by the owner: reported by on_error. On drop: reported too, and
- * tasks that the handler has not extracted are revoked. When the runtime
- *              closes, a callback that does not return is abandoned. */
+ *              tasks that the handler has not extracted are revoked. When the
+ *              runtime closes, a callback that does not return is abandoned. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -28,14 +28,14 @@
 
 struct drive {
     struct uva__sink sink;             /* first */
-    struct uva__driven_handler driven; /* among the handlers in use, but for a
-                                  courier's */
+    struct uva__driven_handler driven; /* among the handlers in use,
+                                  unless there is a proxy */
     struct uva__producer *producer;    /* counts, once begun */
     struct uva_drive options;          /* the callbacks */
     struct uva_stream *stream;         /* borrows: it owns us */
     struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
                                       the loop */
-    struct uva__timer close_timer;     /* with `courier`, when closing */
+    struct uva__timer close_timer;     /* with `proxy`, when closing */
     bool aborted;                      /* the owner has cancelled */
     bool revoked;                      /* after a drop */
     bool released;                     /* by the producer */
@@ -141,7 +141,7 @@ static void drive_ended(void *ctx)
         uva__stream_unhold(d->stream);
 }
 
-/* ---- as a terminal ------------------------------------------------------ */
+/* ---- as a sink ---------------------------------------------------------- */
 
 static void drive_begin(struct uva_stream *stream)
 {
@@ -252,7 +252,8 @@ static void drive_discard(struct drive *d)
     uva__memory_free(&rt->allocator, d, sizeof(*d));
 }
 
-/* Uses the producer's own error text instead of one of an earlier attempt. */
+/* Gives the producer the metadata of the options, in place of what an earlier
+ * attempt may have left. */
 static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;
@@ -261,7 +262,7 @@ static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
     return uva__metadata_copy(allocator, metadata, &tail->loop.metadata);
 }
 
-/* Makes the terminal. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
+/* Makes the sink. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
 static int drive_new(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *options, struct drive **out)

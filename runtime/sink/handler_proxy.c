@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  (loop) put: schema, tasks, end, release -> (extra thread) called
- * at the handler in that order -> the loop is woken for room, and for the
- * release.
+/* The queue between the loop thread and the extra thread that calls a handler.
+ *
+ * Happy path:  (loop) schema, tasks, end and release are queued -> (extra
+ * thread) the handler is called in that order -> the loop is woken for room,
+ *              and for the release.
  *
  * What can fail:
  * - the handler refuses: queued tasks are discarded, the producer is stopped;
@@ -9,7 +11,9 @@
  *
  * On cancel:   queued tasks are discarded; only release is called. A thread
  * that is stuck in the handler is abandoned, and calls release if the handler
- *              ever returns. */
+ * ever returns.
+ *
+ * Clauses: AH-03, G-18, LC-17. */
 #include "sink/handler_proxy.h"
 
 #include <assert.h>
@@ -40,15 +44,15 @@ enum {
 };
 
 struct uva__handler_proxy {
-    struct uva__rt *rt;                           /* counts */
-    struct uva__atomic64 refs;                    /* of its maker and the extra
-                                                 thread */
+    struct uva__rt *rt;        /* counts */
+    struct uva__atomic64 refs; /* of its creator and the extra
+                              thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
     struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
                                                      thread calls */
     struct uva__producer *producer; /* loop only; until it releases `handler` */
-    struct uva__producer *kept;     /* counts, until `to` is released, which may
-                                       use it as long */
+    struct uva__producer *kept;     /* counts, until `to` is released, as it
+                                       may use the producer until then */
     struct uva__driven_handler driven; /* among the handlers in use */
     struct uva__wakeup *wakeup;        /* guarded by the lock */
     struct ArrowSchema schema;         /* owns; written before NEXT_SCHEMA */
@@ -156,7 +160,7 @@ static void call_task(struct uva__handler_proxy *proxy, struct call *call)
     } else {
         code = proxy->to->on_next_task(proxy->to, &task, args->metadata.block);
         if (code != 0) {
-            uva__task_drop(&args->task); /* unless it was extracted (G-18) */
+            uva__task_drop(&args->task); /* unless it was extracted */
             proxy_refused(proxy, code);
         }
     }
@@ -167,7 +171,7 @@ static void call_schema(struct uva__handler_proxy *proxy)
 {
     int code = proxy->to->on_schema(proxy->to, &proxy->schema);
 
-    uva_schema_release(&proxy->schema); /* LC-17 */
+    uva_schema_release(&proxy->schema);
     if (code != 0)
         proxy_refused(proxy, code);
 }
@@ -408,7 +412,7 @@ uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
     proxy->producer = proxy->kept = producer;
     proxy->wakeup = wakeup;
     proxy->to = uva__check_hop_handler(proxy->rt, "drive", proxy->to);
-    proxy->to->producer = &producer->abi; /* AH-03; before the job starts */
+    proxy->to->producer = &producer->abi; /* before the job starts */
     return &proxy->handler;
 }
 

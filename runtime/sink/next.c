@@ -8,7 +8,8 @@
  * What can fail: the stream; every later call gets the error.
  *
  * On cancel:   a call in flight gets the outcome; on drop its callback is not
- * called. When its last reference is released, the stream is cancelled. */
+ *              called. When its last reference is released, the stream is
+ *              cancelled. */
 #include <errno.h>
 
 #include "base/memory.h"
@@ -41,7 +42,7 @@ static struct next *next_at(struct uva_stream *stream)
     return uva__container_of(stream->sink, struct next, consumer.sink);
 }
 
-/* ---- answers, on the loop ----------------------------------------------- */
+/* ---- results, on the loop ----------------------------------------------- */
 
 static bool next_is_waiting(const struct next *n)
 {

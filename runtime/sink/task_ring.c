@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  started -> on_schema: a window is requested -> tasks go into the
- * ring; the reader is woken once a visit -> more is requested as the reader
- *              wants it -> end -> the reader is woken -> the stream is done.
+/* The loop's half of a ring of tasks: puts tasks in, and reports the schema,
+ * the end and a cancel to the reader.
+ *
+ * Happy path:  started -> on_schema: a window is requested -> tasks go into the
+ *              ring; the reader is woken once for each run of the wake-up ->
+ * more is requested as the reader wants it -> end -> the reader is woken
+ *              -> the stream is done.
  *
  * What can fail: the stream: reported behind the tasks in the ring.
  *
  * On cancel and close: reported before the tasks in the ring, which are
- * discarded here. Releasing the reader's half cancels the stream. So that a
- *              cancel has an effect until then, the stream is done only when
- * the reader knows how it ended.
+ *              discarded here. Releasing the reader's half cancels the stream.
+ *              So that a cancel has an effect until then, the stream is done
+ * only when the reader knows how it ended.
  *
- * Callbacks of the handler only note facts; the visit acts on them. */
+ * Callbacks of the handler only note facts; the wake-up acts on them. */
 #include "sink/task_ring.h"
 
 #include <assert.h>
@@ -43,7 +47,8 @@ static void task_ring_wake(struct uva__task_ring *r)
     uva__parker_unpark(&r->parker);
 }
 
-/* Has the visit wake the reader, once for all that was noted until then. */
+/* Has the wake-up run wake the reader, once for all that was noted until then.
+ */
 static void task_ring_schedule_wake(struct uva__task_ring *r)
 {
     if (r->loop.wake_due)
@@ -127,8 +132,10 @@ static void task_ring_put(struct uva__task_ring *r,
     struct uva__task_ring_slot *place = &r->ring[tail & r->ring_mask];
 
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
-    place->task.extract_data = task->extract_data; /* member by member: just */
-    place->task.private_data = task->private_data; /* written so, too */
+    /* member by member, as the task was just written so: a wider load would
+     * have to wait for both stores */
+    place->task.extract_data = task->extract_data;
+    place->task.private_data = task->private_data;
     place->bytes = uva__task_bytes(task);
     r->loop.bytes += place->bytes;
     uva__atomic64_store(&r->tail, tail + 1);
@@ -174,7 +181,7 @@ static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     task_ring_notify(r, UVA__TASK_RING_RELEASED);
 }
 
-/* ---- the loop: visits --------------------------------------------------- */
+/* ---- the loop: the wake-up ----------------------------------------------- */
 
 static void task_ring_begin(struct uva_stream *stream)
 {
@@ -235,7 +242,7 @@ static void task_ring_request(struct uva__task_ring *r)
 }
 
 /* Returns whether the producer is about to call again, so that one wake-up
- * serves for all of it. Only for a few visits, since other objects may be slow
+ * serves for all of it. Only for a few runs, since other objects may be slow
  * in between. */
 static bool task_ring_can_delay(const struct uva__task_ring *r)
 {

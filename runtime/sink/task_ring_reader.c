@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  a batch is wanted -> (waits) -> a task is taken, more are
- * requested when few are left, the task is extracted -> end.
+/* The reading thread's half of a ring of tasks.
+ *
+ * Happy path:  a batch is wanted -> (waits) -> a task is taken, more are
+ *              requested when few are left, the task is extracted -> end.
  *
  * What can fail:
  * - the stream: reported behind the tasks before that, and then by every call;
  * - an extraction: the stream's own report is waited for, since each extraction
- * of ours that fails is followed by an on_error or, late, by a release.
+ *   of ours that fails is followed by an on_error or, late, by a release.
  *
  * On cancel and close: the loop takes the tasks in the ring, one by one, while
- * the reader may do so too: each of them goes to one of the two.
+ *              the reader may do so too: each of them goes to one of the two.
  *
  * A reader does not spin before it sleeps: it cannot know whether the loop is
  * on another CPU, and if it is not, spinning costs ten times what it can save.
- */
+ *
+ * Clauses: G-66, G-67. */
 #include "sink/task_ring_reader.h"
 
 #include <errno.h>
@@ -57,9 +60,9 @@ static int reader_check_thread(struct uva__task_ring *r)
         "stream on another one");
 }
 
-/* Reads `news` before `tail`: so with the end, all tasks before it are seen. A
- * cancel sets its bit before it empties the ring: so an empty ring is not taken
- * for the end. */
+/* Reads `events` before `tail`: so with the end, all tasks before it are seen.
+ * A cancel sets its bit before it empties the ring: so an empty ring is not
+ * taken for the end. */
 static uint64_t reader_poll(const struct uva__task_ring *r)
 {
     const uint64_t events = uva__atomic64_load(&r->events);
@@ -140,7 +143,7 @@ static bool reader_take(struct uva__task_ring *r, uint64_t events,
     return true;
 }
 
-/* Stores how the stream ended, which all later calls return (G-66), and lets
+/* Stores how the stream ended, which all later calls return, and lets
  * the stream be done. Tasks that are still in the ring are not used: the stream
  * failed at an earlier task. */
 static int reader_conclude(struct uva__task_ring *r, uint64_t events)
@@ -202,7 +205,7 @@ int uva__task_ring_reader_next(struct uva__task_ring *r,
         code = r->reader.ended ? reader_conclude(r, 0) : reader_extract(r, out);
     if (out->array.release != NULL)
         return code;
-    memset(out, 0, sizeof(*out)); /* G-67 */
+    memset(out, 0, sizeof(*out));
     out->device_type = r->device_type;
     return code;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our calls of a foreign producer's methods, and what the loop collects from
- * it. What the producer calls is source/foreign_handler.c.
+/* Our calls of a foreign producer's methods, and the events that the loop
+ * collects from it. The producer calls source/foreign_handler.c.
  *
- * Happy path:  handed over to start -> the loop collects again and again, and
- *              may have more requested each time -> stop -> the producer is
- *              done: free_ctx -> the last reference is dropped: freed.
+ * Happy path:  start gets the handler -> the loop collects events repeatedly,
+ *              and may have more batches requested each time -> stop -> the
+ *              producer is done: free_ctx -> the last reference is dropped:
+ *              freed.
  *
  * What can fail: start. Its code counts where the producer has reported nothing
  *              else; if it has called no callback, the handler is ours again.

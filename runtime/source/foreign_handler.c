@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
+/* The callbacks of a foreign producer: on_schema, on_next_task, on_error and
+ * release.
+ *
+ * Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
  *              loop woken; request, when enough of the window was used)* ->
- *              on_next_task(NULL) -> release: tasks that were not extracted so
- *              far are extracted here.
+ *              on_next_task(NULL) -> release: tasks that are not extracted are
+ *              extracted here.
  *
  * What can fail:
  * - the producer reports an error: it is reported behind the batches before it;
@@ -14,7 +17,7 @@
  * No lock is held while the producer's code runs. A callback never returns an
  * error for a task, and requests once at most.
  *
- * Clauses: G-18, Q-15. */
+ * Clauses: G-18, G-43, Q-15. */
 #include "source/foreign_handler.h"
 
 #include <errno.h>
@@ -103,7 +106,7 @@ static void foreign_push_locked(struct uva__foreign *f,
 }
 
 /* Returns whether this callback drops the producer's reference: the last one
- * does, as release may come inside another callback. In `home`: whether the
+ * does, as release may come inside another callback. In `closed`: whether the
  * producer is done. */
 static bool call_end_locked(struct uva__foreign *f, bool *closed)
 {
@@ -117,9 +120,9 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
     return last;
 }
 
-/* Queues `parcel` (or NULL) and requests, if more is wanted. The loop is woken
- * before the request, which may take long; the caller wakes it again for demand
- * that arose meanwhile. Returns whether there was a request. */
+/* Queues `pending_task` (or NULL) and requests, if more is wanted. The loop is
+ * woken before the request, which may take long; the caller wakes it again for
+ * demand that arose meanwhile. Returns whether there was a request. */
 static bool foreign_push_and_request(struct uva__foreign *f,
                                      struct uva__pending_task *pending_task)
 {
@@ -176,7 +179,7 @@ static const char *metadata_of(const struct uva__foreign *f,
     return metadata;
 }
 
-/* Gives schema, device type and metadata to the pending tasks and, in `news`,
+/* Gives schema, device type and metadata to the pending tasks and, in `events`,
  * to the loop. */
 static int foreign_describe(struct uva__foreign *f,
                             const struct ArrowAsyncProducer *producer,
@@ -273,7 +276,7 @@ static int foreign_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     if (call.verdict.action == UVA__ACTION_TAKE)
         code = foreign_take_schema(f, self->producer, schema);
     if (schema != NULL)
-        uva_schema_release(schema); /* unless it was moved out (G-43) */
+        uva_schema_release(schema); /* unless it was moved out */
     foreign_leave(f, NULL);
     return code;
 }

@@ -3,16 +3,15 @@
  * share: the references, the first failure, the calls in flight.
  *
  * Happy path:  calls into the producer are counted -> a terminal callback
- * (NULL, on_error, release) closes the gate: it waits for other threads inside
- * request and cancel, and no call enters after it -> the producer has released
- * and the last call has returned: free_ctx
- *              -> the last reference is dropped: freed.
+ * (NULL, on_error, release) waits for other threads inside request and cancel,
+ * and no call begins after it -> the producer has released and the last call
+ * has returned: free_ctx -> the last reference is dropped: freed.
  *
  * What can fail: a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS. It
- * is abandoned, and keeps its own reference.
+ *              is abandoned, and keeps its own reference.
  *
  * On cancel and close: source/foreign_calls.c marks the stop; the producer is
- * done as above.
+ *              done as above.
  *
  * Clauses: G-14. */
 #include "source/foreign_state.h"
@@ -104,9 +103,9 @@ void uva__foreign_free_ctx_async(struct uva__foreign *f)
 
 /* ---- reports ------------------------------------------------------------ */
 
-/* AH-33 is an error after the end without a reason for it. A batch that was
- * handed on and may still fail to be extracted is such a reason, which the
- * rules do not see: for them, batches handed on are done. */
+/* An error after the end needs a reason. A batch that was handed on and may
+ * still fail to be extracted is such a reason, which the rules do not see: for
+ * them, batches handed on are done. Clauses: AH-33. */
 void uva__foreign_report_breach(struct uva__foreign *f, const char *clause)
 {
     if (clause == NULL || (strcmp(clause, "AH-33") == 0 &&
@@ -216,7 +215,7 @@ void uva__foreign_request_end_locked(struct uva__foreign *f)
     uva__foreign_frame_end_locked(f);
 }
 
-/* ---- the gate ----------------------------------------------------------- */
+/* ---- waiting for calls --------------------------------------------------- */
 
 /* Returns whether another thread is inside. A call of the waiting thread itself
  * is below it on the stack, and would never return. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays in memory as a source. All batches are there from the beginning, and
- * are moved out on demand.
+/* Arrays in memory as a source. All batches exist from the beginning, and are
+ * moved out on demand.
  *
  * Happy path:  checked -> kept in one block -> taken one by one -> end.
  *

@@ -3,21 +3,22 @@
  * and calls the producer on extra threads.
  *
  * Happy path:  started: (extra thread) start, which may last as long as the
- * stream
- *              -> schema, tasks, end, from the events of the handler ->
- * stopped.
+ *              stream -> schema, tasks and end, from the events of the handler
+ *              -> stopped.
  *
  * What can fail:
  * - the producer, or start: reported behind the batches before it;
  * - an extraction: reported at once, and the producer is cancelled.
  *
  * On stop:     (extra threads) cancel; tasks that were not handed on are
- * discarded. Neither is waited for, nor a start that does not return: each of
- *              them holds a reference. A close waits a second for producers
- * that have not released.
+ *              discarded. Neither is waited for, nor a start that does not
+ *              return: each of them holds a reference. A close waits a second
+ *              for producers that have not released.
  *
- * The window limits what is requested and not handed on. A task that was handed
- * on, extracted or not, is the consumer's responsibility. */
+ * The window limits the batches that are requested and not handed on. A task
+ * that was handed on, extracted or not, is the consumer's responsibility.
+ *
+ * Clauses: Q-16. */
 #include <errno.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ static struct uva__foreign *foreign_of(struct uva__source *source)
 
 /* ---- extra threads ------------------------------------------------------- */
 
-/* Runs a job on an extra thread. The job ends with guest_home(). */
+/* Runs a job on an extra thread. The job ends with foreign_end_job(). */
 static void foreign_submit(struct uva__foreign *f, struct uva_job *job)
 {
     uva__foreign_acquire(f);
@@ -181,7 +182,7 @@ static void async_pull(struct uva__source *source, int64_t demand)
     struct uva__foreign_events events;
     bool request, cancel;
 
-    (void)demand; /* the window is always requested in full */
+    (void)demand; /* the window is always requested in full */
     request = uva__foreign_poll(f, f->loop.taken, &events, &cancel);
     f->loop.taken = 0;
     async_absorb(f, &events);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that threads of the program push: the pusher, and the source that
- * hands them on. How batches queue and pushes wait for room is in pusher_queue.
+ * hands them on. Batches are queued, and pushes wait for room, in
+ * source/push_queue.
  *
  * Happy path:  made -> schema set -> (push) -> the loop takes -> close -> the
  *              stream ends after the batches that were pushed.
@@ -10,13 +11,15 @@
  * - a close without a schema: the stream ends with EPROTO, unless the close had
  * an error of its own.
  *
- * On cancel, or when the stream ends before the close: queued batches are
- * released, pushes that wait return EPIPE, then on_closed is called. When a
- * stream is released that was never started: the same happens. Until then a
- *   cancel before the start has no effect here.
- * When the runtime closes and the stream was never started: EPIPE from then on,
- * and no callback. On close:    no callback begins any more. free_ctx is called
- * by the last of stream and pusher to release, on its thread. */
+ * On cancel:   queued batches are released, pushes that wait return EPIPE, then
+ *              on_closed is called. An end of the stream before the close has
+ *              this effect too, and so has the release of a stream that was
+ *              never started; until then, a cancel of it has no effect here.
+ *
+ * On close:    no callback begins any more; the last release, of the stream or
+ *              of the pusher, calls free_ctx. Once the runtime is closed, a
+ * push into a stream that was never started returns EPIPE, and there is no
+ * callback. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +38,7 @@ enum {
     FACT_DESCRIBED = 2, /* the schema can be read */
     FACT_CLOSING = 4,   /* the pusher is closed: no callback begins */
     FACT_CLOSED = 8,    /* `failure` can be read */
-    FACT_UNWANTED = 16, /* no batches are wanted any more */
+    FACT_UNWANTED = 16, /* no more batches are wanted */
     FACTS_OVER = FACT_CLOSING | FACT_UNWANTED
 };
 
@@ -51,7 +54,7 @@ struct uva_pusher {
     struct uva__source source; /* first; its schema is valid with DESCRIBED */
     struct pusher_user user;   /* the callbacks */
     struct uva__push_queue queue; /* batches that were pushed */
-    struct uva__wakeup wakeup;    /* posted when the loop has to look; counts
+    struct uva__wakeup wakeup;    /* posted when the facts change; counts
                                  stream, pusher and wake-ups */
     struct uva__atomic64 facts;   /* bits FACT_... */
     struct ArrowSchema schema;    /* owns: to check with, once DESCRIBED */
@@ -87,7 +90,7 @@ static void pusher_free(struct uva__wakeup *wakeup)
         user.free_ctx(user.ctx);
 }
 
-/* ---- the writer --------------------------------------------------------- */
+/* ---- calls of the program ----------------------------------------------- */
 
 /* 0 as long as pushed batches may be wanted, EPIPE after that. */
 static int pusher_status(const struct uva_pusher *p)

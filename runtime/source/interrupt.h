@@ -20,7 +20,7 @@ struct uva__interrupt {
     struct uva__futex left; /* raised when a call or an interrupt ends */
 };
 
-/* ---- the lane ----------------------------------------------------------- */
+/* ---- the worker --------------------------------------------------------- */
 
 /* False if it was cancelled before: then the source must not be called. Thread:
  * worker. */
@@ -34,14 +34,14 @@ static inline bool uva__interrupt_enter(struct uva__interrupt *interrupt)
 }
 
 /* Returns whether it was cancelled: then no further call is made. A cancel that
- * comes after this check finds IN set, and interrupts. Thread: worker. */
+ * comes after this check finds INSIDE set, and interrupts. Thread: worker. */
 static inline bool
 uva__interrupt_is_cancelled(const struct uva__interrupt *interrupt)
 {
     return (uva__atomic64_load(&interrupt->word) & INTERRUPT_CANCEL) != 0;
 }
 
-/* Clears IN. First waits for an interrupt that is running, so that it never
+/* Clears INSIDE. First waits for an interrupt that is running, so that it never
  * overlaps later calls. Returns the bits before that: with CANCEL if one came
  * meanwhile. Thread: worker. */
 static inline uint64_t uva__interrupt_leave(struct uva__interrupt *interrupt)

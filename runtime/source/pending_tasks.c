@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  kept (SHUT) -> claimed (OPENING) -> extracted, checked -> back
- * in the pool.
+/* Keeping and extracting the tasks of a foreign producer.
+ *
+ * Happy path:  kept (HELD) -> claimed (EXTRACTING) -> extracted and checked ->
+ *              back in the pool.
  *
  * What can fail:
  * - the extraction, or the array it gives: a code for the thread that claimed
- * it;
+ *   it;
  * - no memory to keep a task: a code for the callback that gave it.
  *
  * On close:    tasks that are not claimed are extracted here, and kept as
- * arrays (OPEN). A thread that claims one meanwhile waits for that; one that
- *              only wants to discard it leaves that to the thread that is
+ * arrays (EXTRACTED). A thread that claims one meanwhile waits for that; one
+ *              that only wants to discard it leaves that to the thread that is
  *              extracting it. */
 #include "source/pending_tasks.h"
 
@@ -129,7 +131,7 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
     return 0;
 }
 
-/* ---- opening ------------------------------------------------------------ */
+/* ---- extracting --------------------------------------------------------- */
 
 void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task)
 {
@@ -172,7 +174,7 @@ static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
 {
     int code;
 
-    uva_array_clear(out); /* */
+    uva_array_clear(out); /* a producer may leave parts of it as they are */
     code = pending_task->task.extract_data(&pending_task->task, out);
     if (code == 0)
         return pending_task_check(pending_tasks, out, error);
@@ -202,9 +204,9 @@ static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
 
 /* How a claim ends. */
 enum claim {
-    CLAIM_MINE,        /* the caller opens it */
-    CLAIM_EXTRACTED,   /* it is open already */
-    CLAIM_OTHER_THREAD /* the thread that opens it will discard it */
+    CLAIM_MINE,        /* the caller extracts it */
+    CLAIM_EXTRACTED,   /* it was extracted in advance */
+    CLAIM_OTHER_THREAD /* the thread that extracts it will discard it */
 };
 
 static enum claim
@@ -238,8 +240,8 @@ static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
     return claim;
 }
 
-/* Puts it back into the pool; `extracted`: the caller has extracted it, with
- * this outcome. */
+/* Puts it back into the pool; `extracted`: the caller has extracted it, and
+ * `code` is the result. */
 static void pending_task_put(struct uva__pending_tasks *pending_tasks,
                              struct uva__pending_task *pending_task,
                              bool extracted, int code)
@@ -339,7 +341,7 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
     pending_tasks_changed_locked(pending_tasks);
     uva__lock_drop(&pending_tasks->lock);
     if (!unwanted)
-        return; /* another thread has claimed it, and may be opening it */
+        return; /* another thread has claimed it, or will do so */
     uva_array_release(&pending_task->array);
     pending_task_put(pending_tasks, pending_task, false, 0);
 }

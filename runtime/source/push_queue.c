@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pushes work under the lock; the loop takes the lock once for all batches that
- * have come, not for each of them.
+/* The queue of a pusher. Pushes hold the lock; the loop takes it once for all
+ * batches that have come, not for each of them.
  *
  * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
- *              taken into a slot -> the next absorb subtracts it: room.
+ *              moved into a slot -> the next absorb subtracts it: room.
  *
  * What can fail: a push, and then the array is still the caller's.
  *
  * On close:    shut makes all pushes return EPIPE. A queue that was not started
- * is not shut when its runtime closes, so pushes that wait in it check for that
- * every POLL_MS. */
+ *              is not shut when its runtime closes, so pushes that wait in it
+ *              check for that every POLL_MS. */
 #include "source/push_queue.h"
 
 #include <errno.h>

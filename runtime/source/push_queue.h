@@ -14,7 +14,7 @@
 #include "loop/rt.h"
 #include "stream/task.h"
 
-/* One batch in the queue; reused, so that a steady flow allocates nothing. */
+/* One batch in the queue; reused, so that a steady stream allocates nothing. */
 struct uva__pushed {
     struct uva__link link;         /* in one of the lists below */
     struct uva__entry entry;       /* its array is owned while queued; its
@@ -23,8 +23,8 @@ struct uva__pushed {
 };
 
 struct uva__push_queue {
-    struct uva__rt *rt;         /* borrows: the pusher counts it */
-    struct uva__wakeup *wakeup; /* borrows: posted when the loop has to look */
+    struct uva__rt *rt;         /* borrows: the pusher holds a reference */
+    struct uva__wakeup *wakeup; /* borrows: posted for new batches and room */
     struct uva_window window;   /* with its defaults filled in */
 
     struct {                    /* the loop thread's alone */
@@ -72,7 +72,8 @@ UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
                                         int64_t bytes, const char *metadata,
                                         int64_t timeout_ms);
 
-/* The loop takes from now on, and will shut the queue. Thread: loop. */
+/* Notes that the loop takes batches from now on, and will shut the queue.
+ * Thread: loop. */
 void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
@@ -84,7 +85,7 @@ void uva__push_queue_take(struct uva__push_queue *queue,
                           struct uva__task *task);
 
 /* Returns whether room has to be reported now, to a program that got EAGAIN;
- * once. The node is posted when this may be so. Thread: loop. */
+ * once. The wake-up is posted when this may be so. Thread: loop. */
 bool uva__push_queue_has_room(struct uva__push_queue *queue);
 
 /* Shuts the queue: discards all batches and makes pushes that wait return

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
- * the worker fills them, and wakes the loop for each -> the loop takes them ->
- * end -> (worker) source closed.
+/* The loop's side of a reader: grants slots, takes the filled ones, stops it.
+ *
+ * Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
+ *              the worker fills them, and wakes the loop for each -> the loop
+ *              takes them -> end -> (worker) source closed.
  *
  * What can fail:
  * - open, schema or a read: reported behind the batches before it;
@@ -9,7 +11,8 @@
  *
  * On stop:     no call is waited for. A call in progress is interrupted, if the
  *              source can do that; when it returns, the worker discards its
- * batch and closes the source. The loop takes the slots back after that. */
+ *              batch and closes the source. The loop takes the slots back after
+ *              that. */
 #include "source/reader.h"
 
 #include <errno.h>
@@ -38,7 +41,7 @@ static void reader_start(struct uva__source *source)
     uva__reader_worker_start(r);
 }
 
-/* Reads `news` before `tail`: so with the end, all batches before it are
+/* Reads `events` before `tail`: so with the end, all batches before it are
  * seen. */
 static void reader_absorb(struct uva__reader *r)
 {
@@ -93,7 +96,8 @@ static void reader_unpause(struct uva__reader *r)
 }
 
 /* Returns how many more slots the worker may have. A source on the loop thread
- * is read only when batches are requested, and one visit's worth at a time. */
+ * is read only when batches are requested, and only as many as one run of its
+ * wake-up may deliver. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -206,9 +210,9 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-/* A source that was never started still has to be closed, by a worker. A
- * quick one is closed here, if this is the loop thread or no worker can be
- * started. */
+/* A source that was never started still has to be closed, by a worker. One
+ * that may run on the loop thread is closed here, if this is that thread or no
+ * worker can be started. */
 static void reader_leave(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);

@@ -4,8 +4,7 @@
  * in from_blocking and from_tasks.
  *
  * The loop grants slots; the worker fills them in order. The thread that holds
- * the RUNNING bit of the lane word owns the source and everything under `lane`.
- */
+ * the RUNNING bit of `credit` owns the source and everything under `worker`. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
@@ -87,7 +86,7 @@ struct uva__reader {
         uint64_t bytes;                /* read, in all */
         uint64_t since_ns;             /* the job's begin */
         int32_t count;                 /* batches in this job */
-        bool inside;                   /* entered, as `phase` has it */
+        bool inside;                   /* entered, as `interrupt` has it */
         bool opened;                   /* ops->open has been called */
         bool ended;                    /* there is no more to read */
     } worker;

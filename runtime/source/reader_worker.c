@@ -67,7 +67,8 @@ void uva__reader_release(struct uva__reader *r)
 
 /* ---- calls into the source ---------------------------------------------- */
 
-/* Returns whether a call may be made, and whether its result is wanted. */
+/* Returns whether the source may be called, and whether the result is wanted.
+ */
 static bool worker_is_wanted(const struct uva__reader *r)
 {
     return r->on_loop || !uva__interrupt_is_cancelled(&r->interrupt);
@@ -227,7 +228,8 @@ static bool worker_read(struct uva__reader *r)
     if (!worker_enter(r))
         return false;
     uva__error_begin(&error);
-    uva_array_clear(&task->array); /* */
+    uva_array_clear(
+        &task->array); /* a source may leave parts of it as they are */
     code = r->ops->next(r, &read, &error);
     if (!worker_is_wanted(r)) {
         if (code == 0)
