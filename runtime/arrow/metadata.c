@@ -114,23 +114,47 @@ int uva_metadata_size(const char *block, size_t *size)
     return 0;
 }
 
-int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
-                       char **out, size_t *size)
+/* ---- keeping ------------------------------------------------------------ */
+
+static int metadata_fill(char *place, const char *block, size_t size,
+                         struct uva__metadata *out)
 {
-    size_t needed;
-    int code = uva_metadata_size(block, &needed);
+    if (place == NULL)
+        return ENOMEM;
+    out->block = memcpy(place, block, size);
+    out->size = size;
+    return 0;
+}
+
+int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
+                       struct uva__metadata *out)
+{
+    size_t size;
+    const int code = uva_metadata_size(block, &size);
 
     assert(allocator != NULL);
-    *out = NULL;
-    *size = 0;
-    if (code != 0 || needed <= METADATA_NUMBER)
+    *out = (struct uva__metadata){0};
+    if (code != 0 || size <= METADATA_NUMBER)
         return code;
-    *out = uva__memory_new(allocator, needed);
-    if (*out == NULL)
-        return ENOMEM;
-    memcpy(*out, block, needed);
-    *size = needed;
-    return 0;
+    return metadata_fill(uva__memory_new(allocator, size), block, size, out);
+}
+
+int uva__metadata_copy_to_room(const struct uva_allocator *allocator,
+                               const char *block, size_t size, char *room,
+                               struct uva__metadata *out)
+{
+    *out = (struct uva__metadata){0};
+    if (size > UVA__METADATA_ROOM)
+        room = uva__memory_new(allocator, size);
+    return metadata_fill(room, block, size, out);
+}
+
+void uva__metadata_fini(struct uva__metadata *metadata,
+                        const struct uva_allocator *allocator, const char *room)
+{
+    if (metadata->block != room)
+        uva__memory_free(allocator, metadata->block, metadata->size);
+    *metadata = (struct uva__metadata){0};
 }
 
 /* ---- writing ------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of metadata blocks that must outlive the call in which they came.
- * Reading and writing blocks is public: arrow.h. */
+/* Metadata blocks that are kept beyond the call in which they came: copied,
+ * moved and freed. Reading and writing blocks is public: arrow.h. */
 #ifndef UVA_ARROW_METADATA_H
 #define UVA_ARROW_METADATA_H
 
@@ -8,12 +8,43 @@
 
 #include "uvarrow/base.h"
 
-/* Gives a copy of `block` in `out` and its size in `size`, both to be freed
- * with `allocator`; NULL and 0 if `block` is NULL or holds no pair. Returns 0;
- * ENOMEM; EINVAL for a malformed block; EMSGSIZE beyond the caps: then too
- * `out` is NULL and `size` 0. Thread: any. Clauses: MD-02. */
+/* One block that is kept. All zeroes is none. */
+struct uva__metadata {
+    char *block; /* owns, unless it lies in a room; NULL: none */
+    size_t size; /* of the block, in bytes */
+};
+
+/* The bytes that a struct may reserve for a short block. */
+enum { UVA__METADATA_ROOM = 64 };
+
+/* Gives a copy of `block` in `out`, or none if `block` is NULL or holds no
+ * pair. Returns 0; ENOMEM; EINVAL for a malformed block; EMSGSIZE beyond the
+ * caps: then too `out` is none. Thread: any. Clauses: MD-02. */
 UVA_MUST_CHECK int uva__metadata_copy(const struct uva_allocator *allocator,
-                                      const char *block, char **out,
-                                      size_t *size);
+                                      const char *block,
+                                      struct uva__metadata *out);
+
+/* Gives a copy of the `size` bytes of `block` in `out`: in `room`, of
+ * UVA__METADATA_ROOM bytes, if it fits. Returns 0, or ENOMEM, and then `out` is
+ * none. Thread: any. */
+UVA_MUST_CHECK int
+uva__metadata_copy_to_room(const struct uva_allocator *allocator,
+                           const char *block, size_t size, char *room,
+                           struct uva__metadata *out);
+
+/* Moves; `from` is none afterwards. What `to` held is not freed. Thread: any.
+ */
+static inline void uva__metadata_move(struct uva__metadata *from,
+                                      struct uva__metadata *to)
+{
+    *to = *from;
+    *from = (struct uva__metadata){0};
+}
+
+/* Frees the block, unless it lies in `room` (NULL: there is no room). It is
+ * none afterwards. Thread: any. */
+void uva__metadata_fini(struct uva__metadata *metadata,
+                        const struct uva_allocator *allocator,
+                        const char *room);
 
 #endif

@@ -55,15 +55,14 @@ static struct uva_bytes vendor_call(const char *text)
 /* ---- in metadata -------------------------------------------------------- */
 
 int uva__vendor_error_write(const struct uva_allocator *allocator,
-                            const struct uva_error *error, char **out,
-                            size_t *size)
+                            const struct uva_error *error,
+                            struct uva__metadata *out)
 {
     struct uva_pair pairs[3];
     char code[CODE_SIZE];
     size_t count = 0;
 
-    *out = NULL;
-    *size = 0;
+    *out = (struct uva__metadata){0};
     if (error->vendor == NULL)
         return 0;
     (void)snprintf(code, sizeof(code), "%d", error->vendor_code);
@@ -75,13 +74,13 @@ int uva__vendor_error_write(const struct uva_allocator *allocator,
     pairs[count] =
         (struct uva_pair){uva_bytes_of(KEY_CALL), vendor_call(error->message)};
     count += pairs[count].value.size != 0;
-    if (uva_metadata_encode(pairs, count, NULL, size) == EMSGSIZE)
-        *out = uva__memory_new(allocator, *size);
-    if (*out == NULL) {
-        *size = 0;
+    if (uva_metadata_encode(pairs, count, NULL, &out->size) == EMSGSIZE)
+        out->block = uva__memory_new(allocator, out->size);
+    if (out->block == NULL) {
+        out->size = 0;
         return ENOMEM;
     }
-    return uva_metadata_encode(pairs, count, *out, size);
+    return uva_metadata_encode(pairs, count, out->block, &out->size);
 }
 
 /* Our own constant for a vendor's name; NULL: an unknown vendor. */

@@ -5,8 +5,7 @@
 #ifndef UVA_ARROW_VENDOR_ERROR_H
 #define UVA_ARROW_VENDOR_ERROR_H
 
-#include <stddef.h>
-
+#include "arrow/metadata.h"
 #include "uvarrow/base.h"
 
 /* Fills `error` (may be NULL) with a text, which begins with the name of a call
@@ -16,13 +15,12 @@ int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
                           int vendor_code, const char *format, ...)
     UVA_PRINTF(5, 6);
 
-/* Gives the vendor's part of `error` in `out`, as a block of metadata of `size`
- * bytes, both to be freed with `allocator`; NULL and 0 if `error` names no
- * vendor. Returns 0 or ENOMEM. Thread: any. */
+/* Gives the vendor's part of `error` in `out`, as metadata, or none if `error`
+ * names no vendor. Returns 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int
 uva__vendor_error_write(const struct uva_allocator *allocator,
-                        const struct uva_error *error, char **out,
-                        size_t *size);
+                        const struct uva_error *error,
+                        struct uva__metadata *out);
 
 /* Adds the vendor and its code from `metadata` (may be NULL or malformed) to
  * `error`, if this library knows that vendor. Thread: any. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream tracks whether its extraction is expensive. The stage that is
- * added for that has one worker, so that a map's ctx needs no lock unless
- * the program asks for more. Data behind an event is waited for, if that
- * makes it readable. */
+/* The parallel stage that is added here has one worker, so that a map's ctx
+ * needs no lock unless the program asks for more workers. Data behind an event
+ * is waited for, if that makes it readable. */
 #include "sink/auto_stages.h"
 
 #include "arrow/device_traits.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema -> (request -> on_next_task -> extracted -> batch)* ->
+/* The handler behind for_each and next.
+ *
+ * Happy path:  on_schema -> (request -> on_next_task -> extracted -> batch)* ->
  *              on_next_task(NULL) -> release -> done.
  *
  * What can fail:
@@ -11,7 +13,7 @@
  *              handler. Batches in between are discarded. on_next_task never
  *              returns an error: the task is taken, and the error kept.
  *
- * Clauses: G-18. */
+ * Clauses: ER-14, G-18. */
 #include "sink/consumer.h"
 
 #include <assert.h>
@@ -93,7 +95,7 @@ static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     }
     c->batch.schema = c->stream->loop.info.schema;
     c->batch.stream = c->stream;
-    assert(!c->decided); /* or it would have quit */
+    assert(!c->decided); /* or the producer was cancelled */
     if (c->stream->loop.silent)
         return ECANCELED;
     code = c->ops->schema(c);
@@ -153,7 +155,7 @@ static void consumer_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__consumer *c = consumer_of(handler);
 
     if (c->decided)
-        return; /* after a cancel the error changes nothing (ER-14) */
+        return; /* after a cancel the error changes nothing */
     uva__handler_base_keep_error(&c->failure, c->stream->tail, code, message,
                                  metadata);
     c->decided = true;

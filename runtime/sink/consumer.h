@@ -14,7 +14,7 @@ struct uva__consumer_ops {
     struct uva__sink_ops sink; /* begin: uva__consumer_begin */
     /* the schema is in stream->loop.info. 0, or a code: rejected. */
     int (*schema)(struct uva__consumer *consumer);
-    /* receiver->batch holds a batch */
+    /* consumer->batch holds a batch */
     void (*batch)(struct uva__consumer *consumer);
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
@@ -46,7 +46,7 @@ void uva__consumer_fini(struct uva__consumer *consumer);
 /* Attaches the handler; for uva__sink_ops.begin. Thread: loop. */
 void uva__consumer_begin(struct uva_stream *stream);
 
-/* Handles a cancel or a drop, if there was one; for visit. Thread: loop. */
+/* Handles a cancel or a drop, if there was one; for on_wakeup. Thread: loop. */
 void uva__consumer_handle_cancel(struct uva__consumer *consumer);
 
 /* Requests one more batch. Thread: loop, once the schema is known. */

@@ -7,11 +7,11 @@
  *              release -> on_done.
  *
  * What can fail: the stream: reported by on_error; the handler: it is only
- * released.
+ *              released.
  *
  * On cancel:   by the owner: reported by on_error. On drop: reported too, and
- * tasks that the handler has not extracted are revoked. When the runtime
- *              closes, a callback that does not return is abandoned. */
+ *              tasks that the handler has not extracted are revoked. When the
+ *              runtime closes, a callback that does not return is abandoned. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -28,21 +28,20 @@
 
 struct drive {
     struct uva__sink sink;             /* first */
-    struct uva__driven_handler driven; /* among the handlers in use, but for a
-                                  courier's */
+    struct uva__driven_handler driven; /* among the handlers in use,
+                                  unless there is a proxy */
     struct uva__producer *producer;    /* counts, once begun */
     struct uva_drive options;          /* the callbacks */
     struct uva_stream *stream;         /* borrows: it owns us */
     struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
                                       the loop */
-    struct uva__timer patience;        /* with `courier`, when closing */
+    struct uva__timer close_timer;     /* with `proxy`, when closing */
     bool aborted;                      /* the owner has cancelled */
-    bool reclaimed;                    /* after a drop */
+    bool revoked;                      /* after a drop */
     bool released;                     /* by the producer */
     bool done;                         /* on_done was called */
     struct uva_outcome outcome;        /* once released */
-    char *metadata;                    /* owns: of the outcome */
-    size_t metadata_size;              /* of `metadata`, in bytes */
+    struct uva__metadata metadata;     /* owns: of the outcome */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
@@ -60,7 +59,7 @@ static enum uva_end refused_with(int code, struct uva_error *error)
 
 /* The producer had ended when the outcome was read; but the handler may have
  * refused a call that was still queued at the proxy. */
-static void drive_dismiss(struct drive *d)
+static void drive_abandon(struct drive *d)
 {
     int refusal;
 
@@ -77,9 +76,9 @@ static void drive_finish(struct drive *d)
 
     assert(!d->done);
     d->done = true;
-    uva__timer_stop(stream->rt, &d->patience);
+    uva__timer_stop(stream->rt, &d->close_timer);
     if (d->proxy != NULL)
-        drive_dismiss(d);
+        drive_abandon(d);
     if (d->options.on_done != NULL && !stream->loop.silent)
         d->options.on_done(d->options.ctx, &d->outcome);
     uva__stream_done(stream, d->outcome.error.code, &d->outcome.error);
@@ -117,9 +116,8 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = stream->tail->loop.offered;
-    if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata,
-                           &d->metadata_size) == 0)
-        d->outcome.metadata = d->metadata;
+    if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata) == 0)
+        d->outcome.metadata = d->metadata.block;
     if (d->proxy == NULL)
         uva__driven_handlers_remove(stream->rt, &d->driven);
 }
@@ -143,7 +141,7 @@ static void drive_ended(void *ctx)
         uva__stream_unhold(d->stream);
 }
 
-/* ---- as a terminal ------------------------------------------------------ */
+/* ---- as a sink ---------------------------------------------------------- */
 
 static void drive_begin(struct uva_stream *stream)
 {
@@ -175,9 +173,9 @@ static void drive_abort(struct drive *d, const struct uva__failure *why)
 }
 
 /* A close waits for the handler up to a time limit. */
-static void limit_over(struct uva__timer *timer)
+static void drive_expire(struct uva__timer *timer)
 {
-    struct drive *d = uva__container_of(timer, struct drive, patience);
+    struct drive *d = uva__container_of(timer, struct drive, close_timer);
 
     if (d->released)
         drive_finish(d);
@@ -190,8 +188,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
     struct drive *d = drive_at(stream);
     const struct uva__failure *why = uva__stream_cancelled(stream);
 
-    if (stream->loop.silent && !d->reclaimed) {
-        d->reclaimed = true;
+    if (stream->loop.silent && !d->revoked) {
+        d->revoked = true;
         uva__producer_revoke(d->producer);
     }
     if (d->done)
@@ -202,8 +200,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
         return;
     if (uva__handler_proxy_poll(d->proxy)) /* the producer has released it */
         drive_finish(d);
-    else if (stream->loop.object.aborted && !d->patience.running)
-        uva__timer_start(stream->rt, &d->patience, UVA__LIMIT_CALLBACK_MS);
+    else if (stream->loop.object.aborted && !d->close_timer.running)
+        uva__timer_start(stream->rt, &d->close_timer, UVA__LIMIT_CALLBACK_MS);
 }
 
 static void drive_free(struct uva_stream *stream)
@@ -214,7 +212,7 @@ static void drive_free(struct uva_stream *stream)
     if (d->proxy != NULL)
         uva__handler_proxy_release(d->proxy);
     uva__producer_release(d->producer);
-    uva__memory_free(allocator, d->metadata, d->metadata_size);
+    uva__metadata_fini(&d->metadata, allocator, NULL);
     uva__memory_free(allocator, d, sizeof(*d));
 }
 
@@ -245,7 +243,7 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
     return uva__structs_check_handler(handler, error);
 }
 
-static void drive_undo(struct drive *d)
+static void drive_discard(struct drive *d)
 {
     struct uva__rt *rt = d->stream->rt;
 
@@ -254,17 +252,17 @@ static void drive_undo(struct drive *d)
     uva__memory_free(&rt->allocator, d, sizeof(*d));
 }
 
-/* Uses the producer's own error text instead of one of an earlier attempt. */
-static int drive_describe(struct uva__producer *tail, const char *metadata)
+/* Gives the producer the metadata of the options, in place of what an earlier
+ * attempt may have left. */
+static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;
 
-    uva__memory_free(allocator, tail->loop.metadata, tail->loop.metadata_size);
-    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata,
-                              &tail->loop.metadata_size);
+    uva__metadata_fini(&tail->loop.metadata, allocator, NULL);
+    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata);
 }
 
-/* Makes the terminal. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
+/* Makes the sink. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
 static int drive_new(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *options, struct drive **out)
@@ -280,15 +278,15 @@ static int drive_new(struct uva_stream *stream,
     d->sink.ops = &drive_ops;
     d->stream = stream;
     d->driven.handler = handler;
-    d->patience.fire = limit_over;
+    d->close_timer.fire = drive_expire;
     if (options != NULL)
         d->options = *options;
     if (d->options.on_worker)
         code = uva__handler_proxy_new(stream->rt, handler, &d->proxy);
     if (code == 0)
-        code = drive_describe(stream->tail, d->options.metadata);
+        code = drive_set_metadata(stream->tail, d->options.metadata);
     if (code != 0) {
-        drive_undo(d);
+        drive_discard(d);
         return code;
     }
     *out = d;
@@ -315,7 +313,7 @@ int uva_stream_drive(struct uva_stream *stream,
     if (code != 0)
         return uva_error_set(error, code, "drive: %s", strerror(code));
     if (!uva__driven_handlers_add(stream->rt, drive_driven(d))) {
-        drive_undo(d);
+        drive_discard(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
                              "released it");
@@ -323,7 +321,7 @@ int uva_stream_drive(struct uva_stream *stream,
     code = uva__stream_start(stream, &d->sink, error);
     if (code != 0) {
         uva__driven_handlers_remove(stream->rt, drive_driven(d));
-        drive_undo(d);
+        drive_discard(d);
     }
     return code;
 }

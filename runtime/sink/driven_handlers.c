@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table of fixed size under one lock: a stream enters and leaves it once
- * in its life. */
+/* A hash table of fixed size under one lock, as a stream adds and removes its
+ * handler only once. */
 #include "sink/driven_handlers.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 enum { BUCKETS = 128 };
 
 struct driven_handlers {
-    struct uva__rt_data data; /* first: how the hub frees it */
+    struct uva__rt_data data; /* first: with the function that frees it */
 
     struct uva__lock lock;
     struct {

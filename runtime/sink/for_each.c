@@ -22,8 +22,7 @@ struct for_each {
     struct uva__consumer consumer; /* first */
     struct uva_consumer user;      /* the callbacks */
     bool paused;                   /* on_batch returned EAGAIN */
-    char *metadata;                /* owns: of the batch that is given again */
-    size_t metadata_size;          /* of `metadata`, in bytes */
+    struct uva__metadata metadata; /* owns: of the batch that is given again */
 };
 
 static struct for_each *for_each_of(struct uva__consumer *consumer)
@@ -51,12 +50,9 @@ static int for_each_schema(struct uva__consumer *consumer)
 
 static void metadata_drop(struct for_each *f)
 {
-    if (f->metadata == NULL)
-        return;
-    uva__memory_free(&f->consumer.stream->rt->allocator, f->metadata,
-                     f->metadata_size);
-    f->metadata = NULL;
-    f->metadata_size = 0;
+    if (f->metadata.block != NULL)
+        uva__metadata_fini(&f->metadata, &f->consumer.stream->rt->allocator,
+                           NULL);
 }
 
 /* The batch was accepted: releases what is left of its data. */
@@ -72,12 +68,12 @@ static void batch_kept(struct for_each *f)
 {
     struct uva__consumer *c = &f->consumer;
 
-    if (c->batch.metadata == f->metadata)
+    if (c->batch.metadata == f->metadata.block)
         return;
     if (uva__metadata_copy(&c->stream->rt->allocator, c->batch.metadata,
-                           &f->metadata, &f->metadata_size) == ENOMEM)
+                           &f->metadata) == ENOMEM)
         uva__consumer_stop(c, UVA_END_FAILED, ENOMEM, NULL);
-    c->batch.metadata = f->metadata;
+    c->batch.metadata = f->metadata.block;
 }
 
 static void batch_paused(struct for_each *f)
@@ -94,7 +90,7 @@ static void batch_paused(struct for_each *f)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
-static void batch_answered(struct for_each *f, int code)
+static void batch_returned(struct for_each *f, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
@@ -129,7 +125,7 @@ static void for_each_batch(struct uva__consumer *consumer)
     if (stream->loop.silent)
         uva_array_release(&consumer->batch.data);
     else
-        batch_answered(f, uva__error_positive(code));
+        batch_returned(f, uva__error_positive(code));
 }
 
 /* After a resume: gives the kept batch again, or requests the next one. */

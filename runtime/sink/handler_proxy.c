@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  (loop) put: schema, tasks, end, release -> (extra thread) called
- * at the handler in that order -> the loop is woken for room, and for the
- * release.
+/* The queue between the loop thread and the extra thread that calls a handler.
+ *
+ * Happy path:  (loop) schema, tasks, end and release are queued -> (extra
+ * thread) the handler is called in that order -> the loop is woken for room,
+ *              and for the release.
  *
  * What can fail:
  * - the handler refuses: queued tasks are discarded, the producer is stopped;
@@ -9,7 +11,9 @@
  *
  * On cancel:   queued tasks are discarded; only release is called. A thread
  * that is stuck in the handler is abandoned, and calls release if the handler
- *              ever returns. */
+ * ever returns.
+ *
+ * Clauses: AH-03, G-18, LC-17. */
 #include "sink/handler_proxy.h"
 
 #include <assert.h>
@@ -28,8 +32,7 @@ enum { QUEUE = 64 };
 /* A queued task. */
 struct call_args {
     struct ArrowAsyncTask task;
-    char *metadata; /* owns; or NULL */
-    size_t metadata_size;
+    struct uva__metadata metadata; /* owns */
 };
 
 /* Calls to make, besides those for queued tasks; in this order. */
@@ -41,21 +44,21 @@ enum {
 };
 
 struct uva__handler_proxy {
-    struct uva__rt *rt;                           /* counts */
-    struct uva__atomic64 refs;                    /* of its maker and the extra
-                                                 thread */
+    struct uva__rt *rt;        /* counts */
+    struct uva__atomic64 refs; /* of its creator and the extra
+                              thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
     struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
                                                      thread calls */
     struct uva__producer *producer; /* loop only; until it releases `handler` */
-    struct uva__producer *kept;     /* counts, until `to` is released, which may
-                                       use it as long */
+    struct uva__producer *kept;     /* counts, until `to` is released, as it
+                                       may use the producer until then */
     struct uva__driven_handler driven; /* among the handlers in use */
     struct uva__wakeup *wakeup;        /* guarded by the lock */
     struct ArrowSchema schema;         /* owns; written before NEXT_SCHEMA */
     struct uva__failure failure;       /* owns; written before NEXT_ERROR */
     struct uva_job job;                /* the extra thread's */
-    bool told; /* the refusal was passed on; loop only */
+    bool refusal_reported; /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
     struct {
@@ -82,76 +85,71 @@ struct call {
     struct call_args args; /* owns */
 };
 
-static bool call_take_locked(struct uva__handler_proxy *c, struct call *out)
+static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
 {
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
     size_t i;
 
-    if (c->locked.refusal != 0) /* only release may follow */
-        c->locked.next &= NEXT_RELEASE;
-    out->discard = c->locked.discard;
-    out->next = c->locked.next & NEXT_SCHEMA;
-    if (out->next == 0 && c->locked.count > 0) {
-        out->args = c->locked.queue[c->locked.head++ % QUEUE];
-        c->locked.count--;
-        c->locked.delivered += !c->locked.discard;
+    if (proxy->locked.refusal != 0) /* only release may follow */
+        proxy->locked.next &= NEXT_RELEASE;
+    out->discard = proxy->locked.discard;
+    out->next = proxy->locked.next & NEXT_SCHEMA;
+    if (out->next == 0 && proxy->locked.count > 0) {
+        out->args = proxy->locked.queue[proxy->locked.head++ % QUEUE];
+        proxy->locked.count--;
+        proxy->locked.delivered += !proxy->locked.discard;
         return true;
     }
     for (i = 0; out->next == 0 && i < 3; i++)
-        out->next = c->locked.next & order[i];
-    c->locked.next &= ~out->next;
+        out->next = proxy->locked.next & order[i];
+    proxy->locked.next &= ~out->next;
     return out->next != 0;
 }
 
 /* Takes the next call, or ends the job. In `wake`: whether the loop waits for
  * the room that there is now. */
-static bool call_take(struct uva__handler_proxy *c, struct call *out,
+static bool call_take(struct uva__handler_proxy *proxy, struct call *out,
                       bool *wake)
 {
     bool some;
 
-    uva__lock_take(&c->lock);
-    some = call_take_locked(c, out);
+    uva__lock_take(&proxy->lock);
+    some = call_take_locked(proxy, out);
     if (!some)
-        c->locked.working = false;
-    *wake = c->locked.held && c->locked.count <= QUEUE / 2;
-    uva__lock_drop(&c->lock);
+        proxy->locked.working = false;
+    *wake = proxy->locked.held && proxy->locked.count <= QUEUE / 2;
+    uva__lock_drop(&proxy->lock);
     return some;
 }
 
 /* Wakes the loop, unless the proxy was abandoned. */
-static void proxy_notify(struct uva__handler_proxy *c)
+static void proxy_notify(struct uva__handler_proxy *proxy)
 {
     struct uva__wakeup *wakeup;
 
-    uva__lock_take(&c->lock);
-    wakeup = c->wakeup;
+    uva__lock_take(&proxy->lock);
+    wakeup = proxy->wakeup;
     if (wakeup != NULL)
         uva__wakeup_acquire(
             wakeup); /* it must not be freed before it is posted */
-    uva__lock_drop(&c->lock);
+    uva__lock_drop(&proxy->lock);
     if (wakeup == NULL)
         return;
-    uva__rt_wake(c->rt, wakeup);
+    uva__rt_wake(proxy->rt, wakeup);
     uva__wakeup_release(wakeup);
 }
 
-static void proxy_refused(struct uva__handler_proxy *c, int code)
+static void proxy_refused(struct uva__handler_proxy *proxy, int code)
 {
-    uva__lock_take(&c->lock);
-    c->locked.refusal = code;
-    c->locked.discard = true;
-    c->locked.next &= NEXT_RELEASE;
-    uva__lock_drop(&c->lock);
-    proxy_notify(c);
+    uva__lock_take(&proxy->lock);
+    proxy->locked.refusal = code;
+    proxy->locked.discard = true;
+    proxy->locked.next &= NEXT_RELEASE;
+    uva__lock_drop(&proxy->lock);
+    proxy_notify(proxy);
 }
 
-static void args_free(struct uva__handler_proxy *c, struct call_args *args)
-{
-    uva__memory_free(&c->rt->allocator, args->metadata, args->metadata_size);
-}
-
-static void call_with_args(struct uva__handler_proxy *c, struct call *call)
+static void call_task(struct uva__handler_proxy *proxy, struct call *call)
 {
     struct call_args *args = &call->args;
     struct ArrowAsyncTask task = args->task;
@@ -160,77 +158,77 @@ static void call_with_args(struct uva__handler_proxy *c, struct call *call)
     if (call->discard) {
         uva__task_drop(&task);
     } else {
-        code = c->to->on_next_task(c->to, &task, args->metadata);
+        code = proxy->to->on_next_task(proxy->to, &task, args->metadata.block);
         if (code != 0) {
-            uva__task_drop(&args->task); /* unless it was extracted (G-18) */
-            proxy_refused(c, code);
+            uva__task_drop(&args->task); /* unless it was extracted */
+            proxy_refused(proxy, code);
         }
     }
-    args_free(c, args);
+    uva__metadata_fini(&args->metadata, &proxy->rt->allocator, NULL);
 }
 
-static void carry_schema(struct uva__handler_proxy *c)
+static void call_schema(struct uva__handler_proxy *proxy)
 {
-    int code = c->to->on_schema(c->to, &c->schema);
+    int code = proxy->to->on_schema(proxy->to, &proxy->schema);
 
-    uva_schema_release(&c->schema); /* LC-17 */
+    uva_schema_release(&proxy->schema);
     if (code != 0)
-        proxy_refused(c, code);
+        proxy_refused(proxy, code);
 }
 
-static void carry_release(struct uva__handler_proxy *c)
+static void call_release(struct uva__handler_proxy *proxy)
 {
     bool stuck;
 
     /* the handler may be used again inside its release */
-    uva__driven_handlers_remove(c->rt, &c->driven);
-    c->to->release(c->to);
-    uva__producer_release(c->kept);
-    uva__lock_take(&c->lock);
-    c->locked.done = true;
-    stuck = c->locked.stuck;
-    uva__lock_drop(&c->lock);
+    uva__driven_handlers_remove(proxy->rt, &proxy->driven);
+    proxy->to->release(proxy->to);
+    uva__producer_release(proxy->kept);
+    uva__lock_take(&proxy->lock);
+    proxy->locked.done = true;
+    stuck = proxy->locked.stuck;
+    uva__lock_drop(&proxy->lock);
     if (stuck)
-        uva__atomic64_sub(&c->rt->stats.calls_stuck, 1);
-    proxy_notify(c);
+        uva__atomic64_sub(&proxy->rt->stats.calls_stuck, 1);
+    proxy_notify(proxy);
 }
 
-static void call_run(struct uva__handler_proxy *c, struct call *call)
+static void call_run(struct uva__handler_proxy *proxy, struct call *call)
 {
     switch (call->next) {
     case 0:
-        call_with_args(c, call);
+        call_task(proxy, call);
         break;
     case NEXT_SCHEMA:
-        carry_schema(c);
+        call_schema(proxy);
         break;
     case NEXT_END:
-        (void)c->to->on_next_task(c->to, NULL, NULL);
+        (void)proxy->to->on_next_task(proxy->to, NULL, NULL);
         break;
     case NEXT_ERROR:
-        c->to->on_error(c->to, c->failure.code,
-                        uva__failure_message(&c->failure),
-                        uva__failure_metadata(&c->failure));
+        proxy->to->on_error(proxy->to, proxy->failure.code,
+                            uva__failure_message(&proxy->failure),
+                            uva__failure_metadata(&proxy->failure));
         break;
     default:
-        carry_release(c);
+        call_release(proxy);
     }
 }
 
 static void proxy_run(struct uva_job *job)
 {
-    struct uva__handler_proxy *c =
+    struct uva__handler_proxy *proxy =
         uva__container_of(job, struct uva__handler_proxy, job);
-    struct uva__rt *rt = c->rt;
+    struct uva__rt *rt = proxy->rt;
     struct call call;
     bool wake;
 
-    while (call_take(c, &call, &wake)) {
+    while (call_take(proxy, &call, &wake)) {
         if (wake)
-            proxy_notify(c);
-        call_run(c, &call);
+            proxy_notify(proxy);
+        call_run(proxy, &call);
     }
-    uva__handler_proxy_release(c);
+    uva__handler_proxy_release(proxy);
     uva__rt_job_end(rt);
 }
 
@@ -243,129 +241,133 @@ proxy_of(struct ArrowAsyncDeviceStreamHandler *handler)
 }
 
 /* Starts the job unless it is running. */
-static void proxy_put(struct uva__handler_proxy *c, int next)
+static void proxy_put(struct uva__handler_proxy *proxy, int next)
 {
     bool begin;
 
-    uva__lock_take(&c->lock);
-    c->locked.next |= next;
-    begin = !c->locked.working;
-    c->locked.working = true;
-    uva__lock_drop(&c->lock);
+    uva__lock_take(&proxy->lock);
+    proxy->locked.next |= next;
+    begin = !proxy->locked.working;
+    proxy->locked.working = true;
+    uva__lock_drop(&proxy->lock);
     if (!begin)
         return;
-    uva__atomic64_add(&c->refs, 1);
-    if (uva__rt_job_begin(c->rt)) {
-        uva__lane_run_uncapped(&c->rt->jobs, &c->job);
+    uva__atomic64_add(&proxy->refs, 1);
+    if (uva__rt_job_begin(proxy->rt)) {
+        uva__lane_run_uncapped(&proxy->rt->jobs, &proxy->job);
         return;
     }
     UVA__UNREACHABLE("a running stream keeps the workers alive");
-    uva__handler_proxy_release(c);
+    uva__handler_proxy_release(proxy);
 }
 
 static int proxy_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                            struct ArrowSchema *schema)
 {
-    struct uva__handler_proxy *c = proxy_of(handler);
+    struct uva__handler_proxy *proxy = proxy_of(handler);
 
-    uva_schema_move(schema, &c->schema);
-    proxy_put(c, NEXT_SCHEMA);
+    uva_schema_move(schema, &proxy->schema);
+    proxy_put(proxy, NEXT_SCHEMA);
     return 0;
 }
 
-static void proxy_queue(struct uva__handler_proxy *c,
+static void proxy_queue(struct uva__handler_proxy *proxy,
                         const struct call_args *args)
 {
     bool full;
 
-    uva__lock_take(&c->lock);
-    c->locked.queue[(c->locked.head + c->locked.count++) % QUEUE] = *args;
-    full = c->locked.count == QUEUE;
+    uva__lock_take(&proxy->lock);
+    proxy->locked.queue[(proxy->locked.head + proxy->locked.count++) % QUEUE] =
+        *args;
+    full = proxy->locked.count == QUEUE;
     if (full)
-        c->locked.held = true;
-    uva__lock_drop(&c->lock);
+        proxy->locked.held = true;
+    uva__lock_drop(&proxy->lock);
     if (full)
-        uva__producer_hold(c->producer, true);
-    proxy_put(c, 0);
+        uva__producer_hold(proxy->producer, true);
+    proxy_put(proxy, 0);
 }
 
 static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
                          struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__handler_proxy *c = proxy_of(handler);
-    struct call_args args = {0};
+    struct uva__handler_proxy *proxy = proxy_of(handler);
+    struct call_args args;
+    int left_out;
 
     if (task == NULL) {
-        proxy_put(c, NEXT_END);
+        proxy_put(proxy, NEXT_END);
         return 0;
     }
     args.task = *task;
-    if (uva__metadata_copy(&c->rt->allocator, metadata, &args.metadata,
-                           &args.metadata_size) != 0)
-        args.metadata = NULL;
-    proxy_queue(c, &args);
+    left_out =
+        uva__metadata_copy(&proxy->rt->allocator, metadata, &args.metadata);
+    (void)left_out; /* there is no metadata then */
+    proxy_queue(proxy, &args);
     return 0;
 }
 
 static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                            int code, const char *message, const char *metadata)
 {
-    struct uva__handler_proxy *c = proxy_of(handler);
+    struct uva__handler_proxy *proxy = proxy_of(handler);
     struct uva_error error;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_set(&c->failure, &c->rt->allocator, code, &error, metadata);
-    proxy_put(c, NEXT_ERROR);
+    uva__failure_set(&proxy->failure, &proxy->rt->allocator, code, &error,
+                     metadata);
+    proxy_put(proxy, NEXT_ERROR);
 }
 
 /* After a release without end or error, queued tasks are not wanted. */
 static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct uva__handler_proxy *c = proxy_of(handler);
-    const struct uva__producer_state *state = &c->producer->loop.state;
+    struct uva__handler_proxy *proxy = proxy_of(handler);
+    const struct uva__producer_state *state = &proxy->producer->loop.state;
 
     if (!state->end_delivered && !state->error_delivered) {
-        uva__lock_take(&c->lock);
-        c->locked.discard = true;
-        uva__lock_drop(&c->lock);
+        uva__lock_take(&proxy->lock);
+        proxy->locked.discard = true;
+        uva__lock_drop(&proxy->lock);
     }
-    c->producer = NULL;
-    proxy_put(c, NEXT_RELEASE);
+    proxy->producer = NULL;
+    proxy_put(proxy, NEXT_RELEASE);
 }
 
-bool uva__handler_proxy_poll(struct uva__handler_proxy *c)
+bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy)
 {
     int refusal;
     bool room, done;
 
-    uva__lock_take(&c->lock);
-    refusal = c->locked.refusal;
-    done = c->locked.done;
-    room = c->locked.held && c->locked.count <= QUEUE / 2;
+    uva__lock_take(&proxy->lock);
+    refusal = proxy->locked.refusal;
+    done = proxy->locked.done;
+    room = proxy->locked.held && proxy->locked.count <= QUEUE / 2;
     if (room)
-        c->locked.held = false;
-    uva__lock_drop(&c->lock);
-    if (room && c->producer != NULL)
-        uva__producer_hold(c->producer, false);
-    if (refusal != 0 && !c->told && c->producer != NULL) {
-        c->told = true;
-        uva__producer_refuse(c->producer, refusal);
+        proxy->locked.held = false;
+    uva__lock_drop(&proxy->lock);
+    if (room && proxy->producer != NULL)
+        uva__producer_hold(proxy->producer, false);
+    if (refusal != 0 && !proxy->refusal_reported && proxy->producer != NULL) {
+        proxy->refusal_reported = true;
+        uva__producer_refuse(proxy->producer, refusal);
     }
     return done;
 }
 
-int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *c, int *refusal)
+int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
+                                   int *refusal)
 {
     int64_t delivered;
 
-    uva__lock_take(&c->lock);
-    c->wakeup = NULL;
-    c->locked.stuck = !c->locked.done;
-    if (c->locked.stuck)
-        uva__atomic64_add(&c->rt->stats.calls_stuck, 1);
-    delivered = c->locked.delivered;
-    *refusal = c->locked.refusal;
-    uva__lock_drop(&c->lock);
+    uva__lock_take(&proxy->lock);
+    proxy->wakeup = NULL;
+    proxy->locked.stuck = !proxy->locked.done;
+    if (proxy->locked.stuck)
+        uva__atomic64_add(&proxy->rt->stats.calls_stuck, 1);
+    delivered = proxy->locked.delivered;
+    *refusal = proxy->locked.refusal;
+    uva__lock_drop(&proxy->lock);
     return delivered;
 }
 
@@ -375,55 +377,55 @@ int uva__handler_proxy_new(struct uva__rt *rt,
                            struct ArrowAsyncDeviceStreamHandler *to,
                            struct uva__handler_proxy **out)
 {
-    struct uva__handler_proxy *c;
+    struct uva__handler_proxy *proxy;
     int code = uva__rt_ensure_uncapped(rt);
 
     if (code != 0)
         return code;
-    c = uva__memory_new(&rt->allocator, sizeof(*c));
-    if (c == NULL)
+    proxy = uva__memory_new(&rt->allocator, sizeof(*proxy));
+    if (proxy == NULL)
         return ENOMEM;
-    c->rt = uva__rt_acquire(rt);
-    uva__atomic64_store(&c->refs, 1);
-    c->to = c->driven.handler = to;
-    c->handler.on_schema = proxy_on_schema;
-    c->handler.on_next_task = proxy_on_task;
-    c->handler.on_error = proxy_on_error;
-    c->handler.release = proxy_on_release;
-    c->job.run = proxy_run;
-    *out = c;
+    proxy->rt = uva__rt_acquire(rt);
+    uva__atomic64_store(&proxy->refs, 1);
+    proxy->to = proxy->driven.handler = to;
+    proxy->handler.on_schema = proxy_on_schema;
+    proxy->handler.on_next_task = proxy_on_task;
+    proxy->handler.on_error = proxy_on_error;
+    proxy->handler.release = proxy_on_release;
+    proxy->job.run = proxy_run;
+    *out = proxy;
     return 0;
 }
 
 struct uva__driven_handler *
-uva__handler_proxy_driven(struct uva__handler_proxy *c)
+uva__handler_proxy_driven(struct uva__handler_proxy *proxy)
 {
-    return &c->driven;
+    return &proxy->driven;
 }
 
 struct ArrowAsyncDeviceStreamHandler *
-uva__handler_proxy_begin(struct uva__handler_proxy *c,
+uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
                          struct uva__producer *producer,
                          struct uva__wakeup *wakeup)
 {
     uva__producer_acquire(producer);
-    c->producer = c->kept = producer;
-    c->wakeup = wakeup;
-    c->to = uva__check_hop_handler(c->rt, "drive", c->to);
-    c->to->producer = &producer->abi; /* AH-03; before the job starts */
-    return &c->handler;
+    proxy->producer = proxy->kept = producer;
+    proxy->wakeup = wakeup;
+    proxy->to = uva__check_hop_handler(proxy->rt, "drive", proxy->to);
+    proxy->to->producer = &producer->abi; /* before the job starts */
+    return &proxy->handler;
 }
 
 /* The job holds a reference: after the last release none is running. */
-void uva__handler_proxy_release(struct uva__handler_proxy *c)
+void uva__handler_proxy_release(struct uva__handler_proxy *proxy)
 {
-    struct uva__rt *rt = c->rt;
+    struct uva__rt *rt = proxy->rt;
 
-    if (uva__atomic64_sub(&c->refs, 1) != 1)
+    if (uva__atomic64_sub(&proxy->refs, 1) != 1)
         return;
-    assert(c->locked.count == 0);
-    uva_schema_release(&c->schema);
-    uva__failure_fini(&c->failure, &rt->allocator);
-    uva__memory_free(&rt->allocator, c, sizeof(*c));
+    assert(proxy->locked.count == 0);
+    uva_schema_release(&proxy->schema);
+    uva__failure_fini(&proxy->failure, &rt->allocator);
+    uva__memory_free(&rt->allocator, proxy, sizeof(*proxy));
     uva__rt_release(rt);
 }

@@ -11,8 +11,8 @@
 struct uva__handler_proxy;
 
 /* Makes a proxy for `to` (borrows, until its release was entered). It posts a
- * node to the loop when the queue has room, and when the handler has refused or
- * was released. 0 gives `out`, with one reference; ENOMEM; EAGAIN without an
+ * wake-up to the loop when the queue has room, and when the handler has refused
+ * or was released. 0 gives `out`, with one reference; ENOMEM; EAGAIN without an
  * extra thread; ESHUTDOWN. Thread: any. */
 UVA_MUST_CHECK int
 uva__handler_proxy_new(struct uva__rt *rt,
@@ -27,15 +27,15 @@ uva__handler_proxy_driven(struct uva__handler_proxy *proxy);
 /* Drops the reference. Thread: any. */
 void uva__handler_proxy_release(struct uva__handler_proxy *proxy);
 
-/* Begins. Returns the handler for `producer` to call; `node` (borrows, until
+/* Begins. Returns the handler for `producer` to call; `wakeup` (borrows, until
  * uva__handler_proxy_abandon()) is posted. Thread: loop. */
 struct ArrowAsyncDeviceStreamHandler *
 uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
                          struct uva__producer *producer,
                          struct uva__wakeup *wakeup);
 
-/* Passes on to the producer what the extra thread has left: room, a refusal.
- * True once the handler was released. Thread: loop. */
+/* Passes on to the producer what the extra thread has reported: room, a
+ * refusal. True once the handler was released. Thread: loop. */
 bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy);
 
 /* Abandons the extra thread; if the handler was not released, it counts as

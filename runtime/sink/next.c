@@ -8,7 +8,8 @@
  * What can fail: the stream; every later call gets the error.
  *
  * On cancel:   a call in flight gets the outcome; on drop its callback is not
- * called. When its last reference is released, the stream is cancelled. */
+ *              called. When its last reference is released, the stream is
+ *              cancelled. */
 #include <errno.h>
 
 #include "base/memory.h"
@@ -41,7 +42,7 @@ static struct next *next_at(struct uva_stream *stream)
     return uva__container_of(stream->sink, struct next, consumer.sink);
 }
 
-/* ---- answers, on the loop ----------------------------------------------- */
+/* ---- results, on the loop ----------------------------------------------- */
 
 static bool next_is_waiting(const struct next *n)
 {
@@ -49,7 +50,7 @@ static bool next_is_waiting(const struct next *n)
 }
 
 /* The callback may call next again. */
-static void next_answer(struct next *n, struct uva_batch *batch,
+static void next_report(struct next *n, struct uva_batch *batch,
                         const struct uva_outcome *outcome)
 {
     struct uva_stream *stream = n->consumer.stream;
@@ -68,7 +69,7 @@ static void next_answer(struct next *n, struct uva_batch *batch,
         uva__rt_leave(rt);
 }
 
-static void next_ask(struct next *n)
+static void next_request(struct next *n)
 {
     if (!n->known || n->requested || n->consumer.decided || !next_is_waiting(n))
         return;
@@ -81,14 +82,14 @@ static int next_schema(struct uva__consumer *consumer)
     struct next *n = next_of(consumer);
 
     n->known = true;
-    next_ask(n);
+    next_request(n);
     return 0;
 }
 
 static void next_batch(struct uva__consumer *consumer)
 {
     consumer->delivered++;
-    next_answer(next_of(consumer), &consumer->batch, NULL);
+    next_report(next_of(consumer), &consumer->batch, NULL);
     uva_array_release(&consumer->batch.data);
 }
 
@@ -98,18 +99,18 @@ static void next_done(struct uva__consumer *consumer,
     struct next *n = next_of(consumer);
 
     if (next_is_waiting(n))
-        next_answer(n, NULL, outcome);
+        next_report(n, NULL, outcome);
 }
 
 /* After the end: gives the outcome again. */
-static void next_answer_late(struct next *n)
+static void next_report_again(struct next *n)
 {
     struct uva_outcome outcome;
 
     if (!next_is_waiting(n))
         return;
     uva__consumer_outcome(&n->consumer, &outcome);
-    next_answer(n, NULL, &outcome);
+    next_report(n, NULL, &outcome);
 }
 
 static void next_on_wakeup(struct uva_stream *stream)
@@ -118,9 +119,9 @@ static void next_on_wakeup(struct uva_stream *stream)
 
     uva__consumer_handle_cancel(&n->consumer);
     if (n->consumer.over)
-        next_answer_late(n);
+        next_report_again(n);
     else
-        next_ask(n);
+        next_request(n);
 }
 
 static void next_free(struct uva_stream *stream)

@@ -9,7 +9,7 @@
 #include "base/parker.h"
 #include "stream/stream_impl.h"
 
-/* What the loop has reported to the reader: bits of `news`. */
+/* What the loop has reported to the reader: bits of `events`. */
 enum uva__task_ring_event {
     UVA__TASK_RING_SCHEMA = 1, /* the schema is known */
     UVA__TASK_RING_END = 2,    /* no task follows those in the ring */
@@ -17,7 +17,7 @@ enum uva__task_ring_event {
         4, /* no task follows, and `failure` has the reason */
     UVA__TASK_RING_CANCELLED = 8, /* tasks in the ring are not valid any more */
     UVA__TASK_RING_RELEASED = 16, /* the producer has released the handler */
-    UVA__TASK_RING_TASK = 32, /* a task is in the ring; never set in `news` */
+    UVA__TASK_RING_TASK = 32, /* a task is in the ring; never set in `events` */
 
     UVA__TASK_RING_BAD = UVA__TASK_RING_FAILED | UVA__TASK_RING_CANCELLED
 };
@@ -52,8 +52,8 @@ struct uva__task_ring {
         int64_t bytes;                 /* put in, in all */
         int64_t taken;                 /* bytes taken, when last looked at */
         uint64_t requested;            /* batches, in all */
-        int waits;                     /* visits that have delayed the
-                                          wake-up */
+        int delays;                    /* runs that have delayed the
+                                         wake-up */
         bool wake_due;                 /* the reader has to be woken */
         bool holding;                  /* the producer offers no task */
         bool released;                 /* the producer has released the
@@ -66,7 +66,7 @@ struct uva__task_ring {
                                       once cancelled also by the loop */
     struct uva__atomic64 consumed;     /* bytes taken, in all; by the reader */
     struct {                           /* the reading thread's alone */
-        uint64_t asked;                /* batches requested, in all */
+        uint64_t requested;            /* batches requested, in all */
         bool ended;                    /* it knows how the stream ended */
         int code;                      /* the outcome; 0: success */
         const char *text;              /* borrows: of the last call; or NULL */

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  a batch is wanted -> (waits) -> a task is taken, more are
- * requested when few are left, the task is extracted -> end.
+/* The reading thread's half of a ring of tasks.
+ *
+ * Happy path:  a batch is wanted -> (waits) -> a task is taken, more are
+ *              requested when few are left, the task is extracted -> end.
  *
  * What can fail:
  * - the stream: reported behind the tasks before that, and then by every call;
  * - an extraction: the stream's own report is waited for, since each extraction
- * of ours that fails is followed by an on_error or, late, by a release.
+ *   of ours that fails is followed by an on_error or, late, by a release.
  *
  * On cancel and close: the loop takes the tasks in the ring, one by one, while
- * the reader may do so too: each of them goes to one of the two.
+ *              the reader may do so too: each of them goes to one of the two.
  *
  * A reader does not spin before it sleeps: it cannot know whether the loop is
  * on another CPU, and if it is not, spinning costs ten times what it can save.
- */
+ *
+ * Clauses: G-66, G-67. */
 #include "sink/task_ring_reader.h"
 
 #include <errno.h>
@@ -21,80 +24,81 @@
 #include "uvarrow/arrow.h"
 
 /* Wakes the loop for what the reader has noted. */
-static void user_post(struct uva__task_ring *o)
+static void reader_wake_loop(struct uva__task_ring *r)
 {
-    uva__rt_wake(o->stream->rt, &o->stream->wakeup);
+    uva__rt_wake(r->stream->rt, &r->stream->wakeup);
 }
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static int user_report(struct uva__task_ring *o, int code, const char *text)
+static int reader_report(struct uva__task_ring *r, int code, const char *text)
 {
-    o->reader.text = text;
+    r->reader.text = text;
     return code;
 }
 
-static int user_check_alive(struct uva__task_ring *o)
+static int reader_check_alive(struct uva__task_ring *r)
 {
-    return uva__rt_is_alive(o->stream->rt)
+    return uva__rt_is_alive(r->stream->rt)
                ? 0
-               : user_report(o, EPERM,
-                             "a forked child cannot read its parent's streams");
+               : reader_report(
+                     r, EPERM,
+                     "a forked child cannot read its parent's streams");
 }
 
 /* Once the runtime has closed, no wake-up can come. */
-static int user_check_thread(struct uva__task_ring *o)
+static int reader_check_thread(struct uva__task_ring *r)
 {
-    const struct uva__rt *rt = o->stream->rt;
+    const struct uva__rt *rt = r->stream->rt;
 
     if (!uva__rt_must_not_wait(rt) || uva__rt_is_closed(rt))
         return 0;
-    return user_report(
-        o, EDEADLK,
+    return reader_report(
+        r, EDEADLK,
         "to_blocking: this would wait on a thread that others "
         "wait for: that of a loop, or a compute worker; read the "
         "stream on another one");
 }
 
-/* Reads `news` before `tail`: so with the end, all tasks before it are seen. A
- * cancel sets its bit before it empties the ring: so an empty ring is not taken
- * for the end. */
-static uint64_t user_poll(const struct uva__task_ring *o)
+/* Reads `events` before `tail`: so with the end, all tasks before it are seen.
+ * A cancel sets its bit before it empties the ring: so an empty ring is not
+ * taken for the end. */
+static uint64_t reader_poll(const struct uva__task_ring *r)
 {
-    const uint64_t events = uva__atomic64_load(&o->events);
+    const uint64_t events = uva__atomic64_load(&r->events);
 
-    return uva__atomic64_load(&o->tail) != uva__atomic64_load(&o->head)
+    return uva__atomic64_load(&r->tail) != uva__atomic64_load(&r->head)
                ? events | UVA__TASK_RING_TASK
-               : events | (uva__atomic64_load(&o->events) &
+               : events | (uva__atomic64_load(&r->events) &
                            UVA__TASK_RING_CANCELLED);
 }
 
 /* The ring has drained below its byte limit: resumes the producer. */
-static void user_notify_hunger(struct uva__task_ring *o, uint64_t events)
+static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
 {
     if (!(events & UVA__TASK_RING_TASK) &&
-        uva__atomic64_exchange(&o->held, 0) != 0)
-        user_post(o);
+        uva__atomic64_exchange(&r->held, 0) != 0)
+        reader_wake_loop(r);
 }
 
 /* Waits for one of the bits in `wanted`; returns all bits that are set. */
-static uint64_t user_await(struct uva__task_ring *o, uint64_t wanted)
+static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 {
-    uint64_t events = user_poll(o);
+    uint64_t events = reader_poll(r);
     uint32_t seen;
 
     if (events & wanted)
         return events;
     uva__lane_wait_begin();
     for (;;) {
-        seen = uva__parker_prepare(&o->parker);
-        events = user_poll(o);
+        seen = uva__parker_prepare(&r->parker);
+        events = reader_poll(r);
         if (events & wanted)
             break;
-        user_notify_hunger(o, events);
-        uva__parker_park(&o->parker, seen);
+        reader_notify_drained(r, events);
+        uva__parker_park(&r->parker, seen);
     }
-    uva__parker_finish(&o->parker);
+    uva__parker_finish(&r->parker);
     uva__lane_wait_end();
     return events;
 }
@@ -102,140 +106,141 @@ static uint64_t user_await(struct uva__task_ring *o, uint64_t wanted)
 /* ---- taking -------------------------------------------------------------- */
 
 /* Has more batches requested once few of those requested are outstanding. */
-static void user_refill(struct uva__task_ring *o, uint64_t taken)
+static void reader_refill(struct uva__task_ring *r, uint64_t taken)
 {
-    const uint64_t left = o->reader.asked - taken;
-    const uint64_t room = (uint64_t)o->window.batches - left;
+    const uint64_t left = r->reader.requested - taken;
+    const uint64_t room = (uint64_t)r->window.batches - left;
 
-    if (left > (uint64_t)o->window.refill)
+    if (left > (uint64_t)r->window.refill)
         return;
-    o->reader.asked += room;
-    uva__atomic64_add(&o->wanted, room);
-    user_post(o);
+    r->reader.requested += room;
+    uva__atomic64_add(&r->wanted, room);
+    reader_wake_loop(r);
 }
 
 /* Takes the task at the head; false if the loop has taken it meanwhile, or is
  * about to take all. */
-static bool user_take(struct uva__task_ring *o, uint64_t events,
-                      struct ArrowAsyncTask *out)
+static bool reader_take(struct uva__task_ring *r, uint64_t events,
+                        struct ArrowAsyncTask *out)
 {
-    uint64_t head = uva__atomic64_load(&o->head);
+    uint64_t head = uva__atomic64_load(&r->head);
     struct uva__task_ring_slot place;
 
-    if (head == uva__atomic64_load(&o->tail))
+    if (head == uva__atomic64_load(&r->tail))
         return false;
-    place = o->ring[head & o->ring_mask];
+    place = r->ring[head & r->ring_mask];
     *out = place.task;
-    if (!uva__atomic64_cas(&o->head, &head, head + 1))
+    if (!uva__atomic64_cas(&r->head, &head, head + 1))
         return false;
-    uva__atomic64_store(&o->consumed, uva__atomic64_peek(&o->consumed) +
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
                                           (uint64_t)place.bytes);
-    if (uva__atomic64_load(&o->events) & UVA__TASK_RING_CANCELLED) {
+    if (uva__atomic64_load(&r->events) & UVA__TASK_RING_CANCELLED) {
         uva_task_discard(out); /* tasks before it may have been discarded */
         return false;
     }
     if (!(events & UVA__TASK_RING_END))
-        user_refill(o, head + 1);
+        reader_refill(r, head + 1);
     return true;
 }
 
-/* Stores how the stream ended, which all later calls return (G-66), and lets
+/* Stores how the stream ended, which all later calls return, and lets
  * the stream be done. Tasks that are still in the ring are not used: the stream
  * failed at an earlier task. */
-static int user_conclude(struct uva__task_ring *o, uint64_t events)
+static int reader_conclude(struct uva__task_ring *r, uint64_t events)
 {
     struct ArrowAsyncTask task;
 
-    if (!o->reader.ended) {
-        o->reader.ended = true;
-        o->reader.code = events & UVA__TASK_RING_BAD ? o->failure.code : 0;
-        while (user_poll(o) & UVA__TASK_RING_TASK)
-            if (user_take(o, UVA__TASK_RING_END, &task))
+    if (!r->reader.ended) {
+        r->reader.ended = true;
+        r->reader.code = events & UVA__TASK_RING_BAD ? r->failure.code : 0;
+        while (reader_poll(r) & UVA__TASK_RING_TASK)
+            if (reader_take(r, UVA__TASK_RING_END, &task))
                 uva_task_discard(&task);
-        uva__atomic64_exchange(&o->finished, 1);
-        user_post(o);
+        uva__atomic64_exchange(&r->finished, 1);
+        reader_wake_loop(r);
     }
-    return user_report(o, o->reader.code,
-                       o->reader.code != 0 ? uva__failure_message(&o->failure)
-                                           : NULL);
+    return reader_report(r, r->reader.code,
+                         r->reader.code != 0 ? uva__failure_message(&r->failure)
+                                             : NULL);
 }
 
 /* Only the stream has, or will have, more of the error than its code. */
-static int user_extraction_failed(struct uva__task_ring *o, int code)
+static int reader_extraction_failed(struct uva__task_ring *r, int code)
 {
     const uint64_t events =
-        user_await(o, UVA__TASK_RING_BAD | UVA__TASK_RING_RELEASED);
+        reader_await(r, UVA__TASK_RING_BAD | UVA__TASK_RING_RELEASED);
 
     if (events & UVA__TASK_RING_BAD)
-        return user_conclude(o, events);
-    return uva__task_ring_reader_refuse(o, code, strerror(code));
+        return reader_conclude(r, events);
+    return uva__task_ring_reader_refuse(r, code, strerror(code));
 }
 
-static int user_extract(struct uva__task_ring *o, struct ArrowDeviceArray *out)
+static int reader_extract(struct uva__task_ring *r,
+                          struct ArrowDeviceArray *out)
 {
     struct ArrowAsyncTask task;
     uint64_t events;
     int code;
 
     do {
-        events = user_await(o, UVA__TASK_RING_TASK | UVA__TASK_RING_END |
-                                   UVA__TASK_RING_BAD);
+        events = reader_await(r, UVA__TASK_RING_TASK | UVA__TASK_RING_END |
+                                     UVA__TASK_RING_BAD);
         if (!(events & UVA__TASK_RING_TASK))
-            return user_conclude(o, events);
-    } while (!user_take(o, events, &task));
+            return reader_conclude(r, events);
+    } while (!reader_take(r, events, &task));
     code = uva_task_extract(&task, out);
-    return code == 0 ? user_report(o, 0, NULL)
-                     : user_extraction_failed(o, code);
+    return code == 0 ? reader_report(r, 0, NULL)
+                     : reader_extraction_failed(r, code);
 }
 
-int uva__task_ring_reader_next(struct uva__task_ring *o,
+int uva__task_ring_reader_next(struct uva__task_ring *r,
                                struct ArrowDeviceArray *out)
 {
-    int code = user_check_alive(o);
+    int code = reader_check_alive(r);
 
     out->array.release = NULL;
     if (code == 0)
-        code = user_check_thread(o);
+        code = reader_check_thread(r);
     if (code == 0)
-        code = o->reader.ended ? user_conclude(o, 0) : user_extract(o, out);
+        code = r->reader.ended ? reader_conclude(r, 0) : reader_extract(r, out);
     if (out->array.release != NULL)
         return code;
-    memset(out, 0, sizeof(*out)); /* G-67 */
-    out->device_type = o->device_type;
+    memset(out, 0, sizeof(*out));
+    out->device_type = r->device_type;
     return code;
 }
 
-int uva__task_ring_reader_schema(struct uva__task_ring *o,
+int uva__task_ring_reader_schema(struct uva__task_ring *r,
                                  struct ArrowSchema *out)
 {
     const uint64_t wanted = UVA__TASK_RING_SCHEMA | UVA__TASK_RING_BAD;
-    int code = user_check_alive(o);
+    int code = reader_check_alive(r);
     uint64_t events;
 
     memset(out, 0, sizeof(*out));
     if (code != 0)
         return code;
-    events = user_poll(o);
+    events = reader_poll(r);
     if (!(events & wanted)) {
-        code = user_check_thread(o);
+        code = reader_check_thread(r);
         if (code != 0)
             return code;
-        events = user_await(o, wanted);
+        events = reader_await(r, wanted);
     }
     if (!(events & UVA__TASK_RING_SCHEMA))
-        return user_conclude(o, events);
-    code = uva_schema_copy(o->stream->loop.info.schema, out);
-    return user_report(o, code, code == 0 ? NULL : strerror(code));
+        return reader_conclude(r, events);
+    code = uva_schema_copy(r->stream->loop.info.schema, out);
+    return reader_report(r, code, code == 0 ? NULL : strerror(code));
 }
 
-int uva__task_ring_reader_refuse(struct uva__task_ring *o, int code,
+int uva__task_ring_reader_refuse(struct uva__task_ring *r, int code,
                                  const char *text)
 {
-    uva_stream_cancel(o->stream, code, text);
-    return user_conclude(o, user_await(o, UVA__TASK_RING_BAD));
+    uva_stream_cancel(r->stream, code, text);
+    return reader_conclude(r, reader_await(r, UVA__TASK_RING_BAD));
 }
 
-const char *uva__task_ring_reader_text(const struct uva__task_ring *o)
+const char *uva__task_ring_reader_text(const struct uva__task_ring *r)
 {
-    return o->reader.text;
+    return r->reader.text;
 }

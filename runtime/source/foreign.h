@@ -10,18 +10,19 @@
 
 #include "source/foreign_state.h"
 
-/* Sets up the handler; `feed` and `how` are filled in. The source holds the
- * only reference. Thread: any. */
+/* Initialises the handler; `source` and `options` are filled in. The source
+ * holds the only reference. Thread: any. */
 void uva__foreign_init(struct uva__foreign *foreign);
 
-/* Notes that `taken` pending tasks were handed on, and gives what is new.
+/* Notes that `taken` pending tasks were handed on, and gives the events since
+ * the last call.
  * Returns whether the requester is to be submitted, and in `cancel` whether the
  * canceller is. Thread: loop. */
 bool uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
                        struct uva__foreign_events *events, bool *cancel);
 
-/* Wants no more batches; appends to `rest` what was queued. Returns whether the
- * canceller is to be submitted. Thread: loop. */
+/* Wants no more batches; appends to `rest` the tasks that were queued. Returns
+ * whether the canceller is to be submitted. Thread: loop. */
 bool uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
                        struct uva__list *rest);
 
@@ -36,8 +37,7 @@ bool uva__foreign_may_start(struct uva__foreign *foreign);
 void uva__foreign_started(struct uva__foreign *foreign, int code,
                           const struct uva_error *error);
 
-/* Calls request until a callback can go on with that. Thread: an extra thread.
- */
+/* Calls request until a callback can request more. Thread: an extra thread. */
 void uva__foreign_request(struct uva__foreign *foreign);
 
 /* Calls cancel, if that may still be called. Thread: an extra thread. */

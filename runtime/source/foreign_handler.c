@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
+/* The callbacks of a foreign producer: on_schema, on_next_task, on_error and
+ * release.
+ *
+ * Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
  *              loop woken; request, when enough of the window was used)* ->
- *              on_next_task(NULL) -> release: tasks that were not extracted so
- *              far are extracted here.
+ *              on_next_task(NULL) -> release: tasks that are not extracted are
+ *              extracted here.
  *
  * What can fail:
  * - the producer reports an error: it is reported behind the batches before it;
@@ -14,7 +17,7 @@
  * No lock is held while the producer's code runs. A callback never returns an
  * error for a task, and requests once at most.
  *
- * Clauses: G-18, Q-15. */
+ * Clauses: G-18, G-43, Q-15. */
 #include "source/foreign_handler.h"
 
 #include <errno.h>
@@ -37,12 +40,12 @@ struct call {
     int failure; /* the code with which it makes the stream fail; or 0 */
 };
 
-static void foreign_notify_call(struct uva__foreign *i, const struct call *call)
+static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 {
     const char *clause = call->verdict.clause;
 
     if (call->failure != 0)
-        uva__foreign_fail_text(i, call->failure,
+        uva__foreign_fail_text(f, call->failure,
                                clause != NULL
                                    ? uva__foreign_clauses_text(clause)
                                    : uva_error_name(call->failure),
@@ -61,145 +64,145 @@ static struct call
 foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
               struct uva__consumer_call what)
 {
-    struct uva__foreign *i = foreign_at(self);
-    struct uva__consumer_state *state = &i->locked.state;
+    struct uva__foreign *f = foreign_at(self);
+    struct uva__consumer_state *state = &f->locked.state;
     const uint64_t thread = uva__thread_self();
     enum uva__consumer_end before;
     struct call call = {.failure = 0};
     bool in_cancel;
 
-    uva__lock_take(&i->lock);
-    i->locked.touched = true;
-    what.in_request = i->locked.requesting == thread;
-    in_cancel = i->locked.cancelling == thread;
+    uva__lock_take(&f->lock);
+    f->locked.touched = true;
+    what.in_request = f->locked.requesting == thread;
+    in_cancel = f->locked.cancelling == thread;
     before = state->end;
     call.verdict = uva__consumer_state_enter(state, &what);
     if (before != UVA__CONSUMER_FAILED && state->end == UVA__CONSUMER_FAILED)
         call.failure = state->code;
-    uva__lock_drop(&i->lock);
-    uva__foreign_report_breach(i, call.verdict.clause);
-    if (self != &i->handler)
-        uva__foreign_report_breach(i, "AH-24");
+    uva__lock_drop(&f->lock);
+    uva__foreign_report_breach(f, call.verdict.clause);
+    if (self != &f->handler)
+        uva__foreign_report_breach(f, "AH-24");
     if (in_cancel && what.event != UVA__EVENT_ERROR)
-        uva__foreign_report_breach(i, "AP-13");
+        uva__foreign_report_breach(f, "AP-13");
     return call;
 }
 
 /* Queues a task that was kept. After a stop it discards the task, for which it
  * drops the lock. */
-static void foreign_push_locked(struct uva__foreign *i,
+static void foreign_push_locked(struct uva__foreign *f,
                                 struct uva__pending_task *pending_task)
 {
-    if (!i->locked.stopped) {
-        uva__list_push(&i->locked.events.queue, &pending_task->link);
-        i->locked.events.count++;
+    if (!f->locked.stopped) {
+        uva__list_push(&f->locked.events.queue, &pending_task->link);
+        f->locked.events.count++;
         return;
     }
-    uva__consumer_state_note_settled(&i->locked.state, 0);
-    uva__lock_drop(&i->lock);
-    uva__pending_tasks_discard(&i->pending_tasks, pending_task);
-    uva__foreign_extracted(i);
-    uva__lock_take(&i->lock);
+    uva__consumer_state_note_settled(&f->locked.state, 0);
+    uva__lock_drop(&f->lock);
+    uva__pending_tasks_discard(&f->pending_tasks, pending_task);
+    uva__foreign_extracted(f);
+    uva__lock_take(&f->lock);
 }
 
 /* Returns whether this callback drops the producer's reference: the last one
- * does, as release may come inside another callback. In `home`: whether the
+ * does, as release may come inside another callback. In `closed`: whether the
  * producer is done. */
-static bool call_end_locked(struct uva__foreign *i, bool *closed)
+static bool call_end_locked(struct uva__foreign *f, bool *closed)
 {
     bool last;
 
-    uva__consumer_state_leave(&i->locked.state);
-    last = i->locked.state.released && i->locked.state.calls == 0 &&
-           !i->locked.peer_released;
-    i->locked.peer_released = i->locked.peer_released || last;
-    *closed = uva__foreign_is_closed_locked(i);
+    uva__consumer_state_leave(&f->locked.state);
+    last = f->locked.state.released && f->locked.state.calls == 0 &&
+           !f->locked.peer_released;
+    f->locked.peer_released = f->locked.peer_released || last;
+    *closed = uva__foreign_is_closed_locked(f);
     return last;
 }
 
-/* Queues `parcel` (or NULL) and requests, if more is wanted. The loop is woken
- * before the request, which may take long; the caller wakes it again for demand
- * that arose meanwhile. Returns whether there was a request. */
-static bool foreign_go_on(struct uva__foreign *i,
-                          struct uva__pending_task *pending_task)
+/* Queues `pending_task` (or NULL) and requests, if more is wanted. The loop is
+ * woken before the request, which may take long; the caller wakes it again for
+ * demand that arose meanwhile. Returns whether there was a request. */
+static bool foreign_push_and_request(struct uva__foreign *f,
+                                     struct uva__pending_task *pending_task)
 {
     struct ArrowAsyncProducer *producer;
     int64_t n;
 
-    uva__lock_take(&i->lock);
+    uva__lock_take(&f->lock);
     if (pending_task != NULL)
-        foreign_push_locked(i, pending_task);
-    n = uva__foreign_request_begin_locked(i);
-    producer = i->locked.producer;
-    uva__lock_drop(&i->lock);
-    uva__rt_wake(i->source.rt, &i->wakeup);
+        foreign_push_locked(f, pending_task);
+    n = uva__foreign_request_begin_locked(f);
+    producer = f->locked.producer;
+    uva__lock_drop(&f->lock);
+    uva__rt_wake(f->source.rt, &f->wakeup);
     if (n > 0)
         producer->request(producer, n);
     return n > 0;
 }
 
 /* The end of every callback. The caller must not use `i` afterwards. */
-static void foreign_leave(struct uva__foreign *i,
+static void foreign_leave(struct uva__foreign *f,
                           struct uva__pending_task *pending_task)
 {
-    const bool requested = foreign_go_on(i, pending_task);
+    const bool requested = foreign_push_and_request(f, pending_task);
     bool last, closed;
 
     if (requested)
-        uva__foreign_acquire(i);
-    uva__lock_take(&i->lock);
+        uva__foreign_acquire(f);
+    uva__lock_take(&f->lock);
     if (requested)
-        uva__foreign_request_end_locked(i);
-    last = call_end_locked(i, &closed);
-    uva__lock_drop(&i->lock);
+        uva__foreign_request_end_locked(f);
+    last = call_end_locked(f, &closed);
+    uva__lock_drop(&f->lock);
     if (closed)
-        uva__foreign_free_ctx_async(i);
+        uva__foreign_free_ctx_async(f);
     if (last)
-        uva__foreign_release(i);
+        uva__foreign_release(f);
     if (!requested)
         return;
-    uva__rt_wake(i->source.rt, &i->wakeup);
-    uva__foreign_release(i);
+    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__foreign_release(f);
 }
 
 /* ---- on_schema ---------------------------------------------------------- */
 
-static const char *metadata_of(const struct uva__foreign *i,
+static const char *metadata_of(const struct uva__foreign *f,
                                const struct ArrowAsyncProducer *producer)
 {
     const char *metadata;
 
-    if (!i->options.printed_layout)
+    if (!f->options.printed_layout)
         return producer->additional_metadata;
     memcpy(&metadata, (const char *)producer + PRINTED_METADATA,
            sizeof(metadata));
     return metadata;
 }
 
-/* Gives schema, device type and metadata to the pending tasks and, in `news`,
+/* Gives schema, device type and metadata to the pending tasks and, in `events`,
  * to the loop. */
-static int foreign_describe(struct uva__foreign *i,
+static int foreign_describe(struct uva__foreign *f,
                             const struct ArrowAsyncProducer *producer,
                             struct ArrowSchema *schema,
                             struct uva__foreign_events *events)
 {
-    const struct uva_allocator *allocator = &i->source.rt->allocator;
+    const struct uva_allocator *allocator = &f->source.rt->allocator;
     struct ArrowSchema copy;
-    int code = uva__metadata_copy(allocator, metadata_of(i, producer),
-                                  &events->metadata, &events->metadata_size);
+    int code = uva__metadata_copy(allocator, metadata_of(f, producer),
+                                  &events->metadata);
 
     if (code == ENOMEM)
         return code;
-    uva__foreign_report_breach(i, code != 0 ? "MD-05" : NULL);
+    uva__foreign_report_breach(f, code != 0 ? "MD-05" : NULL);
     code = uva__structs_copy_schema(allocator, schema, &copy);
     if (code != 0)
         return code;
     events->device_type = producer->device_type;
     if (events->device_type == 0) {
-        uva__foreign_report_breach(i, "AP-01");
-        events->device_type = i->source.device_type;
+        uva__foreign_report_breach(f, "AP-01");
+        events->device_type = f->source.device_type;
     }
-    uva__pending_tasks_set_schema(&i->pending_tasks, &copy,
+    uva__pending_tasks_set_schema(&f->pending_tasks, &copy,
                                   events->device_type);
     uva_schema_move(schema, &events->schema);
     return 0;
@@ -207,60 +210,57 @@ static int foreign_describe(struct uva__foreign *i,
 
 /* Makes the schema and the producer visible to the loop, unless the stream was
  * stopped meanwhile. */
-static int foreign_publish(struct uva__foreign *i,
+static int foreign_publish(struct uva__foreign *f,
                            struct ArrowAsyncProducer *producer,
                            struct uva__foreign_events *events)
 {
-    struct uva__consumer_state *state = &i->locked.state;
+    struct uva__consumer_state *state = &f->locked.state;
     int code = 0;
 
-    uva__lock_take(&i->lock);
+    uva__lock_take(&f->lock);
     if (uva__consumer_state_must_cancel(state)) {
         code = state->code;
         uva__consumer_state_note_refusal(state, UVA__EVENT_SCHEMA, code);
     } else {
-        uva_schema_move(&events->schema, &i->locked.events.schema);
-        i->locked.events.device_type = events->device_type;
-        i->locked.events.metadata = events->metadata;
-        i->locked.events.metadata_size = events->metadata_size;
-        i->locked.producer = producer;
-        events->metadata = NULL;
+        uva_schema_move(&events->schema, &f->locked.events.schema);
+        f->locked.events.device_type = events->device_type;
+        uva__metadata_move(&events->metadata, &f->locked.events.metadata);
+        f->locked.producer = producer;
     }
-    uva__lock_drop(&i->lock);
+    uva__lock_drop(&f->lock);
     return code;
 }
 
-static void foreign_refuse(struct uva__foreign *i, int code)
+static void foreign_refuse(struct uva__foreign *f, int code)
 {
-    uva__lock_take(&i->lock);
-    uva__consumer_state_note_fault(&i->locked.state, code);
-    uva__consumer_state_note_refusal(&i->locked.state, UVA__EVENT_SCHEMA, code);
-    uva__lock_drop(&i->lock);
-    uva__foreign_fail_text(i, code, "on_schema: the schema cannot be copied",
+    uva__lock_take(&f->lock);
+    uva__consumer_state_note_fault(&f->locked.state, code);
+    uva__consumer_state_note_refusal(&f->locked.state, UVA__EVENT_SCHEMA, code);
+    uva__lock_drop(&f->lock);
+    uva__foreign_fail_text(f, code, "on_schema: the schema cannot be copied",
                            NULL);
 }
 
-static int foreign_take_schema(struct uva__foreign *i,
+static int foreign_take_schema(struct uva__foreign *f,
                                struct ArrowAsyncProducer *producer,
                                struct ArrowSchema *schema)
 {
-    struct uva__foreign_events events = {.metadata = NULL};
-    int code = foreign_describe(i, producer, schema, &events);
+    struct uva__foreign_events events = {.device_type = 0};
+    int code = foreign_describe(f, producer, schema, &events);
 
     if (code != 0)
-        foreign_refuse(i, code);
+        foreign_refuse(f, code);
     else
-        code = foreign_publish(i, producer, &events);
+        code = foreign_publish(f, producer, &events);
     uva_schema_release(&events.schema);
-    uva__memory_free(&i->source.rt->allocator, events.metadata,
-                     events.metadata_size);
+    uva__metadata_fini(&events.metadata, &f->source.rt->allocator, NULL);
     return code;
 }
 
 static int foreign_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
                              struct ArrowSchema *schema)
 {
-    struct uva__foreign *i = foreign_at(self);
+    struct uva__foreign *f = foreign_at(self);
     struct uva__consumer_call what = {.event = UVA__EVENT_SCHEMA};
     struct call call;
     int code;
@@ -271,54 +271,54 @@ static int foreign_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
         what.clause = "AH-03";
     what.code = what.clause != NULL ? EINVAL : 0;
     call = foreign_enter(self, what);
-    foreign_notify_call(i, &call);
+    foreign_report_call(f, &call);
     code = call.verdict.code;
     if (call.verdict.action == UVA__ACTION_TAKE)
-        code = foreign_take_schema(i, self->producer, schema);
+        code = foreign_take_schema(f, self->producer, schema);
     if (schema != NULL)
-        uva_schema_release(schema); /* unless it was moved out (G-43) */
-    foreign_leave(i, NULL);
+        uva_schema_release(schema); /* unless it was moved out */
+    foreign_leave(f, NULL);
     return code;
 }
 
 /* ---- on_next_task ------------------------------------------------------- */
 
-static struct uva__pending_task *foreign_keep(struct uva__foreign *i,
-                                              const struct ArrowAsyncTask *task,
-                                              const char *metadata)
+static struct uva__pending_task *
+foreign_add_task(struct uva__foreign *f, const struct ArrowAsyncTask *task,
+                 const char *metadata)
 {
     struct uva__pending_task *pending_task;
-    int code = uva__pending_tasks_add(&i->pending_tasks, task, metadata,
+    int code = uva__pending_tasks_add(&f->pending_tasks, task, metadata,
                                       &pending_task);
 
     if (code == 0)
         return pending_task;
     if (code != ENOMEM)
         code = EPROTO; /* two callbacks ran at the same time */
-    uva__pending_tasks_spend(task);
-    uva__lock_take(&i->lock);
-    uva__consumer_state_note_settled(&i->locked.state, code);
-    uva__lock_drop(&i->lock);
-    uva__foreign_fail_text(i, code, "a batch could not be kept", NULL);
+    uva__pending_tasks_extract_unwanted(task);
+    uva__lock_take(&f->lock);
+    uva__consumer_state_note_settled(&f->locked.state, code);
+    uva__lock_drop(&f->lock);
+    uva__foreign_fail_text(f, code, "a batch could not be kept", NULL);
     return NULL;
 }
 
 static void foreign_on_end(struct ArrowAsyncDeviceStreamHandler *self)
 {
-    struct uva__foreign *i = foreign_at(self);
+    struct uva__foreign *f = foreign_at(self);
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_END});
 
-    uva__foreign_await_calls(i);
-    foreign_notify_call(i, &call);
-    foreign_leave(i, NULL);
+    uva__foreign_await_calls(f);
+    foreign_report_call(f, &call);
+    foreign_leave(f, NULL);
 }
 
 static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
                                 struct ArrowAsyncTask *task,
                                 const char *metadata)
 {
-    struct uva__foreign *i = foreign_at(self);
+    struct uva__foreign *f = foreign_at(self);
     struct uva__consumer_call what = {.event = UVA__EVENT_TASK};
     struct uva__pending_task *pending_task = NULL;
     struct call call;
@@ -332,12 +332,12 @@ static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
         what.clause = "AT-01";
     }
     call = foreign_enter(self, what);
-    foreign_notify_call(i, &call);
+    foreign_report_call(f, &call);
     if (call.verdict.action == UVA__ACTION_TAKE)
-        pending_task = foreign_keep(i, task, metadata);
+        pending_task = foreign_add_task(f, task, metadata);
     else if (call.verdict.action == UVA__ACTION_DISCARD)
-        uva__pending_tasks_spend(task);
-    foreign_leave(i, pending_task);
+        uva__pending_tasks_extract_unwanted(task);
+    foreign_leave(f, pending_task);
     return 0;
 }
 
@@ -347,62 +347,62 @@ static void foreign_on_error(struct ArrowAsyncDeviceStreamHandler *self,
                              int code, const char *message,
                              const char *metadata)
 {
-    struct uva__foreign *i = foreign_at(self);
+    struct uva__foreign *f = foreign_at(self);
     const struct call call = foreign_enter(
         self,
         (struct uva__consumer_call){.event = UVA__EVENT_ERROR, .code = code});
     struct uva_error error;
     size_t size;
 
-    uva__foreign_await_calls(i);
+    uva__foreign_await_calls(f);
     if (call.failure != 0) {
         code = uva__error_receive(&error, code, message);
         if (uva_metadata_size(metadata, &size) != 0)
-            uva__foreign_report_breach(i, "MD-05");
+            uva__foreign_report_breach(f, "MD-05");
         uva__vendor_error_read(metadata, &error);
-        uva__foreign_fail(i, code, &error, metadata);
+        uva__foreign_fail(f, code, &error, metadata);
     }
-    foreign_leave(i, NULL);
+    foreign_leave(f, NULL);
 }
 
 /* A release without an end or error. If start has not returned, its code may
  * still give the reason. */
-static void foreign_cut_off(struct uva__foreign *i)
+static void foreign_end_silently(struct uva__foreign *f)
 {
     bool now;
 
-    uva__lock_take(&i->lock);
-    now = i->locked.start_returned;
-    i->locked.ended_silently = !now;
-    uva__lock_drop(&i->lock);
+    uva__lock_take(&f->lock);
+    now = f->locked.start_returned;
+    f->locked.ended_silently = !now;
+    uva__lock_drop(&f->lock);
     if (now)
-        uva__foreign_fail_cut_off(i);
+        uva__foreign_fail_cut_off(f);
 }
 
 static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
 {
-    struct uva__foreign *i = foreign_at(self);
+    struct uva__foreign *f = foreign_at(self);
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
 
     if (call.verdict.action == UVA__ACTION_TAKE) {
         uva__handler_base_mark_released(self);
-        uva__foreign_await_calls(i);
-        if (uva__pending_tasks_close(&i->pending_tasks))
-            uva__foreign_release_below(i);
+        uva__foreign_await_calls(f);
+        if (uva__pending_tasks_close(&f->pending_tasks))
+            uva__foreign_release_below(f);
     }
     if (call.failure != 0)
-        foreign_cut_off(i);
-    foreign_leave(i, NULL);
+        foreign_end_silently(f);
+    foreign_leave(f, NULL);
 }
 
-void uva__foreign_handler_init(struct uva__foreign *i)
+void uva__foreign_handler_init(struct uva__foreign *f)
 {
-    i->handler = (struct ArrowAsyncDeviceStreamHandler){
+    f->handler = (struct ArrowAsyncDeviceStreamHandler){
         .on_schema = foreign_on_schema,
         .on_next_task = foreign_on_next_task,
         .on_error = foreign_on_error,
         .release = foreign_on_release,
-        .private_data = i,
+        .private_data = f,
     };
 }

@@ -6,8 +6,8 @@
 
 #include "source/foreign_state.h"
 
-/* Fills in inlet->handler, which was not given to the producer so far.
- * Thread: any. */
+/* Fills in foreign->handler, before it is given to the producer. Thread: any.
+ */
 void uva__foreign_handler_init(struct uva__foreign *foreign);
 
 #endif

@@ -3,16 +3,15 @@
  * share: the references, the first failure, the calls in flight.
  *
  * Happy path:  calls into the producer are counted -> a terminal callback
- * (NULL, on_error, release) closes the gate: it waits for other threads inside
- * request and cancel, and no call enters after it -> the producer has released
- * and the last call has returned: free_ctx
- *              -> the last reference is dropped: freed.
+ * (NULL, on_error, release) waits for other threads inside request and cancel,
+ * and no call begins after it -> the producer has released and the last call
+ * has returned: free_ctx -> the last reference is dropped: freed.
  *
  * What can fail: a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS. It
- * is abandoned, and keeps its own reference.
+ *              is abandoned, and keeps its own reference.
  *
  * On cancel and close: source/foreign_calls.c marks the stop; the producer is
- * done as above.
+ *              done as above.
  *
  * Clauses: G-14. */
 #include "source/foreign_state.h"
@@ -34,106 +33,106 @@ enum { MS_NS = 1000000 };
 
 void uva__foreign_free(struct uva__wakeup *wakeup)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(wakeup, struct uva__foreign, wakeup);
-    struct uva__rt *rt = uva__rt_acquire(i->source.rt);
+    struct uva__rt *rt = uva__rt_acquire(f->source.rt);
     const struct uva_allocator *allocator = &rt->allocator;
-    struct uva__foreign_events *events = &i->locked.events;
+    struct uva__foreign_events *events = &f->locked.events;
 
     uva_schema_release(&events->schema);
-    uva__memory_free(allocator, events->metadata, events->metadata_size);
+    uva__metadata_fini(&events->metadata, allocator, NULL);
     uva__failure_fini(&events->failure, allocator);
-    uva__pending_tasks_fini(&i->pending_tasks);
-    uva__source_fini(&i->source);
-    uva__memory_free(allocator, i, sizeof(*i));
+    uva__pending_tasks_fini(&f->pending_tasks);
+    uva__source_fini(&f->source);
+    uva__memory_free(allocator, f, sizeof(*f));
     uva__rt_release(rt);
 }
 
-void uva__foreign_acquire(struct uva__foreign *i)
+void uva__foreign_acquire(struct uva__foreign *f)
 {
-    uva__wakeup_acquire(&i->wakeup);
+    uva__wakeup_acquire(&f->wakeup);
 }
 
-void uva__foreign_release(struct uva__foreign *i)
+void uva__foreign_release(struct uva__foreign *f)
 {
-    uva__wakeup_release(&i->wakeup);
+    uva__wakeup_release(&f->wakeup);
 }
 
 /* ---- the producer is done ----------------------------------------------- */
 
-bool uva__foreign_is_closed_locked(struct uva__foreign *i)
+bool uva__foreign_is_closed_locked(struct uva__foreign *f)
 {
-    const bool leaves = i->locked.peer_released && i->locked.inside == 0 &&
-                        !i->locked.ctx_free_due;
+    const bool leaves = f->locked.peer_released && f->locked.inside == 0 &&
+                        !f->locked.ctx_free_due;
 
     if (leaves)
-        i->locked.ctx_free_due = true;
+        f->locked.ctx_free_due = true;
     return leaves;
 }
 
-void uva__foreign_free_ctx(struct uva__foreign *i)
+void uva__foreign_free_ctx(struct uva__foreign *f)
 {
-    if (i->options.free_ctx != NULL)
-        i->options.free_ctx(i->options.ctx);
-    uva__atomic64_exchange(&i->closed, 1);
-    uva__rt_wake(i->source.rt, &i->wakeup);
+    if (f->options.free_ctx != NULL)
+        f->options.free_ctx(f->options.ctx);
+    uva__atomic64_exchange(&f->closed, 1);
+    uva__rt_wake(f->source.rt, &f->wakeup);
 }
 
 static void free_ctx_run(struct uva_job *job)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, free_ctx_job);
-    struct uva__rt *rt = i->source.rt;
+    struct uva__rt *rt = f->source.rt;
 
-    uva__foreign_free_ctx(i);
-    uva__foreign_release(i);
+    uva__foreign_free_ctx(f);
+    uva__foreign_release(f);
     uva__rt_job_end(rt);
 }
 
-void uva__foreign_free_ctx_async(struct uva__foreign *i)
+void uva__foreign_free_ctx_async(struct uva__foreign *f)
 {
-    struct uva__rt *rt = i->source.rt;
+    struct uva__rt *rt = f->source.rt;
 
-    if (i->options.free_ctx == NULL || !uva__rt_job_begin(rt)) {
-        uva__foreign_free_ctx(i);
+    if (f->options.free_ctx == NULL || !uva__rt_job_begin(rt)) {
+        uva__foreign_free_ctx(f);
         return;
     }
-    uva__foreign_acquire(i);
-    uva__lane_run_uncapped(&rt->jobs, &i->free_ctx_job);
+    uva__foreign_acquire(f);
+    uva__lane_run_uncapped(&rt->jobs, &f->free_ctx_job);
 }
 
 /* ---- reports ------------------------------------------------------------ */
 
-/* AH-33 is an error after the end without a reason for it. A batch that was
- * handed on and may still fail to be extracted is such a reason, which the
- * rules do not see: for them, batches handed on are done. */
-void uva__foreign_report_breach(struct uva__foreign *i, const char *clause)
+/* An error after the end needs a reason. A batch that was handed on and may
+ * still fail to be extracted is such a reason, which the rules do not see: for
+ * them, batches handed on are done. Clauses: AH-33. */
+void uva__foreign_report_breach(struct uva__foreign *f, const char *clause)
 {
     if (clause == NULL || (strcmp(clause, "AH-33") == 0 &&
-                           uva__pending_tasks_is_at_risk(&i->pending_tasks)))
+                           uva__pending_tasks_is_at_risk(&f->pending_tasks)))
         return;
-    uva__foreign_clauses_count(i->source.rt, clause);
+    uva__foreign_clauses_count(f->source.rt, clause);
 }
 
-void uva__foreign_fail(struct uva__foreign *i, int code,
+void uva__foreign_fail(struct uva__foreign *f, int code,
                        const struct uva_error *error, const char *metadata)
 {
     struct uva__failure failure = {0};
     bool first;
 
-    uva__lock_take(&i->lock);
-    first = !i->locked.failure_reported;
-    i->locked.failure_reported = true;
-    uva__lock_drop(&i->lock);
+    uva__lock_take(&f->lock);
+    first = !f->locked.failure_reported;
+    f->locked.failure_reported = true;
+    uva__lock_drop(&f->lock);
     if (!first)
         return;
-    uva__failure_set(&failure, &i->source.rt->allocator, code, error, metadata);
-    uva__lock_take(&i->lock);
-    i->locked.events.failure = failure;
-    uva__lock_drop(&i->lock);
+    uva__failure_set(&failure, &f->source.rt->allocator, code, error, metadata);
+    uva__lock_take(&f->lock);
+    f->locked.events.failure = failure;
+    uva__lock_drop(&f->lock);
 }
 
-void uva__foreign_fail_text(struct uva__foreign *i, int code, const char *text,
+void uva__foreign_fail_text(struct uva__foreign *f, int code, const char *text,
                             const char *clause)
 {
     struct uva_error error;
@@ -142,133 +141,133 @@ void uva__foreign_fail_text(struct uva__foreign *i, int code, const char *text,
         (void)uva_error_set(&error, code, "%s (%s)", text, clause);
     else
         (void)uva_error_set(&error, code, "%s", text);
-    uva__foreign_fail(i, code, &error, NULL);
+    uva__foreign_fail(f, code, &error, NULL);
 }
 
-void uva__foreign_fail_cut_off(struct uva__foreign *i)
+void uva__foreign_fail_cut_off(struct uva__foreign *f)
 {
     struct uva_error error;
     const int code = uva__handler_base_ended_silently(&error);
 
-    uva__foreign_fail(i, code, &error, NULL);
+    uva__foreign_fail(f, code, &error, NULL);
 }
 
 /* ---- calls in flight ---------------------------------------------------- */
 
-void uva__foreign_frame_begin_locked(struct uva__foreign *i)
+void uva__foreign_frame_begin_locked(struct uva__foreign *f)
 {
-    i->locked.inside++;
-    if (i->locked.abandoned)
-        uva__atomic64_add(&i->source.rt->stats.calls_stuck, 1);
+    f->locked.inside++;
+    if (f->locked.abandoned)
+        uva__atomic64_add(&f->source.rt->stats.calls_stuck, 1);
 }
 
-void uva__foreign_frame_end_locked(struct uva__foreign *i)
+void uva__foreign_frame_end_locked(struct uva__foreign *f)
 {
-    i->locked.inside--;
-    if (i->locked.abandoned)
-        uva__atomic64_sub(&i->source.rt->stats.calls_stuck, 1);
-    if (i->locked.waiting > 0)
-        uva__futex_raise(&i->left);
+    f->locked.inside--;
+    if (f->locked.abandoned)
+        uva__atomic64_sub(&f->source.rt->stats.calls_stuck, 1);
+    if (f->locked.waiting > 0)
+        uva__futex_raise(&f->left);
 }
 
-void uva__foreign_release_below(struct uva__foreign *i)
+void uva__foreign_release_below(struct uva__foreign *f)
 {
-    uva__atomic64_store(&i->releasing_thread, uva__thread_self());
-    uva__lock_take(&i->lock);
-    uva__foreign_frame_begin_locked(i);
-    uva__lock_drop(&i->lock);
+    uva__atomic64_store(&f->releasing_thread, uva__thread_self());
+    uva__lock_take(&f->lock);
+    uva__foreign_frame_begin_locked(f);
+    uva__lock_drop(&f->lock);
 }
 
-void uva__foreign_extracted(struct uva__foreign *i)
+void uva__foreign_extracted(struct uva__foreign *f)
 {
     bool closed;
 
-    if (uva__atomic64_peek(&i->releasing_thread) != uva__thread_self())
+    if (uva__atomic64_peek(&f->releasing_thread) != uva__thread_self())
         return;
-    uva__atomic64_store(&i->releasing_thread, 0);
-    uva__lock_take(&i->lock);
-    uva__foreign_frame_end_locked(i);
-    closed = uva__foreign_is_closed_locked(i);
-    uva__lock_drop(&i->lock);
+    uva__atomic64_store(&f->releasing_thread, 0);
+    uva__lock_take(&f->lock);
+    uva__foreign_frame_end_locked(f);
+    closed = uva__foreign_is_closed_locked(f);
+    uva__lock_drop(&f->lock);
     if (closed)
-        uva__foreign_free_ctx_async(i);
+        uva__foreign_free_ctx_async(f);
 }
 
-int64_t uva__foreign_request_begin_locked(struct uva__foreign *i)
+int64_t uva__foreign_request_begin_locked(struct uva__foreign *f)
 {
-    struct uva__consumer_state *state = &i->locked.state;
+    struct uva__consumer_state *state = &f->locked.state;
     int64_t n;
 
-    if (i->locked.producer == NULL || i->locked.requesting != 0)
+    if (f->locked.producer == NULL || f->locked.requesting != 0)
         return 0;
     n = uva__consumer_state_want(state);
     if (n == 0)
         return 0;
     uva__consumer_state_note_request(state, n);
-    i->locked.requesting = uva__thread_self();
-    uva__foreign_frame_begin_locked(i);
+    f->locked.requesting = uva__thread_self();
+    uva__foreign_frame_begin_locked(f);
     return n;
 }
 
-void uva__foreign_request_end_locked(struct uva__foreign *i)
+void uva__foreign_request_end_locked(struct uva__foreign *f)
 {
-    i->locked.requesting = 0;
-    uva__foreign_frame_end_locked(i);
+    f->locked.requesting = 0;
+    uva__foreign_frame_end_locked(f);
 }
 
-/* ---- the gate ----------------------------------------------------------- */
+/* ---- waiting for calls --------------------------------------------------- */
 
 /* Returns whether another thread is inside. A call of the waiting thread itself
  * is below it on the stack, and would never return. */
-static bool gate_is_busy_locked(const struct uva__foreign *i)
+static bool foreign_has_calls_locked(const struct uva__foreign *f)
 {
     const uint64_t self = uva__thread_self();
 
-    return (i->locked.requesting != 0 && i->locked.requesting != self) ||
-           (i->locked.cancelling != 0 && i->locked.cancelling != self);
+    return (f->locked.requesting != 0 && f->locked.requesting != self) ||
+           (f->locked.cancelling != 0 && f->locked.cancelling != self);
 }
 
 /* Drops the lock while it waits. False when the time has passed. */
-static bool gate_wait_locked(struct uva__foreign *i, uint64_t until_ns)
+static bool foreign_wait_locked(struct uva__foreign *f, uint64_t until_ns)
 {
-    const uint32_t seen = uva__futex_now(&i->left);
+    const uint32_t seen = uva__futex_now(&f->left);
     const uint64_t now_ns = uva__clock_ns();
 
     if (now_ns >= until_ns)
         return false;
-    i->locked.waiting++;
-    uva__lock_drop(&i->lock);
-    (void)uva__futex_wait(&i->left, seen,
+    f->locked.waiting++;
+    uva__lock_drop(&f->lock);
+    (void)uva__futex_wait(&f->left, seen,
                           (int64_t)((until_ns - now_ns) / MS_NS) + 1);
-    uva__lock_take(&i->lock);
-    i->locked.waiting--;
+    uva__lock_take(&f->lock);
+    f->locked.waiting--;
     return true;
 }
 
 /* The rules let no call begin after a terminal callback. */
-void uva__foreign_await_calls(struct uva__foreign *i)
+void uva__foreign_await_calls(struct uva__foreign *f)
 {
-    const uint64_t until_ns = uva__clock_ns() + (uint64_t)i->limit_ms * MS_NS;
+    const uint64_t until_ns = uva__clock_ns() + (uint64_t)f->limit_ms * MS_NS;
     bool stuck;
 
-    uva__lock_take(&i->lock);
-    while (!i->locked.calls_abandoned && gate_is_busy_locked(i) &&
-           gate_wait_locked(i, until_ns))
+    uva__lock_take(&f->lock);
+    while (!f->locked.calls_abandoned && foreign_has_calls_locked(f) &&
+           foreign_wait_locked(f, until_ns))
         ;
-    stuck = !i->locked.calls_abandoned && gate_is_busy_locked(i);
-    i->locked.calls_abandoned = i->locked.calls_abandoned || stuck;
-    i->locked.producer = NULL;
-    uva__lock_drop(&i->lock);
-    uva__foreign_report_breach(i, stuck ? "AP-28" : NULL);
+    stuck = !f->locked.calls_abandoned && foreign_has_calls_locked(f);
+    f->locked.calls_abandoned = f->locked.calls_abandoned || stuck;
+    f->locked.producer = NULL;
+    uva__lock_drop(&f->lock);
+    uva__foreign_report_breach(f, stuck ? "AP-28" : NULL);
 }
 
 /* ---- making one --------------------------------------------------------- */
 
-void uva__foreign_init_state(struct uva__foreign *i)
+void uva__foreign_init_state(struct uva__foreign *f)
 {
-    uva__pending_tasks_init(&i->pending_tasks, i->source.rt);
-    uva__consumer_state_init(&i->locked.state, i->options.window.batches,
-                             i->options.window.refill);
-    i->free_ctx_job.run = free_ctx_run;
-    i->limit_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
+    uva__pending_tasks_init(&f->pending_tasks, f->source.rt);
+    uva__consumer_state_init(&f->locked.state, f->options.window.batches,
+                             f->options.window.refill);
+    f->free_ctx_job.run = free_ctx_run;
+    f->limit_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
 }

@@ -20,14 +20,13 @@
 
 /* What the producer has reported since the loop last collected it. */
 struct uva__foreign_events {
-    struct ArrowSchema schema;   /* gives, if live */
-    ArrowDeviceType device_type; /* with the schema */
-    char *metadata;              /* gives: the producer's; or NULL */
-    size_t metadata_size;        /* of that metadata, in bytes */
-    struct uva__list queue;      /* gives: pending tasks, in order */
-    int64_t count;               /* number of tasks in `queue` */
-    struct uva__failure failure; /* gives; code 0: none */
-    bool ended;                  /* no task follows those in `queue` */
+    struct ArrowSchema schema;     /* gives, if live */
+    ArrowDeviceType device_type;   /* with the schema */
+    struct uva__metadata metadata; /* gives: the producer's */
+    struct uva__list queue;        /* gives: pending tasks, in order */
+    int64_t count;                 /* number of tasks in `queue` */
+    struct uva__failure failure;   /* gives; code 0: none */
+    bool ended;                    /* no task follows those in `queue` */
 };
 
 struct uva__foreign {
@@ -38,7 +37,7 @@ struct uva__foreign {
     struct uva__atomic64 closed;           /* 1: free_ctx has been called */
     struct uva__atomic64 releasing_thread; /* the thread that was extracting
                                when the producer has released, or 0 */
-    struct uva__wakeup wakeup;             /* posted when `news` has changed */
+    struct uva__wakeup wakeup;   /* posted when `events` have changed */
     struct uva_job starter;      /* extra threads, one per job: calls start */
     struct uva_job requester;    /* calls request when no callback will do so */
     struct uva_job canceller;    /* calls cancel */
@@ -50,7 +49,7 @@ struct uva__foreign {
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* pending tasks to be taken; after a stop, to
-                                   be discarded by `sweeper` */
+                                   be discarded by `discarder` */
         int64_t taken;          /* of these, not reported to the rules so far */
         int64_t ordinal;        /* of the next task */
         bool started;           /* the producer holds a reference */
@@ -67,14 +66,14 @@ struct uva__foreign {
         uint64_t cancelling;   /* the thread inside cancel, or 0 */
         int32_t inside;        /* our calls in flight: start, request, cancel */
         int32_t waiting;       /* callbacks that wait for request and cancel */
-        bool calls_abandoned;  /* such a wait took longer than patience_ms */
+        bool calls_abandoned;  /* such a wait took longer than limit_ms */
         bool requester_out;    /* the requester job is under way */
         bool canceller_out;    /* the canceller job was submitted */
         bool start_returned;   /* start was called, and has returned */
         bool touched;          /* the producer has called the handler */
         bool ended_silently;   /* released without an end or error: what start
                            returns may give the reason */
-        bool failure_reported; /* a failure was put into `news` */
+        bool failure_reported; /* a failure was put into `events` */
         bool stopped;          /* the source wants no more batches */
         bool abandoned;     /* the source stopped before the producer ended */
         bool peer_released; /* the producer's reference was dropped */
@@ -82,8 +81,8 @@ struct uva__foreign {
     } locked;
 };
 
-/* Initialises what the calls and the handler share; `feed` and `how` are filled
- * in. The source holds the only reference. Thread: any. */
+/* Initialises what the calls and the handler share; `source` and `options` are
+ * filled in. The source holds the only reference. Thread: any. */
 void uva__foreign_init_state(struct uva__foreign *foreign);
 
 /* For uva__wakeup_ops: frees it. Thread: any. */
@@ -97,7 +96,7 @@ void uva__foreign_release(struct uva__foreign *foreign);
  * one of the two below. Thread: any. */
 bool uva__foreign_is_closed_locked(struct uva__foreign *foreign);
 
-/* Calls free_ctx and wakes the loop, once; `_elsewhere`: on an extra thread,
+/* Calls free_ctx and wakes the loop, once; `_async`: on an extra thread,
  * since the caller may be the producer itself, or the loop.
  * Thread: an extra thread; any. */
 void uva__foreign_free_ctx(struct uva__foreign *foreign);
@@ -107,7 +106,7 @@ void uva__foreign_free_ctx_async(struct uva__foreign *foreign);
 void uva__foreign_report_breach(struct uva__foreign *foreign,
                                 const char *clause);
 
-/* Puts a failure into the news; the first one counts. `_text` makes the error
+/* Puts a failure into the events; the first one counts. `_text` makes the error
  * of a text and, unless that is NULL, a clause; `_cut_off` is for a producer
  * that released without an end or error. Thread: any. */
 void uva__foreign_fail(struct uva__foreign *foreign, int code,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays in memory as a source. All batches are there from the beginning, and
- * are moved out on demand.
+/* Arrays in memory as a source. All batches exist from the beginning, and are
+ * moved out on demand.
  *
  * Happy path:  checked -> kept in one block -> taken one by one -> end.
  *
@@ -56,7 +56,7 @@ static struct uva__task *arrays_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     task->array = a->items[a->taken]; /* not cleared: `taken` counts it */
-    task->ordinal = (int64_t)a->taken++;
+    task->info.ordinal = (int64_t)a->taken++;
     source->ready--;
     return task;
 }

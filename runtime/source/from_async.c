@@ -3,21 +3,22 @@
  * and calls the producer on extra threads.
  *
  * Happy path:  started: (extra thread) start, which may last as long as the
- * stream
- *              -> schema, tasks, end, from the events of the handler ->
- * stopped.
+ *              stream -> schema, tasks and end, from the events of the handler
+ *              -> stopped.
  *
  * What can fail:
  * - the producer, or start: reported behind the batches before it;
  * - an extraction: reported at once, and the producer is cancelled.
  *
  * On stop:     (extra threads) cancel; tasks that were not handed on are
- * discarded. Neither is waited for, nor a start that does not return: each of
- *              them holds a reference. A close waits a second for producers
- * that have not released.
+ *              discarded. Neither is waited for, nor a start that does not
+ *              return: each of them holds a reference. A close waits a second
+ *              for producers that have not released.
  *
- * The window limits what is requested and not handed on. A task that was handed
- * on, extracted or not, is the consumer's responsibility. */
+ * The window limits the batches that are requested and not handed on. A task
+ * that was handed on, extracted or not, is the consumer's responsibility.
+ *
+ * Clauses: Q-16. */
 #include <errno.h>
 #include <string.h>
 
@@ -39,87 +40,88 @@ static struct uva__foreign *foreign_of(struct uva__source *source)
 
 /* ---- extra threads ------------------------------------------------------- */
 
-/* Runs a job on an extra thread. The job ends with guest_home(). */
-static void uncapped_send(struct uva__foreign *i, struct uva_job *job)
+/* Runs a job on an extra thread. The job ends with foreign_end_job(). */
+static void foreign_submit(struct uva__foreign *f, struct uva_job *job)
 {
-    uva__foreign_acquire(i);
-    if (uva__rt_job_begin(i->source.rt)) {
-        uva__lane_run_uncapped(&i->source.rt->jobs, job);
+    uva__foreign_acquire(f);
+    if (uva__rt_job_begin(f->source.rt)) {
+        uva__lane_run_uncapped(&f->source.rt->jobs, job);
         return;
     }
     UVA__UNREACHABLE("a running stage keeps the workers alive");
-    uva__foreign_release(i);
+    uva__foreign_release(f);
 }
 
-static void uncapped_home(struct uva__foreign *i)
+static void foreign_end_job(struct uva__foreign *f)
 {
-    struct uva__rt *rt = i->source.rt;
+    struct uva__rt *rt = f->source.rt;
 
-    uva__foreign_release(i);
+    uva__foreign_release(f);
     uva__rt_job_end(rt);
 }
 
 /* A producer that refused its handler will not release it. If it has not called
  * the handler either, the checker in front of it is withdrawn. */
-static void starter_uncheck(struct uva__foreign *i,
-                            struct ArrowAsyncDeviceStreamHandler *checked)
+static void
+starter_withdraw_checker(struct uva__foreign *f,
+                         struct ArrowAsyncDeviceStreamHandler *checked)
 {
     bool untouched;
 
-    uva__lock_take(&i->lock);
-    untouched = !i->locked.touched;
-    uva__lock_drop(&i->lock);
+    uva__lock_take(&f->lock);
+    untouched = !f->locked.touched;
+    uva__lock_drop(&f->lock);
     if (untouched)
         (void)uva_check_withdraw(checked);
 }
 
 /* start may use this thread for as long as the stream lasts: there must be
  * another one that can request and cancel. */
-static int starter_call(struct uva__foreign *i, struct uva_error *error)
+static int starter_call(struct uva__foreign *f, struct uva_error *error)
 {
     struct ArrowAsyncDeviceStreamHandler *handler;
-    int code = uva__lane_ensure_uncapped(&i->source.rt->jobs);
+    int code = uva__lane_ensure_uncapped(&f->source.rt->jobs);
 
     if (code != 0)
         return uva_error_set(error, code,
                              "from_async: no thread to start the producer on");
-    handler = uva__check_hop_handler(i->source.rt, "from_async", &i->handler);
-    code = i->options.start(i->options.ctx, handler, error);
-    if (code != 0 && handler != &i->handler)
-        starter_uncheck(i, handler);
+    handler = uva__check_hop_handler(f->source.rt, "from_async", &f->handler);
+    code = f->options.start(f->options.ctx, handler, error);
+    if (code != 0 && handler != &f->handler)
+        starter_withdraw_checker(f, handler);
     return uva__error_positive(code);
 }
 
 static void starter_run(struct uva_job *job)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, starter);
     struct uva_error error = {0};
     int code;
 
-    if (uva__foreign_may_start(i)) {
-        code = starter_call(i, &error);
-        uva__foreign_started(i, code, &error);
+    if (uva__foreign_may_start(f)) {
+        code = starter_call(f, &error);
+        uva__foreign_started(f, code, &error);
     }
-    uncapped_home(i);
+    foreign_end_job(f);
 }
 
 static void requester_run(struct uva_job *job)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, requester);
 
-    uva__foreign_request(i);
-    uncapped_home(i);
+    uva__foreign_request(f);
+    foreign_end_job(f);
 }
 
 static void canceller_run(struct uva_job *job)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, canceller);
 
-    uva__foreign_cancel(i);
-    uncapped_home(i);
+    uva__foreign_cancel(f);
+    foreign_end_job(f);
 }
 
 static struct uva__pending_task *pending_task_pop(struct uva__list *list)
@@ -131,43 +133,42 @@ static struct uva__pending_task *pending_task_pop(struct uva__list *list)
                : NULL;
 }
 
-static void sweeper_run(struct uva_job *job)
+static void discarder_run(struct uva_job *job)
 {
-    struct uva__foreign *i =
+    struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, discarder);
     struct uva__pending_task *pending_task;
 
-    while ((pending_task = pending_task_pop(&i->loop.ready)) != NULL) {
-        uva__pending_tasks_discard(&i->pending_tasks, pending_task);
-        uva__foreign_extracted(i);
+    while ((pending_task = pending_task_pop(&f->loop.ready)) != NULL) {
+        uva__pending_tasks_discard(&f->pending_tasks, pending_task);
+        uva__foreign_extracted(f);
     }
-    uncapped_home(i);
+    foreign_end_job(f);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
 static void async_start(struct uva__source *source)
 {
-    struct uva__foreign *i = foreign_of(source);
+    struct uva__foreign *f = foreign_of(source);
 
-    i->loop.started = true;
-    uva__foreign_acquire(i); /* the producer's reference */
-    uncapped_send(i, &i->starter);
+    f->loop.started = true;
+    uva__foreign_acquire(f); /* the producer's reference */
+    foreign_submit(f, &f->starter);
 }
 
-static void async_absorb(struct uva__foreign *i,
+static void async_absorb(struct uva__foreign *f,
                          struct uva__foreign_events *events)
 {
-    struct uva__source *source = &i->source;
+    struct uva__source *source = &f->source;
 
     if (events->schema.release != NULL) {
         uva_schema_move(&events->schema, &source->schema);
-        source->metadata = events->metadata;
-        source->metadata_size = events->metadata_size;
+        uva__metadata_move(&events->metadata, &source->metadata);
         source->device_type = events->device_type;
         source->schema_known = true;
     }
-    uva__list_append(&i->loop.ready, &events->queue);
+    uva__list_append(&f->loop.ready, &events->queue);
     source->ready += events->count;
     source->ended = events->ended;
     if (events->failure.code != 0)
@@ -177,83 +178,83 @@ static void async_absorb(struct uva__foreign *i,
 
 static void async_pull(struct uva__source *source, int64_t demand)
 {
-    struct uva__foreign *i = foreign_of(source);
+    struct uva__foreign *f = foreign_of(source);
     struct uva__foreign_events events;
     bool request, cancel;
 
-    (void)demand; /* the window is always requested in full */
-    request = uva__foreign_poll(i, i->loop.taken, &events, &cancel);
-    i->loop.taken = 0;
-    async_absorb(i, &events);
+    (void)demand; /* the window is always requested in full */
+    request = uva__foreign_poll(f, f->loop.taken, &events, &cancel);
+    f->loop.taken = 0;
+    async_absorb(f, &events);
     if (request)
-        uncapped_send(i, &i->requester);
+        foreign_submit(f, &f->requester);
     if (cancel)
-        uncapped_send(i, &i->canceller);
+        foreign_submit(f, &f->canceller);
 }
 
 /* A batch that is lost ends the stream; the producer is cancelled. */
 static int async_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
                          struct uva_error *error)
 {
-    struct uva__foreign *i = ctx;
+    struct uva__foreign *f = ctx;
     int code = 0;
 
     if (out == NULL)
-        uva__pending_tasks_discard(&i->pending_tasks, item);
+        uva__pending_tasks_discard(&f->pending_tasks, item);
     else
-        code = uva__pending_tasks_extract(&i->pending_tasks, item, out, error);
-    uva__foreign_extracted(i);
+        code = uva__pending_tasks_extract(&f->pending_tasks, item, out, error);
+    uva__foreign_extracted(f);
     if (code != 0)
-        uva__foreign_fault(i, code);
+        uva__foreign_fault(f, code);
     return code;
 }
 
 static struct uva__task *async_take(struct uva__source *source)
 {
-    struct uva__foreign *i = foreign_of(source);
+    struct uva__foreign *f = foreign_of(source);
     struct uva__task *task = uva__producer_take_task(source->producer);
     struct uva__pending_task *pending_task =
-        uva__container_of(i->loop.ready.head, struct uva__pending_task, link);
-    const struct uva__lazy lazy = {async_extract, i, pending_task};
+        uva__container_of(f->loop.ready.head, struct uva__pending_task, link);
+    const struct uva__lazy lazy = {async_extract, f, pending_task};
 
     if (task == NULL)
         return NULL;
     if (uva__task_fill_lazy(task, &source->rt->allocator, &lazy,
-                            pending_task->metadata) != 0) {
+                            pending_task->metadata.block) != 0) {
         uva__slots_put_task(source->rt, task);
         return NULL;
     }
-    (void)uva__list_pop(&i->loop.ready);
-    task->ordinal = i->loop.ordinal++;
+    (void)uva__list_pop(&f->loop.ready);
+    task->info.ordinal = f->loop.ordinal++;
     source->ready--;
-    i->loop.taken++;
+    f->loop.taken++;
     return task;
 }
 
 static void async_stop(struct uva__source *source)
 {
-    struct uva__foreign *i = foreign_of(source);
+    struct uva__foreign *f = foreign_of(source);
     bool cancel;
 
-    if (uva__atomic64_load(&i->closed) == 0) {
-        i->loop.draining = true;
+    if (uva__atomic64_load(&f->closed) == 0) {
+        f->loop.draining = true;
         source->rt->loop.draining++;
     }
     source->ready = 0;
-    cancel = uva__foreign_stop(i, i->loop.taken, &i->loop.ready);
+    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
     if (cancel)
-        uncapped_send(i, &i->canceller);
-    if (!uva__list_is_empty(&i->loop.ready))
-        uncapped_send(i, &i->discarder);
+        foreign_submit(f, &f->canceller);
+    if (!uva__list_is_empty(&f->loop.ready))
+        foreign_submit(f, &f->discarder);
 }
 
 static void async_leave(struct uva__source *source)
 {
-    struct uva__foreign *i = foreign_of(source);
+    struct uva__foreign *f = foreign_of(source);
 
-    if (!i->loop.started)
-        uva__foreign_free_ctx_async(i);
-    uva__foreign_release(i);
+    if (!f->loop.started)
+        uva__foreign_free_ctx_async(f);
+    uva__foreign_release(f);
 }
 
 static const struct uva__source_ops async_ops = {
@@ -290,24 +291,24 @@ static int async_check(const struct uva_async_source *options,
 static struct uva__foreign *async_new(struct uva__rt *rt,
                                       const struct uva_async_source *options)
 {
-    struct uva__foreign *i = uva__memory_new(&rt->allocator, sizeof(*i));
+    struct uva__foreign *f = uva__memory_new(&rt->allocator, sizeof(*f));
 
-    if (i == NULL)
+    if (f == NULL)
         return NULL;
-    uva__source_init(&i->source, &async_ops, rt);
-    i->source.expensive = !options->on_loop;
-    i->source.lazy = true;
+    uva__source_init(&f->source, &async_ops, rt);
+    f->source.expensive = !options->on_loop;
+    f->source.lazy = true;
     if (options->device_type != 0)
-        i->source.device_type = options->device_type;
-    i->options = *options;
-    if (uva__window_complete(&options->window, &i->options.window) != 0)
+        f->source.device_type = options->device_type;
+    f->options = *options;
+    if (uva__window_complete(&options->window, &f->options.window) != 0)
         UVA__UNREACHABLE("the window was checked before");
-    i->starter.run = starter_run;
-    i->requester.run = requester_run;
-    i->canceller.run = canceller_run;
-    i->discarder.run = sweeper_run;
-    uva__foreign_init(i);
-    return i;
+    f->starter.run = starter_run;
+    f->requester.run = requester_run;
+    f->canceller.run = canceller_run;
+    f->discarder.run = discarder_run;
+    uva__foreign_init(f);
+    return f;
 }
 
 /* The ctx is taken on failure too. */
@@ -326,7 +327,7 @@ struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
     const struct uva_async_source none = {.start = NULL};
     const struct uva_async_source *options = source != NULL ? source : &none;
     struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva__foreign *i = NULL;
+    struct uva__foreign *f = NULL;
     struct uva_error error = {0};
     int code = async_check(options, &error);
 
@@ -336,9 +337,9 @@ struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
     if (code == 0)
         code = uva__rt_ensure_uncapped(rt);
     if (code == 0)
-        i = async_new(rt, options);
-    if (i != NULL)
-        return uva__stream_new(&i->source);
+        f = async_new(rt, options);
+    if (f != NULL)
+        return uva__stream_new(&f->source);
     (void)uva_error_set(&error, code != 0 ? code : ENOMEM, "from_async: %s",
                         code == EAGAIN      ? "no thread for the stream"
                         : code == ESHUTDOWN ? "the runtime is closing"

@@ -8,7 +8,9 @@
  * - any of the first three: the code, with the text of get_last_error;
  * - a hook that returns success without a usable stream: EINVAL.
  *
- * On stop:     interrupt, while a call is in progress; then release. */
+ * On stop:     interrupt, while a call is in progress; then release.
+ *
+ * Clauses: DS-19. */
 #include <errno.h>
 #include <string.h>
 
@@ -37,7 +39,7 @@ static struct blocking *blocking_of(struct uva__reader *reader)
     return uva__container_of(reader, struct blocking, reader);
 }
 
-/* ---- calls into the source, on the lane --------------------------------- */
+/* ---- calls into the source, on the worker ------------------------------- */
 
 static bool blocking_is_live(const struct blocking *b)
 {
@@ -130,7 +132,7 @@ static int blocking_next(struct uva__reader *reader, struct uva__read *out,
 
     if (code == 0)
         return 0;
-    out->array->array.release = NULL; /* DS-19 */
+    out->array->array.release = NULL;
     return blocking_explain(b, code, error);
 }
 

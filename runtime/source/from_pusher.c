@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that threads of the program push: the pusher, and the source that
- * hands them on. How batches queue and pushes wait for room is in pusher_queue.
+ * hands them on. Batches are queued, and pushes wait for room, in
+ * source/push_queue.
  *
  * Happy path:  made -> schema set -> (push) -> the loop takes -> close -> the
  *              stream ends after the batches that were pushed.
@@ -10,13 +11,15 @@
  * - a close without a schema: the stream ends with EPROTO, unless the close had
  * an error of its own.
  *
- * On cancel, or when the stream ends before the close: queued batches are
- * released, pushes that wait return EPIPE, then on_closed is called. When a
- * stream is released that was never started: the same happens. Until then a
- *   cancel before the start has no effect here.
- * When the runtime closes and the stream was never started: EPIPE from then on,
- * and no callback. On close:    no callback begins any more. free_ctx is called
- * by the last of stream and pusher to release, on its thread. */
+ * On cancel:   queued batches are released, pushes that wait return EPIPE, then
+ *              on_closed is called. An end of the stream before the close has
+ *              this effect too, and so has the release of a stream that was
+ *              never started; until then, a cancel of it has no effect here.
+ *
+ * On close:    no callback begins any more; the last release, of the stream or
+ *              of the pusher, calls free_ctx. Once the runtime is closed, a
+ * push into a stream that was never started returns EPIPE, and there is no
+ * callback. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,8 +38,8 @@ enum {
     FACT_DESCRIBED = 2, /* the schema can be read */
     FACT_CLOSING = 4,   /* the pusher is closed: no callback begins */
     FACT_CLOSED = 8,    /* `failure` can be read */
-    FACT_GONE = 16,     /* no batches are wanted any more */
-    FACTS_OVER = FACT_CLOSING | FACT_GONE
+    FACT_UNWANTED = 16, /* no more batches are wanted */
+    FACTS_OVER = FACT_CLOSING | FACT_UNWANTED
 };
 
 /* The members of struct uva_push_source that are kept. */
@@ -51,16 +54,16 @@ struct uva_pusher {
     struct uva__source source; /* first; its schema is valid with DESCRIBED */
     struct pusher_user user;   /* the callbacks */
     struct uva__push_queue queue; /* batches that were pushed */
-    struct uva__wakeup wakeup;    /* posted when the loop has to look; counts
+    struct uva__wakeup wakeup;    /* posted when the facts change; counts
                                  stream, pusher and wake-ups */
     struct uva__atomic64 facts;   /* bits FACT_... */
     struct ArrowSchema schema;    /* owns: to check with, once DESCRIBED */
     struct uva__failure failure;  /* gives to the loop, with CLOSED */
 
-    struct {                 /* the loop thread's alone */
-        int64_t ordinal;     /* of the next batch */
-        bool started;        /* a producer draws from it */
-        bool gone_delivered; /* on_closed was called, or is not wanted */
+    struct {                  /* the loop thread's alone */
+        int64_t ordinal;      /* of the next batch */
+        bool started;         /* a producer draws from it */
+        bool closed_reported; /* on_closed was called, or is not wanted */
     } loop;
 };
 
@@ -87,10 +90,10 @@ static void pusher_free(struct uva__wakeup *wakeup)
         user.free_ctx(user.ctx);
 }
 
-/* ---- the writer --------------------------------------------------------- */
+/* ---- calls of the program ----------------------------------------------- */
 
 /* 0 as long as pushed batches may be wanted, EPIPE after that. */
-static int pusher_poll(const struct uva_pusher *p)
+static int pusher_status(const struct uva_pusher *p)
 {
     if (p == NULL)
         return EPIPE;
@@ -107,7 +110,7 @@ static int pusher_poll(const struct uva_pusher *p)
 int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
 {
     struct ArrowSchema copy;
-    int code = pusher_poll(pusher);
+    int code = pusher_status(pusher);
 
     if (code == 0)
         code = uva__structs_check_schema(schema, NULL);
@@ -149,7 +152,7 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
                     const char *metadata, int64_t timeout_ms)
 {
     int64_t bytes = 0;
-    int code = pusher_poll(pusher);
+    int code = pusher_status(pusher);
 
     if (code != 0)
         return code;
@@ -227,16 +230,16 @@ static struct uva__task *pusher_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     uva__push_queue_take(&p->queue, task);
-    task->ordinal = p->loop.ordinal++;
+    task->info.ordinal = p->loop.ordinal++;
     source->ready--;
     return task;
 }
 
 /* No batches are wanted any more; on_closed is called, unless the pusher is
  * closed. */
-static void pusher_cut(struct uva_pusher *p)
+static void pusher_shut(struct uva_pusher *p)
 {
-    if (uva__atomic64_or(&p->facts, FACT_GONE) & FACT_GONE)
+    if (uva__atomic64_or(&p->facts, FACT_UNWANTED) & FACT_UNWANTED)
         return;
     uva__push_queue_shut(&p->queue);
     uva__rt_wake(p->source.rt, &p->wakeup);
@@ -247,14 +250,14 @@ static void pusher_stop(struct uva__source *source)
     struct uva_pusher *p = pusher_at(source);
 
     source->ready = 0;
-    pusher_cut(p);
+    pusher_shut(p);
 }
 
 static void pusher_leave(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
 
-    pusher_cut(p); /* if it was never started */
+    pusher_shut(p); /* if it was never started */
     uva__wakeup_release(&p->wakeup);
 }
 
@@ -266,10 +269,10 @@ static void pusher_call_user(struct uva_pusher *p)
     bool room = uva__push_queue_has_room(&p->queue);
     uint64_t facts = uva__atomic64_load(&p->facts);
 
-    if ((facts & FACT_CLOSING) || p->loop.gone_delivered)
+    if ((facts & FACT_CLOSING) || p->loop.closed_reported)
         return;
-    if (facts & FACT_GONE) {
-        p->loop.gone_delivered = true;
+    if (facts & FACT_UNWANTED) {
+        p->loop.closed_reported = true;
         if (p->user.on_closed != NULL)
             p->user.on_closed(p->user.ctx, p);
     } else if (room && p->user.on_writable != NULL) {

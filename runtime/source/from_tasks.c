@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source in two halves: source/reader finds items in order on a worker of
- * the blocking lane; they are made into data on the thread that extracts the
+/* A source in two halves: source/reader finds items in order on a worker of the
+ * blocking lane; each item is made into data on the thread that extracts its
  * task.
  *
  * Happy path:  schema -> (next)* -> each item extracted, once -> free_ctx.
@@ -9,9 +9,9 @@
  * - schema or next: reported behind the items before it;
  * - extract: its task fails, and the stream with it.
  *
- * On stop:     interrupt, while schema or next is in progress; items that are
- * not wanted are freed by extract without `out`. free_ctx is called when no
- * task is left, which may be long after the stream. */
+ * On stop:     interrupt, while schema or next is in progress; extract frees
+ *              items that are not wanted, without `out`. free_ctx is called
+ * when no task is left, which may be long after the stream. */
 #include <errno.h>
 #include <string.h>
 

@@ -20,94 +20,97 @@ struct uva__interrupt {
     struct uva__futex left; /* raised when a call or an interrupt ends */
 };
 
-/* ---- the lane ----------------------------------------------------------- */
+/* ---- the worker --------------------------------------------------------- */
 
 /* False if it was cancelled before: then the source must not be called. Thread:
  * worker. */
-static inline bool uva__interrupt_enter(struct uva__interrupt *phase)
+static inline bool uva__interrupt_enter(struct uva__interrupt *interrupt)
 {
-    if (!(uva__atomic64_or(&phase->word, INTERRUPT_INSIDE) & INTERRUPT_CANCEL))
+    if (!(uva__atomic64_or(&interrupt->word, INTERRUPT_INSIDE) &
+          INTERRUPT_CANCEL))
         return true;
-    uva__atomic64_and(&phase->word, ~(uint64_t)INTERRUPT_INSIDE);
+    uva__atomic64_and(&interrupt->word, ~(uint64_t)INTERRUPT_INSIDE);
     return false;
 }
 
 /* Returns whether it was cancelled: then no further call is made. A cancel that
- * comes after this check finds IN set, and interrupts. Thread: worker. */
+ * comes after this check finds INSIDE set, and interrupts. Thread: worker. */
 static inline bool
-uva__interrupt_is_cancelled(const struct uva__interrupt *phase)
+uva__interrupt_is_cancelled(const struct uva__interrupt *interrupt)
 {
-    return (uva__atomic64_load(&phase->word) & INTERRUPT_CANCEL) != 0;
+    return (uva__atomic64_load(&interrupt->word) & INTERRUPT_CANCEL) != 0;
 }
 
-/* Clears IN. First waits for an interrupt that is running, so that it never
+/* Clears INSIDE. First waits for an interrupt that is running, so that it never
  * overlaps later calls. Returns the bits before that: with CANCEL if one came
  * meanwhile. Thread: worker. */
-static inline uint64_t uva__interrupt_leave(struct uva__interrupt *phase)
+static inline uint64_t uva__interrupt_leave(struct uva__interrupt *interrupt)
 {
-    uint64_t word = uva__atomic64_load(&phase->word);
+    uint64_t word = uva__atomic64_load(&interrupt->word);
     uint32_t seen;
 
     do
         while (word & INTERRUPT_RUNNING) {
-            seen = uva__futex_now(&phase->left);
-            word = uva__atomic64_load(&phase->word);
+            seen = uva__futex_now(&interrupt->left);
+            word = uva__atomic64_load(&interrupt->word);
             if (word & INTERRUPT_RUNNING)
-                (void)uva__futex_wait(&phase->left, seen, -1);
-            word = uva__atomic64_load(&phase->word);
+                (void)uva__futex_wait(&interrupt->left, seen, -1);
+            word = uva__atomic64_load(&interrupt->word);
         }
-    while (!uva__atomic64_cas(&phase->word, &word, word & INTERRUPT_CANCEL));
+    while (
+        !uva__atomic64_cas(&interrupt->word, &word, word & INTERRUPT_CANCEL));
     return word;
 }
 
 /* Wakes the interrupting thread after a leave: the call has returned. Thread:
  * worker. */
-static inline void uva__interrupt_wake(struct uva__interrupt *phase)
+static inline void uva__interrupt_wake(struct uva__interrupt *interrupt)
 {
-    uva__futex_raise(&phase->left);
+    uva__futex_raise(&interrupt->left);
 }
 
 /* ---- the cancelling thread ----------------------------------------------- */
 
 /* Sets CANCEL, which the worker checks before and after each call. True if it
  * is in a call, which counts as stuck from then on. Thread: loop. */
-static inline bool uva__interrupt_cancel(struct uva__interrupt *phase)
+static inline bool uva__interrupt_cancel(struct uva__interrupt *interrupt)
 {
-    uint64_t word = uva__atomic64_load(&phase->word), add;
+    uint64_t word = uva__atomic64_load(&interrupt->word), add;
 
     do
         add = word & INTERRUPT_INSIDE ? INTERRUPT_CANCEL | INTERRUPT_STUCK
                                       : INTERRUPT_CANCEL;
-    while (!uva__atomic64_cas(&phase->word, &word, word | add));
+    while (!uva__atomic64_cas(&interrupt->word, &word, word | add));
     return (word & INTERRUPT_INSIDE) != 0;
 }
 
 /* Begins an interrupt, if the worker is still in the call. Thread: the
  * interrupting one. */
-static inline bool uva__interrupt_begin(struct uva__interrupt *phase)
+static inline bool uva__interrupt_begin(struct uva__interrupt *interrupt)
 {
     const uint64_t inside =
         INTERRUPT_INSIDE | INTERRUPT_CANCEL | INTERRUPT_STUCK;
     uint64_t word = inside;
 
-    return uva__atomic64_cas(&phase->word, &word, inside | INTERRUPT_RUNNING);
+    return uva__atomic64_cas(&interrupt->word, &word,
+                             inside | INTERRUPT_RUNNING);
 }
 
-static inline void uva__interrupt_end(struct uva__interrupt *phase)
+static inline void uva__interrupt_end(struct uva__interrupt *interrupt)
 {
-    uva__atomic64_and(&phase->word, ~(uint64_t)INTERRUPT_RUNNING);
-    uva__futex_raise(&phase->left);
+    uva__atomic64_and(&interrupt->word, ~(uint64_t)INTERRUPT_RUNNING);
+    uva__futex_raise(&interrupt->left);
 }
 
 /* Waits up to `limit_ms` for the worker to leave the call. Thread: the
  * interrupting one. */
-static inline void uva__interrupt_await(struct uva__interrupt *phase,
+static inline void uva__interrupt_await(struct uva__interrupt *interrupt,
                                         int64_t limit_ms)
 {
-    const uint32_t seen = uva__futex_now(&phase->left);
+    const uint32_t seen = uva__futex_now(&interrupt->left);
 
-    if (uva__atomic64_load(&phase->word) & INTERRUPT_INSIDE)
-        (void)uva__futex_wait(&phase->left, seen, limit_ms);
+    if (uva__atomic64_load(&interrupt->word) & INTERRUPT_INSIDE)
+        (void)uva__futex_wait(&interrupt->left, seen, limit_ms);
 }
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  kept (SHUT) -> claimed (OPENING) -> extracted, checked -> back
- * in the pool.
+/* Keeping and extracting the tasks of a foreign producer.
+ *
+ * Happy path:  kept (HELD) -> claimed (EXTRACTING) -> extracted and checked ->
+ *              back in the pool.
  *
  * What can fail:
  * - the extraction, or the array it gives: a code for the thread that claimed
- * it;
+ *   it;
  * - no memory to keep a task: a code for the callback that gave it.
  *
  * On close:    tasks that are not claimed are extracted here, and kept as
- * arrays (OPEN). A thread that claims one meanwhile waits for that; one that
- *              only wants to discard it leaves that to the thread that is
+ * arrays (EXTRACTED). A thread that claims one meanwhile waits for that; one
+ *              that only wants to discard it leaves that to the thread that is
  *              extracting it. */
 #include "source/pending_tasks.h"
 
@@ -73,7 +75,7 @@ static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
 }
 
 /* Fills the pool, without the lock. */
-static int pending_tasks_stock_up(struct uva__pending_tasks *pending_tasks)
+static int pending_tasks_grow(struct uva__pending_tasks *pending_tasks)
 {
     struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.pool);
 
@@ -85,9 +87,9 @@ static int pending_tasks_stock_up(struct uva__pending_tasks *pending_tasks)
     return 0;
 }
 
-static int pending_tasks_shelve(struct uva__pending_tasks *pending_tasks,
-                                const struct ArrowAsyncTask *task,
-                                struct uva__pending_task **out)
+static int pending_tasks_hold(struct uva__pending_tasks *pending_tasks,
+                              const struct ArrowAsyncTask *task,
+                              struct uva__pending_task **out)
 {
     struct uva__pending_task *pending_task = NULL;
     int code;
@@ -110,30 +112,28 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
                            const char *metadata, struct uva__pending_task **out)
 {
     const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
-    char *copy;
-    size_t size;
-    int code = uva__metadata_copy(allocator, metadata, &copy, &size);
+    struct uva__metadata copy;
+    int code = uva__metadata_copy(allocator, metadata, &copy);
 
     if (code == ENOMEM)
         return code;
     if (code != 0)
         uva__foreign_clauses_count(pending_tasks->rt, "MD-05");
     do
-        code = pending_tasks_shelve(pending_tasks, task, out);
+        code = pending_tasks_hold(pending_tasks, task, out);
     while (code == 0 && *out == NULL &&
-           (code = pending_tasks_stock_up(pending_tasks)) == 0);
+           (code = pending_tasks_grow(pending_tasks)) == 0);
     if (code != 0) {
-        uva__memory_free(allocator, copy, size);
+        uva__metadata_fini(&copy, allocator, NULL);
         return code;
     }
-    (*out)->metadata = copy;
-    (*out)->metadata_size = size;
+    uva__metadata_move(&copy, &(*out)->metadata);
     return 0;
 }
 
-/* ---- opening ------------------------------------------------------------ */
+/* ---- extracting --------------------------------------------------------- */
 
-void uva__pending_tasks_spend(const struct ArrowAsyncTask *task)
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task)
 {
     struct ArrowAsyncTask copy = *task;
     struct ArrowDeviceArray array;
@@ -167,14 +167,14 @@ static int pending_task_check(struct uva__pending_tasks *pending_tasks,
 }
 
 /* Calls the foreign producer. */
-static int pending_task_open(struct uva__pending_tasks *pending_tasks,
-                             struct uva__pending_task *pending_task,
-                             struct ArrowDeviceArray *out,
-                             struct uva_error *error)
+static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
+                                     struct uva__pending_task *pending_task,
+                                     struct ArrowDeviceArray *out,
+                                     struct uva_error *error)
 {
     int code;
 
-    uva_array_clear(out); /* */
+    uva_array_clear(out); /* a producer may leave parts of it as they are */
     code = pending_task->task.extract_data(&pending_task->task, out);
     if (code == 0)
         return pending_task_check(pending_tasks, out, error);
@@ -204,9 +204,9 @@ static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
 
 /* How a claim ends. */
 enum claim {
-    CLAIM_MINE,  /* the caller opens it */
-    CLAIM_OPEN,  /* it is open already */
-    CLAIM_OTHERS /* the thread that opens it will discard it */
+    CLAIM_MINE,        /* the caller extracts it */
+    CLAIM_EXTRACTED,   /* it was extracted in advance */
+    CLAIM_OTHER_THREAD /* the thread that extracts it will discard it */
 };
 
 static enum claim
@@ -218,9 +218,9 @@ pending_task_claim_locked(struct uva__pending_tasks *pending_tasks,
     switch (pending_task->state) {
     case UVA__PENDING_TASK_EXTRACTING:
         pending_task->unwanted = true;
-        return CLAIM_OTHERS;
+        return CLAIM_OTHER_THREAD;
     case UVA__PENDING_TASK_EXTRACTED:
-        return CLAIM_OPEN;
+        return CLAIM_EXTRACTED;
     default:
         pending_task->state = UVA__PENDING_TASK_EXTRACTING;
         pending_task->extractor = uva__thread_self();
@@ -240,21 +240,19 @@ static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
     return claim;
 }
 
-/* Puts it back into the pool; `opened`: the caller has opened it, with this
- * outcome. */
+/* Puts it back into the pool; `extracted`: the caller has extracted it, and
+ * `code` is the result. */
 static void pending_task_put(struct uva__pending_tasks *pending_tasks,
                              struct uva__pending_task *pending_task,
-                             bool opened, int code)
+                             bool extracted, int code)
 {
     const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
 
     uva__failure_fini(&pending_task->failure, allocator);
-    uva__memory_free(allocator, pending_task->metadata,
-                     pending_task->metadata_size);
-    pending_task->metadata = NULL;
+    uva__metadata_fini(&pending_task->metadata, allocator, NULL);
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
-    if (opened) {
+    if (extracted) {
         (void)uva__list_remove(&pending_tasks->locked.held,
                                &pending_task->held);
         pending_tasks_changed_locked(pending_tasks);
@@ -273,7 +271,8 @@ int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
     int code;
 
     if (mine) {
-        code = pending_task_open(pending_tasks, pending_task, out, error);
+        code =
+            pending_task_call_extract(pending_tasks, pending_task, out, error);
     } else {
         uva_array_move(&pending_task->array, out);
         code = uva__failure_get(&pending_task->failure, error);
@@ -288,10 +287,10 @@ void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
     const enum claim claim =
         pending_task_claim(pending_tasks, pending_task, false);
 
-    if (claim == CLAIM_OTHERS)
+    if (claim == CLAIM_OTHER_THREAD)
         return;
     if (claim == CLAIM_MINE)
-        uva__pending_tasks_spend(&pending_task->task);
+        uva__pending_tasks_extract_unwanted(&pending_task->task);
     else
         uva_array_release(&pending_task->array);
     pending_task_put(pending_tasks, pending_task, claim == CLAIM_MINE, 0);
@@ -323,13 +322,13 @@ pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
     return pending_task;
 }
 
-static void pending_task_open_ahead(struct uva__pending_tasks *pending_tasks,
-                                    struct uva__pending_task *pending_task)
+static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
+                                       struct uva__pending_task *pending_task)
 {
     struct uva_error error;
     bool unwanted;
-    int code = pending_task_open(pending_tasks, pending_task,
-                                 &pending_task->array, &error);
+    int code = pending_task_call_extract(pending_tasks, pending_task,
+                                         &pending_task->array, &error);
 
     if (code != 0)
         uva__failure_set(&pending_task->failure, &pending_tasks->rt->allocator,
@@ -342,7 +341,7 @@ static void pending_task_open_ahead(struct uva__pending_tasks *pending_tasks,
     pending_tasks_changed_locked(pending_tasks);
     uva__lock_drop(&pending_tasks->lock);
     if (!unwanted)
-        return; /* another thread has claimed it, and may be opening it */
+        return; /* another thread has claimed it, or will do so */
     uva_array_release(&pending_task->array);
     pending_task_put(pending_tasks, pending_task, false, 0);
 }
@@ -368,7 +367,7 @@ bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
     pending_tasks->locked.closed = true;
     uva__lock_drop(&pending_tasks->lock);
     while ((pending_task = pending_tasks_claim_next(pending_tasks)) != NULL)
-        pending_task_open_ahead(pending_tasks, pending_task);
+        pending_task_extract_ahead(pending_tasks, pending_task);
     uva__lock_take(&pending_tasks->lock);
     while (pending_tasks_is_busy_locked(pending_tasks))
         pending_tasks_wait_locked(pending_tasks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks received from a foreign producer, not extracted so far. Each is copied
- * in the callback that gave it and opened (extracted) once, by the thread that
- * wants its data; all are opened when the producer releases, since they may
- * become invalid then. The callbacks are in source/foreign_handler.c, the
+/* Tasks received from a foreign producer that are not extracted. Each is copied
+ * in the callback that gave it and extracted once, by the thread that wants its
+ * data; all are extracted when the producer releases, since they may become
+ * invalid then. The callbacks are in source/foreign_handler.c, the
  * source that hands the tasks on is source/from_async.c.
  *
  * Clauses: G-13. */
@@ -24,18 +24,17 @@ enum uva__pending_task_state {
 /* One pending task; reused, so that a steady stream allocates nothing. */
 struct uva__pending_task {
     struct uva__link link;         /* in the pool, or in a list of its user */
-    struct uva__link held;         /* among the tasks that are not open;
+    struct uva__link held;         /* among the tasks that are not extracted;
                                        locked */
-    struct ArrowAsyncTask task;    /* owns, until opened */
-    struct ArrowDeviceArray array; /* owns, once open */
+    struct ArrowAsyncTask task;    /* owns, until it is extracted */
+    struct ArrowDeviceArray array; /* owns, once extracted in advance */
     struct uva__failure failure;   /* owns: why there is no array */
-    char *metadata;                /* owns: the metadata of the task; or NULL */
-    size_t metadata_size;          /* of that metadata, in bytes */
-    uint64_t extractor;            /* OPENING: the thread that opens it;
+    struct uva__metadata metadata; /* owns: of the task */
+    uint64_t extractor;            /* EXTRACTING: the thread that does it;
                                    locked */
     enum uva__pending_task_state state; /* locked */
-    bool unwanted;                      /* the thread that opens it discards it;
-                                           locked */
+    bool unwanted;                      /* the thread that extracts it discards
+                                           it; locked */
 };
 
 /* The pending tasks of one stream. */
@@ -44,14 +43,14 @@ struct uva__pending_tasks {
     struct ArrowSchema schema;   /* owns: batches are checked with it */
     ArrowDeviceType device_type; /* of batches. Both are fixed once `ready` */
     struct uva__atomic64 warned; /* 1: about a batch of another device type */
-    struct uva__futex changed;   /* raised when a task was opened, if a thread
-                                     waits for that */
+    struct uva__futex changed;   /* raised when a task was extracted, if a
+                                     thread waits for that */
     struct uva__lock lock;
     struct {
         struct uva__slab pool; /* owns all pending tasks */
-        struct uva__list held; /* tasks that are not open, in order of
+        struct uva__list held; /* tasks that are not extracted, in order of
                                    arrival */
-        int32_t waiting;       /* threads that wait for a task to be opened */
+        int32_t waiting;       /* threads that wait for an extraction */
         bool ready;            /* schema and device type are known */
         bool closed;           /* no task is kept any more */
         bool failed;           /* an extraction has failed */
@@ -73,41 +72,42 @@ void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
 
 /* Gives a pending task with a copy of `task`, and of `metadata` if that is
  * well-formed (otherwise the breach is counted). 0; ENOMEM; EPROTO before the
- * schema; ECANCELED once closed: then the caller still has to spend the task.
+ * schema; ECANCELED once closed: then the caller still has to extract the task.
  * Thread: any. */
 UVA_MUST_CHECK int
 uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
                        const struct ArrowAsyncTask *task, const char *metadata,
                        struct uva__pending_task **out);
 
-/* Takes `parcel` and gives its array. 0; or the producer's code; EPROTO for
- * success without an array and for an array that does not fit the schema, with
- * `error`. Waits if uva__pending_tasks_close() is opening it. Thread: any. */
+/* Takes `pending_task` and gives its array. 0; or the producer's code; EPROTO
+ * for success without an array and for an array that does not fit the schema,
+ * with `error`. Waits if uva__pending_tasks_close() is extracting it.
+ * Thread: any. */
 UVA_MUST_CHECK int
 uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
                            struct uva__pending_task *pending_task,
                            struct ArrowDeviceArray *out,
                            struct uva_error *error);
 
-/* Takes `parcel`, which is not wanted: its task is spent, here or by the thread
- * that is opening it. Thread: any. */
+/* Takes `pending_task`, which is not wanted: it is extracted and discarded,
+ * here or by the thread that is extracting it. Thread: any. */
 void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
                                 struct uva__pending_task *pending_task);
 
-/* Keeps no more tasks, opens those that are not open, and waits for tasks
- * that other threads are opening. Returns whether the caller itself is
- * extracting: the producer has called this from inside extract_data (AT-23).
- * Thread: any. */
+/* Keeps no more tasks, extracts those that are not extracted, and waits for
+ * tasks that other threads are extracting. Returns whether the caller itself is
+ * extracting: the producer has called this from inside extract_data.
+ * Thread: any. Clauses: AT-23. */
 bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks);
 
 /* Returns whether an extraction may still fail, or has failed. Thread: any. */
 bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks);
 
-/* Spends a task that is not wanted: extracts it and releases the array at once.
+/* Extracts a task that is not wanted, and releases the array at once.
  * Not with a NULL `out`, though the Arrow document asks for that: some
  * producers crash on it, and all accept this. Thread: any.
  *
  * Clauses: G-21, Q-13. */
-void uva__pending_tasks_spend(const struct ArrowAsyncTask *task);
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task);
 
 #endif

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pushes work under the lock; the loop takes the lock once for all batches that
- * have come, not for each of them.
+/* The queue of a pusher. Pushes hold the lock; the loop takes it once for all
+ * batches that have come, not for each of them.
  *
  * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
- *              taken into a slot -> the next absorb subtracts it: room.
+ *              moved into a slot -> the next absorb subtracts it: room.
  *
  * What can fail: a push, and then the array is still the caller's.
  *
  * On close:    shut makes all pushes return EPIPE. A queue that was not started
- * is not shut when its runtime closes, so pushes that wait in it check for that
- * every LOOK_MS. */
+ *              is not shut when its runtime closes, so pushes that wait in it
+ *              check for that every POLL_MS. */
 #include "source/push_queue.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/unreachable.h"
 #include "exec/lane.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-enum { LOOK_MS = 100 }; /* between two checks whether the runtime is open */
+enum { POLL_MS = 100 }; /* between two checks whether the runtime is open */
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -36,9 +34,7 @@ static struct uva__pushed *pushed_of(struct uva__link *link)
 static void pushed_drop_metadata(struct uva__pushed *pushed,
                                  const struct uva_allocator *allocator)
 {
-    if (pushed->metadata != pushed->room)
-        uva__memory_free(allocator, pushed->metadata, pushed->metadata_size);
-    pushed->metadata = NULL;
+    uva__metadata_fini(&pushed->entry.info.metadata, allocator, pushed->room);
 }
 
 static void pushed_discard(struct uva__list *list,
@@ -47,34 +43,17 @@ static void pushed_discard(struct uva__list *list,
     struct uva__link *link;
 
     while ((link = uva__list_pop(list)) != NULL) {
-        uva_array_release(&pushed_of(link)->array);
+        uva_array_release(&pushed_of(link)->entry.array);
         pushed_drop_metadata(pushed_of(link), allocator);
         uva__memory_free(allocator, pushed_of(link),
                          sizeof(struct uva__pushed));
     }
 }
 
-static int pushed_copy_metadata(struct uva__pushed *pushed,
-                                const struct uva_allocator *allocator,
-                                const char *metadata, size_t size)
-{
-    pushed->metadata_size = size;
-    if (size == 0)
-        return 0;
-    if (size > sizeof(pushed->room))
-        pushed->metadata = uva__memory_new(allocator, size);
-    else
-        pushed->metadata = pushed->room;
-    if (pushed->metadata == NULL)
-        return ENOMEM;
-    memcpy(pushed->metadata, metadata, size);
-    return 0;
-}
-
 /* ---- pushing: a batch --------------------------------------------------- */
 
-static void queue_give_back(struct uva__push_queue *q,
-                            struct uva__pushed *pushed)
+static void queue_put_free(struct uva__push_queue *q,
+                           struct uva__pushed *pushed)
 {
     pushed_drop_metadata(pushed, &q->rt->allocator);
     uva__lock_take(&q->lock);
@@ -82,7 +61,7 @@ static void queue_give_back(struct uva__push_queue *q,
     uva__lock_drop(&q->lock);
 }
 
-static struct uva__pushed *queue_borrow(struct uva__push_queue *q)
+static struct uva__pushed *queue_get_free(struct uva__push_queue *q)
 {
     struct uva__link *link;
 
@@ -102,13 +81,14 @@ static int queue_prepare(struct uva__push_queue *q, const char *metadata,
 
     if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
         return EINVAL;
-    if (size == sizeof(int32_t))
-        size = 0; /* no pair: as without metadata (MD-02) */
-    pushed = queue_borrow(q);
+    pushed = queue_get_free(q);
     if (pushed == NULL)
         return ENOMEM;
-    if (pushed_copy_metadata(pushed, &q->rt->allocator, metadata, size) != 0) {
-        queue_give_back(q, pushed);
+    if (size > sizeof(int32_t) && /* a count of 0 is the same as no metadata */
+        uva__metadata_copy_to_room(&q->rt->allocator, metadata, size,
+                                   pushed->room,
+                                   &pushed->entry.info.metadata) != 0) {
+        queue_put_free(q, pushed);
         return ENOMEM;
     }
     *out = pushed;
@@ -121,7 +101,7 @@ static int queue_prepare(struct uva__push_queue *q, const char *metadata,
 struct queue_push {
     int64_t timeout_ms; /* as given by the caller */
     uint64_t until_ns;  /* the deadline, once it has waited; 0: none so far */
-    bool called;        /* there was room: it comes before later pushes */
+    bool admitted;      /* there was room: it comes before later pushes */
     bool first;         /* the loop has to be woken */
 };
 
@@ -136,17 +116,19 @@ static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
                              struct uva__pushed *pushed,
                              struct ArrowDeviceArray *array)
 {
+    int64_t *bytes = &pushed->entry.info.bytes;
+
     if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
-    if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->called))
+    if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->admitted))
         return EAGAIN;
-    if (pushed->bytes > INT64_MAX - q->locked.bytes)
-        pushed->bytes = INT64_MAX - q->locked.bytes;
-    uva_array_move(array, &pushed->array);
+    if (*bytes > INT64_MAX - q->locked.bytes)
+        *bytes = INT64_MAX - q->locked.bytes;
+    uva_array_move(array, &pushed->entry.array);
     push->first = uva__list_is_empty(&q->locked.fresh);
     uva__list_push(&q->locked.fresh, &pushed->link);
     q->locked.count++;
-    q->locked.bytes += pushed->bytes;
+    q->locked.bytes += *bytes;
     return 0;
 }
 
@@ -169,22 +151,22 @@ static int64_t push_limit(struct queue_push *push)
 /* Waits until it is woken, perhaps spuriously. False when its time is up. */
 static bool push_wait_locked(struct uva__push_queue *q, struct queue_push *push)
 {
-    const uint64_t calls = q->locked.calls;
-    const uint32_t seen = uva__futex_now(&q->called);
+    const uint64_t admissions = q->locked.admissions;
+    const uint32_t seen = uva__futex_now(&q->admitted);
     int64_t limit_ms = push_limit(push);
 
     if (limit_ms == 0)
         return false;
-    if (!q->locked.running && (limit_ms < 0 || limit_ms > LOOK_MS))
-        limit_ms = LOOK_MS;
+    if (!q->locked.running && (limit_ms < 0 || limit_ms > POLL_MS))
+        limit_ms = POLL_MS;
     q->locked.waiting++;
     uva__lock_drop(&q->lock);
     uva__lane_wait_begin();
-    (void)uva__futex_wait(&q->called, seen, limit_ms);
+    (void)uva__futex_wait(&q->admitted, seen, limit_ms);
     uva__lane_wait_end();
     uva__lock_take(&q->lock);
-    push->called = q->locked.calls != calls;
-    if (!push->called)
+    push->admitted = q->locked.admissions != admissions;
+    if (!push->admitted)
         q->locked.waiting--;
     return true;
 }
@@ -200,7 +182,7 @@ static int push_admit(struct uva__push_queue *q, struct queue_push *push,
         if (!push_wait_locked(q, push))
             break;
     if (code == EAGAIN && push->timeout_ms == 0)
-        q->locked.asked = true;
+        q->locked.room_wanted = true;
     uva__lock_drop(&q->lock);
     return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
 }
@@ -215,10 +197,10 @@ int uva__push_queue_push(struct uva__push_queue *q,
 
     if (code != 0)
         return code;
-    pushed->bytes = bytes;
+    pushed->entry.info.bytes = bytes;
     code = push_admit(q, &push, pushed, array);
     if (code != 0)
-        queue_give_back(q, pushed);
+        queue_put_free(q, pushed);
     else if (push.first)
         uva__rt_wake(q->rt, q->wakeup);
     return code;
@@ -235,18 +217,18 @@ void uva__push_queue_start(struct uva__push_queue *q)
 
 /* Admits all pushes that wait, once the queue has run down. Returns whether any
  * do. */
-static bool queue_call_locked(struct uva__push_queue *q)
+static bool queue_admit_locked(struct uva__push_queue *q)
 {
     bool some = q->locked.waiting > 0;
 
     if (q->locked.count > q->window.refill ||
         q->locked.bytes > q->window.bytes / 2)
         return false;
-    if (q->locked.asked)
-        q->loop.room_owed = true;
-    q->locked.asked = false;
+    if (q->locked.room_wanted)
+        q->loop.room_due = true;
+    q->locked.room_wanted = false;
     q->locked.waiting = 0;
-    q->locked.calls++;
+    q->locked.admissions++;
     return some;
 }
 
@@ -256,17 +238,17 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
     bool call;
 
     uva__lock_take(&q->lock);
-    q->locked.count -= q->loop.spent_count;
-    q->locked.bytes -= q->loop.spent_bytes;
-    uva__list_append(&q->locked.pool, &q->loop.spent);
+    q->locked.count -= q->loop.taken_count;
+    q->locked.bytes -= q->loop.taken_bytes;
+    uva__list_append(&q->locked.pool, &q->loop.taken);
     uva__list_append(&q->loop.ready, &q->locked.fresh);
-    call = queue_call_locked(q);
+    call = queue_admit_locked(q);
     ready = q->locked.count;
     uva__lock_drop(&q->lock);
-    q->loop.spent_count = q->loop.spent_bytes = 0;
+    q->loop.taken_count = q->loop.taken_bytes = 0;
     if (call)
-        uva__futex_raise(&q->called);
-    if (q->loop.room_owed)
+        uva__futex_raise(&q->admitted);
+    if (q->loop.room_due)
         uva__rt_wake(q->rt, q->wakeup);
     return ready;
 }
@@ -274,20 +256,11 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
 void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
 {
     struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
-    bool fits = pushed->metadata == NULL || pushed->metadata == pushed->room;
 
-    if (uva__task_fill(task, &q->rt->allocator, &pushed->array,
-                       fits ? pushed->metadata : NULL) != 0)
-        UVA__UNREACHABLE("metadata that fits a pushed batch fits a task");
-    if (!fits) {
-        task->metadata = pushed->metadata;
-        task->metadata_size = pushed->metadata_size;
-    }
-    task->bytes = pushed->bytes;
-    pushed->metadata = NULL;
-    q->loop.spent_count++;
-    q->loop.spent_bytes += pushed->bytes;
-    uva__list_push(&q->loop.spent, &pushed->link);
+    uva__task_fill_entry(task, &pushed->entry, pushed->room);
+    q->loop.taken_count++;
+    q->loop.taken_bytes += pushed->entry.info.bytes;
+    uva__list_push(&q->loop.taken, &pushed->link);
 }
 
 /* Another thread may have used the room up: then the report is still owed. */
@@ -295,12 +268,12 @@ bool uva__push_queue_has_room(struct uva__push_queue *q)
 {
     bool room;
 
-    if (!q->loop.room_owed)
+    if (!q->loop.room_due)
         return false;
-    q->loop.room_owed = false;
+    q->loop.room_due = false;
     uva__lock_take(&q->lock);
     room = queue_has_room(q);
-    q->locked.asked = q->locked.asked || !room;
+    q->locked.room_wanted = q->locked.room_wanted || !room;
     uva__lock_drop(&q->lock);
     return room;
 }
@@ -314,11 +287,11 @@ void uva__push_queue_shut(struct uva__push_queue *q)
     uva__lock_take(&q->lock);
     q->locked.shut = true;
     q->locked.waiting = 0;
-    q->locked.calls++;
+    q->locked.admissions++;
     left = q->locked.fresh;
     q->locked.fresh = (struct uva__list){0};
     uva__lock_drop(&q->lock);
-    uva__futex_raise(&q->called);
+    uva__futex_raise(&q->admitted);
     pushed_discard(&q->loop.ready, &q->rt->allocator);
     pushed_discard(&left, &q->rt->allocator);
 }
@@ -337,7 +310,7 @@ void uva__push_queue_fini(struct uva__push_queue *q)
     const struct uva_allocator *allocator = &q->rt->allocator;
 
     pushed_discard(&q->loop.ready, allocator);
-    pushed_discard(&q->loop.spent, allocator);
+    pushed_discard(&q->loop.taken, allocator);
     pushed_discard(&q->locked.fresh, allocator);
     pushed_discard(&q->locked.pool, allocator);
 }

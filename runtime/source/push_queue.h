@@ -14,30 +14,28 @@
 #include "loop/rt.h"
 #include "stream/task.h"
 
-/* One batch in the queue; reused, so that a steady flow allocates nothing. */
+/* One batch in the queue; reused, so that a steady stream allocates nothing. */
 struct uva__pushed {
     struct uva__link link;         /* in one of the lists below */
-    struct ArrowDeviceArray array; /* owns, while queued */
-    int64_t bytes;                 /* of its buffers */
-    char *metadata;                /* NULL, `room`, or owns */
-    size_t metadata_size;          /* of that metadata, in bytes */
-    char room[UVA__TASK_ROOM];     /* for metadata that fits */
+    struct uva__entry entry;       /* its array is owned while queued; its
+                                      metadata may lie in `room` */
+    char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 
 struct uva__push_queue {
-    struct uva__rt *rt;         /* borrows: the pusher counts it */
-    struct uva__wakeup *wakeup; /* borrows: posted when the loop has to look */
+    struct uva__rt *rt;         /* borrows: the pusher holds a reference */
+    struct uva__wakeup *wakeup; /* borrows: posted for new batches and room */
     struct uva_window window;   /* with its defaults filled in */
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* owns: batches to be taken */
-        struct uva__list spent; /* owns: taken since the last absorb */
-        int64_t spent_count;    /* number of batches in `spent` */
-        int64_t spent_bytes;    /* their size */
-        bool room_owed;         /* room has to be reported */
+        struct uva__list taken; /* owns: taken since the last absorb */
+        int64_t taken_count;    /* number of batches in `taken` */
+        int64_t taken_bytes;    /* their size */
+        bool room_due;          /* room has to be reported */
     } loop;
 
-    struct uva__futex called; /* raised for all pushes that wait */
+    struct uva__futex admitted; /* raised for all pushes that wait */
     struct uva__lock lock;
     struct {
         struct uva__list fresh; /* owns: pushed since the last absorb */
@@ -45,9 +43,9 @@ struct uva__push_queue {
         int64_t count;          /* batches not known to be taken */
         int64_t bytes;          /* of those batches */
         int64_t waiting;        /* pushes that wait to be admitted */
-        uint64_t calls;         /* how often they were admitted */
-        bool asked;             /* a push returned EAGAIN: room has to be
-                                   reported */
+        uint64_t admissions;    /* how often they were admitted */
+        bool room_wanted;       /* a push returned EAGAIN: room has to be
+                             reported */
         bool running;           /* the loop takes, and shuts the queue at the
                                    end */
         bool shut;              /* no more batches are wanted */
@@ -74,7 +72,8 @@ UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
                                         int64_t bytes, const char *metadata,
                                         int64_t timeout_ms);
 
-/* The loop takes from now on, and will shut the queue. Thread: loop. */
+/* Notes that the loop takes batches from now on, and will shut the queue.
+ * Thread: loop. */
 void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
@@ -86,7 +85,7 @@ void uva__push_queue_take(struct uva__push_queue *queue,
                           struct uva__task *task);
 
 /* Returns whether room has to be reported now, to a program that got EAGAIN;
- * once. The node is posted when this may be so. Thread: loop. */
+ * once. The wake-up is posted when this may be so. Thread: loop. */
 bool uva__push_queue_has_room(struct uva__push_queue *queue);
 
 /* Shuts the queue: discards all batches and makes pushes that wait return

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
- * the worker fills them, and wakes the loop for each -> the loop takes them ->
- * end -> (worker) source closed.
+/* The loop's side of a reader: grants slots, takes the filled ones, stops it.
+ *
+ * Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
+ *              the worker fills them, and wakes the loop for each -> the loop
+ *              takes them -> end -> (worker) source closed.
  *
  * What can fail:
  * - open, schema or a read: reported behind the batches before it;
@@ -9,7 +11,8 @@
  *
  * On stop:     no call is waited for. A call in progress is interrupted, if the
  *              source can do that; when it returns, the worker discards its
- * batch and closes the source. The loop takes the slots back after that. */
+ *              batch and closes the source. The loop takes the slots back after
+ *              that. */
 #include "source/reader.h"
 
 #include <errno.h>
@@ -38,20 +41,20 @@ static void reader_start(struct uva__source *source)
     uva__reader_worker_start(r);
 }
 
-/* Reads `news` before `tail`: so with the end, all batches before it are
+/* Reads `events` before `tail`: so with the end, all batches before it are
  * seen. */
 static void reader_absorb(struct uva__reader *r)
 {
     struct uva__source *source = &r->source;
     uint64_t events = uva__atomic64_load(&r->events);
 
-    if ((events & NEWS_SCHEMA) && !source->schema_known) {
+    if ((events & EVENT_SCHEMA) && !source->schema_known) {
         uva_schema_move(&r->worker.delivered, &source->schema);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
     source->ready = (int64_t)(uva__atomic64_load(&r->tail) - r->loop.taken);
-    if ((events & NEWS_END) && !source->ended && source->failure.code == 0) {
+    if ((events & EVENT_END) && !source->ended && source->failure.code == 0) {
         uva__failure_move(&r->worker.failure, &source->failure,
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;
@@ -93,7 +96,8 @@ static void reader_unpause(struct uva__reader *r)
 }
 
 /* Returns how many more slots the worker may have. A source on the loop thread
- * is read only when batches are requested, and one visit's worth at a time. */
+ * is read only when batches are requested, and only as many as one run of its
+ * wake-up may deliver. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -139,7 +143,7 @@ static struct uva__task *reader_take(struct uva__source *source)
 
     source->ready--;
     uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)task->bytes);
+                                          (uint64_t)task->info.bytes);
     return task;
 }
 
@@ -205,9 +209,9 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-/* A source that was never started still has to be closed, by a worker. A
- * quick one is closed here, if this is the loop thread or no worker can be
- * started. */
+/* A source that was never started still has to be closed, by a worker. One
+ * that may run on the loop thread is closed here, if this is that thread or no
+ * worker can be started. */
 static void reader_leave(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);

@@ -4,8 +4,7 @@
  * in from_blocking and from_tasks.
  *
  * The loop grants slots; the worker fills them in order. The thread that holds
- * the RUNNING bit of the lane word owns the source and everything under `lane`.
- */
+ * the RUNNING bit of `credit` owns the source and everything under `worker`. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
@@ -71,7 +70,7 @@ struct uva__reader {
     struct uva__atomic64 credit;       /* see source/reader_credit.h */
     struct uva__interrupt interrupt;   /* whether the worker is in a call */
     struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
-    struct uva__atomic64 events;       /* bits NEWS_...; by the worker */
+    struct uva__atomic64 events;       /* bits EVENT_...; by the worker */
     struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
                               slots before this one, the worker the rest */
@@ -86,7 +85,7 @@ struct uva__reader {
         uint64_t bytes;                /* read, in all */
         uint64_t since_ns;             /* the job's begin */
         int32_t count;                 /* batches in this job */
-        bool inside;                   /* entered, as `phase` has it */
+        bool inside;                   /* entered, as `interrupt` has it */
         bool opened;                   /* ops->open has been called */
         bool ended;                    /* there is no more to read */
     } worker;

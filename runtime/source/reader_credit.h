@@ -9,7 +9,7 @@
 
 /* The credits are in the bits above these. */
 enum {
-    CREDIT_RUNNING = 1, /* a thread owns the source, and reader->lane */
+    CREDIT_RUNNING = 1, /* a thread owns the source, and reader->worker */
     CREDIT_PAUSED = 2,  /* it has given that up until bytes are consumed */
     CREDIT_CANCEL = 4,  /* no more batches are wanted */
     CREDIT_CLOSED = 8,  /* the source is closed, the slots are the loop's */
@@ -46,14 +46,14 @@ static inline void uva__reader_credit_unpause(struct uva__atomic64 *word)
     uva__reader_credit_run(word);
 }
 
-/* Sets CANCEL. Returns the bits before that: with HOME the slots are the
+/* Sets CANCEL. Returns the bits before that: with CLOSED the slots are the
  * loop's; without RUNNING the caller has to start the worker. Thread: loop. */
 static inline uint64_t uva__reader_credit_cancel(struct uva__atomic64 *word)
 {
     return uva__atomic64_or(word, CREDIT_CANCEL);
 }
 
-/* ---- the lane, while it has RUNNING ------------------------------------- */
+/* ---- the worker, while it has RUNNING ----------------------------------- */
 
 /* What the worker does next. */
 enum uva__reader_credit_next {
@@ -92,9 +92,9 @@ static inline bool uva__reader_credit_pause(struct uva__atomic64 *word)
     return true;
 }
 
-/* Sets HOME, which gives the slots to the loop. False if it was cancelled: then
- * the worker discards the slots that were filled and not taken, and sets HOME
- * after that with uva__reader_credit_set_closed(). Thread: worker. */
+/* Sets CLOSED, which gives the slots to the loop. False if it was cancelled:
+ * then the worker discards the slots that were filled and not taken, and sets
+ * CLOSED after that with uva__reader_credit_set_closed(). Thread: worker. */
 static inline bool uva__reader_credit_finish(struct uva__atomic64 *word)
 {
     uint64_t seen = uva__atomic64_load(word);

@@ -16,23 +16,23 @@
 enum {
     YIELD_BATCHES = 64,
     YIELD_NS = 1000000,
-    BREAK_MS = 100,
-    BREAK_MAX_MS = 5000
+    INTERRUPT_MS = 100,
+    INTERRUPT_MAX_MS = 5000
 };
 
 /* How a job of the worker ends. */
 enum worker_end {
-    LANE_IDLE,   /* RUNNING was given up: another thread may use the reader */
-    LANE_AGAIN,  /* other jobs wait for the thread: submit the job again */
-    LANE_TO_HOME /* the source is to be closed */
+    WORKER_IDLE,  /* RUNNING was given up: another thread may use the reader */
+    WORKER_AGAIN, /* other jobs wait for the thread: submit the job again */
+    WORKER_CLOSE  /* the source is to be closed */
 };
 
 /* Why it stops reading for now. */
 enum worker_stop {
-    STOP_DRY,    /* no slot is granted */
-    STOP_FULL,   /* the window is full of bytes */
-    STOP_WANTED, /* other jobs wait for the thread */
-    STOP_OVER    /* the source has ended, or was cancelled */
+    STOP_DRY,   /* no slot is granted */
+    STOP_FULL,  /* the window is full of bytes */
+    STOP_YIELD, /* other jobs wait for the thread */
+    STOP_OVER   /* the source has ended, or was cancelled */
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -67,8 +67,9 @@ void uva__reader_release(struct uva__reader *r)
 
 /* ---- calls into the source ---------------------------------------------- */
 
-/* Returns whether a call may be made, and whether its result is wanted. */
-static bool worker_is_welcome(const struct uva__reader *r)
+/* Returns whether the source may be called, and whether the result is wanted.
+ */
+static bool worker_is_wanted(const struct uva__reader *r)
 {
     return r->on_loop || !uva__interrupt_is_cancelled(&r->interrupt);
 }
@@ -78,7 +79,7 @@ static bool worker_is_welcome(const struct uva__reader *r)
 static bool worker_enter(struct uva__reader *r)
 {
     if (r->on_loop || r->worker.inside)
-        return worker_is_welcome(r);
+        return worker_is_wanted(r);
     r->worker.inside = uva__interrupt_enter(&r->interrupt);
     return r->worker.inside;
 }
@@ -100,7 +101,7 @@ static void worker_leave(struct uva__reader *r)
     uva__interrupt_wake(&r->interrupt);
 }
 
-static void worker_announce(struct uva__reader *r)
+static void worker_notify(struct uva__reader *r)
 {
     if (!r->on_loop)
         uva__rt_wake(r->source.rt, &r->wakeup);
@@ -142,7 +143,7 @@ static void worker_open(struct uva__reader *r)
         return;
     r->worker.device_type = r->source.device_type;
     code = r->ops->open(r, &r->worker.delivered, &error);
-    if (!worker_is_welcome(r))
+    if (!worker_is_wanted(r))
         return;
     if (code == 0)
         code = uva__structs_check_schema(&r->worker.delivered, &error);
@@ -152,8 +153,8 @@ static void worker_open(struct uva__reader *r)
         worker_finish(r, code, &error);
         return;
     }
-    uva__atomic64_or(&r->events, NEWS_SCHEMA);
-    worker_announce(r);
+    uva__atomic64_or(&r->events, EVENT_SCHEMA);
+    worker_notify(r);
 }
 
 /* ---- one batch ----------------------------------------------------------- */
@@ -171,9 +172,9 @@ static int worker_measure(struct uva__reader *r, struct uva__task *task,
     struct uva_error detail;
 
     if (uva__fixed_width_measure(&r->worker.shape, &task->array.array,
-                                 &task->bytes))
+                                 &task->info.bytes))
         return 0;
-    if (uva__layout_measure(&r->worker.schema, &task->array, &task->bytes,
+    if (uva__layout_measure(&r->worker.schema, &task->array, &task->info.bytes,
                             &detail) != EINVAL)
         return 0; /* the size of an unknown format is not known */
     return uva_error_set(
@@ -206,8 +207,8 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
         read_discard(read);
         return code;
     }
-    task->ordinal = (int64_t)tail;
-    r->worker.bytes += (uint64_t)task->bytes;
+    task->info.ordinal = (int64_t)tail;
+    r->worker.bytes += (uint64_t)task->info.bytes;
     r->worker.credits--;
     r->worker.count++;
     uva__atomic64_store(&r->tail, tail + 1);
@@ -227,9 +228,10 @@ static bool worker_read(struct uva__reader *r)
     if (!worker_enter(r))
         return false;
     uva__error_begin(&error);
-    uva_array_clear(&task->array); /* */
+    uva_array_clear(
+        &task->array); /* a source may leave parts of it as they are */
     code = r->ops->next(r, &read, &error);
-    if (!worker_is_welcome(r)) {
+    if (!worker_is_wanted(r)) {
         if (code == 0)
             read_discard(&read);
         return false;
@@ -244,7 +246,7 @@ static bool worker_read(struct uva__reader *r)
     if (code != 0)
         worker_finish(r, code, &error);
     else
-        worker_announce(r); /* before the next call, which may wait */
+        worker_notify(r); /* before the next call, which may wait */
     return code == 0;
 }
 
@@ -274,7 +276,7 @@ static bool worker_pause(struct uva__reader *r)
     uva__reader_acquire(r); /* without RUNNING it may be freed */
     paused = uva__reader_credit_pause(&r->credit);
     if (paused)
-        worker_announce(r);
+        worker_notify(r);
     uva__reader_release(r);
     return paused;
 }
@@ -286,7 +288,7 @@ static enum worker_stop worker_read_on(struct uva__reader *r)
         if (worker_is_full(r))
             return STOP_FULL;
         if (worker_must_yield(r))
-            return STOP_WANTED;
+            return STOP_YIELD;
         if (!worker_read(r))
             return STOP_OVER;
     }
@@ -299,21 +301,21 @@ static enum worker_end worker_work(struct uva__reader *r)
     uint64_t credits;
 
     if (uva__atomic64_load(&r->credit) & CREDIT_CANCEL)
-        return LANE_TO_HOME;
+        return WORKER_CLOSE;
     if (!r->worker.opened)
         worker_open(r);
     for (;;) {
         why = worker_read_on(r);
         worker_leave(r);
         if (why == STOP_FULL)
-            return worker_pause(r) ? LANE_IDLE : LANE_TO_HOME;
+            return worker_pause(r) ? WORKER_IDLE : WORKER_CLOSE;
         if (why != STOP_DRY)
-            return why == STOP_WANTED ? LANE_AGAIN : LANE_TO_HOME;
+            return why == STOP_YIELD ? WORKER_AGAIN : WORKER_CLOSE;
         switch (uva__reader_credit_refill(&r->credit, &credits)) {
         case UVA__READER_CREDIT_STOP:
-            return LANE_TO_HOME;
+            return WORKER_CLOSE;
         case UVA__READER_CREDIT_IDLE:
-            return LANE_IDLE;
+            return WORKER_IDLE;
         case UVA__READER_CREDIT_GO:
             r->worker.credits = credits;
         }
@@ -342,10 +344,10 @@ static void worker_discard(struct uva__reader *r)
 
 /* Closes the source. After a cancel, slots that were filled and not taken are
  * discarded here; without one they are the loop's. */
-static void worker_go_home(struct uva__reader *r)
+static void worker_close(struct uva__reader *r)
 {
     r->ops->close(r);
-    uva__atomic64_or(&r->events, NEWS_END);
+    uva__atomic64_or(&r->events, EVENT_END);
     if (!uva__reader_credit_finish(&r->credit)) {
         worker_discard(r);
         uva__reader_credit_set_closed(&r->credit);
@@ -362,13 +364,13 @@ void uva__reader_worker_run(struct uva_job *job)
     r->worker.count = 0;
     r->worker.since_ns = uva__clock_ns();
     switch (worker_work(r)) {
-    case LANE_AGAIN:
+    case WORKER_AGAIN:
         uva__lane_submit(&rt->jobs, UVA_LANE_BLOCKING, &r->job);
         return;
-    case LANE_TO_HOME:
-        worker_go_home(r);
+    case WORKER_CLOSE:
+        worker_close(r);
         break;
-    case LANE_IDLE:
+    case WORKER_IDLE:
         break;
     }
     uva__rt_job_end(rt);
@@ -379,8 +381,8 @@ void uva__reader_worker_start(struct uva__reader *r)
 {
     if (!r->on_loop && uva__rt_job_begin(r->source.rt))
         uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
-    else if (worker_work(r) == LANE_TO_HOME)
-        worker_go_home(r);
+    else if (worker_work(r) == WORKER_CLOSE)
+        worker_close(r);
 }
 
 /* ---- interrupting ------------------------------------------------------- */
@@ -392,13 +394,14 @@ void uva__reader_worker_interrupt(struct uva_job *job)
     struct uva__reader *r =
         uva__container_of(job, struct uva__reader, interrupter);
     struct uva__rt *rt = r->source.rt;
-    int64_t pause_ms = BREAK_MS;
+    int64_t pause_ms = INTERRUPT_MS;
 
     while (uva__interrupt_begin(&r->interrupt)) {
         r->ops->interrupt(r);
         uva__interrupt_end(&r->interrupt);
         uva__interrupt_await(&r->interrupt, pause_ms);
-        pause_ms = pause_ms * 2 < BREAK_MAX_MS ? pause_ms * 2 : BREAK_MAX_MS;
+        pause_ms =
+            pause_ms * 2 < INTERRUPT_MAX_MS ? pause_ms * 2 : INTERRUPT_MAX_MS;
     }
     uva__reader_release(r);
     uva__rt_job_end(rt);

@@ -6,8 +6,8 @@
 
 #include "source/reader.h"
 
-/* Bits of reader->news. */
-enum { NEWS_SCHEMA = 1, NEWS_END = 2 };
+/* Bits of reader->events. */
+enum { EVENT_SCHEMA = 1, EVENT_END = 2 };
 
 /* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
 void uva__reader_worker_start(struct uva__reader *reader);
@@ -16,7 +16,7 @@ void uva__reader_worker_start(struct uva__reader *reader);
  * call in progress interrupted: true if there is one. Thread: loop. */
 bool uva__reader_worker_cancel(struct uva__reader *reader);
 
-/* The functions of reader->job and reader->breaker. */
+/* The functions of reader->job and reader->interrupter. */
 void uva__reader_worker_run(struct uva_job *job);
 void uva__reader_worker_interrupt(struct uva_job *job);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event of ours that goes with an array of the user's.
+/* uva_array_record(): gives an array of the user an event of ours.
  *
- * Happy path:  recorded on the user's stream, put into the array -> the array's
- *              release runs the user's, then has the service free the event.
+ * Happy path:  the event is recorded on the user's stream and put into the
+ * array
+ *              -> the array's release calls the user's, then has the device
+ *              thread free the event.
  *
- * What can fail: the recording; then the array is as it was. */
+ * What can fail: the recording; then the array is unchanged. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +14,7 @@
 #include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
 
-/* What the array's private_data leads to. From malloc(): it may outlive every
+/* The array's private_data. It is from malloc(), as it may outlive every
  * runtime. */
 struct record {
     struct uva__devices *devices; /* uses */
@@ -31,7 +33,7 @@ static void record_free(struct record *record)
     uva__devices_quit(devices);
 }
 
-/* Vendors take locks for it, so it is the service's. */
+/* On the device thread, as vendors' libraries take locks for this. */
 static void record_dispose(struct uva__device_command *command)
 {
     struct record *record = uva__container_of(command, struct record, command);
@@ -40,7 +42,7 @@ static void record_dispose(struct uva__device_command *command)
     record_free(record);
 }
 
-/* Any thread. The struct may have been moved since. */
+/* On any thread. The struct may have been moved meanwhile. */
 static void record_release(struct ArrowArray *array)
 {
     struct record *record = array->private_data;
@@ -84,7 +86,7 @@ static void record_wrap(struct record *record, struct ArrowDeviceArray *array)
     array->sync_event = record->event;
 }
 
-/* Tables, and loads, are always given somewhere to say why. */
+/* A table's functions always get a struct for their error. */
 int uva_array_record(struct uva_runtime *runtime,
                      struct ArrowDeviceArray *array, void *device_stream,
                      struct uva_error *error)

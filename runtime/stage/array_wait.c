@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for one array, without a stream.
+/* uva_array_wait(): waits for the event of one array, without a stream.
  *
- * Happy path:  a watch is begun at once -> it posts when it is over -> the
- *              answer on the loop.
+ * Happy path:  the wait begins at once -> it posts the wake-up when it is over
+ * -> the loop calls the callback with the result.
  *
- * What can fail: the wait, which is the answer.
+ * What can fail: the wait; the callback gets its error.
  *
- * On close:    what waits is cancelled once the grace is over, and answered. */
+ * On close:    a wait that is still pending is cancelled, and reported. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,21 +19,21 @@
 struct array_wait {
     struct uva__rt *rt;             /* counts */
     struct uva__devices *devices;   /* counts */
-    struct ArrowDeviceArray *array; /* borrows, until answered */
+    struct ArrowDeviceArray *array; /* borrows, until reported */
     struct uva_watch *watch;        /* counts; NULL: there is none */
-    struct uva_error error;         /* the answer, unless the watch has it */
+    struct uva_error error;         /* the result, unless the watch has it */
     struct uva__wakeup wakeup;      /* posted at first, and when it is over;
                                    counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
-    void *ctx;                      /* borrows, likewise */
+    void *ctx;                      /* borrows: its argument */
     int64_t timeout_ms;             /* UVA_FOREVER: none */
 
     struct {                            /* the loop thread's alone */
-        struct uva__open_object object; /* what a close ends */
+        struct uva__open_object object; /* aborted by a close */
         struct uva__timer timer;        /* of `timeout_ms` */
-        bool here;                      /* the loop knows of it */
-        bool cancelled;                 /* it is not waited for any more */
-        bool answered;                  /* the user has been told */
+        bool tracked;                   /* the loop has counted it */
+        bool cancelled;                 /* its event is not polled any more */
+        bool reported;                  /* the callback was called */
     } loop;
 };
 
@@ -53,7 +53,7 @@ static void wait_free(struct uva__wakeup *wakeup)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Any thread, a vendor's too. */
+/* The callback of the wait; on any thread, also a vendor's. */
 static void wait_over(struct uva_watch *watch)
 {
     struct array_wait *wait = watch->client;
@@ -65,11 +65,11 @@ static void wait_over(struct uva_watch *watch)
     uva__rt_job_end(rt); /* a close waits for this */
 }
 
-static void wait_answer(struct array_wait *wait)
+static void wait_report(struct array_wait *wait)
 {
     if (wait->watch != NULL && wait->error.code == 0)
         (void)uva__event_wait_outcome(wait->watch, &wait->error);
-    wait->loop.answered = true;
+    wait->loop.reported = true;
     wait->fn(wait->ctx, wait->array, &wait->error);
 }
 
@@ -81,10 +81,11 @@ static void wait_leave(struct array_wait *wait)
     uva__rt_leave(wait->rt);
 }
 
-/* ---- too late ----------------------------------------------------------- */
+/* ---- time limit, close --------------------------------------------------- */
 
-/* The answer comes when nobody looks at the event any more. */
-static void wait_cut(struct array_wait *wait)
+/* The result is reported once the device thread has stopped polling the event.
+ */
+static void wait_cancel(struct array_wait *wait)
 {
     if (wait->watch != NULL && !wait->loop.cancelled)
         uva__event_wait_cancel(wait->watch);
@@ -99,19 +100,19 @@ static void wait_expire(struct uva__timer *timer)
     if (!uva__event_wait_is_over(wait->watch))
         (void)uva__wait_error_timeout(wait->watch, wait->timeout_ms,
                                       &wait->error);
-    wait_cut(wait);
+    wait_cancel(wait);
 }
 
 static void wait_abort(struct uva__open_object *object)
 {
-    wait_cut(uva__container_of(object, struct array_wait, loop.object));
+    wait_cancel(uva__container_of(object, struct array_wait, loop.object));
 }
 
 /* ---- on the loop -------------------------------------------------------- */
 
-static void wait_arrive(struct array_wait *wait)
+static void wait_track(struct array_wait *wait)
 {
-    wait->loop.here = true;
+    wait->loop.tracked = true;
     uva__loop_hold(wait->rt);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
@@ -125,19 +126,19 @@ static bool wait_on_wakeup(struct uva__wakeup *wakeup)
     struct array_wait *wait =
         uva__container_of(wakeup, struct array_wait, wakeup);
 
-    if (!wait->loop.here)
-        wait_arrive(wait);
-    if (wait->loop.answered ||
+    if (!wait->loop.tracked)
+        wait_track(wait);
+    if (wait->loop.reported ||
         (wait->watch != NULL && !uva__event_wait_is_over(wait->watch)))
         return false;
-    wait_answer(wait);
+    wait_report(wait);
     wait_leave(wait);
     return false;
 }
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* Without a watch if there is nothing to wait for, or no way to. */
+/* Makes a wait, unless none is needed, or `error` has why none is possible. */
 static int wait_prepare(struct array_wait *wait)
 {
     const struct uva_device_event event = {wait->array->device_type,
@@ -160,7 +161,7 @@ static int wait_prepare(struct array_wait *wait)
 
 static void wait_begin(struct array_wait *wait)
 {
-    uva__wakeup_acquire(&wait->wakeup); /* until it says that it is over */
+    uva__wakeup_acquire(&wait->wakeup); /* until wait_over() */
     if (!uva__rt_job_begin(wait->rt))
         abort();
     uva__event_wait_begin(wait->watch);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program says and asks of devices, on the workers of a runtime. */
+/* The public functions on devices: registering a type, reading what is known of
+ * one, and attaching native handles. */
 #include <errno.h>
 
 #include "loop/loop.h"
 #include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
 
-/* Gives the devices with a count, or says why there are none. */
+/* Gives the devices, counted, or an error. */
 static int devices_get(struct uva_runtime *runtime, struct uva__devices **out,
                        struct uva_error *error)
 {
@@ -56,7 +57,7 @@ int uva_device_get_info(struct uva_runtime *runtime,
     return code;
 }
 
-/* How large the struct of native handles of a type is; 0: it needs none. */
+/* Returns the size of a type's struct of native handles; 0: it needs none. */
 static size_t native_size(ArrowDeviceType device_type)
 {
     if (device_type == ARROW_DEVICE_VULKAN)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  granted, published -> a worker is launched, or one at work goes
- *              on -> claimed -> extracted -> done, the stage is told.
+/* The worker threads of a parallel stage.
  *
- * What can fail: an extraction; its code is in the cell.
+ * Happy path:  an entry is granted and published -> a worker is started, or an
+ *              active one goes on -> it claims the entry -> extracts it ->
+ * marks it as done and posts the stage.
  *
- * On stop:     what nobody has claimed is taken back; what is being extracted
- *              is discarded by its worker, for which nobody waits. */
+ * What can fail: an extraction; its code is in the entry.
+ *
+ * On stop:     entries that are not claimed are taken back; a batch that is
+ *              being extracted is discarded by its worker, which is not waited
+ *              for. */
 #include "stage/extract_pool.h"
 
 #include <assert.h>
@@ -14,6 +18,7 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -22,165 +27,165 @@ enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 static const int64_t BYTES_MAX = (int64_t)1 << 40;
 
 struct uva__extractor {
-    struct uva__link link; /* among those that are not queued */
+    struct uva__link link; /* among those with a job that is not queued */
     struct uva_job job;    /* submitted when there is work */
     struct uva__extract_pool
-        *team; /* borrows: its stage is counted meanwhile */
+        *pool; /* borrows: its stage is counted meanwhile */
 };
 
-void uva__extract_pool_grant(struct uva__extract_pool *team,
+void uva__extract_pool_grant(struct uva__extract_pool *pool,
                              struct uva__extract_entry *entry)
 {
-    uva__atomic_ptr_store(&team->granted[team->put++ & (team->ring - 1)],
+    uva__atomic_ptr_store(&pool->granted[pool->put++ & (pool->ring - 1)],
                           entry);
 }
 
-/* The entry is read before it is claimed: once it is, and the cell done, the
- * loop may grant another in its place. */
+/* The ring is read before the claim: once the entry is claimed and done, the
+ * loop may grant another one in its place. */
 static struct uva__extract_entry *
-extract_pool_take(struct uva__extract_pool *team)
+extract_pool_take(struct uva__extract_pool *pool)
 {
-    uint64_t claimed = uva__atomic64_load(&team->claimed);
+    uint64_t claimed = uva__atomic64_load(&pool->claimed);
     struct uva__extract_entry *entry;
 
     do
         entry =
-            uva__atomic_ptr_load(&team->granted[claimed & (team->ring - 1)]);
-    while (!uva__atomic64_cas(&team->claimed, &claimed, claimed + 1));
+            uva__atomic_ptr_load(&pool->granted[claimed & (pool->ring - 1)]);
+    while (!uva__atomic64_cas(&pool->claimed, &claimed, claimed + 1));
     return entry;
 }
 
-/* Claims the next cell. NULL when there is none: then the caller no longer
- * counts as at work. */
+/* Claims the next entry. NULL if there is none: then the caller no longer
+ * counts as active. */
 static struct uva__extract_entry *
-extract_pool_claim(struct uva__extract_pool *team)
+extract_pool_claim(struct uva__extract_pool *pool)
 {
-    uint64_t work = uva__atomic64_load(&team->work);
+    uint64_t work = uva__atomic64_load(&pool->work);
     bool some;
 
     do
         some = work >> WORK_SHIFT != 0;
-    while (!uva__atomic64_cas(&team->work, &work,
+    while (!uva__atomic64_cas(&pool->work, &work,
                               some ? work - (1 << WORK_SHIFT) : work - 1));
-    return some ? extract_pool_take(team) : NULL;
+    return some ? extract_pool_take(pool) : NULL;
 }
 
-static void extract_pool_extract(struct uva__extract_pool *team,
+static void extract_pool_extract(struct uva__extract_pool *pool,
                                  struct uva__extract_entry *entry)
 {
-    entry->code = uva_task_extract(&entry->task, &entry->array);
-    if (entry->code != 0)
+    entry->batch.code = uva_task_extract(&entry->task, &entry->batch.array);
+    if (entry->batch.code != 0)
         return;
-    if (uva__atomic64_load(&team->stopped) != 0)
-        uva_array_release(&entry->array);
-    else if (uva__layout_measure(&team->schema, &entry->array, &entry->bytes,
-                                 NULL) != 0)
-        entry->bytes = 0; /* of a format unknown here */
-    else if (entry->bytes > BYTES_MAX)
-        entry->bytes = BYTES_MAX; /* as it claims; sums must not overflow */
+    if (uva__atomic64_load(&pool->stopped) != 0)
+        uva_array_release(&entry->batch.array);
+    else if (uva__layout_measure(&pool->schema, &entry->batch.array,
+                                 &entry->batch.info.bytes, NULL) != 0)
+        entry->batch.info.bytes =
+            0; /* the size of an unknown format is not known */
+    else if (entry->batch.info.bytes > BYTES_MAX)
+        entry->batch.info.bytes =
+            BYTES_MAX; /* as it claims; sums must not overflow */
 }
 
 static void extract_pool_run(struct uva_job *job)
 {
     struct uva__extractor *worker =
         uva__container_of(job, struct uva__extractor, job);
-    struct uva__extract_pool *team = worker->team;
-    struct uva__rt *rt = team->stage->source.rt;
+    struct uva__extract_pool *pool = worker->pool;
+    struct uva__rt *rt = pool->stage->source.rt;
     struct uva__extract_entry *entry;
 
-    uva__lock_take(&team->lock); /* the job is not queued any more */
-    uva__list_push(&team->locked.idle, &worker->link);
-    uva__lock_drop(&team->lock);
-    while ((entry = extract_pool_claim(team)) != NULL) {
-        extract_pool_extract(team, entry);
+    uva__lock_take(&pool->lock); /* the job is not queued any more */
+    uva__list_push(&pool->locked.idle, &worker->link);
+    uva__lock_drop(&pool->lock);
+    while ((entry = extract_pool_claim(pool)) != NULL) {
+        extract_pool_extract(pool, entry);
         uva__atomic64_store(&entry->done, 1);
-        uva__rt_wake(rt, team->wakeup);
+        uva__rt_wake(rt, pool->wakeup);
     }
-    uva__stage_release(team->stage);
+    uva__stage_release(pool->stage);
     uva__rt_job_end(rt);
 }
 
-static void extract_pool_launch(struct uva__extract_pool *team)
+static void extract_pool_launch(struct uva__extract_pool *pool)
 {
-    struct uva__rt *rt = team->stage->source.rt;
+    struct uva__rt *rt = pool->stage->source.rt;
     struct uva__extractor *worker;
 
-    uva__lock_take(&team->lock);
-    worker = uva__container_of(uva__list_pop(&team->locked.idle),
+    uva__lock_take(&pool->lock);
+    worker = uva__container_of(uva__list_pop(&pool->locked.idle),
                                struct uva__extractor, link);
-    uva__lock_drop(&team->lock);
-    uva__stage_acquire(team->stage);
+    uva__lock_drop(&pool->lock);
+    uva__stage_acquire(pool->stage);
     if (uva__rt_job_begin(rt))
         uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &worker->job);
     else
-        assert(!"a stage runs, so the workers are there");
+        UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
 
-/* Publishes `count` more granted cells, with a worker for each as far as there
- * may be more. */
-void uva__extract_pool_publish(struct uva__extract_pool *team, uint64_t count)
+void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count)
 {
-    uint64_t work = uva__atomic64_add(&team->work, count << WORK_SHIFT);
+    uint64_t work = uva__atomic64_add(&pool->work, count << WORK_SHIFT);
     uint64_t most = (work & WORK_WORKERS) + (work >> WORK_SHIFT) + count;
 
-    if (most > (uint64_t)team->workers)
-        most = (uint64_t)team->workers;
-    work = uva__atomic64_load(&team->work);
+    if (most > (uint64_t)pool->workers)
+        most = (uint64_t)pool->workers;
+    work = uva__atomic64_load(&pool->work);
     while ((work & WORK_WORKERS) < most && work >> WORK_SHIFT != 0) {
-        if (!uva__atomic64_cas(&team->work, &work, work + 1))
+        if (!uva__atomic64_cas(&pool->work, &work, work + 1))
             continue;
-        extract_pool_launch(team);
-        work = uva__atomic64_load(&team->work);
+        extract_pool_launch(pool);
+        work = uva__atomic64_load(&pool->work);
     }
 }
 
-uint64_t uva__extract_pool_stop(struct uva__extract_pool *team)
+uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool)
 {
-    uva__atomic64_exchange(&team->stopped, 1);
-    return uva__atomic64_and(&team->work, WORK_WORKERS) >> WORK_SHIFT;
+    uva__atomic64_exchange(&pool->stopped, 1);
+    return uva__atomic64_and(&pool->work, WORK_WORKERS) >> WORK_SHIFT;
 }
 
 struct uva__extract_entry *
-uva__extract_pool_ungrant(struct uva__extract_pool *team)
+uva__extract_pool_ungrant(struct uva__extract_pool *pool)
 {
-    return uva__atomic_ptr_load(&team->granted[--team->put & (team->ring - 1)]);
+    return uva__atomic_ptr_load(&pool->granted[--pool->put & (pool->ring - 1)]);
 }
 
 /* ---- room --------------------------------------------------------------- */
 
-void uva__extract_pool_fini(struct uva__extract_pool *team)
+void uva__extract_pool_fini(struct uva__extract_pool *pool)
 {
-    const struct uva_allocator *allocator = &team->stage->source.rt->allocator;
+    const struct uva_allocator *allocator = &pool->stage->source.rt->allocator;
 
-    uva_schema_release(&team->schema);
-    uva__memory_free(allocator, team->granted,
-                     sizeof(*team->granted) * team->ring);
-    uva__memory_free(allocator, team->extractors,
-                     sizeof(*team->extractors) * (size_t)team->workers);
-    team->granted = NULL;
-    team->extractors = NULL;
+    uva_schema_release(&pool->schema);
+    uva__memory_free(allocator, pool->granted,
+                     sizeof(*pool->granted) * pool->ring);
+    uva__memory_free(allocator, pool->extractors,
+                     sizeof(*pool->extractors) * (size_t)pool->workers);
+    pool->granted = NULL;
+    pool->extractors = NULL;
 }
 
-int uva__extract_pool_prepare(struct uva__extract_pool *team, int64_t entries,
+int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t entries,
                               const struct ArrowSchema *schema)
 {
-    const struct uva_allocator *allocator = &team->stage->source.rt->allocator;
+    const struct uva_allocator *allocator = &pool->stage->source.rt->allocator;
     int32_t i;
 
-    team->ring = uva__window_ring(entries);
-    team->granted =
-        uva__memory_new(allocator, sizeof(*team->granted) * team->ring);
-    team->extractors = uva__memory_new(allocator, sizeof(*team->extractors) *
-                                                      (size_t)team->workers);
-    if (team->granted == NULL || team->extractors == NULL ||
-        uva__structs_copy_schema(allocator, schema, &team->schema) != 0) {
-        uva__extract_pool_fini(team);
+    pool->ring = uva__window_ring(entries);
+    pool->granted =
+        uva__memory_new(allocator, sizeof(*pool->granted) * pool->ring);
+    pool->extractors = uva__memory_new(allocator, sizeof(*pool->extractors) *
+                                                      (size_t)pool->workers);
+    if (pool->granted == NULL || pool->extractors == NULL ||
+        uva__structs_copy_schema(allocator, schema, &pool->schema) != 0) {
+        uva__extract_pool_fini(pool);
         return ENOMEM;
     }
-    for (i = 0; i < team->workers; i++) {
-        team->extractors[i].job.run = extract_pool_run;
-        team->extractors[i].team = team;
-        uva__list_push(&team->locked.idle, &team->extractors[i].link);
+    for (i = 0; i < pool->workers; i++) {
+        pool->extractors[i].job.run = extract_pool_run;
+        pool->extractors[i].pool = pool;
+        uva__list_push(&pool->locked.idle, &pool->extractors[i].link);
     }
     return 0;
 }

@@ -1,69 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that extract batches for one stage, as many at once as it allows:
- * they claim cells in the order in which those were granted. What becomes of a
- * cell that is done is the stage's business. */
+/* Workers that extract batches for one stage, as many at once as it allows.
+ * They claim entries in the order in which the stage has granted them; the
+ * stage collects those that are done. */
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 
 #include "stage/stage.h"
 
-/* One batch on its way. */
+/* One batch that is extracted. */
 struct uva__extract_entry {
-    struct uva__link link;         /* in arrival order, or among the free */
-    struct uva__link wait;         /* among those not yet granted */
-    struct ArrowAsyncTask task;    /* until claimed; then the worker's */
-    struct ArrowDeviceArray array; /* owns, once done */
-    char *metadata;                /* owns; or NULL */
-    size_t metadata_size;          /* of that */
-    int64_t ordinal;               /* of the batch; -1: not known */
-    int64_t bytes;                 /* once done */
-    int code;                      /* of the extraction, once done */
-    bool seen;                     /* the loop has counted it as done */
-    struct uva__atomic64 done;     /* 1: the worker has left it */
+    struct uva__link link;      /* in order of arrival, or among free ones */
+    struct uva__link wait;      /* among entries that are not granted */
+    struct ArrowAsyncTask task; /* until claimed; then the worker's */
+    struct uva__entry batch;    /* array, bytes and code: once done */
+    bool seen;                  /* the loop has counted it as done */
+    struct uva__atomic64 done;  /* 1: the worker has left it */
 };
 
 struct uva__extractor;
 
-/* All zeroes, but for the first part, is a team without room. */
+/* All zeroes, but for the first part, is a pool without any room. */
 struct uva__extract_pool {
-    struct uva__stage *stage;   /* borrows: counted by each worker at work */
-    struct uva__wakeup *wakeup; /* borrows: posted when a cell is done */
-    int32_t workers;            /* at most at once */
+    struct uva__stage *stage;   /* borrows: every active worker counts it */
+    struct uva__wakeup *wakeup; /* borrows: posted when an entry is done */
+    int32_t workers;            /* that may be active at once */
 
-    struct ArrowSchema schema;         /* owns: to measure with */
-    struct uva__atomic_ptr *granted;   /* owns: a ring of cells to be claimed */
-    uint64_t ring;                     /* its size, a power of two */
+    struct ArrowSchema schema;       /* owns: to measure with */
+    struct uva__atomic_ptr *granted; /* owns: a ring of entries to be claimed */
+    uint64_t ring;                   /* its size, a power of two */
     struct uva__extractor *extractors; /* owns: `workers` of them */
-    uint64_t put;                      /* cells granted, in all; loop only */
-    struct uva__atomic64 work; /* cells to be claimed << 8 | workers at work */
-    struct uva__atomic64 claimed; /* cells claimed, in all */
-    struct uva__atomic64 stopped; /* 1: discard what you have */
+    uint64_t put;                      /* entries granted, in all; loop only */
+    struct uva__atomic64 work; /* entries to be claimed << 8 | active workers */
+    struct uva__atomic64 claimed; /* entries claimed, in all */
+    struct uva__atomic64 stopped; /* 1: workers discard what they extract */
     struct uva__lock lock;
     struct {
-        struct uva__list idle; /* workers whose job is not queued */
+        struct uva__list idle; /* extractors with a job that is not queued */
     } locked;
 };
 
-/* Makes room for `cells` to be granted at once, of batches like `schema`. 0 or
+/* Makes room for `entries` to be granted at once, of batches of `schema`. 0 or
  * ENOMEM. Thread: loop. */
-UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *team,
+UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *pool,
                                              int64_t entries,
                                              const struct ArrowSchema *schema);
 
-/* Frees the room; nobody is at work. Thread: any. */
-void uva__extract_pool_fini(struct uva__extract_pool *team);
+/* Frees the room; no worker is active. Thread: any. */
+void uva__extract_pool_fini(struct uva__extract_pool *pool);
 
-/* Puts a cell behind those granted; then publishes `count` of them, with a
- * worker for each as far as there may be more. Thread: loop. */
-void uva__extract_pool_grant(struct uva__extract_pool *team,
+/* Puts an entry behind those granted; then publishes `count` of them, and
+ * starts a worker for each, up to the number of workers. Thread: loop. */
+void uva__extract_pool_grant(struct uva__extract_pool *pool,
                              struct uva__extract_entry *entry);
-void uva__extract_pool_publish(struct uva__extract_pool *team, uint64_t count);
+void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count);
 
-/* From now on results are discarded. Gives back how many cells nobody has
- * claimed; uva__extract_pool_ungrant() gives each, the last one first. Thread:
- * loop. */
-uint64_t uva__extract_pool_stop(struct uva__extract_pool *team);
+/* From now on results are discarded. Returns how many entries were not claimed;
+ * uva__extract_pool_ungrant() returns each of them, the last one first.
+ * Thread: loop. */
+uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool);
 struct uva__extract_entry *
-uva__extract_pool_ungrant(struct uva__extract_pool *team);
+uva__extract_pool_ungrant(struct uva__extract_pool *pool);
 
 #endif

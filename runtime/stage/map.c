@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function over batches. It becomes part of the extraction of the producer
- * above, so there is nothing to run here. */
+/* uva_stream_map(): a function that is called with each batch. The producer
+ * above runs it as part of extraction, so this only adds it there. */
 #include <errno.h>
 
 #include "base/memory.h"

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  task -> extracted here, begun by the stage: nothing to wait for,
- *              or a watch, which posts the stage when it is over -> seen ->
- *              taken by the one below, the oldest first.
+/* Batches that wait for events, passed on in order.
  *
- * What can fail: a wait: what stands before it is passed on, then the error;
- *              what stands behind it is released.
+ * Happy path:  a task is extracted at once -> the stage begins a wait, or finds
+ *              that none is needed -> the wait posts the stage when it is over
+ * -> the stage completes the batch -> the producer below takes it, the oldest
+ * batch first.
  *
- * On stop:     watches are abandoned, each with its batch. */
+ * What can fail: a wait: the batches before it are passed on, then the error;
+ *              those behind it are released.
+ *
+ * On stop:     waits are abandoned, each with its batch.
+ *
+ * Clauses: EV-01, ER-12. */
 #include "stage/ordered_waits.h"
 
 #include <assert.h>
@@ -16,7 +21,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/wait_error.h"
-#include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -36,7 +40,7 @@ static struct uva__pending_batch *wait_at(struct uva__ordered_waits *w,
     return &w->loop.ring[index & (w->loop.size - 1)];
 }
 
-/* The oldest that cannot be passed on. */
+/* Returns the index of the oldest batch that cannot be passed on. */
 static uint64_t ordered_waits_head(const struct uva__ordered_waits *w)
 {
     return w->loop.first + (uint64_t)w->stage.source.ready;
@@ -48,15 +52,16 @@ void uva__pending_batch_fail(struct uva__ordered_waits *w,
                              struct uva__pending_batch *wait, int code,
                              const struct uva_error *error)
 {
-    uva_array_release(&wait->array);
-    wait->code = code;
+    uva_array_release(&wait->batch.array);
+    wait->batch.code = code;
     if (w->loop.fault.code == 0)
         uva__failure_set(&w->loop.fault, &w->stage.source.rt->allocator, code,
                          error, NULL);
 }
 
-/* It will not be told any more. A close waits for this, as it does for jobs. */
-static void wait_forget(struct uva__ordered_waits *w)
+/* Ends the job of a wait, or of work: no callback follows. A close waits for
+ * this. */
+static void waits_end_job(struct uva__ordered_waits *w)
 {
     struct uva__rt *rt = w->stage.source.rt;
 
@@ -64,18 +69,19 @@ static void wait_forget(struct uva__ordered_waits *w)
     uva__rt_job_end(rt);
 }
 
-/* Any thread, a vendor's too. Those behind the oldest are looked at when that
- * one is over. */
+/* The callback of a wait; on any thread, also a vendor's. Waits behind the
+ * oldest one post nothing: they are polled when that one is over. */
 static void wait_over(struct uva_watch *watch)
 {
     struct uva__ordered_waits *w = watch->client;
 
     if (uva__atomic64_or(&w->awaited, 0) == (uintptr_t)watch)
         uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
-    wait_forget(w);
+    waits_end_job(w);
 }
 
-/* False: there was no memory, and the batch is lost. */
+/* Makes the wait of a batch. False: the batch has failed, as there is no memory
+ * or the runtime is closing. */
 static bool wait_prepare(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait,
                          const struct uva_device_event *event)
@@ -122,34 +128,34 @@ void uva__pending_batch_work(struct uva__ordered_waits *w,
     uva__event_wait_begin(wait->watch);
 }
 
-bool uva__ordered_waits_depart(struct uva__ordered_waits *w,
-                               const struct uva__pending_batch *wait)
+bool uva__ordered_waits_begin_work(struct uva__ordered_waits *w,
+                                   const struct uva__pending_batch *wait)
 {
     if (!uva__rt_job_begin(w->stage.source.rt))
         return false;
     uva__stage_acquire(&w->stage);
-    uva__atomic64_add(&w->away, 1);
-    uva__atomic64_add(&w->away_bytes, (uint64_t)wait->bytes);
+    uva__atomic64_add(&w->working, 1);
+    uva__atomic64_add(&w->working_bytes, (uint64_t)wait->batch.info.bytes);
     return true;
 }
 
-void uva__ordered_waits_land(void *ctx, int64_t bytes)
+void uva__ordered_waits_end_work(void *ctx, int64_t bytes)
 {
     struct uva__ordered_waits *w = ctx;
 
-    uva__atomic64_sub(&w->away_bytes, (uint64_t)bytes);
-    uva__atomic64_sub(&w->away, 1);
+    uva__atomic64_sub(&w->working_bytes, (uint64_t)bytes);
+    uva__atomic64_sub(&w->working, 1);
     if (uva__atomic64_exchange(&w->full, 0) != 0)
         uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
-    wait_forget(w);
+    waits_end_job(w);
 }
 
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id)
 {
-    wait->array.device_type = device_type;
-    wait->array.device_id = device_id;
-    wait->array.sync_event = NULL; /* EV-01 */
+    wait->batch.array.device_type = device_type;
+    wait->batch.array.device_id = device_id;
+    wait->batch.array.sync_event = NULL;
 }
 
 void uva__ordered_waits_task(struct uva__stage *stage,
@@ -158,36 +164,37 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     struct uva__ordered_waits *w = ordered_waits_of(stage);
     struct uva__pending_batch *wait = wait_at(w, w->loop.last++);
 
-    w->loop.asked--;
-    *wait = (struct uva__pending_batch){.ordinal = uva__task_ordinal(task),
-                                        .bytes = uva__task_bytes(task)};
-    w->loop.bytes += wait->bytes;
-    wait->code = task->extract_data(task, &wait->array);
-    if (wait->code != 0)
-        return; /* the one above says why */
+    w->loop.requested--;
+    *wait = (struct uva__pending_batch){
+        .batch.info = {.ordinal = uva__task_ordinal(task),
+                       .bytes = uva__task_bytes(task)}};
+    w->loop.bytes += wait->batch.info.bytes;
+    wait->batch.code = task->extract_data(task, &wait->batch.array);
+    if (wait->batch.code != 0)
+        return; /* the producer above reports why */
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &wait->metadata, &wait->metadata_size) == ENOMEM)
+                           &wait->batch.info.metadata) == ENOMEM)
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
     else
         w->ops->begin(w, wait);
 }
 
-/* ---- as a feed ---------------------------------------------------------- */
+/* ---- the loop: as a source ---------------------------------------------- */
 
-/* Gives the watch up: it is over. */
-static void wait_see(struct uva__ordered_waits *w,
-                     struct uva__pending_batch *wait)
+/* A wait is over: has the stage complete its batch, and releases the wait. */
+static void wait_collect(struct uva__ordered_waits *w,
+                         struct uva__pending_batch *wait)
 {
     struct uva_watch *watch = wait->watch;
     struct uva_error error;
 
     (void)uva__event_wait_outcome(watch, &error);
-    w->ops->seen(w, wait, &error);
+    w->ops->over(w, wait, &error);
     wait->watch = NULL;
     uva__event_wait_release(watch);
 }
 
-/* False: wait_over() comes behind this, and posts. */
+/* False: wait_over() runs after this, and posts the stage. */
 static bool wait_is_over(struct uva__ordered_waits *w,
                          const struct uva__pending_batch *wait)
 {
@@ -196,9 +203,8 @@ static bool wait_is_over(struct uva__ordered_waits *w,
     return uva__event_wait_is_over(wait->watch);
 }
 
-/* Counts how many more can be passed on. True: behind them stands one that
- * failed.
- */
+/* Counts the batches that can be passed on. Returns whether one that failed
+ * stands behind them. */
 static bool ordered_waits_poll(struct uva__ordered_waits *w)
 {
     int64_t ready = w->stage.source.ready;
@@ -209,18 +215,19 @@ static bool ordered_waits_poll(struct uva__ordered_waits *w)
          i++) {
         wait = wait_at(w, i);
         if (wait->watch != NULL && wait_is_over(w, wait))
-            wait_see(w, wait);
+            wait_collect(w, wait);
         if (wait->watch != NULL)
             break;
-        failed = wait->code != 0;
+        failed = wait->batch.code != 0;
         ready += !failed;
     }
     w->stage.source.ready = ready;
     return failed;
 }
 
-/* What the one above said last comes when all before it has been passed on; a
- * fault of an event comes in the place of its batch. */
+/* The end or error of the producer above follows when all batches before it
+ * have been passed on. The failure of a wait takes the place of its batch. A
+ * release without an end or error is an error. */
 static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
 {
     struct uva__stage *stage = &w->stage;
@@ -235,9 +242,10 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
     else if (stage->failure.code != 0 && (failed || used == source->ready))
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* and never said why (ER-12) */
+    else if (failed && stage->released) /* without a reason */
         uva__failure_set(&source->failure, &source->rt->allocator,
-                         wait_at(w, ordered_waits_head(w))->code, NULL, NULL);
+                         wait_at(w, ordered_waits_head(w))->batch.code, NULL,
+                         NULL);
     else
         source->ended = stage->ended && !failed && used == source->ready;
 }
@@ -247,33 +255,34 @@ static int64_t larger_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The window is taken by what is here, or by what is away, some of which is
- * here too. Who lands behind the look has the loop look again. */
+/* The batches in the ring take room of the window, or those with work that goes
+ * on, whichever are more: some are in both. The bit in `full` is set before the
+ * counts are read, so work that ends after that wakes the loop. */
 static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
-    int64_t away, bytes;
+    int64_t working, bytes;
 
-    if (uva__atomic64_load(&w->away) != 0)
+    if (uva__atomic64_load(&w->working) != 0)
         uva__atomic64_exchange(&w->full, 1);
-    away = (int64_t)uva__atomic64_load(&w->away);
-    bytes = (int64_t)uva__atomic64_load(&w->away_bytes);
-    if ((used > 0 || away > 0) &&
+    working = (int64_t)uva__atomic64_load(&w->working);
+    bytes = (int64_t)uva__atomic64_load(&w->working_bytes);
+    if ((used > 0 || working > 0) &&
         larger_of(w->loop.bytes, bytes) >= w->window.bytes)
         return 0;
     return uva__window_room(&w->window, demand,
-                            larger_of(used, away) + w->loop.asked);
+                            larger_of(used, working) + w->loop.requested);
 }
 
-static void ordered_waits_ask(struct uva__ordered_waits *w, int64_t demand)
+static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
 {
     int64_t room;
 
-    w->loop.begun = w->loop.begun || demand > 0;
-    room = w->loop.begun ? ordered_waits_room(w, demand) : 0;
+    w->loop.started = w->loop.started || demand > 0;
+    room = w->loop.started ? ordered_waits_room(w, demand) : 0;
     if (room == 0)
         return;
-    w->loop.asked += room;
+    w->loop.requested += room;
     uva__stage_request(&w->stage, room);
 }
 
@@ -288,7 +297,7 @@ static bool ordered_waits_prepare(struct uva__ordered_waits *w)
            (w->ops->prepare == NULL || w->ops->prepare(w));
 }
 
-/* Has the timer fire when the patience with the oldest one is over. */
+/* Has the timer fire at the time limit of the oldest wait. */
 static void ordered_waits_set_timer(struct uva__ordered_waits *w)
 {
     const uint64_t head = ordered_waits_head(w);
@@ -326,18 +335,17 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     }
     ordered_waits_conclude(w, ordered_waits_poll(w));
     ordered_waits_set_timer(w);
-    ordered_waits_ask(w, demand);
+    ordered_waits_request(w, demand);
 }
 
 static void wait_clear(struct uva__ordered_waits *w,
                        struct uva__pending_batch *wait)
 {
-    if (wait->code == 0)
-        uva_array_release(&wait->array);
-    uva__memory_free(&w->stage.source.rt->allocator, wait->metadata,
-                     wait->metadata_size);
-    wait->metadata = NULL;
-    w->loop.bytes -= wait->bytes;
+    if (wait->batch.code == 0)
+        uva_array_release(&wait->batch.array);
+    uva__metadata_fini(&wait->batch.info.metadata,
+                       &w->stage.source.rt->allocator, NULL);
+    w->loop.bytes -= wait->batch.info.bytes;
 }
 
 struct uva__task *uva__ordered_waits_take(struct uva__source *source)
@@ -350,21 +358,14 @@ struct uva__task *uva__ordered_waits_take(struct uva__source *source)
         return NULL;
     wait = wait_at(w, w->loop.first++);
     source->ready--;
-    if (uva__task_fill(task, &source->rt->allocator, &wait->array,
-                       wait->metadata) != 0) {
-        uva__slots_put_task(source->rt, task);
-        task = NULL;
-    } else {
-        task->ordinal = wait->ordinal;
-        task->bytes = wait->bytes;
-    }
-    wait_clear(w, wait);
+    w->loop.bytes -= wait->batch.info.bytes;
+    uva__task_fill_entry(task, &wait->batch, NULL);
     return task;
 }
 
-/* ---- too late ----------------------------------------------------------- */
+/* ---- time limits, stop --------------------------------------------------- */
 
-/* Nobody waits for it any more; its batch goes with it. */
+/* Abandons a wait. The device may still use the batch, so the wait takes it. */
 static void wait_abandon(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait)
 {
@@ -373,11 +374,11 @@ static void wait_abandon(struct uva__ordered_waits *w,
     if (watch == NULL)
         return;
     wait->watch = NULL;
-    if (uva__event_wait_abandon(watch, &wait->array)) {
-        wait_forget(w);
+    if (uva__event_wait_abandon(watch, &wait->batch.array)) {
+        waits_end_job(w);
         return;
     }
-    uva_array_release(&wait->array);
+    uva_array_release(&wait->batch.array);
     uva__event_wait_release(watch);
 }
 

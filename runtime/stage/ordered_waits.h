@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of a stage in the order in which they came, each of which may wait
- * for an event: the part that ready and transfer have in common. Loop thread,
- * unless it says otherwise. */
+ * for an event: the part that ready and transfer have in common. Everything
+ * here runs on the loop thread, unless its comment states otherwise. */
 #ifndef UVA_STAGE_ORDERED_WAITS_H
 #define UVA_STAGE_ORDERED_WAITS_H
 
@@ -10,61 +10,56 @@
 
 /* One batch. */
 struct uva__pending_batch {
-    struct ArrowDeviceArray array; /* owns, while code is 0 */
-    struct uva_watch *watch;       /* counts, while it is pending; or NULL */
-    char *metadata;                /* owns; or NULL */
-    size_t metadata_size;          /* of that */
-    int64_t ordinal;               /* of the batch; -1: not known */
-    int64_t bytes;                 /* as far as known */
-    uint64_t due_ns;               /* when the patience with it is over */
-    int code;                      /* why there is no data; 0: there is */
+    struct uva__entry batch; /* with a code if its wait failed */
+    struct uva_watch *watch; /* counts, while it is pending; or NULL */
+    uint64_t due_ns;         /* the time limit of its wait; 0: none */
 };
 
 struct uva__ordered_waits;
 
 /* What the stage does to its batches. */
 struct uva__ordered_waits_ops {
-    /* begins what there is to wait for, if anything: uva__pending_batch_watch()
-     * or uva__pending_batch_fail() */
+    /* begins a wait, if one is needed, by uva__pending_batch_watch() or
+     * uva__pending_batch_work(), or calls uva__pending_batch_fail() */
     void (*begin)(struct uva__ordered_waits *waits,
                   struct uva__pending_batch *wait);
-    /* the wait is over; `error` has code 0 if all is well. May fail it.
-     * wait->watch is there still. */
-    void (*seen)(struct uva__ordered_waits *waits,
+    /* the wait is over; `error` has code 0 if it succeeded. May call
+     * uva__pending_batch_fail(). wait->watch is still valid. */
+    void (*over)(struct uva__ordered_waits *waits,
                  struct uva__pending_batch *wait,
                  const struct uva_error *error);
-    /* the schema is in the feed, for the last time; false: no memory. NULL:
-     * nothing to do. */
+    /* the last call before the producer below moves the schema out of the
+     * source; false: no memory. NULL: nothing to do. */
     bool (*prepare)(struct uva__ordered_waits *waits);
 };
 
 struct uva__ordered_waits {
-    struct uva__stage stage; /* first: the stage is around this */
+    struct uva__stage stage;                  /* first */
     const struct uva__ordered_waits_ops *ops; /* static */
     struct uva__devices *devices;             /* counts */
     struct uva_window window;                 /* with its defaults filled in */
     int64_t timeout_ms;                       /* for one wait; 0: none */
     struct uva__atomic64 awaited; /* the address of the watch that the loop
                                  has found pending last, or 0 */
-    struct uva__atomic64 away;    /* batches whose work goes on, here or not */
-    struct uva__atomic64 away_bytes; /* in those */
-    struct uva__atomic64 full;       /* 1: the loop has found some away */
+    struct uva__atomic64 working; /* batches with work that goes on */
+    struct uva__atomic64 working_bytes; /* in those batches */
+    struct uva__atomic64 full; /* 1: wake the loop when such work ends */
 
     struct {                             /* the loop thread's alone */
         struct uva__pending_batch *ring; /* owns; NULL before the schema */
         uint64_t size;                   /* of the ring, a power of two */
-        uint64_t first, last;            /* those in use: [first, last) */
-        int64_t asked;             /* batches requested above, not here yet */
-        int64_t bytes;             /* in the batches here */
-        struct uva__timer timer;   /* for the oldest that is pending */
-        uint64_t timed;            /* which one that is, while it runs */
+        uint64_t first, last;            /* entries in use: [first, last) */
+        int64_t requested; /* batches requested above that have not come */
+        int64_t bytes;     /* in the batches of the ring */
+        struct uva__timer timer;   /* for the oldest batch that is pending */
+        uint64_t timed;            /* the index of that batch, while it runs */
         struct uva__failure fault; /* of the first wait that failed */
-        bool begun;                /* somebody has asked for a batch */
+        bool started;              /* a batch has been requested */
     } loop;
 };
 
-/* Sets up the frame and this in cleared memory; takes `above`. `window` is
- * complete; the devices are counted. Thread: builder. */
+/* Initialises this and the stage in cleared memory; takes `above`. `window` is
+ * filled in; counts the devices. Thread: builder. */
 void uva__ordered_waits_init(struct uva__ordered_waits *waits,
                              const struct uva__stage_ops *stage_ops,
                              const struct uva__ordered_waits_ops *ops,
@@ -78,38 +73,38 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 struct uva__task *uva__ordered_waits_take(struct uva__source *source);
 void uva__ordered_waits_stop(struct uva__source *source);
 
-/* Frees what is in here; the stage frees itself. Thread: any. */
+/* Frees what this owns, but for its own memory. Thread: any. */
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,
                              const struct uva_allocator *allocator);
 
-/* Begins to wait for `event` on behalf of a batch; or, with `device_stream`,
- * makes that one wait. */
+/* Begins to wait for `event` of a batch; or, with `device_stream`, has that
+ * stream wait on the device. */
 void uva__pending_batch_watch(struct uva__ordered_waits *waits,
                               struct uva__pending_batch *wait,
                               const struct uva_device_event *event,
                               void *device_stream);
 
-/* The same for work of several steps, which it takes; the event is that of the
- * first. */
+/* Begins `work` of several steps (takes it), and waits until it is complete;
+ * `event` is the event of its first step. */
 void uva__pending_batch_work(struct uva__ordered_waits *waits,
                              struct uva__pending_batch *wait,
                              const struct uva_device_event *event,
                              struct uva__work *work);
 
-/* The work of a batch goes on when it is passed on, within the window: until
- * uva__ordered_waits_land(), which is called once. False: the workers are gone.
- */
+/* Counts work that goes on after its batch was passed on: the batch takes room
+ * of the window until uva__ordered_waits_end_work(), which is called once.
+ * False: the runtime takes no more jobs. */
 UVA_MUST_CHECK bool
-uva__ordered_waits_depart(struct uva__ordered_waits *waits,
-                          const struct uva__pending_batch *wait);
-void uva__ordered_waits_land(void *waits, int64_t bytes); /* any thread */
+uva__ordered_waits_begin_work(struct uva__ordered_waits *waits,
+                              const struct uva__pending_batch *wait);
+void uva__ordered_waits_end_work(void *waits, int64_t bytes); /* any thread */
 
-/* The batch is elsewhere now, and ready. */
+/* Notes that the batch is on another device now, without an event. */
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id);
 
-/* The batch is lost, and its stream with it once those before it have been
- * passed on. `error` may be NULL. */
+/* Notes that the batch is lost: the stream fails once the batches before it
+ * have been passed on. `error` may be NULL. */
 void uva__pending_batch_fail(struct uva__ordered_waits *waits,
                              struct uva__pending_batch *wait, int code,
                              const struct uva_error *error);

@@ -2,22 +2,24 @@
 /* Extraction on compute workers, several batches at once, passed on in order or
  * as they finish.
  *
- * Happy path:  task -> cell -> granted in order, as the budget allows -> a
- * worker claims and extracts it, announces it -> taken by the one below.
+ * Happy path:  task -> entry -> granted in order, as far as the window of bytes
+ *              allows -> a worker claims and extracts it, and posts the stage
+ * -> the producer below takes it.
  *
- * What can fail: an extraction. Its cell is the end: what stands before it is
- *              passed on, then the error that the one above tells; what stands
- *              behind it is discarded.
+ * What can fail: an extraction. The entries before it are passed on, then the
+ *              error that the producer above reports; those behind it are
+ *              discarded.
  *
- * On stop:     cells not claimed are taken back; workers discard what they are
- *              at. Nobody waits for them: they count the stage. */
+ * On stop:     entries that are not claimed are taken back; workers discard
+ * what they are extracting. They are not waited for, as they count the stage.
+ */
 #include <assert.h>
 #include <errno.h>
 
 #include "arrow/metadata.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stage/extract_pool.h"
-#include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -26,23 +28,23 @@
 enum { WORKERS_MAX = 128 };
 
 struct parallel {
-    struct uva__stage stage;            /* first */
-    struct uva_window window;           /* with its defaults filled in */
-    bool unordered;                     /* pass on as they finish */
-    struct uva__extract_pool team;      /* who extracts */
+    struct uva__stage stage;       /* first */
+    struct uva_window window;      /* with its defaults filled in */
+    bool unordered;                /* batches are passed on as they finish */
+    struct uva__extract_pool pool; /* the workers that extract */
     struct uva__extract_entry *entries; /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
-        struct uva__list free;    /* cells */
-        struct uva__list order;   /* cells in use, in order of arrival */
-        struct uva__list waiting; /* those of them not yet granted */
-        int64_t used;             /* cells in use */
-        int64_t asked;            /* batches requested above, not here yet */
-        int64_t working;          /* granted and not seen done */
-        int64_t bytes;            /* in cells seen done */
-        int64_t largest;          /* of all batches so far; -1: none yet */
-        int failed_code;          /* of the extraction that failed, or 0 */
-        bool begun;               /* somebody has asked for a batch */
+        struct uva__list free;    /* entries */
+        struct uva__list order;   /* entries in use, in order of arrival */
+        struct uva__list waiting; /* of these, not granted */
+        int64_t used;             /* number of entries in use */
+        int64_t requested; /* batches requested above that have not come */
+        int64_t working;   /* entries granted and not counted as done */
+        int64_t bytes;     /* in entries that were counted as done */
+        int64_t largest;   /* size of the largest batch; -1: none so far */
+        int failed_code;   /* of the extraction that failed, or 0 */
+        bool started;      /* a batch has been requested */
     } loop;
 };
 
@@ -61,32 +63,32 @@ static struct uva__extract_entry *entry_of(struct uva__link *link)
     return uva__container_of(link, struct uva__extract_entry, link);
 }
 
-/* ---- cells -------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
 static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
-    uva__memory_free(&p->stage.source.rt->allocator, entry->metadata,
-                     entry->metadata_size);
-    entry->metadata = NULL;
+    uva__metadata_fini(&entry->batch.info.metadata,
+                       &p->stage.source.rt->allocator, NULL);
     p->loop.used--;
     uva__list_push(&p->loop.free, &entry->link);
 }
 
 static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
 {
-    if (entry->code == 0)
-        uva_array_release(&entry->array);
+    if (entry->batch.code == 0)
+        uva_array_release(&entry->batch.array);
     entry_put(p, entry);
 }
 
-/* The budget is reserved in order, before extraction, at the size of the
- * largest batch so far; the first in line is always let in (R11). */
+/* The window's bytes are reserved in order, before extraction, at the size of
+ * the largest batch so far. With none in use, the first entry may always start,
+ * or a batch larger than the window would never be extracted. */
 static bool entry_may_start(const struct parallel *p)
 {
     if (p->loop.working == 0 && p->loop.bytes == 0)
         return true;
     if (p->loop.largest < 0)
-        return p->loop.working < p->team.workers;
+        return p->loop.working < p->pool.workers;
     return p->loop.bytes + (p->loop.working + 1) * p->loop.largest <=
            p->window.bytes;
 }
@@ -99,19 +101,20 @@ static void entries_grant(struct parallel *p)
     while (!uva__list_is_empty(&p->loop.waiting) && entry_may_start(p)) {
         wait = uva__list_pop(&p->loop.waiting);
         uva__extract_pool_grant(
-            &p->team, uva__container_of(wait, struct uva__extract_entry, wait));
+            &p->pool, uva__container_of(wait, struct uva__extract_entry, wait));
         p->loop.working++;
         count++;
     }
     if (count > 0)
-        uva__extract_pool_publish(&p->team, count);
+        uva__extract_pool_publish(&p->pool, count);
 }
 
-/* Without memory for what comes with it a batch is lost, in its place. */
-static void entry_lose(struct parallel *p, struct uva__extract_entry *entry)
+/* There is no memory for the metadata of the batch: the batch is lost, and the
+ * error takes its place. */
+static void entry_fail(struct parallel *p, struct uva__extract_entry *entry)
 {
     uva__task_drop(&entry->task);
-    entry->code = p->loop.failed_code = ENOMEM;
+    entry->batch.code = p->loop.failed_code = ENOMEM;
     entry->seen = true;
     uva__atomic64_store(&entry->done, 1);
     uva__failure_set(&p->stage.failure, &p->stage.source.rt->allocator, ENOMEM,
@@ -125,40 +128,40 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__link *link = uva__list_pop(&p->loop.free);
     struct uva__extract_entry *entry = entry_of(link);
 
-    p->loop.asked--;
-    assert(link != NULL); /* no more was requested than there are cells */
+    p->loop.requested--;
+    assert(link != NULL); /* no more was requested than there are entries */
     entry->task = *task;
-    entry->ordinal = uva__task_ordinal(task);
-    entry->code = 0;
+    entry->batch.info.ordinal = uva__task_ordinal(task);
+    entry->batch.code = 0;
     entry->seen = false;
-    entry->metadata_size = 0;
     uva__atomic64_store(&entry->done, 0);
     p->loop.used++;
     uva__list_push(&p->loop.order, &entry->link);
     if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &entry->metadata, &entry->metadata_size) == ENOMEM)
-        entry_lose(p, entry);
+                           &entry->batch.info.metadata) == ENOMEM)
+        entry_fail(p, entry);
     else
         uva__list_push(&p->loop.waiting, &entry->wait);
 }
 
-/* ---- the loop: as a feed ------------------------------------------------ */
+/* ---- the loop: as a source ---------------------------------------------- */
 
-static void entry_see(struct parallel *p, struct uva__extract_entry *entry)
+static void entry_note_done(struct parallel *p,
+                            struct uva__extract_entry *entry)
 {
     entry->seen = true;
     p->loop.working--;
-    if (entry->code != 0) {
-        p->loop.failed_code = entry->code;
+    if (entry->batch.code != 0) {
+        p->loop.failed_code = entry->batch.code;
         return;
     }
-    p->loop.bytes += entry->bytes;
-    if (entry->bytes > p->loop.largest)
-        p->loop.largest = entry->bytes;
+    p->loop.bytes += entry->batch.info.bytes;
+    if (entry->batch.info.bytes > p->loop.largest)
+        p->loop.largest = entry->batch.info.bytes;
 }
 
-/* Counts what is done; finds how many can be passed on, and whether a failed
- * cell stands behind them. */
+/* Counts the entries that are done and those that can be passed on. Returns
+ * whether one that failed stands behind these. */
 static bool entries_poll(struct parallel *p)
 {
     struct uva__link *link;
@@ -173,17 +176,18 @@ static bool entries_poll(struct parallel *p)
             continue;
         }
         if (!entry->seen)
-            entry_see(p, entry);
-        if (entry->code != 0 && (p->unordered || !gap))
+            entry_note_done(p, entry);
+        if (entry->batch.code != 0 && (p->unordered || !gap))
             failed = true;
-        else if (!failed && entry->code == 0 && (p->unordered || !gap))
+        else if (!failed && entry->batch.code == 0 && (p->unordered || !gap))
             ready++;
     }
     p->stage.source.ready = ready;
     return failed;
 }
 
-/* What the one above said last comes when all before it has been passed on. */
+/* The end or error of the producer above follows when all batches before it
+ * have been passed on. A release without either is an error. */
 static void parallel_conclude(struct parallel *p, bool failed)
 {
     struct uva__stage *stage = &p->stage;
@@ -194,22 +198,22 @@ static void parallel_conclude(struct parallel *p, bool failed)
     if (stage->failure.code != 0 && (failed || p->loop.used == source->ready))
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* it never said why (ER-12) */
+    else if (failed && stage->released) /* without a reason */
         uva__failure_set(&source->failure, &source->rt->allocator,
                          p->loop.failed_code, NULL, NULL);
     else if (stage->ended && p->loop.used == source->ready)
         source->ended = true;
 }
 
-static void parallel_ask(struct parallel *p, int64_t demand)
+static void parallel_request(struct parallel *p, int64_t demand)
 {
     int64_t room =
-        uva__window_room(&p->window, demand, p->loop.used + p->loop.asked);
+        uva__window_room(&p->window, demand, p->loop.used + p->loop.requested);
 
-    p->loop.begun = p->loop.begun || demand > 0;
-    if (!p->loop.begun || room == 0)
+    p->loop.started = p->loop.started || demand > 0;
+    if (!p->loop.started || room == 0)
         return;
-    p->loop.asked += room;
+    p->loop.requested += room;
     uva__stage_request(&p->stage, room);
 }
 
@@ -221,7 +225,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
 
     if (!source->schema_known && p->stage.failure.code == 0)
         return;
-    if (p->team.extractors == NULL && source->schema_known &&
+    if (p->pool.extractors == NULL && source->schema_known &&
         !parallel_prepare(p)) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
@@ -229,17 +233,16 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     }
     parallel_conclude(p, entries_poll(p));
     entries_grant(p);
-    parallel_ask(p, demand);
+    parallel_request(p, demand);
 }
 
 static struct uva__extract_entry *entry_next(struct parallel *p)
 {
     struct uva__link *link = p->loop.order.head;
 
-    while (p->unordered &&
-           !entry_of(link)->seen) /* done since the look, or not */
+    while (p->unordered && !entry_of(link)->seen) /* not counted as done */
         link = link->next;
-    assert(entry_of(link)->code == 0);
+    assert(entry_of(link)->batch.code == 0);
     (void)uva__list_remove(&p->loop.order, link);
     return entry_of(link);
 }
@@ -254,22 +257,15 @@ static struct uva__task *parallel_take(struct uva__source *source)
         return NULL;
     entry = entry_next(p);
     source->ready--;
-    p->loop.bytes -= entry->bytes;
-    if (uva__task_fill(task, &source->rt->allocator, &entry->array,
-                       entry->metadata) != 0) {
-        uva__slots_put_task(source->rt, task);
-        task = NULL;
-    } else {
-        task->ordinal = entry->ordinal;
-        task->bytes = entry->bytes;
-    }
-    entry_discard(p, entry);
+    p->loop.bytes -= entry->batch.info.bytes;
+    uva__task_fill_entry(task, &entry->batch, NULL);
+    entry_put(p, entry);
     return task;
 }
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-/* Workers have left these: nobody wants what is in them. */
+/* Discards the batches that workers have left after a stop. */
 static void entries_clear(struct parallel *p)
 {
     struct uva__list still = {0};
@@ -291,14 +287,14 @@ static void parallel_stop(struct uva__source *source)
     uint64_t unclaimed;
 
     uva__stage_stop(source);
-    for (unclaimed = uva__extract_pool_stop(&p->team); unclaimed > 0;
+    for (unclaimed = uva__extract_pool_stop(&p->pool); unclaimed > 0;
          unclaimed--)
         uva__list_push(&p->loop.waiting,
-                       &uva__extract_pool_ungrant(&p->team)->wait);
+                       &uva__extract_pool_ungrant(&p->pool)->wait);
     while ((wait = uva__list_pop(&p->loop.waiting)) != NULL) {
         entry = uva__container_of(wait, struct uva__extract_entry, wait);
         uva__task_drop(&entry->task);
-        entry->code = ECANCELED;
+        entry->batch.code = ECANCELED;
         uva__atomic64_store(&entry->done, 1);
     }
     entries_clear(p);
@@ -328,18 +324,18 @@ static void parallel_free(struct uva__stage *stage,
     struct uva__link *link;
 
     while ((link = uva__list_pop(&p->loop.order)) != NULL) {
-        if (entry_of(link)->code == 0)
-            uva_array_release(&entry_of(link)->array);
-        uva__memory_free(allocator, entry_of(link)->metadata,
-                         entry_of(link)->metadata_size);
+        if (entry_of(link)->batch.code == 0)
+            uva_array_release(&entry_of(link)->batch.array);
+        uva__metadata_fini(&entry_of(link)->batch.info.metadata, allocator,
+                           NULL);
     }
-    uva__extract_pool_fini(&p->team);
+    uva__extract_pool_fini(&p->pool);
     uva__memory_free(allocator, p->entries,
                      sizeof(*p->entries) * (size_t)p->window.batches);
     uva__memory_free(allocator, p, sizeof(*p));
 }
 
-/* Room for a window's batches, once it is known that any will come. */
+/* Makes room for a window's batches, once it is known that any will come. */
 static bool parallel_prepare(struct parallel *p)
 {
     int64_t count = p->window.batches, i;
@@ -348,7 +344,7 @@ static bool parallel_prepare(struct parallel *p)
     p->entries = uva__memory_new(&p->stage.source.rt->allocator,
                                  sizeof(*p->entries) * (size_t)count);
     if (p->entries == NULL ||
-        uva__extract_pool_prepare(&p->team, count, &p->stage.source.schema) !=
+        uva__extract_pool_prepare(&p->pool, count, &p->stage.source.schema) !=
             0)
         return false;
     for (i = 0; i < count; i++)
@@ -383,13 +379,13 @@ static struct uva__source *parallel_make(struct uva__producer *above,
     if (p == NULL)
         return NULL;
     if (uva__window_complete(&options->window, &p->window) != 0)
-        assert(!"checked before");
-    p->team.workers =
+        UVA__UNREACHABLE("the window was checked before");
+    p->pool.workers =
         options->workers != 0 ? options->workers : parallel_cores();
     p->unordered = options->unordered;
     p->loop.largest = -1;
-    p->team.stage = &p->stage;
-    p->team.wakeup = &p->stage.wakeup;
+    p->pool.stage = &p->stage;
+    p->pool.wakeup = &p->stage.wakeup;
     uva__stage_init(&p->stage, &parallel_ops, &parallel_wakeup_ops, above);
     return &p->stage.source;
 }

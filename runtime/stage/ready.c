@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for each batch's event, in order, without holding up the loop or any
- * thread; or makes a stream of the consumer's wait for it, on the device. */
+/* The ready stage: waits for each batch's event, in order, without blocking the
+ * loop or any other thread; or has a device stream of the consumer wait for it.
+ *
+ * Clauses: EV-01, EV-04. */
 #include <errno.h>
 
 #include "base/memory.h"
@@ -21,9 +23,9 @@ static struct ready *ready_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Complete already is the common case with a fast device. */
-static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
-                       const struct uva_device_event *event)
+/* With a fast device the event is often complete already. */
+static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
+                        const struct uva_device_event *event)
 {
     struct uva_error error;
     int code = EAGAIN;
@@ -34,7 +36,7 @@ static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
         uva__pending_batch_watch(&r->waits, wait, event,
                                  r->options.device_stream);
     else if (code == 0)
-        wait->array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL;
     else
         uva__pending_batch_fail(&r->waits, wait, code, &error);
 }
@@ -42,8 +44,9 @@ static void ready_wait(struct ready *r, struct uva__pending_batch *wait,
 static void ready_begin(struct uva__ordered_waits *waits,
                         struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {
-        wait->array.device_type, wait->array.device_id, wait->array.sync_event};
+    const struct uva_device_event event = {wait->batch.array.device_type,
+                                           wait->batch.array.device_id,
+                                           wait->batch.array.sync_event};
     struct ready *r = ready_of(waits);
     struct uva_error error;
 
@@ -52,10 +55,10 @@ static void ready_begin(struct uva__ordered_waits *waits,
     switch (uva__devices_classify(waits->devices, event.device_type,
                                   event.sync_event, &error)) {
     case UVA__EVENT_NONE:
-        wait->array.sync_event = NULL; /* EV-04 */
+        wait->batch.array.sync_event = NULL;
         break;
     case UVA__EVENT_WAIT:
-        ready_wait(r, wait, &event);
+        ready_watch(r, wait, &event);
         break;
     case UVA__EVENT_UNKNOWN:
         uva__pending_batch_fail(waits, wait, error.code, &error);
@@ -63,14 +66,14 @@ static void ready_begin(struct uva__ordered_waits *waits,
     }
 }
 
-static void ready_seen(struct uva__ordered_waits *waits,
+static void ready_over(struct uva__ordered_waits *waits,
                        struct uva__pending_batch *wait,
                        const struct uva_error *error)
 {
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
-        wait->array.sync_event = NULL; /* EV-01 */
+        wait->batch.array.sync_event = NULL;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -85,8 +88,8 @@ static void ready_free(struct uva__stage *stage,
     uva__memory_free(allocator, r, sizeof(*r));
 }
 
-/* What the stage is made from. */
-struct recipe {
+/* The arguments of ready_make(). */
+struct setup {
     struct uva_ready options;     /* complete */
     struct uva__devices *devices; /* borrows */
 };
@@ -95,7 +98,7 @@ static struct uva__source *ready_make(struct uva__producer *above,
                                       const void *given)
 {
     static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        ready_begin, ready_seen, NULL};
+        ready_begin, ready_over, NULL};
     static const struct uva__stage_ops ops = {
         .source = {.name = "ready",
                    .start = uva__stage_start,
@@ -106,16 +109,16 @@ static struct uva__source *ready_make(struct uva__producer *above,
         .task = uva__ordered_waits_task,
         .free = ready_free,
     };
-    const struct recipe *recipe = given;
+    const struct setup *setup = given;
     struct ready *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
 
     if (r == NULL)
         return NULL;
-    r->options = recipe->options;
-    r->waits.window = recipe->options.window;
-    r->waits.timeout_ms = recipe->options.timeout_ms;
+    r->options = setup->options;
+    r->waits.window = setup->options.window;
+    r->waits.timeout_ms = setup->options.timeout_ms;
     uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
-                            recipe->devices);
+                            setup->devices);
     return &r->waits.stage.source;
 }
 
@@ -142,9 +145,9 @@ static int ready_check(struct uva_stream *stream,
     return 0;
 }
 
-/* Extraction that may take long is done by workers first. */
-static int ready_spread(struct uva_stream *stream,
-                        const struct uva_ready *options)
+/* Has workers do an extraction that may be expensive. */
+static int ready_add_workers(struct uva_stream *stream,
+                             const struct uva_ready *options)
 {
     if (!stream->tail->expensive)
         return 0;
@@ -155,22 +158,22 @@ static int ready_spread(struct uva_stream *stream,
 int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
 {
     const struct uva_ready none = {0};
-    struct recipe recipe;
+    struct setup setup;
     int code = uva__stream_building(stream);
 
     if (code == 0)
         code = ready_check(stream, options != NULL ? options : &none,
-                           &recipe.options);
+                           &setup.options);
     if (code == 0)
-        code = ready_spread(stream, &recipe.options);
+        code = ready_add_workers(stream, &setup.options);
     if (code != 0)
         return code;
-    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &setup.devices);
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "ready: no thread or memory to wait with");
-    code = uva__stream_wrap(stream, ready_make, &recipe);
+    code = uva__stream_wrap(stream, ready_make, &setup);
     stream->device_data = code == 0;
-    uva__devices_release(recipe.devices);
+    uva__devices_release(setup.devices);
     return code;
 }

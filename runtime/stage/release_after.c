@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Releases an array once the work that reads it is complete.
+/* uva_array_release_after(): releases an array once the work that reads it is
+ * complete.
  *
- * Happy path:  the service records an event on the user's stream, and begins a
- *              watch of it -> over: the service releases the array and frees
- *              the event.
+ * Happy path:  the device thread records an event on the user's stream, and
+ *              begins to wait for it -> the event is complete: the device
+ * thread releases the array and frees the event.
  *
  * What can fail: the recording: then the array is kept until the workers end,
- *              and the log says so. Without memory or a service nobody can tell
- *              when that is, and it is lost: a device may read it still. */
+ *              and this is logged. Without memory or a device thread the array
+ *              is never released, since a device may still read it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@
 #include "uvarrow/device.h"
 
 struct after {
-    struct uva__deferred_release kept; /* first: the array */
+    struct uva__deferred_release deferred; /* first: the array */
     struct uva__rt *rt;           /* a job of it, until recorded: a close waits,
                                        and the log can be written to */
     struct uva__devices *devices; /* uses */
@@ -28,7 +29,7 @@ struct after {
     struct uva__device_command command; /* records; when over, releases */
 };
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end of the wait ------------------------------------------------- */
 
 static void after_release(struct uva__device_command *command)
 {
@@ -36,7 +37,7 @@ static void after_release(struct uva__device_command *command)
     struct uva__devices *devices = after->devices;
 
     uva__event_wait_release(after->watch);
-    uva_array_release(&after->kept.array);
+    uva_array_release(&after->deferred.array);
     uva__backend_event_free(after->backend, after->event);
     free(after);
     uva__devices_quit(devices);
@@ -49,7 +50,7 @@ static void after_send(struct after *after,
     uva__devices_send(after->devices, &after->command);
 }
 
-/* Any thread, a vendor's too. */
+/* The callback of the wait; on any thread, also a vendor's. */
 static void after_over(struct uva_watch *watch)
 {
     struct after *after = watch->client;
@@ -57,7 +58,7 @@ static void after_over(struct uva_watch *watch)
     after_send(after, after_release);
 }
 
-/* A close waits for who is at its log. */
+/* Holds a job reference, so that a close waits until this has been logged. */
 static void after_log(struct uva__rt *rt, const char *what,
                       const struct uva_error *error)
 {
@@ -69,14 +70,14 @@ static void after_log(struct uva__rt *rt, const char *what,
     uva__rt_job_end(rt);
 }
 
-/* Nobody can tell when the work is complete. */
-static void after_keep(struct after *after, const struct uva_error *error)
+/* The work cannot be waited for, so the array is kept until the workers end. */
+static void after_defer(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;
     struct uva__rt *rt = after->rt;
 
     after_log(rt, "kept until the workers end", error);
-    uva__deferred_releases_take(&devices->deferred_releases, &after->kept);
+    uva__deferred_releases_take(&devices->deferred_releases, &after->deferred);
     uva__devices_quit(devices);
     uva__rt_job_end(rt);
 }
@@ -85,7 +86,7 @@ static void after_keep(struct after *after, const struct uva_error *error)
 
 static int after_watch(struct after *after, struct uva_error *error)
 {
-    const struct ArrowDeviceArray *array = &after->kept.array;
+    const struct ArrowDeviceArray *array = &after->deferred.array;
     const struct uva_device_event event = {array->device_type, array->device_id,
                                            after->event};
 
@@ -100,7 +101,7 @@ static int after_watch(struct after *after, struct uva_error *error)
 
 static int after_record(struct after *after, struct uva_error *error)
 {
-    const struct ArrowDeviceArray *array = &after->kept.array;
+    const struct ArrowDeviceArray *array = &after->deferred.array;
     const struct uva_device_event device = {array->device_type,
                                             array->device_id, NULL};
     struct uva__backend *backend = after->backend;
@@ -130,14 +131,14 @@ static void after_run(struct uva__device_command *command)
     struct uva_error error = {0};
 
     if (after_record(after, &error) != 0) {
-        after_keep(after, &error);
+        after_defer(after, &error);
         return;
     }
     uva__rt_job_end(after->rt);
     uva__event_wait_begin(after->watch);
 }
 
-/* What a use is had of starts the service. */
+/* Takes a use of the devices and starts the device thread, and begins a job. */
 static int after_prepare(struct after *after, struct uva__rt *rt)
 {
     int code = uva__rt_devices_use(rt, &after->devices);
@@ -163,8 +164,8 @@ static struct after *after_new(struct uva__rt *rt)
     return NULL;
 }
 
-/* Takes it for good. */
-static void array_lose(struct uva__rt *rt, struct ArrowDeviceArray *array)
+/* Takes the array and never releases it. */
+static void array_abandon(struct uva__rt *rt, struct ArrowDeviceArray *array)
 {
     struct ArrowDeviceArray lost;
     struct uva_error error;
@@ -190,11 +191,11 @@ void uva_array_release_after(struct uva_runtime *runtime,
     }
     after = after_new(rt);
     if (after == NULL) {
-        array_lose(rt, array);
+        array_abandon(rt, array);
         return;
     }
     after->backend = uva__devices_first_use(after->devices, array->device_type);
     after->device_stream = device_stream;
-    uva_array_move(array, &after->kept.array);
+    uva_array_move(array, &after->deferred.array);
     after_send(after, after_run);
 }

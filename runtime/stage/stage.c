@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  start -> on_schema relayed -> (request above, task to the
- * stage)*
- *              -> end noted -> released by the one above; left by the one
- * below.
+/* The handler and the source of a stage.
  *
- * What can fail: no memory for the schema: refused above, failed below.
+ * Happy path:  start -> on_schema is relayed -> (request to the producer above,
+ *              its task to the stage)* -> the end is noted -> the producer
+ * above releases the handler, the producer below leaves the source.
  *
- * On cancel:   passed up at once; tasks still under way are discarded. */
+ * What can fail: there is no memory for the schema: refused above, and an error
+ *              below.
+ *
+ * On cancel:   passed to the producer above at once; tasks that still come are
+ *              discarded. */
 #include "stage/stage.h"
 
 #include <assert.h>
@@ -29,7 +32,7 @@ struct uva__stage *uva__stage_of(struct uva__source *source)
     return uva__container_of(source, struct uva__stage, source);
 }
 
-/* ---- what comes from above ---------------------------------------------- */
+/* ---- calls from the producer above -------------------------------------- */
 
 static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
                            struct ArrowSchema *schema)
@@ -38,17 +41,16 @@ static int stage_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     struct uva__source *source = &stage->source;
     const struct ArrowAsyncProducer *above = handler->producer;
 
-    assert(!stage->source.stopped); /* a stop cancels the producer above */
+    assert(!stage->source.stopped); /* or the producer above was cancelled */
     if (uva__metadata_copy(&source->rt->allocator, above->additional_metadata,
-                           &source->metadata,
-                           &source->metadata_size) == ENOMEM) {
+                           &source->metadata) == ENOMEM) {
         uva__failure_set(&stage->failure, &source->rt->allocator, ENOMEM, NULL,
                          NULL);
         return ENOMEM;
     }
     uva_schema_move(schema, &source->schema);
     source->device_type =
-        stage->becomes != 0 ? stage->becomes : above->device_type;
+        stage->output_type != 0 ? stage->output_type : above->device_type;
     source->schema_known = true;
     uva__producer_wake(source->producer);
     return 0;
@@ -98,7 +100,7 @@ static void stage_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     uva__stage_release(stage);
 }
 
-/* ---- what comes from below ---------------------------------------------- */
+/* ---- calls from the producer below -------------------------------------- */
 
 void uva__stage_start(struct uva__source *source)
 {
@@ -150,8 +152,9 @@ void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
     stage->handler.on_next_task = stage_on_task;
     stage->handler.on_error = stage_on_error;
     stage->handler.release = stage_on_release;
-    stage->source.device_type =
-        stage->becomes != 0 ? stage->becomes : above->source->device_type;
+    stage->source.device_type = stage->output_type != 0
+                                    ? stage->output_type
+                                    : above->source->device_type;
     uva__wakeup_init(&stage->wakeup, wakeup_ops, 1);
 }
 

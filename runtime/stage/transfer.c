@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies each batch to another device or to the host, several at once, in
- * order. The copies are the service's work; the stage waits for them as it
- * would for events: to the host until they are complete, to a device until they
- * were begun. */
+/* The transfer stage: copies each batch to another device or to the host,
+ * several at once, in order. The device thread makes the copies; the stage
+ * waits for them as for events: a copy to the host until it is complete, one to
+ * a device until it was begun.
+ *
+ * Clauses: EV-04. */
 #include <errno.h>
 
 #include "arrow/structs.h"
@@ -16,8 +18,8 @@
 
 struct transfer {
     struct uva__ordered_waits waits;     /* first */
-    struct uva__copy_destination target; /* where to */
-    struct ArrowSchema schema;           /* owns: of the batches; once known */
+    struct uva__copy_destination target; /* the device to copy to */
+    struct ArrowSchema schema; /* owns: of the batches, once it is known */
 };
 
 static struct transfer *transfer_of(struct uva__ordered_waits *waits)
@@ -27,7 +29,8 @@ static struct transfer *transfer_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* The array goes into the copy; what the wait holds meanwhile is released. */
+/* Moves the array into a copy and begins it. If the copy goes on after its
+ * batch was passed on, it is counted until then. */
 static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 {
     struct uva__ordered_waits *waits = &t->waits;
@@ -35,26 +38,27 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     struct uva__copy *copy;
     struct uva_error error;
     int code = uva__copy_new(waits->devices, &t->target, &t->schema,
-                             &wait->array, &copy, &error);
+                             &wait->batch.array, &copy, &error);
 
     if (code != 0) {
         uva__pending_batch_fail(waits, wait, code, &error);
         return;
     }
     if (uva__copy_may_be_in_flight(copy) &&
-        uva__ordered_waits_depart(waits, wait))
-        uva__copy_set_client(
-            copy, &(struct uva__copy_tail_client){uva__ordered_waits_land,
-                                                  waits, wait->bytes});
+        uva__ordered_waits_begin_work(waits, wait))
+        uva__copy_set_client(copy, &(struct uva__copy_tail_client){
+                                       uva__ordered_waits_end_work, waits,
+                                       wait->batch.info.bytes});
     event = uva__copy_event(copy);
     uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
 
-/* The host can read it behind its event. */
+/* Waits for the event of a batch that the host can read without a copy. */
 static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {
-        wait->array.device_type, wait->array.device_id, wait->array.sync_event};
+    const struct uva_device_event event = {wait->batch.array.device_type,
+                                           wait->batch.array.device_id,
+                                           wait->batch.array.sync_event};
     struct uva_error error;
 
     switch (uva__devices_classify(t->waits.devices, event.device_type,
@@ -78,10 +82,11 @@ static void transfer_begin(struct uva__ordered_waits *waits,
     struct transfer *t = transfer_of(waits);
     struct uva_error error;
 
-    switch (uva__copy_find(waits->devices, &t->target, &wait->array, &error)) {
+    switch (uva__copy_find(waits->devices, &t->target, &wait->batch.array,
+                           &error)) {
     case UVA__COPY_NONE:
-        if (wait->array.device_type == ARROW_DEVICE_CPU)
-            wait->array.sync_event = NULL; /* EV-04 */
+        if (wait->batch.array.device_type == ARROW_DEVICE_CPU)
+            wait->batch.array.sync_event = NULL;
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);
@@ -95,7 +100,7 @@ static void transfer_begin(struct uva__ordered_waits *waits,
     }
 }
 
-static void transfer_seen(struct uva__ordered_waits *waits,
+static void transfer_over(struct uva__ordered_waits *waits,
                           struct uva__pending_batch *wait,
                           const struct uva_error *error)
 {
@@ -104,13 +109,13 @@ static void transfer_seen(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (wait->watch->work != NULL)
-        uva__copy_give(wait->watch->work, &wait->array);
+        uva__copy_give(wait->watch->work, &wait->batch.array);
     else
         uva__pending_batch_retype(wait, t->target.device_type,
                                   t->target.device_id);
 }
 
-/* The producer below takes the feed's schema when it tells it. */
+/* Copies the schema, which the producer below moves out of the source. */
 static bool transfer_prepare(struct uva__ordered_waits *waits)
 {
     struct transfer *t = transfer_of(waits);
@@ -133,8 +138,8 @@ static void transfer_free(struct uva__stage *stage,
     uva__memory_free(allocator, t, sizeof(*t));
 }
 
-/* What the stage is made from. */
-struct recipe {
+/* The arguments of transfer_make(). */
+struct setup {
     struct uva__copy_destination target;
     struct uva_window window;     /* complete */
     struct uva__devices *devices; /* borrows */
@@ -144,7 +149,7 @@ static struct uva__source *transfer_make(struct uva__producer *above,
                                          const void *given)
 {
     static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        transfer_begin, transfer_seen, transfer_prepare};
+        transfer_begin, transfer_over, transfer_prepare};
     static const struct uva__stage_ops ops = {
         .source = {.name = "transfer",
                    .start = uva__stage_start,
@@ -155,22 +160,21 @@ static struct uva__source *transfer_make(struct uva__producer *above,
         .task = uva__ordered_waits_task,
         .free = transfer_free,
     };
-    const struct recipe *recipe = given;
+    const struct setup *setup = given;
     struct transfer *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
 
     if (t == NULL)
         return NULL;
-    t->target = recipe->target;
-    t->waits.window = recipe->window;
-    t->waits.stage.becomes = recipe->target.device_type;
+    t->target = setup->target;
+    t->waits.window = setup->window;
+    t->waits.stage.output_type = setup->target.device_type;
     uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
-                            recipe->devices);
+                            setup->devices);
     return &t->waits.stage.source;
 }
 
 static int transfer_check(struct uva_stream *stream,
-                          const struct uva_transfer *options,
-                          struct recipe *out)
+                          const struct uva_transfer *options, struct setup *out)
 {
     if (!uva__memory_is_clear(options->reserved, 4))
         return uva__stream_fail(stream, EINVAL,
@@ -189,9 +193,9 @@ static int transfer_check(struct uva_stream *stream,
     return 0;
 }
 
-/* Extraction that may take long is done by workers first. */
-static int transfer_spread(struct uva_stream *stream,
-                           const struct uva_window *window)
+/* Has workers do an extraction that may be expensive. */
+static int transfer_add_workers(struct uva_stream *stream,
+                                const struct uva_window *window)
 {
     if (!stream->tail->expensive)
         return 0;
@@ -203,23 +207,23 @@ int uva_stream_transfer(struct uva_stream *stream,
                         const struct uva_transfer *options)
 {
     const struct uva_transfer none = {0};
-    struct recipe recipe;
+    struct setup setup;
     int code = uva__stream_building(stream);
 
     if (code == 0)
         code =
-            transfer_check(stream, options != NULL ? options : &none, &recipe);
+            transfer_check(stream, options != NULL ? options : &none, &setup);
     if (code == 0)
-        code = transfer_spread(stream, &recipe.window);
+        code = transfer_add_workers(stream, &setup.window);
     if (code != 0)
         return code;
-    code = uva__rt_devices_thread(stream->rt, &recipe.devices);
+    code = uva__rt_devices_thread(stream->rt, &setup.devices);
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "transfer: no thread or memory to copy with");
-    code = uva__stream_wrap(stream, transfer_make, &recipe);
-    uva__devices_release(recipe.devices);
+    code = uva__stream_wrap(stream, transfer_make, &setup);
+    uva__devices_release(setup.devices);
     if (code == 0)
-        stream->device_data = recipe.target.device_type != ARROW_DEVICE_CPU;
+        stream->device_data = setup.target.device_type != ARROW_DEVICE_CPU;
     return code;
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arrow/metadata.h"
 #include "arrow/vendor_error.h"
 #include "base/memory.h"
 
@@ -32,13 +31,11 @@ void uva__failure_set(struct uva__failure *failure,
         detail->error = *error;
     detail->error.code = failure->code;
     if (metadata != NULL)
-        left_out = uva__metadata_copy(allocator, metadata, &detail->metadata,
-                                      &detail->metadata_size);
+        left_out = uva__metadata_copy(allocator, metadata, &detail->metadata);
     else
-        left_out =
-            uva__vendor_error_write(allocator, &detail->error,
-                                    &detail->metadata, &detail->metadata_size);
-    (void)left_out; /* it is NULL then */
+        left_out = uva__vendor_error_write(allocator, &detail->error,
+                                           &detail->metadata);
+    (void)left_out; /* there is no metadata then */
     failure->detail = detail;
 }
 
@@ -84,7 +81,7 @@ void uva__failure_add_vendor(const struct uva__failure *failure,
 
 const char *uva__failure_metadata(const struct uva__failure *failure)
 {
-    return failure->detail != NULL ? failure->detail->metadata : NULL;
+    return failure->detail != NULL ? failure->detail->metadata.block : NULL;
 }
 
 const char *uva__failure_message(const struct uva__failure *failure)
@@ -114,7 +111,7 @@ void uva__failure_fini(struct uva__failure *failure,
     struct uva__failure_detail *detail = failure->detail;
 
     if (detail != NULL)
-        uva__memory_free(allocator, detail->metadata, detail->metadata_size);
+        uva__metadata_fini(&detail->metadata, allocator, NULL);
     uva__memory_free(allocator, detail, sizeof(*detail));
     *failure = (struct uva__failure){0};
 }

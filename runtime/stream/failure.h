@@ -4,8 +4,7 @@
 #ifndef UVA_STREAM_FAILURE_H
 #define UVA_STREAM_FAILURE_H
 
-#include <stddef.h>
-
+#include "arrow/metadata.h"
 #include "uvarrow/base.h"
 
 struct uva__failure {
@@ -14,9 +13,8 @@ struct uva__failure {
 };
 
 struct uva__failure_detail {
-    struct uva_error error; /* with an empty text if none is known */
-    char *metadata;         /* owns; NULL: none. Clauses: ER-08. */
-    size_t metadata_size;   /* of the metadata, in bytes */
+    struct uva_error error;        /* with an empty text if none is known */
+    struct uva__metadata metadata; /* owns; that of on_error */
 };
 
 /* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`

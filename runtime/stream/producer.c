@@ -203,7 +203,7 @@ static void producer_rest(struct uva__wakeup *wakeup)
         return;
     producer_free_maps(p);
     uva__failure_fini(&p->loop.urgent, &rt->allocator);
-    uva__memory_free(&rt->allocator, p->loop.metadata, p->loop.metadata_size);
+    uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
     p->source->ops->leave(p->source);
     p->source = NULL;
     p->abi.additional_metadata = p->abi.private_data = NULL;
@@ -458,8 +458,9 @@ static int producer_map_schema(struct uva__producer *p,
 static void producer_describe(struct uva__producer *p)
 {
     p->abi.device_type = p->source->device_type;
-    p->abi.additional_metadata =
-        p->loop.metadata != NULL ? p->loop.metadata : p->source->metadata;
+    p->abi.additional_metadata = p->loop.metadata.block != NULL
+                                     ? p->loop.metadata.block
+                                     : p->source->metadata.block;
     p->abi.private_data = /* where the printed layout has the metadata */
         (void *)(uintptr_t)p->abi.additional_metadata;
 }
@@ -490,7 +491,7 @@ static int producer_move_task(struct uva__producer *p)
         return 0;
     }
     uva__task_offer(task, &offered);
-    code = handler->on_next_task(handler, &offered, task->metadata);
+    code = handler->on_next_task(handler, &offered, task->info.metadata.block);
     p->loop.offered++;
     if (code != 0)
         uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */

@@ -59,8 +59,7 @@ struct uva__producer {
         struct uva__producer_hooks hooks;              /* until then, too */
         struct uva__producer_state state;              /* the rules */
         struct uva__failure urgent;     /* reported before any batch */
-        char *metadata;                 /* owns: instead of the source's */
-        size_t metadata_size;           /* of the metadata, in bytes */
+        struct uva__metadata metadata;  /* owns: instead of the source's */
         int refusal;                    /* the code that it returned */
         int64_t offered;                /* batches, in all */
         struct uva__list out;           /* tasks offered, in order */

@@ -2,7 +2,6 @@
 /* The part that all sources share. */
 #include "stream/source.h"
 
-#include "base/memory.h"
 #include "uvarrow/arrow.h"
 
 void uva__source_init(struct uva__source *source,
@@ -20,8 +19,7 @@ void uva__source_fini(struct uva__source *source)
     const struct uva_allocator *allocator = &source->rt->allocator;
 
     uva_schema_release(&source->schema);
-    uva__memory_free(allocator, source->metadata, source->metadata_size);
+    uva__metadata_fini(&source->metadata, allocator, NULL);
     uva__failure_fini(&source->failure, allocator);
-    source->metadata = NULL;
     uva__rt_release(source->rt);
 }

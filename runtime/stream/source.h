@@ -43,14 +43,13 @@ struct uva__source {
     bool
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
-    struct ArrowSchema schema;   /* owns, until the producer moves it out */
-    bool schema_known;           /* it has arrived */
-    char *metadata;              /* owns; or NULL. Clauses: AP-19. */
-    size_t metadata_size;        /* of the metadata, in bytes */
-    int64_t ready;               /* batches that take() would give */
-    bool stopped;                /* no more batches are wanted */
-    bool ended;                  /* no batch follows those */
-    struct uva__failure failure; /* follows those batches; code 0: none */
+    struct ArrowSchema schema;     /* owns, until the producer moves it out */
+    bool schema_known;             /* it has arrived */
+    struct uva__metadata metadata; /* owns: the producer's */
+    int64_t ready;                 /* batches that take() would give */
+    bool stopped;                  /* no more batches are wanted */
+    bool ended;                    /* no batch follows those */
+    struct uva__failure failure;   /* follows those batches; code 0: none */
 };
 
 /* Sets up the common part, which holds a reference to the rt. */

@@ -47,7 +47,7 @@ static void stream_free(struct uva__wakeup *wakeup)
     if (s->sink != NULL)
         s->sink->ops->free(s);
     uva_schema_release(&s->loop.schema);
-    uva__memory_free(allocator, s->loop.metadata, s->loop.metadata_size);
+    uva__metadata_fini(&s->loop.metadata, allocator, NULL);
     uva__failure_fini(&s->sticky, allocator);
     uva__failure_fini(&s->why, allocator);
     uva__failure_fini(&s->result, allocator);
@@ -252,7 +252,7 @@ int uva__stream_take_schema(struct uva_stream *s,
                             struct ArrowSchema *schema)
 {
     int code = uva__metadata_copy(&s->rt->allocator, from->additional_metadata,
-                                  &s->loop.metadata, &s->loop.metadata_size);
+                                  &s->loop.metadata);
 
     if (code == ENOMEM)
         return code;
@@ -260,7 +260,7 @@ int uva__stream_take_schema(struct uva_stream *s,
     s->loop.info = (struct uva_stream_info){
         .stream = s,
         .schema = &s->loop.schema,
-        .metadata = s->loop.metadata,
+        .metadata = s->loop.metadata.block,
         .device_type = from->device_type,
     };
     return 0;

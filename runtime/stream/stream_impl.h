@@ -61,8 +61,7 @@ struct uva_stream {
         struct uva__open_object object; /* linked while open */
         struct uva_stream_info info;    /* of the schema, once known */
         struct ArrowSchema schema;      /* owns */
-        char *metadata;                 /* owns: the producer's; or NULL */
-        size_t metadata_size;           /* of the metadata */
+        struct uva__metadata metadata;  /* owns: the producer's */
         bool begun;                     /* the sink has */
         bool held;                      /* keeps the loop alive */
         bool silent;                    /* dropped: no callback any more */

@@ -10,6 +10,7 @@
 #ifndef UVA_STREAM_TASK_H
 #define UVA_STREAM_TASK_H
 
+#include "arrow/entry.h"
 #include "base/list.h"
 #include "stream/discard.h"
 #include "stream/task_state.h"
@@ -38,17 +39,12 @@ struct uva__lazy {
     void *item; /* owns, until extracted */
 };
 
-enum { UVA__TASK_ROOM = 64 };
-
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
     struct uva__atomic64 state;     /* see stream/task_state.h */
     struct uva__link link;          /* in the pool, or among offered tasks */
     struct uva__producer *producer; /* borrows: the one that offers it */
-    int64_t ordinal;                /* of the batch */
-    int64_t bytes;                  /* of the batch, as far as known */
-    char *metadata;                 /* NULL, `room`, or owns */
-    size_t metadata_size;           /* of the metadata, in bytes */
+    struct uva__batch_info info;    /* its metadata may lie in `room` */
     bool is_lazy;                   /* `lazy` holds, not `array` */
     bool dropped;                   /* never offered, only discarded; loop */
     union {
@@ -62,7 +58,7 @@ struct uva__task {
             struct uva_error *error; /* owns; NULL without memory */
         } failed;
     };
-    char room[UVA__TASK_ROOM]; /* for metadata that fits */
+    char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 
 _Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
@@ -79,6 +75,12 @@ UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva_allocator *allocator,
                                        const struct uva__lazy *lazy,
                                        const char *metadata);
+
+/* Fills a free slot with the array of `entry` (takes it) and all that is known
+ * of it; metadata in `room` (NULL: none is there) is copied. Thread: the one
+ * that fills the slot. */
+void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
+                          const char *room);
 
 /* Makes a filled slot extractable, and gives the task to offer. Thread: loop.
  */
@@ -130,12 +132,13 @@ void uva__task_free_texts(struct uva__task *task,
 static inline void uva__task_clear(struct uva__task *task,
                                    const struct uva_allocator *allocator)
 {
-    if ((task->metadata != NULL && task->metadata != task->room) ||
+    if ((task->info.metadata.block != NULL &&
+         task->info.metadata.block != task->room) ||
         uva__task_state(task) == UVA__TASK_FAILED)
         uva__task_free_texts(task, allocator);
-    task->metadata = NULL;
+    task->info.metadata.block = NULL;
     task->is_lazy = false;
-    task->bytes = 0;
+    task->info.bytes = 0;
 }
 
 /* Ends a claim or a discard. It is the last access to the slot; the producer is

@@ -148,15 +148,16 @@ static void check_whole(const char *block, size_t size)
     struct uva_allocator memory;
     struct uva_metadata_at at = {0};
     struct uva_bytes value;
-    char *copy, again[MOST];
-    size_t count = 0, copied, room = sizeof(again);
+    struct uva__metadata copy;
+    char again[MOST];
+    size_t count = 0, room = sizeof(again);
 
     FUZZ_RULE(uva__memory_adopt(&(struct uva_allocator){0}, &memory) == 0);
-    FUZZ_RULE(uva__metadata_copy(&memory, block, &copy, &copied) == 0);
-    FUZZ_RULE((copy == NULL) == (size == 4));
-    FUZZ_RULE(copied == (size == 4 ? 0 : size));
-    FUZZ_RULE(copy == NULL || memcmp(copy, block, size) == 0);
-    uva__memory_free(&memory, copy, copied);
+    FUZZ_RULE(uva__metadata_copy(&memory, block, &copy) == 0);
+    FUZZ_RULE((copy.block == NULL) == (size == 4));
+    FUZZ_RULE(copy.size == (size == 4 ? 0 : size));
+    FUZZ_RULE(copy.block == NULL || memcmp(copy.block, block, size) == 0);
+    uva__metadata_fini(&copy, &memory, NULL);
     FUZZ_RULE(uva_metadata_get(block, "no such key", &value) == ENOENT);
     while (count < 64 && uva_metadata_next(block, &at, &pairs[count]) == 0)
         count++;

@@ -599,7 +599,7 @@ START_TEST(a_wake_up_for_no_reason_changes_nothing)
     start_waiting(&forever, UVA_FOREVER);
     start_waiting(&timed, 5);
     while (!is_over(&timed))
-        uva__futex_raise(&queue.called);
+        uva__futex_raise(&queue.admitted);
     ck_assert_int_eq(writer_join(&timed), ETIMEDOUT);
     ck_assert(!is_over(&forever));
     queue_take(2);

@@ -52,7 +52,8 @@ START_TEST(md02_no_pairs_are_no_block)
     struct uva_metadata_at at = {0};
     struct uva_pair pair;
     size_t size = 7;
-    char *copy, empty[4];
+    struct uva__metadata copy;
+    char empty[4];
 
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
@@ -66,11 +67,11 @@ START_TEST(md02_no_pairs_are_no_block)
     ck_assert_int_eq(uva_metadata_next(empty, &at, &pair), ENOENT);
     ck_assert_int_eq(uva_metadata_size(empty, &size), 0);
     ck_assert_uint_eq(size, 4);
-    ck_assert_int_eq(uva__metadata_copy(&table, empty, &copy, &size), 0);
-    ck_assert_ptr_null(copy);
-    ck_assert_uint_eq(size, 0);
-    ck_assert_int_eq(uva__metadata_copy(&table, NULL, &copy, &size), 0);
-    ck_assert_ptr_null(copy);
+    ck_assert_int_eq(uva__metadata_copy(&table, empty, &copy), 0);
+    ck_assert_ptr_null(copy.block);
+    ck_assert_uint_eq(copy.size, 0);
+    ck_assert_int_eq(uva__metadata_copy(&table, NULL, &copy), 0);
+    ck_assert_ptr_null(copy.block);
     ck_assert_int_eq(faulty_allocator_asked(&faulty), 0);
 }
 END_TEST
@@ -214,8 +215,9 @@ START_TEST(md09_nothing_behind_the_last_byte_is_read)
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
     for (unsigned seed = 0; seed < 200; seed++) {
-        size_t count, size = sizeof(room), copied;
-        char *block, *copy;
+        size_t count, size = sizeof(room);
+        struct uva__metadata copy;
+        char *block;
         srand(seed);
         count = fill_pairs(pairs, 8, pool);
         ck_assert_int_eq(uva_metadata_encode(pairs, count, room, &size), 0);
@@ -223,10 +225,10 @@ START_TEST(md09_nothing_behind_the_last_byte_is_read)
             continue;
         block = guard_page_copy(room, size);
         check_pairs(block, pairs, count);
-        ck_assert_int_eq(uva__metadata_copy(&table, block, &copy, &copied), 0);
-        ck_assert_uint_eq(copied, size);
-        ck_assert_mem_eq(copy, room, size);
-        uva__memory_free(&table, copy, copied);
+        ck_assert_int_eq(uva__metadata_copy(&table, block, &copy), 0);
+        ck_assert_uint_eq(copy.size, size);
+        ck_assert_mem_eq(copy.block, room, size);
+        uva__metadata_fini(&copy, &table, NULL);
         guard_page_free(block, size);
     }
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
@@ -296,18 +298,51 @@ START_TEST(a_copy_without_memory_is_nothing)
     const struct uva_pair pair = pair_of("key1", "value1");
     struct faulty_allocator faulty;
     struct uva_allocator table;
-    char block[22], *copy = block;
+    char block[22];
     size_t size = sizeof(block);
+    struct uva__metadata copy = {block, size};
 
     faulty_allocator_init(&faulty, 1);
     table = faulty_allocator_table(&faulty);
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    ck_assert_int_eq(uva__metadata_copy(&table, block, &copy, &size), ENOMEM);
-    ck_assert_ptr_null(copy);
-    ck_assert_uint_eq(size, 0);
+    ck_assert_int_eq(uva__metadata_copy(&table, block, &copy), ENOMEM);
+    ck_assert_ptr_null(copy.block);
+    ck_assert_uint_eq(copy.size, 0);
     put(block, 0, -1);
-    ck_assert_int_eq(uva__metadata_copy(&table, block, &copy, &size), EINVAL);
-    ck_assert_ptr_null(copy);
+    ck_assert_int_eq(uva__metadata_copy(&table, block, &copy), EINVAL);
+    ck_assert_ptr_null(copy.block);
+}
+END_TEST
+
+START_TEST(a_short_copy_lies_in_the_room_and_a_long_one_is_allocated)
+{
+    static char block[UVA__METADATA_ROOM + 1];
+    struct faulty_allocator faulty;
+    struct uva_allocator table;
+    struct uva__metadata copy, moved;
+    char room[UVA__METADATA_ROOM];
+
+    faulty_allocator_init(&faulty, 2);
+    table = faulty_allocator_table(&faulty);
+    ck_assert_int_eq(
+        uva__metadata_copy_to_room(&table, block, sizeof(room), room, &copy),
+        0);
+    ck_assert_ptr_eq(copy.block, room);
+    uva__metadata_fini(&copy, &table, room);
+    ck_assert_int_eq(faulty_allocator_asked(&faulty), 0);
+    ck_assert_int_eq(
+        uva__metadata_copy_to_room(&table, block, sizeof(block), room, &copy),
+        0);
+    uva__metadata_move(&copy, &moved);
+    ck_assert_ptr_null(copy.block);
+    ck_assert_uint_eq(moved.size, sizeof(block));
+    uva__metadata_fini(&moved, &table, room);
+    ck_assert_ptr_null(moved.block);
+    ck_assert_int_eq(
+        uva__metadata_copy_to_room(&table, block, sizeof(block), room, &copy),
+        ENOMEM);
+    ck_assert_ptr_null(copy.block);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
 }
 END_TEST
 
@@ -346,6 +381,8 @@ int main(void)
     tcase_add_test(rules, md12_what_int32_cannot_hold_is_refused);
     tcase_add_test(rules, a_buffer_too_small_is_told_the_size_and_left_alone);
     tcase_add_test(rules, a_copy_without_memory_is_nothing);
+    tcase_add_test(rules,
+                   a_short_copy_lies_in_the_room_and_a_long_one_is_allocated);
     tcase_add_test(rules, a_place_that_cannot_be_is_refused);
     suite_add_tcase(suite, rules);
     srunner_run_all(runner, CK_NORMAL);

@@ -42,15 +42,13 @@ static void value_is(const char *block, const char *key, const char *wanted)
 static void error_is_written(const struct uva_error *error, const char *code,
                              const char *call)
 {
-    size_t size;
-    char *block;
+    struct uva__metadata out;
 
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, error, &block, &size),
-                     0);
-    value_is(block, "uvarrow.vendor", error->vendor);
-    value_is(block, "uvarrow.vendor_code", code);
-    value_is(block, "uvarrow.vendor_call", call);
-    uva__memory_free(&allocator, block, size);
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, error, &out), 0);
+    value_is(out.block, "uvarrow.vendor", error->vendor);
+    value_is(out.block, "uvarrow.vendor_code", code);
+    value_is(out.block, "uvarrow.vendor_call", call);
+    uva__metadata_fini(&out, &allocator, NULL);
 }
 
 START_TEST(a_failed_call_is_written_with_all_that_is_known)
@@ -97,15 +95,13 @@ END_TEST
 START_TEST(an_error_of_no_vendor_writes_nothing)
 {
     struct uva_error error;
-    char *block = "";
-    size_t size = 1;
+    struct uva__metadata out = {"", 1};
 
     (void)uva_error_set(&error, EIO, "cuEventQuery failed");
     error.vendor_code = 3;
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &block, &size),
-                     0);
-    ck_assert_ptr_null(block);
-    ck_assert_uint_eq(size, 0);
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &out), 0);
+    ck_assert_ptr_null(out.block);
+    ck_assert_uint_eq(out.size, 0);
     ck_assert_int_eq(uva__vendor_error_set(NULL, EIO, "cuda", 1, "x"), EIO);
 }
 END_TEST
@@ -113,15 +109,13 @@ END_TEST
 START_TEST(without_memory_nothing_is_written)
 {
     struct uva_error error;
-    char *block = "";
-    size_t size = 1;
+    struct uva__metadata out = {"", 1};
 
     (void)uva__vendor_error_set(&error, EIO, "cuda", 1, "x failed");
     faulty_allocator_init(&memory, 1);
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &block, &size),
-                     ENOMEM);
-    ck_assert_ptr_null(block);
-    ck_assert_uint_eq(size, 0);
+    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &out), ENOMEM);
+    ck_assert_ptr_null(out.block);
+    ck_assert_uint_eq(out.size, 0);
 }
 END_TEST
 
