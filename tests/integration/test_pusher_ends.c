@@ -408,6 +408,28 @@ START_TEST(without_options_the_defaults_hold)
 }
 END_TEST
 
+START_TEST(without_callbacks_room_and_the_end_are_not_reported)
+{
+    const struct uva_push_source options = {.window.batches = 1};
+
+    push_open(&p, 0, 0);
+    push_end(&p);
+    push_release(&p);
+    p.stream = uva_stream_from_pusher(p.loop.runtime, &options, &p.pusher);
+    ck_assert_int_eq(push_describe(&p), 0);
+    push_from(1, 1);
+    ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
+    push_start(&p);
+    loop_settle(&p.loop);
+    ck_assert_str_eq(story(), "schema 1");
+    uva_stream_cancel(p.stream, 0, NULL);
+    await_done();
+    ck_assert_int_eq(push_batch(&p, 2, 0), EPIPE);
+    loop_settle(&p.loop);
+    ck_assert_str_eq(story(), "schema 1 cancelled");
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* A whole life, which ends with 4711. Returns the first error reported. */
@@ -438,6 +460,16 @@ static int live(const char *block)
     return code;
 }
 
+static void begin_empty(void)
+{
+    push_open(&p, 0, 0);
+    push_end(&p);
+    push_release(&p);
+    loop_settle(&p.loop);
+}
+
+/* In one runtime, which keeps memory for later streams; or in a new one each
+ * time. */
 START_TEST(every_allocation_may_fail)
 {
     char block[256], value[100] = {0};
@@ -447,11 +479,12 @@ START_TEST(every_allocation_may_fail)
     int enomem = 0;
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    push_open(&p, 0, 0);
-    push_end(&p);
-    push_release(&p);
-    loop_settle(&p.loop);
+    begin_empty();
     for (long n = 1; failed; n++) {
+        if (_i == 1) {
+            push_close(&p);
+            begin_empty();
+        }
         p.freed = 0;
         recording_init(&p.consumer);
         p.consumer.transcribes = true;
@@ -513,7 +546,8 @@ static void add_ends(Suite *suite)
     tcase_add_test(runtime, a_pusher_may_be_made_while_the_runtime_closes);
     tcase_add_test(making, options_that_make_no_sense_are_refused);
     tcase_add_test(making, without_options_the_defaults_hold);
-    tcase_add_test(making, every_allocation_may_fail);
+    tcase_add_test(making, without_callbacks_room_and_the_end_are_not_reported);
+    tcase_add_loop_test(making, every_allocation_may_fail, 0, 2);
 }
 
 int main(void)

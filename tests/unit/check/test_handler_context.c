@@ -257,6 +257,29 @@ START_TEST(the_end_beside_a_task_is_AH_15)
 }
 END_TEST
 
+static void request_one(void)
+{
+    play_ask(1);
+}
+
+static int request_elsewhere(struct check_scene *s)
+{
+    (void)s;
+    play_elsewhere(request_one);
+    return 0;
+}
+
+START_TEST(a_request_beside_the_end_beside_a_task_adds_no_report)
+{
+    play_begin();
+    play.on_task = end_elsewhere;
+    play.on_end = request_elsewhere;
+    play_task();
+    check_scene_release(&play);
+    play_told_at_last("AH-15 producer fatal");
+}
+END_TEST
+
 static int task_during_schema(struct check_scene *s, struct ArrowSchema *schema)
 {
     const int code = check_scene_take_schema(s, schema);
@@ -475,6 +498,7 @@ static void add_0(TCase *all)
     tcase_add_test(all, a_callback_inside_extract_data_is_AT_23);
     tcase_add_test(all, two_tasks_at_once_are_AH_15);
     tcase_add_test(all, the_end_beside_a_task_is_AH_15);
+    tcase_add_test(all, a_request_beside_the_end_beside_a_task_adds_no_report);
     tcase_add_test(all, a_task_beside_on_schema_is_TH_01);
     tcase_add_test(all, a_release_beside_a_task_is_TH_09_and_waits_for_it);
     tcase_add_test(all, a_call_before_on_schema_is_AH_04_and_made_in_it);
