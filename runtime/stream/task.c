@@ -53,17 +53,6 @@ static int task_take_metadata(struct uva__task *task,
     return 0;
 }
 
-int uva__task_fill(struct uva__task *task,
-                   const struct uva_allocator *allocator,
-                   struct ArrowDeviceArray *array, const char *metadata)
-{
-    if (task_take_metadata(task, allocator, metadata) != 0)
-        return ENOMEM;
-    assert(!task->is_lazy);
-    uva_array_move(array, &task->array);
-    return 0;
-}
-
 int uva__task_fill_lazy(struct uva__task *task,
                         const struct uva_allocator *allocator,
                         const struct uva__lazy *lazy, const char *metadata)

@@ -64,13 +64,9 @@ struct uva__task {
 _Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
 _Static_assert(sizeof(struct uva__task) == 256, "the low bits of a token");
 
-/* Fills a free slot: with an array (takes it), or with a promise. `metadata` is
- * copied (NULL: none). 0; ENOMEM, and nothing was taken; a malformed block is
- * left out. Thread: the one that fills the slot. */
-UVA_MUST_CHECK int uva__task_fill(struct uva__task *task,
-                                  const struct uva_allocator *allocator,
-                                  struct ArrowDeviceArray *array,
-                                  const char *metadata);
+/* Fills a free slot with a promise. `metadata` is copied (NULL: none); a
+ * malformed block is left out. 0; ENOMEM, and nothing was taken. Thread: the
+ * one that fills the slot. */
 UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva_allocator *allocator,
                                        const struct uva__lazy *lazy,
