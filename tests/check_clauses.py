@@ -14,7 +14,7 @@ import re
 import sys
 
 CATALOGUE, TABLE = "docs/clauses.md", "runtime/protocol/clauses.h"
-MUTANTS = {  # which side each file's mutants are; None: their rows say it
+MUTANTS = {  # the side of each file's mutants; None: their rows name it
     "tests/support/producer_mutants.c": "P",
     "tests/support/consumer_mutants.c": "C",
     "tests/support/stream_mutants.c": None,
@@ -84,7 +84,7 @@ def faults(rows, told, found):
 
 
 def used(root):
-    """Ids that the checker's code names, or that have a text of a breach."""
+    """Ids in the checker's code, and ids that have a text for a breach."""
     for path in glob.glob(os.path.join(root, "runtime/check/*.[ch]")):
         if path.endswith("/clauses.h"):
             rows = read(root, TABLE).split(" X(")

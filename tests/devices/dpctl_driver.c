@@ -13,7 +13,7 @@
 
 enum { MOST = 1024, OPENCL = 1 /* as in sycl::backend */ };
 
-/* Functions, named as in the libraries, except for the last two. */
+/* Functions, named as in their libraries, except for the last two. */
 struct calls {
     void *(*DPCTLFilterSelector_Create)(const char *filter);
     void *(*DPCTLDevice_CreateFromSelector)(void *selector);
@@ -53,7 +53,7 @@ static struct {
 
 /* ---- events ------------------------------------------------------------- */
 
-/* The objects that SYCL makes are larger than declared, so they are copied to
+/* SYCL's objects are larger than their declarations here, so they are copied to
  * memory of their own. */
 static void *event_wrap(cl_event native)
 {
@@ -157,7 +157,8 @@ static bool queue_make(void)
     return dpctl.queue != NULL && dpctl.context != NULL;
 }
 
-/* Out of order, so that events of one test do not wait for those of another. */
+/* Makes an out-of-order queue, so that events of one test do not wait for those
+ * of another. */
 static bool native_make(void)
 {
     const cl_queue_properties properties[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks before every call of the fake libraries: whether the call may
- * proceed, the thread's current context, faults that the test requested. */
+ * proceed, the thread's current context, and faults that the test requested. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void fakegpu_fail(long n, int code)
 
 void fakegpu_poison(int code)
 {
-    if (code == 0) /* work that failed must not be done later */
+    if (code == 0) /* failed work must not be done later */
         fake_drain();
     atomic_store(&sticky, code);
     fake_wake();
@@ -85,7 +85,7 @@ int fake_begin(unsigned needs)
         return FAKE_NOT_PERMITTED;
     }
     if (call_fails()) {
-        if (needs & FAKE_TELLS)
+        if (needs & FAKE_REPORTS)
             fakegpu_poison(atomic_load(&fail_code));
         return atomic_load(&fail_code);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How tests control a fake library. The functions are looked up by name, and a
- * real library, which has none of them, is recognised by that. */
+/* How tests control a fake library. The functions are looked up by name. A real
+ * library is recognised by the lack of these functions. */
 #ifndef UVA_TESTS_FAKE_CONTROL_H
 #define UVA_TESTS_FAKE_CONTROL_H
 

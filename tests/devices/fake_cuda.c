@@ -26,7 +26,7 @@ static void *memory_of(uva__cu_pointer pointer)
     return (void *)(uintptr_t)pointer;
 }
 
-/* ---- declared, for the compiler ----------------------------------------- */
+/* ---- declarations for the compiler -------------------------------------- */
 
 FAKE_API int cuInit(unsigned flags);
 FAKE_API int cuDriverGetVersion(int *version);
@@ -220,7 +220,7 @@ int cuEventRecord(void *event, void *stream)
 
 int cuEventQuery(void *event)
 {
-    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_event_query(event));
+    IF_MAY(FAKE_UNSAFE | FAKE_REPORTS, fake_event_query(event));
 }
 
 /* ---- streams ------------------------------------------------------------ */
@@ -238,7 +238,7 @@ int cuStreamDestroy_v2(void *stream)
 
 int cuStreamSynchronize(void *stream)
 {
-    IF_MAY(FAKE_INSIDE | FAKE_UNSAFE | FAKE_TELLS,
+    IF_MAY(FAKE_INSIDE | FAKE_UNSAFE | FAKE_REPORTS,
            fake_stream_synchronize(stream));
 }
 

@@ -199,7 +199,7 @@ int fake_stream_destroy(void *handle)
     return fake_sticky();
 }
 
-/* NULL, 1 and 2 are default streams: here they are all the same. */
+/* NULL, 1 and 2 are default streams, which are one stream here. */
 static struct stream *stream_of_locked(void *handle)
 {
     if ((uintptr_t)handle > 2)

@@ -36,7 +36,7 @@ enum { FAKE_DEVICES = 2 };
 enum {
     FAKE_INSIDE = 1, /* needs a current context */
     FAKE_UNSAFE = 2, /* may invalidate a capture on another thread */
-    FAKE_TELLS = 4   /* its failure means that all work has failed */
+    FAKE_REPORTS = 4 /* its failure means that all work has failed */
 };
 
 struct fake_context {

@@ -39,7 +39,7 @@ static int remember(int code)
         return remember(code != 0 ? code : did);                               \
     } while (0)
 
-/* ---- declared, for the compiler ----------------------------------------- */
+/* ---- declarations for the compiler -------------------------------------- */
 
 FAKE_API int hipInit(unsigned flags);
 FAKE_API int hipGetDeviceCount(int *count);
@@ -159,7 +159,7 @@ int hipEventRecord(void *event, void *stream)
 
 int hipEventQuery(void *event)
 {
-    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_event_query(event));
+    IF_MAY(FAKE_UNSAFE | FAKE_REPORTS, fake_event_query(event));
 }
 
 /* ---- streams ------------------------------------------------------------ */
@@ -177,7 +177,7 @@ int hipStreamDestroy(void *stream)
 
 int hipStreamSynchronize(void *stream)
 {
-    IF_MAY(FAKE_UNSAFE | FAKE_TELLS, fake_stream_synchronize(stream));
+    IF_MAY(FAKE_UNSAFE | FAKE_REPORTS, fake_stream_synchronize(stream));
 }
 
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags)

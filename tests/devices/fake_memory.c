@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the fake device: addresses without access, with the bytes
+/* Memory of the fake device: its addresses are inaccessible, and its bytes are
  * elsewhere. Host memory is ordinary memory. */
 #define _GNU_SOURCE
 #include <assert.h>

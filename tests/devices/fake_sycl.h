@@ -3,7 +3,7 @@
 #ifndef UVA_DEVICES_FAKE_SYCL_H
 #define UVA_DEVICES_FAKE_SYCL_H
 
-/* What is thrown, and by which call. */
+/* Which exception is thrown, and by which call. */
 enum fake_sycl_fault {
     FAKE_SYCL_WAIT,    /* by the wait for a failed event: always */
     FAKE_SYCL_STATUS,  /* by each query of an event's status */

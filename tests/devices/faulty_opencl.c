@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL with calls that fail when the test requires it: most have no effect
- * then, but those that free do so anyway. With UVA_FAKE_OLD it is a version
- * without shared virtual memory. Only its path distinguishes it from the
- * library that it forwards to. */
+/* OpenCL with calls that fail when the test requires it. Most calls have no
+ * effect then, but those that free do so anyway. With UVA_FAKE_OLD it is a
+ * version without shared virtual memory. Only its path distinguishes it from
+ * the library that it forwards to. */
 #include "devices/faulty_opencl.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ static atomic_long fail_at;
 static atomic_int fail_code;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void (*behind)(void *ctx); /* locked, like all below */
+static void (*behind)(void *ctx); /* locked, like all members below */
 static void *behind_ctx;
 static bool keeping;
 static struct {
@@ -31,7 +31,7 @@ static struct {
     void *event, *user_data;
 } kept;
 
-/* ---- declared, for the compiler ----------------------------------------- */
+/* ---- declarations for the compiler -------------------------------------- */
 
 FAULTY_API void faultycl_fail(long n, int code);
 FAULTY_API long faultycl_left(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that are pending, complete, cancelled, many; a close meanwhile; work
- * of the program's streams; copies. With a fake driver: failures of the device
- * and of each call. */
+/* Events that are pending, complete, cancelled, or many; a close meanwhile;
+ * work of the program's streams; copies. With a fake driver: failures of the
+ * device and of each call. */
 #include "devices/gpu_cases.h"
 
 #include <errno.h>
@@ -55,8 +55,9 @@ START_TEST(an_event_that_was_never_recorded_is_complete)
 }
 END_TEST
 
-/* Until it is waited for in the way of events that last. A real driver does not
- * say so; there the patience with one array measures the time. */
+/* Waits until the library waits for the event as for one that lasts. A real
+ * driver does not report that, so the time limit of one array's wait measures
+ * the time. */
 static void event_lasts(struct gpu_fixture *s, int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
@@ -148,7 +149,7 @@ START_TEST(one_that_is_late_does_not_hold_up_the_others)
 }
 END_TEST
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- how streams end ---------------------------------------------------- */
 
 START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
 {
@@ -168,7 +169,7 @@ START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
 }
 END_TEST
 
-/* The number of loop turns before the close is that of the case. */
+/* The loop index is the number of loop turns before the close. */
 START_TEST(a_close_comes_while_events_are_armed)
 {
     struct uva_stream *stream;
@@ -284,7 +285,7 @@ START_TEST(memory_of_the_host_may_say_no_device)
     struct gpu_fixture s;
 
     gpu_fixture_open(&s, gpu, control, 1);
-    for (int i = 0; i < 2; i++) { /* a stream that says which, or does not */
+    for (int i = 0; i < 2; i++) { /* the stream names the device, or not */
         gpu_fixture_array(&s, 0, &s.arrays[0]);
         s.arrays[0].device_type = gpu->host_type;
         s.arrays[0].device_id = -1;
@@ -337,9 +338,9 @@ START_TEST(another_thread_may_capture_meanwhile)
 }
 END_TEST
 
-/* The service has done what it was sent so far, for it does so in turn.
- * `complete` is an event that is. */
-static void errands_end(struct gpu_fixture *s, int complete)
+/* Waits until the device thread has run the commands sent so far, which it does
+ * in order. `complete` is an event that is complete. */
+static void commands_end(struct gpu_fixture *s, int complete)
 {
     gpu_fixture_array(s, 5, &s->arrays[5]);
     s->arrays[5].sync_event = &s->events[complete];
@@ -365,15 +366,7 @@ static int on_copied(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-static void on_end(void *ctx, const struct uva_outcome *outcome)
-{
-    struct gpu_fixture *s = ctx;
-
-    s->done = true;
-    s->outcome = *outcome;
-}
-
-/* From the host to a device and back. */
+/* Makes a stream of copies from the host to a device and back. */
 static struct uva_stream *copies_begin(struct gpu_fixture *s,
                                        ArrowDeviceType device_type,
                                        int64_t device_id,
@@ -383,7 +376,7 @@ static struct uva_stream *copies_begin(struct gpu_fixture *s,
                                        .device_id = device_id};
     const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
-        .on_batch = on_copied, .on_done = on_end, .ctx = s};
+        .on_batch = on_copied, .on_done = gpu_fixture_on_done, .ctx = s};
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
@@ -416,7 +409,7 @@ START_TEST(batches_go_to_the_device_and_come_back)
 }
 END_TEST
 
-/* Counts the library's own streams; only a fake driver can. */
+/* Counts the library's own streams, which only a fake driver can do. */
 static long own_streams(void)
 {
     if (control->fakegpu_count == NULL)
@@ -464,9 +457,9 @@ START_TEST(pinned_memory_is_used_again)
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
-        while (atomic_load(&s.fake.live) > live) /* freed by a thread */
+        while (atomic_load(&s.fake.live) > live) /* a thread frees it */
             (void)sched_yield();
-        errands_end(&s, 0);
+        commands_end(&s, 0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
     ck_assert_int_gt(blocks[0], 1);
@@ -497,10 +490,11 @@ static void values_swap(struct ArrowArray *array, void *memory)
     array->release = swapped_release;
 }
 
-/* The buffer of batch 0 is filled after the gate, before its event. */
+/* The buffer of batch 0 is filled after the gate, and before its event. */
 START_TEST(a_copy_is_behind_the_event)
 {
-    struct uva_consumer mine = {.on_batch = on_copied, .on_done = on_end};
+    struct uva_consumer mine = {.on_batch = on_copied,
+                                .on_done = gpu_fixture_on_done};
     struct ArrowSchema schema;
     struct uva_stream *stream;
     struct gpu_fixture s;
@@ -522,7 +516,7 @@ START_TEST(a_copy_is_behind_the_event)
     ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
     loop_settle(&s.loop);
     for (int i = 0; i < 20; i++)
-        errands_end(&s, 1);
+        commands_end(&s, 1);
     ck_assert_int_eq(s.batches, 0);
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
@@ -541,12 +535,13 @@ static int on_any(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* The copy to the host waits for a closed gate, and a driver may wait for a
- * whole stream before it copies from memory that is not pinned. */
+/* The copy to the host waits for a closed gate. A driver may wait for a whole
+ * stream before it copies from memory that is not pinned. */
 START_TEST(copies_to_the_device_are_not_behind_those_from_it)
 {
     const struct uva_transfer there = {.device_type = gpu->device_type};
-    struct uva_consumer any = {.on_batch = on_any, .on_done = on_end};
+    struct uva_consumer any = {.on_batch = on_any,
+                               .on_done = gpu_fixture_on_done};
     struct ArrowDeviceArrayStream source;
     struct uva_stream *from, *to;
     struct ArrowSchema schema;
@@ -565,7 +560,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     ck_assert_int_eq(uva_stream_transfer(from, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(from, &any, NULL), 0);
     loop_settle(&s.loop);
-    errands_end(&s, 1); /* the copy has begun */
+    commands_end(&s, 1); /* the copy has begun */
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     to = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
@@ -629,8 +624,8 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
 }
 END_TEST
 
-/* Work that was begun while all fails never ends once the device is well. The
- * scene has an event and the memory of its gates. */
+/* Work that began while every call failed never ends once the device works
+ * again. The fixture has an event and the memory of its gates. */
 static void nothing_is_under_way(struct gpu_fixture *s)
 {
     while (atomic_load(&s->fake.live) != 0 ||
@@ -639,7 +634,8 @@ static void nothing_is_under_way(struct gpu_fixture *s)
         (void)sched_yield();
 }
 
-/* Waits for an event, copies, asks for events: done, or failed with `code`. */
+/* Waits for an event, copies, and records events: each succeeds, or fails with
+ * `code`. */
 static void play(struct gpu_fixture *s, int code)
 {
     struct uva_stream *stream;
@@ -669,7 +665,7 @@ static void play(struct gpu_fixture *s, int code)
     uva_array_release(&s->arrays[0]);
     gpu_fixture_array(s, 0, &s->arrays[0]);
     uva_array_release_after(s->loop.runtime, &s->arrays[0], s->streams[0]);
-    errands_end(s, 0);
+    commands_end(s, 0);
     loop_close_runtime(&s->loop, 0);
 }
 
@@ -744,7 +740,7 @@ START_TEST(a_callback_without_memory_is_done_without)
 }
 END_TEST
 
-/* One event more than there are streams. */
+/* There is one event more than there are streams. */
 START_TEST(callbacks_share_streams_where_there_are_many)
 {
     const int last = UVA__GPU_CALLBACK_STREAMS;

@@ -31,8 +31,8 @@ static void gated_revive(void *ctx)
     gated_pass(ctx, 1);
 }
 
-/* `other`: the other stream has an event, too; it works as long as the device
- * does. */
+/* `other`: the other stream has an event, too, which works as long as the
+ * device does. */
 static void gated_open(struct gated *g, bool other)
 {
     fault_open(&g->f);
@@ -87,7 +87,7 @@ START_TEST(a_stuck_event_is_told_with_what_the_driver_says_of_it)
 }
 END_TEST
 
-/* Copies to the device, and from it. */
+/* The stream copies to the device, and back. */
 START_TEST(a_device_that_is_not_there_is_told_with_the_call_that_says_so)
 {
     const struct uva_transfer there = {.device_type = gpu->device_type,
@@ -179,7 +179,7 @@ START_TEST(a_device_that_fails_fails_the_copies_on_it)
     gated_open(&g, false);
     fault_array(&g.f, gpu->device_type, 0, &g.events[0]);
     fault_transfer(&g.f, NULL);
-    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* that of their end */
+    while (control->fakegpu_count(FAKE_EVENTS) < 2 + 1) /* and the copies' */
         loop_settle(&g.f.f.loop);
     device_thread_await(&g);
     control->fakegpu_poison(719);
@@ -211,7 +211,7 @@ static bool memory_ends(long k, bool *seen)
         *seen = *seen || strcmp(g.f.call, gpu->alloc) == 0;
         fault_expect(&g.f, &fault);
     } else {
-        fault_let_go(&g.f);
+        fault_release_all(&g.f);
     }
     before = control->fakegpu_count(FAKE_CALLS) - before;
     control->fakegpu_fail(0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gates are words that streams wait for, so that nothing depends on time.
+/* The gates are words that streams wait for, so that no case depends on time.
  */
 #include "devices/gpu_fixture.h"
 
@@ -24,8 +24,8 @@ void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
     fake_source_init(&s->fake, batches);
 }
 
-/* The service may end after the runtime; what is left for good ends in the time
- * limit of the program. */
+/* The device thread may end after the runtime. The test waits for it, within
+ * the time limit of the program. */
 static void nothing_is_left(const struct gpu_fixture *s)
 {
     static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS,
@@ -103,7 +103,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-static void on_done(void *ctx, const struct uva_outcome *outcome)
+void gpu_fixture_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct gpu_fixture *s = ctx;
 
@@ -115,7 +115,7 @@ struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
                                      const struct uva_ready *options)
 {
     const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_done, .ctx = s};
+        .on_batch = on_batch, .on_done = gpu_fixture_on_done, .ctx = s};
     struct ArrowSchema schema;
     struct uva_stream *stream;
 

@@ -13,7 +13,7 @@ enum { GPU_STREAMS = 4, GPU_BATCHES = 4096 };
 
 struct gpu_fixture {
     const struct vendor_driver *gpu;
-    const struct fake_control *control; /* its functions are NULL: a real one */
+    const struct fake_control *control; /* real driver: no functions */
     struct loop_fixture loop;
     struct fake_source fake;
     void *streams[GPU_STREAMS];
@@ -29,13 +29,13 @@ struct gpu_fixture {
     struct uva_error answer;
 };
 
-/* Opens it, for at most so many batches; the device is current until it is
- * closed. */
+/* Opens the fixture, for at most this many batches. The device is current until
+ * the fixture is closed. */
 void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
                       const struct fake_control *control, int64_t batches);
 
-/* Opens the gates, closes the loop; all must have been released, of a fake
- * device too. */
+/* Opens the gates and closes the loop. Checks that everything was released,
+ * also on a fake device. */
 void gpu_fixture_close(struct gpu_fixture *s);
 
 /* Batch k carries an event behind gate k % GPU_STREAMS, which opens for it at
@@ -50,14 +50,17 @@ void gpu_fixture_array(struct gpu_fixture *s, int k,
 void gpu_fixture_pass(struct gpu_fixture *s, int k);
 void gpu_fixture_pass_all(struct gpu_fixture *s);
 
-/* Makes a stream of the first batches; waits for their events. */
+/* Makes a stream of the first batches that waits for their events. */
 struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,
                                      const struct uva_ready *options);
 
-/* Turns the loop until the stream's end, or the answer. */
+/* Keeps the outcome, for gpu_fixture_until_done(); ctx is the fixture. */
+void gpu_fixture_on_done(void *ctx, const struct uva_outcome *outcome);
+
+/* Turns the loop until the stream's end, or until the result of the wait. */
 void gpu_fixture_until_done(struct gpu_fixture *s);
 
-/* Waits for array k; it is not released by that. */
+/* Waits for the event of array k, which that does not release. */
 void gpu_fixture_ask(struct gpu_fixture *s, int k, int64_t timeout_ms);
 
 #endif

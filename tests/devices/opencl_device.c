@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works with any platform: the tests need OpenCL 1.2 only. */
+/* Works with any platform, because the tests need only OpenCL 1.2. */
 #define _GNU_SOURCE
 #include "devices/opencl_device.h"
 
@@ -70,7 +70,7 @@ cl_event opencl_device_gate(struct opencl_device *device)
     return gate;
 }
 
-const char *opencl_device_teller(struct opencl_device *device)
+const char *opencl_device_reporter(struct opencl_device *device)
 {
     cl_event gate = opencl_device_gate(device), marker;
     cl_int status = CL_COMPLETE;

@@ -13,7 +13,7 @@ struct opencl_device {
     cl_command_queue queue; /* in order */
 };
 
-/* Returns whether there is one. */
+/* Returns whether there is a device. */
 bool opencl_device_find(cl_device_id *out);
 
 void opencl_device_open(struct opencl_device *device);
@@ -22,8 +22,8 @@ void opencl_device_close(struct opencl_device *device);
 /* Makes an event that the test completes. */
 cl_event opencl_device_gate(struct opencl_device *device);
 
-/* Returns the name of the call that reports a command after a failed one,\n *
+/* Returns the name of the call that reports a command after a failed one,
  * because on some platforms the command's status is that of a complete one. */
-const char *opencl_device_teller(struct opencl_device *device);
+const char *opencl_device_reporter(struct opencl_device *device);
 
 #endif

@@ -14,11 +14,11 @@ struct sycl_driver {
     void *queue; /* borrows: a sycl::queue, out of order */
     /* Returns a pending sycl::event. */
     void *(*event_new)(void);
-    /* Completes it, or makes it fail. Any thread. */
+    /* Completes the event, or makes it fail. Any thread. */
     void (*event_end)(void *event, bool failed);
-    /* Takes it; it must be complete or failed. */
+    /* Takes the event, which must be complete or failed. */
     void (*event_free)(void *event);
-    /* Makes what is queued from now on wait for it. */
+    /* Makes work that is queued from now on wait for the event. */
     void (*queue_block)(void *event);
     /* Completes what the tested code has in flight. Returns how many events
      * exist other than those of event_new(); negative: unknown. */
@@ -28,8 +28,8 @@ struct sycl_driver {
 /* The double exports a table of this type under this name. */
 #define FAKE_SYCL_DRIVER "fake_sycl_driver"
 
-/* Opens a real one: dpctl's C interface and an OpenCL device. Returns false if
- * there is none. */
+/* Opens a real libsycl: dpctl's C interface and an OpenCL device. Returns false
+ * if there is none. */
 bool dpctl_driver_open(struct sycl_driver *out);
 
 #ifdef __cplusplus

@@ -25,7 +25,7 @@ static struct {
     int (*cuStreamBeginCapture)(void *stream, int mode);
     int (*cuStreamEndCapture)(void *stream, void **graph);
     int (*cuGraphDestroy)(void *graph);
-    bool streams_tell; /* streams report their context */
+    bool streams_report; /* streams report their context */
     bool spares_captures, calls_back, manages; /* features of newer drivers */
 } lib;
 
@@ -74,7 +74,7 @@ static bool cuda_open(void *library)
     vendor_driver_resolve(library, "cuMemFree_v2", &lib.cu.cuMemFree);
     vendor_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
                           &lib.cu.cuMemcpyHtoDAsync);
-    lib.streams_tell = dlsym(library, "cuStreamGetCtx") != NULL;
+    lib.streams_report = dlsym(library, "cuStreamGetCtx") != NULL;
     lib.spares_captures =
         dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
     lib.calls_back = dlsym(library, "cuLaunchHostFunc") != NULL;
@@ -239,14 +239,6 @@ static struct vendor_driver cuda = {
 
 /* ---- copies ------------------------------------------------------------- */
 
-static void on_end(void *ctx, const struct uva_outcome *outcome)
-{
-    struct gpu_fixture *s = ctx;
-
-    s->outcome = *outcome;
-    s->done = true;
-}
-
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     (void)batch;
@@ -254,13 +246,13 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Brings array 0 to a device, and gives the code of the outcome. */
+/* Copies array 0 to a device, and returns the code of the outcome. */
 static int transfer(struct gpu_fixture *s, ArrowDeviceType device_type)
 {
     const struct uva_transfer options = {.device_type = device_type};
     const struct uva_ready nobody = {.wait = UVA_WAIT_NONE};
     const struct uva_consumer consumer = {
-        .on_batch = on_batch, .on_done = on_end, .ctx = s};
+        .on_batch = on_batch, .on_done = gpu_fixture_on_done, .ctx = s};
     struct ArrowSchema schema;
     struct uva_stream *stream;
 
@@ -297,8 +289,8 @@ static void primary_is_not_there(void)
     ck_assert_int_eq(active, 0);
 }
 
-/* The event belongs to a context that the library does not know, and it
- * lasts. */
+/* The event belongs to a context that the library does not know, and it lasts.
+ */
 START_TEST(no_context_is_made_where_the_program_has_none)
 {
     struct vendor_driver driver = cuda;
@@ -336,7 +328,7 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
     ck_assert_ptr_nonnull(strstr(error.message, "primary context"));
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
-        lib.streams_tell ? 0 : ENODEV);
+        lib.streams_report ? 0 : ENODEV);
     gpu_fixture_ask(&s, 0, UVA_FOREVER);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
@@ -399,7 +391,7 @@ START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
     fault_ready(&s, NULL);
     fault_expect(&s, &fault);
     fault_close(&s);
-    if (control.fakegpu_count != NULL) /* a real one went with the context */
+    if (control.fakegpu_count != NULL) /* a real one is gone */
         event_free(event);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The errors reported if a library of CUDA or HIP is missing, is another
- * library, is the toolkit's stub, or finds no device. The last one also with
- * the real HIP library, if it is installed. */
+ * library, is the toolkit's stub, or finds no device. The last case also runs
+ * with the real HIP library, if it is installed. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,9 +76,10 @@ END_TEST
 
 /* ---- errors of streams -------------------------------------------------- */
 
-/* A stream of arrays with events of a type; the other stream is on the host. */
-static void stream_is_told(ArrowDeviceType device_type,
-                           const struct fault *fault)
+/* Runs a stream of arrays with events of a type; the other stream is on the
+ * host. */
+static void stream_fails_with(ArrowDeviceType device_type,
+                              const struct fault *fault)
 {
     struct fault_fixture s;
     void *event = NULL;
@@ -103,7 +104,7 @@ START_TEST(a_stream_is_told_that_the_library_is_not_there)
 
     setenv("UVA_CUDA_LIBRARY", "/nowhere/libcuda.so.1", 1);
     setenv("UVA_HIP_LIBRARY", "/nowhere/libamdhip64.so", 1);
-    stream_is_told(types[_i], &fault);
+    stream_fails_with(types[_i], &fault);
 }
 END_TEST
 
@@ -113,7 +114,7 @@ START_TEST(a_stream_is_told_that_the_library_is_too_old)
 
     setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_HIP, 1);
     setenv("UVA_HIP_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
-    stream_is_told(types[_i], &fault);
+    stream_fails_with(types[_i], &fault);
 }
 END_TEST
 
@@ -123,12 +124,13 @@ START_TEST(a_stream_is_told_that_the_library_is_the_toolkits_stub)
 
     setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
     setenv("UVA_FAKE_STUB", "1", 1);
-    stream_is_told(types[_i], &fault);
+    stream_fails_with(types[_i], &fault);
     unsetenv("UVA_FAKE_STUB");
 }
 END_TEST
 
-/* CUDA's driver has not been initialised then; HIP does that itself. */
+/* CUDA's driver has not been initialised in this case; HIP initialises itself.
+ */
 START_TEST(a_stream_is_told_that_there_is_no_device)
 {
     const struct fault fault = {ENODEV, vendor_of(_i), _i < 3 ? 3 : 100,
@@ -137,7 +139,7 @@ START_TEST(a_stream_is_told_that_there_is_no_device)
     setenv("UVA_CUDA_LIBRARY", UVA_TEST_FAKE_CUDA, 1);
     setenv("UVA_HIP_LIBRARY", UVA_TEST_FAKE_HIP, 1);
     setenv("UVA_FAKE_NO_DEVICE", "1", 1);
-    stream_is_told(types[_i], &fault);
+    stream_fails_with(types[_i], &fault);
     unsetenv("UVA_FAKE_NO_DEVICE");
 }
 END_TEST
@@ -163,7 +165,7 @@ START_TEST(the_real_library_without_a_device_says_so)
     const struct fault fault = {ENODEV, "hip", FAULT_ANY, "hipEventQuery"};
 
     unsetenv("UVA_HIP_LIBRARY");
-    stream_is_told(types[3 + _i], &fault);
+    stream_fails_with(types[3 + _i], &fault);
 }
 END_TEST
 

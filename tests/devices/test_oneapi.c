@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SYCL events of a real libsycl or of a double: polled until they are complete,
- * with the exceptions that libsycl throws for failed ones; barriers that the
- * library submits. Skipped without a libsycl. */
+ * with the exceptions that libsycl throws for failed ones; and barriers that
+ * the library submits. Skipped without a libsycl. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ static struct {
     bool ended[MOST];
     int count;
     struct ArrowDeviceArray arrays[MOST];
-    bool early; /* a batch came before its event was complete */
+    bool early; /* a batch was delivered before its event was complete */
 } sycl;
 
 static struct sycl_driver driver;
@@ -143,7 +143,7 @@ START_TEST(a_failed_event_ends_the_stream_with_the_words_of_the_vendor)
 {
     set_up(SOME);
     for (int k = 0; k < SOME; k++)
-        if (k != 3 && k != 5) /* which nobody ends before the stream */
+        if (k != 3 && k != 5) /* 3 fails, and 5 stays pending */
             end_event(k, false);
     start(NULL);
     end_event(3, true);
@@ -264,7 +264,7 @@ START_TEST(a_queue_of_the_consumer_waits)
     set_up(2);
     fake_source_batch(&f.fake, 0, &later);
     later.device_type = ARROW_DEVICE_ONEAPI;
-    sycl.ended[0] = sycl.ended[1] = true; /* nobody waits for them here */
+    sycl.ended[0] = sycl.ended[1] = true; /* no ready stage waits for them */
     start(&options);
     finish();
     sycl.ended[0] = sycl.ended[1] = false;
@@ -282,7 +282,7 @@ START_TEST(a_queue_of_the_consumer_waits)
 }
 END_TEST
 
-/* ---- what is known ------------------------------------------------------ */
+/* ---- attached libraries ------------------------------------------------- */
 
 START_TEST(the_type_says_what_it_rests_on)
 {
@@ -349,7 +349,7 @@ int main(void)
     tcase_add_checked_fixture(tc, NULL, tear_down);
     suite_add_tcase(suite, tc);
     failed = suite_run_alone(suite);
-    if (driver.real) { /* whose libraries may not survive their own end */
+    if (driver.real) { /* its libraries may crash when the process exits */
         (void)fflush(NULL);
         _exit(failed != 0);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oneAPI with functions missing, and every exception that a libsycl may throw,
- * with doubles of it. Each case is a process of its own, because libraries stay
- * loaded. */
+ * with doubles of it. Each case runs in a process of its own, because libraries
+ * stay loaded. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct {
 
 /* ---- the fixture -------------------------------------------------------- */
 
-/* The double is loaded as a program's own would be; NULL: none. */
+/* Loads the double as a program would load its own libsycl; NULL: none. */
 static void load(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -154,7 +154,7 @@ END_TEST
 
 /* ---- streams ------------------------------------------------------------ */
 
-/* Has a queue wait for the event of a batch. */
+/* Makes a queue wait for the event of a batch. */
 static void chain(void)
 {
     const struct uva_ready options = {.wait = UVA_WAIT_STREAM,

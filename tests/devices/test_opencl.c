@@ -20,7 +20,7 @@ static struct {
     cl_event gates[MOST];  /* user events */
     cl_event events[MOST]; /* events of batches */
     struct ArrowDeviceArray arrays[MOST];
-    bool early; /* a batch came before its event was complete */
+    bool early; /* a batch was delivered before its event was complete */
 } cl;
 
 /* ---- the fixture -------------------------------------------------------- */
@@ -114,7 +114,7 @@ START_TEST(batches_come_when_their_events_are_complete)
 }
 END_TEST
 
-/* All of them wait at once, and complete in an arbitrary order. */
+/* All events are waited for at once, and complete in an arbitrary order. */
 START_TEST(thousands_of_events_are_waited_for_at_once)
 {
 
@@ -183,7 +183,7 @@ START_TEST(a_failed_event_is_found_out_and_let_go_of_without_a_callback)
     make_arrays(1, marker);
     before = event_uses(cl.events[0]);
     fixture_wait(&f, &cl.arrays[0], UVA_FOREVER);
-    while (event_uses(cl.events[0]) == before) /* until it is armed */
+    while (event_uses(cl.events[0]) == before) /* until the event is armed */
         sched_yield();
     clSetUserEventStatus(cl.gates[0], -7);
     (void)fixture_await_answers(&f, 1);

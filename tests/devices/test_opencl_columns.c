@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of many types in buffers of a real OpenCL device, one filled by a
- * kernel, must be equal after a transfer to the host. Also what cannot be
- * copied. Skipped without a platform. */
+/* Columns of many types in buffers of a real OpenCL device, one of them filled
+ * by a kernel, must be equal after a transfer to the host. Also tests what
+ * cannot be copied. Skipped without a platform. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -17,7 +17,7 @@ enum { ROWS = 6, BATCHES = 8, SLOTS = 48, DEVICE_ID = 3 };
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* The host array that a buffer holds the content of. */
+/* The host array with the content that a buffer holds. */
 struct slot {
     const struct ArrowArray *array; /* borrows */
     int index;
@@ -295,7 +295,7 @@ static void tear_down(void)
     opencl_device_close(&cl.device);
 }
 
-/* Consumes what the given columns become, moved into a stream. */
+/* Makes a stream of the given columns, moves them into it, and consumes it. */
 static void make_stream(int count)
 {
     struct ArrowSchema schema;
@@ -466,7 +466,7 @@ START_TEST(a_context_may_have_several_devices)
 }
 END_TEST
 
-/* ---- what goes wrong ---------------------------------------------------- */
+/* ---- failures ----------------------------------------------------------- */
 
 static void expect_failure(int code)
 {
@@ -532,8 +532,8 @@ START_TEST(an_event_of_another_context_is_refused_by_the_platform)
 }
 END_TEST
 
-/* Errands of the service run in order, so what was sent before is done when
- * this array has gone. */
+/* The device thread runs commands in order, so all earlier commands are done
+ * once this array is released. */
 static void device_thread_await(void)
 {
     struct ArrowDeviceArray last = {.device_type = ARROW_DEVICE_OPENCL};
@@ -546,8 +546,8 @@ static void device_thread_await(void)
 }
 
 /* The event has failed when the copy is queued, or fails afterwards. PoCL never
- * completes a command that follows a failed event, and it races with itself if
- * an event fails while the command is queued. */
+ * completes a command that follows a failed event, and it has a race of its own
+ * if an event fails while the command is queued. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
     cl_event gate;

@@ -2,7 +2,7 @@
 /* The errors reported when OpenCL fails: a library that is missing or another
  * one, a device that was not attached, events that fail, are never set or
  * belong to another context, one failing copy of several. Another stream on the
- * same device must continue. On a real platform; skipped without one. */
+ * same device must continue. Runs on a real platform; skipped without one. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -213,7 +213,7 @@ START_TEST(shared_memory_of_no_context_is_told_with_the_call_that_wants_one)
 }
 END_TEST
 
-/* There is no library, or one without the functions; the other stream is on the
+/* The library is missing, or lacks the functions; the other stream is on the
  * host. */
 START_TEST(a_library_that_cannot_be_used_is_told_with_the_call_that_says_so)
 {
@@ -281,8 +281,8 @@ static void copier_event_free(void *state, void *event)
     pthread_mutex_unlock(&copier_lock);
 }
 
-/* PoCL touches events behind a failed one while it tells them, though they are
- * released meanwhile. */
+/* PoCL uses the events behind a failed one while it notifies them, even if they
+ * are released meanwhile. */
 static void gate_fail(struct opencl_fixture *s)
 {
     pthread_mutex_lock(&copier_lock);
@@ -316,7 +316,7 @@ START_TEST(a_copy_among_others_that_fails_fails_the_batch)
     opencl_fixture_open(&s, true);
     if (_i == 0) {
         fault.vendor_code = FAULT_ANY;
-        fault.call = opencl_device_teller(&s.cl);
+        fault.call = opencl_device_reporter(&s.cl);
     }
     copier_register(&s);
     fault_array(&s.f, ARROW_DEVICE_OPENCL, DEVICE_ID, NULL);
@@ -325,7 +325,7 @@ START_TEST(a_copy_among_others_that_fails_fails_the_batch)
     ck_assert_int_eq(uva_stream_transfer(s.f.f.stream, NULL), 0);
     atomic_store(&copier.swap_at, 1 + _i);
     fault_start(&s.f);
-    while (atomic_load(&copier.copies) < 2 + 2) /* the other one's, and these */
+    while (atomic_load(&copier.copies) < 2 + 2) /* with the other stream's */
         loop_settle(&s.f.f.loop);
     gate_fail(&s);
     fault_expect(&s.f, &fault);

@@ -51,8 +51,8 @@ static cl_uint context_uses(cl_context context)
     return uses;
 }
 
-/* The service may be at a copy yet, or be the one that lets go of an array;
- * what is left for good ends in the time limit of the program. */
+/* The device thread may still be copying, or may release the last array. The
+ * test waits for it, within the time limit of the program. */
 static void tear_down(void)
 {
     if (!f.open)
@@ -98,7 +98,7 @@ static void ask(void)
                      0);
 }
 
-/* Plays the stream, which is released. Returns the code of the outcome. */
+/* Runs the stream, and releases it. Returns the code of the outcome. */
 static int play(void)
 {
     recording_init(&f.got);
@@ -107,7 +107,7 @@ static int play(void)
     return f.got.outcome.error.code;
 }
 
-/* To a device and back; gives the code of the outcome. */
+/* Copies to a device and back. Returns the code of the outcome. */
 static int copy(int device)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
@@ -123,7 +123,8 @@ static int copy(int device)
     return play();
 }
 
-/* Waits for the array by `options`, which takes it; likewise. */
+/* Waits for the array with the options `options`, and takes the array. Returns
+ * the code of the outcome. */
 static int ready(const struct uva_ready *options)
 {
     f.stream = fixture_arrays(&f, &s.array, 1);
@@ -133,9 +134,9 @@ static int ready(const struct uva_ready *options)
 
 /* ---- each call in turn -------------------------------------------------- */
 
-/* Checks the error after a call has failed: it is that of the call, or
- * ENOMEM. */
-static void expect_told(const struct uva_error *error, int wanted)
+/* Checks the error after a call has failed: its code must be that of the call,
+ * or ENOMEM. */
+static void expect_failure(const struct uva_error *error, int wanted)
 {
     ck_assert_msg(error->code == 0 || error->code == wanted ||
                       error->code == ENOMEM,
@@ -179,15 +180,15 @@ static void play_events(int wanted)
     gate_await(before);
     clSetUserEventStatus(s.gate, CL_COMPLETE);
     (void)fixture_await_answers(&f, 1);
-    expect_told(&f.answer, wanted);
+    expect_failure(&f.answer, wanted);
     s.array.sync_event = NULL;
     code =
         uva_array_record(f.loop.runtime, &s.array, s.devices[0].queue, &error);
     ck_assert_int_eq(code, error.code);
     ck_assert((code == 0) == (s.array.sync_event != NULL));
-    expect_told(&error, wanted);
+    expect_failure(&error, wanted);
     (void)ready(&options);
-    expect_told(&f.got.outcome.error, wanted);
+    expect_failure(&f.got.outcome.error, wanted);
 }
 
 static void play_copies(int wanted)
@@ -195,7 +196,7 @@ static void play_copies(int wanted)
     for (int i = 0; i < 2 * DEVICES; i++) {
         const int code = copy(i % DEVICES);
         ck_assert_int_eq(code, f.got.outcome.error.code);
-        expect_told(&f.got.outcome.error, wanted);
+        expect_failure(&f.got.outcome.error, wanted);
         ck_assert((code == 0) == (f.got.batches == BATCHES));
     }
 }
@@ -309,7 +310,7 @@ START_TEST(a_callback_may_tell_of_a_failure)
 }
 END_TEST
 
-/* Waits as long as an independent command takes to complete. */
+/* Takes as long as an independent command needs to complete. */
 static void work_elsewhere(void)
 {
     cl_event marker;
@@ -347,7 +348,7 @@ END_TEST
 
 /* ---- copies ------------------------------------------------------------- */
 
-/* Brings the array to the host. */
+/* Copies the array to the host. */
 static int fetch(void)
 {
     f.stream = fixture_arrays(&f, &s.array, 1);
@@ -369,7 +370,7 @@ START_TEST(an_event_that_fails_while_a_copy_is_queued_fails_the_copy)
 
     set_up(1);
     attach(_i == 1, false);
-    if (_i == 2) /* there is one of another context */
+    if (_i == 2) /* a queue of another context exists */
         for (int i = 0; i < DEVICES; i++)
             ck_assert_int_eq(copy(i), 0);
     make_array();
@@ -393,7 +394,7 @@ START_TEST(an_old_library_has_no_shared_virtual_memory)
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);
     set_up(1);
     attach(true, true);
-    ck_assert_int_eq(copy(0), ENOMEM); /* none to be had there */
+    ck_assert_int_eq(copy(0), ENOMEM); /* there is no memory there */
     tear_down();
     set_up(1);
     attach(true, false);
@@ -403,7 +404,7 @@ START_TEST(an_old_library_has_no_shared_virtual_memory)
 }
 END_TEST
 
-/* Nor can it copy from memory declared as shared. */
+/* Such a library cannot copy from memory declared as shared, either. */
 START_TEST(an_old_library_copies_no_shared_virtual_memory)
 {
     setenv("UVA_OPENCL_LIBRARY", UVA_TEST_OLD_OPENCL, 1);

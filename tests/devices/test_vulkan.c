@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of a real Vulkan driver (lavapipe, or the installed one): set by the
- * host, or by the device after a fill; for the device alone; and waits when the
- * device is detached. Skipped without a driver. */
+ * host, or by the device after a fill; events for the device alone; and waits
+ * when the device is detached. Skipped without a driver. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static struct {
     VkDevice device;
     VkEvent events[MOST]; /* events of batches */
     struct ArrowDeviceArray arrays[MOST];
-    bool early; /* a batch came before its event was set */
+    bool early; /* a batch was delivered before its event was set */
 } vk;
 
 /* ---- the fixture -------------------------------------------------------- */
@@ -262,7 +262,7 @@ START_TEST(an_event_for_the_device_alone_is_waited_for_until_the_timeout)
 }
 END_TEST
 
-/* ---- what goes wrong ---------------------------------------------------- */
+/* ---- failures ----------------------------------------------------------- */
 
 START_TEST(an_event_of_a_device_that_nobody_attached_is_refused)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for the library in the same places as the library under test. */
+/* Looks for the library in the same places as the library under test does. */
 #include "devices/vendor_driver.h"
 
 #include <dlfcn.h>

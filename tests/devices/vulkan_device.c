@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works with any driver: the tests need Vulkan 1.0 only. */
+/* Works with any driver, because the tests need only Vulkan 1.0. */
 #include "devices/vulkan_device.h"
 
 #include <check.h>
@@ -8,7 +8,7 @@
 
 struct vulkan_door door;
 
-/* ---- the functions that are attached ------------------------------------ */
+/* ---- the wrapped functions ---------------------------------------------- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL door_ask(VkDevice device, VkEvent event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream of a real driver on a loop: read to the end, cancelled, and
- * dropped half-way. Its rows are compared by test_to_blocking_sqlite and by
- * test_query_tool. */
+/* The stream of a real ADBC driver on a loop: read to the end, cancelled, and
+ * dropped half-way. test_to_blocking_sqlite and test_query_tool compare its
+ * rows. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -19,8 +19,8 @@ enum { ROWS = 336776, SKIP = 77 };
 static struct fixture f;
 static struct adbc_query query;
 static int64_t stop_at;    /* rows; negative: never */
-static void (*stop)(void); /* called at that many rows */
-static atomic_long freed;  /* the driver's things were, after its stream */
+static void (*stop)(void); /* called after that many rows */
+static atomic_long freed;  /* frees of the driver's objects, after the stream */
 
 static void build_database(void)
 {
@@ -73,7 +73,7 @@ static void play(int64_t rows, void (*then)(void))
     loop_until(&f.loop, is_over, NULL);
 }
 
-/* A worker may still be inside the driver. */
+/* A worker may still be inside a call of the driver. */
 static void tear_down(void)
 {
     fixture_close(&f);
@@ -86,7 +86,7 @@ START_TEST(a_whole_table_arrives)
     play(-1, NULL);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(f.got.rows, ROWS);
-    ck_assert_int_eq(atomic_load(&freed), 1); /* before the end was told */
+    ck_assert_int_eq(atomic_load(&freed), 1); /* before on_done was called */
 }
 END_TEST
 

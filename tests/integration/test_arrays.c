@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of arrays in memory: what comes out, what is refused, and that
- * everything put in is released once, whatever happens. */
+/* Streams of arrays in memory: what they deliver, what they refuse, and that
+ * every array put in is released once in each case. */
 #include <check.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static struct uva_stream *make(size_t count)
     return stream;
 }
 
-/* Those that a test did not put in. */
+/* Releases the arrays from `i` on, which the test did not put in. */
 static void release_from(int i)
 {
     for (; i < 4; i++)
@@ -59,7 +59,7 @@ static void ck_refused(struct uva_stream *stream, int code, const char *text)
     uva_stream_release(stream);
 }
 
-/* ---- what comes out ----------------------------------------------------- */
+/* ---- what is delivered -------------------------------------------------- */
 
 START_TEST(arrays_come_in_order_with_their_ordinals)
 {
@@ -68,7 +68,7 @@ START_TEST(arrays_come_in_order_with_their_ordinals)
     recording_start(&consumer, stream);
     uva_stream_release(stream);
     recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.story, "schema 1 2 3 4 complete");
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 3 4 complete");
     ck_assert_int_eq(consumer.ordinal, 3);
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(no_arrays_are_a_schema_and_an_end)
     recording_start(&consumer, stream);
     uva_stream_release(stream);
     recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.story, "schema complete");
+    ck_assert_str_eq(consumer.transcript, "schema complete");
 }
 END_TEST
 
@@ -93,11 +93,11 @@ START_TEST(arrays_wait_for_demand)
     consumer.appetite = 1;
     recording_start(&consumer, stream);
     loop_settle(&loop);
-    ck_assert_str_eq(consumer.story, "schema 1");
+    ck_assert_str_eq(consumer.transcript, "schema 1");
     ck_assert_int_eq(plain_live(), 4); /* schema, one offered, two kept */
     recording_feed(&consumer, -1 - consumer.appetite);
     recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.story, "schema 1 2 3 4 complete");
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 3 4 complete");
     uva_stream_release(stream);
 }
 END_TEST
@@ -117,7 +117,7 @@ START_TEST(the_stream_is_of_the_device_of_its_arrays)
 }
 END_TEST
 
-/* ---- letting go --------------------------------------------------------- */
+/* ---- releasing early ---------------------------------------------------- */
 
 START_TEST(a_cancel_releases_what_was_not_delivered)
 {
@@ -128,7 +128,7 @@ START_TEST(a_cancel_releases_what_was_not_delivered)
     recording_await(&consumer, &loop, 2);
     uva_stream_cancel(stream, 0, NULL);
     recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.story, "schema 1 2 cancelled");
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 cancelled");
     ck_assert_int_eq(plain_live(), 1); /* the stream has the schema */
     uva_stream_release(stream);
 }
@@ -142,7 +142,7 @@ START_TEST(a_limit_releases_the_rest)
     recording_start(&consumer, stream);
     uva_stream_release(stream);
     recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.story, "schema 1 2 3 complete");
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 3 complete");
 }
 END_TEST
 
@@ -172,7 +172,7 @@ START_TEST(a_close_cancels_it)
     recording_start(&consumer, stream);
     uva_stream_release(stream);
     loop_close_runtime(&loop, 0);
-    ck_assert_str_eq(consumer.story, "schema cancelled");
+    ck_assert_str_eq(consumer.transcript, "schema cancelled");
     ck_assert_int_eq(plain_live(), 0);
 }
 END_TEST
@@ -284,14 +284,14 @@ START_TEST(every_allocation_may_fail)
         ck_assert_int_eq(code, failed ? ENOMEM : 0);
         ck_assert_int_eq(plain_live(), 0);
     }
-    ck_assert_str_eq(consumer.story, "schema 1 2 3 4 complete");
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 3 4 complete");
 }
 END_TEST
 
 int main(void)
 {
     TCase *out = tcase_create("what comes out");
-    TCase *letting_go = tcase_create("letting go");
+    TCase *releasing = tcase_create("letting go");
     TCase *refused = tcase_create("what is refused");
     TCase *memory = tcase_create("memory");
 
@@ -300,11 +300,11 @@ int main(void)
     tcase_add_test(out, arrays_wait_for_demand);
     tcase_add_test(out, the_stream_is_of_the_device_of_its_arrays);
 
-    tcase_add_test(letting_go, a_cancel_releases_what_was_not_delivered);
-    tcase_add_test(letting_go, a_limit_releases_the_rest);
-    tcase_add_test(letting_go, a_stream_that_was_never_started_releases_all);
-    tcase_add_test(letting_go, a_stream_may_outlive_its_runtime);
-    tcase_add_test(letting_go, a_close_cancels_it);
+    tcase_add_test(releasing, a_cancel_releases_what_was_not_delivered);
+    tcase_add_test(releasing, a_limit_releases_the_rest);
+    tcase_add_test(releasing, a_stream_that_was_never_started_releases_all);
+    tcase_add_test(releasing, a_stream_may_outlive_its_runtime);
+    tcase_add_test(releasing, a_close_cancels_it);
 
     tcase_add_test(refused, a_released_schema_is_refused);
     tcase_add_test(refused, a_missing_schema_is_refused);
@@ -318,6 +318,6 @@ int main(void)
 
     tcase_add_test(memory, every_allocation_may_fail);
 
-    return suite_main("from_arrays", set_up, tear_down, out, letting_go,
-                      refused, memory, NULL);
+    return suite_main("from_arrays", set_up, tear_down, out, releasing, refused,
+                      memory, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller may get wrong: structs half filled in, given away before, or
- * never cleared; calls in the wrong order, with NULL, or with numbers that make
- * no sense. Each is refused with a code and a text that names the mistake, and
- * what was put in is released exactly once. */
+/* Mistakes of a caller: structs that are half filled in, given away before, or
+ * never cleared; calls in the wrong order, with NULL, or with invalid numbers.
+ * Each call is refused with a code and a text that names the mistake, and
+ * everything that was put in is released exactly once. */
 #include <check.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum { BATCHES = 3 };
 static struct fixture f;
 static struct fake_source *const fake = &f.fake;
 static struct recording_consumer *const got = &f.got;
-static long releases, frees; /* that the books should show at the end */
+static long releases, frees; /* calls that are expected at the end */
 static struct uva_error error;
 
 static void set_up(void)
@@ -42,7 +42,7 @@ static void refused(struct uva_stream *stream, int code, const char *text)
     fixture_refused(&f, stream, code, text);
 }
 
-static void says(const char *text)
+static void expect_text(const char *text)
 {
     text_contains(error.message, text);
 }
@@ -156,7 +156,7 @@ START_TEST(neither_a_source_nor_a_hook_is_one_too_few)
     frees = 2;
     refused(uva_stream_from_blocking_cpu(runtime(), NULL, &options), EINVAL,
             "options->open");
-    options.open = open_never; /* of the other kind */
+    options.open = open_never; /* belongs to the other kind of stream */
     refused(uva_stream_from_blocking(runtime(), NULL, &options), EINVAL,
             "options->open_device");
     refused(uva_stream_from_blocking_cpu(runtime(), NULL, NULL), EINVAL,
@@ -223,8 +223,8 @@ END_TEST
 
 /* ---- options never cleared ---------------------------------------------- */
 
-/* What memory may hold before it is cleared; then the members a caller knows
- * of are filled in, which `reserved` is not one of. */
+/* Fills the struct as memory might be before it is cleared. The test then sets
+ * the members that a caller knows, but not `reserved`. */
 static void spoil(void *options, size_t size)
 {
     memset(options, 0xa5, size);
@@ -249,7 +249,7 @@ START_TEST(uncleared_sources_are_refused)
     source.free_ctx = tasks.free_ctx;
     source.ctx = fake;
     refused(uva_stream_from_tasks(runtime(), &source), EINVAL, "reserved");
-    frees = 0; /* nothing in such a struct can be trusted */
+    frees = 0; /* no pointer in such a struct can be trusted */
 }
 END_TEST
 
@@ -273,7 +273,7 @@ START_TEST(uncleared_stages_are_refused)
     ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
     refused(stream, EINVAL, "name");
     releases = 3;
-    frees = 3; /* not the map's */
+    frees = 3; /* the map's context is not freed */
 }
 END_TEST
 
@@ -286,13 +286,13 @@ START_TEST(uncleared_terminals_are_refused_and_the_stream_is_still_good)
 
     spoil(&consumer, sizeof(consumer));
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
-    says("uva_consumer: reserved");
+    expect_text("uva_consumer: reserved");
     recording_handler_init(&handler, 1, 1);
     spoil(&options, sizeof(options));
     ck_assert_int_eq(
         uva_stream_drive(stream, &handler.handler, &options, &error), EINVAL);
-    says("uva_drive: reserved");
-    ck_assert_str_eq(handler.story, "");
+    expect_text("uva_drive: reserved");
+    ck_assert_str_eq(handler.transcript, "");
     fixture_consume(&f, stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
 }
@@ -308,10 +308,10 @@ START_TEST(uncleared_options_of_runtimes_and_workers_are_refused)
     frees = releases = 0;
     spoil(&options, sizeof(options));
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &out, &error), EINVAL);
-    says("reserved");
+    expect_text("reserved");
     spoil(&more, sizeof(more));
     ck_assert_int_eq(uva_workers_new(&more, &workers, &error), EINVAL);
-    says("reserved");
+    expect_text("reserved");
 }
 END_TEST
 
@@ -350,7 +350,7 @@ START_TEST(options_that_make_no_sense_are_refused)
         ck_assert_int_eq(
             uva_runtime_open(&f.loop.uv, &bad[i].options, &out, &error),
             EINVAL);
-        says(bad[i].text);
+        expect_text(bad[i].text);
         ck_assert_ptr_null(out);
     }
 }
@@ -374,7 +374,7 @@ START_TEST(pool_that_make_no_sense_are_refused)
         error.message[0] = '\0';
         ck_assert_int_eq(uva_workers_new(&bad[i].options, &out, &error),
                          EINVAL);
-        says(bad[i].text);
+        expect_text(bad[i].text);
         ck_assert_ptr_null(out);
     }
     uva_workers_free(NULL);
@@ -501,13 +501,13 @@ END_TEST
 static int answers, answer_end;
 
 static void answer(void *ctx, struct uva_batch *batch,
-                   const struct uva_outcome *told)
+                   const struct uva_outcome *outcome)
 {
     (void)ctx;
-    ck_assert((batch == NULL) != (told == NULL));
+    ck_assert((batch == NULL) != (outcome == NULL));
     answers++;
-    if (told != NULL)
-        answer_end = (int)told->end;
+    if (outcome != NULL)
+        answer_end = (int)outcome->end;
 }
 
 START_TEST(a_stream_starts_once)
@@ -521,19 +521,19 @@ START_TEST(a_stream_starts_once)
     recording_consume(got, uva_stream_acquire(stream));
     for (int i = 0; i < 2; i++) { /* while it runs, and after its end */
         ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
-        says("started");
+        expect_text("started");
         ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
-        says("started");
+        expect_text("started");
         ck_assert_int_eq(
             uva_stream_drive(stream, &handler.handler, NULL, &error), EBUSY);
-        says("started");
+        expect_text("started");
         fixture_await(&f);
     }
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
     uva_stream_release(stream);
     ck_assert_int_eq(answers, 0);
     ck_assert_int_eq(got->done, 1);
-    ck_assert_str_eq(handler.story, "");
+    ck_assert_str_eq(handler.transcript, "");
 }
 END_TEST
 
@@ -574,12 +574,12 @@ START_TEST(a_refused_start_has_taken_nothing)
     struct uva_stream *stream = fixture_blocking(&f);
 
     ck_assert_int_eq(uva_stream_for_each(stream, NULL, &error), EINVAL);
-    says("uva_consumer");
+    expect_text("uva_consumer");
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
-    says("on_batch");
+    expect_text("on_batch");
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_next(stream, NULL, NULL, &error), EINVAL);
-    says("fn");
+    expect_text("fn");
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
     fixture_consume(&f, stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
@@ -599,10 +599,10 @@ START_TEST(a_next_waits_for_the_answer_of_the_last)
 
     answers = 0;
     answer_end = -1;
-    for (int i = 1; i <= BATCHES + 2; i++) { /* the end comes again */
+    for (int i = 1; i <= BATCHES + 2; i++) { /* the end is delivered again */
         ck_assert_int_eq(uva_stream_next(stream, answer, NULL, NULL), 0);
         ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
-        says("unanswered");
+        expect_text("unanswered");
         ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
         loop_until(&f.loop, is_answered, &i);
         ck_assert_int_eq(answer_end, i <= BATCHES ? -1 : UVA_END_COMPLETE);
@@ -611,10 +611,10 @@ START_TEST(a_next_waits_for_the_answer_of_the_last)
 }
 END_TEST
 
-static void drive_never(void *ctx, const struct uva_outcome *told)
+static void drive_never(void *ctx, const struct uva_outcome *outcome)
 {
     (void)ctx;
-    (void)told;
+    (void)outcome;
     ck_abort_msg("a drive that was refused has no end");
 }
 
@@ -640,9 +640,9 @@ START_TEST(a_handler_with_an_empty_slot_is_refused_untouched)
     before = handler.handler;
     ck_assert_int_eq(
         uva_stream_drive(stream, &handler.handler, &options, &error), EINVAL);
-    says(handler_slots[_i]);
+    expect_text(handler_slots[_i]);
     ck_assert_mem_eq(&before, &handler.handler, sizeof(before));
-    fixture_consume(&f, stream); /* it is good still */
+    fixture_consume(&f, stream); /* the stream is still valid */
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
 }
 END_TEST
@@ -656,15 +656,15 @@ START_TEST(a_drive_without_a_handler_or_with_bad_metadata_is_refused)
 
     recording_handler_init(&handler, 1, 1);
     ck_assert_int_eq(uva_stream_drive(stream, NULL, &options, &error), EINVAL);
-    says("handler");
+    expect_text("handler");
     for (int i = 0; i < 2; i++) {
         options.metadata = (const char *)&counts[i];
         ck_assert_int_eq(
             uva_stream_drive(stream, &handler.handler, &options, &error),
             EINVAL);
-        says("metadata");
+        expect_text("metadata");
     }
-    ck_assert_str_eq(handler.story, "");
+    ck_assert_str_eq(handler.transcript, "");
     uva_stream_release(stream);
 }
 END_TEST
@@ -682,14 +682,14 @@ START_TEST(without_a_stream_there_is_nothing_to_do)
     ck_assert_int_eq(uva_stream_parallel(NULL, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_set_name(NULL, "none"), EINVAL);
     ck_assert_int_eq(uva_stream_for_each(NULL, &table, &error), EINVAL);
-    says("stream");
+    expect_text("stream");
     ck_assert_int_eq(uva_stream_next(NULL, answer, NULL, &error), EINVAL);
-    says("stream");
+    expect_text("stream");
     ck_assert_int_eq(uva_stream_drive(NULL, &handler.handler, NULL, &error),
                      EINVAL);
-    says("stream");
+    expect_text("stream");
     ck_assert_int_eq(uva_stream_status(NULL, &error), EINVAL);
-    says("stream");
+    expect_text("stream");
     ck_assert_ptr_null(uva_stream_acquire(NULL));
     ck_assert_ptr_null(uva_stream_get_info(NULL));
     uva_stream_cancel(NULL, 0, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the other side may get wrong while a stream runs: sources that fail or
- * break the protocol, and consumers that refuse, stall or drop the stream. Each
- * ends in a code and a text that names the mistake, and everything is released
- * exactly once. What a caller may get wrong before that is in test_bad_calls.c.
- */
+/* Mistakes of the other side while a stream runs: sources that fail or break
+ * the protocol, and consumers that refuse, stall or drop the stream. Each ends
+ * with a code and a text that names the mistake, and everything is released
+ * exactly once. test_bad_calls.c tests the mistakes that a caller makes before
+ * that. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { BATCHES = 5 };
 static struct fixture f;
 static struct fake_source *const fake = &f.fake;
 static struct recording_consumer *const got = &f.got;
-static long releases, frees; /* that the books should show at the end */
+static long releases, frees; /* calls that are expected at the end */
 static int map_frees, map_frees_due;
 
 static void set_up(void)
@@ -53,7 +53,7 @@ static void ck_ended(enum uva_end end, int code, const char *text)
 
 /* ---- sources that fail -------------------------------------------------- */
 
-/* A foreign code arrives as it is (ER-01). */
+/* A foreign code is passed on unchanged (ER-01). */
 static const int codes[] = {EIO, -5, 100000};
 
 START_TEST(an_error_of_get_schema_ends_the_stream)
@@ -146,7 +146,7 @@ static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
 
 START_TEST(an_error_of_open_ends_the_stream)
 {
-    const int expected[] = {EIO, 5, 100000}; /* a hook may speak libuv */
+    const int expected[] = {EIO, 5, 100000}; /* a hook may return -code */
 
     fake->open_code = codes[_i];
     releases = 0;
@@ -362,12 +362,12 @@ START_TEST(data_on_a_device_is_refused_with_advice)
 END_TEST
 
 static void keep_outcome(void *ctx, struct uva_batch *batch,
-                         const struct uva_outcome *told)
+                         const struct uva_outcome *outcome)
 {
     const struct uva_consumer table = recording_table(ctx);
 
-    if (told != NULL)
-        table.on_done(ctx, told);
+    if (outcome != NULL)
+        table.on_done(ctx, outcome);
     else
         (void)table.on_batch(ctx, batch);
 }
@@ -542,7 +542,7 @@ START_TEST(a_consumer_may_have_enough)
 }
 END_TEST
 
-static struct uva_stream *held; /* for callbacks */
+static struct uva_stream *held; /* for use in callbacks */
 
 static void resume_it(struct recording_consumer *o, struct uva_batch *batch)
 {
@@ -597,7 +597,7 @@ START_TEST(a_stopped_consumer_can_be_cancelled)
 }
 END_TEST
 
-/* All batches are there before the first one is answered. */
+/* Waits until all batches have been read, before the first one is accepted. */
 static void await_all(void)
 {
     await_count(&fake->given, fake->batches);
@@ -671,7 +671,7 @@ START_TEST(a_drop_on_another_thread_is_a_cancel_and_a_release)
 }
 END_TEST
 
-/* ---- handlers that get it wrong ----------------------------------------- */
+/* ---- handlers that break a rule ----------------------------------------- */
 
 static struct recording_handler handler;
 
@@ -705,7 +705,7 @@ START_TEST(a_request_for_nothing_is_an_error)
     handler.on_task = request_badly;
     handler.ctx = &wants[_i];
     drive_to_end();
-    ck_assert_str_eq(handler.story, "schema task error release");
+    ck_assert_str_eq(handler.transcript, "schema task error release");
     ck_assert_int_eq(handler.error_code, EINVAL);
     ck_assert_ptr_nonnull(strstr(handler.message, "request"));
     ck_ended(UVA_END_FAILED, EINVAL, "request");
@@ -720,7 +720,7 @@ START_TEST(a_second_extraction_is_refused_and_touches_nothing)
     recording_handler_init(&handler, BATCHES + 1, 0);
     handler.hold = true;
     drive_to_end();
-    ck_assert_str_eq(handler.story,
+    ck_assert_str_eq(handler.transcript,
                      "schema task task task task task end release");
     copy = handler.held[0];
     ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[0]), 0);
@@ -741,13 +741,13 @@ START_TEST(a_handler_that_never_requests_can_be_cancelled)
     recording_handler_init(&handler, 0, 0);
     held = fixture_blocking(&f);
     drive(held);
-    while (strcmp(handler.story, "schema") != 0)
+    while (strcmp(handler.transcript, "schema") != 0)
         (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     loop_settle(&f.loop);
     ck_assert_int_eq(atomic_load(&fake->given), 0);
     uva_stream_cancel(held, EDOM, "nobody asks");
     fixture_await(&f);
-    ck_assert_str_eq(handler.story, "schema error release");
+    ck_assert_str_eq(handler.transcript, "schema error release");
     ck_assert_int_eq(handler.error_code, EDOM);
     ck_assert_str_eq(handler.message, "nobody asks");
     ck_ended(UVA_END_CANCELLED, EDOM, "nobody asks");
@@ -760,7 +760,7 @@ START_TEST(a_handler_may_refuse_the_schema)
     recording_handler_init(&handler, 1, 1);
     handler.schema_code = EDOM;
     drive_to_end();
-    ck_assert_str_eq(handler.story, "schema release");
+    ck_assert_str_eq(handler.transcript, "schema release");
     ck_ended(UVA_END_REJECTED, EDOM, "handler");
 }
 END_TEST
@@ -771,7 +771,7 @@ START_TEST(a_handler_may_refuse_a_task)
     handler.task_code = EDOM;
     handler.task_code_at = 2;
     drive_to_end();
-    ck_assert_str_eq(handler.story, "schema task task task release");
+    ck_assert_str_eq(handler.transcript, "schema task task task release");
     ck_ended(UVA_END_REJECTED, EDOM, "handler");
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The protocol checker on every hop of our own streams: it reports nothing
- * about ours, and the breaches of peers. */
+/* The protocol checker on every hop of our own streams: it reports no breach of
+ * ours, and the breaches of peers. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@
 #include "support/recording_handler.h"
 #include "uvarrow/uvarrow.h"
 
-enum { HEARD_SIZE = 4096 };
+enum { LOG_SIZE = 4096 };
 
 static struct loop_fixture loop;
 static struct fake_source fake;
 static struct recording_consumer consumer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[HEARD_SIZE]; /* "CLAUSE message", a line each */
-static bool logless;           /* the runtime has no log */
-static int32_t workers;        /* of the stage between; 0: no stage */
+static char log_text[LOG_SIZE]; /* "CLAUSE message", one line each */
+static bool logless;            /* the runtime has no log */
+static int32_t workers;         /* of the parallel stage; 0: no stage */
 
 /* ---- the fixture -------------------------------------------------------- */
 
@@ -34,8 +34,8 @@ static void hear(void *ctx, const struct uva_log_record *record)
 
     (void)ctx;
     ck_assert_int_eq(pthread_mutex_lock(&lock), 0);
-    used = strlen(heard);
-    (void)snprintf(heard + used, sizeof(heard) - used, "%s %s\n",
+    used = strlen(log_text);
+    (void)snprintf(log_text + used, sizeof(log_text) - used, "%s %s\n",
                    record->clause != NULL ? record->clause : "-",
                    record->message);
     ck_assert_int_eq(pthread_mutex_unlock(&lock), 0);
@@ -45,7 +45,7 @@ static void open_checked(int8_t check)
 {
     struct uva_runtime_options options = {.check = check};
 
-    heard[0] = '\0';
+    log_text[0] = '\0';
     recording_init(&consumer);
     options.log.write = logless ? NULL : hear;
     loop_open_with(&loop, &options);
@@ -106,7 +106,7 @@ static struct uva_runtime_stats stats(void)
     return now;
 }
 
-/* ---- ours --------------------------------------------------------------- */
+/* ---- our own streams ---------------------------------------------------- */
 
 START_TEST(our_own_hops_give_no_report)
 {
@@ -116,9 +116,9 @@ START_TEST(our_own_hops_give_no_report)
     recording_await_done(&consumer, &loop);
     ck_assert_int_eq(consumer.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(atomic_load(&consumer.batches), 20);
-    ck_assert_str_eq(heard, "");
+    ck_assert_str_eq(log_text, "");
     close_checked();
-    ck_assert_str_eq(heard, "");
+    ck_assert_str_eq(log_text, "");
 }
 END_TEST
 
@@ -131,10 +131,10 @@ START_TEST(a_driven_handler_that_keeps_the_rules_gives_no_report)
     recording_handler_init(&h, 2, 1);
     drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
     ck_assert_int_eq(h.tasks, 20);
-    ck_assert_str_eq(heard, "");
+    ck_assert_str_eq(log_text, "");
     recording_handler_fini(&h);
     close_checked();
-    ck_assert_str_eq(heard, "");
+    ck_assert_str_eq(log_text, "");
 }
 END_TEST
 
@@ -154,15 +154,15 @@ START_TEST(AP08_a_bad_request_is_told_with_what_led_to_it)
     recording_handler_init(&h, 1, 0);
     h.on_task = ask_for_nothing;
     drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
-    ck_assert_ptr_nonnull(strstr(heard, "AP-08 "));
-    ck_assert_ptr_nonnull(strstr(heard, "AP-08   after: "));
+    ck_assert_ptr_nonnull(strstr(log_text, "AP-08 "));
+    ck_assert_ptr_nonnull(strstr(log_text, "AP-08   after: "));
     ck_assert_int_gt(stats().peer_breaches, 0);
     recording_handler_fini(&h);
     close_checked();
 }
 END_TEST
 
-/* How many breaches a stream is said to have had. */
+/* Returns how many breaches the streams' statistics count. */
 static int64_t count_breaches(void)
 {
     struct recording_handler h;
@@ -182,7 +182,7 @@ START_TEST(without_a_log_breaches_are_lines_on_standard_error_and_count)
 {
     FILE *file = tmpfile();
     const int real = dup(STDERR_FILENO);
-    char text[HEARD_SIZE] = "";
+    char text[LOG_SIZE] = "";
     int64_t count;
 
     workers = 0;
@@ -198,7 +198,7 @@ START_TEST(without_a_log_breaches_are_lines_on_standard_error_and_count)
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_msg(strstr(text, "AP-08 (error, consumer)") != NULL, "%s", text);
     ck_assert_int_eq(count, count_breaches());
-    ck_assert_ptr_nonnull(strstr(heard, "AP-08 "));
+    ck_assert_ptr_nonnull(strstr(log_text, "AP-08 "));
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(DS01_a_batch_that_does_not_fit_is_told)
     recording_consume(&consumer, device_stream(ARROW_DEVICE_CPU));
     recording_await_done(&consumer, &loop);
     ck_assert_int_eq(consumer.outcome.end, UVA_END_FAILED);
-    ck_assert_msg(strstr(heard, "DS-01 ") != NULL, "%s", heard);
+    ck_assert_msg(strstr(log_text, "DS-01 ") != NULL, "%s", log_text);
     close_checked();
 }
 END_TEST
@@ -230,27 +230,28 @@ START_TEST(a_producer_that_refuses_its_handler_leaves_nothing)
     ck_assert_int_eq(consumer.outcome.error.code, EACCES);
     close_checked();
     hostile_producer_fini(&peer);
-    ck_assert_str_eq(heard, "");
+    ck_assert_str_eq(log_text, "");
 }
 END_TEST
 
-/* ---- when --------------------------------------------------------------- */
+/* ---- when streams are checked ------------------------------------------- */
 
-/* A bad request is reported as a breach, with a transcript. */
+/* Returns whether streams are checked: a bad request is then reported as a
+ * breach, with a transcript. */
 static bool is_checked(int8_t check)
 {
     struct recording_handler h;
-    bool told;
+    bool reported;
 
     workers = 0;
     open_checked(check);
     recording_handler_init(&h, 1, 0);
     h.on_task = ask_for_nothing;
     drive(device_stream(ARROW_DEVICE_CPU), &h, false);
-    told = strstr(heard, "after: ") != NULL;
+    reported = strstr(log_text, "after: ") != NULL;
     recording_handler_fini(&h);
     close_checked();
-    return told;
+    return reported;
 }
 
 START_TEST(the_environment_counts_where_the_program_says_nothing)
@@ -267,7 +268,7 @@ START_TEST(the_environment_counts_where_the_program_says_nothing)
 }
 END_TEST
 
-/* Runs a stream whose `n`-th allocation fails. */
+/* Runs a stream in which the `n`-th allocation fails. */
 static void run_without(long n)
 {
     const struct uva_consumer table = recording_table(&consumer);
@@ -292,7 +293,7 @@ START_TEST(without_memory_for_a_check_a_hop_goes_unchecked)
     workers = 0;
     for (long n = 1; n < 60; n++) {
         run_without(n);
-        unchecked = unchecked || (strstr(heard, "goes unchecked") != NULL &&
+        unchecked = unchecked || (strstr(log_text, "goes unchecked") != NULL &&
                                   consumer.outcome.end == UVA_END_COMPLETE);
     }
     ck_assert(unchecked);

@@ -41,7 +41,7 @@ static void tear_down(void)
 {
     if (loop.runtime != NULL)
         loop_close_runtime(&loop, 0);
-    while (faulty_allocator_live(&loop.memory) != 0) /* zombies go last */
+    while (faulty_allocator_live(&loop.memory) != 0) /* dead objects go last */
         (void)sched_yield();
     loop_close(&loop);
     for (int i = 0; i < STREAMS; i++) {
@@ -93,7 +93,8 @@ static bool has_batches(void *ctx)
     return atomic_load(&((struct recording_consumer *)ctx)->batches) > 0;
 }
 
-/* Starts a stream whose source waits at batch `k`, which is not the first. */
+/* Starts a stream with a source that waits at batch `k`, which is not the
+ * first. */
 static void start_and_wait_at(int64_t k)
 {
     fake->gate_at = k;
@@ -109,7 +110,7 @@ static void count_closing(void *ctx)
     loop.runtime = NULL;
 }
 
-static int close_rig(int64_t grace_ms)
+static int close_it(int64_t grace_ms)
 {
     return uva_runtime_close(loop.runtime, grace_ms, count_closing, &loop);
 }
@@ -120,14 +121,13 @@ static void await_closed(void)
     ck_assert_int_eq(closings, 1);
 }
 
-/* ---- from where --------------------------------------------------------- */
+/* ---- the calling thread ------------------------------------------------- */
 
 static void close_in_batch(struct recording_consumer *o,
                            struct uva_batch *batch)
 {
     (void)batch;
-    ck_assert_int_eq(close_rig(0),
-                     atomic_load(&o->batches) == 1 ? 0 : EALREADY);
+    ck_assert_int_eq(close_it(0), atomic_load(&o->batches) == 1 ? 0 : EALREADY);
 }
 
 START_TEST(a_close_inside_on_batch_ends_its_stream)
@@ -147,7 +147,7 @@ static void close_in_done(struct recording_consumer *o,
 {
     (void)o;
     (void)end;
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     ck_assert_int_eq(closings, 0);
 }
 
@@ -163,7 +163,7 @@ END_TEST
 
 static void close_now(void *ctx)
 {
-    ck_assert_int_eq(close_rig(*(int64_t *)ctx), 0);
+    ck_assert_int_eq(close_it(*(int64_t *)ctx), 0);
 }
 
 START_TEST(a_close_inside_a_post_comes_after_it)
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(a_close_before_the_first_turn_ends_what_was_started)
 {
     start(0);
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     ck_assert_int_eq(consumer->batches, 0);
@@ -219,7 +219,7 @@ END_TEST
 
 START_TEST(a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done)
 {
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     uv_unref((uv_handle_t *)&loop.keep);
     (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
     uv_ref((uv_handle_t *)&loop.keep);
@@ -238,7 +238,7 @@ START_TEST(a_close_without_a_callback_is_a_close)
 }
 END_TEST
 
-/* ---- how long ----------------------------------------------------------- */
+/* ---- the duration of a close -------------------------------------------- */
 
 START_TEST(a_close_ends_every_stream)
 {
@@ -247,7 +247,7 @@ START_TEST(a_close_ends_every_stream)
         start(i);
     }
     loop_settle(&loop);
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     await_closed();
     for (int i = 0; i < STREAMS; i++) {
         ck_ended(i, UVA_END_CANCELLED);
@@ -265,7 +265,7 @@ START_TEST(after_the_close_began_nothing_starts)
 
     fakes[1].gate_at = 0;
     start(1);
-    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    ck_assert_int_eq(close_it(UVA_FOREVER), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), ESHUTDOWN);
     ck_assert_ptr_nonnull(strstr(error.message, "runtime"));
     uva_stream_release(stream);
@@ -281,7 +281,7 @@ END_TEST
 START_TEST(within_the_grace_a_stream_completes_and_the_close_waits_no_longer)
 {
     start_and_wait_at(2);
-    ck_assert_int_eq(close_rig(INT64_C(1) << 40), 0);
+    ck_assert_int_eq(close_it(INT64_C(1) << 40), 0);
     for (int i = 0; i < 10; i++)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
@@ -296,7 +296,7 @@ END_TEST
 START_TEST(after_the_grace_a_stream_is_cancelled)
 {
     start_and_wait_at(2);
-    ck_assert_int_eq(close_rig(20), 0);
+    ck_assert_int_eq(close_it(20), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
@@ -306,7 +306,7 @@ END_TEST
 START_TEST(grace_for_ever_waits_for_the_end)
 {
     start_and_wait_at(2);
-    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    ck_assert_int_eq(close_it(UVA_FOREVER), 0);
     for (int i = 0; i < 10; i++)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
@@ -329,7 +329,7 @@ START_TEST(a_second_close_may_shorten_the_grace)
     fakes[1].gate_at = 0;
     start(0);
     start(1);
-    ck_assert_int_eq(close_rig(UVA_FOREVER), 0);
+    ck_assert_int_eq(close_it(UVA_FOREVER), 0);
     fake_source_open_gate(fake);
     recording_await_done(consumer, &loop);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 1, never, NULL), EALREADY);
@@ -345,7 +345,7 @@ START_TEST(a_second_close_cannot_lengthen_the_grace)
 {
     fake->gate_at = 0;
     start(0);
-    ck_assert_int_eq(close_rig(20), 0);
+    ck_assert_int_eq(close_it(20), 0);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, UVA_FOREVER, never, NULL),
                      EALREADY);
     ck_assert_int_eq(
@@ -365,7 +365,8 @@ static void note_timer_closed(uv_handle_t *timer)
     timer_closed = true;
 }
 
-/* Closes over and over, each time long before the grace is over. */
+/* Closes the runtime repeatedly, each time long before the grace period is
+ * over. */
 static void close_again(uv_timer_t *timer)
 {
     int *times = timer->data;
@@ -385,7 +386,7 @@ START_TEST(a_second_close_does_not_begin_the_grace_anew)
     timer_closed = false;
     fake->gate_at = 0;
     start(0);
-    ck_assert_int_eq(close_rig(200), 0);
+    ck_assert_int_eq(close_it(200), 0);
     ck_assert_int_eq(uv_timer_init(&loop.uv, &timer), 0);
     timer.data = &times;
     ck_assert_int_eq(uv_timer_start(&timer, close_again, 50, 50), 0);
@@ -399,14 +400,14 @@ END_TEST
 
 START_TEST(a_negative_grace_but_for_ever_is_refused)
 {
-    ck_assert_int_eq(close_rig(-2), EINVAL);
+    ck_assert_int_eq(close_it(-2), EINVAL);
     ck_assert_int_eq(uva_runtime_close(NULL, 0, NULL, NULL), EINVAL);
-    ck_assert_int_eq(close_rig(0), 0); /* it was open still */
+    ck_assert_int_eq(close_it(0), 0); /* it was still open */
     await_closed();
 }
 END_TEST
 
-/* ---- stuck -------------------------------------------------------------- */
+/* ---- stuck calls -------------------------------------------------------- */
 
 static struct uva_runtime_stats last_stats;
 
@@ -459,7 +460,7 @@ START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
     ck_assert_int_eq(atomic_load(&fake->freed), 0);
     fake_source_open_gate(fake);
     await_count(&fake->freed, 1);
-    atomic_store(&fake->released, 1); /* it has no stream to release */
+    atomic_store(&fake->released, 1); /* there is no stream to release */
 }
 END_TEST
 
@@ -488,7 +489,7 @@ START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
     recording_consume(consumer, stream);
     while (sem_trywait(&entered) != 0)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     recording_await_done(consumer, &loop);
     for (int turn = 0; turn < 3; turn++)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
@@ -500,11 +501,11 @@ START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
 END_TEST
 
 static void next_never(void *ctx, struct uva_batch *batch,
-                       const struct uva_outcome *told)
+                       const struct uva_outcome *outcome)
 {
     (void)ctx;
     (void)batch;
-    (void)told;
+    (void)outcome;
     ck_abort_msg("a call that was refused is not answered");
 }
 
@@ -515,7 +516,7 @@ START_TEST(streams_still_held_outlive_the_runtime)
     struct uva_error error = {0};
 
     ck_assert_int_eq(uva_stream_for_each(started, &table, NULL), 0);
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     await_closed();
     ck_ended(0, UVA_END_CANCELLED);
     ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
@@ -531,7 +532,7 @@ START_TEST(streams_still_held_outlive_the_runtime)
 }
 END_TEST
 
-/* ---- side by side ------------------------------------------------------- */
+/* ---- several runtimes --------------------------------------------------- */
 
 static void set(void *ctx)
 {
@@ -557,14 +558,14 @@ static void run_two(struct uva_runtime *second)
     loop.runtime = first;
     ck_assert_int_eq(uva_runtime_close(second, 0, set, &second_closed), 0);
     loop_until(&loop, is_set, &second_closed);
-    start(2); /* the first goes on without the second */
+    start(2); /* the first runtime goes on without the second */
     recording_await_done(&consumers[2], &loop);
     for (int i = 0; i < 3; i++) {
         ck_ended(i, UVA_END_COMPLETE);
         ck_assert_int_eq(consumers[i].batches, 5);
         await_count(&fakes[i].freed, 1);
     }
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     await_closed();
 }
 
@@ -577,7 +578,7 @@ START_TEST(two_runtimes_live_on_one_loop)
 }
 END_TEST
 
-/* Reopens the loop's runtime on workers of the test's own. */
+/* Reopens the loop's runtime on worker threads of the test. */
 static void reopen_on(struct uva_workers *workers)
 {
     struct uva_runtime_options options = {.workers = workers};
@@ -600,14 +601,14 @@ START_TEST(two_runtimes_share_workers_that_are_freed_before_them)
 }
 END_TEST
 
-/* Two threads of the program's own, which run what they are given. */
+/* Two threads of the program, which run the jobs that are passed to them. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct uva_job *jobs[64];
     int queued;
     bool over;
-    int refuse; /* so many jobs, at first */
+    int refuse; /* refuses this many jobs at first */
     atomic_long ran[2];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .changed = PTHREAD_COND_INITIALIZER};
@@ -671,9 +672,9 @@ static void run_on_pool(int refuse)
     recording_await_done(consumer, &loop);
     ck_ended(0, UVA_END_COMPLETE);
     ck_assert_int_eq(consumer->rows, 15);
-    while (atomic_load(&fake->freed) == 0) /* on a worker, or in a turn */
+    while (atomic_load(&fake->freed) == 0) /* on a worker or in a turn */
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-    ck_assert_int_eq(close_rig(0), 0);
+    ck_assert_int_eq(close_it(0), 0);
     await_closed();
     pthread_mutex_lock(&pool.lock);
     pool.over = true;
@@ -681,7 +682,7 @@ static void run_on_pool(int refuse)
     pthread_mutex_unlock(&pool.lock);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    atomic_store(&fake->released, 1); /* it has no stream to release */
+    atomic_store(&fake->released, 1); /* there is no stream to release */
 }
 
 START_TEST(an_executor_runs_the_work_of_both_lanes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* for_each and next: pausing, resuming, cancelling, dropping, at every point
- * and from everywhere, also while the source is stuck. */
+/* for_each and next: pausing, resuming, cancelling and dropping, at every point
+ * and from every place, also while the source is stuck. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -9,15 +9,15 @@
 #include "support/check_suite.h"
 #include "support/fixture.h"
 
-static struct fixture f, other; /* the latter only where two streams run */
+static struct fixture f, other; /* `other` only where two streams run */
 
 /* What on_batch does, once. */
 static struct {
-    int64_t at;         /* in this batch; negative: in none */
-    int code;           /* returns that */
-    bool take;          /* moves the data out first */
-    void (*hook)(void); /* and calls that; NULL: nothing */
-    int done;           /* how often it has happened */
+    int64_t at;         /* acts in this batch; negative: in none */
+    int code;           /* the code that it returns */
+    bool take;          /* it first moves the data out */
+    void (*hook)(void); /* called after that; NULL: nothing */
+    int done;           /* how often it has acted */
     struct ArrowDeviceArray taken;
 } plan;
 
@@ -40,14 +40,15 @@ static bool plan_is_done(void *ctx)
     return plan.done > 0;
 }
 
-/* Turns the loop until then, and until nothing more happens by itself. */
+/* Turns the loop until on_batch has acted, and until no more callbacks follow.
+ */
 static void await_plan(void)
 {
     loop_until(&f.loop, plan_is_done, NULL);
     loop_settle(&f.loop);
 }
 
-/* The fixture is open, and the stream not made. */
+/* Opens the fixture, without a stream. */
 static void set_up_with_options(int64_t batches,
                                 const struct uva_runtime_options *options)
 {
@@ -82,7 +83,7 @@ static void tear_down(void)
 
 START_TEST(a_pause_at_any_batch_loses_nothing)
 {
-    const int k = _i % 5; /* the last one too */
+    const int k = _i % 5; /* also the last batch */
 
     set_up_with(5, k, EAGAIN);
     f.stream = fixture_sources[_i / 5].make(&f);
@@ -104,7 +105,7 @@ START_TEST(a_pause_that_took_its_batch_goes_on_with_the_next)
     plan.take = true;
     start_stream();
     await_plan();
-    ck_assert_int_eq(f.got.done, 0); /* not even the end comes */
+    ck_assert_int_eq(f.got.done, 0); /* not even on_done is called */
     uva_stream_resume(f.stream);
     fixture_await(&f);
     ck_assert_int_eq(f.got.taken, 5);
@@ -132,7 +133,7 @@ START_TEST(a_resume_without_a_pause_has_no_effect)
 {
     set_up_with(4, -1, 0);
     start_stream();
-    uva_stream_resume(f.stream); /* now; and then a pause */
+    uva_stream_resume(f.stream); /* resumes now; a pause follows */
     plan.at = 1;
     plan.code = EAGAIN;
     await_plan();
@@ -217,7 +218,7 @@ START_TEST(a_stream_dropped_in_the_callback_of_another_is_silent_at_once)
     plan.hook = drop_other;
     f.stream = fixture_blocking(&f);
     fixture_open_beside(&other, 300, &f);
-    other.fake.gate_at = 299; /* so it cannot end before it is dropped */
+    other.fake.gate_at = 299; /* it cannot end before it is dropped */
     other.stream = fixture_blocking(&other);
     fixture_start(&other);
     fixture_start(&f);
@@ -240,7 +241,7 @@ START_TEST(a_source_that_is_stuck_holds_up_neither_cancel_nor_close)
 {
     set_up_with(10, -1, 0);
     f.fake.gate_at = 2;
-    f.options.interrupt = NULL; /* nothing can wake it */
+    f.options.interrupt = NULL; /* the source cannot be interrupted */
     start_stream();
     fixture_await_gate(&f);
     loop_settle(&f.loop);
@@ -322,7 +323,7 @@ static void other_is_not_ahead(void)
 
 START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
 {
-    /* however slow, no visit is followed by a shorter one */
+    /* even if visits are slow, none is followed by a shorter one */
     const struct uva_runtime_options slow = {.turn_us = 100000000};
 
     set_up_with_options(200, &slow);
@@ -377,7 +378,7 @@ static void ask(int code)
     ck_assert_int_eq(uva_stream_next(f.stream, answered, &f.got, NULL), code);
 }
 
-/* One call, one answer; the loop turns in between. */
+/* Calls uva_stream_next() once, and turns the loop until its callback runs. */
 static void pull(void)
 {
     int wanted = answers + 1;
@@ -430,7 +431,7 @@ START_TEST(next_is_told_of_a_cancel_and_a_close)
         uva_stream_cancel(f.stream, 0, NULL);
         loop_until(&f.loop, has_ended, NULL);
     }
-    uva_stream_acquire(f.stream); /* outlives the runtime */
+    uva_stream_acquire(f.stream); /* the stream outlives the runtime */
     loop_close_runtime(&f.loop, 0);
     ck_assert_int_eq(ends, 1);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_CANCELLED);

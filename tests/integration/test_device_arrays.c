@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of a device, without a stream: waited for, or given an event. */
+/* One array of a device, without a stream, in uva_array_wait() and in
+ * uva_array_release_after(). */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -28,8 +29,9 @@ static bool is_armed(void *ctx)
            atomic_load(&s.f.device.arms) > 0;
 }
 
-static const enum soft_mode all_modes[] = {
-    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+static const enum soft_mode all_modes[] = {SOFT_POLLS, SOFT_POLLS_ON_LOOP,
+                                           SOFT_CALLS, SOFT_CALLS_ON_LOOP,
+                                           SOFT_FORGETS};
 
 enum { MODES = sizeof(all_modes) / sizeof(all_modes[0]) };
 
@@ -67,7 +69,7 @@ START_TEST(without_an_event_or_a_way_to_wait_the_answer_comes_too)
     if (!cases[_i].event)
         s.array.sync_event = NULL;
     ck_assert_int_eq(array_wait(&s, 1000), 0);
-    ck_assert_int_eq(s.f.answers, 0); /* never from inside */
+    ck_assert_int_eq(s.f.answers, 0); /* not inside the call */
     ck_assert_int_eq(array_outcome(&s), cases[_i].code);
 }
 END_TEST
@@ -93,10 +95,10 @@ START_TEST(a_stuck_event_is_answered_in_time)
 }
 END_TEST
 
-/* The time is up, and the answer on its way. */
+/* The time limit has passed, and the result is in flight. */
 START_TEST(an_event_that_was_complete_in_time_is_so)
 {
-    array_open(&s, SOFT_CALLS_QUICK);
+    array_open(&s, SOFT_CALLS_ON_LOOP);
     ck_assert_int_eq(array_wait(&s, 0), 0);
     while (atomic_load(&s.f.device.arms) == 0)
         sched_yield();
@@ -115,7 +117,7 @@ static void device_thread_hold(void *ctx)
     (void)ctx;
     while (sem_wait(&device_thread_may) != 0)
         continue;
-    (void)sem_post(&device_thread_may); /* from now on it does */
+    (void)sem_post(&device_thread_may); /* ends the hold */
 }
 
 static void set(void *ctx)
@@ -123,7 +125,8 @@ static void set(void *ctx)
     *(bool *)ctx = true;
 }
 
-/* The time is up and the runtime closes, while the service is in the table. */
+/* The time limit has passed and the runtime closes, while the device thread is
+ * inside the table. */
 START_TEST(a_wait_for_nothing_is_answered_though_the_runtime_closes)
 {
     array_open(&s, SOFT_POLLS);
@@ -144,7 +147,7 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     s.f.device.asked = device_thread_hold;
     ck_assert_int_eq(array_wait(&s, 1), 0);
     loop_until_timer(&s.f.loop);
-    while (loop_has_timer(&s.f.loop)) /* until it has fired */
+    while (loop_has_timer(&s.f.loop)) /* until the timer has fired */
         (void)uv_run(&s.f.loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(uva_runtime_close(s.f.loop.runtime, 0, set, &gone), 0);
     for (int i = 0; i < 10; i++)
@@ -173,7 +176,7 @@ START_TEST(a_close_answers_what_waits)
 }
 END_TEST
 
-/* Called while the runtime closes. */
+/* Runs while the runtime closes. */
 static void on_answer_try_more(void *ctx, struct ArrowDeviceArray *array,
                                const struct uva_error *error)
 {
@@ -268,7 +271,7 @@ START_TEST(a_wait_takes_its_memory_before_it_begins)
 }
 END_TEST
 
-/* Callers that are not the loop thread. */
+/* Threads other than the loop thread. */
 struct caller {
     pthread_t thread;
     struct ArrowDeviceArray array;
@@ -344,7 +347,7 @@ START_TEST(a_recorded_event_goes_with_its_array)
     if (_i == 0)
         uva_array_release(&moved);
     loop_close_runtime(&s.f.loop, 0);
-    if (_i == 1) /* it may outlive every runtime */
+    if (_i == 1) /* the array may outlive every runtime */
         uva_array_release(&moved);
     while (atomic_load(&s.f.device.unloads) == 0)
         sched_yield();
@@ -394,7 +397,7 @@ START_TEST(no_event_is_recorded_for_an_array_that_is_not_there)
 }
 END_TEST
 
-/* A device whose recorded events need not be freed. */
+/* A device with recorded events that need not be freed. */
 static int lasting_record(void *state, const struct uva_device_event *event,
                           void *device_stream, void **event_out,
                           struct uva_error *error)

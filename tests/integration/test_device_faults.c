@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error that is reported where a device of the user fails: by its table, by
- * its callback alone, behind stages, behind a foreign hop. Another stream goes
- * on. */
+/* The errors that are reported when a device of the user fails: by its table,
+ * by its callback alone, behind stages, and behind a foreign hop. Another
+ * stream goes on. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void nudge(void *ctx)
     loop_nudge(ctx);
 }
 
-/* The first event of the other stream is done, the second is not. */
+/* Completes the first event of the other stream, but not the second. */
 static void revive(void *ctx)
 {
     soft_event_end(ctx, 9, 0);
@@ -59,8 +59,9 @@ static void soft_close(void)
 
 static const struct fault soft_fault = {EIO, "soft", 700, "soft_query"};
 
-static const enum soft_mode all_modes[] = {
-    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+static const enum soft_mode all_modes[] = {SOFT_POLLS, SOFT_POLLS_ON_LOOP,
+                                           SOFT_CALLS, SOFT_CALLS_ON_LOOP,
+                                           SOFT_FORGETS};
 
 START_TEST(a_failed_event_is_told_with_its_vendor_and_call)
 {
@@ -115,7 +116,7 @@ START_TEST(a_stuck_event_of_a_users_table_is_told_by_its_name)
 }
 END_TEST
 
-/* What is known of the table that was built in says nothing of it. */
+/* The error must not name a function of the built-in table. */
 START_TEST(a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name)
 {
     const struct fault fault = {ETIMEDOUT, NULL, 0, NULL};
@@ -135,9 +136,9 @@ START_TEST(a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name)
 }
 END_TEST
 
-/* ---- tables that say other things --------------------------------------- */
+/* ---- tables that report other results ----------------------------------- */
 
-/* What the events of the table are: they never say that they have failed. */
+/* The state of the table's events, which never report a failure. */
 static atomic_int event_is; /* EAGAIN or 0 */
 
 static int mine_load(void *ctx, const char *path, void **state,
@@ -186,7 +187,7 @@ static const struct uva_device_ops mine[] = {
      .arm = mine_arm},
 };
 
-/* As some platforms do for what stands behind the command that failed. */
+/* Some platforms do so for an event behind a failed command. */
 START_TEST(a_failure_that_the_callback_alone_knows_of_is_told)
 {
     const struct fault fault = {EIO, "opencl", -5, "callback"};
@@ -219,9 +220,9 @@ END_TEST
 
 /* ---- a foreign hop ------------------------------------------------------ */
 
-/* A handler that passes every callback on to another one. */
+/* A handler that passes every callback on to another handler. */
 struct hop {
-    struct ArrowAsyncDeviceStreamHandler handler; /* first */
+    struct ArrowAsyncDeviceStreamHandler handler; /* must be the first member */
     struct ArrowAsyncDeviceStreamHandler *to;     /* borrows */
     struct uva_stream *from;                      /* owns, until started */
 };
@@ -318,7 +319,7 @@ static void behind_a_hop(struct hop *hop, int *event)
 START_TEST(the_vendor_is_known_behind_a_foreign_hop)
 {
     const struct fault fault = {EIO, "cuda", 719, "cuEventQuery"};
-    char name[] = "cuda"; /* not a constant of the library's */
+    char name[] = "cuda"; /* not a constant of the library */
     struct hop hop;
     int event;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices need lives longer than runtimes and therefore comes from the C
- * library, which here has no more memory at each place in turn. Every failure
- * is reported, and nothing leaks but what the header states. */
+/* The memory for devices outlives runtimes and therefore comes from the C
+ * library, which here runs out of memory at each allocation in turn. Every
+ * failure is reported, and nothing leaks except what the header states. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -52,7 +52,7 @@ START_TEST(a_copy_without_memory_says_so_and_frees_all)
         ck_assert_int_eq(soft_memory_live(), 0);
     }
     ck_assert_int_gt(n, 40);
-    ck_assert_int_eq(waited, 2); /* where nobody else could, for the upload */
+    ck_assert_int_eq(waited, 2); /* twice the upload succeeds without it */
 }
 END_TEST
 
@@ -92,12 +92,12 @@ START_TEST(a_stage_without_memory_for_a_watch_ends_its_stream)
         ck_assert_int_le(f.got.batches, code != 0 ? n - 1 : 3);
         fixture_close(&f);
     }
-    /* one for each batch; or two, and one for what goes on meanwhile */
+    /* one watch for each batch; or two, and one more meanwhile */
     ck_assert_int_eq(n, _i == 0 ? 5 : 11);
 }
 END_TEST
 
-/* Whether the call fails for want of memory, at each place in turn. */
+/* Checks that the call fails for lack of memory at each allocation in turn. */
 static void sweep(int (*call)(struct uva_error *error), int least)
 {
     struct uva_error error = {0};
@@ -151,7 +151,7 @@ START_TEST(a_recording_without_memory_says_so)
 }
 END_TEST
 
-/* The runtime's first word about devices. */
+/* The first use of devices in this runtime. */
 START_TEST(devices_without_memory_are_made_later)
 {
     struct loop_fixture loop;
@@ -172,7 +172,7 @@ START_TEST(devices_without_memory_are_made_later)
         ck_assert(code == 0 ||
                   strcmp(error.message, "no memory for devices") == 0);
     }
-    ck_assert_int_eq(n, 4); /* two things, then none */
+    ck_assert_int_eq(n, 4); /* two allocations, then none */
     loop_close(&loop);
     soft_device_fini(device);
     free(device);
@@ -192,7 +192,7 @@ static void not_called(void *ctx, struct ArrowDeviceArray *array,
     ck_abort_msg("nothing was begun");
 }
 
-/* What comes first makes them. */
+/* The first call that needs devices makes them. */
 START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
 {
     const struct uva_transfer there = {.device_type = ARROW_DEVICE_EXT_DEV};
@@ -312,7 +312,7 @@ START_TEST(an_array_nobody_can_wait_for_is_never_released)
 }
 END_TEST
 
-/* Later failures: kept until the workers end. */
+/* Later failures: the array is kept until the workers end. */
 START_TEST(an_array_whose_event_has_no_memory_is_kept)
 {
     struct ArrowDeviceArray array;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of a device, released behind the work that reads it; and what a
- * program can set and query of devices. */
+/* One array of a device, released after the work that reads it; and what a
+ * program can set and query about devices. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -39,13 +39,13 @@ START_TEST(an_array_is_released_when_the_work_that_reads_it_is_over)
 {
     array_open(&s, SOFT_COPIES);
     atomic_store(&s.f.device.held, true);
-    s.f.device.recorded_code = _i == 0 ? 0 : EIO; /* or has failed */
+    s.f.device.recorded_code = _i == 0 ? 0 : EIO; /* or the event has failed */
     uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     ck_assert(s.array.array.release == NULL);
     while (atomic_load(&s.f.device.queries) < 3)
         sched_yield();
     ck_assert_int_ne(atomic_load(&s.f.fake.live), 0);
-    if (_i == 2) { /* whatever becomes of the runtime */
+    if (_i == 2) { /* whatever happens to the runtime */
         loop_close_runtime(&s.f.loop, 0);
         ck_assert_int_ne(atomic_load(&s.f.fake.live), 0);
         atomic_store(&s.f.device.held, false);
@@ -82,7 +82,8 @@ START_TEST(an_array_nobody_can_tell_of_is_kept_until_the_workers_end)
 }
 END_TEST
 
-/* Its event uses the service, which so lasts until it is released. */
+/* Its event uses the device thread, which therefore lasts until the array is
+ * released. */
 START_TEST(an_array_that_uses_the_service_is_kept_no_longer_than_the_workers)
 {
     array_open(&s, SOFT_COPIES);
@@ -129,7 +130,7 @@ START_TEST(work_goes_on_whose_event_cannot_be_armed)
 }
 END_TEST
 
-/* A table whose load takes as long as the test wants. */
+/* A table with a load function that takes as long as the test wants. */
 static struct {
     sem_t here, go;
 } slow;
@@ -177,7 +178,7 @@ static bool is_set(void *ctx)
     return *(bool *)ctx;
 }
 
-/* The stream of the program's may be gone once the runtime is. */
+/* The program's stream may be destroyed once the runtime has closed. */
 START_TEST(a_close_waits_until_the_work_is_recorded)
 {
     struct uva_error error;
@@ -224,12 +225,12 @@ START_TEST(an_array_of_the_host_is_released_at_once)
     uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
     ck_assert_int_eq(atomic_load(&s.f.fake.live), 0);
     uva_array_release_after(s.f.loop.runtime, &s.array,
-                            NULL); /* of none: none */
+                            NULL); /* it was released already */
     uva_array_release_after(s.f.loop.runtime, NULL, NULL);
 }
 END_TEST
 
-/* ---- what a program says and asks --------------------------------------- */
+/* ---- what a program sets and queries ------------------------------------ */
 
 START_TEST(a_program_asks_what_there_is)
 {
@@ -247,7 +248,7 @@ START_TEST(a_program_asks_what_there_is)
 }
 END_TEST
 
-/* Asks about itself, in the middle of it. */
+/* Queries its own device type in the middle of its load. */
 static int curious_load(void *ctx, const char *path, void **state,
                         struct uva_error *error)
 {
@@ -287,7 +288,7 @@ START_TEST(a_table_may_ask_what_there_is)
     ck_assert_int_eq(uva_device_register(s.f.loop.runtime, ARROW_DEVICE_METAL,
                                          &curious_ops, &s, &error),
                      0);
-    s.f.device.asked = ask_about_another; /* on the service */
+    s.f.device.asked = ask_about_another; /* called on the device thread */
     soft_event_end(&s.f.device, 0, 0);
     ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
     ck_assert_int_eq(array_outcome(&s), 0);
@@ -333,7 +334,7 @@ START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
     int event = 0;
 
     array_open(&s, SOFT_CALLS);
-    s.array.device_type = ARROW_DEVICE_VULKAN; /* and nothing was attached */
+    s.array.device_type = ARROW_DEVICE_VULKAN; /* no device was attached */
     s.array.sync_event = &event;
     ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
     ck_assert_int_eq(array_outcome(&s), ENODEV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an event is treated by the type of its device: ignored on the host,
- * refused with a reason where it cannot be waited for, waited for by a table of
- * the program instead. An event of an unknown type is never read. Clauses:
+/* How an event is treated depending on the type of its device: ignored on the
+ * host, refused with a reason if it cannot be waited for, waited for by a table
+ * of the program instead. An event of an unknown type is never read. Clauses:
  * EV-04, EV-08, EV-09, EV-11, EV-12. */
 #include <check.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ enum { BATCHES = 3, UNKNOWN = 99 };
 
 static struct fixture f;
 
-/* Types whose events cannot be waited for, and the error text. */
+/* Types with events that cannot be waited for, and the error text. */
 static const struct {
     ArrowDeviceType type;
     const char *text;
@@ -29,7 +29,7 @@ static const struct {
     {UNKNOWN, "the type is unknown"},
 };
 
-/* What a program may have a table of its own for. */
+/* Types for which a program may register a table of its own. */
 static const ArrowDeviceType replaced[] = {
     ARROW_DEVICE_METAL, ARROW_DEVICE_EXT_DEV, ARROW_DEVICE_ONEAPI,
     ARROW_DEVICE_VULKAN, ARROW_DEVICE_OPENCL};
@@ -64,7 +64,7 @@ static void register_device(void)
                      0);
 }
 
-/* A stream whose batches have events that are no addresses at all. */
+/* Makes a stream with events that are not valid addresses. */
 static void make_stream(void *event)
 {
     static struct ArrowDeviceArray arrays[BATCHES];
@@ -201,7 +201,7 @@ START_TEST(what_is_known_of_a_type_says_why_it_cannot_be_waited_for)
 }
 END_TEST
 
-/* ---- a table of the program's own --------------------------------------- */
+/* ---- tables of the program ---------------------------------------------- */
 
 START_TEST(ev_11_a_table_of_the_program_waits_for_its_events)
 {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `uvarrow devices`: what it lists, and how it ends.
 
-The environment says where things are: UVA_TEST_TOOL the command, UVA_TEST_BUILD
-a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL that of the command,
+UVA_TEST_BUILD that of a folder for files.
 
 Nothing here depends on which devices this machine has. PATIENCE only ends a
 test that hangs.
@@ -33,7 +33,7 @@ class Devices(unittest.TestCase):
                               env={**os.environ, **variables})
 
     def rows(self, **variables):
-        """type: (available, mechanism, copies, library) of each"""
+        """Returns {type: (available, mechanism, copies, library)}."""
         result = self.run_devices(**variables)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         head, *lines = result.stdout.splitlines()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the headers promise in half a sentence: members that may be left out,
- * arguments that may be NULL, sources that give more than most, and how each of
- * them fails without memory. */
+/* What the headers promise in passing: members that may be left out, arguments
+ * that may be NULL, sources that give unusual batches, and how each of these
+ * cases fails without memory. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void set_up(void)
 
 static const struct {
     struct uva_window given;
-    int64_t batches, refill; /* as completed; 0: refused */
+    int64_t batches, refill; /* as completed with defaults; 0: refused */
 } WINDOWS[] = {
     {{0}, 64, 32},
     {{.batches = 1}, 1, 0},
@@ -94,7 +94,8 @@ static void call_late(void *ctx)
     producer->cancel(producer);
 }
 
-/* As they come from who has kept a producer in whose place this one is now. */
+/* Late calls arrive from a peer that kept a pointer to a producer, when that
+ * memory already belongs to the producer of this stream. */
 START_TEST(late_calls_are_nothing_to_a_stream_that_has_not_begun)
 {
     struct uva_stream *stream = fixture_blocking(&f);
@@ -161,7 +162,7 @@ START_TEST(a_source_of_tasks_may_say_its_device_and_keep_its_ctx)
 END_TEST
 
 static struct ArrowDeviceArrayStream
-    honest; /* before its batches are changed */
+    honest; /* before the test changes its batches */
 
 static int next_elsewhere(struct ArrowDeviceArrayStream *stream,
                           struct ArrowDeviceArray *out)
@@ -220,7 +221,7 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* A block of one pair, too large to lie in a slot. */
+/* Returns a block of one pair, too large for a slot. */
 static const char *large_metadata(void)
 {
     static char block[112];
@@ -342,8 +343,8 @@ END_TEST
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Of a format that nobody here knows, or with more bytes than there can be: a
- * parallel stage reckons with their size, and passes them on. */
+/* Formats that are unknown, or that need more bytes than any array has. A
+ * parallel stage estimates the size of such batches, and passes them on. */
 static const char *const STRANGE[] = {"?", "w:2147483647"};
 
 START_TEST(batches_of_an_unheard_of_size_are_passed_on)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/ on real data: what they print is what Python reads.
+"""The programs of examples/ on real data must print what Python reads.
 
-The environment says where things are: UVA_TEST_DRIVER the ADBC driver for
-SQLite, UVA_TEST_FLIGHTS the flights.csv.zip, UVA_TEST_BUILD where the examples
-were built, and room for files.
+Environment variables give the paths: UVA_TEST_DRIVER that of the ADBC driver
+for SQLite, UVA_TEST_FLIGHTS that of flights.csv.zip, UVA_TEST_BUILD that of the
+folder with the built examples, where files may be written.
 
 Nothing here waits for a time to pass. PATIENCE only ends a test that hangs.
 """
@@ -51,7 +51,7 @@ class Examples(unittest.TestCase):
         return [program, *arguments]
 
     def run_example(self, name, *arguments, code=0):
-        """What it prints, and what it says of errors."""
+        """Returns what it writes to its output and to its error output."""
         result = subprocess.run(self.command(name, *arguments), text=True,
                                 capture_output=True, timeout=PATIENCE)
         self.assertEqual(result.returncode, code, result.stderr)
@@ -62,7 +62,7 @@ class Examples(unittest.TestCase):
                                 sql, *rest, code=code)
 
     def text_of(self, sql, names=True):
-        """What rows_write() makes of the rows that sqlite3 reads."""
+        """Returns what rows_write() makes of the rows that sqlite3 reads."""
         rows = sqlite3.connect(self.database).execute(sql)
         lines = [[column[0] for column in rows.description]] if names else []
         lines += ([("" if value is None else f"{value:.17g}"
@@ -104,7 +104,7 @@ class Databases(Examples):
 
 class Files(Examples):
     def column(self, name):
-        """What the file says, line by line; None for what is no number."""
+        """Returns the file's values, line by line; None for no number."""
         with open(self.csv, encoding="utf-8") as lines:
             place = next(lines).rstrip("\n").split(",").index(name)
             for line in lines:
@@ -135,7 +135,7 @@ class Files(Examples):
 
 
 class Server(Examples):
-    """A server on a port that the system chose, ended by Ctrl-C."""
+    """A server on a port that the system chose; Ctrl-C ends it."""
 
     def start(self, sql):
         server = subprocess.Popen(

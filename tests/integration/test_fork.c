@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that forks while streams run: the child may release what it holds,
+/* A process that forks while streams run: the child may release its objects,
  * and every other call returns EPERM; the parent is not affected. */
 #include <check.h>
 #include <errno.h>
@@ -15,17 +15,17 @@
 
 enum { BATCHES = 6 };
 
-static struct fixture f;         /* its source gives the running stream */
+static struct fixture f;         /* its source feeds the running stream */
 static struct fake_source idle;  /* of the stream that is not started */
-static struct fake_source tasks; /* of the stream whose tasks are held */
+static struct fake_source tasks; /* of the stream with tasks that are held */
 static struct uva_stream *running, *built;
 static struct recording_handler handler;
 static struct recording_consumer driven;
 static struct uva_runtime *threaded, *turned; /* hosted in other ways */
-static struct uva_workers *workers;           /* of the latter */
-static struct ArrowDeviceArray array;         /* of the program's own */
-static struct ArrowDeviceArray batch;         /* of the running stream */
-static int wrong;                             /* in the child */
+static struct uva_workers *workers;           /* those of `turned` */
+static struct ArrowDeviceArray array;         /* made by the program */
+static struct ArrowDeviceArray batch; /* delivered by the running stream */
+static int wrong;                     /* failed checks in the child */
 
 static void keep_first(struct recording_consumer *o, struct uva_batch *given)
 {
@@ -33,7 +33,8 @@ static void keep_first(struct recording_consumer *o, struct uva_batch *given)
         uva_array_move(&given->data, &batch);
 }
 
-/* A handler keeps its tasks; its stream goes on as long as it likes. */
+/* Opens a stream with a handler that keeps its tasks, so that the stream stays
+ * open. */
 static void open_driven(void)
 {
     const struct uva_task_source source = fake_source_tasks(&tasks);
@@ -61,7 +62,7 @@ static void open_others(void)
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &turned, NULL), 0);
 }
 
-/* All is under way, and the source of the running stream waits at batch 2. */
+/* All streams run, and the source of the running stream waits at batch 2. */
 static void set_up(void)
 {
     const struct uva_blocking_source options = fake_source_options(&idle);
@@ -85,11 +86,12 @@ static void set_up(void)
     wrong = 0;
 }
 
-/* The rest of the tasks come, and those held can all be extracted. */
+/* Checks that the remaining tasks arrive, and that all tasks can be extracted.
+ */
 static void ck_handler_goes_on(void)
 {
     recording_handler_request(&handler, 3);
-    while (strcmp(handler.story, "schema task task task task end") != 0)
+    while (strcmp(handler.transcript, "schema task task task task end") != 0)
         (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
     for (int i = 0; i < handler.held_count; i++)
         ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
@@ -101,7 +103,7 @@ static void ck_handler_goes_on(void)
     ck_assert_int_eq(driven.outcome.end, UVA_END_COMPLETE);
 }
 
-/* The parent goes on as if nothing had happened. */
+/* Checks that the fork has not affected the parent. */
 static void tear_down(void)
 {
     ck_assert_int_eq(atomic_load(&idle.freed), 0);
@@ -129,7 +131,7 @@ static void tear_down(void)
 
 /* ---- in the child ------------------------------------------------------- */
 
-/* Check's own assertions would speak for the parent. */
+/* Check's own assertions would act for the parent. */
 static void expect(bool good, const char *what)
 {
     if (good)
@@ -252,10 +254,10 @@ START_TEST(a_child_cannot_make_streams_and_has_its_own_back)
 END_TEST
 
 static void next_never(void *ctx, struct uva_batch *given,
-                       const struct uva_outcome *told)
+                       const struct uva_outcome *outcome)
 {
     (void)given;
-    (void)told;
+    (void)outcome;
     never(ctx);
 }
 
@@ -271,7 +273,7 @@ static void start_streams(void)
     expect(uva_stream_next(built, next_never, NULL, &error) == EPERM, "next");
     expect(uva_stream_drive(built, &other.handler, NULL, &error) == EPERM,
            "drive");
-    expect(other.story[0] == '\0', "the handler is untouched");
+    expect(other.transcript[0] == '\0', "the handler is untouched");
     expect(uva_stream_for_each(running, &table, &error) == EPERM, "again");
     expect(uva_stream_next(running, next_never, NULL, &error) == EPERM,
            "next of one that runs");

@@ -14,7 +14,7 @@
 #include "support/hostile_fixture.h"
 #include "uvarrow/uvarrow.h"
 
-/* The four ways of the loop tests. */
+/* The four ways to run each script, as bits of the loop index. */
 enum { ON_THREAD = 1, ON_LOOP = 2, WAYS = 4 };
 
 static struct hostile_fixture h;
@@ -26,7 +26,7 @@ static void tear_down(void)
 
 static char script_room[1024];
 
-/* The script, moved to a thread of its own where `way` says so. */
+/* Returns the script, moved to a thread of its own if `way` requires it. */
 static const char *script_for(const char *script, int way)
 {
     (void)snprintf(script_room, sizeof(script_room), "%s%s",
@@ -40,46 +40,47 @@ static void open_script(struct hostile_fixture *s, const char *script, int way)
     s->peer.on_loop = (way & ON_LOOP) != 0;
 }
 
-/* ---- one story a line --------------------------------------------------- */
+/* ---- one script a line -------------------------------------------------- */
 
-struct story {
+struct scripted {
     const char *script;
-    const char *told;    /* to the consumer */
-    const char *clauses; /* that were broken */
-    const char *message; /* the outcome says so; NULL: anything */
-    bool live;           /* needs the loop while the script is played */
+    const char *transcript; /* transcript of the consumer */
+    const char *clauses;    /* clauses reported as broken */
+    const char *message;    /* part of the message; NULL: not checked */
+    bool live;              /* the loop must turn while the script is played */
 };
 
-static void story_check(const struct story *story, int way)
+static void script_check(const struct scripted *scripted, int way)
 {
     struct hostile_fixture s;
 
-    open_script(&s, story->script, way);
-    hostile_play(&s, !story->live);
+    open_script(&s, scripted->script, way);
+    hostile_play(&s, !scripted->live);
     hostile_turn_until(&s, &s.peer.played, 1);
-    ck_assert_msg(strcmp(s.story, story->told) == 0, "\"%s\" way %d: \"%s\"",
-                  story->script, way, s.story);
-    ck_assert_msg(strcmp(s.clauses, story->clauses) == 0,
-                  "\"%s\" way %d broke \"%s\", not \"%s\"", story->script, way,
-                  s.clauses, story->clauses);
-    if (story->message != NULL)
-        ck_assert_msg(strstr(s.message, story->message) != NULL, "\"%s\": %s",
-                      story->script, s.message);
+    ck_assert_msg(strcmp(s.transcript, scripted->transcript) == 0,
+                  "\"%s\" way %d: \"%s\"", scripted->script, way, s.transcript);
+    ck_assert_msg(strcmp(s.clauses, scripted->clauses) == 0,
+                  "\"%s\" way %d broke \"%s\", not \"%s\"", scripted->script,
+                  way, s.clauses, scripted->clauses);
+    if (scripted->message != NULL)
+        ck_assert_msg(strstr(s.message, scripted->message) != NULL,
+                      "\"%s\": %s", scripted->script, s.message);
     hostile_close(&s);
 }
 
-static void stories_check(const struct story *stories, size_t count, int way)
+static void scripts_check(const struct scripted *expected, size_t count,
+                          int way)
 {
     for (size_t i = 0; i < count; i++)
-        story_check(&stories[i], way);
+        script_check(&expected[i], way);
 }
 
-#define CHECK_STORIES(stories, way)                                            \
-    stories_check(stories, sizeof(stories) / sizeof((stories)[0]), way)
+#define CHECK_SCRIPTS(expected, way)                                           \
+    scripts_check(expected, sizeof(expected) / sizeof((expected)[0]), way)
 
 START_TEST(AH01_lawful_streams_are_read_whole)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema task*5 end release", "schema 0 1 2 3 4 complete", "", NULL, 0},
         {"schema task*64 end free release",
          "schema 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 "
@@ -90,19 +91,19 @@ START_TEST(AH01_lawful_streams_are_read_whole)
         {"schema task free end release", "schema 0 complete", "", NULL, 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AH18_errors_come_behind_the_batches_before_them)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema task*2 error release", "schema 0 1 failed EIO", "",
          "the disk is on fire", 0},
         {"schema error release", "schema failed EIO", "", "the disk is on fire",
          0},
         {"error release", "failed EIO", "", "the disk is on fire", 0},
-        /* the producer was never set */
+        /* the handler's producer was never set */
         {"poison error release", "failed EIO", "", "the disk is on fire", 0},
         {"schema task error free release", "schema 0 failed EIO", "",
          "the disk is on fire", 0}, /* */
@@ -112,43 +113,43 @@ START_TEST(AH18_errors_come_behind_the_batches_before_them)
          "the disk is on fire", 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(ER13_release_alone_is_an_error)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"release", "failed ECONNABORTED", "AH-05", "(ER-13)", 0},
         {"schema release", "schema failed ECONNABORTED", "AH-12", "(ER-13)", 0},
         {"schema task*2 release", "schema 0 1 failed ECONNABORTED", "AH-12",
          "(ER-13)", 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AH05_schemas_that_cannot_be_used_are_refused)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema-alone release", "failed EINVAL", "AH-03", "(AH-03)", 0},
         {"schema-none release", "failed EINVAL", "AH-07", "(AH-07)", 0},
         {"schema-dead release", "failed EINVAL", "AH-07", "(AH-07)", 0},
-        /* what Arrow C++ says then */
+        /* as Arrow C++ reports it */
         {"schema-dead error release", "failed EINVAL", "AH-07 AH-08", NULL, 0},
         {"schema-dead end release", "failed EINVAL", "AH-07 AH-08", NULL, 0},
         {"schema-dead push schema release", "failed EINVAL",
          "AH-07 AH-08 AH-08", NULL, 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AH05_a_second_schema_is_refused_and_the_stream_goes_on)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema schema task end release", "schema 0 complete", "AH-05", NULL,
          0},
         {"schema task schema task end release", "schema 0 1 complete", "AH-05",
@@ -158,13 +159,13 @@ START_TEST(AH05_a_second_schema_is_refused_and_the_stream_goes_on)
         {"end release", "failed EPROTO", "AH-05", "(AH-05)", 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AH11_what_comes_behind_the_end_is_discarded)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema task end push release", "schema 0 failed EPROTO", "AH-11",
          "(AH-11)", 0},
         {"schema task end end release", "schema 0 complete", "AH-11", NULL, 0},
@@ -176,32 +177,32 @@ START_TEST(AH11_what_comes_behind_the_end_is_discarded)
          "the disk is on fire", 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
-/* While start runs, the handler's memory is there. */
+/* While start runs, the handler's memory is still valid. */
 START_TEST(AH22_what_comes_behind_release_is_discarded)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema task end release push end error schema release",
          "schema 0 complete", "AH-22 AH-22 AH-22 AH-22 AH-21", NULL, 0},
         {"schema error release schema push release", "schema failed EIO",
          "AH-22 AH-22 AH-21", NULL, 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AH24_a_copy_of_the_handler_is_as_good)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"copy schema task end release", "schema 0 complete",
          "AH-24 AH-24 AH-24 AH-24", NULL, 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
@@ -210,14 +211,14 @@ START_TEST(AP06_unasked_batches_are_taken_and_counted)
     open_script(&h, "schema push*67 end release", _i);
     hostile_play(&h, true);
     ck_assert_int_eq(h.batches, 67);
-    ck_assert_ptr_nonnull(strstr(h.story, "complete"));
+    ck_assert_ptr_nonnull(strstr(h.transcript, "complete"));
     ck_assert_str_eq(h.clauses, "AP-06 AP-06 AP-06");
 }
 END_TEST
 
 START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema task hollow cancelled push release", "schema 0 failed EPROTO",
          "AT-01", "(AT-01)", 1},
         {"schema task broken cancelled push release", "schema 0 failed EIO", "",
@@ -226,23 +227,23 @@ START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
          "schema 0 failed EPROTO", "AT-05", "(AT-05)", 1}, /* */
         {"schema task crooked cancelled push error release",
          "schema 0 failed EPROTO", "AT-17", "n_buffers", 1},
-        /* nobody but us says so (ER-12) */
+        /* only our own outcome reports that (ER-12) */
         {"schema broken end release", "schema failed EIO", "", "EIO", 0},
         {"schema task crooked end release", "schema 0 failed EPROTO", "AT-17",
          "n_buffers", 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
 START_TEST(AT16_batches_of_another_kind_are_delivered)
 {
-    static const struct story stories[] = {
+    static const struct scripted expected[] = {
         {"schema alien*2 end release", "schema 0 1 complete", "AT-16", NULL, 0},
     };
 
-    CHECK_STORIES(stories, _i);
+    CHECK_SCRIPTS(expected, _i);
 }
 END_TEST
 
@@ -258,7 +259,7 @@ static void check_cancel(const char *script, enum hostile_cancel how,
     s.stop_at = 1;
     hostile_play(&s, false);
     hostile_turn_until(&s, &s.peer.played, 1);
-    ck_assert_str_eq(s.story, "schema 0 1 cancelled");
+    ck_assert_str_eq(s.transcript, "schema 0 1 cancelled");
     ck_assert_str_eq(s.message, "the consumer wants no more");
     ck_assert_str_eq(s.clauses, clauses);
     ck_assert_int_eq(atomic_load(&s.peer.cancels), 1);
@@ -281,8 +282,8 @@ END_TEST
 
 START_TEST(R08_cancel_may_end_the_stream_on_its_own_stack)
 {
-    check_cancel("schema task*2 cancelled release", HOSTILE_TELLS, "", _i);
-    check_cancel("schema task*2 cancelled", HOSTILE_LETS_GO, "AP-13", _i);
+    check_cancel("schema task*2 cancelled release", HOSTILE_REPORTS, "", _i);
+    check_cancel("schema task*2 cancelled", HOSTILE_RELEASES, "AP-13", _i);
 }
 END_TEST
 
@@ -292,7 +293,7 @@ START_TEST(Q14_a_producer_freed_after_cancel_is_not_called)
 }
 END_TEST
 
-/* The stream stops, but the peer cannot be cancelled. */
+/* The stream stops, but the peer's cancel does not return. */
 START_TEST(AH21_a_peer_that_never_releases_holds_nobody_up)
 {
     struct uva_runtime_stats stats;
@@ -300,20 +301,20 @@ START_TEST(AH21_a_peer_that_never_releases_holds_nobody_up)
     open_script(&h, "schema task*3 cancelled gate push release", _i);
     h.stop_at = 0;
     hostile_play(&h, false);
-    ck_assert_str_eq(h.story, "schema 0 cancelled");
+    ck_assert_str_eq(h.transcript, "schema 0 cancelled");
     hostile_turn_until(&h, &h.peer.cancels, 1);
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_release(h.stream);
     h.stream = NULL;
     loop_settle(&h.loop);
-    do /* cancel is just returning */
+    do /* the cancel is about to return */
         uva_runtime_get_stats(h.loop.runtime, &stats);
     while (stats.calls_stuck != (_i & ON_THREAD ? 0 : 1));
     ck_assert_int_eq(stats.streams_open, 0);
     ck_assert_int_eq(stats.streams_held, 0);
     loop_close_runtime(&h.loop, 0);
     ck_assert_int_eq(atomic_load(&h.peer.freed), 0);
-    hostile_producer_open_gate(&h.peer); /* in the end it does */
+    hostile_producer_open_gate(&h.peer); /* now it returns */
 }
 END_TEST
 
@@ -327,7 +328,7 @@ START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, ETIMEDOUT, "too late");
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "cancelled");
+    ck_assert_str_eq(h.transcript, "cancelled");
     ck_assert_str_eq(h.message, "too late");
     loop_close_runtime(&h.loop, 0);
     hostile_producer_open_gate(&h.peer);
@@ -373,7 +374,7 @@ START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, 0, NULL);
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "cancelled");
+    ck_assert_str_eq(h.transcript, "cancelled");
     hostile_producer_open_gate(&h.peer);
     hostile_turn_until(&h, &h.peer.played, 1);
     ck_assert_int_eq(atomic_load(&h.peer.schema_answer), ECANCELED);
@@ -383,7 +384,7 @@ END_TEST
 
 static atomic_long at_log, past_log;
 
-/* The peer's thread is inside on_schema. */
+/* Keeps the peer's thread inside on_schema. */
 static void log_hold(void *ctx, const struct uva_log_record *record)
 {
     (void)ctx;
@@ -406,7 +407,7 @@ START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
     hostile_turn_until(&h, &at_log, 1);
     uva_stream_cancel(h.stream, 0, NULL);
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "cancelled");
+    ck_assert_str_eq(h.transcript, "cancelled");
     atomic_store(&past_log, 1);
     hostile_turn_until(&h, &h.peer.played, 1);
     ck_assert_int_eq(atomic_load(&h.peer.schema_answer), ECANCELED);
@@ -417,10 +418,10 @@ END_TEST
 START_TEST(a_deaf_peer_holds_nobody_up)
 {
     hostile_open(&h, "thread schema task*3 cancelled release");
-    h.peer.cancel = HOSTILE_GOES_DEAF;
+    h.peer.cancel = HOSTILE_HANGS;
     h.stop_at = 0;
     hostile_play(&h, false);
-    ck_assert_str_eq(h.story, "schema 0 cancelled");
+    ck_assert_str_eq(h.transcript, "schema 0 cancelled");
     hostile_producer_open_gate(&h.peer);
 }
 END_TEST
@@ -428,7 +429,7 @@ END_TEST
 /* ---- start -------------------------------------------------------------- */
 
 static void check_start(const char *script, int code, const char *text,
-                        const char *told, const char *message)
+                        const char *transcript, const char *message)
 {
     struct hostile_fixture s;
 
@@ -436,8 +437,8 @@ static void check_start(const char *script, int code, const char *text,
     s.peer.start_code = code;
     s.peer.start_text = text;
     hostile_play(&s, strstr(script, "cancelled") == NULL);
-    ck_assert_msg(strcmp(s.story, told) == 0, "\"%s\": \"%s\"", script,
-                  s.story);
+    ck_assert_msg(strcmp(s.transcript, transcript) == 0, "\"%s\": \"%s\"",
+                  script, s.transcript);
     ck_assert_msg(strstr(s.message, message) != NULL, "\"%s\": \"%s\"", script,
                   s.message);
     hostile_close(&s);
@@ -487,8 +488,8 @@ START_TEST(a_window_of_one_is_enough)
 }
 END_TEST
 
-/* Nothing is extracted on the loop but by the consumer, so `on_loop` has no
- * buffer but the window. */
+/* Only the consumer extracts on the loop thread, so with `on_loop` the window
+ * is the only buffer. */
 START_TEST(a_consumer_that_stops_stops_the_producer)
 {
     hostile_open(&h, "schema task*1000 release");
@@ -522,7 +523,7 @@ START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
     uva_stream_resume(h.stream);
     hostile_finish(&h);
     ck_assert_int_ge(h.batches, 1026);
-    ck_assert_ptr_nonnull(strstr(h.story, "failed EOVERFLOW"));
+    ck_assert_ptr_nonnull(strstr(h.transcript, "failed EOVERFLOW"));
     ck_assert_ptr_nonnull(strstr(h.message, "(AP-06)"));
 }
 END_TEST
@@ -533,11 +534,11 @@ START_TEST(a_producer_that_ignores_requests_can_be_cancelled)
     h.peer.request = HOSTILE_IGNORES;
     hostile_make(&h);
     hostile_start(&h);
-    while (strcmp(h.story, "schema") != 0)
+    while (strcmp(h.transcript, "schema") != 0)
         hostile_turn(&h);
     uva_stream_cancel(h.stream, 0, NULL);
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "schema cancelled");
+    ck_assert_str_eq(h.transcript, "schema cancelled");
 }
 END_TEST
 
@@ -564,19 +565,19 @@ END_TEST
 
 START_TEST(R08_request_may_end_the_stream_on_its_own_stack)
 {
-    open_script(&h, "schema", _i); /* in on_schema's request */
+    open_script(&h, "schema", _i); /* in the request inside on_schema */
     h.peer.request = HOSTILE_ENDS;
     hostile_play(&h, true);
-    ck_assert_str_eq(h.story, "schema complete");
+    ck_assert_str_eq(h.transcript, "schema complete");
     ck_assert_str_eq(h.clauses, "TH-01 TH-01");
     hostile_close(&h);
-    open_script(&h, "schema task gate", _i); /* in a guest's */
+    open_script(&h, "schema task gate", _i); /* in an extra thread's */
     h.peer.request = HOSTILE_ENDS;
     h.peer.request_at = 2;
     h.peer.window = 1;
     hostile_play(&h, false);
     hostile_turn_until(&h, &h.clause_count, 2);
-    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 complete");
     ck_assert_str_eq(h.clauses, "AP-04 AP-05");
     hostile_producer_open_gate(&h.peer);
 }
@@ -588,12 +589,12 @@ START_TEST(TH01_overlapping_callbacks_are_survived_and_counted)
     h.peer.request = HOSTILE_OVERLAPS;
     h.peer.request_at = 1;
     hostile_play(&h, true);
-    ck_assert_str_eq(h.story, "schema 0 1 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 1 complete");
     ck_assert_str_eq(h.clauses, "TH-01");
 }
 END_TEST
 
-/* ---- what else is known ------------------------------------------------- */
+/* ---- metadata, types and statistics ------------------------------------- */
 
 static const char *about(void)
 {
@@ -624,7 +625,7 @@ START_TEST(AP19_malformed_metadata_of_a_producer_is_left_out)
     open_script(&h, "schema task end release", 0);
     h.peer.about = (const char *)&bad;
     hostile_play(&h, true);
-    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 complete");
     ck_assert_str_eq(h.about, "");
     ck_assert_str_eq(h.clauses, "MD-05");
 }
@@ -648,7 +649,7 @@ START_TEST(AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound)
     hostile_close(&h);
     open_script(&h, "schema tagged smudged end release", _i);
     hostile_play(&h, true);
-    ck_assert_str_eq(h.story, "schema 0 1 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 1 complete");
     ck_assert_str_eq(h.tag, "");
     ck_assert_str_eq(h.clauses, "MD-05");
     hostile_close(&h);
@@ -730,7 +731,7 @@ START_TEST(a_stream_never_started_frees_its_source)
     hostile_await(&freed, 1);
     stream = uva_stream_from_async(loop.runtime, &source);
     loop_close_runtime(&loop, 0);
-    uva_stream_release(stream); /* after the runtime */
+    uva_stream_release(stream); /* after the runtime has closed */
     ck_assert_int_eq(freed, 2);
     loop_close(&loop);
 }

@@ -19,14 +19,14 @@
 
 static struct hostile_fixture h;
 
-/* Gives other threads time for what they must not do. */
+/* Gives other threads time to do something that they must not do. */
 static void give_it_a_chance(void)
 {
     for (int i = 0; i < 1000; i++)
         (void)sched_yield();
 }
 
-/* ---- release, and tasks that somebody has ------------------------------- */
+/* ---- release, and tasks that are held ----------------------------------- */
 
 static void drive_done(void *ctx, const struct uva_outcome *outcome)
 {
@@ -34,7 +34,7 @@ static void drive_done(void *ctx, const struct uva_outcome *outcome)
     atomic_fetch_add((atomic_long *)ctx, 1);
 }
 
-/* A peer at one end, a handler that holds its tasks at the other. */
+/* A peer at one end, and at the other a handler that keeps its tasks. */
 static struct driven {
     struct hostile_fixture s;
     struct recording_handler h;
@@ -100,7 +100,8 @@ START_TEST(G13_tasks_held_by_others_are_extracted_inside_release)
     ck_assert_int_eq(d.h.rows, 15);
     ck_assert_int_eq(d.h.sum, 0 + 10 + 20 + 30 + 40);
     driven_close();
-    ck_assert_str_eq(d.h.story, "schema task task task task task end release");
+    ck_assert_str_eq(d.h.transcript,
+                     "schema task task task task task end release");
 }
 END_TEST
 
@@ -180,7 +181,7 @@ START_TEST(R31_release_waits_for_an_extraction_that_runs)
 }
 END_TEST
 
-/* The other way round: who wants a task that release is just extracting. */
+/* The reverse case: a handler extracts a task that release is extracting. */
 START_TEST(R31_an_extraction_waits_for_release)
 {
     pthread_t other;
@@ -215,9 +216,9 @@ START_TEST(AT23_an_extraction_may_end_the_stream_on_its_own_stack)
     hostile_open(&h, "schema ending");
     h.peer.on_loop = _i == 1;
     hostile_play(&h, false);
-    ck_assert_msg(strcmp(h.story, "schema 0 failed EIO") == 0 ||
-                      strcmp(h.story, "schema failed EIO") == 0,
-                  "%s", h.story);
+    ck_assert_msg(strcmp(h.transcript, "schema 0 failed EIO") == 0 ||
+                      strcmp(h.transcript, "schema failed EIO") == 0,
+                  "%s", h.transcript);
 }
 END_TEST
 
@@ -234,13 +235,13 @@ START_TEST(Q15_a_request_that_waits_for_a_callback_holds_nobody_up)
     hostile_open(&h, "schema task asked task asked task asked task end "
                      "release");
     h.peer.request = HOSTILE_BLOCKS;
-    h.peer.window = 1; /* so that no callback has anything to ask for */
+    h.peer.window = 1; /* so that no callback needs to request */
     h.peer.on_loop = true;
     hostile_make(&h);
-    foreign_of(&h)->limit_ms = 1; /* the end may meet such a request too */
+    foreign_of(&h)->limit_ms = 1; /* the end may also meet such a request */
     hostile_start(&h);
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "schema 0 1 2 3 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 1 2 3 complete");
 }
 END_TEST
 
@@ -255,14 +256,14 @@ START_TEST(AP28_a_request_that_waits_for_the_end_is_left_behind)
     hostile_start(&h);
     hostile_finish(&h);
     hostile_turn_until(&h, &h.peer.played, 1);
-    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 complete");
     ck_assert_str_eq(h.clauses, "AP-28");
-    atomic_store(&h.peer.faults, 0); /* so was asked for */
+    atomic_store(&h.peer.faults, 0); /* the test itself caused that fault */
     hostile_producer_open_gate(&h.peer);
 }
 END_TEST
 
-/* The guest's request is held at the gate while the peer ends. */
+/* The extra thread's request is held at the gate while the peer ends. */
 START_TEST(TH10_the_end_waits_for_a_request_of_ours)
 {
     hostile_open(&h, "schema task watch end free release");
@@ -271,7 +272,7 @@ START_TEST(TH10_the_end_waits_for_a_request_of_ours)
     h.peer.window = 1;
     h.peer.on_loop = true;
     hostile_make(&h);
-    foreign_of(&h)->limit_ms = 3600000; /* however slow the machine is */
+    foreign_of(&h)->limit_ms = 3600000; /* even on a slow machine */
     hostile_start(&h);
     while (h.batches < 1)
         hostile_turn(&h);
@@ -280,18 +281,18 @@ START_TEST(TH10_the_end_waits_for_a_request_of_ours)
     ck_assert_int_eq(atomic_load(&h.peer.played), 0);
     hostile_producer_open_gate(&h.peer);
     hostile_finish(&h);
-    ck_assert_str_eq(h.story, "schema 0 complete");
+    ck_assert_str_eq(h.transcript, "schema 0 complete");
     ck_assert_str_eq(h.clauses, "");
 }
 END_TEST
 
 /* ---- our own producers as peers ----------------------------------------- */
 
-/* A stream of ours drives the inlet of another. */
+/* A stream of ours drives the foreign handler of another stream of ours. */
 struct own {
-    struct uva_runtime *runtime; /* of the one that drives */
+    struct uva_runtime *runtime; /* runtime of the driving stream */
     struct fake_source *fake;
-    bool tasks; /* expensive and fallible */
+    bool tasks; /* its tasks are expensive and may fail */
     bool on_worker;
     atomic_long *freed;
 };
@@ -322,7 +323,7 @@ static void own_free(void *ctx)
     atomic_fetch_add(((struct own *)ctx)->freed, 1);
 }
 
-/* Bits of the loop tests. */
+/* Bits of the loop index. */
 enum {
     OWN_TASKS = 1,
     OWN_RUNTIME = 2,
@@ -408,7 +409,7 @@ START_TEST(R41_they_can_be_cancelled)
 }
 END_TEST
 
-/* ---- cancel at any time ------------------------------------------------- */
+/* ---- a cancel at any time ----------------------------------------------- */
 
 static void *cancel_main(void *ctx)
 {
@@ -432,7 +433,7 @@ START_TEST(TH04_any_thread_may_cancel_at_any_time)
     hostile_start(&h);
     hostile_finish(&h);
     pthread_join(other, NULL);
-    ck_assert_ptr_nonnull(strstr(h.story, "cancelled"));
+    ck_assert_ptr_nonnull(strstr(h.transcript, "cancelled"));
 }
 END_TEST
 
@@ -446,7 +447,7 @@ START_TEST(AP14_a_cancel_at_every_batch_is_followed_by_the_release)
         h.stop_at = k;
         hostile_play(&h, false);
         ck_assert_ptr_nonnull(
-            strstr(h.story, k < 10 ? "cancelled" : "complete"));
+            strstr(h.transcript, k < 10 ? "cancelled" : "complete"));
         hostile_close(&h);
     }
 }
@@ -494,7 +495,7 @@ START_TEST(no_peer_at_random_is_too_much)
         h.peer.on_loop = roll(2);
         h.peer.request = roll(4) ? HOSTILE_COUNTS : HOSTILE_IGNORES;
         if (memcmp(script, "thread", 6) != 0 && roll(6) == 0)
-            h.peer.start_code = EIO; /* a handler not called yet is ours */
+            h.peer.start_code = EIO; /* an uncalled handler stays ours */
         h.stop_at = roll(3) ? -1 : (int64_t)roll(4);
         hostile_play(&h, roll(2));
         ck_assert_msg(h.done, "%s", script);
@@ -503,7 +504,7 @@ START_TEST(no_peer_at_random_is_too_much)
 }
 END_TEST
 
-/* ---- threads that are not to be had ------------------------------------- */
+/* ---- threads that cannot be created ------------------------------------- */
 
 static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                  struct uva_error *error)

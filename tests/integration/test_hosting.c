@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ways to host a runtime: embedded on a libuv loop, on a thread of its own,
  * turned by the program when its descriptor is readable, or turned after a
- * post. What does not depend on the way is in test_runtime.c, how a runtime
- * closes in test_closing.c. */
+ * post. test_runtime.c tests what does not depend on the way, test_closing.c
+ * how a runtime closes. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,79 +12,28 @@
 #include <uv.h>
 
 #include "support/check_suite.h"
-#include "support/fake_source.h"
-#include "support/recording_consumer.h"
-#include "uvarrow/runtime.h"
+#include "support/hosting_fixture.h"
 
-enum { BATCHES = 5, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
+enum { BATCHES = HOSTING_BATCHES, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
 
-static uv_loop_t loop;
-static struct uva_runtime *rt;
-static struct fake_source fake;
-static struct recording_consumer consumer;
-static atomic_int closings;
+static struct hosting_fixture h;
 
 static void set_up(void)
 {
-    ck_assert_int_eq(uv_loop_init(&loop), 0);
-    fake_source_init(&fake, BATCHES);
-    recording_init(&consumer);
-    atomic_store(&closings, 0);
+    hosting_init(&h);
 }
 
 static void tear_down(void)
 {
-    ck_assert_int_eq(uv_loop_close(&loop), 0);
-    fake_source_fini(&fake);
-}
-
-static void count_closing(void *ctx)
-{
-    (void)ctx;
-    atomic_fetch_add(&closings, 1);
-}
-
-static struct uva_stream *make_stream(bool on_loop)
-{
-    struct uva_blocking_source options = fake_source_options(&fake);
-    struct ArrowArrayStream source;
-
-    options.on_loop = on_loop;
-    fake_source_plain(&fake, &source);
-    return uva_stream_from_blocking_cpu(rt, &source, &options);
-}
-
-static void start_stream(void)
-{
-    recording_consume(&consumer, make_stream(false));
+    hosting_fini(&h);
 }
 
 static void ck_complete(void)
 {
-    ck_assert_int_eq(atomic_load(&consumer.done), 1);
-    ck_assert_int_eq(consumer.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&consumer.batches), BATCHES);
-    ck_assert_int_eq(atomic_load(&consumer.rows), BATCHES * 3);
-}
-
-static void open_guest(void)
-{
-    ck_assert_int_eq(uva_runtime_open(&loop, NULL, &rt, NULL), 0);
-}
-
-static void close_guest(void)
-{
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(atomic_load(&closings), 1);
-}
-
-static pthread_t run_thread(void *(*run)(void *), void *ctx)
-{
-    pthread_t thread;
-
-    ck_assert_int_eq(pthread_create(&thread, NULL, run, ctx), 0);
-    return thread;
+    ck_assert_int_eq(atomic_load(&h.consumer.done), 1);
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&h.consumer.batches), BATCHES);
+    ck_assert_int_eq(atomic_load(&h.consumer.rows), BATCHES * 3);
 }
 
 /* ---- embedded ----------------------------------------------------------- */
@@ -108,7 +57,7 @@ static struct census take_census(void)
 {
     struct census census = {0};
 
-    uv_walk(&loop, count_handle, &census);
+    uv_walk(&h.loop, count_handle, &census);
     return census;
 }
 
@@ -135,14 +84,14 @@ START_TEST(a_guest_adds_four_handles_and_leaves_their_data_alone)
 {
     struct census before = take_census(), census;
 
-    open_guest();
+    hosting_open_embedded(&h);
     census = take_census();
     ck_is_ours(&census);
-    consumer.on_batch = look_around;
-    start_stream();
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    h.consumer.on_batch = look_around;
+    hosting_start_stream(&h);
+    (void)uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_complete();
-    close_guest();
+    hosting_close_embedded(&h);
     ck_assert_int_eq(before.handles, 0);
     ck_assert_int_eq(take_census().handles, 0);
 }
@@ -150,22 +99,22 @@ END_TEST
 
 START_TEST(an_idle_guest_does_not_keep_the_loop_alive)
 {
-    open_guest();
-    ck_assert_int_eq(uv_loop_alive(&loop), 0);
-    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
-    close_guest();
+    hosting_open_embedded(&h);
+    ck_assert_int_eq(uv_loop_alive(&h.loop), 0);
+    ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
+    hosting_close_embedded(&h);
 }
 END_TEST
 
 START_TEST(a_stream_keeps_the_loop_alive_until_its_end)
 {
-    open_guest();
-    start_stream();
-    ck_assert_int_eq(uv_loop_alive(&loop), 1);
-    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    hosting_open_embedded(&h);
+    hosting_start_stream(&h);
+    ck_assert_int_eq(uv_loop_alive(&h.loop), 1);
+    ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
     ck_complete();
-    ck_assert_int_eq(uv_loop_alive(&loop), 0);
-    close_guest();
+    ck_assert_int_eq(uv_loop_alive(&h.loop), 0);
+    hosting_close_embedded(&h);
 }
 END_TEST
 
@@ -173,12 +122,12 @@ START_TEST(a_stream_not_started_does_not_keep_the_loop_alive)
 {
     struct uva_stream *stream;
 
-    open_guest();
-    stream = make_stream(false);
-    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    hosting_open_embedded(&h);
+    stream = hosting_stream(&h, false);
+    ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
     uva_stream_release(stream);
-    await_count(&fake.freed, 1);
-    close_guest();
+    await_count(&h.fake.freed, 1);
+    hosting_close_embedded(&h);
 }
 END_TEST
 
@@ -195,22 +144,22 @@ START_TEST(a_guest_leaves_the_other_handles_alone)
     uv_timer_t timer;
     int ticks = 0;
 
-    ck_assert_int_eq(uv_timer_init(&loop, &timer), 0);
+    ck_assert_int_eq(uv_timer_init(&h.loop, &timer), 0);
     timer.data = &ticks;
     ck_assert_int_eq(uv_timer_start(&timer, tick, 0, 1), 0);
-    open_guest();
+    hosting_open_embedded(&h);
     ck_assert_int_eq(take_census().handles, 5);
-    start_stream();
-    ck_assert_int_eq(uva_runtime_close(rt, UVA_FOREVER, count_closing, NULL),
-                     0);
-    while (atomic_load(&closings) == 0)
-        (void)uv_run(&loop, UV_RUN_ONCE);
+    hosting_start_stream(&h);
+    ck_assert_int_eq(
+        uva_runtime_close(h.rt, UVA_FOREVER, hosting_on_closed, &h), 0);
+    while (atomic_load(&h.closings) == 0)
+        (void)uv_run(&h.loop, UV_RUN_ONCE);
     ck_complete();
     if (ticks < 20) {
         ck_assert_int_eq(take_census().handles, 1);
         ck_assert_ptr_eq(timer.data, &ticks);
     }
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(ticks, 20);
 }
 END_TEST
@@ -227,17 +176,17 @@ static int count_descriptors(void)
 static void open_and_close(uv_loop_t *where,
                            const struct uva_runtime_options *options)
 {
-    atomic_store(&closings, 0);
-    ck_assert_int_eq(uva_runtime_open(where, options, &rt, NULL), 0);
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    atomic_store(&h.closings, 0);
+    ck_assert_int_eq(uva_runtime_open(where, options, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
     if (where != NULL)
         (void)uv_run(where, UV_RUN_DEFAULT);
     else if (options == NULL)
-        ck_assert_int_eq(uva_runtime_join(rt), 0);
+        ck_assert_int_eq(uva_runtime_join(h.rt), 0);
     else
-        while (uva_runtime_turn(rt))
+        while (uva_runtime_turn(h.rt))
             ;
-    ck_assert_int_eq(atomic_load(&closings), 1);
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
 }
 
 START_TEST(hundreds_of_runtimes_leave_no_descriptor_behind)
@@ -246,7 +195,7 @@ START_TEST(hundreds_of_runtimes_leave_no_descriptor_behind)
     int before = count_descriptors();
 
     for (int i = 0; i < 200; i++) {
-        open_and_close(&loop, NULL);
+        open_and_close(&h.loop, NULL);
         open_and_close(NULL, NULL);
         open_and_close(NULL, &turned);
     }
@@ -259,18 +208,18 @@ START_TEST(hundreds_of_runtimes_with_streams_leave_no_descriptor_behind)
     int before = count_descriptors();
 
     for (int i = 0; i < 100; i++) {
-        atomic_store(&fake.given, 0);
-        recording_init(&consumer);
-        atomic_store(&closings, 0);
-        open_guest();
-        start_stream();
-        (void)uv_run(&loop, UV_RUN_DEFAULT);
+        atomic_store(&h.fake.given, 0);
+        recording_init(&h.consumer);
+        atomic_store(&h.closings, 0);
+        hosting_open_embedded(&h);
+        hosting_start_stream(&h);
+        (void)uv_run(&h.loop, UV_RUN_DEFAULT);
         ck_complete();
-        await_count(&fake.freed, i + 1);
-        close_guest();
+        await_count(&h.fake.freed, i + 1);
+        hosting_close_embedded(&h);
     }
     while (count_descriptors() > before)
-        sched_yield(); /* a worker may just be letting go of the last one */
+        sched_yield(); /* a worker may still hold the last reference */
     ck_assert_int_eq(count_descriptors(), before);
 }
 END_TEST
@@ -282,18 +231,18 @@ static void join_in_callback(struct recording_consumer *o,
 {
     (void)o;
     (void)batch;
-    ck_assert(uva_runtime_on_loop(rt));
-    ck_assert_int_eq(uva_runtime_join(rt), EDEADLK);
+    ck_assert(uva_runtime_on_loop(h.rt));
+    ck_assert_int_eq(uva_runtime_join(h.rt), EDEADLK);
 }
 
 START_TEST(join_lets_the_streams_finish)
 {
-    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
-    start_stream();
-    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
+    hosting_start_stream(&h);
+    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
     ck_complete();
-    ck_assert(!pthread_equal(consumer.thread, pthread_self()));
-    await_count(&fake.freed, 1);
+    ck_assert(!pthread_equal(h.consumer.thread, pthread_self()));
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
@@ -304,11 +253,11 @@ static void *open_late(void *ctx)
 
     (void)ctx;
     do
-        code = uva_runtime_post(rt, count_closing, NULL);
+        code = uva_runtime_post(h.rt, hosting_on_closed, &h);
     while (code == 0);
     ck_assert_int_eq(code, ESHUTDOWN);
-    ck_assert_int_eq(atomic_load(&consumer.done), 0);
-    fake_source_open_gate(&fake);
+    ck_assert_int_eq(atomic_load(&h.consumer.done), 0);
+    fake_source_open_gate(&h.fake);
     return NULL;
 }
 
@@ -316,26 +265,26 @@ START_TEST(join_waits_for_a_stream_that_waits)
 {
     pthread_t thread;
 
-    fake.gate_at = 2;
-    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
-    start_stream();
-    fake_source_await(&fake);
-    thread = run_thread(open_late, NULL);
-    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    h.fake.gate_at = 2;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
+    hosting_start_stream(&h);
+    fake_source_await(&h.fake);
+    thread = hosting_thread(open_late, NULL);
+    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
     ck_complete();
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    await_count(&fake.freed, 1);
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
 START_TEST(join_says_edeadlk_on_the_loop_thread)
 {
-    consumer.on_batch = join_in_callback;
-    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
-    start_stream();
-    ck_assert_int_eq(uva_runtime_join(rt), 0);
+    h.consumer.on_batch = join_in_callback;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
+    hosting_start_stream(&h);
+    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
     ck_complete();
-    await_count(&fake.freed, 1);
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
@@ -343,13 +292,13 @@ START_TEST(join_says_einval_for_a_runtime_without_a_thread)
 {
     const struct uva_runtime_options turned = {.no_thread = true};
 
-    open_guest();
-    ck_assert_int_eq(uva_runtime_join(rt), EINVAL);
-    close_guest();
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &rt, NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(rt), EINVAL);
-    ck_assert_int_eq(uva_runtime_close(rt, 0, NULL, NULL), 0);
-    while (uva_runtime_turn(rt))
+    hosting_open_embedded(&h);
+    ck_assert_int_eq(uva_runtime_join(h.rt), EINVAL);
+    hosting_close_embedded(&h);
+    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt), EINVAL);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, NULL, NULL), 0);
+    while (uva_runtime_turn(h.rt))
         ;
     ck_assert_int_eq(uva_runtime_join(NULL), EINVAL);
 }
@@ -357,15 +306,15 @@ END_TEST
 
 START_TEST(join_after_close_ends_what_would_never_end)
 {
-    fake.gate_at = 0;
-    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &rt, NULL), 0);
-    start_stream();
-    fake_source_await(&fake);
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(rt), 0);
-    ck_assert_int_eq(atomic_load(&closings), 1);
-    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
-    await_count(&fake.freed, 1);
+    h.fake.gate_at = 0;
+    ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
+    hosting_start_stream(&h);
+    fake_source_await(&h.fake);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
@@ -375,13 +324,13 @@ static void open_turned(void)
 {
     const struct uva_runtime_options turned = {.no_thread = true};
 
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &rt, NULL), 0);
-    ck_assert_int_ge(uva_runtime_fd(rt), 0);
+    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+    ck_assert_int_ge(uva_runtime_fd(h.rt), 0);
 }
 
 static bool is_readable(int timeout_ms)
 {
-    struct pollfd watched = {.fd = uva_runtime_fd(rt), .events = POLLIN};
+    struct pollfd watched = {.fd = uva_runtime_fd(h.rt), .events = POLLIN};
     int n = poll(&watched, 1, timeout_ms);
 
     ck_assert_int_ge(n, 0);
@@ -389,22 +338,22 @@ static bool is_readable(int timeout_ms)
     return n > 0;
 }
 
-/* As a host does it: turns only when the descriptor says so. */
+/* Turns the runtime as a host does it: only when the descriptor is readable. */
 static void turn_until_done(void)
 {
-    while (atomic_load(&consumer.done) == 0) {
+    while (atomic_load(&h.consumer.done) == 0) {
         ck_assert(is_readable(-1));
-        ck_assert(uva_runtime_turn(rt));
+        ck_assert(uva_runtime_turn(h.rt));
     }
 }
 
-/* A descriptor that stays readable for nothing would have hosts spin. */
+/* If the descriptor stayed readable without work, hosts would spin. */
 static void ck_falls_silent(void)
 {
     int turns = 0;
 
     while (is_readable(0)) {
-        ck_assert(uva_runtime_turn(rt));
+        ck_assert(uva_runtime_turn(h.rt));
         ck_assert_int_lt(turns++, TURNS_MAX);
     }
 }
@@ -413,19 +362,19 @@ static void close_turned(void)
 {
     bool open = true;
 
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
     while (open) {
-        ck_assert_int_eq(atomic_load(&closings), 0);
+        ck_assert_int_eq(atomic_load(&h.closings), 0);
         ck_assert(is_readable(-1));
-        open = uva_runtime_turn(rt);
+        open = uva_runtime_turn(h.rt);
     }
-    ck_assert_int_eq(atomic_load(&closings), 1);
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
 }
 
 static void *start_elsewhere(void *ctx)
 {
     (void)ctx;
-    start_stream();
+    hosting_start_stream(&h);
     return NULL;
 }
 
@@ -433,7 +382,7 @@ START_TEST(the_descriptor_is_silent_while_there_is_nothing_to_do)
 {
     open_turned();
     ck_assert(!is_readable(0));
-    ck_assert(uva_runtime_turn(rt));
+    ck_assert(uva_runtime_turn(h.rt));
     ck_assert(!is_readable(0));
     close_turned();
 }
@@ -442,12 +391,13 @@ END_TEST
 START_TEST(the_descriptor_alone_carries_a_stream_to_its_end)
 {
     open_turned();
-    ck_assert_int_eq(pthread_join(run_thread(start_elsewhere, NULL), NULL), 0);
+    ck_assert_int_eq(pthread_join(hosting_thread(start_elsewhere, NULL), NULL),
+                     0);
     ck_assert(is_readable(0));
     turn_until_done();
     ck_complete();
-    ck_assert(pthread_equal(consumer.thread, pthread_self()));
-    await_count(&fake.freed, 1);
+    ck_assert(pthread_equal(h.consumer.thread, pthread_self()));
+    await_count(&h.fake.freed, 1);
     ck_falls_silent();
     ck_assert(!is_readable(0));
     close_turned();
@@ -459,11 +409,11 @@ START_TEST(the_descriptor_is_the_same_until_closed)
     int fd;
 
     open_turned();
-    fd = uva_runtime_fd(rt);
-    start_stream();
+    fd = uva_runtime_fd(h.rt);
+    hosting_start_stream(&h);
     turn_until_done();
-    ck_assert_int_eq(uva_runtime_fd(rt), fd);
-    await_count(&fake.freed, 1);
+    ck_assert_int_eq(uva_runtime_fd(h.rt), fd);
+    await_count(&h.fake.freed, 1);
     close_turned();
 }
 END_TEST
@@ -472,27 +422,27 @@ START_TEST(timers_make_the_descriptor_readable)
 {
     bool open = true;
 
-    fake.gate_at = 1;
+    h.fake.gate_at = 1;
     open_turned();
-    start_stream();
-    while (atomic_load(&consumer.batches) < 1) {
+    hosting_start_stream(&h);
+    while (atomic_load(&h.consumer.batches) < 1) {
         ck_assert(is_readable(-1));
-        ck_assert(uva_runtime_turn(rt));
+        ck_assert(uva_runtime_turn(h.rt));
     }
-    fake_source_await(&fake);
+    fake_source_await(&h.fake);
     ck_falls_silent();
-    ck_assert_int_eq(uva_runtime_close(rt, 200, count_closing, NULL), 0);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 200, hosting_on_closed, &h), 0);
     ck_assert(is_readable(0));
-    ck_assert(uva_runtime_turn(rt));
-    ck_assert_int_eq(atomic_load(&consumer.done), 0);
-    for (int turns = 0; open; turns++) { /* only the timer is left to come */
+    ck_assert(uva_runtime_turn(h.rt));
+    ck_assert_int_eq(atomic_load(&h.consumer.done), 0);
+    for (int turns = 0; open; turns++) { /* only the timer is left */
         ck_assert(is_readable(-1));
-        open = uva_runtime_turn(rt);
+        open = uva_runtime_turn(h.rt);
         ck_assert_int_lt(turns, TURNS_MAX);
     }
-    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
-    ck_assert_int_eq(atomic_load(&closings), 1);
-    await_count(&fake.freed, 1);
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
@@ -502,18 +452,18 @@ static void turn_in_callback(struct recording_consumer *o,
     long before = atomic_load(&o->batches);
 
     (void)batch;
-    ck_assert(uva_runtime_turn(rt));
+    ck_assert(uva_runtime_turn(h.rt));
     ck_assert_int_eq(atomic_load(&o->batches), before);
 }
 
 START_TEST(a_turn_inside_a_callback_does_nothing)
 {
-    consumer.on_batch = turn_in_callback;
+    h.consumer.on_batch = turn_in_callback;
     open_turned();
-    start_stream();
+    hosting_start_stream(&h);
     turn_until_done();
     ck_complete();
-    await_count(&fake.freed, 1);
+    await_count(&h.fake.freed, 1);
     close_turned();
 }
 END_TEST
@@ -524,13 +474,14 @@ END_TEST
  */
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t told;
+    pthread_cond_t posted;
     int wanted;  /* posts since the last turn */
-    int most;    /* of those */
-    int posts;   /* altogether */
-    bool inside; /* a post came on the loop thread */
-    pthread_t home;
-} host = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+    int most;    /* the maximum of `wanted` */
+    int posts;   /* posts in total */
+    bool inside; /* a post was made on the loop thread */
+    pthread_t loop_thread;
+} host = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .posted = PTHREAD_COND_INITIALIZER};
 
 static void host_post(void *ctx)
 {
@@ -540,8 +491,9 @@ static void host_post(void *ctx)
     host.wanted++;
     if (host.wanted > host.most)
         host.most = host.wanted;
-    host.inside = host.inside || pthread_equal(host.home, pthread_self());
-    pthread_cond_signal(&host.told);
+    host.inside =
+        host.inside || pthread_equal(host.loop_thread, pthread_self());
+    pthread_cond_signal(&host.posted);
     pthread_mutex_unlock(&host.lock);
 }
 
@@ -552,34 +504,34 @@ static void open_posted(void)
 
     host.posts = host.wanted = host.most = 0;
     host.inside = false;
-    host.home = pthread_self();
-    ck_assert_int_eq(uva_runtime_open(NULL, &posted, &rt, NULL), 0);
+    host.loop_thread = pthread_self();
+    ck_assert_int_eq(uva_runtime_open(NULL, &posted, &h.rt, NULL), 0);
 }
 
-/* Waits for a post, and turns. */
+/* Waits for a post, and turns the runtime. */
 static bool host_turn(void)
 {
     pthread_mutex_lock(&host.lock);
     while (host.wanted == 0)
-        pthread_cond_wait(&host.told, &host.lock);
+        pthread_cond_wait(&host.posted, &host.lock);
     host.wanted = 0;
     pthread_mutex_unlock(&host.lock);
-    return uva_runtime_turn(rt);
+    return uva_runtime_turn(h.rt);
 }
 
 START_TEST(a_post_for_each_turn_is_all_a_host_needs)
 {
     open_posted();
-    start_stream();
-    while (atomic_load(&consumer.done) == 0)
+    hosting_start_stream(&h);
+    while (atomic_load(&h.consumer.done) == 0)
         ck_assert(host_turn());
     ck_complete();
-    ck_assert(pthread_equal(consumer.thread, pthread_self()));
-    await_count(&fake.freed, 1);
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    ck_assert(pthread_equal(h.consumer.thread, pthread_self()));
+    await_count(&h.fake.freed, 1);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
     while (host_turn())
         ;
-    ck_assert_int_eq(atomic_load(&closings), 1);
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
     ck_assert_int_eq(host.most, 1);
     ck_assert(!host.inside);
 }
@@ -590,18 +542,18 @@ START_TEST(an_idle_runtime_posts_nothing)
     int posts;
 
     open_posted();
-    ck_assert_int_eq(uva_runtime_post(rt, count_closing, NULL), 0);
-    while (atomic_load(&closings) == 0)
+    ck_assert_int_eq(uva_runtime_post(h.rt, hosting_on_closed, &h), 0);
+    while (atomic_load(&h.closings) == 0)
         ck_assert(host_turn());
     posts = host.posts;
     ck_assert_int_ge(posts, 1);
-    for (int i = 0; i < 100; i++) /* time for a post that should not come */
+    for (int i = 0; i < 100; i++) /* time for a post that must not happen */
         (void)sched_yield();
     pthread_mutex_lock(&host.lock);
     ck_assert_int_le(host.posts, posts + 1);
     pthread_mutex_unlock(&host.lock);
-    atomic_store(&closings, 0);
-    ck_assert_int_eq(uva_runtime_close(rt, 0, count_closing, NULL), 0);
+    atomic_store(&h.closings, 0);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
     while (host_turn())
         ;
 }
@@ -609,17 +561,17 @@ END_TEST
 
 START_TEST(timers_are_posted_too)
 {
-    fake.gate_at = 0;
+    h.fake.gate_at = 0;
     open_posted();
-    start_stream();
-    while (atomic_load(&consumer.schemas) == 0)
+    hosting_start_stream(&h);
+    while (atomic_load(&h.consumer.schemas) == 0)
         ck_assert(host_turn());
-    fake_source_await(&fake);
-    ck_assert_int_eq(uva_runtime_close(rt, 50, count_closing, NULL), 0);
+    fake_source_await(&h.fake);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 50, hosting_on_closed, &h), 0);
     while (host_turn())
         ;
-    ck_assert_int_eq(consumer.outcome.end, UVA_END_CANCELLED);
-    await_count(&fake.freed, 1);
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
+    await_count(&h.fake.freed, 1);
 }
 END_TEST
 
@@ -627,8 +579,8 @@ START_TEST(turns_that_nobody_asked_for_do_no_harm)
 {
     for (int i = 0; i < 300; i++) {
         open_posted();
-        ck_assert_int_eq(uva_runtime_close(rt, 0, NULL, NULL), 0);
-        while (uva_runtime_turn(rt))
+        ck_assert_int_eq(uva_runtime_close(h.rt, 0, NULL, NULL), 0);
+        while (uva_runtime_turn(h.rt))
             ;
     }
     ck_assert(!host.inside);
@@ -637,18 +589,18 @@ END_TEST
 
 int main(void)
 {
-    TCase *guest = tcase_create("guest"), *thread = tcase_create("thread");
+    TCase *embedded = tcase_create("guest"), *thread = tcase_create("thread");
     TCase *turned = tcase_create("turned"), *posted = tcase_create("posted");
 
-    tcase_add_test(guest,
+    tcase_add_test(embedded,
                    a_guest_adds_four_handles_and_leaves_their_data_alone);
-    tcase_add_test(guest, an_idle_guest_does_not_keep_the_loop_alive);
-    tcase_add_test(guest, a_stream_keeps_the_loop_alive_until_its_end);
-    tcase_add_test(guest, a_stream_not_started_does_not_keep_the_loop_alive);
-    tcase_add_test(guest, a_guest_leaves_the_other_handles_alone);
-    tcase_add_test(guest, hundreds_of_runtimes_leave_no_descriptor_behind);
+    tcase_add_test(embedded, an_idle_guest_does_not_keep_the_loop_alive);
+    tcase_add_test(embedded, a_stream_keeps_the_loop_alive_until_its_end);
+    tcase_add_test(embedded, a_stream_not_started_does_not_keep_the_loop_alive);
+    tcase_add_test(embedded, a_guest_leaves_the_other_handles_alone);
+    tcase_add_test(embedded, hundreds_of_runtimes_leave_no_descriptor_behind);
     tcase_add_test(
-        guest, hundreds_of_runtimes_with_streams_leave_no_descriptor_behind);
+        embedded, hundreds_of_runtimes_with_streams_leave_no_descriptor_behind);
     tcase_add_test(thread, join_lets_the_streams_finish);
     tcase_add_test(thread, join_waits_for_a_stream_that_waits);
     tcase_add_test(thread, join_says_edeadlk_on_the_loop_thread);
@@ -664,6 +616,6 @@ int main(void)
     tcase_add_test(posted, an_idle_runtime_posts_nothing);
     tcase_add_test(posted, timers_are_posted_too);
     tcase_add_test(posted, turns_that_nobody_asked_for_do_no_harm);
-    return suite_main("hosting", set_up, tear_down, guest, thread, turned,
+    return suite_main("hosting", set_up, tear_down, embedded, thread, turned,
                       posted, NULL);
 }

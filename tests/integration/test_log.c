@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log that the environment turns on: lines on standard error, where the
- * program has no log of its own. */
+/* The log that an environment variable turns on: lines on standard error, if
+ * the program has set no log of its own. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "support/check_suite.h"
 #include "support/loop_fixture.h"
 
-/* Logs a line of each kind, and returns what standard error received. */
-static const char *told(const char *close_request)
+/* Logs a line of each kind, and returns what was written to standard error. */
+static const char *logged(const char *close_request)
 {
     static char text[512];
     FILE *file = tmpfile();
@@ -40,19 +40,20 @@ static const char *told(const char *close_request)
 
 START_TEST(the_environment_says_how_much_is_told)
 {
-    ck_assert_str_eq(told("error"), "uvarrow: error: lost 3\n");
-    ck_assert_str_eq(told("warn"), "uvarrow: error: lost 3\n"
-                                   "uvarrow: warn: flights: too many AP-06\n");
-    ck_assert_ptr_nonnull(strstr(told("info"), "info: flights: open\n"));
-    ck_assert_ptr_null(strstr(told("info"), "debug"));
-    ck_assert_ptr_nonnull(strstr(told("debug"), "debug: end AH-11\n"));
+    ck_assert_str_eq(logged("error"), "uvarrow: error: lost 3\n");
+    ck_assert_str_eq(logged("warn"),
+                     "uvarrow: error: lost 3\n"
+                     "uvarrow: warn: flights: too many AP-06\n");
+    ck_assert_ptr_nonnull(strstr(logged("info"), "info: flights: open\n"));
+    ck_assert_ptr_null(strstr(logged("info"), "debug"));
+    ck_assert_ptr_nonnull(strstr(logged("debug"), "debug: end AH-11\n"));
 }
 END_TEST
 
 START_TEST(a_word_that_is_no_level_means_silence)
 {
-    ck_assert_str_eq(told("loud"), "");
-    ck_assert_str_eq(told(""), "");
+    ck_assert_str_eq(logged("loud"), "");
+    ck_assert_str_eq(logged(""), "");
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of maps: what each receives, in which order they run, and what becomes
- * of the data when one of them fails. Each adds its digit to the length. */
+/* Chains of maps: what each map receives, in which order they run, and what
+ * happens to the data when one of them fails. Each map appends its digit to the
+ * length. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,13 @@
 
 enum { MAPS = 4, ARRAYS = 4 };
 
-/* What a map does with its data. */
+/* What a map does with its batch. */
 enum way { MAKE_ANEW, PASS_ON, SCRIBBLE, FAIL };
 
 struct digit {
     int64_t value;  /* what it adds to the length */
-    enum way way;   /* how */
-    int64_t begins; /* the ordinal it is to see next */
+    enum way way;   /* how it makes its batch */
+    int64_t begins; /* the ordinal that it must see next */
 };
 
 static struct loop_fixture loop;
@@ -47,7 +48,7 @@ static void never_released(struct ArrowArray *array)
     abort();
 }
 
-/* Leaves values behind that must not be read. */
+/* Leaves invalid values behind, which must not be read. */
 static void scribble(struct uva_batch *in)
 {
     in->ordinal = -1;
@@ -107,7 +108,7 @@ static void run(int n)
 
 START_TEST(maps_run_in_the_order_in_which_they_were_added)
 {
-    static const char *const stories[] = {
+    static const char *const transcripts[] = {
         "schema 11 21 31 41 complete",
         "schema 112 212 312 412 complete",
         "schema 1123 2123 3123 4123 complete",
@@ -115,11 +116,11 @@ START_TEST(maps_run_in_the_order_in_which_they_were_added)
     };
 
     run(_i + 1);
-    ck_assert_str_eq(consumer.story, stories[_i]);
+    ck_assert_str_eq(consumer.transcript, transcripts[_i]);
 }
 END_TEST
 
-/* The case's number: which of how many maps. */
+/* The loop index selects which of how many maps fails. */
 START_TEST(a_map_that_fails_ends_the_stream_and_none_after_it_runs)
 {
     const int n = _i / MAPS + 1, which = _i % n;

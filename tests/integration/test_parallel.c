@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps and parallel extraction: order, bounds, failures, and what is left when
+/* Maps and parallel extraction: order, bounds, failures, and what remains when
  * a stream is stopped half-way. */
 #include <check.h>
 #include <errno.h>
@@ -12,24 +12,24 @@
 
 static struct fixture f;
 
-/* A map on workers. */
+/* A map that runs on workers. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t hold_at;     /* this batch waits until `free_at` has passed */
+    int64_t hold_at;     /* this batch waits until `free_at` has been mapped */
     int64_t free_at;     /* negative: until the test calls map_pass() */
     int64_t fails_at;    /* negative: never */
-    bool passed;         /* `free_at` has */
+    bool passed;         /* `free_at` has been mapped */
     bool held;           /* that batch waits now */
-    atomic_long running; /* maps that run now */
-    atomic_long most;    /* the most at once */
-    atomic_long mapped;  /* in all */
-    atomic_long freed;   /* times its ctx was */
+    atomic_long running; /* maps in progress */
+    atomic_long most;    /* the maximum of `running` */
+    atomic_long mapped;  /* maps that have returned */
+    atomic_long freed;   /* how often the ctx was freed */
 } map = {.lock = PTHREAD_MUTEX_INITIALIZER,
          .changed = PTHREAD_COND_INITIALIZER};
 
-/* The consumer, on the loop. */
-static int64_t pass_at; /* this batch frees the one held; negative: none */
+/* The consumer, on the loop thread. */
+static int64_t pass_at; /* this batch releases the held one; negative: none */
 static int64_t stop_at; /* on_batch returns ECANCELED there; negative: never */
 
 static void map_enter(void)
@@ -56,7 +56,7 @@ static void map_wait(int64_t ordinal)
     pthread_mutex_unlock(&map.lock);
 }
 
-/* The batch that is to wait does, behind five that were delivered. */
+/* Returns whether the held batch waits, after five batches were delivered. */
 static bool is_held(void *ctx)
 {
     bool held;
@@ -109,7 +109,7 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
     c->answer = batch->ordinal == stop_at ? ECANCELED : 0;
 }
 
-/* Batches of tasks, and behind them the map. */
+/* Makes a stream of tasks, followed by the map. */
 static void set_up(int64_t batches)
 {
     fixture_open(&f, batches);
@@ -148,7 +148,7 @@ START_TEST(unordered_batches_come_as_they_finish)
 {
     set_up(500);
     map.hold_at = 3;
-    pass_at = 20; /* held until that one has been delivered */
+    pass_at = 20; /* held until batch 20 has been delivered */
     uva_stream_parallel(
         f.stream, &(struct uva_parallel){.workers = 2, .unordered = true});
     fixture_run(&f);
@@ -178,7 +178,7 @@ static void on_batch_between(struct recording_consumer *c,
         return;
     while (atomic_load(&map.running) > 0)
         (void)sched_yield();
-    for (int i = 0; i < 100; i++) /* a worker may just be announcing that */
+    for (int i = 0; i < 100; i++) /* a worker may be about to announce it */
         (void)sched_yield();
 }
 
@@ -192,7 +192,7 @@ START_TEST(a_batch_that_finishes_while_others_are_taken_waits_for_its_turn)
                                                          .window.batches = 5,
                                                          .unordered = true});
     fixture_start(&f);
-    while (atomic_load(&map.mapped) < 5) /* then 1, 2 and 3 are done */
+    while (atomic_load(&map.mapped) < 5) /* then 1, 2 and 3 have been mapped */
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     resumed = true;
     uva__loop_rt(f.loop.runtime)->loop.quantum = 1000;
@@ -224,7 +224,7 @@ START_TEST(a_window_bounds_what_is_begun_ahead)
     loop_settle(&f.loop);
     loop_settle(&f.loop);
     ck_assert_int_eq(f.got.batches, 1);
-    ck_assert_int_le(atomic_load(&map.mapped), 7); /* one is delivered */
+    ck_assert_int_le(atomic_load(&map.mapped), 7); /* one has been delivered */
     uva_stream_cancel(f.stream, 0, NULL);
     fixture_await(&f);
 }
@@ -272,7 +272,7 @@ END_TEST
 START_TEST(a_cancel_does_not_wait_for_a_map_that_is_stuck)
 {
     set_up(100);
-    map.hold_at = 5; /* until the test says so */
+    map.hold_at = 5; /* until the test releases it */
     uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 2});
     fixture_start(&f);
     loop_until(&f.loop, is_held, NULL);
@@ -280,7 +280,7 @@ START_TEST(a_cancel_does_not_wait_for_a_map_that_is_stuck)
     fixture_await(&f);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_CANCELLED);
     ck_assert_int_eq(f.got.outcome.error.code, EINTR);
-    ck_assert_int_eq(atomic_load(&map.freed), 0); /* it is still in use */
+    ck_assert_int_eq(atomic_load(&map.freed), 0); /* the map is still in use */
     map_pass();
 }
 END_TEST
@@ -331,7 +331,7 @@ static int rename_column(void *ctx, const struct ArrowSchema *in,
     return 0;
 }
 
-static int64_t flags; /* of the column */
+static int64_t flags; /* flags of the column */
 
 static int see_flag(void *ctx, const struct uva_stream_info *info)
 {

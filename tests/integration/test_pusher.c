@@ -19,15 +19,9 @@ static void tear_down(void)
     push_close(&p);
 }
 
-static void push_from(int first, int last)
+static const char *transcript(void)
 {
-    for (int i = first; i <= last; i++)
-        ck_assert_int_eq(push_batch(&p, i, 0), 0);
-}
-
-static const char *story(void)
-{
-    return p.consumer.story;
+    return p.consumer.transcript;
 }
 
 static void await_done(void)
@@ -35,26 +29,27 @@ static void await_done(void)
     recording_await_done(&p.consumer, &p.loop);
 }
 
-/* Lets the consumer have `n` more, and all come to rest. */
+/* Lets the consumer take `n` more batches, and turns the loop until it is idle.
+ */
 static void feed(int64_t n)
 {
     recording_feed(&p.consumer, n);
     loop_settle(&p.loop);
 }
 
-/* ---- all is well -------------------------------------------------------- */
+/* ---- without failures --------------------------------------------------- */
 
 START_TEST(batches_come_in_order_and_the_close_ends_the_stream)
 {
     push_open(&p, 0, 0);
     push_start(&p);
-    push_from(1, 3);
+    push_batches(&p, 1, 3);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1 2 3");
-    push_from(4, 5);
+    ck_assert_str_eq(transcript(), "schema 1 2 3");
+    push_batches(&p, 4, 5);
     push_end(&p);
     await_done();
-    ck_assert_str_eq(story(), "schema 1 2 3 4 5 complete");
+    ck_assert_str_eq(transcript(), "schema 1 2 3 4 5 complete");
     ck_assert_int_eq(p.consumer.ordinal, 4);
 }
 END_TEST
@@ -62,12 +57,12 @@ END_TEST
 START_TEST(what_was_pushed_and_closed_before_the_start_is_delivered)
 {
     push_open(&p, 0, 0);
-    push_from(1, 3);
+    push_batches(&p, 1, 3);
     push_end(&p);
     loop_settle(&p.loop);
     push_start(&p);
     await_done();
-    ck_assert_str_eq(story(), "schema 1 2 3 complete");
+    ck_assert_str_eq(transcript(), "schema 1 2 3 complete");
 }
 END_TEST
 
@@ -76,13 +71,13 @@ START_TEST(the_schema_alone_is_a_stream)
     push_open_bare(&p, 0, 0);
     push_start(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "");
+    ck_assert_str_eq(transcript(), "");
     ck_assert_int_eq(push_describe(&p), 0);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema");
+    ck_assert_str_eq(transcript(), "schema");
     push_end(&p);
     await_done();
-    ck_assert_str_eq(story(), "schema complete");
+    ck_assert_str_eq(transcript(), "schema complete");
 }
 END_TEST
 
@@ -104,7 +99,7 @@ START_TEST(batches_are_of_the_device_that_was_said)
     push_start(&p);
     push_end(&p);
     await_done();
-    ck_assert_str_eq(story(), "schema 2 complete");
+    ck_assert_str_eq(transcript(), "schema 2 complete");
     ck_assert_int_eq(uva_stream_get_info(p.stream)->device_type,
                      ARROW_DEVICE_CUDA_HOST);
 }
@@ -152,7 +147,7 @@ static void ck_metadata_arrives(size_t value_size)
 
     push_open(&p, 0, 0);
     ck_assert_int_eq(push_batch_with(&p, 1, block, 0), 0);
-    memset(block, 0xee, sizeof(block)); /* it was copied */
+    memset(block, 0xee, sizeof(block)); /* the pusher has copied the block */
     push_start(&p);
     recording_await(&p.consumer, &p.loop, 1);
     ck_assert_uint_eq(p.consumer.metadata_size, size);
@@ -345,27 +340,27 @@ START_TEST(the_loop_thread_may_not_wait_inside_a_turn)
 }
 END_TEST
 
-/* ---- room --------------------------------------------------------------- */
+/* ---- on_writable -------------------------------------------------------- */
 
 START_TEST(a_full_window_says_eagain_and_room_is_told_at_the_refill_mark)
 {
     push_open(&p, 4, 0);
     p.consumer.appetite = 0;
     push_start(&p);
-    push_from(1, 4);
+    push_batches(&p, 1, 4);
     ck_assert_int_eq(push_batch(&p, 5, 0), EAGAIN);
-    loop_settle(&p.loop); /* the consumer is offered the first */
-    ck_assert_str_eq(story(), "schema");
+    loop_settle(&p.loop); /* the first batch is offered to the consumer */
+    ck_assert_str_eq(transcript(), "schema");
     feed(1);
-    ck_assert_str_eq(story(), "schema 1 room");
-    push_from(5, 6);
+    ck_assert_str_eq(transcript(), "schema 1 room");
+    push_batches(&p, 5, 6);
     ck_assert_int_eq(push_batch(&p, 7, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(story(), "schema 1 room 2");
+    ck_assert_str_eq(transcript(), "schema 1 room 2");
     feed(1);
-    ck_assert_str_eq(story(), "schema 1 room 2 3 room");
+    ck_assert_str_eq(transcript(), "schema 1 room 2 3 room");
     feed(3);
-    ck_assert_str_eq(story(), "schema 1 room 2 3 room 4 5 6");
+    ck_assert_str_eq(transcript(), "schema 1 room 2 3 room 4 5 6");
 }
 END_TEST
 
@@ -374,10 +369,10 @@ START_TEST(room_is_not_told_to_those_who_were_never_refused)
     push_open(&p, 2, 0);
     push_start(&p);
     for (int i = 1; i < 7; i += 2) {
-        push_from(i, i + 1);
+        push_batches(&p, i, i + 1);
         loop_settle(&p.loop);
     }
-    ck_assert_str_eq(story(), "schema 1 2 3 4 5 6");
+    ck_assert_str_eq(transcript(), "schema 1 2 3 4 5 6");
 }
 END_TEST
 
@@ -386,9 +381,9 @@ START_TEST(there_is_room_as_soon_as_the_window_is_not_full)
     push_open(&p, 4, 0);
     p.consumer.appetite = 0;
     push_start(&p);
-    push_from(1, 4);
+    push_batches(&p, 1, 4);
     loop_settle(&p.loop);
-    push_from(5, 5); /* the first has gone to the consumer */
+    push_batches(&p, 5, 5); /* the consumer has taken the first batch */
     ck_assert_int_eq(push_batch(&p, 6, 0), EAGAIN);
 }
 END_TEST
@@ -396,12 +391,12 @@ END_TEST
 START_TEST(a_window_of_one_takes_one)
 {
     push_open(&p, 1, 0);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1 room");
-    push_from(2, 2);
+    ck_assert_str_eq(transcript(), "schema 1 room");
+    push_batches(&p, 2, 2);
 }
 END_TEST
 
@@ -414,12 +409,13 @@ START_TEST(a_window_counts_bytes)
     ck_assert_int_eq(push_batch(&p, 0, 0), EAGAIN);
     push_start(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema"); /* 601 left: more than half */
+    ck_assert_str_eq(transcript(),
+                     "schema"); /* 601 bytes left: more than half */
     ck_assert_int_eq(push_batch(&p, 0, 0), 0);
     feed(1);
-    ck_assert_str_eq(story(), "schema 999 room");
+    ck_assert_str_eq(transcript(), "schema 999 room");
     feed(2);
-    ck_assert_str_eq(story(), "schema 999 room 601 0");
+    ck_assert_str_eq(transcript(), "schema 999 room 601 0");
 }
 END_TEST
 
@@ -430,7 +426,7 @@ START_TEST(one_batch_always_fits)
     ck_assert_int_eq(push_batch(&p, 1, 0), EAGAIN);
     push_start(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1000 room");
+    ck_assert_str_eq(transcript(), "schema 1000 room");
 }
 END_TEST
 
@@ -473,7 +469,7 @@ static void push_until_full(struct push_fixture *s)
 START_TEST(a_writer_on_the_loop_lives_on_room_alone)
 {
     push_open(&p, 4, 0);
-    p.on_told = push_until_full;
+    p.on_callback = push_until_full;
     pushed = 0;
     push_until_full(&p);
     push_start(&p);
@@ -489,14 +485,15 @@ START_TEST(room_that_was_used_up_is_told_when_it_comes_again)
     push_open(&p, 2, 0);
     p.consumer.appetite = 0;
     push_start(&p);
-    push_from(1, 2);
+    push_batches(&p, 1, 2);
     ck_assert_int_eq(push_batch(&p, 3, 0), EAGAIN);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema room"); /* 1 is with the consumer */
-    push_from(3, 3);
+    ck_assert_str_eq(transcript(),
+                     "schema room"); /* the consumer has batch 1 */
+    push_batches(&p, 3, 3);
     ck_assert_int_eq(push_batch(&p, 4, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(story(), "schema room 1 room");
+    ck_assert_str_eq(transcript(), "schema room 1 room");
 }
 END_TEST
 

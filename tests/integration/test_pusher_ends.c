@@ -19,15 +19,9 @@ static void tear_down(void)
     push_close(&p);
 }
 
-static void push_from(int first, int last)
+static const char *transcript(void)
 {
-    for (int i = first; i <= last; i++)
-        ck_assert_int_eq(push_batch(&p, i, 0), 0);
-}
-
-static const char *story(void)
-{
-    return p.consumer.story;
+    return p.consumer.transcript;
 }
 
 static void await_done(void)
@@ -35,7 +29,7 @@ static void await_done(void)
     recording_await_done(&p.consumer, &p.loop);
 }
 
-/* ---- the end, by the writer --------------------------------------------- */
+/* ---- ended by the writer ------------------------------------------------ */
 
 START_TEST(an_error_comes_after_what_was_pushed)
 {
@@ -46,15 +40,15 @@ START_TEST(an_error_comes_after_what_was_pushed)
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
     push_open(&p, 0, 0);
-    push_from(1, 2);
+    push_batches(&p, 1, 2);
     (void)uva_error_set(&error, 4711, "the wire is cut");
     uva_pusher_close(p.pusher, &error, block);
-    memset(&error, 0xee, sizeof(error)); /* copied */
+    memset(&error, 0xee, sizeof(error)); /* the pusher has copied the error */
     memset(block, 0xee, sizeof(block));
     p.pusher = NULL;
     push_start(&p);
     await_done();
-    ck_assert_str_eq(story(), "schema 1 2 failed");
+    ck_assert_str_eq(transcript(), "schema 1 2 failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, 4711);
     ck_assert_str_eq(p.consumer.outcome.error.message, "the wire is cut");
     ck_assert_uint_eq(p.consumer.metadata_size, size);
@@ -78,7 +72,7 @@ START_TEST(an_error_may_come_before_the_schema)
 {
     push_open_bare(&p, 0, 0);
     close_with(ECONNREFUSED);
-    ck_assert_str_eq(story(), "failed");
+    ck_assert_str_eq(transcript(), "failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, ECONNREFUSED);
 }
 END_TEST
@@ -105,7 +99,7 @@ START_TEST(a_close_without_a_schema_is_an_error)
     push_start(&p);
     push_end(&p);
     await_done();
-    ck_assert_str_eq(story(), "failed");
+    ck_assert_str_eq(transcript(), "failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, EPROTO);
     ck_assert(strstr(p.consumer.outcome.error.message, "schema"));
 }
@@ -119,44 +113,45 @@ static void end(struct push_fixture *s)
 START_TEST(closed_in_on_room_it_hears_no_more)
 {
     push_open(&p, 1, 0);
-    p.on_told = end;
-    push_from(1, 1);
+    p.on_callback = end;
+    push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
     await_done();
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1 room complete");
+    ck_assert_str_eq(transcript(), "schema 1 room complete");
 }
 END_TEST
 
 START_TEST(closed_before_the_room_came_it_hears_nothing)
 {
     push_open(&p, 1, 0);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_end(&p);
     push_start(&p);
     await_done();
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1 complete");
+    ck_assert_str_eq(transcript(), "schema 1 complete");
 }
 END_TEST
 
-/* ---- the end, by the other side ----------------------------------------- */
+/* ---- ended by the other side -------------------------------------------- */
 
-/* Pushes are refused, on_closed has been called once, nothing is kept. */
-static void ck_gone(const char *expected)
+/* Checks that pushes are refused, that on_closed has been called once, and that
+ * no batch is kept. */
+static void ck_closed(const char *expected)
 {
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), expected);
+    ck_assert_str_eq(transcript(), expected);
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), expected);
+    ck_assert_str_eq(transcript(), expected);
     ck_assert_int_eq(p.freed, 0);
     push_end(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), expected);
+    ck_assert_str_eq(transcript(), expected);
 }
 
 START_TEST(a_cancel_releases_the_queue_and_is_told)
@@ -164,13 +159,13 @@ START_TEST(a_cancel_releases_the_queue_and_is_told)
     push_open(&p, 4, 0);
     p.consumer.appetite = 0;
     push_start(&p);
-    push_from(1, 4);
+    push_batches(&p, 1, 4);
     ck_assert_int_eq(push_batch(&p, 5, 0), EAGAIN);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
     await_done();
-    ck_gone("schema cancelled gone");
-    ck_assert_int_eq(plain_live(), 1); /* the stream's schema */
+    ck_closed("schema cancelled gone");
+    ck_assert_int_eq(plain_live(), 1); /* the schema of the stream */
 }
 END_TEST
 
@@ -182,10 +177,10 @@ START_TEST(a_cancel_is_told_while_others_hold_the_producer)
     producer = p.stream->tail;
     uva__producer_acquire(producer);
     push_start(&p);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
-    ck_gone("schema 1 cancelled gone");
+    ck_closed("schema 1 cancelled gone");
     uva__producer_release(producer);
 }
 END_TEST
@@ -196,7 +191,7 @@ START_TEST(a_cancel_before_the_schema_is_told)
     push_start(&p);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
-    ck_gone("cancelled gone");
+    ck_closed("cancelled gone");
 }
 END_TEST
 
@@ -204,11 +199,11 @@ START_TEST(a_drop_is_told)
 {
     push_open(&p, 0, 0);
     push_start(&p);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     loop_settle(&p.loop);
     uva_stream_drop(p.stream);
     p.stream = NULL;
-    ck_gone("schema 1 gone");
+    ck_closed("schema 1 gone");
 }
 END_TEST
 
@@ -217,8 +212,8 @@ START_TEST(a_rejection_is_told)
     push_open(&p, 0, 0);
     p.consumer.batch_code = EIO;
     push_start(&p);
-    push_from(1, 3);
-    ck_gone("schema rejected gone");
+    push_batches(&p, 1, 3);
+    ck_closed("schema rejected gone");
 }
 END_TEST
 
@@ -227,19 +222,19 @@ START_TEST(a_limit_that_is_reached_is_told)
     push_open(&p, 0, 0);
     ck_assert_int_eq(uva_stream_limit(p.stream, 2), 0);
     push_start(&p);
-    push_from(1, 3);
-    ck_gone("schema 1 2 complete gone");
+    push_batches(&p, 1, 3);
+    ck_closed("schema 1 2 complete gone");
 }
 END_TEST
 
 START_TEST(a_stream_released_before_its_start_is_told)
 {
     push_open(&p, 0, 0);
-    push_from(1, 3);
+    push_batches(&p, 1, 3);
     push_release(&p);
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(plain_live(), 1); /* the schema, until the close */
-    ck_gone("gone");
+    ck_closed("gone");
     ck_assert_int_eq(p.freed, 1);
 }
 END_TEST
@@ -247,11 +242,11 @@ END_TEST
 START_TEST(closed_in_on_gone_it_is_freed_after)
 {
     push_open(&p, 0, 0);
-    p.on_told = end;
+    p.on_callback = end;
     push_release(&p);
     ck_assert_int_eq(p.freed, 0);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "gone");
+    ck_assert_str_eq(transcript(), "gone");
     ck_assert_int_eq(p.freed, 1);
 }
 END_TEST
@@ -261,13 +256,13 @@ START_TEST(after_a_close_nothing_is_told)
     push_open(&p, 0, 0);
     p.consumer.appetite = 0;
     push_start(&p);
-    push_from(1, 3);
+    push_batches(&p, 1, 3);
     push_end(&p);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
     await_done();
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema cancelled");
+    ck_assert_str_eq(transcript(), "schema cancelled");
 }
 END_TEST
 
@@ -277,10 +272,10 @@ START_TEST(a_close_of_the_runtime_cancels_and_is_told)
 {
     push_open(&p, 0, 0);
     push_start(&p);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     loop_settle(&p.loop);
     loop_close_runtime(&p.loop, 0);
-    ck_assert_str_eq(story(), "schema 1 cancelled gone");
+    ck_assert_str_eq(transcript(), "schema 1 cancelled gone");
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
 }
@@ -293,20 +288,20 @@ START_TEST(a_runtime_that_closes_in_time_lets_the_stream_end)
     ck_assert_int_eq(uva_runtime_close(p.loop.runtime, UVA_FOREVER, NULL, NULL),
                      0);
     (void)uv_run(&p.loop.uv, UV_RUN_NOWAIT);
-    push_from(1, 2);
+    push_batches(&p, 1, 2);
     push_end(&p);
     await_done();
     p.loop.runtime = NULL;
-    ck_assert_str_eq(story(), "schema 1 2 complete");
+    ck_assert_str_eq(transcript(), "schema 1 2 complete");
 }
 END_TEST
 
 static void close_never_started(int64_t grace_ms)
 {
     push_open(&p, 0, 0);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     loop_close_runtime(&p.loop, grace_ms);
-    ck_assert_str_eq(story(), "");
+    ck_assert_str_eq(transcript(), "");
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
 }
@@ -329,7 +324,7 @@ START_TEST(never_started_it_is_over_with_a_runtime_that_had_time)
     ck_assert_int_eq(p.freed, 0);
     push_end(&p);
     ck_assert_int_eq(p.freed, 1);
-    ck_assert_str_eq(story(), "");
+    ck_assert_str_eq(transcript(), "");
 }
 END_TEST
 
@@ -350,11 +345,11 @@ START_TEST(a_pusher_may_be_made_while_the_runtime_closes)
     (void)uv_run(&p.loop.uv, UV_RUN_NOWAIT);
     p.loop.runtime = NULL;
     ck_assert_int_eq(p.freed, 1);
-    p.freed = 0; /* the other one is yet to come */
+    p.freed = 0; /* the second free_ctx is still to be called */
 }
 END_TEST
 
-/* ---- making one --------------------------------------------------------- */
+/* ---- making a pusher ---------------------------------------------------- */
 
 static void ck_not_made(struct uva_runtime *runtime,
                         const struct uva_push_source *options, const char *text)
@@ -371,7 +366,7 @@ static void ck_not_made(struct uva_runtime *runtime,
     p.freed = 0;
     uva_stream_release(stream);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "");
+    ck_assert_str_eq(transcript(), "");
 }
 
 START_TEST(options_that_make_no_sense_are_refused)
@@ -432,7 +427,8 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* A whole life, which ends with 4711. Returns the first error reported. */
+/* Runs a stream from its making to its end with the code 4711. Returns the
+ * first error reported. */
 static int live(const char *block)
 {
     struct uva_push_source options = push_options(&p);
@@ -495,12 +491,13 @@ START_TEST(every_allocation_may_fail)
         loop_settle(&p.loop);
         ck_assert_int_eq(p.freed, 1);
         ck_assert_int_eq(plain_live(), 0);
-        ck_assert_ptr_null(strstr(story(), "gone")); /* it was closed */
+        ck_assert_ptr_null(
+            strstr(transcript(), "gone")); /* the pusher was closed */
         enomem += code == ENOMEM;
         ck_assert(code == 4711 || (failed && code == ENOMEM));
     }
     ck_assert_int_gt(enomem, 5);
-    ck_assert_str_eq(story(), "schema 1 2 3 failed");
+    ck_assert_str_eq(transcript(), "schema 1 2 3 failed");
 }
 END_TEST
 

@@ -22,15 +22,14 @@ static struct push_fixture p;
 
 /* ---- writers ------------------------------------------------------------ */
 
-/* A thread that pushes `count` batches, `first` and those after it, until push
- * says no. */
+/* A thread that pushes `count` batches, from `first` on, until a push fails. */
 struct writer {
     pthread_t thread;
     struct uva__push_queue *queue; /* NULL: the fixture's pusher */
     int64_t first, count;
     int64_t timeout_ms;
-    int64_t done; /* batches taken */
-    int code;     /* of the last push */
+    int64_t done; /* batches that were accepted */
+    int code;     /* code of the last push */
     atomic_bool over;
 };
 
@@ -69,7 +68,7 @@ static bool is_over(void *ctx)
     return atomic_load(&((struct writer *)ctx)->over);
 }
 
-/* Turns the loop until the thread is over. Returns the last code. */
+/* Turns the loop until the thread has ended. Returns its last code. */
 static int writer_join(struct writer *w)
 {
     loop_until(&p.loop, is_over, w);
@@ -111,7 +110,7 @@ static void run_writers(int64_t timeout_ms)
     push_end(&p);
     recording_await_done(&p.consumer, &p.loop);
     ck_assert_int_eq(p.consumer.taken, WRITERS * EACH);
-    ck_assert_str_eq(p.consumer.story, "schema complete");
+    ck_assert_str_eq(p.consumer.transcript, "schema complete");
     push_close(&p);
 }
 
@@ -167,14 +166,14 @@ START_TEST(a_thread_that_heeds_on_room_never_waits_in_vain)
 
     ck_assert_int_eq(sem_init(&room, 0, 0), 0);
     push_open(&p, 4, 0);
-    p.on_told = post_room;
+    p.on_callback = post_room;
     p.consumer.quiet = true;
-    p.consumer.story[0] = '\0';
+    p.consumer.transcript[0] = '\0';
     push_start(&p);
     ck_assert_int_eq(pthread_create(&w.thread, NULL, push_by_room, &w), 0);
     while (!is_over(&w)) {
         (void)uv_run(&p.loop.uv, UV_RUN_ONCE);
-        p.consumer.told = 0; /* too many rooms for a story */
+        p.consumer.transcript_size = 0; /* too many words for a transcript */
     }
     ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
     recording_await(&p.consumer, &p.loop, 2000);
@@ -193,14 +192,14 @@ START_TEST(a_stream_that_runs_keeps_the_loop_alive_for_its_writers)
     uv_unref((uv_handle_t *)&p.loop.keep);
     writer_start(&w);
     (void)uv_run(&p.loop.uv, UV_RUN_DEFAULT);
-    ck_assert_str_eq(p.consumer.story, "schema complete gone");
+    ck_assert_str_eq(p.consumer.transcript, "schema complete gone");
     uv_ref((uv_handle_t *)&p.loop.keep);
     ck_assert_int_eq(writer_join(&w), 0);
     push_close(&p);
 }
 END_TEST
 
-/* A writer in a full window, as like as not asleep. */
+/* Starts a writer on a full window, where it probably sleeps. */
 static void start_one_too_many(struct writer *w)
 {
     *w = (struct writer){.count = 3, .timeout_ms = UVA_FOREVER};
@@ -285,7 +284,7 @@ START_TEST(a_wait_ends_with_its_time)
 }
 END_TEST
 
-/* One of the ways in which it can end for the writers. */
+/* Ends the stream in one of the ways that release the writers. */
 static void end_somehow(unsigned how, bool started)
 {
     if (how == 0)
@@ -299,12 +298,12 @@ static void end_somehow(unsigned how, bool started)
     else if (how == 2)
         uva_stream_drop(p.stream);
     else
-        push_end(&p); /* whose threads have joined */
+        push_end(&p); /* its threads have been joined */
     if (how == 2 && !started)
         p.stream = NULL;
 }
 
-/* What happens, in which order, by the bits of `life`. */
+/* Runs one stream; the bits of `life` decide what happens in which order. */
 static void live(unsigned life)
 {
     static const int64_t timeouts[] = {UVA_FOREVER, 60000};
@@ -335,14 +334,14 @@ static void live(unsigned life)
 START_TEST(whatever_ends_it_no_writer_is_left_behind)
 {
     for (unsigned life = 0; life < 3 << 7; life++) {
-        bool looks = life < 1 << 7 && !(life & 1); /* every now and then */
+        bool looks = life < 1 << 7 && !(life & 1); /* in some of the runs */
         if (!looks || life % 32 == 0)
             live(life);
     }
 }
 END_TEST
 
-/* ---- threads that may not wait ------------------------------------------ */
+/* ---- threads that must not wait ----------------------------------------- */
 
 static void push_forever(void *ctx)
 {
@@ -391,7 +390,7 @@ START_TEST(no_compute_worker_may_wait)
 }
 END_TEST
 
-/* ---- closing from two sides --------------------------------------------- */
+/* ---- closed by both sides ----------------------------------------------- */
 
 static sem_t running, closed;
 
@@ -423,7 +422,7 @@ static void run_closed_meanwhile(bool gone)
     ck_assert_int_eq(sem_init(&running, 0, 0), 0);
     ck_assert_int_eq(sem_init(&closed, 0, 0), 0);
     push_open(&p, 1, 0);
-    p.on_told = close_again;
+    p.on_callback = close_again;
     ck_assert_int_eq(pthread_create(&thread, NULL, close_meanwhile, NULL), 0);
     ck_assert_int_eq(push_batch(&p, 1, 0), 0);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
@@ -433,7 +432,7 @@ static void run_closed_meanwhile(bool gone)
         push_start(&p);
     loop_settle(&p.loop);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_str_eq(p.consumer.story,
+    ck_assert_str_eq(p.consumer.transcript,
                      gone ? "gone" : "schema 1 room complete");
     push_close(&p);
 }
@@ -463,7 +462,8 @@ static bool node_on_wakeup(struct uva__wakeup *visited)
 
 static const struct uva__wakeup_ops wakeup_ops = {node_on_wakeup, NULL};
 
-/* A queue on the fixture's runtime, whose own pusher is not used. */
+/* Opens a queue on the fixture's runtime. The fixture's own pusher is not used.
+ */
 static void queue_open_idle(int32_t batches, int32_t refill)
 {
     const struct uva_window window = {.batches = batches, .refill = refill};
@@ -496,7 +496,7 @@ static int queue_push(int64_t length)
     return w.code;
 }
 
-/* Takes `n` batches and looks. */
+/* Takes `n` batches, as one look of the loop does. */
 static void queue_take(int n)
 {
     struct uva__task task = {0};
@@ -519,7 +519,8 @@ static int64_t queue_waiting(void)
     return waiting;
 }
 
-/* Starts a thread with one batch, and sees it wait, or be over. */
+/* Starts a thread that pushes one batch, and waits until it sleeps or has
+ * ended. */
 static void start_waiting(struct writer *w, int64_t timeout_ms)
 {
     int64_t before = queue_waiting();
@@ -568,7 +569,7 @@ START_TEST(nobody_overtakes_those_who_wait)
     ck_assert_int_eq(queue_push(5), EAGAIN);
     start_waiting(&w[1], UVA_FOREVER);
     queue_take(1);
-    ck_assert(uva__push_queue_has_room(&queue)); /* for the EAGAIN */
+    ck_assert(uva__push_queue_has_room(&queue)); /* after the EAGAIN */
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
     queue_close();
@@ -652,13 +653,13 @@ START_TEST(room_that_others_used_up_is_told_later)
     ck_assert(!uva__push_queue_has_room(&queue));
     queue_take(1);
     ck_assert(uva__push_queue_has_room(&queue));
-    ck_assert(!uva__push_queue_has_room(&queue)); /* once */
+    ck_assert(!uva__push_queue_has_room(&queue)); /* reported only once */
     queue_close();
 }
 END_TEST
 
-/* A job on the one thread of the blocking lane that waits in the queue lets the
- * next one in. */
+/* A job on the only thread of the blocking lane waits in the queue, and so lets
+ * the next job run. */
 struct waiting_job {
     struct uva_job job;
     struct writer *writer;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command `uvarrow query` on real SQLite files: what it writes, how it ends.
+"""The command `uvarrow query` on real SQLite files: its output and its end.
 
-The environment says where things are: UVA_TEST_TOOL the command,
-UVA_TEST_DRIVER the ADBC driver for SQLite, UVA_TEST_FLIGHTS the flights.csv.zip,
-UVA_TEST_BUILD a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL that of the command,
+UVA_TEST_DRIVER that of the ADBC driver for SQLite, UVA_TEST_FLIGHTS that of
+flights.csv.zip, UVA_TEST_BUILD that of a folder for files.
 
 Nothing here waits for a time to pass: the tests follow what the command writes
 to its pipes. PATIENCE only ends a test that hangs.
@@ -34,7 +34,7 @@ NEVER_A_ROW = ENDLESS + "SELECT count(*) FROM n"
 
 
 def as_csv(value):
-    """A value as the command writes it."""
+    """Returns a value as the command writes it."""
     if value is None:
         return ""
     if isinstance(value, bytes):
@@ -59,7 +59,7 @@ def random_text(source):
 
 
 def odd_rows(count):
-    """Rows with all that is odd: nulls, quotes, extremes, bytes."""
+    """Returns rows with unusual values: nulls, quotes, extremes, bytes."""
     source = random.Random(20130101)
     yield 0, 0.5, "first", b"\x00"
     for number in range(1, count):
@@ -77,11 +77,11 @@ class Terminal:
         self.seen = b""
 
     def megabytes(self):
-        """What the next line of progress says; None when there is no more."""
+        """Returns the number in the next line of progress; or None."""
         while not (found := re.search(rb"([0-9.]+) MB .*?MB/s", self.seen)):
             try:
                 self.seen += self.file.read(1000)
-            except OSError:  # nobody has the other end
+            except OSError:  # the other end is closed
                 return None
         self.seen = self.seen[found.end():]
         return float(found[1])
@@ -116,7 +116,7 @@ class Query(unittest.TestCase):
         return process
 
     def start_on_terminal(self, sql):
-        """The same with a terminal for standard error."""
+        """Starts the command with a terminal as its standard error."""
         ours, other = pty.openpty()
         process = self.start(sql, stderr=other)
         os.close(other)
@@ -220,8 +220,8 @@ class HowItEnds(Query):
         self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_a_reader_that_waits_holds_the_query(self):
-        """Of an endless query only so much is made as the pipe (64 KiB), the
-        sink (4 MiB and a batch) and the stream (64 batches) have room for."""
+        """An endless query makes only as many rows as fit into the pipe
+        (64 KiB), the sink (4 MiB and a batch) and the stream (64 batches)."""
         process, terminal = self.start_on_terminal(ENDLESS_ROWS)
         before, now = None, 0.0
         while now == 0.0 or now != before:
@@ -253,7 +253,7 @@ class HowItEnds(Query):
         self.assertEqual(process.stdout.read(), b"")
 
     def test_a_second_interrupt_waits_for_nothing(self):
-        """Nobody reads: after the first one the pipe is still full."""
+        """The pipe is not read, so the first interrupt leaves it full."""
         process, terminal = self.start_on_terminal(ENDLESS_ROWS)
         while terminal.megabytes() == 0.0:
             pass
@@ -283,7 +283,7 @@ class HowItEnds(Query):
         self.assertIn(b"no space left", result.stderr)
 
     def test_a_query_may_fail_half_way(self):
-        """SQLite finds the number too large when it comes to it."""
+        """SQLite reports a number that is too large when it reaches it."""
         result = self.run_query(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
             "WHERE i < 5000) SELECT CASE WHEN i < 4000 THEN i ELSE "

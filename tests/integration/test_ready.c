@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches with events: delivered in order when their events are complete,
- * whether the device is polled or calls back, and released once whatever
- * becomes of the event or of the stream. */
+ * whether the device is polled or calls back, and released once, whatever
+ * happens to the event or to the stream. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -11,8 +11,8 @@
 #include "support/fixture.h"
 
 static struct fixture f;
-static bool early;     /* a batch came before its event was complete */
-static int64_t wanted; /* batches, for the loop to go on */
+static bool early;     /* a batch was delivered before its event was complete */
+static int64_t wanted; /* batches that the loop waits for */
 
 static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
@@ -54,8 +54,9 @@ static void start(const struct uva_ready *options)
     fixture_start(&f);
 }
 
-static const enum soft_mode all_modes[] = {
-    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+static const enum soft_mode all_modes[] = {SOFT_POLLS, SOFT_POLLS_ON_LOOP,
+                                           SOFT_CALLS, SOFT_CALLS_ON_LOOP,
+                                           SOFT_FORGETS};
 
 START_TEST(batches_come_in_order_whatever_order_their_events_end_in)
 {
@@ -108,19 +109,19 @@ START_TEST(a_stuck_event_is_given_up_in_time)
     ck_assert_int_le(f.got.taken, 1);
     fixture_release(&f);
     loop_close_runtime(&f.loop, 0);
-    for (int k = 1; k < 4; k++) /* a late callback finds nothing */
+    for (int k = 1; k < 4; k++) /* a late callback has no effect */
         soft_event_end(&f.device, k, 0);
 }
 END_TEST
 
-/* The time of both is over when the loop comes round, and the event of the
- * first is complete. */
+/* The time limits of both have passed when the loop turns, and the event of the
+ * first one is complete. */
 START_TEST(an_event_that_is_complete_is_not_given_up)
 {
     const struct uva_ready options = {.timeout_ms = 3};
     struct ArrowDeviceArray arrays[2];
 
-    set_up(SOFT_CALLS_QUICK, 2);
+    set_up(SOFT_CALLS_ON_LOOP, 2);
     for (int k = 0; k < 2; k++)
         soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
     f.stream = fixture_arrays(&f, arrays, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What else waiting for events promises: which side waits, which events cannot
- * be waited for, what is delivered with a batch, how many events are waited for
- * at once, and how data is refused that the host cannot read. Two runtimes
- * share one device thread. */
+/* Further rules of waiting for events: which side waits, which events cannot be
+ * waited for, what is delivered with a batch, how many events are waited for at
+ * once, and how data is refused that the host cannot read. Two runtimes share
+ * one device thread. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,7 @@ START_TEST(a_stream_of_the_consumer_waits_on_the_device)
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.batches, 5);
     ck_assert_int_eq(atomic_load(&device_stream), 5);
-    ck_assert_ptr_eq(f.got.sync_event, &f.device.events[4]); /* and pending */
+    ck_assert_ptr_eq(f.got.sync_event, &f.device.events[4]); /* pending */
 }
 END_TEST
 
@@ -81,7 +81,7 @@ START_TEST(what_makes_no_sense_is_refused)
 }
 END_TEST
 
-/* ---- what comes along --------------------------------------------------- */
+/* ---- what is delivered with a batch ------------------------------------- */
 
 START_TEST(metadata_and_ordinals_stay_with_their_batches)
 {
@@ -108,7 +108,7 @@ START_TEST(tasks_that_are_dear_are_extracted_by_workers_first)
     ck_assert_int_eq(f.got.batches, 20);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.tagged, f.got.batches);
-    ck_assert_int_eq(f.fake.at_home, 0);
+    ck_assert_int_eq(f.fake.extracted_here, 0);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(a_stage_takes_its_memory_from_the_runtime)
     int code;
 
     for (long n = 1; failed; n++) {
-        fixture_open_device(&f, _i == 0 ? SOFT_CALLS : SOFT_POLLS_QUICK, 3);
+        fixture_open_device(&f, _i == 0 ? SOFT_CALLS : SOFT_POLLS_ON_LOOP, 3);
         f.fake.metadata = metadata;
         for (int k = 0; k < 3; k++)
             soft_event_end(&f.device, k, _i == 1 && k == 2 ? EIO : 0);
@@ -236,11 +236,11 @@ START_TEST(an_event_on_the_host_is_not_looked_at)
     ck_assert_int_eq(f.got.batches, 5);
     ck_assert_int_eq(f.device.queries, 0);
     if (_i == 0)
-        ck_assert_ptr_null(f.got.sync_event); /* nor passed on */
+        ck_assert_ptr_null(f.got.sync_event); /* nor is it passed on */
 }
 END_TEST
 
-/* ---- without asking ----------------------------------------------------- */
+/* ---- without a ready stage ---------------------------------------------- */
 
 START_TEST(data_that_the_host_cannot_read_needs_consent)
 {
@@ -297,7 +297,7 @@ static void on_next(void *ctx, struct uva_batch *batch,
 
 START_TEST(who_asks_for_one_batch_needs_to_consent_too)
 {
-    fixture_open_device(&f, SOFT_POLLS_QUICK, 5);
+    fixture_open_device(&f, SOFT_POLLS_ON_LOOP, 5);
     f.stream = fixture_device_stream(&f);
     soft_event_end(&f.device, 0, 0);
     if (_i == 1)
@@ -318,7 +318,7 @@ START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
     const struct uva_ready options = {.window = {.batches = MANY}};
     struct uva_runtime_stats before, after;
 
-    fixture_open_device(&f, SOFT_CALLS_QUICK, MANY);
+    fixture_open_device(&f, SOFT_CALLS_ON_LOOP, MANY);
     f.stream = fixture_device_stream(&f);
     ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
     fixture_start(&f);
@@ -328,7 +328,7 @@ START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
     uva_runtime_get_stats(f.loop.runtime, &before);
     for (int k = 1; k < MANY; k++)
         soft_event_end(&f.device, k, 0);
-    loop_settle(&f.loop); /* none can be passed on yet */
+    loop_settle(&f.loop); /* no event is complete, so none can be delivered */
     ck_assert_int_eq(f.got.batches, 0);
     uva_runtime_get_stats(f.loop.runtime, &after);
     soft_event_end(&f.device, 0, 0);
@@ -339,7 +339,7 @@ START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
 }
 END_TEST
 
-/* The second runtime's stream takes the second half of the events. */
+/* The second runtime's stream has the second half of the events. */
 START_TEST(two_runtimes_share_one_service)
 {
     struct ArrowDeviceArrayStream source;
@@ -367,7 +367,7 @@ START_TEST(two_runtimes_share_one_service)
                                          &error),
                      EBUSY);
     fixture_release(&g);
-    if (_i == 0) { /* the first to come goes first, with events pending */
+    if (_i == 0) { /* one runtime closes while the other's events are pending */
         fixture_start(&f);
         while (atomic_load(&f.device.arms) == 0)
             loop_settle(&f.loop);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A handler that is called on a worker and does not return: further callbacks
- * wait in a queue with a bound; a close abandons the handler after a while. */
+ * wait in a bounded queue, and a close abandons the handler after a time limit.
+ */
 #include <check.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -14,10 +15,10 @@ enum { BATCHES = 200 };
 
 static struct fixture f;
 static struct ArrowAsyncDeviceStreamHandler handler;
-static sem_t entered, leave; /* of the first task */
-static atomic_int tasks;     /* that came */
+static sem_t entered, leave; /* posted and awaited in the first task */
+static atomic_int tasks;     /* tasks that arrived */
 static atomic_int over;      /* ends and errors */
-static atomic_int released;  /* times the handler was */
+static atomic_int released;  /* how often the handler was released */
 
 /* ---- the handler -------------------------------------------------------- */
 
@@ -65,7 +66,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *self)
 
 /* ---- the fixture -------------------------------------------------------- */
 
-/* The handler is inside its first task when this returns. */
+/* When this returns, the handler is inside its first task. */
 static void set_up(void)
 {
     const struct uva_drive options = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every scenario again and again, with the first allocation failing, then the
- * second, and so on until none does: each time an error is reported, nothing is
- * lost, and every block is freed. */
+ * second, and so on until none fails: each time an error is reported, nothing
+ * is lost, and every block is freed. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -15,9 +15,9 @@ enum { BATCHES = 70, FAILURES_MAX = 400 };
 
 static struct fixture f;
 static struct recording_handler handler;
-static char metadata[256]; /* of the batches: more than a slot holds */
-static atomic_long freed;  /* times a map's ctx was */
-static int64_t maps;       /* that were given away */
+static char metadata[256]; /* of the batches: larger than a slot */
+static atomic_long freed;  /* how often the ctx of a map was freed */
+static int64_t maps;       /* maps that were given away */
 
 /* ---- stages ------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static void all_stages(void)
 
 /* ---- consumers ---------------------------------------------------------- */
 
-/* Every seventh batch comes twice. */
+/* Every seventh batch is refused, and delivered again. */
 static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
     (void)batch;
@@ -108,7 +108,7 @@ static int to_worker(struct uva_error *error)
 /* ---- the sweep ---------------------------------------------------------- */
 
 static const struct scenario {
-    int source; /* of fixture_sources */
+    int source; /* index in fixture_sources */
     void (*stages)(void);
     int (*start)(struct uva_error *error);
 } SCENARIOS[] = {
@@ -139,8 +139,8 @@ static void set_up(bool tasks)
     maps = 0;
 }
 
-/* A stream opened by a hook may fail before its source is opened, so that
- * nothing is left to release: the number of releases is what it is. */
+/* A stream that is opened by a hook may fail before its source is opened. Then
+ * nothing needs to be released, so the number of releases is not checked. */
 static void tear_down(void)
 {
     fixture_release(&f);
@@ -151,7 +151,7 @@ static void tear_down(void)
     ck_assert_int_eq(atomic_load(&freed), maps);
 }
 
-/* Plays one scenario; returns whether all allocations were granted. */
+/* Plays one scenario. Returns whether no allocation failed. */
 static bool play(const struct scenario *scenario, long fail_at)
 {
     const struct fixture_source *source = &fixture_sources[scenario->source];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A system that has no more descriptors, threads or memory, and one that
- * interrupts calls: the calls named below are wrapped at the link
- * (CMakeLists.txt), and one of them fails when a test asks for it. Opening a
- * runtime then fails with the code of the system and leaves nothing open; an
- * interrupted call is repeated. */
+/* A system without descriptors, threads or memory, and one that interrupts
+ * calls. The calls named below are wrapped at link time (CMakeLists.txt), and
+ * one of them fails when a test requires it. Opening a runtime then fails with
+ * the system's code and leaves nothing open; an interrupted call is repeated.
+ */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -28,9 +28,9 @@
 /* ---- the system --------------------------------------------------------- */
 
 static _Atomic(const char *) fault; /* the call that fails; or NULL */
-static atomic_int spared;           /* so many of these go well before it */
+static atomic_int spared;           /* this many calls succeed before that */
 static atomic_int faults;           /* how often it has failed */
-static atomic_int times;            /* how often it shall */
+static atomic_int times;            /* how often it must fail */
 
 static void let_fail(const char *call, int after)
 {
@@ -51,7 +51,7 @@ static bool fails(const char *call)
     return true;
 }
 
-/* Returns what a call of the system returns that fails. */
+/* Returns what a failed system call returns. */
 static int failing(int code)
 {
     errno = code;
@@ -137,7 +137,7 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
     if (!fails("write in vain"))
         return fails("write") ? failing(EINTR) : __real_write(fd, bytes, size);
-    (void)__real_write(fd, bytes, size); /* what is there says enough */
+    (void)__real_write(fd, bytes, size); /* the pending bytes suffice */
     return failing(EAGAIN);
 }
 
@@ -175,7 +175,7 @@ enum way { BY_LOOP, BY_THREAD, BY_TURNS, BY_POSTS, WAYS };
 static struct faulty_allocator faulty;
 static uv_loop_t loop; /* for BY_LOOP */
 static struct uva_runtime *runtime;
-static atomic_int posts; /* turns that were asked for */
+static atomic_int posts; /* turns that were requested */
 
 static void ask_for_turn(void *ctx)
 {
@@ -199,7 +199,7 @@ static void set_flag(void *ctx)
     atomic_store((atomic_bool *)ctx, true);
 }
 
-/* Lets the runtime go on until `flag` is set, or it has gone. */
+/* Turns the runtime until `flag` is set, or until it has closed. */
 static void go_on(enum way way, const atomic_bool *flag)
 {
     while (!atomic_load(flag)) {
@@ -245,7 +245,7 @@ static void tear_down(void)
 static const struct {
     const char *call;
     int code;
-    int calls[WAYS]; /* that an opening makes */
+    int calls[WAYS]; /* calls that an opening makes */
 } OPENING[] = {
     {"eventfd", EMFILE, {1, 1, 1, 2}},
     {"timerfd_create", EMFILE, {0, 0, 1, 1}},
@@ -283,7 +283,7 @@ END_TEST
 
 /* ---- running ------------------------------------------------------------ */
 
-/* Calls that are interrupted, or have nothing to say, lose no wake-up. */
+/* No wake-up is lost by calls that are interrupted or return nothing. */
 START_TEST(what_is_interrupted_goes_on)
 {
     static const char *const calls[] = {"read", "write", "poll", "poll in vain",
@@ -330,7 +330,7 @@ START_TEST(without_a_thread_to_bounce_to_a_callback_runs_right_here)
 }
 END_TEST
 
-/* The one that is not counted at all is there. */
+/* The core that the system does not count still exists. */
 START_TEST(there_is_at_least_one_core)
 {
     let_fail("count cores", 0);

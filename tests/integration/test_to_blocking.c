@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread reads through uva_stream_to_blocking(), up to the end, an
- * error, or a limit of the window. How reading is stopped, and how long each
- * object lives, is in test_to_blocking_life.c. */
+ * error, or a limit of the window. test_to_blocking_life.c tests how reading is
+ * stopped, and how long each object lives. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -46,14 +46,14 @@ START_TEST(the_end_is_sticky)
     struct uva__task_ring *task_ring;
 
     blocking_run(&b, 2, 4);
-    task_ring = blocking_outlet(&b.out);
+    task_ring = blocking_task_ring(&b.out);
     ck_assert_int_eq(blocking_read(&b.out, 0, INT64_MAX, NULL), 2);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
     uva_stream_cancel(b.stream, EIO, "too late");
     ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
     blocking_end_runtime(&b);
-    /* what a cancel leaves behind that the loop saw a moment before */
+    /* the state after a cancel that the loop saw a moment before */
     uva__failure_format(&task_ring->failure, &task_ring->stream->rt->allocator,
                         EIO, "raced");
     uva__atomic64_or(&task_ring->events, UVA__TASK_RING_CANCELLED);
@@ -135,7 +135,7 @@ START_TEST(the_schema_can_be_had_before_between_and_after_the_batches)
     blocking_end_runtime(&b);
     schema_check(&b.out, &schemas[3]);
     blocking_close(&b);
-    for (int i = 1; i < 4; i++) { /* each is a copy of its own (DS-21) */
+    for (int i = 1; i < 4; i++) { /* each is an independent copy (DS-21) */
         ck_assert_str_eq(schemas[i].children[0]->format, "l");
         uva_schema_release(&schemas[i]);
     }
@@ -200,7 +200,7 @@ START_TEST(an_error_comes_behind_the_batches_before_it_and_stays)
     blocking_open(&b, NULL, 20);
     b.fake.fail_at = 7;
     blocking_start_plain(&b, 64);
-    blocking_await_news(&b.out, UVA__TASK_RING_FAILED);
+    blocking_await_event(&b.out, UVA__TASK_RING_FAILED);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 7);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(code, EIO);
@@ -230,7 +230,7 @@ START_TEST(a_failed_call_leaves_the_array_released)
 }
 END_TEST
 
-/* Fails on any thread but that in `ctx`. */
+/* Fails on every thread except the one in `ctx`. */
 static int map_here(void *ctx, struct uva_batch *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -254,16 +254,16 @@ START_TEST(a_batch_is_made_by_the_thread_that_reads_it)
 }
 END_TEST
 
-/* The code is known at once, the text only by what the stream says then. */
+/* The code is known at once, but its text only when the stream reports it. */
 START_TEST(a_batch_that_cannot_be_made_ends_the_stream_with_its_reason)
 {
-    const int64_t batches = _i == 0 ? 6 : 20; /* it is the last one, or not */
+    const int64_t batches = _i == 0 ? 6 : 20; /* the last batch fails, or not */
     int code;
 
     blocking_open(&b, NULL, batches);
     b.fake.extract_at = 5;
     blocking_start_tasks(&b, 64);
-    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    blocking_await_event(&b.out, UVA__TASK_RING_END);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 5);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(code, EIO);
@@ -276,10 +276,10 @@ END_TEST
 
 static void hurry(void *ctx)
 {
-    uva__producer_end_drain(blocking_outlet(ctx)->stream->tail);
+    uva__producer_end_drain(blocking_task_ring(ctx)->stream->tail);
 }
 
-/* As it happens when a batch waits for longer than the producer does. */
+/* This happens when a batch waits longer than its producer lives. */
 START_TEST(a_batch_that_fails_when_the_producer_has_gone_is_an_error_too)
 {
     int code;
@@ -287,9 +287,9 @@ START_TEST(a_batch_that_fails_when_the_producer_has_gone_is_an_error_too)
     blocking_open(&b, NULL, 3);
     b.fake.extract_at = 1;
     blocking_start_tasks(&b, 64);
-    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    blocking_await_event(&b.out, UVA__TASK_RING_END);
     ck_assert_int_eq(uva_runtime_post(b.runtime, hurry, &b.out), 0);
-    blocking_await_news(&b.out, UVA__TASK_RING_RELEASED);
+    blocking_await_event(&b.out, UVA__TASK_RING_RELEASED);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 1);
     ck_assert_int_eq(code, EIO);
     ck_assert_str_eq(b.out.get_last_error(&b.out), strerror(EIO));
@@ -307,7 +307,7 @@ START_TEST(the_source_is_asked_for_no_more_than_the_window)
     const int32_t window = windows[_i];
 
     blocking_run(&b, 1000, window);
-    blocking_await(&b.fake.given, window); /* and uses it */
+    blocking_await(&b.fake.given, window); /* and the window is used */
     for (int i = 0; i < 200; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
         ck_assert_int_le(atomic_load(&b.fake.given), i + 1 + window);
@@ -315,8 +315,8 @@ START_TEST(the_source_is_asked_for_no_more_than_the_window)
 }
 END_TEST
 
-/* With 10 in the window and a refill at 3, seven are read before more is asked
- * for. */
+/* With 10 batches in the window and a refill at 3, seven are read before the
+ * next request. */
 START_TEST(more_is_requested_when_few_are_left)
 {
     const struct uva_window window = {.batches = 10, .refill = 3};
@@ -328,15 +328,15 @@ START_TEST(more_is_requested_when_few_are_left)
     blocking_await(&b.fake.given, 10);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
-        ck_assert_int_eq(blocking_outlet(&b.out)->reader.requested, 10);
+        ck_assert_int_eq(blocking_task_ring(&b.out)->reader.requested, 10);
     }
     ck_assert_int_eq(blocking_read(&b.out, 6, 1, NULL), 1);
     blocking_await(&b.fake.given, 17);
 }
 END_TEST
 
-/* A batch has 24 bytes. One more is on its way, unless the batches are counted
- * out. */
+/* A batch has 24 bytes. One more may be in flight, unless the number of batches
+ * is the limit. */
 START_TEST(the_source_is_asked_for_no_more_than_the_bytes)
 {
     const int64_t bytes[] = {1, 24, 100, 10000};
@@ -358,7 +358,7 @@ END_TEST
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* One stream of two arrays of a device type. */
+/* Makes a stream of two arrays of a device type. */
 static struct uva_stream *device_stream(struct blocking_fixture *fixture,
                                         ArrowDeviceType type, void *event)
 {
@@ -527,7 +527,7 @@ START_TEST(a_start_that_fails_gives_a_released_stream)
                      EINVAL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(b.stream, NULL, NULL, &error),
                      EINVAL);
-    blocking_start(&b, 2); /* none of these has started it */
+    blocking_start(&b, 2); /* none of these calls has started the stream */
     ck_assert_int_eq(start(b.stream, NULL, &error), EBUSY);
     ck_assert_int_eq(blocking_read(&b.out, 0, 9, NULL), 5);
 }
@@ -568,9 +568,9 @@ START_TEST(a_runtime_that_closes_starts_nothing)
 }
 END_TEST
 
-/* ---- several ------------------------------------------------------------ */
+/* ---- several streams ---------------------------------------------------- */
 
-/* Exports the stream of `fixture` to a second stream, which exports it again.
+/* Exports the stream of `fixture` to a second stream, which is exported again.
  */
 static struct uva_stream *chain(struct blocking_fixture *fixture,
                                 struct ArrowArrayStream *out)
@@ -612,7 +612,7 @@ START_TEST(an_error_comes_through_a_chain)
 }
 END_TEST
 
-/* The only worker waits for what a second one has to read (R04). */
+/* The only worker waits for what a second worker must read. */
 START_TEST(a_worker_that_waits_for_another_does_not_use_up_the_lane)
 {
     const struct uva_workers_options one = {.blocking_threads = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How reading through uva_stream_to_blocking() is stopped, where it is refused,
- * and that everything is released, whichever side releases first. What is read
- * is in test_to_blocking.c. */
+ * and that everything is released, whichever side releases first.
+ * test_to_blocking.c tests what is read. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -23,8 +23,9 @@ static void tear_down(void)
     blocking_close(&b);
 }
 
-/* Reads one batch and checks how that fails. */
-static void says(struct ArrowArrayStream *stream, int code, const char *text)
+/* Reads one batch, and checks the code and the text of the failure. */
+static void expect_text(struct ArrowArrayStream *stream, int code,
+                        const char *text)
 {
     int got;
 
@@ -50,11 +51,11 @@ START_TEST(a_cancel_reaches_a_reader_that_waits)
     ck_assert_int_le(reader.batches, 3);
     ck_assert_int_eq(reader.code, EDQUOT);
     ck_assert_str_eq(reader.text, "that was enough");
-    says(&b.out, EDQUOT, "that was enough");
+    expect_text(&b.out, EDQUOT, "that was enough");
 }
 END_TEST
 
-/* The schema, which the stream keeps, is one of what is live. */
+/* The live objects include the schema, which the stream keeps. */
 START_TEST(a_cancel_discards_the_batches_that_wait)
 {
     blocking_open(&b, NULL, 99);
@@ -66,11 +67,11 @@ START_TEST(a_cancel_discards_the_batches_that_wait)
     blocking_await(&b.fake.given, 4);
     uva_stream_cancel(b.stream, 0, NULL);
     blocking_await(&b.fake.live, 1);
-    says(&b.out, ECANCELED, "cancelled");
+    expect_text(&b.out, ECANCELED, "cancelled");
 }
 END_TEST
 
-/* Everything has reached the task ring, but not the reader. */
+/* Everything has arrived in the task ring, but the reader has not read it. */
 START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
 {
     blocking_open(&b, NULL, 2);
@@ -79,10 +80,10 @@ START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
     else
         blocking_tasks(&b);
     blocking_start(&b, 64);
-    blocking_await_news(&b.out, UVA__TASK_RING_END);
+    blocking_await_event(&b.out, UVA__TASK_RING_END);
     uva_stream_cancel(b.stream, 0, "not any more");
     blocking_await(&b.fake.live, 1);
-    says(&b.out, ECANCELED, "not any more");
+    expect_text(&b.out, ECANCELED, "not any more");
 }
 END_TEST
 
@@ -92,14 +93,14 @@ static void hold_loop(void *ctx)
         ;
 }
 
-/* Before the loop has seen that it does. */
+/* The reader knows the end before the loop thread has seen that. */
 START_TEST(a_cancel_does_not_count_once_the_reader_knows_the_end)
 {
     sem_t go_on;
 
     (void)sem_init(&go_on, 0, 0);
     blocking_run(&b, 2, 64);
-    blocking_await_news(&b.out, UVA__TASK_RING_RELEASED);
+    blocking_await_event(&b.out, UVA__TASK_RING_RELEASED);
     ck_assert_int_eq(uva_runtime_post(b.runtime, hold_loop, &go_on), 0);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 2);
     uva_stream_cancel(b.stream, EIO, "too late");
@@ -165,7 +166,7 @@ START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
     blocking_await_sleeper(&b.out);
     uva_stream_cancel(b.stream, EXDEV, "no");
     (void)pthread_join(thread, NULL);
-    says(&b.out, EXDEV, "no");
+    expect_text(&b.out, EXDEV, "no");
     blocking_close(&b);
 }
 END_TEST
@@ -181,7 +182,7 @@ START_TEST(a_stream_that_was_dropped_gives_nothing_more)
 }
 END_TEST
 
-/* ---- letting go --------------------------------------------------------- */
+/* ---- releasing ---------------------------------------------------------- */
 
 START_TEST(letting_go_unread_discards_and_stops_the_source)
 {
@@ -211,7 +212,7 @@ START_TEST(letting_go_does_not_wait_for_the_source)
     b.fake.gate_at = 2;
     blocking_start_plain(&b, 4);
     fake_source_await(&b.fake);
-    b.out.release(&b.out); /* which interrupts it */
+    b.out.release(&b.out); /* this interrupts the source */
     blocking_await(&b.fake.freed, 1);
     ck_assert_int_eq(atomic_load(&b.fake.interrupts), 1);
 }
@@ -231,7 +232,7 @@ START_TEST(letting_go_on_the_loop_thread_is_fine)
     ck_assert_int_eq(blocking_read(&b.out, 0, 1, NULL), 1);
     ck_assert_int_eq(uva_runtime_post(b.runtime, let_go, &b.out), 0);
     blocking_await(&b.fake.freed, 1);
-    b.out.release = NULL; /* seen through the source's release */
+    b.out.release = NULL; /* released through the source's release */
 }
 END_TEST
 
@@ -241,7 +242,7 @@ START_TEST(the_reader_outlives_the_holder_of_the_stream)
     uva_stream_release(b.stream);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
     b.out.release(&b.out);
-    b.stream = uva_stream_from_arrays(NULL, NULL, NULL, 0); /* any */
+    b.stream = uva_stream_from_arrays(NULL, NULL, NULL, 0); /* any stream */
 }
 END_TEST
 
@@ -263,8 +264,8 @@ START_TEST(a_close_reaches_a_reader_that_waits)
 }
 END_TEST
 
-/* The first stream's reader is the second one's worker, which holds nothing up.
- */
+/* The first stream's reader is the second stream's worker, which delays no
+ * close. */
 START_TEST(a_close_ends_streams_that_are_chained)
 {
     struct blocking_reader reader;
@@ -287,7 +288,7 @@ START_TEST(a_close_ends_streams_that_are_chained)
 }
 END_TEST
 
-/* A new thread may get the number that the loop's had. */
+/* A new thread may get the id that the loop thread had. */
 START_TEST(a_runtime_that_has_gone_is_told_by_every_call)
 {
     struct blocking_reader reader;
@@ -334,9 +335,9 @@ END_TEST
 
 struct visit {
     struct ArrowArrayStream *stream; /* borrows */
-    int next;                        /* what get_next said */
-    int schema;                      /* what get_schema said */
-    bool explained;                  /* get_last_error did */
+    int next;                        /* return code of get_next */
+    int schema;                      /* return code of get_schema */
+    bool explained;                  /* get_last_error returned a text */
     sem_t over;
 };
 
@@ -387,7 +388,7 @@ START_TEST(the_loop_thread_may_not_wait)
         uva_stream_from_blocking_cpu(loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
     struct visit visit = visit_of(&out);
-    visit_run(&visit); /* this thread is the loop's, in a turn or not */
+    visit_run(&visit); /* the loop thread, in a turn or outside one */
     ck_assert_int_eq(visit.schema, EDEADLK);
     ck_assert_int_eq(visit.next, EDEADLK);
     ck_assert(visit.explained);
@@ -461,7 +462,7 @@ START_TEST(a_compute_worker_may_not_wait)
 }
 END_TEST
 
-/* What the child finds, as bits of its exit status. */
+/* Returns the child's findings, as bits of its exit status. */
 static int child_run(void *ctx)
 {
     struct ArrowArrayStream *stream = ctx;
@@ -492,8 +493,8 @@ END_TEST
 
 enum { SWEPT_BATCHES = 70 };
 
-/* The whole life of a stream while one allocation fails. Returns whether one
- * was asked for that could. */
+/* Runs a stream from its opening to its end while one allocation fails. Returns
+ * whether that allocation was reached. */
 static bool sweep_step(long n, bool of_tasks)
 {
     const struct uva_window window = {.batches = 4};
@@ -564,8 +565,8 @@ static void *racer_close(void *ctx)
     return NULL;
 }
 
-/* The reader releases the stream after `n` batches, unless it is stopped first.
- */
+/* The reader releases the stream after `n` batches, unless it is stopped
+ * earlier. */
 static void race(int n, void *(*run)(void *ctx))
 {
     struct blocking_fixture fixture;
@@ -616,13 +617,13 @@ static void add_stops(Suite *suite)
     tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits_for_the_schema);
     tcase_add_test(cancel, a_stream_that_was_dropped_gives_nothing_more);
 
-    TCase *letting_go = suite_case(suite, "letting go", NULL, tear_down);
-    tcase_add_loop_test(letting_go,
+    TCase *releasing = suite_case(suite, "letting go", NULL, tear_down);
+    tcase_add_loop_test(releasing,
                         letting_go_unread_discards_and_stops_the_source, 0, 2);
-    tcase_add_test(letting_go, letting_go_at_once_is_fine);
-    tcase_add_test(letting_go, letting_go_does_not_wait_for_the_source);
-    tcase_add_test(letting_go, letting_go_on_the_loop_thread_is_fine);
-    tcase_add_test(letting_go, the_reader_outlives_the_holder_of_the_stream);
+    tcase_add_test(releasing, letting_go_at_once_is_fine);
+    tcase_add_test(releasing, letting_go_does_not_wait_for_the_source);
+    tcase_add_test(releasing, letting_go_on_the_loop_thread_is_fine);
+    tcase_add_test(releasing, the_reader_outlives_the_holder_of_the_stream);
 
     TCase *close = suite_case(suite, "close", NULL, tear_down);
     tcase_add_test(close, a_close_reaches_a_reader_that_waits);

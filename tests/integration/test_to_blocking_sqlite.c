@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A month of flights, from the ADBC driver for SQLite through a stream to a
- * blocking stream, compared row by row with what Python's sqlite3 reads. */
+ * blocking stream, compared row by row with what Python's sqlite3 module reads.
+ */
 #define _GNU_SOURCE
 #include <check.h>
 #include <semaphore.h>
@@ -13,7 +14,7 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/uvarrow.h"
 
-/* where the test of the query tool has it too */
+/* the path that the test of the query tool uses, too */
 #define DATABASE UVA_TEST_BUILD "/test_query_tool/flights.db"
 #define QUERY                                                                  \
     "SELECT day, dep_time, dep_delay, carrier, flight, tailnum, origin, dest " \
@@ -21,7 +22,7 @@
 
 enum { ROWS = 27004, SKIP = 77 };
 
-/* ---- what Python says --------------------------------------------------- */
+/* ---- what Python reads -------------------------------------------------- */
 
 static void build_database(void)
 {
@@ -31,7 +32,7 @@ static void build_database(void)
                      0);
 }
 
-/* Its lines: the fields with a bar behind each, nothing for NULL. */
+/* Opens the rows as lines: a bar behind each field, and nothing for NULL. */
 static FILE *wanted_open(void)
 {
     FILE *wanted = popen(
@@ -45,7 +46,7 @@ static FILE *wanted_open(void)
     return wanted;
 }
 
-/* ---- what we read ------------------------------------------------------- */
+/* ---- what uvarrow reads ------------------------------------------------- */
 
 static bool is_valid(const struct ArrowArray *column, int64_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks that a driven handler gets, as literal text; each transcript
- * once on the loop thread and once on a worker. */
+/* The callbacks that a driven handler gets, as literal text. Each transcript is
+ * tested once on the loop thread and once on a worker. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "support/printed_layout.h"
 #include "support/recording_handler.h"
 
-/* One stream on its way from a fake source to a recording handler. */
+/* One stream from a fake source to a recording handler. */
 static struct fixture f;
 static struct recording_handler handler;
 static struct uva_drive options;
-static bool on_worker; /* set by each test's loop index */
+static bool on_worker; /* set from the loop index of each test */
 
 static void nudge(void *ctx)
 {
@@ -50,7 +50,7 @@ static void play(struct uva_stream *stream)
     fixture_await(&f);
 }
 
-/* Everything was given back once. */
+/* Checks that each object was released once. */
 static void tear_down(void)
 {
     fixture_close(&f);
@@ -65,7 +65,7 @@ START_TEST(AH11_a_whole_stream_ends_in_null_then_release)
 {
     set_up(_i, 3, 1, 1);
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task task task end release");
+    ck_assert_str_eq(handler.transcript, "schema task task task end release");
     ck_assert_int_eq(handler.rows, 9);
     ck_assert_int_eq(handler.sum, 0 + 10 + 20);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
@@ -77,7 +77,7 @@ START_TEST(AH23_an_empty_stream_needs_no_request)
 {
     set_up(_i, 0, 1, 0);
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema end release");
+    ck_assert_str_eq(handler.transcript, "schema end release");
 }
 END_TEST
 
@@ -91,7 +91,7 @@ START_TEST(AP02_requests_add_up_and_are_never_exceeded)
     ck_assert_int_eq(recording_handler_tasks(&handler), 5);
     uva_stream_cancel(f.stream, 0, "seen enough");
     fixture_await(&f);
-    ck_assert_str_eq(handler.story,
+    ck_assert_str_eq(handler.transcript,
                      "schema task task task task task error release");
 }
 END_TEST
@@ -110,21 +110,21 @@ START_TEST(AP08_a_request_of_nothing_is_told_as_an_error)
     set_up(_i, 100, 1, 0);
     handler.request_each = -1;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task error release");
+    ck_assert_str_eq(handler.transcript, "schema task error release");
     ck_assert_int_eq(handler.error_code, EINVAL);
     ck_assert_ptr_nonnull(strstr(handler.message, "request"));
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
 }
 END_TEST
 
-/* ---- the consumer wants no more ----------------------------------------- */
+/* ---- the consumer stops ------------------------------------------------- */
 
 START_TEST(AP16_a_cancel_is_answered_by_release_alone)
 {
     set_up(_i, 1000, 1, 1);
     handler.cancel_at = 2;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task task task release");
+    ck_assert_str_eq(handler.transcript, "schema task task task release");
     recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "");
 }
 END_TEST
@@ -134,7 +134,7 @@ START_TEST(AH08_a_refused_schema_is_followed_by_release_alone)
     set_up(_i, 3, 1, 1);
     handler.schema_code = EDOM;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema release");
+    ck_assert_str_eq(handler.transcript, "schema release");
     recording_ended(&f.got, UVA_END_REJECTED, EDOM, "");
 }
 END_TEST
@@ -145,7 +145,7 @@ START_TEST(AH16_LC18_a_refused_task_is_reclaimed_and_nothing_follows)
     handler.task_code = ERANGE;
     handler.task_code_at = 1;
     play(fixture_tasks(&f));
-    ck_assert_str_eq(handler.story, "schema task task release");
+    ck_assert_str_eq(handler.transcript, "schema task task release");
     recording_ended(&f.got, UVA_END_REJECTED, ERANGE, "");
 }
 END_TEST
@@ -157,8 +157,8 @@ START_TEST(LC19_a_task_extracted_and_refused_is_freed_once)
     handler.task_code = ERANGE;
     handler.task_code_at = 2;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task task task release");
-    ck_assert_int_eq(handler.rows, 9); /* the refused one too */
+    ck_assert_str_eq(handler.transcript, "schema task task task release");
+    ck_assert_int_eq(handler.rows, 9); /* also those of the refused task */
 }
 END_TEST
 
@@ -167,8 +167,8 @@ static void count_round(void *ctx)
     atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
-/* Does not return before the loop has come round twice, if it is another
- * thread's: by then the producer is done with all that it has. */
+/* If the handler runs on another thread, waits until the loop has turned twice:
+ * by then the producer has finished all its work. */
 static void linger(struct recording_handler *h)
 {
     atomic_int rounds;
@@ -184,7 +184,7 @@ static void linger(struct recording_handler *h)
     }
 }
 
-/* On a worker this used to be missed, as the producer had ended by then. */
+/* A worker missed this in the past, because the producer had already ended. */
 START_TEST(AH16_refusing_the_last_task_is_a_rejection)
 {
     struct ArrowDeviceArray batch;
@@ -194,7 +194,7 @@ START_TEST(AH16_refusing_the_last_task_is_a_rejection)
     handler.on_task = linger;
     fake_source_batch(&f.fake, 0, &batch);
     play(fixture_arrays(&f, &batch, 1));
-    ck_assert_str_eq(handler.story, "schema task release");
+    ck_assert_str_eq(handler.transcript, "schema task release");
     recording_ended(&f.got, UVA_END_REJECTED, ERANGE, "");
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(ER03_G40_an_error_comes_behind_the_batches_before_it)
     set_up(_i, 10, 1, 1);
     f.fake.fail_at = 3;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task task task error release");
+    ck_assert_str_eq(handler.transcript, "schema task task task error release");
     ck_assert_int_eq(handler.error_code, EIO);
     ck_assert_str_eq(handler.message, "the disk is on fire");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
@@ -219,7 +219,7 @@ START_TEST(AH18_an_error_may_come_before_the_schema)
     set_up(_i, 10, 1, 1);
     f.fake.schema_code = EACCES;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "error release");
+    ck_assert_str_eq(handler.transcript, "error release");
     ck_assert_int_eq(handler.error_code, EACCES);
 }
 END_TEST
@@ -230,8 +230,8 @@ START_TEST(ER05_AT08_a_failed_extraction_is_told_twice)
     f.fake.extract_at = 1;
     play(fixture_tasks(&f));
     ck_assert_int_eq(handler.extract_code, EIO);
-    ck_assert_ptr_nonnull(strstr(handler.story, " error release"));
-    ck_assert_ptr_null(strstr(handler.story, "end"));
+    ck_assert_ptr_nonnull(strstr(handler.transcript, " error release"));
+    ck_assert_ptr_null(strstr(handler.transcript, "end"));
     ck_assert_str_eq(handler.message, "the disk is on fire");
 }
 END_TEST
@@ -253,7 +253,8 @@ START_TEST(AH34_tasks_outlive_the_handler)
     set_up(_i, 4, 4, 0);
     handler.hold = true;
     play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.story, "schema task task task task end release");
+    ck_assert_str_eq(handler.transcript,
+                     "schema task task task task end release");
     extract_held();
     ck_assert_int_eq(handler.rows, 12);
 }
@@ -272,7 +273,7 @@ START_TEST(G16_tasks_held_past_the_close_are_taken_back)
     loop_close_runtime(&f.loop, 0);
     ck_assert_int_eq(atomic_load(&f.fake.live), 0);
     ck_assert_int_gt(faulty_allocator_live(&f.loop.memory), 0);
-    for (i = 0; i < 4; i++) { /* the last of them frees the memory */
+    for (i = 0; i < 4; i++) { /* the last extraction frees the memory */
         memset(&out, 0xA5, sizeof(out));
         ck_assert_int_eq(handler.held[i].extract_data(&handler.held[i], &out),
                          ECANCELED);
@@ -304,7 +305,7 @@ START_TEST(AT02_a_discarded_task_gives_nothing_and_frees_all)
     set_up(_i, 5, 1, 1);
     handler.discard = true;
     play(fixture_tasks(&f));
-    ck_assert_str_eq(handler.story,
+    ck_assert_str_eq(handler.transcript,
                      "schema task task task task task end release");
     ck_assert_int_eq(handler.rows, 0);
 }
@@ -321,7 +322,7 @@ START_TEST(G17_the_release_waits_for_tasks_that_may_fail)
     ck_assert(!recording_handler_is_released(&handler));
     extract_held();
     fixture_await(&f);
-    ck_assert_str_eq(handler.story, "schema task task end release");
+    ck_assert_str_eq(handler.transcript, "schema task task end release");
     ck_assert_int_eq(handler.rows, 6);
 }
 END_TEST
@@ -339,7 +340,7 @@ START_TEST(G23_an_extraction_that_fails_after_the_end_is_told)
     ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[1]),
                      EIO);
     fixture_await(&f);
-    ck_assert_str_eq(handler.story, "schema task task end error release");
+    ck_assert_str_eq(handler.transcript, "schema task task end error release");
 }
 END_TEST
 
@@ -361,7 +362,7 @@ START_TEST(MD03_metadata_arrives_with_producer_and_tasks)
     options.metadata = about;
     play(fixture_tasks(&f));
     ck_assert_str_eq(handler.about, "who=me");
-    ck_assert_str_eq(handler.metadata, "k=v"); /* printed to its NUL */
+    ck_assert_str_eq(handler.metadata, "k=v"); /* printed up to the NUL */
 }
 END_TEST
 
@@ -372,7 +373,7 @@ static void read_both_layouts(struct recording_handler *h)
     ck_assert_ptr_nonnull(producer->additional_metadata);
     ck_assert_ptr_eq(printed_layout_metadata(producer),
                      producer->additional_metadata);
-    h->ctx = h; /* seen */
+    h->ctx = h; /* on_task was called */
 }
 
 START_TEST(AB09_G03_the_producer_reads_the_same_under_both_layouts)
@@ -401,7 +402,7 @@ START_TEST(a_cancel_by_the_owner_is_told_with_code_and_reason)
     uva_stream_cancel(f.stream, ETIMEDOUT, "the client gave up");
     uva_stream_cancel(f.stream, EIO, "too late");
     fixture_await(&f);
-    ck_assert_str_eq(handler.story, "schema task error release");
+    ck_assert_str_eq(handler.transcript, "schema task error release");
     ck_assert_int_eq(handler.error_code, ETIMEDOUT);
     ck_assert_str_eq(handler.message, "the client gave up");
     recording_ended(&f.got, UVA_END_CANCELLED, ETIMEDOUT, "");
@@ -421,7 +422,7 @@ START_TEST(G16_a_drop_takes_back_what_was_never_extracted)
     f.stream = NULL;
     while (!recording_handler_is_released(&handler))
         (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
-    ck_assert_int_eq(f.got.done, 0); /* silence */
+    ck_assert_int_eq(f.got.done, 0); /* no callback was made */
     memset(&out, 0xA5, sizeof(out));
     ck_assert_int_eq(handler.held[0].extract_data(&handler.held[0], &out),
                      ECANCELED);
@@ -446,9 +447,9 @@ START_TEST(a_limit_ends_the_stream_and_stops_the_source)
     set_up(_i, 1000000, 10, 1);
     f.stream = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_limit(f.stream, 3), 0);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 7), 0); /* the least counts */
+    ck_assert_int_eq(uva_stream_limit(f.stream, 7), 0); /* the smallest */
     play(f.stream);
-    ck_assert_str_eq(handler.story, "schema task task task end release");
+    ck_assert_str_eq(handler.transcript, "schema task task task end release");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_lt(atomic_load(&f.fake.given), 100);
 }
@@ -460,7 +461,7 @@ START_TEST(a_limit_of_nothing_is_an_empty_stream)
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_limit(f.stream, 0), 0);
     play(f.stream);
-    ck_assert_str_eq(handler.story, "schema end release");
+    ck_assert_str_eq(handler.transcript, "schema end release");
 }
 END_TEST
 

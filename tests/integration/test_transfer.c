@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that are copied to a device and back: in order, several at once,
- * whatever fails; and nothing is freed before a copy that uses it has ended. */
+/* Batches that are copied to a device and back: in order, several at once, with
+ * failures at any step; and no memory is freed before a copy that uses it has
+ * ended. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -39,7 +40,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(f.device.copies, 80);
-    ck_assert_int_eq(f.fake.at_home, 0); /* expensive items are for workers */
+    ck_assert_int_eq(f.fake.extracted_here, 0); /* extracted on workers */
 }
 END_TEST
 
@@ -66,7 +67,7 @@ START_TEST(batches_that_are_there_pass_through)
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.batches, 5);
     ck_assert_int_eq(f.device.copies, 0);
-    ck_assert_ptr_null(f.got.sync_event); /* EV-04: it meant nothing */
+    ck_assert_ptr_null(f.got.sync_event); /* EV-04: it had no meaning */
 }
 END_TEST
 
@@ -175,7 +176,7 @@ START_TEST(no_more_than_the_window_is_under_way)
     fixture_open_device(&f, SOFT_COPIES, 9);
     if (_i == 0) {
         f.stream = fixture_tasks(&f);
-    } else { /* at least one is */
+    } else { /* at least one is copied */
         f.device.device_type = ARROW_DEVICE_CPU;
         f.stream = fixture_device_stream(&f);
         most = 1;
@@ -186,7 +187,7 @@ START_TEST(no_more_than_the_window_is_under_way)
     fixture_start(&f);
     while (atomic_load(&f.device.copies) < most)
         loop_settle(&f.loop);
-    for (int i = 0; i < 20; i++) /* those that could begin would */
+    for (int i = 0; i < 20; i++) /* time for copies that could begin */
         loop_settle(&f.loop);
     if (_i == 0)
         ck_assert_int_eq(atomic_load(&f.device.copies), most);
@@ -222,7 +223,7 @@ START_TEST(what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone)
 }
 END_TEST
 
-/* Does not fit beside a task. */
+/* Returns metadata too long to be stored beside a task. */
 static const char *long_metadata(void)
 {
     static char block[13 + 2000] = "\1\0\0\0\1\0\0\0k";

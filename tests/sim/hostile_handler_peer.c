@@ -186,7 +186,7 @@ void hostile_handlers_conclude(void)
             ;
         peer->over = true;
         sim_wait(peer_is_left, peer);
-        reference_consumer_let_go(&peer->consumer);
+        reference_consumer_release(&peer->consumer);
         if (peer->checked != NULL)
             (void)uva_check_conclude(peer->checked);
         reference_consumer_fini(&peer->consumer);

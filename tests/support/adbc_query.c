@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver is loaded by its path, which the build knows. */
+/* The build passes the path from which the driver is loaded. */
 #define _GNU_SOURCE
 #include "support/adbc_query.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device, one array, one answer. */
+/* The fixture has one device, one array and one result at a time. */
 #include "support/array_fixture.h"
 
 #include <check.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What never comes back is a test that never ends. */
+/* Waits have no limit of their own: a call that never returns hangs the test,
+ * which Check then ends. */
 #define _GNU_SOURCE
 #include "support/blocking_fixture.h"
 
@@ -14,22 +15,23 @@ void blocking_await(atomic_long *count, long value)
         (void)sched_yield();
 }
 
-struct uva__task_ring *blocking_outlet(const struct ArrowArrayStream *stream)
+struct uva__task_ring *blocking_task_ring(const struct ArrowArrayStream *stream)
 {
     return stream->private_data;
 }
 
 void blocking_await_sleeper(const struct ArrowArrayStream *stream)
 {
-    const struct uva__task_ring *o = blocking_outlet(stream);
+    const struct uva__task_ring *o = blocking_task_ring(stream);
 
     while (uva__atomic64_load(&o->parker.sleeping) == 0)
         (void)sched_yield();
 }
 
-void blocking_await_news(const struct ArrowArrayStream *stream, uint64_t events)
+void blocking_await_event(const struct ArrowArrayStream *stream,
+                          uint64_t events)
 {
-    while (!(uva__atomic64_load(&blocking_outlet(stream)->events) & events))
+    while (!(uva__atomic64_load(&blocking_task_ring(stream)->events) & events))
         (void)sched_yield();
 }
 

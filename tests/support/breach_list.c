@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports come from any thread: each claims a place of its own. */
+/* Reports may arrive on any thread, so each one claims an entry of its own. */
 #include "support/breach_list.h"
 
 #include <check.h>
@@ -12,18 +12,18 @@ static void report(void *ctx, const struct uva_breach *breach)
 {
     struct breach_list *list = ctx;
     const int place = atomic_fetch_add(&list->count, 1);
-    struct told *told = &list->told[place];
+    struct breach_list_entry *entry = &list->entries[place];
     const size_t size = strlen(breach->transcript);
-    const size_t most = sizeof(told->transcript) - 1;
+    const size_t most = sizeof(entry->transcript) - 1;
 
     if (place >= BREACH_LIST_MOST)
         return;
-    snprintf(told->clause, sizeof(told->clause), "%s", breach->clause);
-    snprintf(told->message, sizeof(told->message), "%s", breach->message);
-    snprintf(told->transcript, sizeof(told->transcript), "%s",
+    snprintf(entry->clause, sizeof(entry->clause), "%s", breach->clause);
+    snprintf(entry->message, sizeof(entry->message), "%s", breach->message);
+    snprintf(entry->transcript, sizeof(entry->transcript), "%s",
              breach->transcript + (size > most ? size - most : 0));
-    told->party = breach->party;
-    told->severity = breach->severity;
+    entry->party = breach->party;
+    entry->severity = breach->severity;
 }
 
 struct uva_check breach_list_check(struct breach_list *list)
@@ -38,7 +38,7 @@ static int breach_list_size(const struct breach_list *list)
     return count < BREACH_LIST_MOST ? count : BREACH_LIST_MOST;
 }
 
-/* Everything that was told, in one line each. */
+/* Prints all reports, one line each. */
 static const char *breach_list_print(const struct breach_list *list, char *out,
                                      size_t size)
 {
@@ -47,17 +47,20 @@ static const char *breach_list_print(const struct breach_list *list, char *out,
     out[0] = '\0';
     for (int i = 0; i < breach_list_size(list) && used < size; i++)
         used += (size_t)snprintf(
-            out + used, size - used, "\n  %s %s: %s\n%s", list->told[i].clause,
-            list->told[i].party == UVA_PARTY_PRODUCER ? "producer" : "consumer",
-            list->told[i].message, list->told[i].transcript);
+            out + used, size - used, "\n  %s %s: %s\n%s",
+            list->entries[i].clause,
+            list->entries[i].party == UVA_PARTY_PRODUCER ? "producer"
+                                                         : "consumer",
+            list->entries[i].message, list->entries[i].transcript);
     return out;
 }
 
-/* The check may leave open who it was where the catalogue does. */
-static bool breach_list_is_open(const struct told *told)
+/* Returns whether the check may leave the party open, as the table of clauses
+ * does. */
+static bool breach_list_is_open(const struct breach_list_entry *entry)
 {
-    return told->party == UVA_PARTY_EITHER &&
-           uva__clause_find(told->clause)->party == UVA_PARTY_EITHER;
+    return entry->party == UVA_PARTY_EITHER &&
+           uva__clause_find(entry->clause)->party == UVA_PARTY_EITHER;
 }
 
 void breach_list_take(struct breach_list *list, const char *clause,
@@ -66,13 +69,13 @@ void breach_list_take(struct breach_list *list, const char *clause,
     char all[4096];
 
     for (int i = 0; i < breach_list_size(list); i++) {
-        struct told *told = &list->told[i];
+        struct breach_list_entry *entry = &list->entries[i];
 
-        if (strcmp(told->clause, clause) != 0 ||
-            (told->party != party && !breach_list_is_open(told)) ||
-            atomic_exchange(&told->taken, true))
+        if (strcmp(entry->clause, clause) != 0 ||
+            (entry->party != party && !breach_list_is_open(entry)) ||
+            atomic_exchange(&entry->taken, true))
             continue;
-        ck_assert_int_le(told->severity, uva__clause_find(clause)->severity);
+        ck_assert_int_le(entry->severity, uva__clause_find(clause)->severity);
         return;
     }
     ck_abort_msg("%s by party %d was not told, but:%s", clause, (int)party,
@@ -84,7 +87,7 @@ void breach_list_is_empty(struct breach_list *list)
     char all[4096];
 
     for (int i = 0; i < breach_list_size(list); i++)
-        if (!atomic_load(&list->told[i].taken))
+        if (!atomic_load(&list->entries[i].taken))
             ck_abort_msg("told besides:%s",
                          breach_list_print(list, all, sizeof(all)));
 }

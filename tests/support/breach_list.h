@@ -9,28 +9,28 @@
 
 enum { BREACH_LIST_MOST = 32 };
 
-/* Zeroes: nothing told. */
+/* All zeroes: nothing was reported. */
 struct breach_list {
-    struct told {
+    struct breach_list_entry {
         char clause[8];
         enum uva_party party;
         enum uva_severity severity;
         char message[160];
-        char transcript[2048]; /* its end */
-        atomic_bool taken;     /* by the test */
-    } told[BREACH_LIST_MOST];
+        char transcript[2048]; /* the end of the transcript */
+        atomic_bool taken;     /* the test has checked it */
+    } entries[BREACH_LIST_MOST];
     atomic_int count;
 };
 
-/* A check that tells `list`, which outlives it. */
+/* Returns a check that reports to `list`, which outlives it. */
 struct uva_check breach_list_check(struct breach_list *list);
 
-/* Fails unless `clause` was told of `party`, once, no worse than the table
- * says; then takes it off the list. */
+/* Fails unless a breach of `clause` by `party` was reported once, with at most
+ * the severity that the table gives it; then marks it as taken. */
 void breach_list_take(struct breach_list *list, const char *clause,
                       enum uva_party party);
 
-/* Fails unless all that was told is taken; says what is not. */
+/* Fails if a report was not taken, and prints those. */
 void breach_list_is_empty(struct breach_list *list);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of breaches in an array. */
+/* Copies of the reported breaches, in an array. */
 #include "support/breach_log.h"
 
 #include <check.h>
@@ -64,14 +64,14 @@ struct uva_check breach_log_options(struct breach_log *log)
 
 void breach_log_expect(struct breach_log *log, const char *clauses)
 {
-    char told[16 * BREACH_LOG_MOST] = "";
+    char found[16 * BREACH_LOG_MOST] = "";
     size_t used = 0;
 
     for (int i = 0; i < log->count && i < BREACH_LOG_MOST; i++)
-        used += (size_t)snprintf(told + used, sizeof(told) - used, "%s%s",
+        used += (size_t)snprintf(found + used, sizeof(found) - used, "%s%s",
                                  i == 0 ? "" : " ", log->entries[i].clause);
-    ck_assert_msg(strcmp(told, clauses) == 0,
-                  "expected '%s', told were '%s'; the last: %s", clauses, told,
+    ck_assert_msg(strcmp(found, clauses) == 0,
+                  "expected '%s', told were '%s'; the last: %s", clauses, found,
                   log->count == 0 ? "-" : log->entries[log->count - 1].message);
     log->count = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a check reports, in the order in which it does. Thread: any, but for the
+/* Records what a check reports, in order. Thread: any, except for the
  * expectations. */
 #ifndef UVA_SUPPORT_BREACH_LOG_H
 #define UVA_SUPPORT_BREACH_LOG_H
@@ -21,9 +21,9 @@ struct breach_log_entry {
 
 struct breach_log {
     pthread_mutex_t lock;
-    struct breach_log_entry entries[BREACH_LOG_MOST]; /* the first ones */
+    struct breach_log_entry entries[BREACH_LOG_MOST]; /* the first breaches */
     int count;
-    int freed; /* times the ctx was */
+    int freed; /* how often the ctx was freed */
 };
 
 void breach_log_init(struct breach_log *log);
@@ -31,11 +31,11 @@ void breach_log_init(struct breach_log *log);
 /* A check that reports to `log` (borrowed), as "test". */
 struct uva_check breach_log_options(struct breach_log *log);
 
-/* Fails unless exactly these were told, in this order: ids with a blank between
- * them, "" for none. Forgets them. */
+/* Fails unless exactly these clauses were reported, in this order: ids with a
+ * blank between them, "" for none. Then forgets them. */
 void breach_log_expect(struct breach_log *log, const char *clauses);
 
-/* The same for one, told of that party with that severity. */
+/* As breach_log_expect(), for one breach by that party with that severity. */
 void breach_log_expect_one(struct breach_log *log, const char *clause,
                            enum uva_party party, enum uva_severity severity);
 

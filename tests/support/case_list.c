@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes by hand what START_TEST makes. */
+/* Fills in by hand the structs that START_TEST makes. */
 #include "support/case_list.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "support/check_suite.h"
 
-/* Check keeps only a pointer, so they live as long as the program. */
+/* Check keeps only a pointer to each, so they live as long as the program. */
 static struct made {
     struct made *next;
     TTest test;

@@ -5,12 +5,12 @@
 
 #include <check.h>
 
-/* Adds a case "clause_variant" that calls run(i). Its name stays until the
+/* Adds a case "clause_variant" that calls run(i). Its name is valid until the
  * process ends. */
 void case_list_add(TCase *tcase, const char *clause, const char *variant,
                    void (*run)(int i), int i);
 
-/* Runs the cases (taken), and gives what main() is to return. */
+/* Runs the cases, which it takes, and returns the exit code for main(). */
 int case_list_run(const char *name, TCase *tcase);
 
 #endif

@@ -1,75 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words for the tests of the check of a handler. */
+/* Short functions for the tests of the check of a handler. */
 #include "support/check_play.h"
 
 #include <check.h>
 #include <string.h>
 
-struct check_scene play;
+struct check_fixture play;
 
 void play_setup(void)
 {
-    check_scene_init(&play, NULL);
+    check_fixture_init(&play, NULL);
 }
 
 void play_teardown(void)
 {
-    check_scene_fini(&play);
-    ck_assert_int_eq(check_scene_live(), 0);
+    check_fixture_fini(&play);
+    ck_assert_int_eq(check_fixture_live(), 0);
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
 
 void play_again(const struct uva_check *options)
 {
-    check_scene_fini(&play);
-    check_scene_init(&play, options);
+    check_fixture_fini(&play);
+    check_fixture_init(&play, options);
 }
 
-void play_told(const char *story)
+void play_expect(const char *breaches)
 {
-    ck_assert_str_eq(check_scene_story(&play), story);
+    ck_assert_str_eq(check_fixture_breaches(&play), breaches);
 }
 
-void play_told_at_last(const char *story)
+void play_expect_at_last(const char *breaches)
 {
     uva_schema_release(&play.schema);
-    (void)check_scene_conclude(&play);
-    play_told(story);
+    (void)check_fixture_conclude(&play);
+    play_expect(breaches);
 }
 
 void play_begin(void)
 {
-    ck_assert_int_eq(check_scene_schema(&play), 0);
+    ck_assert_int_eq(check_fixture_schema(&play), 0);
 }
 
 void play_tasks(int count)
 {
     for (int i = 0; i < count; i++)
-        ck_assert_int_eq(check_scene_task(&play), 0);
+        ck_assert_int_eq(check_fixture_task(&play), 0);
 }
 
 void play_task(void)
 {
-    (void)check_scene_task(&play);
+    (void)check_fixture_task(&play);
 }
 
 void play_the_end(void)
 {
-    (void)check_scene_end(&play);
+    (void)check_fixture_end(&play);
 }
 
 void play_release(void)
 {
-    check_scene_release(&play);
+    check_fixture_release(&play);
 }
 
 void play_end(void)
 {
-    ck_assert_int_eq(check_scene_end(&play), 0);
+    ck_assert_int_eq(check_fixture_end(&play), 0);
     play_release();
 }
 
-void play_ask(int64_t n)
+void play_request(int64_t n)
 {
     play.peer->request(play.peer, n);
 }
@@ -79,7 +79,7 @@ void play_cancel(void)
     play.peer->cancel(play.peer);
 }
 
-/* A function may not be passed as a plain pointer. */
+/* A function pointer may not be cast to void *, so it is passed in a struct. */
 struct command {
     void (*fn)(void);
 };
@@ -99,4 +99,33 @@ void play_elsewhere(void (*fn)(void))
 
     ck_assert_int_eq(pthread_create(&thread, NULL, command_main, &command), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+/* Moves the schema and requests `n`; nothing for 0. */
+static int take_schema(struct check_fixture *s, struct ArrowSchema *schema,
+                       int64_t n)
+{
+    uva_schema_release(&s->schema);
+    uva_schema_move(schema, &s->schema);
+    s->peer = s->inner.producer;
+    if (n != 0)
+        play_request(n);
+    return 0;
+}
+
+int play_request_none(struct check_fixture *s, struct ArrowSchema *schema)
+{
+    return take_schema(s, schema, 0);
+}
+
+int play_request_two(struct check_fixture *s, struct ArrowSchema *schema)
+{
+    return take_schema(s, schema, 2);
+}
+
+int play_refuse_task(struct check_fixture *s, struct ArrowAsyncTask *task)
+{
+    (void)s;
+    uva_task_discard(task);
+    return EIO;
 }

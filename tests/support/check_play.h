@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One checked scene and short words for what happens in it. For the main thread
- * of a test, where not said. */
+/* One checked fixture, and short functions for what happens in it. Thread: the
+ * test's main thread, unless a comment states otherwise. */
 #ifndef UVA_SUPPORT_CHECK_PLAY_H
 #define UVA_SUPPORT_CHECK_PLAY_H
 
-#include "support/check_scene.h"
+#include "support/check_fixture.h"
 
-/* What is played. */
-extern struct check_scene play;
+/* The fixture of the current test. */
+extern struct check_fixture play;
 
-/* A checked fixture: a scene as check_scene_init() makes it, and a look whether
- * all is freed after it. */
+/* A checked fixture of Check: makes a fixture by check_fixture_init(), and
+ * afterwards checks that everything is freed. */
 void play_setup(void);
 void play_teardown(void);
 
-/* Throws the scene away for one that is checked by `options`. */
+/* Replaces the fixture by one with the options `options`. */
 void play_again(const struct uva_check *options);
 
-/* Asserts that these were reported, and nothing else since the last time; and
- * the same when it is concluded, with the schema released. */
-void play_told(const char *story);
-void play_told_at_last(const char *story);
+/* Asserts that exactly these breaches were reported since the last call. The
+ * second form first concludes the check and releases the schema. */
+void play_expect(const char *breaches);
+void play_expect_at_last(const char *breaches);
 
-/* The producer: on_schema; so many tasks, or one, whatever is returned; the end
- * and release; only the one or the other. */
+/* The producer's callbacks: on_schema; several tasks, or one, with any return
+ * code; the end and the release; only one of these. */
 void play_begin(void);
 void play_tasks(int count);
 void play_task(void);
@@ -31,11 +31,17 @@ void play_end(void);
 void play_the_end(void);
 void play_release(void);
 
-/* The consumer: request and cancel. */
-void play_ask(int64_t n);
+/* The consumer's calls: request and cancel. */
+void play_request(int64_t n);
 void play_cancel(void);
 
-/* Runs `fn` on another thread, to its end. */
+/* Runs `fn` on another thread and waits until it has returned. */
 void play_elsewhere(void (*fn)(void));
+
+/* For on_schema: move the schema and request nothing, or two. For on_task:
+ * discards the task and refuses it. */
+int play_request_none(struct check_fixture *s, struct ArrowSchema *schema);
+int play_request_two(struct check_fixture *s, struct ArrowSchema *schema);
+int play_refuse_task(struct check_fixture *s, struct ArrowAsyncTask *task);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much is printed, and whether each test is a process of its own where that
- * is not decided here, depends on Check's environment variables (CK_VERBOSITY,
- * CK_FORK). */
+/* Check's environment variables decide how much is printed (CK_VERBOSITY) and,
+ * unless it is decided here, whether each test runs in a process of its own
+ * (CK_FORK). */
 #include "support/check_suite.h"
 
 #include <stdarg.h>

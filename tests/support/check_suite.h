@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a suite of Check as the whole of a program. */
+/* Runs a suite of Check as a whole program. */
 #ifndef UVA_SUPPORT_CHECK_SUITE_H
 #define UVA_SUPPORT_CHECK_SUITE_H
 
 #include <check.h>
 
-/* Runs the cases that follow (taken; the last argument is NULL), each test
- * between `set_up` and `tear_down` where those are not NULL. Returns what
- * main() is to return. */
+/* Runs the given cases, which it takes (the last argument is NULL), with
+ * `set_up` before and `tear_down` after each test unless these are NULL.
+ * Returns the exit code for main(). */
 int suite_main(const char *name, SFun set_up, SFun tear_down, ...);
 
-/* Adds cases to a suite, with such functions. */
+/* Adds a case to a suite, with a set-up and a tear-down function. */
 TCase *suite_case(Suite *suite, const char *name, SFun set_up, SFun tear_down);
 
 /* Runs the suite, which it takes. The second form runs all tests in this
- * process, for drivers whose threads do not survive a fork. */
+ * process, for drivers that lose their threads in a fork. */
 int suite_run(Suite *suite);
 int suite_run_alone(Suite *suite);
 

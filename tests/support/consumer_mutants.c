@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The consumer's mutants: first their functions, then the table in the order of
- * the catalogue. Objects that they keep or call although they must not are the
- * checker's, and stay valid as long as the check does. */
+ * the catalogue. Objects that a mutant keeps or calls against the rules belong
+ * to the checker, and stay valid as long as the check. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,8 +206,8 @@ static void no_release(struct ArrowArray *array)
     (void)array;
 }
 
-/* Extracts into a struct that is not zeroed, and then calls the release in
- * it. */
+/* Extracts into a struct that is not zeroed, and then calls the release that it
+ * finds there. */
 static bool releases_failed(void *peer, void *at)
 {
     struct reference_pull *pull = at;
@@ -245,7 +245,7 @@ static bool releases_elsewhere(void *peer, void *at)
 {
     struct ArrowArray *array = at, source = *array;
 
-    source.release = NULL; /* moved from */
+    source.release = NULL; /* it was moved */
     if (first_time(peer))
         array->release(&source);
     return false;
@@ -309,8 +309,9 @@ static const struct reference_pair HOLDS = {{.batches = 2},
                                             {.first = 3, .hold = true}};
 static const struct reference_pair FAILS_HELD = {{.batches = 2, .fails = true},
                                                  {.first = 10, .hold = true}};
-/* The producer proceeds to its end on another thread, and the request waits for
- * that. Only a consumer that does not wait in turn makes progress. */
+/* The producer goes on to its end on another thread, while the request waits
+ * for that. Only a consumer that does not wait for its own request makes
+ * progress. */
 static const struct reference_pair ASKS_WHILE_ENDING = {
     {.batches = 2, .steps_in_request = true}, {.first = 2, .more = 2}};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats with the formats of their children behind them. */
+/* Formats, each followed by the formats of its children. */
 #include "support/every_type.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static const struct type types[EVERY_TYPES] = {
     {"S", {0}, "vz"},
 };
 
-/* What stands below a type that is itself below another. */
+/* The child of a type that is itself a child. */
 static const struct type *type_below(const char *format)
 {
     static const struct type below[] = {
@@ -192,7 +192,7 @@ void every_type(int k, const struct every_variant *variant,
     node_make(&types[k], variant, variant->length, schema, &array->array);
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
 static bool node_equal(const struct ArrowSchema *schema,
                        const struct ArrowArray *a, const struct ArrowArray *b)

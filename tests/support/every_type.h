@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array of each type of the Arrow format, with buffers exactly as large as
- * they have to be, for what copies or measures them. The values make no sense;
- * offsets and lengths do. */
+/* An array of each type of the Arrow format, with buffers of exactly the
+ * required size, for code that copies or measures them. The values are
+ * arbitrary, but offsets and lengths are valid. */
 #ifndef UVA_SUPPORT_EVERY_TYPE_H
 #define UVA_SUPPORT_EVERY_TYPE_H
 
@@ -11,23 +11,23 @@
 
 enum { EVERY_TYPES = 38 };
 
-/* How an array is told from others of its type. */
+/* How one array of a type differs from another. */
 struct every_variant {
     int64_t length; /* of the root */
     int64_t offset; /* of all nodes */
-    bool nulls;     /* there are validity bitmaps */
+    bool nulls;     /* the nodes have validity bitmaps */
 };
 
-/* Gives an array of type `k` and its schema. The buffers stay until
- * every_type_forget(). Thread: any one at a time. */
+/* Gives an array of type `k` and its schema. The buffers stay valid until
+ * every_type_forget(). Thread: any, one at a time. */
 void every_type(int k, const struct every_variant *variant,
                 struct ArrowSchema *schema, struct ArrowDeviceArray *array);
 
-/* Whether two arrays of that schema are the same in every byte. */
+/* Returns whether two arrays of that schema are equal in every byte. */
 bool every_type_equal(const struct ArrowSchema *schema,
                       const struct ArrowArray *a, const struct ArrowArray *b);
 
-/* How many of its buffers have bytes in them. */
+/* Returns how many of the array's buffers have at least one byte. */
 int every_type_buffers(const struct ArrowSchema *schema,
                        const struct ArrowArray *array);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One state behind two faces. Memory is malloc's, so that the library's own
- * allocations can be counted and failed apart from it. */
+/* One state, offered as a blocking stream and as a source of tasks. Memory
+ * comes from malloc(), so that the library's own allocations can be counted and
+ * failed separately. */
 #include "support/fake_source.h"
 
 #include <assert.h>
@@ -72,7 +73,7 @@ static void column_make(struct ArrowArray *out, int64_t rows, int64_t first)
     out->length = rows;
     out->n_buffers = 2;
     out->buffers = calloc(2, sizeof(*out->buffers));
-    out->buffers[1] = values; /* a test may put something else there */
+    out->buffers[1] = values; /* a test may replace the values there */
     out->private_data = values;
     out->release = child_release;
 }
@@ -153,7 +154,8 @@ void fake_source_await(struct fake_source *fake)
     pthread_mutex_unlock(&fake->lock);
 }
 
-/* 0 with `ordinal` of the next batch, or with -1 at the end; or a code. */
+/* Returns 0 with `ordinal` of the next batch, or with -1 at the end; or an
+ * error code. */
 static int source_step(struct fake_source *fake, int64_t *ordinal)
 {
     int64_t k = atomic_load(&fake->given);
@@ -347,8 +349,8 @@ static int tasks_extract(void *ctx, void *given, struct ArrowDeviceArray *out,
     atomic_fetch_sub(&fake->live, 1);
     if (out == NULL)
         return 0;
-    if (pthread_equal(fake->home, pthread_self()))
-        atomic_fetch_add(&fake->at_home, 1);
+    if (pthread_equal(fake->maker, pthread_self()))
+        atomic_fetch_add(&fake->extracted_here, 1);
     if (ordinal == fake->extract_at)
         return uva_error_set(error, fake->fail_code, "%s", fake->fail_text);
     fake_source_batch(fake, ordinal, out);
@@ -365,7 +367,7 @@ struct uva_task_source fake_source_tasks(struct fake_source *fake)
                                     .ctx = fake};
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- beginning and end -------------------------------------------------- */
 
 void fake_source_init(struct fake_source *fake, int64_t batches)
 {
@@ -375,7 +377,7 @@ void fake_source_init(struct fake_source *fake, int64_t batches)
     fake->fail_at = fake->extract_at = fake->gate_at = -1;
     fake->fail_code = EIO;
     fake->fail_text = "the disk is on fire";
-    fake->home = pthread_self();
+    fake->maker = pthread_self();
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other stream is drawn batch by batch, so that the failure comes between
- * two of them. */
+/* The other stream is pulled batch by batch, so that the failure happens
+ * between two of its batches. */
 #include "support/fault_fixture.h"
 
 #include <check.h>
@@ -162,7 +162,8 @@ void fault_transfer(struct fault_fixture *s, const struct uva_transfer *options)
 
 /* ---- the failure -------------------------------------------------------- */
 
-/* Where the vendor is unknown, metadata may know more than the error. */
+/* Where the vendor is unknown, metadata may contain more than the error does.
+ */
 static void metadata_says(const struct fault_fixture *s,
                           const struct fault *fault, const char *number)
 {
@@ -194,7 +195,7 @@ void fault_end(struct fault_fixture *s)
     (void)fixture_await(&s->f);
 }
 
-void fault_let_go(struct fault_fixture *s)
+void fault_release_all(struct fault_fixture *s)
 {
     fixture_release(&s->f);
     other_finish(s);
@@ -208,7 +209,7 @@ void fault_expect(struct fault_fixture *s, const struct fault *fault)
     ck_assert_int_eq(s->f.got.outcome.end, UVA_END_FAILED);
     error_says(&s->f.got.outcome.error, fault, number, sizeof(number));
     metadata_says(s, fault, number);
-    fault_let_go(s);
+    fault_release_all(s);
 }
 
 void fault_close(struct fault_fixture *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each block lies between a head with its size and a tail that must not
+/* Each block lies between a head that holds its size and a tail that must not
  * change. */
 #include "support/faulty_allocator.h"
 
@@ -11,7 +11,7 @@
 #define FAULTY_DEAD  UINT64_C(0x6465616462756c6c)
 #define FAULTY_TAIL  16
 
-/* Lies directly in front of the block. */
+/* Lies directly before the block. */
 struct faulty_head {
     uint64_t mark; /* allocated or freed */
     size_t size;   /* as requested */

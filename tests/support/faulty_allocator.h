@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An allocator that fails on request and checks its blocks: it counts them,
- * checks their sizes and ends when they are freed, and fills their contents
+ * checks their sizes and bounds when they are freed, and fills their contents
  * before and after use. A violation ends the process. Thread: any. */
 #ifndef UVA_SUPPORT_FAULTY_ALLOCATOR_H
 #define UVA_SUPPORT_FAULTY_ALLOCATOR_H
@@ -19,15 +19,15 @@ struct faulty_allocator {
 /* Makes the `fail_at`-th allocation from now on fail; 0: none. */
 void faulty_allocator_init(struct faulty_allocator *faulty, long fail_at);
 
-/* Returns the allocator. Borrows `faulty` as long as it is used. */
+/* Returns the allocator, which borrows `faulty` as long as it is used. */
 struct uva_allocator faulty_allocator_table(struct faulty_allocator *faulty);
 
 long faulty_allocator_live(const struct faulty_allocator *faulty);
 long faulty_allocator_live_bytes(const struct faulty_allocator *faulty);
 long faulty_allocator_asked(const struct faulty_allocator *faulty);
 
-/* Returns whether the failing allocation was reached: false at the end of a
- * sweep. */
+/* Returns whether the failing allocation was reached. False means that a sweep
+ * is complete. */
 bool faulty_allocator_has_failed(const struct faulty_allocator *faulty);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linker provides the C library's own functions under other names. */
+/* The linker provides the C library's own functions under the names __real_*.
+ */
 #define _GNU_SOURCE
 #include "support/faulty_libc.h"
 

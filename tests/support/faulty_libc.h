@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the C library's allocations and threads fail on request: for objects
- * that outlive runtimes, and so do not use an allocator of the user. A program
- * that uses this has the calls wrapped at link time: uva_faulty_libc() in
- * CMakeLists.txt. */
+/* Makes the C library's allocations and its creation of threads fail on
+ * request: for objects that outlive runtimes, and therefore use no allocator of
+ * the user. A program that uses this has the calls wrapped at link time by
+ * uva_faulty_libc() in CMakeLists.txt. */
 #ifndef UVA_SUPPORT_FAULTY_LIBC_H
 #define UVA_SUPPORT_FAULTY_LIBC_H
 
@@ -15,19 +15,19 @@ void faulty_libc_fail(long n);
 /* Returns how many allocations are left until one fails. */
 long faulty_libc_left(void);
 
-/* Continues with that many, without resetting anything. */
+/* Continues with `n` allocations left, and resets nothing else. */
 void faulty_libc_resume(long n);
 
-/* Counts only allocations of that size; 0: all. */
+/* Counts only allocations of this size; 0: all. */
 void faulty_libc_only(size_t size);
 
-/* Counts only allocations of the thread of that name; NULL: of any. */
+/* Counts only allocations of the thread with this name; NULL: of any thread. */
 void faulty_libc_only_thread(const char *name);
 
-/* Returns whether one has failed since. */
+/* Returns whether an allocation has failed since faulty_libc_fail(). */
 bool faulty_libc_has_failed(void);
 
-/* Returns whether one has failed since, and lets none fail any more. */
+/* Returns whether an allocation has failed, and makes none fail any more. */
 bool faulty_libc_stop(void);
 
 /* Sets whether threads can be created. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker threads may return a moment after the runtime has closed. What they
- * still have to release is waited for without a limit, as Check has one. */
+/* Worker threads may return a moment after the runtime has closed. The fixture
+ * waits without a limit for what they still have to release, because Check
+ * limits the time of each test. */
 #include "support/fixture.h"
 
 #include <check.h>
@@ -80,7 +81,7 @@ void fixture_drop(struct fixture *f)
     f->got.silent = true;
 }
 
-/* The device thread may end after the runtime, or still be at a copy. */
+/* The device thread may end after the runtime, or still be busy with a copy. */
 static void device_close(struct fixture *f)
 {
     while (atomic_load(&f->device.loads) != atomic_load(&f->device.unloads))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The child leaves without the ends of its parent's process: those would flush
- * and free what is not its own. What coverage has counted it writes down first.
- */
+/* The child exits without the handlers of its parent's process, because those
+ * would flush and free what belongs to the parent. It writes the counts of a
+ * coverage build first. */
 #include "support/forked_child.h"
 
 #include <check.h>

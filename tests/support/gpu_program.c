@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's functions are looked up by name. A column is memory on the
- * device, what it is copied from, and its event. */
+/* The driver's functions are looked up by name. A column consists of memory on
+ * the device, the host memory it is copied from, and an event. */
 #include "support/gpu_program.h"
 
 #include <assert.h>
@@ -43,9 +43,9 @@ static struct {
 static struct {
     void *context; /* NULL: no GPU */
     cuda_stream streams[STREAMS];
-    int count; /* of them */
+    int count; /* number of streams */
     struct sum *sums;
-    atomic_int live; /* batches and scans */
+    atomic_int live; /* live batches and scans */
 } gpu;
 
 /* ---- the driver --------------------------------------------------------- */
@@ -117,10 +117,10 @@ struct gpu_column {
     struct ArrowArray child;
     struct ArrowArray *children[1];
     const void *struct_buffers[1];
-    const void *buffers[2]; /* no validity, memory on the device */
-    device_memory memory;   /* the same */
+    const void *buffers[2]; /* no validity, then the memory on the device */
+    device_memory memory;   /* the second buffer */
     void *event;
-    int64_t values[GPU_ROWS]; /* what it is copied from */
+    int64_t values[GPU_ROWS]; /* the host memory it is copied from */
 };
 
 static void child_release(struct ArrowArray *array)
@@ -128,7 +128,7 @@ static void child_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* On any thread. */
+/* Thread: any. */
 static void column_release(struct ArrowArray *array)
 {
     struct gpu_column *column = array->private_data;
@@ -141,7 +141,7 @@ static void column_release(struct ArrowArray *array)
     atomic_fetch_sub(&gpu.live, 1);
 }
 
-/* Queues what fills it, and an event behind that. */
+/* Queues the copy that fills the column, and an event behind it. */
 static void column_fill(struct gpu_column *column, cuda_stream stream,
                         int64_t first)
 {
@@ -150,7 +150,7 @@ static void column_fill(struct gpu_column *column, cuda_stream stream,
     must(cu.cuMemAlloc_v2(&column->memory, sizeof(column->values)));
     must(cu.cuMemcpyHtoDAsync_v2(column->memory, column->values,
                                  sizeof(column->values), stream));
-    must(cu.cuEventCreate(&column->event, 2)); /* without times */
+    must(cu.cuEventCreate(&column->event, 2)); /* without time stamps */
     must(cu.cuEventRecord(column->event, stream));
 }
 
@@ -188,7 +188,7 @@ static int scan_get_schema(struct ArrowDeviceArrayStream *self,
     return column_schema(out);
 }
 
-/* On any thread. */
+/* Thread: any. */
 static int scan_get_next(struct ArrowDeviceArrayStream *self,
                          struct ArrowDeviceArray *out)
 {
@@ -240,14 +240,14 @@ int gpu_scan(struct ArrowDeviceArrayStream *out)
 
 /* ---- sums --------------------------------------------------------------- */
 
-/* Freed at the end. */
+/* Freed when the program ends. */
 struct sum {
     struct sum *before; /* owns */
     double *total;      /* borrows */
     int64_t values[GPU_ROWS];
 };
 
-/* The driver's thread; in the order of the stream. */
+/* Runs on the driver's thread, in the order of the stream. */
 static void sum_add(void *data)
 {
     struct sum *sum = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two mappings in one: pages for the bytes, then one with no rights. */
+/* One mapping of two parts: pages for the bytes, then a page without access. */
 #define _DEFAULT_SOURCE
 #include "support/guard_page.h"
 
@@ -13,7 +13,7 @@ static size_t guard_page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The pages that hold `size` bytes. */
+/* Returns the size of the pages that hold `size` bytes. */
 static size_t guard_page_room(size_t size)
 {
     const size_t page = guard_page_size();

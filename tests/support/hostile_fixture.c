@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's log is where broken rules are named, so it is listened to. */
+/* Broken rules are named only in the runtime's log, so the fixture reads it. */
 #include "support/hostile_fixture.h"
 
 #include <check.h>
@@ -11,17 +11,18 @@
 #include "loop/loop.h"
 #include "uvarrow/arrow.h"
 
-static void append(char *text, size_t size, const char *word)
+static void append(char *text, size_t size, const char *count)
 {
     size_t used = strlen(text);
 
-    ck_assert_uint_lt(used + strlen(word) + 2, size);
-    (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", word);
+    ck_assert_uint_lt(used + strlen(count) + 2, size);
+    (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "",
+                   count);
 }
 
-static void tell(struct hostile_fixture *s, const char *word)
+static void tell(struct hostile_fixture *s, const char *count)
 {
-    append(s->story, sizeof(s->story), word);
+    append(s->transcript, sizeof(s->transcript), count);
 }
 
 /* Formats the first pair as "key=value". */
@@ -65,14 +66,14 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 {
     struct hostile_fixture *s = ctx;
     const int64_t *values = batch->data.array.children[0]->buffers[1];
-    char word[32];
+    char count[32];
 
     if (s->appetite == 0)
         return EAGAIN;
     s->appetite -= s->appetite > 0;
-    (void)snprintf(word, sizeof(word), "%lld", (long long)(values[0] / 10));
+    (void)snprintf(count, sizeof(count), "%lld", (long long)(values[0] / 10));
     if (s->batches < 64)
-        tell(s, word);
+        tell(s, count);
     keep_tag(s->tag, sizeof(s->tag), batch->metadata);
     return s->batches++ == s->stop_at ? ECANCELED : 0;
 }
@@ -94,7 +95,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
                    outcome->error.message);
 }
 
-/* ---- the scene ---------------------------------------------------------- */
+/* ---- the fixture -------------------------------------------------------- */
 
 void hostile_open(struct hostile_fixture *s, const char *script)
 {
@@ -147,15 +148,15 @@ void hostile_turn(struct hostile_fixture *s)
     (void)uv_run(&s->loop.uv, UV_RUN_NOWAIT);
 }
 
-void hostile_await(atomic_long *word, long n)
+void hostile_await(atomic_long *count, long n)
 {
-    while (atomic_load(word) < n)
+    while (atomic_load(count) < n)
         (void)sched_yield();
 }
 
-void hostile_turn_until(struct hostile_fixture *s, atomic_long *word, long n)
+void hostile_turn_until(struct hostile_fixture *s, atomic_long *count, long n)
 {
-    while (atomic_load(word) < n) {
+    while (atomic_load(count) < n) {
         hostile_turn(s);
         (void)sched_yield();
     }
@@ -166,7 +167,7 @@ void hostile_play(struct hostile_fixture *s, bool blind)
     hostile_make(s);
     hostile_start(s);
     if (blind) {
-        hostile_turn(s); /* the stream begins, and start with it */
+        hostile_turn(s); /* the stream begins, and calls the peer's start */
         hostile_await(&s->peer.played, 1);
     }
     hostile_finish(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function for each word. Calls to the producer are counted in its own
- * methods, so that the counts do not depend on the library's. */
+/* One function for each word of a script. The producer's own methods count the
+ * calls to it, so that the counts do not depend on the library's. */
 #include "support/hostile_producer.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 
 enum { FLOOD = 100000 };
 
-/* On the stack of this thread: calls of methods, callbacks; and how often the
+/* On this thread's stack: calls of methods, callbacks, and how many batches the
  * innermost callback has requested. */
 static _Thread_local int methods_below, calls_below, asked;
 
@@ -77,7 +77,7 @@ void hostile_producer_await_calm(struct hostile_producer *p)
     drop(p);
 }
 
-/* Surrounds all code of it that runs: free_ctx must come after all of that. */
+/* Surrounds each function of the peer: free_ctx must run after all of them. */
 static void function_begin(struct hostile_producer *p)
 {
     atomic_fetch_add(&p->running, 1);
@@ -171,7 +171,7 @@ static int extract_made(struct hostile_producer *p, struct item *item,
     if (item->kind == 'b')
         return EIO;
     if (item->kind == 'e')
-        return 0; /* `out` as it was */
+        return 0; /* leaves `out` unchanged */
     fake_source_batch(&p->data, item->ordinal, out);
     if (item->kind == 'c')
         out->array.n_buffers = 3;
@@ -328,14 +328,14 @@ static void cancel(struct hostile_producer *p)
         atomic_fetch_add(&p->faults, 1);
     drop(p);
     atomic_fetch_add(&p->cancels, 1);
-    if (p->cancel == HOSTILE_TELLS || p->cancel == HOSTILE_LETS_GO)
+    if (p->cancel == HOSTILE_REPORTS || p->cancel == HOSTILE_RELEASES)
         call_error(p, ECANCELED, "cancelled", NULL);
-    if (p->cancel == HOSTILE_LETS_GO)
+    if (p->cancel == HOSTILE_RELEASES)
         call_release(p);
     take(p);
     p->now.cancelled = true;
     drop(p);
-    if (p->cancel == HOSTILE_GOES_DEAF)
+    if (p->cancel == HOSTILE_HANGS)
         gate_pass(p);
     function_end(p);
     methods_below--;
@@ -473,7 +473,7 @@ static void say_hollow(struct hostile_producer *p)
     call_task(p, &task, NULL);
 }
 
-/* Returns {"k": "v"}, or a block with -1 pairs. */
+/* Returns the block {"k": "v"}, or a block with -1 pairs. */
 static const char *metadata(bool sound)
 {
     static _Thread_local char block[64];
@@ -626,7 +626,7 @@ static void say(struct hostile_producer *p, const char *word, size_t size)
     ck_abort_msg("no such word: %s", word);
 }
 
-/* Plays from p->rest on, up to "thread". Returns true if the script is over. */
+/* Plays from p->rest on, up to "thread". Returns true at the script's end. */
 static bool play(struct hostile_producer *p)
 {
     const char *word;
@@ -720,7 +720,7 @@ struct uva_async_source hostile_producer_source(struct hostile_producer *p)
     };
 }
 
-/* Callbacks come one after the other, or nested on one stack. */
+/* Callbacks run one after the other, or nested on one stack. */
 static void serial_init(struct hostile_producer *p)
 {
     pthread_mutexattr_t nested;

@@ -39,13 +39,13 @@
 
 /* What it does inside request. */
 enum hostile_request {
-    HOSTILE_COUNTS,   /* adds the numbers up */
+    HOSTILE_COUNTS,   /* adds up the numbers */
     HOSTILE_IGNORES,  /* does nothing */
-    HOSTILE_DELIVERS, /* calls on_next_task on the stack, n times (AP-04) */
-    HOSTILE_ENDS,     /* calls NULL and release on the stack */
+    HOSTILE_DELIVERS, /* calls on_next_task n times on its stack (AP-04) */
+    HOSTILE_ENDS,     /* calls on_next_task(NULL) and release on its stack */
     HOSTILE_OVERLAPS, /* another thread calls on_next_task (TH-01) */
     HOSTILE_DAWDLES,  /* outside of callbacks: waits for the gate */
-    /* Outside of callbacks: waits until the next one returns, as if a lock
+    /* Outside of callbacks: waits until the next callback returns, as if a lock
      * were held during callbacks (TH-06). */
     HOSTILE_BLOCKS
 };
@@ -53,9 +53,9 @@ enum hostile_request {
 /* What it does inside cancel, in addition to recording it. */
 enum hostile_cancel {
     HOSTILE_NOTES,
-    HOSTILE_TELLS,    /* calls on_error(ECANCELED) on the stack */
-    HOSTILE_LETS_GO,  /* and release */
-    HOSTILE_GOES_DEAF /* does not return until the gate opens */
+    HOSTILE_REPORTS,  /* calls on_error(ECANCELED) on its stack */
+    HOSTILE_RELEASES, /* calls release on its stack, too */
+    HOSTILE_HANGS     /* does not return until the gate opens */
 };
 
 struct hostile_producer {
@@ -64,7 +64,7 @@ struct hostile_producer {
     int start_code;         /* start returns this code ... */
     const char *start_text; /* ... with this text; or NULL */
     enum hostile_request request;
-    int request_at; /* acts only in this call, from 1; 0: in all */
+    int request_at; /* acts only in this call of request, from 1; 0: in all */
     enum hostile_cancel cancel;
     int32_t window;              /* option of the source */
     bool on_loop;                /* option of the source */
@@ -84,8 +84,9 @@ struct hostile_producer {
     atomic_long refusals;     /* tasks that the handler refused (G-18) */
     atomic_int schema_answer; /* return code of on_schema */
     atomic_long running;      /* calls of its functions in progress */
-    /* Faults of the library: n < 1; calls after a terminal callback, or
-     * running when it returned (TH-10, AP-24); free_ctx before all is over. */
+    /* Faults of the library: a request of n < 1; calls after a terminal
+     * callback, or still running when it returned (TH-10, AP-24); free_ctx
+     * before the last call has returned. */
     atomic_long faults;
     atomic_long freed;         /* calls of free_ctx */
     atomic_long played;        /* scripts that have ended */
@@ -100,7 +101,7 @@ struct hostile_producer {
     pthread_t thread;
     bool threaded;
     bool ended;             /* a terminal callback was made */
-    pthread_mutex_t serial; /* held during callbacks, except for OVERLAPS */
+    pthread_mutex_t serial; /* held during callbacks, unless it OVERLAPS */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct { /* guarded by the lock */
@@ -116,8 +117,8 @@ struct hostile_producer {
 
 void hostile_producer_init(struct hostile_producer *peer, const char *script);
 
-/* Joins its thread and checks the counts: everything that was given was
- * released, once, and no rule was broken towards it. */
+/* Joins its thread and checks the counts: everything that it gave was released
+ * once, and the library broke no rule. */
 void hostile_producer_fini(struct hostile_producer *peer);
 
 /* Returns source options for it. Borrows `peer`. */

@@ -12,8 +12,8 @@
 
 #include "exec/pool.h"
 
-char lane_story[200];
-static pthread_mutex_t story_lock = PTHREAD_MUTEX_INITIALIZER;
+char lane_order[200];
+static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void lane_take(sem_t *sem)
 {
@@ -40,9 +40,9 @@ static void work_run(struct uva_job *job)
 
     work->runs++;
     if (work->name != NULL) {
-        pthread_mutex_lock(&story_lock);
-        strcat(strcat(lane_story, lane_story[0] ? " " : ""), work->name);
-        pthread_mutex_unlock(&story_lock);
+        pthread_mutex_lock(&order_lock);
+        strcat(strcat(lane_order, lane_order[0] ? " " : ""), work->name);
+        pthread_mutex_unlock(&order_lock);
     }
     sem_post(&lanes->entered);
     if (work->held)
@@ -61,7 +61,7 @@ void lane_share(struct lane_fixture *lanes, struct uva_workers *workers)
 {
     struct uva_allocator none = {0};
 
-    lane_story[0] = '\0';
+    lane_order[0] = '\0';
     sem_init(&lanes->entered, 0, 0);
     sem_init(&lanes->leave, 0, 0);
     sem_init(&lanes->done, 0, 0);
@@ -126,7 +126,7 @@ int lane_value(sem_t *sem)
     return n;
 }
 
-/* A default stack that no address space holds makes pthread_create() fail. */
+/* A default stack size beyond any address space makes pthread_create() fail. */
 void lane_threads_run_out(bool out)
 {
     static pthread_attr_t before;
@@ -176,7 +176,7 @@ struct uva_allocator lane_allocator(struct lane_memory *memory)
     return (struct uva_allocator){memory_alloc, memory_dealloc, memory};
 }
 
-/* Has `n` threads of the blocking lane run a job at the same time. */
+/* Has `n` threads of the blocking lane each run a job at the same moment. */
 void lane_burst(struct lane_fixture *lanes, int n)
 {
     struct lane_work works[8];

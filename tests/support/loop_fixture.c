@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime shares the loop with the test's own handles. */
+/* The runtime shares the loop with handles of the test. */
 #include "support/loop_fixture.h"
 
 #include <check.h>
 
 static void keep_nudged(uv_async_t *keep)
 {
-    (void)keep; /* waking the loop is all it is for */
+    (void)keep; /* the handle only wakes the loop */
 }
 
 void loop_open(struct loop_fixture *loop)
@@ -55,8 +55,8 @@ static void set(void *ctx)
     *(bool *)ctx = true;
 }
 
-/* What one turn leaves to the next is done before a call that was posted
- * behind it comes back twice. */
+/* A turn may leave work to the next one. That work is done before a call that
+ * was posted behind it has come back twice. */
 void loop_settle(struct loop_fixture *loop)
 {
     for (int i = 0; i < 2; i++) {

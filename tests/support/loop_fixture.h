@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime embedded on a libuv loop that the test's thread turns, with an
- * allocator that fails on cue and counts its blocks. */
+ * allocator that fails on request and counts its blocks. */
 #ifndef UVA_SUPPORT_LOOP_FIXTURE_H
 #define UVA_SUPPORT_LOOP_FIXTURE_H
 
@@ -13,14 +13,15 @@
 struct loop_fixture {
     uv_loop_t uv;
     uv_async_t keep;                /* keeps the loop alive, and wakes it */
-    struct uva_runtime *runtime;    /* NULL once it is gone */
+    struct uva_runtime *runtime;    /* NULL once it has closed */
     struct faulty_allocator memory; /* of the runtime */
 };
 
 /* Opens the runtime. No allocation fails before loop_fail(). */
 void loop_open(struct loop_fixture *loop);
 
-/* Opens it with options, of which the allocator is the fixture's. */
+/* Opens the runtime with options, of which the fixture replaces the allocator.
+ */
 void loop_open_with(struct loop_fixture *loop,
                     const struct uva_runtime_options *options);
 
@@ -30,19 +31,20 @@ void loop_fail(struct loop_fixture *loop, long n);
 /* Turns the loop until `done` returns true, waiting for events in between. */
 void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx);
 
-/* Turns the loop until nothing more happens by itself. */
+/* Turns the loop until it has nothing left to do. */
 void loop_settle(struct loop_fixture *loop);
 
 /* Wakes the loop, so that loop_until() calls `done` again. Thread: any. */
 void loop_nudge(struct loop_fixture *loop);
 
-/* Whether a timer of the runtime is running. */
+/* Returns whether a timer of the runtime is running. */
 bool loop_has_timer(struct loop_fixture *loop);
 
 /* Turns the loop until a timer is running that has not fired. */
 void loop_until_timer(struct loop_fixture *loop);
 
-/* Waits until the loop's clock has advanced by so much, without turning it. */
+/* Waits until the loop's clock has advanced by `ms`, without turning the loop.
+ */
 void loop_pass(struct loop_fixture *loop, int64_t ms);
 
 /* Calls `fn` on the loop thread, outside of a turn of the runtime. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArrowAsyncProducer as the Arrow document prints it, word for word, with a
- * `release` that no released header has (G-03). For peers built from that text:
- * what they read of our producer must be right too (AB-09). Goes by the name of
- * struct printed_producer, to stand beside the released one. */
+/* ArrowAsyncProducer as the Arrow document prints it, with a `release` that no
+ * released header has (G-03). For peers built from that text: what they read of
+ * our producer must be right, too (AB-09). It is named struct printed_producer,
+ * so that both declarations can be used in one file. */
 #ifndef UVA_TESTS_PRINTED_LAYOUT_H
 #define UVA_TESTS_PRINTED_LAYOUT_H
 
@@ -25,8 +25,9 @@
 #undef ArrowAsyncProducer
 /* clang-format on */
 
-/* What a peer built from the document reads where `producer` lies. Copies, as
- * the object is of another type; needs 48 readable bytes there. */
+/* Returns what a peer built from the document reads at the address of
+ * `producer`. It copies, because the object has another type; 48 bytes must be
+ * readable there. */
 static inline struct printed_producer printed_layout_read(const void *producer)
 {
     struct printed_producer printed;
@@ -35,7 +36,7 @@ static inline struct printed_producer printed_layout_read(const void *producer)
     return printed;
 }
 
-/* The additional metadata that such a peer finds. */
+/* Returns the additional metadata that such a peer finds. */
 static inline const char *printed_layout_metadata(const void *producer)
 {
     return printed_layout_read(producer).additional_metadata;

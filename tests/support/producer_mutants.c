@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The producer's mutants: first their functions, point by point, then the table
- * in the order of the catalogue. Whatever they break, memory stays sound while
- * a checker stands between them and the consumer. */
+ * in the order of the catalogue. Whatever rule they break, memory stays valid
+ * while a checker stands between them and the consumer. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int arg_of(const struct reference_producer *p)
     return p->how.mutant->arg;
 }
 
-/* Runs `callback` on another thread, to its end. */
+/* Runs `callback` on another thread, and waits for its return. */
 struct command {
     void (*callback)(struct reference_producer *);
     struct reference_producer *producer;
@@ -67,7 +67,7 @@ static void call(struct reference_producer *p, enum callback which)
         p->phase = phase;
 }
 
-/* Makes one callback too many; all others are right. */
+/* Makes one callback too many; all other callbacks are correct. */
 static bool calls(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -459,7 +459,7 @@ static bool extract_gives(void *peer, void *at)
     return true;
 }
 
-/* Fails, and returns that, but has given an array anyway. */
+/* Returns an error, although it has given an array. */
 static bool extract_fails_and_fills(void *peer, void *at)
 {
     struct reference_producer *p = peer;

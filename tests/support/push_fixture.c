@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No callback may come inside a push, or after free_ctx. */
+/* No callback may run inside a push, or after free_ctx. */
 #include "support/push_fixture.h"
 
 #include <check.h>
@@ -15,9 +15,9 @@ static void note_callback(struct push_fixture *p, struct uva_pusher *pusher,
     ck_assert(uva_runtime_on_loop(p->loop.runtime));
     ck_assert(!p->pushing);
     ck_assert_int_eq(p->freed, 0);
-    recording_tell(&p->consumer, "%s", word);
-    if (p->on_told != NULL)
-        p->on_told(p);
+    recording_add(&p->consumer, "%s", word);
+    if (p->on_callback != NULL)
+        p->on_callback(p);
 }
 
 static void on_writable(void *ctx, struct uva_pusher *pusher)
@@ -99,6 +99,12 @@ int push_batch_with(struct push_fixture *p, int64_t length,
 int push_batch(struct push_fixture *p, int64_t length, int64_t timeout_ms)
 {
     return push_batch_with(p, length, NULL, timeout_ms);
+}
+
+void push_batches(struct push_fixture *p, int64_t first, int64_t last)
+{
+    for (; first <= last; first++)
+        ck_assert_int_eq(push_batch(p, first, 0), 0);
 }
 
 void push_end(struct push_fixture *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transcript is one line of words, so that a test compares all of it at
- * once. */
+/* The transcript is one line of words, so that a test compares it as a whole.
+ */
 #include "support/recording_consumer.h"
 
 #include <check.h>
@@ -37,21 +37,21 @@ void recording_init(struct recording_consumer *c)
     c->in_order = true;
 }
 
-void recording_tell(struct recording_consumer *c, const char *format, ...)
+void recording_add(struct recording_consumer *c, const char *format, ...)
 {
     size_t left;
     va_list args;
     int n;
 
-    if (c->told > 0)
-        c->story[c->told++] = ' ';
-    left = sizeof(c->story) - c->told;
+    if (c->transcript_size > 0)
+        c->transcript[c->transcript_size++] = ' ';
+    left = sizeof(c->transcript) - c->transcript_size;
     va_start(args, format);
-    n = vsnprintf(c->story + c->told, left, format, args);
+    n = vsnprintf(c->transcript + c->transcript_size, left, format, args);
     va_end(args);
     ck_assert_int_ge(n, 0);
     ck_assert_uint_lt((size_t)n, left - 1);
-    c->told += (size_t)n;
+    c->transcript_size += (size_t)n;
 }
 
 static void keep_metadata(struct recording_consumer *c, const char *metadata)
@@ -62,7 +62,7 @@ static void keep_metadata(struct recording_consumer *c, const char *metadata)
         memcpy(c->metadata, metadata, c->metadata_size);
 }
 
-/* No callback follows the last one. */
+/* No callback may follow on_done. */
 static void note_callback(struct recording_consumer *c)
 {
     ck_assert(!c->silent);
@@ -79,7 +79,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     atomic_fetch_add(&c->schemas, 1);
     if (c->transcribes) {
         ck_assert_str_eq(info->schema->format, "c");
-        recording_tell(c, "schema");
+        recording_add(c, "schema");
     }
     return c->schema_code;
 }
@@ -95,8 +95,8 @@ static int batch_code(struct recording_consumer *c, long call)
     return 0;
 }
 
-/* Whether the batch is one of a fake source, whose column "n" has the format
- * "l", in memory that the host can read. */
+/* Returns whether the batch comes from a fake source: its column "n" has the
+ * format "l", in memory that the host can read. */
 static bool has_values(const struct uva_batch *batch)
 {
     const struct ArrowSchema *schema = batch->schema;
@@ -112,7 +112,7 @@ static bool has_values(const struct uva_batch *batch)
            strcmp(schema->children[0]->format, "l") == 0;
 }
 
-/* The data is looked at before the test's hook, which may move it out. */
+/* The data is read before the test's hook, which may move it out. */
 static void note_data(struct recording_consumer *c,
                       const struct uva_batch *batch)
 {
@@ -152,7 +152,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     if (c->transcribes)
         keep_metadata(c, batch->metadata);
     if (c->transcribes && !c->quiet)
-        recording_tell(c, "%lld", (long long)length);
+        recording_add(c, "%lld", (long long)length);
     if (code != 0)
         return code;
     atomic_fetch_add(&c->rows, (long)length);
@@ -174,7 +174,7 @@ void recording_on_done(void *ctx, const struct uva_outcome *outcome)
     if (c->transcribes) {
         if (outcome->end != UVA_END_COMPLETE)
             keep_metadata(c, outcome->metadata);
-        recording_tell(c, "%s", ends[outcome->end]);
+        recording_add(c, "%s", ends[outcome->end]);
     }
     if (c->on_done != NULL)
         c->on_done(c, outcome);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each callback is checked by the rules and recorded; then it does what the
- * test requires. */
+/* Each callback is checked by the rules of the protocol and recorded; then it
+ * acts as the test has configured it. */
 #include "support/recording_handler.h"
 
 #include <check.h>
@@ -18,10 +18,10 @@ recorder_of(struct ArrowAsyncDeviceStreamHandler *handler)
 
 static void write_down(struct recording_handler *h, const char *word)
 {
-    size_t used = strlen(h->story);
+    size_t used = strlen(h->transcript);
 
-    ck_assert_uint_lt(used + strlen(word) + 2, sizeof(h->story));
-    (void)snprintf(h->story + used, sizeof(h->story) - used, "%s%s",
+    ck_assert_uint_lt(used + strlen(word) + 2, sizeof(h->transcript));
+    (void)snprintf(h->transcript + used, sizeof(h->transcript) - used, "%s%s",
                    used > 0 ? " " : "", word);
 }
 
@@ -34,7 +34,7 @@ static void judge(struct recording_handler *h, enum uva__consumer_event event,
         uva__consumer_state_enter(&h->rules, &call);
 
     ck_assert_msg(verdict.clause == NULL, "broke %s after: %s", verdict.clause,
-                  h->story);
+                  h->transcript);
     h->thread = pthread_self();
 }
 
@@ -248,7 +248,7 @@ bool recording_handler_saw(struct recording_handler *h, const char *word)
     bool saw;
 
     pthread_mutex_lock(&h->lock);
-    saw = strstr(h->story, word) != NULL;
+    saw = strstr(h->transcript, word) != NULL;
     pthread_mutex_unlock(&h->lock);
     return saw;
 }

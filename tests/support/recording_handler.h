@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign handler that records its callbacks: "schema task task end release".
- * Every call is also checked by protocol/consumer_state, so each test that uses
- * it tests conformance, too. */
+ * protocol/consumer_state checks every call, so each test that uses the handler
+ * also tests conformance. */
 #ifndef UVA_SUPPORT_RECORDING_HANDLER_H
 #define UVA_SUPPORT_RECORDING_HANDLER_H
 
@@ -10,7 +10,7 @@
 #include "protocol/consumer_state.h"
 #include "uvarrow/arrow_abi.h"
 
-enum { RECORDING_TASKS = 256, RECORDING_STORY = 8192 };
+enum { RECORDING_TASKS = 256, RECORDING_TRANSCRIPT = 8192 };
 
 struct recording_handler {
     struct ArrowAsyncDeviceStreamHandler handler; /* the handler to be driven */
@@ -25,13 +25,13 @@ struct recording_handler {
     bool extract_first;    /* also extracts the tasks that it then refuses */
     int cancel_at;         /* cancels in this task; negative: never */
     void (*on_task)(struct recording_handler *h); /* called in each; or NULL */
-    void *ctx;                                    /* argument for these */
+    void *ctx;                /* argument of on_task and nudge */
     void (*nudge)(void *ctx); /* called after each callback; NULL: not called */
     void *nudge_ctx;
     /* held by each callback, and by the test while it reads or extracts */
     pthread_mutex_t lock;
     /* what happened */
-    char story[RECORDING_STORY];
+    char transcript[RECORDING_TRANSCRIPT];
     int64_t tasks;      /* tasks received */
     int64_t rows;       /* rows extracted */
     int64_t sum;        /* sum of the first values of all batches extracted */
@@ -54,7 +54,7 @@ void recording_handler_init(struct recording_handler *h, int64_t first,
 
 void recording_handler_fini(struct recording_handler *h);
 
-/* Return whether `word` is in the transcript, how many tasks have come, and
+/* Return whether `word` is in the transcript, how many tasks have arrived, and
  * whether release was called. Thread: any. */
 bool recording_handler_saw(struct recording_handler *h, const char *word);
 int64_t recording_handler_tasks(struct recording_handler *h);
@@ -64,7 +64,7 @@ bool recording_handler_is_released(struct recording_handler *h);
 int recording_handler_extract(struct recording_handler *h,
                               struct ArrowAsyncTask *task);
 
-/* Requests more, as the rules require. */
+/* Requests more batches, as the rules require. */
 void recording_handler_request(struct recording_handler *h, int64_t n);
 
 #endif

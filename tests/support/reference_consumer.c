@@ -13,7 +13,7 @@
 
 #include "support/reference_mutant.h"
 
-/* The consumer for which this thread is calling the producer, outside of
+/* The consumer as which this thread is calling the producer, outside of
  * callbacks. */
 static _Thread_local struct reference_consumer *calling_here;
 
@@ -120,7 +120,7 @@ static void split(struct ArrowArray *array)
 {
     struct ArrowArray child = *array->children[0];
 
-    array->children[0]->release = NULL; /* moved out */
+    array->children[0]->release = NULL; /* it was moved */
     array->release(array);
     child.release(&child);
 }
@@ -293,7 +293,7 @@ static int on_task(struct reference_consumer *c,
         acts(c, REFERENCE_AT_REFUSE, &code);
         return code;
     }
-    if (!course.greeted) /* AH-05: the producer must not be called so early */
+    if (!course.greeted) /* AH-05: calls of the producer are too early */
         fault(c);
     if (course.cancel && course.greeted)
         producer->cancel(producer);
@@ -454,7 +454,7 @@ void reference_consumer_init(struct reference_consumer *c,
     acts(c, REFERENCE_AT_READY, &c->handler);
 }
 
-void reference_consumer_let_go(struct reference_consumer *c)
+void reference_consumer_release(struct reference_consumer *c)
 {
     struct reference_piece *piece;
 
@@ -468,7 +468,7 @@ void reference_consumer_fini(struct reference_consumer *c)
 {
     struct reference_piece *piece;
 
-    reference_consumer_let_go(c);
+    reference_consumer_release(c);
     while ((piece = pieces_pop(&c->now.tasks)) != NULL)
         free(piece);
     if (c->lost.release != NULL)

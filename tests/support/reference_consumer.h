@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer that keeps to the letter of the interface: its callbacks take what
- * arrives, its steps do the rest: extract, request, cancel, release. `mutant`
- * names the one clause that it must break (consumer_mutants.c). */
+/* A consumer that follows the interface exactly: its callbacks take what
+ * arrives, and its steps do the rest: extract, request, cancel, release.
+ * `mutant` names the one clause that it must break (consumer_mutants.c). */
 #ifndef UVA_SUPPORT_REFERENCE_CONSUMER_H
 #define UVA_SUPPORT_REFERENCE_CONSUMER_H
 
@@ -18,11 +18,11 @@ enum reference_extract {
 
 /* What it does. All zeroes: it takes nothing and requests nothing. Copied. */
 struct reference_consumer_options {
-    int64_t first;     /* number requested in on_schema; 0: none */
-    int64_t second;    /* requested next; 0: none (negative: breaks AP-08) */
-    int64_t more;      /* number requested when all requested tasks have come */
-    bool more_at_once; /* requests more in on_next_task, otherwise in a step */
-    int64_t cancel_at; /* cancels after this many tasks; 0: never */
+    int64_t first;  /* number requested in on_schema; 0: none */
+    int64_t second; /* requested next; 0: none (negative: breaks AP-08) */
+    int64_t more;   /* number requested when all requested tasks have arrived */
+    bool more_at_once;  /* requests more in on_next_task, otherwise in a step */
+    int64_t cancel_at;  /* cancels after this many tasks; 0: never */
     bool cancel_inside; /* cancels inside on_next_task; otherwise in a step */
     int64_t refuse_at;  /* returns EIO for that task, 1 being the first */
     bool refuse_schema; /* returns ENOTSUP */
@@ -81,11 +81,11 @@ void reference_consumer_init(struct reference_consumer *consumer,
                              const struct reference_consumer_options *how);
 void reference_consumer_fini(struct reference_consumer *consumer);
 
-/* Releases the schema and the arrays that it still has. Call it when no other
- * call is in progress. */
-void reference_consumer_let_go(struct reference_consumer *consumer);
+/* Releases the schema and the arrays that it still has. No other call may be in
+ * progress. */
+void reference_consumer_release(struct reference_consumer *consumer);
 
-/* Makes one step outside of callbacks. Returns false if there is none to make
+/* Makes one step outside of callbacks. Returns false if no step is possible
  * now. Thread: any. */
 bool reference_consumer_step(struct reference_consumer *consumer);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node is one block, which contains the structs of its children. Their own
- * nodes are separate blocks, so that a child can be moved out and outlive its
- * parent. */
+/* A node is one block, which contains the structs of its children. The
+ * children's own nodes are separate blocks, so that a child can be moved out
+ * and outlive its parent. */
 #include "support/reference_data.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { KIDS = 2 };
 
 /* A node of an array; columns use values, a batch uses kids. */
 struct array_node {
-    struct reference_ledger *live_structs;
+    struct reference_counts *live_structs;
     struct array_node *next_lost;
     bool batch; /* a whole batch, not a column */
     const void *buffers[3];
@@ -22,14 +22,14 @@ struct array_node {
 };
 
 struct schema_node {
-    struct reference_ledger *live_structs;
+    struct reference_counts *live_structs;
     char format[4], name[8];
     char metadata[REFERENCE_BLOCK_SIZE];
     struct ArrowSchema *children[KIDS];
     struct ArrowSchema kids[KIDS], dictionary;
 };
 
-static void *node_new(struct reference_ledger *live_structs, size_t size)
+static void *node_new(struct reference_counts *live_structs, size_t size)
 {
     void *node = calloc(1, size);
 
@@ -66,7 +66,7 @@ void reference_schema_unmarked(struct ArrowSchema *schema)
     schema->release = schema_free;
 }
 
-static struct schema_node *schema_make(struct reference_ledger *live_structs,
+static struct schema_node *schema_make(struct reference_counts *live_structs,
                                        const char *format, const char *name,
                                        struct ArrowSchema *out)
 {
@@ -85,7 +85,7 @@ static struct schema_node *schema_make(struct reference_ledger *live_structs,
     return node;
 }
 
-void reference_schema(struct reference_ledger *live_structs,
+void reference_schema(struct reference_counts *live_structs,
                       const char *metadata, struct ArrowSchema *out)
 {
     struct schema_node *node = schema_make(live_structs, "+s", "", out);
@@ -169,7 +169,7 @@ void reference_array_childless(struct ArrowArray *array)
     array->release = array_release_childless;
 }
 
-void reference_ledger_fini(struct reference_ledger *live_structs)
+void reference_counts_fini(struct reference_counts *live_structs)
 {
     struct array_node *node = atomic_exchange(&live_structs->lost, NULL), *next;
 
@@ -179,7 +179,7 @@ void reference_ledger_fini(struct reference_ledger *live_structs)
     }
 }
 
-static struct array_node *array_make(struct reference_ledger *live_structs,
+static struct array_node *array_make(struct reference_counts *live_structs,
                                      int64_t n_buffers, struct ArrowArray *out)
 {
     struct array_node *node = node_new(live_structs, sizeof(*node));
@@ -200,7 +200,7 @@ static const int32_t WORD_ENDS[REFERENCE_ROWS + 1] = {0, 3, 6, 9};
 static const int32_t WORDS[REFERENCE_ROWS] = {2, 0, 1};
 
 static struct array_node *
-array_make_words(struct reference_ledger *live_structs, struct ArrowArray *out)
+array_make_words(struct reference_counts *live_structs, struct ArrowArray *out)
 {
     struct array_node *node = array_make(live_structs, 2, out);
 
@@ -212,7 +212,7 @@ array_make_words(struct reference_ledger *live_structs, struct ArrowArray *out)
     return node;
 }
 
-void reference_array(struct reference_ledger *live_structs, int64_t ordinal,
+void reference_array(struct reference_counts *live_structs, int64_t ordinal,
                      struct ArrowDeviceArray *out)
 {
     struct array_node *node;

@@ -12,28 +12,28 @@
 
 enum { REFERENCE_ROWS = 3 };
 
-/* Counts of the data made with it. Outlives all of it. */
-struct reference_ledger {
+/* Counts the data that was made with it, and outlives all of it. */
+struct reference_counts {
     atomic_long live; /* nodes of schemas and arrays not released so far */
     void (*on_release)(void *ctx); /* called at a batch's release; or NULL */
     void *ctx;                     /* borrows: argument of on_release */
     void *_Atomic lost;            /* nodes leaked by a broken release */
 };
 
-/* All zeroes: nothing made. Frees the leaked nodes. */
-void reference_ledger_fini(struct reference_ledger *live_structs);
+/* All zeroes: nothing was made. Frees the leaked nodes. */
+void reference_counts_fini(struct reference_counts *live_structs);
 
-/* Gives the schema of all batches; `metadata` is copied, may be NULL. Its
+/* Gives the schema of all batches; `metadata` is copied, and may be NULL. The
  * release frees every string and vector. Thread: any. */
-void reference_schema(struct reference_ledger *live_structs,
+void reference_schema(struct reference_counts *live_structs,
                       const char *metadata, struct ArrowSchema *out);
 
 /* Gives batch `ordinal`, on the CPU. Thread: any. */
-void reference_array(struct reference_ledger *live_structs, int64_t ordinal,
+void reference_array(struct reference_counts *live_structs, int64_t ordinal,
                      struct ArrowDeviceArray *out);
 
-/* Returns the ordinal of a batch, read from its rows; -1 if they are not those
- * of a batch. Borrows. Thread: any. */
+/* Returns the ordinal of a batch, read from its rows; -1 if the rows are not
+ * those of a batch. Borrows. Thread: any. */
 int64_t reference_array_ordinal(const struct ArrowArray *array);
 
 /* Replace the release of `array` or `schema` by one that leaves `release` set,

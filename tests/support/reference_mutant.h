@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A way to break one clause: what a reference peer does differently, at which
- * point, and a pair of peers for which that shows. The peers consult the mutant
- * at each point; it acts at one of them. */
+ * point, and a pair of peers for which that shows. The peers call the mutant at
+ * each point, and it acts at one of them. */
 #ifndef UVA_SUPPORT_REFERENCE_MUTANT_H
 #define UVA_SUPPORT_REFERENCE_MUTANT_H
 
@@ -77,7 +77,7 @@ struct reference_mutant {
     bool (*act)(void *peer, void *at); /* `peer` is the producer or consumer */
     int arg;                           /* selects a variant of the act */
     const struct reference_pair *pair; /* peers for which it shows */
-    int shows;                         /* values of enum reference_shows */
+    int shows;                         /* flags of enum reference_shows */
     const char *also; /* clause that the other peer then breaks; or NULL */
 };
 
@@ -89,7 +89,7 @@ static inline bool reference_mutant_acts(const struct reference_mutant *mutant,
     return mutant != NULL && mutant->point == point && mutant->act(peer, at);
 }
 
-/* All mutants of a kind of peer. */
+/* Return all mutants of a kind of peer. */
 const struct reference_mutant *producer_mutants(int *count);
 const struct reference_mutant *consumer_mutants(int *count);
 

@@ -76,7 +76,7 @@ static void on_cancel(struct ArrowAsyncProducer *self)
     pthread_mutex_lock(&p->lock);
     p->now.view.cancelled = true;
     pthread_mutex_unlock(&p->lock);
-    if (!acts(p, REFERENCE_AT_CANCEL, NULL) && p->how.tells_at_once &&
+    if (!acts(p, REFERENCE_AT_CANCEL, NULL) && p->how.reports_at_once &&
         p->how.cancel_code != 0 && p->phase == REFERENCE_OPEN &&
         atomic_load(&p->inside) == 0)
         reference_producer_fail(p, p->how.cancel_code, "cannot stop");
@@ -137,7 +137,7 @@ void reference_producer_fini(struct reference_producer *p)
         older = item->older;
         free(item);
     }
-    reference_ledger_fini(&p->live_structs);
+    reference_counts_fini(&p->live_structs);
     pthread_mutex_destroy(&p->lock);
 }
 
@@ -200,7 +200,7 @@ static int extract(struct reference_extraction *e)
         if (!p->how.leaves_out)
             e->out->array.release = NULL;
         spoil(p);
-        if (p->how.tells_early && atomic_load(&p->inside) == 0)
+        if (p->how.reports_early && atomic_load(&p->inside) == 0)
             step_elsewhere(p);
         return EIO;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer that keeps to the letter of the interface, and does nothing by
- * itself: each step makes the next callback. The test decides which thread
- * makes the steps, so any order of events is possible, at random or on threads.
- * `mutant` names the one clause that it must break (producer_mutants.c). */
+/* A producer that follows the interface exactly, and does nothing by itself:
+ * each step makes the next callback. The test decides which thread makes the
+ * steps, so any order of events is possible, at random or on threads. `mutant`
+ * names the one clause that it must break (producer_mutants.c). */
 #ifndef UVA_SUPPORT_REFERENCE_PRODUCER_H
 #define UVA_SUPPORT_REFERENCE_PRODUCER_H
 
@@ -23,12 +23,12 @@ struct reference_producer_options {
     bool hurries;      /* ... and release does not wait after all */
     /* ... and on_error comes before the extraction returns, from another
      * thread, if no callback is running. Only with one stepping thread. */
-    bool tells_early;
+    bool reports_early;
     bool hasty;      /* each step uses the state as of the last one */
     int cancel_code; /* cancelling fails with this code; 0: it works */
     /* ... and on_error comes inside cancel, if no callback is running. Only
      * with one thread. */
-    bool tells_at_once;
+    bool reports_at_once;
     int64_t late;      /* batches offered after a cancel, if requested before */
     bool late_end;     /* calls on_next_task(NULL) after a cancel */
     bool end_is_asked; /* NULL and errors wait for a request */
@@ -50,8 +50,8 @@ enum reference_producer_phase {
     REFERENCE_OVER      /* release was called */
 };
 
-/* The producer's side of a task. Stays until the end, so that a late or second
- * extraction is detected. */
+/* The producer's side of a task. It is kept until the end, so that a late or
+ * second extraction is detected. */
 struct reference_item {
     struct reference_producer *producer;
     struct reference_item *older;
@@ -73,7 +73,7 @@ struct reference_producer {
     struct ArrowAsyncProducer object; /* the object that the consumer gets */
     struct ArrowAsyncProducer other;  /* used by a mutant */
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */
-    struct reference_ledger live_structs;
+    struct reference_counts live_structs;
     enum reference_producer_phase phase; /* used by the stepping thread */
     struct reference_view view; /* after the last step; used by that thread */
     int64_t next;               /* ordinal of the next batch */
@@ -95,8 +95,8 @@ struct reference_producer {
     atomic_long offered;
     atomic_long settled;  /* extracted, discarded, or failed */
     atomic_long released; /* calls of release */
-    /* Faults of the consumer: a second extraction, a call of the object
-     * after release, a live schema left, ... */
+    /* Faults of the consumer: a second extraction, a call of the object after
+     * release, a schema left unreleased, ... */
     atomic_long faults;
 };
 
@@ -104,8 +104,8 @@ struct reference_producer {
 void reference_producer_init(struct reference_producer *producer,
                              const struct reference_producer_options *how);
 
-/* Frees what is left. Everything that it gave must have been released, or never
- * will be. */
+/* Frees what is left. Everything that it gave must have been released, or will
+ * never be. */
 void reference_producer_fini(struct reference_producer *producer);
 
 /* Takes the handler; the steps make the callbacks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A peer only ever waits for a step of the other one, so a thread without a
- * step to make yields and tries again. */
+/* A peer waits only for a step of the other one, so a thread without a step to
+ * make yields and tries again. */
 #include "support/reference_run.h"
 
 #include <errno.h>
@@ -91,8 +91,8 @@ void reference_pair_draw(struct reference_chance *chance, bool alone,
 {
     draw_producer(chance, &out->producer);
     draw_consumer(chance, alone, &out->consumer);
-    out->producer.tells_at_once = !alone && reference_chance_hits(chance, 2);
-    out->producer.tells_early = !alone && reference_chance_hits(chance, 4);
+    out->producer.reports_at_once = !alone && reference_chance_hits(chance, 2);
+    out->producer.reports_early = !alone && reference_chance_hits(chance, 4);
     if (out->producer.lazy && !out->producer.hurries)
         out->consumer.hold = false; /* release waits for the tasks */
     if (reference_chance_hits(chance, 8) &&

@@ -11,19 +11,19 @@ struct reference_chance {
     uint64_t state;
 };
 
-/* Returns the next number; one below `n`; true once in `n` times. */
+/* Returns the next number; a number below `n`; true once in `n` calls. */
 uint64_t reference_chance_next(struct reference_chance *chance);
 int64_t reference_chance_below(struct reference_chance *chance, int64_t n);
 bool reference_chance_hits(struct reference_chance *chance, int64_t n);
 
 /* Draws the options of two conforming peers. Any such pair ends in
- * reference_run_random(); if `alone`, it ends without a cancel, on threads,
+ * reference_run_random(). If `alone`, it ends without a cancel, and on threads,
  * too. */
 void reference_pair_draw(struct reference_chance *chance, bool alone,
                          struct reference_pair *out);
 
 /* Makes all steps of the consumer, then one of the producer, until neither has
- * one left. */
+ * a step left. */
 void reference_run(struct reference_producer *producer,
                    struct reference_consumer *consumer);
 
@@ -33,7 +33,7 @@ void reference_run_random(struct reference_producer *producer,
                           struct reference_chance *chance);
 
 /* One thread steps the producer, and `threads` threads step the consumer, until
- * all is over. For pairs that end by themselves. */
+ * the stream is over. For pairs that end by themselves. */
 void reference_run_threads(struct reference_producer *producer,
                            struct reference_consumer *consumer, int threads);
 

@@ -129,7 +129,7 @@ void reference_stream_fini(struct reference_stream *s)
 {
     if (s->stray.release != NULL)
         s->stray.release(&s->stray);
-    reference_ledger_fini(&s->live_structs);
+    reference_counts_fini(&s->live_structs);
 }
 
 /* ---- the reader --------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking stream that keeps to the letter of the interface, and its reader:
- * each step of the reader makes one call. Their mutants are in
- * stream_mutants.c. */
+/* A blocking stream that follows the interface exactly, and its reader: each
+ * step of the reader makes one call. Their mutants are in stream_mutants.c. */
 #ifndef UVA_SUPPORT_REFERENCE_STREAM_H
 #define UVA_SUPPORT_REFERENCE_STREAM_H
 
@@ -22,11 +21,11 @@ struct reference_stream_options {
 
 struct reference_stream {
     struct reference_stream_options how;
-    struct reference_ledger live_structs;
+    struct reference_counts live_structs;
     int64_t next;                   /* ordinal of the next batch */
     char text[REFERENCE_ROWS * 16]; /* text of the last error; "" for none */
     bool failed;                    /* get_next fails from now on */
-    int schemas;                    /* how often a schema was given */
+    int schemas;                    /* how often it gave a schema */
     enum reference_block block;     /* metadata of the schema */
     void (*hook)(void *ctx); /* used by a mutant, once, inside get_next */
     void *ctx;               /* borrows: argument of hook */
@@ -78,8 +77,8 @@ void reference_reader_init(struct reference_reader *reader,
                            struct ArrowDeviceArrayStream *stream);
 void reference_reader_fini(struct reference_reader *reader);
 
-/* Makes the next call; the last one releases the stream. Returns false if all
- * is done. Thread: any, one at a time. */
+/* Makes the next call; the last one releases the stream. Returns false if no
+ * call is left. Thread: any, one at a time. */
 bool reference_reader_step(struct reference_reader *reader);
 
 /* Releases the chunk that the last call gave, or keeps it: for mutants. */

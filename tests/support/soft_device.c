@@ -60,8 +60,8 @@ static int soft_query(void *state, const struct uva_device_event *event,
 {
     struct soft_device *device = state;
     struct soft_event *soft = event->sync_event;
-    const bool on_loop =
-        device->mode == SOFT_POLLS_QUICK || device->mode == SOFT_CALLS_QUICK;
+    const bool on_loop = device->mode == SOFT_POLLS_ON_LOOP ||
+                         device->mode == SOFT_CALLS_ON_LOOP;
     int is;
 
     atomic_fetch_add(&device->queries, 1);

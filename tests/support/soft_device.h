@@ -15,12 +15,12 @@ enum { SOFT_EVENTS = 4200 };
 
 /* How it reports events. */
 enum soft_mode {
-    SOFT_POLLS,       /* polled; never arms */
-    SOFT_POLLS_QUICK, /* polled, also on the loop thread */
-    SOFT_CALLS,       /* calls back, then queried by the device thread */
-    SOFT_CALLS_QUICK, /* calls back, then queried on the loop thread */
-    SOFT_FORGETS,     /* arms, but never calls back for a failed event */
-    SOFT_COPIES       /* polled; copies and records; not readable by the host */
+    SOFT_POLLS,         /* polled; never arms */
+    SOFT_POLLS_ON_LOOP, /* polled, also on the loop thread */
+    SOFT_CALLS,         /* calls back, then queried by the device thread */
+    SOFT_CALLS_ON_LOOP, /* calls back, then queried on the loop thread */
+    SOFT_FORGETS,       /* arms, but never calls back for a failed event */
+    SOFT_COPIES /* polled; copies and records; not readable by the host */
 };
 
 struct soft_step;

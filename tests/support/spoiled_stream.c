@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream behind, the check in front of it, and its reader. */
+/* The stream behind the check, the check, and its reader. */
 #include "support/spoiled_stream.h"
 
 #include <check.h>
@@ -11,26 +11,26 @@
 
 static const int64_t DATA[4] = {0};
 
-static struct spoiled_stream *scene_of(struct ArrowDeviceArrayStream *self)
+static struct spoiled_stream *spoiled_of(struct ArrowDeviceArrayStream *self)
 {
-    struct spoiled_stream *scene = self->private_data;
+    struct spoiled_stream *spoiled = self->private_data;
 
-    scene->calls++;
-    return scene;
+    spoiled->calls++;
+    return spoiled;
 }
 
 static int behind_get_schema(struct ArrowDeviceArrayStream *self,
                              struct ArrowSchema *out)
 {
-    struct spoiled_stream *scene = scene_of(self);
+    struct spoiled_stream *spoiled = spoiled_of(self);
 
-    if (scene->code == 0) {
+    if (spoiled->code == 0) {
         plain_schema(out, "+s", "", 1);
         plain_schema(out->children[0], "l", "n", 0);
     }
-    if (scene->spoil_schema != NULL)
-        scene->spoil_schema(out);
-    return scene->code;
+    if (spoiled->spoil_schema != NULL)
+        spoiled->spoil_schema(out);
+    return spoiled->code;
 }
 
 void spoiled_stream_chunk(struct ArrowDeviceArray *out)
@@ -46,96 +46,96 @@ void spoiled_stream_chunk(struct ArrowDeviceArray *out)
 static int behind_get_next(struct ArrowDeviceArrayStream *self,
                            struct ArrowDeviceArray *out)
 {
-    struct spoiled_stream *scene = scene_of(self);
-    void (*inside)(struct spoiled_stream * scene) = scene->inside;
+    struct spoiled_stream *spoiled = spoiled_of(self);
+    void (*inside)(struct spoiled_stream * spoiled) = spoiled->inside;
 
-    scene->inside = NULL;
+    spoiled->inside = NULL;
     if (inside != NULL)
-        inside(scene);
-    if (scene->code == 0 && scene->chunks > 0)
+        inside(spoiled);
+    if (spoiled->code == 0 && spoiled->chunks > 0)
         spoiled_stream_chunk(out);
-    else if (scene->code == 0)
+    else if (spoiled->code == 0)
         out->array.release = NULL;
-    scene->chunks--;
-    if (scene->spoil_chunk != NULL)
-        scene->spoil_chunk(out);
-    if (scene->turns_to != 0)
-        self->device_type = scene->turns_to;
-    return scene->code;
+    spoiled->chunks--;
+    if (spoiled->spoil_chunk != NULL)
+        spoiled->spoil_chunk(out);
+    if (spoiled->turns_to != 0)
+        self->device_type = spoiled->turns_to;
+    return spoiled->code;
 }
 
 static const char *behind_get_last_error(struct ArrowDeviceArrayStream *self)
 {
-    return scene_of(self)->text;
+    return spoiled_of(self)->text;
 }
 
 static void behind_release(struct ArrowDeviceArrayStream *self)
 {
-    struct spoiled_stream *scene = scene_of(self);
+    struct spoiled_stream *spoiled = spoiled_of(self);
 
-    scene->releases++;
-    if (!scene->unmarked)
+    spoiled->releases++;
+    if (!spoiled->unmarked)
         self->release = NULL;
 }
 
-void spoiled_stream_init(struct spoiled_stream *scene, int chunks)
+void spoiled_stream_init(struct spoiled_stream *spoiled, int chunks)
 {
-    memset(scene, 0, sizeof(*scene));
-    breach_log_init(&scene->log);
-    faulty_allocator_init(&scene->memory, 0);
-    scene->chunks = chunks;
-    scene->stream =
+    memset(spoiled, 0, sizeof(*spoiled));
+    breach_log_init(&spoiled->log);
+    faulty_allocator_init(&spoiled->memory, 0);
+    spoiled->chunks = chunks;
+    spoiled->stream =
         (struct ArrowDeviceArrayStream){.device_type = ARROW_DEVICE_CPU,
                                         .get_schema = behind_get_schema,
                                         .get_next = behind_get_next,
                                         .get_last_error = behind_get_last_error,
                                         .release = behind_release,
-                                        .private_data = scene};
+                                        .private_data = spoiled};
 }
 
-struct uva_check spoiled_stream_options(struct spoiled_stream *scene)
+struct uva_check spoiled_stream_options(struct spoiled_stream *spoiled)
 {
-    struct uva_check options = breach_log_options(&scene->log);
+    struct uva_check options = breach_log_options(&spoiled->log);
 
-    options.allocator = faulty_allocator_table(&scene->memory);
+    options.allocator = faulty_allocator_table(&spoiled->memory);
     return options;
 }
 
 /* Puts the check around the stream. */
-void spoiled_stream_check(struct spoiled_stream *scene)
+void spoiled_stream_check(struct spoiled_stream *spoiled)
 {
-    struct uva_check options = spoiled_stream_options(scene);
+    struct uva_check options = spoiled_stream_options(spoiled);
 
     options.keep = true;
-    ck_assert_int_eq(uva__reporter_new(&options, &scene->reporter, NULL), 0);
-    ck_assert_int_eq(uva__blocking_check(scene->reporter, &scene->stream, NULL),
-                     0);
+    ck_assert_int_eq(uva__reporter_new(&options, &spoiled->reporter, NULL), 0);
+    ck_assert_int_eq(
+        uva__blocking_check(spoiled->reporter, &spoiled->stream, NULL), 0);
 }
 
-void spoiled_stream_open(struct spoiled_stream *scene, int chunks)
+void spoiled_stream_open(struct spoiled_stream *spoiled, int chunks)
 {
-    spoiled_stream_init(scene, chunks);
-    spoiled_stream_check(scene);
+    spoiled_stream_init(spoiled, chunks);
+    spoiled_stream_check(spoiled);
 }
 
 /* Releases the stream, if it is live, and checks that nothing is left. */
-void spoiled_stream_close(struct spoiled_stream *scene)
+void spoiled_stream_close(struct spoiled_stream *spoiled)
 {
-    if (scene->stream.release != NULL)
-        scene->stream.release(&scene->stream);
-    breach_log_expect(&scene->log, "");
-    ck_assert_int_eq(scene->releases, 1);
-    ck_assert_int_eq(scene->log.freed, 0);
-    uva__reporter_release(scene->reporter);
-    ck_assert_int_eq(scene->log.freed, 1);
-    ck_assert_int_eq(faulty_allocator_live(&scene->memory), 0);
+    if (spoiled->stream.release != NULL)
+        spoiled->stream.release(&spoiled->stream);
+    breach_log_expect(&spoiled->log, "");
+    ck_assert_int_eq(spoiled->releases, 1);
+    ck_assert_int_eq(spoiled->log.freed, 0);
+    uva__reporter_release(spoiled->reporter);
+    ck_assert_int_eq(spoiled->log.freed, 1);
+    ck_assert_int_eq(faulty_allocator_live(&spoiled->memory), 0);
     ck_assert_int_eq(plain_live(), 0);
 }
 
-int spoiled_stream_get_schema(struct spoiled_stream *scene)
+int spoiled_stream_get_schema(struct spoiled_stream *spoiled)
 {
     struct ArrowSchema schema = {0};
-    const int code = scene->stream.get_schema(&scene->stream, &schema);
+    const int code = spoiled->stream.get_schema(&spoiled->stream, &schema);
 
     if (code == 0)
         uva_schema_release(&schema);
@@ -144,11 +144,11 @@ int spoiled_stream_get_schema(struct spoiled_stream *scene)
     return code;
 }
 
-/* One chunk, released; ENODATA at the end. */
-int spoiled_stream_get_next(struct spoiled_stream *scene)
+/* Reads one chunk and releases it; ENODATA at the end. */
+int spoiled_stream_get_next(struct spoiled_stream *spoiled)
 {
     struct ArrowDeviceArray chunk = {0};
-    const int code = scene->stream.get_next(&scene->stream, &chunk);
+    const int code = spoiled->stream.get_next(&spoiled->stream, &chunk);
 
     if (code != 0) {
         ck_assert(chunk.array.release == NULL);
@@ -161,7 +161,7 @@ int spoiled_stream_get_next(struct spoiled_stream *scene)
     return 0;
 }
 
-const char *spoiled_stream_get_last_error(struct spoiled_stream *scene)
+const char *spoiled_stream_get_last_error(struct spoiled_stream *spoiled)
 {
-    return scene->stream.get_last_error(&scene->stream);
+    return spoiled->stream.get_last_error(&spoiled->stream);
 }

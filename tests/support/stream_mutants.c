@@ -210,7 +210,7 @@ static void overlap(void *ctx)
     pthread_join(thread, NULL);
 }
 
-/* Another thread calls get_next, too, while the stream is inside it. */
+/* Another thread calls get_next while the stream is inside get_next. */
 static bool reads_twice_at_once(void *peer, void *at)
 {
     struct reference_reader *r = peer;
@@ -290,7 +290,7 @@ static bool releases_elsewhere(void *peer, void *at)
     struct reference_reader *r = peer;
     struct ArrowArray *array = at, source = *array;
 
-    source.release = NULL; /* moved from */
+    source.release = NULL; /* it was moved */
     if (r->acts++ == 0)
         array->release(&source);
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One semaphore for all event waits. */
+/* All event waits of a fixture post one semaphore. */
 #include "support/watch_fixture.h"
 
 #include <check.h>
@@ -36,7 +36,7 @@ void event_wait_end(struct event_wait_fixture *s)
     s->ended = true;
 }
 
-/* It may end in its own time. */
+/* The device thread ends some time after it was released. */
 static void device_thread_await(struct uva__device_thread *device_thread)
 {
     uint32_t seen = uva__futex_now(&device_thread->gone);
@@ -61,9 +61,9 @@ void event_wait_close(struct event_wait_fixture *s)
     (void)sem_destroy(&s->over);
 }
 
-/* ---- watches ------------------------------------------------------------ */
+/* ---- event waits -------------------------------------------------------- */
 
-static void scene_over(struct uva_watch *watch)
+static void event_wait_over(struct uva_watch *watch)
 {
     (void)sem_post(&((struct event_wait_fixture *)watch->client)->over);
 }
@@ -77,7 +77,7 @@ struct uva_watch *event_wait_watch(struct event_wait_fixture *s, int k)
     ck_assert_ptr_nonnull(
         uva__devices_first_use(s->devices, ARROW_DEVICE_EXT_DEV));
     ck_assert_int_eq(
-        uva__event_wait_new(s->devices, &event, scene_over, s, &watch), 0);
+        uva__event_wait_new(s->devices, &event, event_wait_over, s, &watch), 0);
     return watch;
 }
 
@@ -89,7 +89,7 @@ int event_wait_await(struct event_wait_fixture *s, struct uva_watch *watch)
     return uva__event_wait_outcome(watch, &s->outcome);
 }
 
-/* An errand of the test's. */
+/* A command for the device thread. */
 struct stop {
     struct uva__device_command command;
     sem_t passed;
@@ -131,7 +131,7 @@ int event_wait_begin_copy(struct event_wait_fixture *s, ArrowDeviceType target,
         return code;
     }
     event = uva__copy_event(copy);
-    if (uva__event_wait_new(s->devices, &event, scene_over, s, out) != 0) {
+    if (uva__event_wait_new(s->devices, &event, event_wait_over, s, out) != 0) {
         uva__copy_work(copy)->free(uva__copy_work(copy));
         return uva_error_set(error, ENOMEM, "no watch");
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One struct column backs a batch and its child, one struct heading a schema
- * and its child; both are counted, as a consumer may move the child out and
- * keep it. */
+/* One struct column backs a batch and its child, and one struct heading a
+ * schema and its child. Both are counted, because a consumer may move the child
+ * out and keep it. */
 #include "support/world.h"
 
 #include <errno.h>
@@ -99,7 +99,7 @@ static void column_release(struct ArrowArray *array)
     column_release_child(array);
 }
 
-/* Gives a batch whose numbers are still to be written. */
+/* Gives a batch with the numbers left for the caller to write. */
 static int64_t *column_new(int64_t length, struct ArrowArray *out)
 {
     struct column *column =
@@ -160,16 +160,16 @@ int column_scale(const struct ArrowArray *batch, double factor,
 /* ---- the database ------------------------------------------------------- */
 
 struct db {
-    atomic_int holders; /* who opened it, and its streams */
+    atomic_int holders; /* the opener and the streams */
     atomic_bool interrupted;
-    int64_t rows; /* ingested */
+    int64_t rows; /* rows ingested */
 };
 
-/* A query that runs. */
+/* A running query. */
 struct result {
     struct db *db;  /* owns one count */
-    int batches;    /* given */
-    const char *no; /* the last error, or NULL */
+    int batches;    /* batches given */
+    const char *no; /* text of the last error, or NULL */
 };
 
 struct db *db_open(const char *uri)
@@ -261,7 +261,7 @@ int db_scan(const char *uri, struct ArrowArrayStream *out)
     return code;
 }
 
-/* Takes one batch in. */
+/* Ingests one batch. */
 static int db_append(struct db *db, struct ArrowArray *batch)
 {
     const int64_t *values = column_values(batch);

@@ -22,13 +22,13 @@ _Static_assert(REFERENCE_ROWS == UVA_SUBJECT_ROWS, "the same data");
 enum { MOST = 1024 };
 
 /* Counts of everything that was made. */
-static struct reference_ledger *ledgers[MOST];
+static struct reference_counts *ledgers[MOST];
 static atomic_int live_structs_count;
 
 /* The last producer: its batches are counted. */
 static struct reference_producer *watched;
 
-static void live_structs_remember(struct reference_ledger *live_structs)
+static void live_structs_remember(struct reference_counts *live_structs)
 {
     const int n = atomic_fetch_add(&live_structs_count, 1);
 

@@ -7,6 +7,7 @@
 
 #include "arrow/layout.h"
 #include "arrow/structs.h"
+#include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 
 enum { WIDE = 1025 };
@@ -142,18 +143,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bounds");
     TCase *tcase = tcase_create("trees");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(tcase, a_tree_too_wide_is_not_measured, 0, 2);
     tcase_add_test(tcase, a_tree_too_wide_is_not_copied);
     tcase_add_test(tcase, a_tree_too_wide_is_not_shared);
     tcase_add_test(tcase, a_place_too_deep_is_told_as_far_as_there_is_room);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("bounds", NULL, NULL, tcase, NULL);
 }

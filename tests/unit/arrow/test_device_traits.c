@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "arrow/device_traits.h"
+#include "support/check_suite.h"
 
 static const struct {
     ArrowDeviceType type;
@@ -95,10 +96,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("device traits");
     TCase *tc = tcase_create("types");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, a_type_of_the_document_has_its_traits, 0, TYPES);
     tcase_add_test(tc, no_other_number_is_a_type);
@@ -107,10 +105,5 @@ int main(void)
     tcase_add_test(tc, types_of_one_vendor_have_events_of_one_kind);
     tcase_add_loop_test(tc, pinned_memory_goes_with_a_device_of_its_vendor, 0,
                         TYPES);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("device traits", NULL, NULL, tc, NULL);
 }

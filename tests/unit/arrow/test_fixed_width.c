@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
@@ -177,19 +178,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("fixed width");
     TCase *tcase = tcase_create("fixed width");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, a_few_columns_of_numbers_have_a_shape);
     tcase_add_test(tcase, nothing_else_has_one);
     tcase_add_test(tcase, every_column_is_there_and_live);
     tcase_add_test(tcase, a_schema_without_its_column_has_none);
     tcase_add_test(tcase, a_batch_of_another_schema_is_not_measured);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("fixed width", NULL, NULL, tcase, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every valid format string, and many invalid ones. */
 #include "arrow/format.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -219,10 +220,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("format");
     TCase *formats = tcase_create("formats");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(formats, every_format_has_its_layout, 0, COUNT(KNOWN));
     tcase_add_loop_test(formats, the_hurried_way_agrees_with_the_other, 0,
@@ -234,9 +232,5 @@ int main(void)
                         COUNT(MALFORMED));
     tcase_add_test(formats, a_union_has_at_most_128_members);
     tcase_add_test(formats, no_bytes_at_all_do_harm);
-    suite_add_tcase(suite, formats);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("format", NULL, NULL, formats, NULL);
 }

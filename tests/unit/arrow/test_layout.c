@@ -10,6 +10,7 @@
 
 #include "arrow/buffer.h"
 #include "arrow/structs.h"
+#include "support/check_suite.h"
 #include "support/guard_page.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -889,13 +890,8 @@ static TCase *faults(void)
 int main(void)
 {
     Suite *suite = suite_create("layout");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, sizes());
     suite_add_tcase(suite, faults());
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/guard_page.h"
 #include "uvarrow/arrow.h"
@@ -363,10 +364,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("metadata");
     TCase *rules = tcase_create("rules");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(rules, 120);
     tcase_add_test(rules, md01_one_pair_is_these_22_bytes);
@@ -384,9 +382,5 @@ int main(void)
     tcase_add_test(rules,
                    a_short_copy_lies_in_the_room_and_a_long_one_is_allocated);
     tcase_add_test(rules, a_place_that_cannot_be_is_refused);
-    suite_add_tcase(suite, rules);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("metadata", NULL, NULL, rules, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/printed_layout.h"
 
 static const char METADATA[4] = {0}; /* a block without a pair */
@@ -73,18 +74,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("printed_layout");
     TCase *tcase = tcase_create("AB-09");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, both_layouts_find_the_same_metadata);
     tcase_add_test(tcase, both_layouts_find_the_same_functions);
     tcase_add_test(tcase,
                    without_the_second_pointer_a_printed_reader_finds_nothing);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("printed_layout", NULL, NULL, tcase, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arrow/structs.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -297,10 +298,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("share");
     TCase *halves = tcase_create("halves");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(halves, both_halves_are_whole_and_released_apart);
     tcase_add_test(halves, ev22_device_and_event_are_shared_too);
@@ -313,9 +311,5 @@ int main(void)
     tcase_add_test(halves, what_cannot_be_an_array_is_not_shared);
     tcase_add_test(halves, an_array_that_leads_in_a_circle_is_refused);
     tcase_add_test(halves, no_order_of_releases_loses_or_keeps_data);
-    suite_add_tcase(suite, halves);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("share", NULL, NULL, halves, NULL);
 }

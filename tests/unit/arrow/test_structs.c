@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -456,10 +457,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("structs");
     TCase *checks = tcase_create("checks"), *copies = tcase_create("copies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(checks,
                    da08_a_cleared_array_is_released_and_zero_to_the_last_byte);
@@ -475,10 +473,5 @@ int main(void)
     tcase_add_test(copies, md02_a_block_without_pairs_is_copied_as_none);
     tcase_add_test(copies, there_is_a_bound_to_depth);
     tcase_add_test(copies, a_schema_that_leads_in_a_circle_is_refused);
-    suite_add_tcase(suite, checks);
-    suite_add_tcase(suite, copies);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("structs", NULL, NULL, checks, copies, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "arrow/vendor_error.h"
 #include "base/memory.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"
 
@@ -203,13 +204,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("vendor");
     TCase *tc = tcase_create("errors");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tc, a_vendor_without_a_code_is_read_too);
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_failed_call_is_written_with_all_that_is_known);
     tcase_add_test(tc, a_code_of_nought_is_left_out);
     tcase_add_loop_test(tc, a_text_that_begins_otherwise_names_no_call, 0, 6);
@@ -219,10 +216,5 @@ int main(void)
     tcase_add_loop_test(tc, a_vendor_that_is_unknown_here_is_not_read, 0, 4);
     tcase_add_loop_test(tc, a_code_that_is_none_is_nought, 0, 6);
     tcase_add_test(tc, metadata_that_says_nothing_changes_nothing);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("vendor", setup, teardown, tc, NULL);
 }

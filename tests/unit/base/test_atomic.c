@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a futex: one that was raised before is not waited for, whatever
- * the timeout, and a timeout ends the wait. All other tests rely on threads
- * waking each other. */
+/* Waiting for a signal: a signal raised before is not waited for, whatever the
+ * timeout, and a timeout ends the wait. All other tests rely on threads waking
+ * each other. */
 #include "base/atomic.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 
@@ -29,17 +30,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("atomic");
     TCase *tc = tcase_create("futex");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, what_was_raised_before_is_not_waited_for, 0, 5);
     tcase_add_loop_test(tc, patience_ends, 0, 2);
-    suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("atomic", NULL, NULL, tc, NULL);
 }

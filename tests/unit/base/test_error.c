@@ -2,6 +2,7 @@
 /* Error names, codes with two names, and texts that are truncated at a whole
  * character. */
 #include "base/error.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -160,10 +161,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("error");
     TCase *codes = tcase_create("codes"), *texts = tcase_create("texts");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(codes, every_code_of_the_library_has_a_name);
     tcase_add_test(codes, negative_codes_become_their_twins);
@@ -176,10 +174,5 @@ int main(void)
     tcase_add_test(texts, a_text_that_cannot_be_written_is_left_out);
     tcase_add_test(texts, a_copy_has_everything_and_ends_where_it_must);
     tcase_add_test(texts, foreign_errors_keep_their_code_and_text);
-    suite_add_tcase(suite, codes);
-    suite_add_tcase(suite, texts);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("error", NULL, NULL, codes, texts, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
 START_TEST(zeroes_become_the_c_library)
@@ -95,10 +96,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("memory");
     TCase *blocks = tcase_create("blocks");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(blocks, zeroes_become_the_c_library);
     tcase_add_test(blocks, an_allocator_of_two_functions_is_kept);
@@ -106,9 +104,5 @@ int main(void)
     tcase_add_test(blocks, every_alignment_up_to_a_page_is_kept);
     tcase_add_test(blocks, no_memory_is_null_and_null_may_come_back);
     tcase_add_test(blocks, more_than_there_can_be_is_null);
-    suite_add_tcase(suite, blocks);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("memory", NULL, NULL, blocks, NULL);
 }

@@ -2,6 +2,7 @@
 /* A stack that many threads push to and one takes from: nothing is lost,
  * doubled, or out of the order in which its thread pushed it. */
 #include "base/mpsc.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -102,10 +103,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("mpsc");
     TCase *tests = tcase_create("mpsc");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tests, an_empty_stack_gives_nothing);
     tcase_add_test(tests, all_is_taken_at_once_the_oldest_first);
@@ -113,10 +111,5 @@ int main(void)
         tests, what_was_taken_may_be_pushed_again_before_the_rest_is_looked_at);
     tcase_add_test(tests,
                    what_many_threads_push_comes_once_and_in_the_order_of_each);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("mpsc", NULL, NULL, tests, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
 struct thing {
@@ -174,12 +175,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("slab");
     TCase *tcase = tcase_create("blocks");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_block_is_cleared_once_and_keeps_what_it_holds);
     tcase_add_test(tcase, who_has_rested_longest_goes_first);
     tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
@@ -189,9 +186,5 @@ int main(void)
     tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
     tcase_add_test(tcase, without_memory_there_is_no_block);
     tcase_add_test(tcase, each_block_is_seen_in_use_or_not);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("slab", set_up, tear_down, tcase, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "support/check_suite.h"
 
 /* What a thread has seen of itself. */
 struct seen {
@@ -85,19 +86,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("thread");
     TCase *tests = tcase_create("thread");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tests, a_thread_keeps_its_number_and_another_has_another);
     tcase_add_test(tests, a_thread_takes_no_signals_but_its_own_faults);
     tcase_add_test(tests, the_starting_thread_keeps_its_own_mask);
     tcase_add_test(tests, the_clock_never_goes_back);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("thread", NULL, NULL, tests, NULL);
 }

@@ -5,8 +5,9 @@
 
 #include "check/token.h"
 #include "protocol/active_calls.h"
+#include "support/check_suite.h"
 
-/* ---- active calls ------------------------------------------------------- */
+/* ---- epochs ------------------------------------------------------------- */
 
 static struct uva__active_calls active_calls;
 static struct uva__active_call calls[4];
@@ -218,12 +219,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("active calls");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, setup, NULL);
     tcase_add_test(all, nothing_is_nowhere);
     tcase_add_test(all, the_innermost_call_of_a_thread_counts);
     tcase_add_test(
@@ -239,10 +236,5 @@ int main(void)
     tcase_add_test(all, small_steps_of_a_token_leave_its_object_known);
     tcase_add_test(all, no_plain_pointer_is_a_token);
     tcase_add_loop_test(all, what_is_no_token_names_nothing, 0, 5);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("active calls", setup, NULL, all, NULL);
 }

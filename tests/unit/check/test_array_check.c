@@ -9,6 +9,7 @@
 
 #include "arrow/structs.h"
 #include "support/breach_log.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -19,7 +20,7 @@ static const int32_t OFFSETS[4] = {0, 1, 1, 3};
 static const int64_t LENGTHS[2] = {3, 5};
 enum column { NUMBER, TEXT, LIST, WORDS, VIEW, COLUMNS };
 
-struct scene {
+struct fixture {
     struct breach_log log;
     struct uva_check options;
     struct ArrowSchema schema;
@@ -68,142 +69,142 @@ static void make_batch(struct ArrowDeviceArray *batch)
     columns->children[VIEW]->buffers[4] = LENGTHS;
 }
 
-static void scene_open(struct scene *scene)
+static void fixture_open(struct fixture *fixture)
 {
-    memset(scene, 0, sizeof(*scene));
-    breach_log_init(&scene->log);
-    scene->options = breach_log_options(&scene->log);
-    make_schema(&scene->schema);
-    make_batch(&scene->batch);
+    memset(fixture, 0, sizeof(*fixture));
+    breach_log_init(&fixture->log);
+    fixture->options = breach_log_options(&fixture->log);
+    make_schema(&fixture->schema);
+    make_batch(&fixture->batch);
 }
 
-static struct ArrowArray *column(struct scene *scene, enum column which)
+static struct ArrowArray *column(struct fixture *fixture, enum column which)
 {
-    return scene->batch.array.children[which];
+    return fixture->batch.array.children[which];
 }
 
-static struct ArrowSchema *field(struct scene *scene, enum column which)
+static struct ArrowSchema *field(struct fixture *fixture, enum column which)
 {
-    return scene->schema.children[which];
+    return fixture->schema.children[which];
 }
 
-static int check(struct scene *scene)
+static int check(struct fixture *fixture)
 {
-    scene->error = (struct uva_error){0};
-    return uva_check_array(&scene->schema, &scene->batch, &scene->options,
-                           &scene->error);
+    fixture->error = (struct uva_error){0};
+    return uva_check_array(&fixture->schema, &fixture->batch, &fixture->options,
+                           &fixture->error);
 }
 
-static void scene_close(struct scene *scene)
+static void fixture_close(struct fixture *fixture)
 {
-    uva_schema_release(&scene->schema);
-    uva_array_release(&scene->batch);
+    uva_schema_release(&fixture->schema);
+    uva_array_release(&fixture->batch);
     ck_assert_int_eq(plain_live(), 0);
-    ck_assert_int_eq(scene->log.freed, 0);
+    ck_assert_int_eq(fixture->log.freed, 0);
 }
 
 /* Expects exactly this breach, of a "must". */
-static void expect_error(struct scene *scene, const char *clause)
+static void expect_error(struct fixture *fixture, const char *clause)
 {
-    ck_assert_int_eq(check(scene), EPROTO);
-    ck_assert_int_eq(scene->error.code, EPROTO);
-    ck_assert_msg(strncmp(scene->error.message, clause, 5) == 0, "%s",
-                  scene->error.message);
-    breach_log_expect_one(&scene->log, clause,
+    ck_assert_int_eq(check(fixture), EPROTO);
+    ck_assert_int_eq(fixture->error.code, EPROTO);
+    ck_assert_msg(strncmp(fixture->error.message, clause, 5) == 0, "%s",
+                  fixture->error.message);
+    breach_log_expect_one(&fixture->log, clause,
                           strcmp(clause, "LC-01") == 0 ? UVA_PARTY_EITHER
                                                        : UVA_PARTY_PRODUCER,
                           UVA_SEVERITY_ERROR);
 }
 
 /* Expects exactly this breach, of less than a "must". */
-static void expect_mild(struct scene *scene, const char *clause,
+static void expect_mild(struct fixture *fixture, const char *clause,
                         enum uva_severity severity)
 {
-    ck_assert_int_eq(check(scene), 0);
-    ck_assert_int_eq(scene->error.code, 0);
-    breach_log_expect_one(&scene->log, clause, UVA_PARTY_PRODUCER, severity);
+    ck_assert_int_eq(check(fixture), 0);
+    ck_assert_int_eq(fixture->error.code, 0);
+    breach_log_expect_one(&fixture->log, clause, UVA_PARTY_PRODUCER, severity);
 }
 
-static void expect_nothing(struct scene *scene)
+static void expect_nothing(struct fixture *fixture)
 {
-    ck_assert_int_eq(check(scene), 0);
-    breach_log_expect(&scene->log, "");
+    ck_assert_int_eq(check(fixture), 0);
+    breach_log_expect(&fixture->log, "");
 }
 
 /* ---- sound -------------------------------------------------------------- */
 
 START_TEST(a_sound_array_gives_no_report)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    expect_nothing(&scene);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(nulls_with_a_bitmap_and_offsets_are_sound)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
+    fixture_open(&fixture);
     for (int i = 0; i < COLUMNS; i++) {
-        column(&scene, i)->buffers[0] = DATA;
-        column(&scene, i)->null_count = i - 1;
+        column(&fixture, i)->buffers[0] = DATA;
+        column(&fixture, i)->null_count = i - 1;
     }
-    column(&scene, NUMBER)->offset = 5;
-    expect_nothing(&scene);
-    scene.batch.device_type = ARROW_DEVICE_CUDA;
-    column(&scene, NUMBER)->offset = INT64_C(1) << 40;
-    expect_nothing(&scene);
-    column(&scene, NUMBER)->length = INT64_C(1) << 40;
-    expect_nothing(&scene);
-    scene_close(&scene);
+    column(&fixture, NUMBER)->offset = 5;
+    expect_nothing(&fixture);
+    fixture.batch.device_type = ARROW_DEVICE_CUDA;
+    column(&fixture, NUMBER)->offset = INT64_C(1) << 40;
+    expect_nothing(&fixture);
+    column(&fixture, NUMBER)->length = INT64_C(1) << 40;
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(an_empty_array_needs_no_buffers)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
+    fixture_open(&fixture);
     for (int i = 0; i < COLUMNS; i++) {
-        struct ArrowArray *array = column(&scene, i);
+        struct ArrowArray *array = column(&fixture, i);
         array->length = 0;
         array->null_count = -1;
         for (int b = 0; b < array->n_buffers; b++)
             array->buffers[b] = NULL;
     }
-    expect_nothing(&scene);
-    scene_close(&scene);
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(nothing_on_a_device_is_read)
 {
-    struct scene scene;
+    struct fixture fixture;
     const void *nowhere = (void *)(uintptr_t)8;
 
-    scene_open(&scene);
-    scene.batch.device_type = ARROW_DEVICE_CUDA;
-    scene.batch.device_id = 0;
-    scene.batch.sync_event = (void *)(uintptr_t)8;
+    fixture_open(&fixture);
+    fixture.batch.device_type = ARROW_DEVICE_CUDA;
+    fixture.batch.device_id = 0;
+    fixture.batch.sync_event = (void *)(uintptr_t)8;
     for (int i = 0; i < COLUMNS; i++)
-        for (int b = 1; b < column(&scene, i)->n_buffers; b++)
-            column(&scene, i)->buffers[b] = nowhere;
-    expect_nothing(&scene);
-    scene_close(&scene);
+        for (int b = 1; b < column(&fixture, i)->n_buffers; b++)
+            column(&fixture, i)->buffers[b] = nowhere;
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(ab15_an_unknown_device_is_taken_as_it_is)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.device_type = 9999;
-    expect_nothing(&scene);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    fixture.batch.device_type = 9999;
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -219,24 +220,24 @@ START_TEST(formats_say_how_many_buffers_and_how_aligned)
                 {"d:9,2,256", 2, 8}};
 
     for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
-        struct scene scene;
+        struct fixture fixture;
         struct ArrowArray *array;
-        scene_open(&scene);
-        array = column(&scene, NUMBER);
-        field(&scene, NUMBER)->format = ROWS[i].format;
+        fixture_open(&fixture);
+        array = column(&fixture, NUMBER);
+        field(&fixture, NUMBER)->format = ROWS[i].format;
         array->release(array);
         plain_array(array, 1, ROWS[i].buffers, 0);
         for (int b = 1; b < ROWS[i].buffers; b++)
             array->buffers[b] = DATA;
-        expect_nothing(&scene);
+        expect_nothing(&fixture);
         for (int step = 1; step < 8 && ROWS[i].buffers > 0; step *= 2) {
             array->buffers[1] = (const char *)DATA + step;
             if (step % ROWS[i].align == 0)
-                expect_nothing(&scene);
+                expect_nothing(&fixture);
             else
-                expect_mild(&scene, "DA-24", UVA_SEVERITY_WARNING);
+                expect_mild(&fixture, "DA-24", UVA_SEVERITY_WARNING);
         }
-        scene_close(&scene);
+        fixture_close(&fixture);
     }
 }
 END_TEST
@@ -245,47 +246,47 @@ END_TEST
 
 START_TEST(da03_the_device_type_is_set)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.device_type = 0;
-    expect_error(&scene, "DA-03");
-    memset(&scene.batch.device_type, 0xA5, sizeof(scene.batch.device_type));
-    expect_error(&scene, "DA-03");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    fixture.batch.device_type = 0;
+    expect_error(&fixture, "DA-03");
+    memset(&fixture.batch.device_type, 0xA5, sizeof(fixture.batch.device_type));
+    expect_error(&fixture, "DA-03");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da04_the_device_id_is_set)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    memset(&scene.batch.device_id, 0xA5, sizeof(scene.batch.device_id));
-    expect_error(&scene, "DA-04");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    memset(&fixture.batch.device_id, 0xA5, sizeof(fixture.batch.device_id));
+    expect_error(&fixture, "DA-04");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da05_another_id_for_the_cpu_is_noted)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.device_id = 0;
-    expect_mild(&scene, "DA-05", UVA_SEVERITY_NOTE);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    fixture.batch.device_id = 0;
+    expect_mild(&fixture, "DA-05", UVA_SEVERITY_NOTE);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da08_reserved_bytes_are_zero)
 {
     for (int i = 0; i < 3; i++) {
-        struct scene scene;
-        scene_open(&scene);
-        scene.batch.reserved[i] = INT64_C(1) << (20 * i);
-        expect_error(&scene, "DA-08");
-        scene_close(&scene);
+        struct fixture fixture;
+        fixture_open(&fixture);
+        fixture.batch.reserved[i] = INT64_C(1) << (20 * i);
+        expect_error(&fixture, "DA-08");
+        fixture_close(&fixture);
     }
 }
 END_TEST
@@ -297,13 +298,13 @@ START_TEST(ev04_and_ev09_some_devices_have_no_events)
                                             ARROW_DEVICE_HEXAGON};
 
     for (int i = 0; i < 4; i++) {
-        struct scene scene;
-        scene_open(&scene);
-        scene.batch.device_type = TYPES[i];
-        expect_nothing(&scene);
-        scene.batch.sync_event = &scene;
-        expect_mild(&scene, i == 0 ? "EV-04" : "EV-09", UVA_SEVERITY_WARNING);
-        scene_close(&scene);
+        struct fixture fixture;
+        fixture_open(&fixture);
+        fixture.batch.device_type = TYPES[i];
+        expect_nothing(&fixture);
+        fixture.batch.sync_event = &fixture;
+        expect_mild(&fixture, i == 0 ? "EV-04" : "EV-09", UVA_SEVERITY_WARNING);
+        fixture_close(&fixture);
     }
 }
 END_TEST
@@ -312,27 +313,27 @@ END_TEST
 
 START_TEST(lc01_a_released_array_is_none)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    uva_array_release(&scene.batch);
-    expect_error(&scene, "LC-01");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    uva_array_release(&fixture.batch);
+    expect_error(&fixture, "LC-01");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(lc01_a_released_schema_is_none_and_the_array_is_checked)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    uva_schema_release(&scene.schema);
-    expect_error(&scene, "LC-01");
-    scene.batch.array.offset = -1;
-    scene.batch.array.children[LIST]->children[0]->offset = -1;
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "LC-01 DA-21 DA-21");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    uva_schema_release(&fixture.schema);
+    expect_error(&fixture, "LC-01");
+    fixture.batch.array.offset = -1;
+    fixture.batch.array.children[LIST]->children[0]->offset = -1;
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "LC-01 DA-21 DA-21");
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -341,10 +342,10 @@ END_TEST
 START_TEST(da21_length_offset_and_null_count_are_possible)
 {
     for (int i = 0; i < 5; i++) {
-        struct scene scene;
+        struct fixture fixture;
         struct ArrowArray *array;
-        scene_open(&scene);
-        array = column(&scene, NUMBER);
+        fixture_open(&fixture);
+        array = column(&fixture, NUMBER);
         if (i == 0)
             array->length = -1;
         else if (i == 1)
@@ -355,8 +356,8 @@ START_TEST(da21_length_offset_and_null_count_are_possible)
             array->null_count = 4;
         else
             array->offset = INT64_MAX;
-        expect_error(&scene, "DA-21");
-        scene_close(&scene);
+        expect_error(&fixture, "DA-21");
+        fixture_close(&fixture);
     }
 }
 END_TEST
@@ -366,11 +367,11 @@ START_TEST(da20_the_number_of_buffers_is_that_of_the_format)
     static const int64_t COUNTS[] = {-1, 0, 1, 3, INT64_MAX};
 
     for (int i = 0; i < 5; i++) {
-        struct scene scene;
-        scene_open(&scene);
-        column(&scene, NUMBER)->n_buffers = COUNTS[i];
-        expect_error(&scene, "DA-20");
-        scene_close(&scene);
+        struct fixture fixture;
+        fixture_open(&fixture);
+        column(&fixture, NUMBER)->n_buffers = COUNTS[i];
+        expect_error(&fixture, "DA-20");
+        fixture_close(&fixture);
     }
 }
 END_TEST
@@ -380,42 +381,42 @@ START_TEST(da20_views_have_more_buffers_than_two_and_not_any_number)
     static const int64_t COUNTS[] = {-1, 1, INT64_MAX};
 
     for (int i = 0; i < 3; i++) {
-        struct scene scene;
-        scene_open(&scene);
-        column(&scene, VIEW)->n_buffers = COUNTS[i];
-        expect_error(&scene, "DA-20");
-        scene_close(&scene);
+        struct fixture fixture;
+        fixture_open(&fixture);
+        column(&fixture, VIEW)->n_buffers = COUNTS[i];
+        expect_error(&fixture, "DA-20");
+        fixture_close(&fixture);
     }
 }
 END_TEST
 
 START_TEST(da27_views_have_their_lengths)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    column(&scene, VIEW)->n_buffers = 2;
-    expect_error(&scene, "DA-27");
-    column(&scene, VIEW)->n_buffers = 3; /* no data: all is in the views */
-    expect_nothing(&scene);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, VIEW)->n_buffers = 2;
+    expect_error(&fixture, "DA-27");
+    column(&fixture, VIEW)->n_buffers = 3; /* no data: all is in the views */
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da20_the_number_of_children_is_that_of_the_schema)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.array.n_children = COLUMNS - 1;
-    expect_error(&scene, "DA-20");
-    scene.batch.array.n_children = COLUMNS;
-    column(&scene, NUMBER)->n_children = 1;
-    column(&scene, NUMBER)->children = column(&scene, LIST)->children;
-    expect_error(&scene, "DA-20");
-    column(&scene, NUMBER)->n_children = 0;
-    column(&scene, NUMBER)->children = NULL;
-    scene_close(&scene);
+    fixture_open(&fixture);
+    fixture.batch.array.n_children = COLUMNS - 1;
+    expect_error(&fixture, "DA-20");
+    fixture.batch.array.n_children = COLUMNS;
+    column(&fixture, NUMBER)->n_children = 1;
+    column(&fixture, NUMBER)->children = column(&fixture, LIST)->children;
+    expect_error(&fixture, "DA-20");
+    column(&fixture, NUMBER)->n_children = 0;
+    column(&fixture, NUMBER)->children = NULL;
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -430,86 +431,86 @@ START_TEST(da22_no_buffer_is_null_that_has_to_hold_something)
                 {VIEW, 1},   {VIEW, 2}, {VIEW, 3}, {VIEW, 4}};
 
     for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
-        struct scene scene;
-        scene_open(&scene);
-        column(&scene, ROWS[i].which)->buffers[ROWS[i].buffer] = NULL;
-        expect_error(&scene, "DA-22");
-        scene_close(&scene);
+        struct fixture fixture;
+        fixture_open(&fixture);
+        column(&fixture, ROWS[i].which)->buffers[ROWS[i].buffer] = NULL;
+        expect_error(&fixture, "DA-22");
+        fixture_close(&fixture);
     }
 }
 END_TEST
 
 START_TEST(da22_the_buffers_vector_is_there)
 {
-    struct scene scene;
+    struct fixture fixture;
     const void **buffers;
 
-    scene_open(&scene);
-    buffers = column(&scene, NUMBER)->buffers;
-    column(&scene, NUMBER)->buffers = NULL;
-    expect_error(&scene, "DA-22");
-    column(&scene, NUMBER)->buffers = buffers;
-    scene_close(&scene);
+    fixture_open(&fixture);
+    buffers = column(&fixture, NUMBER)->buffers;
+    column(&fixture, NUMBER)->buffers = NULL;
+    expect_error(&fixture, "DA-22");
+    column(&fixture, NUMBER)->buffers = buffers;
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da22_where_something_is_null_there_is_a_bitmap)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    column(&scene, NUMBER)->null_count = 1;
-    expect_error(&scene, "DA-22");
-    column(&scene, NUMBER)->null_count = -1;
-    expect_mild(&scene, "DA-22", UVA_SEVERITY_WARNING);
-    column(&scene, NUMBER)->buffers[0] = DATA;
-    expect_nothing(&scene);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, NUMBER)->null_count = 1;
+    expect_error(&fixture, "DA-22");
+    column(&fixture, NUMBER)->null_count = -1;
+    expect_mild(&fixture, "DA-22", UVA_SEVERITY_WARNING);
+    column(&fixture, NUMBER)->buffers[0] = DATA;
+    expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da23_offsets_do_not_fall)
 {
     static const int32_t NEGATIVE[4] = {-1, 0, 1, 3}, FALLING[4] = {3, 2, 1, 0};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    column(&scene, TEXT)->buffers[1] = NEGATIVE;
-    expect_error(&scene, "DA-23");
-    column(&scene, TEXT)->buffers[1] = FALLING;
-    expect_error(&scene, "DA-23");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, TEXT)->buffers[1] = NEGATIVE;
+    expect_error(&fixture, "DA-23");
+    column(&fixture, TEXT)->buffers[1] = FALLING;
+    expect_error(&fixture, "DA-23");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da23_sizes_are_possible)
 {
     static const int64_t NEGATIVE[2] = {-3, 5};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    column(&scene, VIEW)->buffers[4] = NEGATIVE;
-    expect_error(&scene, "DA-23");
-    column(&scene, VIEW)->buffers[4] = LENGTHS;
-    column(&scene, NUMBER)->offset = INT64_MAX - 3;
-    expect_error(&scene, "DA-23");
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, VIEW)->buffers[4] = NEGATIVE;
+    expect_error(&fixture, "DA-23");
+    column(&fixture, VIEW)->buffers[4] = LENGTHS;
+    column(&fixture, NUMBER)->offset = INT64_MAX - 3;
+    expect_error(&fixture, "DA-23");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da24_offsets_and_lengths_are_aligned)
 {
-    struct scene scene;
+    struct fixture fixture;
     char odd[1 + sizeof(LENGTHS)];
 
     memcpy(odd + 1, LENGTHS, sizeof(LENGTHS));
-    scene_open(&scene);
-    column(&scene, VIEW)->buffers[4] = odd + 1;
+    fixture_open(&fixture);
+    column(&fixture, VIEW)->buffers[4] = odd + 1;
     if ((uintptr_t)(odd + 1) % 8 != 0)
-        expect_mild(&scene, "DA-24", UVA_SEVERITY_WARNING);
+        expect_mild(&fixture, "DA-24", UVA_SEVERITY_WARNING);
     else
-        expect_nothing(&scene);
-    scene_close(&scene);
+        expect_nothing(&fixture);
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -517,91 +518,91 @@ END_TEST
 
 START_TEST(da25_children_are_there_and_live)
 {
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowArray **children, *child;
 
-    scene_open(&scene);
-    children = scene.batch.array.children;
-    scene.batch.array.children = NULL;
-    expect_error(&scene, "DA-25");
-    scene.batch.array.children = children;
-    scene.batch.array.n_children = -1;
-    expect_error(&scene, "DA-25");
-    scene.batch.array.n_children = COLUMNS;
+    fixture_open(&fixture);
+    children = fixture.batch.array.children;
+    fixture.batch.array.children = NULL;
+    expect_error(&fixture, "DA-25");
+    fixture.batch.array.children = children;
+    fixture.batch.array.n_children = -1;
+    expect_error(&fixture, "DA-25");
+    fixture.batch.array.n_children = COLUMNS;
     child = children[TEXT];
     children[TEXT] = NULL;
-    expect_error(&scene, "DA-25");
+    expect_error(&fixture, "DA-25");
     children[TEXT] = child;
     child->release(child);
-    expect_error(&scene, "DA-25");
-    scene_close(&scene);
+    expect_error(&fixture, "DA-25");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da26_there_is_a_dictionary_where_the_schema_has_one)
 {
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowArray *dictionary;
 
-    scene_open(&scene);
-    dictionary = column(&scene, WORDS)->dictionary;
-    column(&scene, WORDS)->dictionary = NULL;
-    expect_error(&scene, "DA-26");
-    column(&scene, NUMBER)->dictionary = dictionary;
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-26 DA-26");
-    column(&scene, NUMBER)->dictionary = NULL;
-    column(&scene, WORDS)->dictionary = dictionary;
+    fixture_open(&fixture);
+    dictionary = column(&fixture, WORDS)->dictionary;
+    column(&fixture, WORDS)->dictionary = NULL;
+    expect_error(&fixture, "DA-26");
+    column(&fixture, NUMBER)->dictionary = dictionary;
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-26 DA-26");
+    column(&fixture, NUMBER)->dictionary = NULL;
+    column(&fixture, WORDS)->dictionary = dictionary;
     dictionary->release(dictionary);
-    expect_error(&scene, "DA-26");
-    scene_close(&scene);
+    expect_error(&fixture, "DA-26");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da25_a_tree_that_leads_in_a_circle_is_told_once)
 {
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowSchema *item;
     struct ArrowArray *array;
 
-    scene_open(&scene);
-    item = field(&scene, LIST)->children[0];
-    array = column(&scene, LIST)->children[0];
-    field(&scene, LIST)->children[0] = field(&scene, LIST);
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-25 DA-20");
-    column(&scene, LIST)->children[0] = column(&scene, LIST);
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-25 DA-25");
-    field(&scene, LIST)->children[0] = item;
-    column(&scene, LIST)->children[0] = array;
-    scene_close(&scene);
+    fixture_open(&fixture);
+    item = field(&fixture, LIST)->children[0];
+    array = column(&fixture, LIST)->children[0];
+    field(&fixture, LIST)->children[0] = field(&fixture, LIST);
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-25 DA-20");
+    column(&fixture, LIST)->children[0] = column(&fixture, LIST);
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-25 DA-25");
+    field(&fixture, LIST)->children[0] = item;
+    column(&fixture, LIST)->children[0] = array;
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da25_a_tree_that_is_too_large_is_told_once)
 {
     enum { MANY = UVA__STRUCTS_MAX_NODES };
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowArray **children,
         **many_children = malloc(MANY * sizeof(*many_children));
 
     ck_assert_ptr_nonnull(many_children);
-    scene_open(&scene);
-    uva_schema_release(&scene.schema);
-    children = scene.batch.array.children;
+    fixture_open(&fixture);
+    uva_schema_release(&fixture.schema);
+    children = fixture.batch.array.children;
     for (int i = 0; i < MANY; i++)
         many_children[i] = children[NUMBER];
-    scene.batch.array.children = many_children;
-    scene.batch.array.n_children = MANY;
-    scene.batch.array.dictionary = children[TEXT];
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "LC-01 DA-25");
-    scene.batch.array.children = children;
-    scene.batch.array.n_children = COLUMNS;
-    scene.batch.array.dictionary = NULL;
+    fixture.batch.array.children = many_children;
+    fixture.batch.array.n_children = MANY;
+    fixture.batch.array.dictionary = children[TEXT];
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "LC-01 DA-25");
+    fixture.batch.array.children = children;
+    fixture.batch.array.n_children = COLUMNS;
+    fixture.batch.array.dictionary = NULL;
     free(many_children);
-    scene_close(&scene);
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -609,58 +610,59 @@ END_TEST
 
 START_TEST(da20_formats_can_be_read)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    field(&scene, NUMBER)->format = NULL;
-    expect_error(&scene, "DA-20");
-    field(&scene, NUMBER)->format = "w:";
-    expect_error(&scene, "DA-20");
-    field(&scene, NUMBER)->format = "one day";
-    expect_mild(&scene, "DA-20", UVA_SEVERITY_NOTE);
-    field(&scene, NUMBER)->format = "l";
-    field(&scene, LIST)->format = "+r";
-    ck_assert_int_eq(check(&scene), EPROTO); /* for the buffers, too */
-    breach_log_expect(&scene.log, "DA-20 DA-20");
-    field(&scene, LIST)->format = "+l";
-    scene.batch.array.dictionary = column(&scene, WORDS)->dictionary;
-    expect_error(&scene, "DA-26");
-    scene.batch.array.dictionary = NULL;
-    scene.schema.format = NULL;
-    expect_error(&scene, "DA-20");
-    scene.schema.format = "+sx";
-    expect_mild(&scene, "DA-20", UVA_SEVERITY_NOTE);
-    scene_close(&scene);
+    fixture_open(&fixture);
+    field(&fixture, NUMBER)->format = NULL;
+    expect_error(&fixture, "DA-20");
+    field(&fixture, NUMBER)->format = "w:";
+    expect_error(&fixture, "DA-20");
+    field(&fixture, NUMBER)->format = "one day";
+    expect_mild(&fixture, "DA-20", UVA_SEVERITY_NOTE);
+    field(&fixture, NUMBER)->format = "l";
+    field(&fixture, LIST)->format = "+r";
+    ck_assert_int_eq(check(&fixture), EPROTO); /* for the buffers, too */
+    breach_log_expect(&fixture.log, "DA-20 DA-20");
+    field(&fixture, LIST)->format = "+l";
+    fixture.batch.array.dictionary = column(&fixture, WORDS)->dictionary;
+    expect_error(&fixture, "DA-26");
+    fixture.batch.array.dictionary = NULL;
+    fixture.schema.format = NULL;
+    expect_error(&fixture, "DA-20");
+    fixture.schema.format = "+sx";
+    expect_mild(&fixture, "DA-20", UVA_SEVERITY_NOTE);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(da25_and_da26_a_schema_has_what_it_says)
 {
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowSchema **children, *child;
 
-    scene_open(&scene);
-    children = scene.schema.children;
-    scene.schema.children = NULL;
-    expect_error(&scene, "DA-25");
-    scene.schema.children = children;
-    field(&scene, NUMBER)->n_children = -1;
-    expect_error(&scene, "DA-25");
-    field(&scene, NUMBER)->n_children = 0;
+    fixture_open(&fixture);
+    children = fixture.schema.children;
+    fixture.schema.children = NULL;
+    expect_error(&fixture, "DA-25");
+    fixture.schema.children = children;
+    field(&fixture, NUMBER)->n_children = -1;
+    expect_error(&fixture, "DA-25");
+    field(&fixture, NUMBER)->n_children = 0;
     child = children[NUMBER];
     children[NUMBER] = NULL;
-    expect_error(&scene, "DA-25");
+    expect_error(&fixture, "DA-25");
     children[NUMBER] = child;
     child->release(child);
-    expect_error(&scene, "DA-25");
-    field(&scene, WORDS)->format = "w:1"; /* no integer */
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-25 DA-26");
-    field(&scene, WORDS)->dictionary->release(field(&scene, WORDS)->dictionary);
-    field(&scene, WORDS)->format = "c";
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-25 DA-26");
-    scene_close(&scene);
+    expect_error(&fixture, "DA-25");
+    field(&fixture, WORDS)->format = "w:1"; /* no integer */
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-25 DA-26");
+    field(&fixture, WORDS)
+        ->dictionary->release(field(&fixture, WORDS)->dictionary);
+    field(&fixture, WORDS)->format = "c";
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-25 DA-26");
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -671,22 +673,22 @@ START_TEST(md_rules_hold_for_the_metadata_of_each_field)
                          GIANT[] = {1, 1 << 27}, SOUND[] = {1, 0, 0};
     const int32_t *const wrong[] = {MINUS, KEY, VALUE};
     const int32_t *const large[] = {CROWD, GIANT};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    field(&scene, TEXT)->metadata = (const char *)SOUND;
-    expect_nothing(&scene);
-    field(&scene, TEXT)->metadata = (const char *)NONE;
-    expect_mild(&scene, "MD-02", UVA_SEVERITY_NOTE);
+    fixture_open(&fixture);
+    field(&fixture, TEXT)->metadata = (const char *)SOUND;
+    expect_nothing(&fixture);
+    field(&fixture, TEXT)->metadata = (const char *)NONE;
+    expect_mild(&fixture, "MD-02", UVA_SEVERITY_NOTE);
     for (int i = 0; i < 3; i++) {
-        field(&scene, TEXT)->metadata = (const char *)wrong[i];
-        expect_error(&scene, "MD-05");
+        field(&fixture, TEXT)->metadata = (const char *)wrong[i];
+        expect_error(&fixture, "MD-05");
     }
     for (int i = 0; i < 2; i++) {
-        field(&scene, TEXT)->metadata = (const char *)large[i];
-        expect_error(&scene, "MD-09");
+        field(&fixture, TEXT)->metadata = (const char *)large[i];
+        expect_error(&fixture, "MD-09");
     }
-    scene_close(&scene);
+    fixture_close(&fixture);
 }
 END_TEST
 
@@ -694,36 +696,36 @@ END_TEST
 
 START_TEST(all_breaches_are_told_and_the_first_is_the_error)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.device_id = 7;
-    scene.batch.reserved[0] = 1;
-    column(&scene, LIST)->children[0]->offset = -1;
-    column(&scene, WORDS)->dictionary->buffers[1] = NULL;
-    ck_assert_int_eq(check(&scene), EPROTO);
-    ck_assert_str_eq(scene.error.message,
+    fixture_open(&fixture);
+    fixture.batch.device_id = 7;
+    fixture.batch.reserved[0] = 1;
+    column(&fixture, LIST)->children[0]->offset = -1;
+    column(&fixture, WORDS)->dictionary->buffers[1] = NULL;
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    ck_assert_str_eq(fixture.error.message,
                      "DA-08: the top: reserved bytes are not zero");
-    ck_assert_str_eq(scene.log.entries[2].message,
+    ck_assert_str_eq(fixture.log.entries[2].message,
                      "children[2].children[0]: length 3, offset -1, null_count "
                      "0");
-    ck_assert_str_eq(scene.log.entries[3].message,
+    ck_assert_str_eq(fixture.log.entries[3].message,
                      "children[3].dictionary: buffers[1] is NULL");
-    breach_log_expect(&scene.log, "DA-05 DA-08 DA-21 DA-22");
-    scene_close(&scene);
+    breach_log_expect(&fixture.log, "DA-05 DA-08 DA-21 DA-22");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(a_path_that_is_too_long_is_cut)
 {
     enum { DEEP = 40 };
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowSchema *schema;
     struct ArrowArray *array;
 
-    scene_open(&scene);
-    schema = field(&scene, NUMBER);
-    array = column(&scene, NUMBER);
+    fixture_open(&fixture);
+    schema = field(&fixture, NUMBER);
+    array = column(&fixture, NUMBER);
     schema->release(schema);
     array->release(array);
     for (int i = 0; i < DEEP; i++) {
@@ -734,125 +736,123 @@ START_TEST(a_path_that_is_too_long_is_cut)
     }
     plain_schema(schema, "+s", "", 0);
     plain_array(array, -1, 1, 0);
-    expect_error(&scene, "DA-21");
+    expect_error(&fixture, "DA-21");
     ck_assert_ptr_nonnull(
-        strstr(scene.log.entries[0].message, ".children[0]: length -1"));
-    scene_close(&scene);
+        strstr(fixture.log.entries[0].message, ".children[0]: length -1"));
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(without_options_it_tells_standard_error_and_without_error_nobody)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
+    fixture_open(&fixture);
     ck_assert_int_eq(
-        uva_check_array(&scene.schema, &scene.batch, NULL, &scene.error), 0);
-    scene.batch.reserved[0] = 1;
-    ck_assert_int_eq(
-        uva_check_array(&scene.schema, &scene.batch, &scene.options, NULL),
-        EPROTO);
-    breach_log_expect(&scene.log, "DA-08");
-    scene_close(&scene);
+        uva_check_array(&fixture.schema, &fixture.batch, NULL, &fixture.error),
+        0);
+    fixture.batch.reserved[0] = 1;
+    ck_assert_int_eq(uva_check_array(&fixture.schema, &fixture.batch,
+                                     &fixture.options, NULL),
+                     EPROTO);
+    breach_log_expect(&fixture.log, "DA-08");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(bad_arguments_are_refused)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
+    fixture_open(&fixture);
     ck_assert_int_eq(
-        uva_check_array(NULL, &scene.batch, &scene.options, &scene.error),
+        uva_check_array(NULL, &fixture.batch, &fixture.options, &fixture.error),
         EINVAL);
-    ck_assert_int_eq(
-        uva_check_array(&scene.schema, NULL, &scene.options, &scene.error),
-        EINVAL);
-    scene.options.reserved[1] = &scene;
-    ck_assert_int_eq(check(&scene), EINVAL);
-    breach_log_expect(&scene.log, "");
-    scene_close(&scene);
+    ck_assert_int_eq(uva_check_array(&fixture.schema, NULL, &fixture.options,
+                                     &fixture.error),
+                     EINVAL);
+    fixture.options.reserved[1] = &fixture;
+    ck_assert_int_eq(check(&fixture), EINVAL);
+    breach_log_expect(&fixture.log, "");
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(without_memory_nothing_is_checked)
 {
     struct faulty_allocator memory;
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    scene.batch.reserved[0] = 1;
+    fixture_open(&fixture);
+    fixture.batch.reserved[0] = 1;
     faulty_allocator_init(&memory, 1);
-    scene.options.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(check(&scene), ENOMEM);
-    breach_log_expect(&scene.log, "");
-    ck_assert_int_eq(check(&scene), EPROTO);
-    breach_log_expect(&scene.log, "DA-08");
+    fixture.options.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(check(&fixture), ENOMEM);
+    breach_log_expect(&fixture.log, "");
+    ck_assert_int_eq(check(&fixture), EPROTO);
+    breach_log_expect(&fixture.log, "DA-08");
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
-    scene_close(&scene);
+    fixture_close(&fixture);
 }
 END_TEST
 
 /* ---- against the schema of a stream ------------------------------------- */
 
-static void check_beside(struct scene *scene, const struct ArrowSchema *schema,
-                         const char *misfit)
+static void check_beside(struct fixture *fixture,
+                         const struct ArrowSchema *schema, const char *misfit)
 {
     struct uva__tree_walk walk = {0};
 
-    ck_assert_int_eq(uva__reporter_new(&scene->options, &walk.reporter, NULL),
+    ck_assert_int_eq(uva__reporter_new(&fixture->options, &walk.reporter, NULL),
                      0);
-    uva__array_check(&walk, schema, &scene->batch, misfit);
+    uva__array_check(&walk, schema, &fixture->batch, misfit);
     uva__reporter_release(walk.reporter);
-    scene->log.freed = 0;
+    fixture->log.freed = 0;
 }
 
 START_TEST(all_misfits_are_one_clause_where_that_is_asked_for)
 {
-    struct scene scene;
+    struct fixture fixture;
     struct ArrowArray *dictionary;
 
-    scene_open(&scene);
-    column(&scene, NUMBER)->n_buffers = 3;
-    check_beside(&scene, &scene.schema, "AT-17");
-    breach_log_expect(&scene.log, "AT-17");
-    column(&scene, NUMBER)->n_buffers = 2;
-    scene.batch.array.n_children--;
-    check_beside(&scene, &scene.schema, "DS-01");
-    breach_log_expect(&scene.log, "DS-01");
-    scene.batch.array.n_children++;
-    dictionary = column(&scene, WORDS)->dictionary;
-    column(&scene, WORDS)->dictionary = NULL;
-    check_beside(&scene, &scene.schema, "DS-01");
-    breach_log_expect(&scene.log, "DS-01");
-    column(&scene, WORDS)->dictionary = dictionary;
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, NUMBER)->n_buffers = 3;
+    check_beside(&fixture, &fixture.schema, "AT-17");
+    breach_log_expect(&fixture.log, "AT-17");
+    column(&fixture, NUMBER)->n_buffers = 2;
+    fixture.batch.array.n_children--;
+    check_beside(&fixture, &fixture.schema, "DS-01");
+    breach_log_expect(&fixture.log, "DS-01");
+    fixture.batch.array.n_children++;
+    dictionary = column(&fixture, WORDS)->dictionary;
+    column(&fixture, WORDS)->dictionary = NULL;
+    check_beside(&fixture, &fixture.schema, "DS-01");
+    breach_log_expect(&fixture.log, "DS-01");
+    column(&fixture, WORDS)->dictionary = dictionary;
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(without_a_schema_what_can_be_seen_is_checked)
 {
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_open(&scene);
-    column(&scene, NUMBER)->n_buffers = 77;
-    check_beside(&scene, NULL, "DS-01");
-    breach_log_expect(&scene.log, "");
-    column(&scene, WORDS)->dictionary->offset = -1;
-    column(&scene, NUMBER)->n_children = 2;
-    check_beside(&scene, NULL, "DS-01");
-    breach_log_expect(&scene.log, "DA-25 DA-21");
-    column(&scene, NUMBER)->n_children = 0;
-    scene_close(&scene);
+    fixture_open(&fixture);
+    column(&fixture, NUMBER)->n_buffers = 77;
+    check_beside(&fixture, NULL, "DS-01");
+    breach_log_expect(&fixture.log, "");
+    column(&fixture, WORDS)->dictionary->offset = -1;
+    column(&fixture, NUMBER)->n_children = 2;
+    check_beside(&fixture, NULL, "DS-01");
+    breach_log_expect(&fixture.log, "DA-25 DA-21");
+    column(&fixture, NUMBER)->n_children = 0;
+    fixture_close(&fixture);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("array_check");
     TCase *tcase = tcase_create("arrays");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, a_sound_array_gives_no_report);
     tcase_add_test(tcase, nulls_with_a_bitmap_and_offsets_are_sound);
@@ -896,9 +896,5 @@ int main(void)
     tcase_add_test(tcase, without_memory_nothing_is_checked);
     tcase_add_test(tcase, all_misfits_are_one_clause_where_that_is_asked_for);
     tcase_add_test(tcase, without_a_schema_what_can_be_seen_is_checked);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("array_check", NULL, NULL, tcase, NULL);
 }

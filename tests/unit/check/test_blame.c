@@ -48,27 +48,27 @@ static void run_some(struct reference_producer *producer,
     }
 }
 
-static void blame_only(struct breach_list *told, enum uva_party party,
+static void blame_only(struct breach_list *reports, enum uva_party party,
                        const struct reference_mutant *mutant, uint64_t seed)
 {
-    for (int i = 0; i < atomic_load(&told->count); i++)
-        if (told->told[i].party == party ||
-            told->told[i].party == UVA_PARTY_EITHER ||
+    for (int i = 0; i < atomic_load(&reports->count); i++)
+        if (reports->entries[i].party == party ||
+            reports->entries[i].party == UVA_PARTY_EITHER ||
             (mutant->also != NULL &&
-             strcmp(told->told[i].clause, mutant->also) == 0))
-            atomic_store(&told->told[i].taken, true);
+             strcmp(reports->entries[i].clause, mutant->also) == 0))
+            atomic_store(&reports->entries[i].taken, true);
         else
             fprintf(stderr, "%s %s, seed %d\n", mutant->clause, mutant->variant,
                     (int)seed);
-    breach_list_is_empty(told);
+    breach_list_is_empty(reports);
 }
 
 static void blame_once(const struct reference_mutant *mutant, bool of_producer,
                        uint64_t seed)
 {
     struct reference_chance chance = {seed};
-    struct breach_list told = {0};
-    struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0};
+    struct uva_check options = breach_list_check(&reports);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
@@ -83,12 +83,12 @@ static void blame_once(const struct reference_mutant *mutant, bool of_producer,
     if (uva_check_handler(&consumer.handler, &options, &checked, NULL) == 0) {
         reference_producer_start(&producer, checked);
         run_some(&producer, &consumer, &chance);
-        reference_consumer_let_go(&consumer);
+        reference_consumer_release(&consumer);
         uva_check_conclude(checked);
     }
     reference_consumer_fini(&consumer);
     reference_producer_fini(&producer);
-    blame_only(&told, of_producer ? UVA_PARTY_PRODUCER : UVA_PARTY_CONSUMER,
+    blame_only(&reports, of_producer ? UVA_PARTY_PRODUCER : UVA_PARTY_CONSUMER,
                mutant, seed);
 }
 

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/spoiled_stream.h"
 #include "uvarrow/arrow.h"
@@ -11,10 +12,10 @@
 
 /* ---- the producer's faults ---------------------------------------------- */
 
-static void expect_producer(struct spoiled_stream *scene, const char *clause,
+static void expect_producer(struct spoiled_stream *fixture, const char *clause,
                             enum uva_severity severity)
 {
-    breach_log_expect_one(&scene->log, clause, UVA_PARTY_PRODUCER, severity);
+    breach_log_expect_one(&fixture->log, clause, UVA_PARTY_PRODUCER, severity);
 }
 
 static void drop_child(struct ArrowDeviceArray *chunk)
@@ -27,15 +28,15 @@ static void drop_child(struct ArrowDeviceArray *chunk)
 
 START_TEST(ds01_chunks_fit_the_schema)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 3);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    scene.spoil_chunk = drop_child;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    expect_producer(&scene, "DS-01", UVA_SEVERITY_ERROR);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 3);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    fixture.spoil_chunk = drop_child;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    expect_producer(&fixture, "DS-01", UVA_SEVERITY_ERROR);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -46,15 +47,15 @@ static void untouched(struct ArrowDeviceArray *chunk)
 
 START_TEST(ds02_success_gives_a_chunk_or_the_end)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 0);
-    scene.spoil_chunk = untouched;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), EPROTO);
-    expect_producer(&scene, "DS-02", UVA_SEVERITY_ERROR);
-    ck_assert_str_eq(spoiled_stream_get_last_error(&scene),
+    spoiled_stream_open(&fixture, 0);
+    fixture.spoil_chunk = untouched;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), EPROTO);
+    expect_producer(&fixture, "DS-02", UVA_SEVERITY_ERROR);
+    ck_assert_str_eq(spoiled_stream_get_last_error(&fixture),
                      "the stream succeeded without giving anything");
-    spoiled_stream_close(&scene);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -66,83 +67,83 @@ static void on_gpu(struct ArrowDeviceArray *chunk)
 
 START_TEST(ds03_chunks_are_of_the_streams_device)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
     struct ArrowDeviceArray chunk;
 
-    spoiled_stream_open(&scene, 1);
-    scene.spoil_chunk = on_gpu;
-    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
-    expect_producer(&scene, "DS-03", UVA_SEVERITY_WARNING);
+    spoiled_stream_open(&fixture, 1);
+    fixture.spoil_chunk = on_gpu;
+    ck_assert_int_eq(fixture.stream.get_next(&fixture.stream, &chunk), 0);
+    expect_producer(&fixture, "DS-03", UVA_SEVERITY_WARNING);
     ck_assert_int_eq(chunk.device_type, ARROW_DEVICE_CUDA);
     uva_array_release(&chunk);
-    spoiled_stream_close(&scene);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ds05_its_device_type_is_set)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_init(&scene, 1);
-    scene.stream.device_type = 0;
-    spoiled_stream_check(&scene);
-    expect_producer(&scene, "DS-05", UVA_SEVERITY_ERROR);
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    spoiled_stream_close(&scene);
+    spoiled_stream_init(&fixture, 1);
+    fixture.stream.device_type = 0;
+    spoiled_stream_check(&fixture);
+    expect_producer(&fixture, "DS-05", UVA_SEVERITY_ERROR);
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ds05_and_stays)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 3);
-    scene.turns_to = ARROW_DEVICE_CUDA;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    expect_producer(&scene, "DS-05", UVA_SEVERITY_ERROR);
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 3);
+    fixture.turns_to = ARROW_DEVICE_CUDA;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    expect_producer(&fixture, "DS-05", UVA_SEVERITY_ERROR);
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ds07_codes_are_positive)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.code = -EIO;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), -EIO);
-    expect_producer(&scene, "DS-07", UVA_SEVERITY_WARNING);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), -EIO);
-    expect_producer(&scene, "DS-07", UVA_SEVERITY_WARNING);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.code = -EIO;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), -EIO);
+    expect_producer(&fixture, "DS-07", UVA_SEVERITY_WARNING);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), -EIO);
+    expect_producer(&fixture, "DS-07", UVA_SEVERITY_WARNING);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ds11_texts_are_utf8)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.code = EIO;
-    scene.text = "\xFF";
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
-    ck_assert_str_eq(spoiled_stream_get_last_error(&scene), "\xFF");
-    expect_producer(&scene, "DS-11", UVA_SEVERITY_ERROR);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.code = EIO;
+    fixture.text = "\xFF";
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), EIO);
+    ck_assert_str_eq(spoiled_stream_get_last_error(&fixture), "\xFF");
+    expect_producer(&fixture, "DS-11", UVA_SEVERITY_ERROR);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ds15_release_marks_the_stream)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.unmarked = true;
-    scene.stream.release(&scene.stream);
-    ck_assert(scene.stream.release == NULL);
-    expect_producer(&scene, "DS-15", UVA_SEVERITY_ERROR);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.unmarked = true;
+    fixture.stream.release(&fixture.stream);
+    ck_assert(fixture.stream.release == NULL);
+    expect_producer(&fixture, "DS-15", UVA_SEVERITY_ERROR);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -163,19 +164,19 @@ static void leave_schema(struct ArrowSchema *schema)
 
 START_TEST(ds19_a_failed_call_gives_nothing)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.code = EIO;
-    scene.spoil_chunk = leave_chunk;
-    scene.spoil_schema = leave_schema;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
-    expect_producer(&scene, "DS-19", UVA_SEVERITY_FATAL);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EIO);
-    expect_producer(&scene, "DS-19", UVA_SEVERITY_FATAL);
+    spoiled_stream_open(&fixture, 1);
+    fixture.code = EIO;
+    fixture.spoil_chunk = leave_chunk;
+    fixture.spoil_schema = leave_schema;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), EIO);
+    expect_producer(&fixture, "DS-19", UVA_SEVERITY_FATAL);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), EIO);
+    expect_producer(&fixture, "DS-19", UVA_SEVERITY_FATAL);
     uva_array_release(&left_array);
     uva_schema_release(&left_schema);
-    spoiled_stream_close(&scene);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -191,15 +192,15 @@ static void clear_schema(struct ArrowSchema *schema)
 
 START_TEST(ds19_released_is_nothing)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.code = EIO;
-    scene.spoil_chunk = clear_chunk;
-    scene.spoil_schema = clear_schema;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), EIO);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EIO);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.code = EIO;
+    fixture.spoil_chunk = clear_chunk;
+    fixture.spoil_schema = clear_schema;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), EIO);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), EIO);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -216,17 +217,17 @@ static void untouched_schema(struct ArrowSchema *schema)
 
 START_TEST(ab17_a_schema_that_is_given_is_live)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.spoil_schema = dead_schema;
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EPROTO);
-    expect_producer(&scene, "AB-17", UVA_SEVERITY_ERROR);
-    scene.spoil_schema = untouched_schema;
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), EPROTO);
-    expect_producer(&scene, "AB-17", UVA_SEVERITY_ERROR);
-    ck_assert_ptr_nonnull(spoiled_stream_get_last_error(&scene));
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.spoil_schema = dead_schema;
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), EPROTO);
+    expect_producer(&fixture, "AB-17", UVA_SEVERITY_ERROR);
+    fixture.spoil_schema = untouched_schema;
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), EPROTO);
+    expect_producer(&fixture, "AB-17", UVA_SEVERITY_ERROR);
+    ck_assert_ptr_nonnull(spoiled_stream_get_last_error(&fixture));
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -237,14 +238,14 @@ static void rename_field(struct ArrowSchema *schema)
 
 START_TEST(ds21_all_schemas_are_equal)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
-    scene.spoil_schema = rename_field;
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
-    expect_producer(&scene, "DS-21", UVA_SEVERITY_ERROR);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
+    fixture.spoil_schema = rename_field;
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
+    expect_producer(&fixture, "DS-21", UVA_SEVERITY_ERROR);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -257,15 +258,15 @@ static void spoil_metadata(struct ArrowSchema *schema)
 
 START_TEST(md05_the_schema_is_looked_at_once)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.spoil_schema = spoil_metadata;
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
-    expect_producer(&scene, "MD-05", UVA_SEVERITY_ERROR);
-    ck_assert_int_eq(spoiled_stream_get_schema(&scene), 0);
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    spoiled_stream_close(&scene);
+    spoiled_stream_open(&fixture, 1);
+    fixture.spoil_schema = spoil_metadata;
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
+    expect_producer(&fixture, "MD-05", UVA_SEVERITY_ERROR);
+    ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -276,15 +277,15 @@ static void reserve(struct ArrowDeviceArray *chunk)
 
 START_TEST(da08_chunks_are_checked_as_arrays_are)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
 
-    spoiled_stream_open(&scene, 1);
-    scene.spoil_chunk = reserve;
-    ck_assert_int_eq(spoiled_stream_get_next(&scene), 0);
-    expect_producer(&scene, "DA-08", UVA_SEVERITY_ERROR);
+    spoiled_stream_open(&fixture, 1);
+    fixture.spoil_chunk = reserve;
+    ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
+    expect_producer(&fixture, "DA-08", UVA_SEVERITY_ERROR);
     ck_assert_ptr_nonnull(
-        strstr(scene.log.entries[0].transcript, "it gives chunk 0"));
-    spoiled_stream_close(&scene);
+        strstr(fixture.log.entries[0].transcript, "it gives chunk 0"));
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
@@ -295,51 +296,48 @@ static void on_nothing(struct ArrowDeviceArray *chunk)
 
 START_TEST(da03_a_chunk_on_no_device_is_not_on_another_one_too)
 {
-    struct spoiled_stream scene;
+    struct spoiled_stream fixture;
     struct ArrowDeviceArray chunk;
 
-    spoiled_stream_open(&scene, 1);
-    scene.spoil_chunk = on_nothing;
-    ck_assert_int_eq(scene.stream.get_next(&scene.stream, &chunk), 0);
-    expect_producer(&scene, "DA-03", UVA_SEVERITY_ERROR);
+    spoiled_stream_open(&fixture, 1);
+    fixture.spoil_chunk = on_nothing;
+    ck_assert_int_eq(fixture.stream.get_next(&fixture.stream, &chunk), 0);
+    expect_producer(&fixture, "DA-03", UVA_SEVERITY_ERROR);
     uva_array_release(&chunk);
-    spoiled_stream_close(&scene);
+    spoiled_stream_close(&fixture);
 }
 END_TEST
 
 START_TEST(ab17_no_function_is_missing)
 {
     for (int i = 0; i < 3; i++) {
-        struct spoiled_stream scene;
+        struct spoiled_stream fixture;
         struct uva_check options;
         struct uva_error error = {0};
         struct ArrowDeviceArrayStream before;
-        spoiled_stream_init(&scene, 1);
-        options = spoiled_stream_options(&scene);
+        spoiled_stream_init(&fixture, 1);
+        options = spoiled_stream_options(&fixture);
         if (i == 0)
-            scene.stream.get_schema = NULL;
+            fixture.stream.get_schema = NULL;
         else if (i == 1)
-            scene.stream.get_next = NULL;
+            fixture.stream.get_next = NULL;
         else
-            scene.stream.get_last_error = NULL;
-        before = scene.stream;
-        ck_assert_int_eq(uva_check_blocking(&scene.stream, &options, &error),
+            fixture.stream.get_last_error = NULL;
+        before = fixture.stream;
+        ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, &error),
                          EINVAL);
         ck_assert_int_eq(error.code, EINVAL);
-        ck_assert_int_eq(memcmp(&before, &scene.stream, sizeof(before)), 0);
-        expect_producer(&scene, "AB-17", UVA_SEVERITY_ERROR);
-        ck_assert_int_eq(scene.log.freed, 0);
-        ck_assert_int_eq(faulty_allocator_live(&scene.memory), 0);
+        ck_assert_int_eq(memcmp(&before, &fixture.stream, sizeof(before)), 0);
+        expect_producer(&fixture, "AB-17", UVA_SEVERITY_ERROR);
+        ck_assert_int_eq(fixture.log.freed, 0);
+        ck_assert_int_eq(faulty_allocator_live(&fixture.memory), 0);
     }
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("blocking_producer");
     TCase *tcase = tcase_create("producer");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, ds01_chunks_fit_the_schema);
     tcase_add_test(tcase, ds02_success_gives_a_chunk_or_the_end);
@@ -357,9 +355,5 @@ int main(void)
     tcase_add_test(tcase, da08_chunks_are_checked_as_arrays_are);
     tcase_add_test(tcase, da03_a_chunk_on_no_device_is_not_on_another_one_too);
     tcase_add_test(tcase, ab17_no_function_is_missing);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("blocking_producer", NULL, NULL, tcase, NULL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "protocol/checker_state.h"
+#include "support/check_suite.h"
 
 static struct uva__checker_state protocol;
 static struct uva__findings found;
@@ -348,12 +349,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("checker state");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, setup, NULL);
     tcase_add_loop_test(all, lawful_scripts_break_nothing, 0, LAWFUL_COUNT);
     tcase_add_loop_test(all, each_unlawful_script_breaks_one_rule, 0,
                         UNLAWFUL_COUNT);
@@ -374,10 +371,5 @@ int main(void)
     tcase_add_loop_test(all, whatever_comes_each_rule_is_found_once_at_most, 0,
                         50);
     tcase_add_test(all, no_more_is_found_at_once_than_there_is_room_for);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("checker state", setup, NULL, all, NULL);
 }

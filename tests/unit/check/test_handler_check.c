@@ -5,41 +5,13 @@
 #include <string.h>
 
 #include "support/check_play.h"
+#include "support/check_suite.h"
 
-/* Moves the schema and requests `n`; nothing for 0. */
-static int take_schema_and_request(struct check_scene *s,
-                                   struct ArrowSchema *schema, int64_t n)
-{
-    uva_schema_release(&s->schema);
-    uva_schema_move(schema, &s->schema);
-    s->peer = s->inner.producer;
-    if (n != 0)
-        play_ask(n);
-    return 0;
-}
-
-static int request_none(struct check_scene *s, struct ArrowSchema *schema)
-{
-    return take_schema_and_request(s, schema, 0);
-}
-
-static int request_two(struct check_scene *s, struct ArrowSchema *schema)
-{
-    return take_schema_and_request(s, schema, 2);
-}
-
-static int refuse_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int refuse_schema(struct check_fixture *s, struct ArrowSchema *schema)
 {
     s->peer = s->inner.producer;
     uva_schema_release(schema);
     return EINVAL;
-}
-
-static int refuse_task(struct check_scene *s, struct ArrowAsyncTask *task)
-{
-    (void)s;
-    uva_task_discard(task);
-    return EIO;
 }
 
 /* ---- correct ------------------------------------------------------------ */
@@ -52,24 +24,24 @@ START_TEST(a_whole_stream_brings_no_report)
     ck_assert_int_eq(atomic_load(&play.extracted), 60);
     ck_assert_int_eq(atomic_load(&play.released), 1);
     ck_assert_int_eq((int)atomic_load(&play.requested), 100);
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(an_empty_stream_brings_no_report)
 {
-    play.on_schema = request_none;
+    play.on_schema = play_request_none;
     play_begin();
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(an_error_brings_no_report_at_any_time)
 {
-    check_scene_error(&play, EIO, "no disk");
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_error(&play, EIO, "no disk");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -77,28 +49,28 @@ START_TEST(an_error_in_the_middle_brings_no_report)
 {
     play_begin();
     play_tasks(2);
-    check_scene_error(&play, 100000, NULL);
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_error(&play, 100000, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_refused_schema_brings_no_report)
 {
     play.on_schema = refuse_schema;
-    ck_assert_int_eq(check_scene_schema(&play), EINVAL);
-    check_scene_release(&play);
-    play_told_at_last("");
+    ck_assert_int_eq(check_fixture_schema(&play), EINVAL);
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_refused_task_brings_no_report_when_it_was_discarded)
 {
     play_begin();
-    play.on_task = refuse_task;
-    ck_assert_int_eq(check_scene_task(&play), EIO);
-    check_scene_release(&play);
-    play_told_at_last("");
+    play.on_task = play_refuse_task;
+    ck_assert_int_eq(check_fixture_task(&play), EIO);
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -108,11 +80,11 @@ START_TEST(after_a_cancel_tasks_the_end_and_more_cancels_bring_no_report)
     play_tasks(1);
     play_cancel();
     play_cancel();
-    play_ask(5);
+    play_request(5);
     play_tasks(3);
     play_end();
     ck_assert_int_eq(atomic_load(&play.cancels), 2);
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -120,8 +92,8 @@ START_TEST(after_a_cancel_release_alone_brings_no_report)
 {
     play_begin();
     play_cancel();
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -129,26 +101,26 @@ START_TEST(after_a_cancel_a_late_error_brings_no_report)
 {
     play_begin();
     play_cancel();
-    check_scene_error(&play, EIO, "cannot stop");
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_error(&play, EIO, "cannot stop");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_handler_never_given_away_is_released_and_brings_no_report)
 {
     play.out->producer = NULL;
-    play_told_at_last("");
+    play_expect_at_last("");
     ck_assert_int_eq(atomic_load(&play.released), 1);
 }
 END_TEST
 
 START_TEST(a_stream_that_waits_to_be_asked_brings_no_report)
 {
-    play.on_schema = request_two;
+    play.on_schema = play_request_two;
     play_begin();
     play_tasks(2);
-    play_told_at_last("");
+    play_expect_at_last("");
     ck_assert_int_eq(atomic_load(&play.released), 1);
 }
 END_TEST
@@ -158,45 +130,45 @@ END_TEST
 START_TEST(a_task_before_the_schema_is_AH_05)
 {
     play_task();
-    play_told("AH-05 producer error");
+    play_expect("AH-05 producer error");
     play_begin();
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_second_schema_is_AH_05)
 {
     play_begin();
-    (void)check_scene_schema(&play);
+    (void)check_fixture_schema(&play);
     play_end();
-    play_told_at_last("AH-05 producer error");
+    play_expect_at_last("AH-05 producer error");
 }
 END_TEST
 
 START_TEST(a_release_alone_is_AH_05_and_a_warning)
 {
-    check_scene_release(&play);
-    play_told_at_last("AH-05 producer warning");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-05 producer warning");
 }
 END_TEST
 
 START_TEST(an_end_after_a_refused_schema_is_AH_08)
 {
     play.on_schema = refuse_schema;
-    (void)check_scene_schema(&play);
+    (void)check_fixture_schema(&play);
     play_end();
-    play_told_at_last("AH-08 producer error");
+    play_expect_at_last("AH-08 producer error");
 }
 END_TEST
 
 START_TEST(an_error_after_a_refused_schema_is_AH_08)
 {
     play.on_schema = refuse_schema;
-    (void)check_scene_schema(&play);
-    check_scene_error(&play, EINVAL, "refused");
-    check_scene_release(&play);
-    play_told_at_last("AH-08 producer error");
+    (void)check_fixture_schema(&play);
+    check_fixture_error(&play, EINVAL, "refused");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-08 producer error");
 }
 END_TEST
 
@@ -205,8 +177,8 @@ START_TEST(a_task_after_the_end_is_AH_11)
     play_begin();
     play_the_end();
     play_tasks(1);
-    check_scene_release(&play);
-    play_told_at_last("AH-11 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-11 producer error");
 }
 END_TEST
 
@@ -215,45 +187,45 @@ START_TEST(a_second_end_is_AH_11)
     play_begin();
     play_the_end();
     play_end();
-    play_told_at_last("AH-11 producer error");
+    play_expect_at_last("AH-11 producer error");
 }
 END_TEST
 
 START_TEST(a_release_without_an_end_is_AH_12)
 {
     play_begin();
-    check_scene_release(&play);
-    play_told_at_last("AH-12 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-12 producer error");
 }
 END_TEST
 
 START_TEST(an_error_after_a_refused_task_is_AH_16)
 {
     play_begin();
-    play.on_task = refuse_task;
+    play.on_task = play_refuse_task;
     play_task();
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AH-16 producer error");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-16 producer error");
 }
 END_TEST
 
 START_TEST(an_end_after_an_error_is_AH_17)
 {
     play_begin();
-    check_scene_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
     play_end();
-    play_told_at_last("AH-17 producer error");
+    play_expect_at_last("AH-17 producer error");
 }
 END_TEST
 
 START_TEST(a_second_error_is_AH_32)
 {
     play_begin();
-    check_scene_error(&play, EIO, NULL);
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AH-32 producer error");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-32 producer error");
 }
 END_TEST
 
@@ -262,9 +234,9 @@ START_TEST(an_error_after_the_end_is_AH_33)
     play_begin();
     play_tasks(1);
     play_the_end();
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AH-33 producer error");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-33 producer error");
 }
 END_TEST
 
@@ -274,9 +246,9 @@ START_TEST(an_error_after_the_end_tells_of_a_failed_extraction)
     play.tasks[0].code = EIO;
     play_tasks(1);
     play_the_end();
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -284,9 +256,9 @@ START_TEST(a_second_release_is_AH_21)
 {
     play_begin();
     play_end();
-    check_scene_release(&play);
+    check_fixture_release(&play);
     ck_assert_int_eq(atomic_load(&play.released), 1);
-    play_told_at_last("AH-21 producer fatal");
+    play_expect_at_last("AH-21 producer fatal");
 }
 END_TEST
 
@@ -294,15 +266,15 @@ START_TEST(whatever_comes_after_release_is_AH_22_and_goes_no_further)
 {
     play_begin();
     play_end();
-    ck_assert_int_eq(check_scene_schema(&play), ECANCELED);
-    ck_assert_int_eq(check_scene_task(&play), 0);
-    ck_assert_int_eq(check_scene_end(&play), 0);
-    check_scene_error(&play, EIO, NULL);
+    ck_assert_int_eq(check_fixture_schema(&play), ECANCELED);
+    ck_assert_int_eq(check_fixture_task(&play), 0);
+    ck_assert_int_eq(check_fixture_end(&play), 0);
+    check_fixture_error(&play, EIO, NULL);
     ck_assert_int_eq(atomic_load(&play.discarded), 1);
     ck_assert_int_eq(play.out->on_schema(play.out, NULL), ECANCELED);
     ck_assert_int_eq(
         play.out->on_next_task(play.out, &(struct ArrowAsyncTask){0}, NULL), 0);
-    play_told_at_last("AH-22 producer fatal");
+    play_expect_at_last("AH-22 producer fatal");
 }
 END_TEST
 
@@ -310,73 +282,73 @@ END_TEST
 
 START_TEST(a_task_beyond_the_requests_is_AP_06)
 {
-    play.on_schema = request_two;
+    play.on_schema = play_request_two;
     play_begin();
     play_tasks(2);
-    play_told("");
+    play_expect("");
     play_tasks(1);
-    play_told("AP-06 producer error");
-    play_ask(2);
+    play_expect("AP-06 producer error");
+    play_request(2);
     play_tasks(1);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_task_before_any_request_is_AH_10)
 {
-    play.on_schema = request_none;
+    play.on_schema = play_request_none;
     play_begin();
     play_tasks(1);
     play_end();
-    play_told_at_last("AH-10 producer error");
+    play_expect_at_last("AH-10 producer error");
 }
 END_TEST
 
 START_TEST(a_task_for_a_request_after_cancel_is_AP_07)
 {
-    play.on_schema = request_two;
+    play.on_schema = play_request_two;
     play_begin();
     play_cancel();
-    play_ask(5);
+    play_request(5);
     play_tasks(2);
-    play_told("");
+    play_expect("");
     play_tasks(1);
-    check_scene_release(&play);
-    play_told_at_last("AP-07 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AP-07 producer error");
 }
 END_TEST
 
 START_TEST(requests_without_end_are_counted_to_infinity)
 {
-    play.on_schema = request_none;
+    play.on_schema = play_request_none;
     play_begin();
-    play_ask(INT64_MAX);
-    play_ask(INT64_MAX);
-    play_ask(3); /* the sum is 1, in 64 bits */
+    play_request(INT64_MAX);
+    play_request(INT64_MAX);
+    play_request(3); /* the sum is 1, in 64 bits */
     play_tasks(3);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 START_TEST(a_request_of_none_is_AP_08_and_an_error_answers_it)
 {
     play_begin();
-    play_ask(0);
-    check_scene_error(&play, EINVAL, "n must be positive");
-    check_scene_release(&play);
-    play_told_at_last("AP-08 consumer error");
+    play_request(0);
+    check_fixture_error(&play, EINVAL, "n must be positive");
+    check_fixture_release(&play);
+    play_expect_at_last("AP-08 consumer error");
 }
 END_TEST
 
 START_TEST(a_request_of_none_that_brings_no_error_is_AP_09)
 {
     play_begin();
-    play_ask(-1);
+    play_request(-1);
     play_tasks(1);
     play_end();
-    play_told_at_last("AP-08 consumer error\nAP-09 producer warning");
+    play_expect_at_last("AP-08 consumer error\nAP-09 producer warning");
 }
 END_TEST
 
@@ -384,9 +356,9 @@ START_TEST(a_request_of_none_after_cancel_needs_no_answer)
 {
     play_begin();
     play_cancel();
-    play_ask(-1);
-    check_scene_release(&play);
-    play_told_at_last("AP-08 consumer error");
+    play_request(-1);
+    check_fixture_release(&play);
+    play_expect_at_last("AP-08 consumer error");
 }
 END_TEST
 
@@ -394,9 +366,9 @@ START_TEST(a_cancel_reported_as_an_error_is_AP_16)
 {
     play_begin();
     play_cancel();
-    check_scene_error(&play, ECANCELED, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AP-16 producer error");
+    check_fixture_error(&play, ECANCELED, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AP-16 producer error");
 }
 END_TEST
 
@@ -404,15 +376,15 @@ START_TEST(a_cancel_reported_in_words_is_AP_16)
 {
     play_begin();
     play_cancel();
-    check_scene_error(&play, EINVAL, "Consumer requested Cancellation");
-    check_scene_release(&play);
-    play_told_at_last("AP-16 producer error");
+    check_fixture_error(&play, EINVAL, "Consumer requested Cancellation");
+    check_fixture_release(&play);
+    play_expect_at_last("AP-16 producer error");
 }
 END_TEST
 
 static void error_of_cancel(void)
 {
-    check_scene_error(&play, ECANCELED, NULL);
+    check_fixture_error(&play, ECANCELED, NULL);
 }
 
 START_TEST(an_abort_that_may_have_come_before_the_cancel_is_not_AP_16)
@@ -420,8 +392,8 @@ START_TEST(an_abort_that_may_have_come_before_the_cancel_is_not_AP_16)
     play_begin();
     play_cancel();
     play_elsewhere(error_of_cancel);
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -429,9 +401,9 @@ START_TEST(other_errors_after_a_cancel_are_not_AP_16)
 {
     play_begin();
     play_cancel();
-    check_scene_error(&play, EINVAL, "bad input");
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_error(&play, EINVAL, "bad input");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -442,9 +414,9 @@ START_TEST(a_task_after_a_failed_extraction_is_AT_08)
     play_begin();
     play.tasks[0].code = EIO;
     play_tasks(2);
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AT-08 producer warning");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AT-08 producer warning");
 }
 END_TEST
 
@@ -454,7 +426,7 @@ START_TEST(a_failed_extraction_that_brings_no_error_is_ER_05)
     play.tasks[0].code = EIO;
     play_tasks(1);
     play_end();
-    play_told_at_last("ER-05 producer warning");
+    play_expect_at_last("ER-05 producer warning");
 }
 END_TEST
 
@@ -464,22 +436,22 @@ START_TEST(a_release_that_never_comes_is_AH_21)
 {
     play_begin();
     play_the_end();
-    play_told_at_last("AH-21 producer fatal");
+    play_expect_at_last("AH-21 producer fatal");
     ck_assert_int_eq(atomic_load(&play.released), 1);
 }
 END_TEST
 
 START_TEST(a_release_that_never_comes_for_a_silent_producer_is_AH_21)
 {
-    play_told_at_last("AH-21 producer fatal");
+    play_expect_at_last("AH-21 producer fatal");
 }
 END_TEST
 
 START_TEST(a_release_that_never_comes_after_an_error_is_AH_17)
 {
     play_begin();
-    check_scene_error(&play, EIO, NULL);
-    play_told_at_last("AH-17 producer error");
+    check_fixture_error(&play, EIO, NULL);
+    play_expect_at_last("AH-17 producer error");
 }
 END_TEST
 
@@ -487,32 +459,32 @@ START_TEST(a_release_that_never_comes_after_a_cancel_is_AP_14)
 {
     play_begin();
     play_cancel();
-    play_told_at_last("AP-14 producer error");
+    play_expect_at_last("AP-14 producer error");
 }
 END_TEST
 
 START_TEST(a_release_that_never_comes_after_a_refusal_is_AH_21)
 {
     play.on_schema = refuse_schema;
-    (void)check_scene_schema(&play);
-    play_told_at_last("AH-21 producer fatal");
+    (void)check_fixture_schema(&play);
+    play_expect_at_last("AH-21 producer fatal");
 }
 END_TEST
 
 START_TEST(requests_that_replace_each_other_are_AP_02)
 {
-    play.on_schema = request_two;
+    play.on_schema = play_request_two;
     play_begin();
-    play_ask(3);
+    play_request(3);
     play_tasks(3);
-    play_told_at_last("AP-02 producer error");
+    play_expect_at_last("AP-02 producer error");
 }
 END_TEST
 
 START_TEST(a_request_in_a_callback_that_brings_nothing_is_AP_03)
 {
     play_begin();
-    play_told_at_last("AP-03 producer error");
+    play_expect_at_last("AP-03 producer error");
 }
 END_TEST
 
@@ -520,20 +492,20 @@ START_TEST(tasks_that_stop_coming_are_AP_26)
 {
     play_begin();
     play_tasks(1);
-    play_told_at_last("AP-26 producer error");
+    play_expect_at_last("AP-26 producer error");
 }
 END_TEST
 
 START_TEST(tasks_that_never_come_when_asked_from_outside_are_AP_26)
 {
-    play.on_schema = request_none;
+    play.on_schema = play_request_none;
     play_begin();
-    play_ask(1);
-    play_told_at_last("AP-26 producer error");
+    play_request(1);
+    play_expect_at_last("AP-26 producer error");
 }
 END_TEST
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     return 0;
@@ -544,9 +516,9 @@ START_TEST(a_task_never_extracted_is_AT_02)
     play_begin();
     play.on_task = keep_task;
     play_tasks(2);
-    (void)check_scene_take_task(&play, &play.kept[0]);
+    (void)check_fixture_take_task(&play, &play.kept[0]);
     play_end();
-    play_told_at_last("AT-02 consumer error");
+    play_expect_at_last("AT-02 consumer error");
 }
 END_TEST
 
@@ -556,12 +528,13 @@ START_TEST(a_task_left_when_the_stream_was_cut_short_is_AT_21)
     play.on_task = keep_task;
     play_tasks(2);
     play_cancel();
-    check_scene_release(&play);
-    play_told_at_last("AT-21 consumer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AT-21 consumer error");
 }
 END_TEST
 
-static int refuse_untouched(struct check_scene *s, struct ArrowAsyncTask *task)
+static int refuse_untouched(struct check_fixture *s,
+                            struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     return EIO;
@@ -574,12 +547,12 @@ START_TEST(a_task_refused_and_not_extracted_is_AT_02_and_the_producers_again)
     play_begin();
     play.on_task = refuse_untouched;
     play_task();
-    play_told("AT-02 consumer error");
+    play_expect("AT-02 consumer error");
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), ECANCELED);
     ck_assert_int_eq(play.kept[0].extract_data(&play.kept[0], NULL), ECANCELED);
     ck_assert_int_eq(atomic_load(&play.extracted), 0);
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -595,9 +568,9 @@ START_TEST(each_rule_is_told_once_with_the_calls_that_led_to_it)
     ck_assert(strstr(play.transcript, "on_schema") != NULL);
     ck_assert(strstr(play.transcript, "request(100)") != NULL);
     ck_assert(strstr(play.transcript, "on_next_task(NULL)") != NULL);
-    check_scene_release(&play);
+    check_fixture_release(&play);
     uva_schema_release(&play.schema);
-    ck_assert_int_eq(check_scene_conclude(&play), 1);
+    ck_assert_int_eq(check_fixture_conclude(&play), 1);
 }
 END_TEST
 
@@ -672,18 +645,9 @@ static void add_1(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_check");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     add_0(all);
     add_1(all);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_check", play_setup, play_teardown, all, NULL);
 }

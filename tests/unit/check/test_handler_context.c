@@ -6,34 +6,11 @@
 #include <string.h>
 
 #include "support/check_play.h"
-
-/* Moves the schema and requests `n`; nothing for 0. */
-static int take_schema_and_request(struct check_scene *s,
-                                   struct ArrowSchema *schema, int64_t n)
-{
-    uva_schema_release(&s->schema);
-    uva_schema_move(schema, &s->schema);
-    s->peer = s->inner.producer;
-    if (n != 0)
-        play_ask(n);
-    return 0;
-}
-
-static int request_none(struct check_scene *s, struct ArrowSchema *schema)
-{
-    return take_schema_and_request(s, schema, 0);
-}
-
-static int refuse_task(struct check_scene *s, struct ArrowAsyncTask *task)
-{
-    (void)s;
-    uva_task_discard(task);
-    return EIO;
-}
+#include "support/check_suite.h"
 
 /* ---- place -------------------------------------------------------------- */
 
-static void request_offers(struct check_scene *s, int64_t n)
+static void request_offers(struct check_fixture *s, int64_t n)
 {
     s->on_request = NULL;
     if (n > 0)
@@ -44,9 +21,9 @@ START_TEST(a_task_inside_request_is_AP_04)
 {
     play_begin();
     play.on_request = request_offers;
-    play_ask(1);
+    play_request(1);
     play_end();
-    play_told_at_last("AP-04 producer error");
+    play_expect_at_last("AP-04 producer error");
 }
 END_TEST
 
@@ -55,16 +32,17 @@ START_TEST(a_task_inside_request_inside_a_callback_is_AP_04)
     play.on_request = request_offers;
     play_begin();
     play_end();
-    play_told_at_last("AP-04 producer error");
+    play_expect_at_last("AP-04 producer error");
 }
 END_TEST
 
-static int request_and_offer(struct check_scene *s, struct ArrowAsyncTask *task)
+static int request_and_offer(struct check_fixture *s,
+                             struct ArrowAsyncTask *task)
 {
     s->on_task = NULL;
-    play_ask(1);
+    play_request(1);
     play_task();
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(a_task_behind_a_request_inside_a_callback_is_not_inside_it)
@@ -73,11 +51,11 @@ START_TEST(a_task_behind_a_request_inside_a_callback_is_not_inside_it)
     play.on_task = request_and_offer;
     play_task();
     play_end();
-    play_told_at_last("TH-08 producer error");
+    play_expect_at_last("TH-08 producer error");
 }
 END_TEST
 
-static void request_releases(struct check_scene *s, int64_t n)
+static void request_releases(struct check_fixture *s, int64_t n)
 {
     (void)s;
     (void)n;
@@ -88,12 +66,12 @@ static void request_releases(struct check_scene *s, int64_t n)
 START_TEST(a_release_inside_request_is_AP_05_and_waits_for_it)
 {
     play_begin();
-    play.on_task = refuse_task;
+    play.on_task = play_refuse_task;
     play_task();
     play.on_request = request_releases;
-    play_ask(1);
+    play_request(1);
     ck_assert_int_eq(atomic_load(&play.released), 1);
-    play_told_at_last("AP-05 producer warning");
+    play_expect_at_last("AP-05 producer warning");
 }
 END_TEST
 
@@ -102,12 +80,12 @@ START_TEST(a_release_inside_request_after_cancel_is_allowed)
     play_begin();
     play_cancel();
     play.on_request = request_releases;
-    play_ask(1);
-    play_told_at_last("");
+    play_request(1);
+    play_expect_at_last("");
 }
 END_TEST
 
-static void cancel_releases(struct check_scene *s)
+static void cancel_releases(struct check_fixture *s)
 {
     (void)s;
     play_release();
@@ -118,13 +96,13 @@ START_TEST(a_release_inside_cancel_is_AP_13)
     play_begin();
     play.on_cancel = cancel_releases;
     play_cancel();
-    play_told_at_last("AP-13 producer error");
+    play_expect_at_last("AP-13 producer error");
 }
 END_TEST
 
-static void cancel_fails(struct check_scene *s)
+static void cancel_fails(struct check_fixture *s)
 {
-    check_scene_error(s, EIO, "cannot stop");
+    check_fixture_error(s, EIO, "cannot stop");
 }
 
 START_TEST(an_error_inside_cancel_is_allowed)
@@ -132,12 +110,12 @@ START_TEST(an_error_inside_cancel_is_allowed)
     play_begin();
     play.on_cancel = cancel_fails;
     play_cancel();
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
-static int cancel_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int cancel_in_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     uva_task_discard(task);
     s->peer->cancel(s->peer);
@@ -146,8 +124,8 @@ static int cancel_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
 
 static pthread_t canceller;
 
-static void on_same_thread(struct check_scene *s, int code, const char *message,
-                           const char *metadata)
+static void on_same_thread(struct check_fixture *s, int code,
+                           const char *message, const char *metadata)
 {
     (void)s;
     (void)code;
@@ -164,8 +142,8 @@ START_TEST(an_error_inside_cancel_stays_on_its_thread_when_perturbed)
     play.on_error = on_same_thread;
     play.on_cancel = cancel_fails;
     play_cancel();
-    check_scene_release(&play);
-    play_told_at_last("");
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -175,16 +153,16 @@ START_TEST(an_error_inside_cancel_inside_a_callback_is_TH_08)
     play.on_cancel = cancel_fails;
     play.on_task = cancel_in_task;
     play_task();
-    check_scene_release(&play);
-    play_told_at_last("TH-08 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("TH-08 producer error");
 }
 END_TEST
 
-static int nested_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int nested_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->on_task = NULL;
     play_task();
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(a_callback_inside_a_callback_is_TH_08)
@@ -193,18 +171,18 @@ START_TEST(a_callback_inside_a_callback_is_TH_08)
     play.on_task = nested_task;
     play_task();
     play_end();
-    play_told_at_last("TH-08 producer error");
+    play_expect_at_last("TH-08 producer error");
 }
 END_TEST
 
-static void extract_reports(struct check_scene *s,
+static void extract_reports(struct check_fixture *s,
                             struct ArrowDeviceArray *array)
 {
     (void)array;
-    check_scene_error(s, EIO, NULL);
+    check_fixture_error(s, EIO, NULL);
 }
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     return 0;
@@ -216,19 +194,19 @@ START_TEST(a_callback_inside_extract_data_is_AT_23)
     play.on_task = keep_task;
     play_task();
     play.on_extract = extract_reports;
-    (void)check_scene_take_task(&play, &play.kept[0]);
-    check_scene_release(&play);
-    play_told_at_last("AT-23 producer error");
+    (void)check_fixture_take_task(&play, &play.kept[0]);
+    check_fixture_release(&play);
+    play_expect_at_last("AT-23 producer error");
 }
 END_TEST
 
 /* ---- beside another callback -------------------------------------------- */
 
-static int task_elsewhere(struct check_scene *s, struct ArrowAsyncTask *task)
+static int task_elsewhere(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->on_task = NULL;
     play_elsewhere(play_task);
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(two_tasks_at_once_are_AH_15)
@@ -237,14 +215,14 @@ START_TEST(two_tasks_at_once_are_AH_15)
     play.on_task = task_elsewhere;
     play_task();
     play_end();
-    play_told_at_last("AH-15 producer fatal");
+    play_expect_at_last("AH-15 producer fatal");
 }
 END_TEST
 
-static int end_elsewhere(struct check_scene *s, struct ArrowAsyncTask *task)
+static int end_elsewhere(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     play_elsewhere(play_the_end);
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(the_end_beside_a_task_is_AH_15)
@@ -252,8 +230,8 @@ START_TEST(the_end_beside_a_task_is_AH_15)
     play_begin();
     play.on_task = end_elsewhere;
     play_task();
-    check_scene_release(&play);
-    play_told_at_last("AH-15 producer fatal");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-15 producer fatal");
 }
 END_TEST
 
@@ -262,7 +240,7 @@ static void request_one(void)
     play_ask(1);
 }
 
-static int request_elsewhere(struct check_scene *s)
+static int request_elsewhere(struct check_fixture *s)
 {
     (void)s;
     play_elsewhere(request_one);
@@ -275,14 +253,15 @@ START_TEST(a_request_beside_the_end_beside_a_task_adds_no_report)
     play.on_task = end_elsewhere;
     play.on_end = request_elsewhere;
     play_task();
-    check_scene_release(&play);
-    play_told_at_last("AH-15 producer fatal");
+    check_fixture_release(&play);
+    play_reported_at_last("AH-15 producer fatal");
 }
 END_TEST
 
-static int task_during_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int task_during_schema(struct check_fixture *s,
+                              struct ArrowSchema *schema)
 {
-    const int code = check_scene_take_schema(s, schema);
+    const int code = check_fixture_take_schema(s, schema);
 
     play_elsewhere(play_task);
     return code;
@@ -293,11 +272,11 @@ START_TEST(a_task_beside_on_schema_is_TH_01)
     play.on_schema = task_during_schema;
     play_begin();
     play_end();
-    play_told_at_last("TH-01 producer fatal");
+    play_expect_at_last("TH-01 producer fatal");
 }
 END_TEST
 
-static void release_elsewhere(struct check_scene *s)
+static void release_elsewhere(struct check_fixture *s)
 {
     (void)s;
     play_elsewhere(play_release);
@@ -311,7 +290,7 @@ START_TEST(a_release_beside_a_task_is_TH_09_and_waits_for_it)
     play.on_task = cancel_in_task;
     play_task();
     ck_assert_int_eq(atomic_load(&play.released), 1);
-    play_told_at_last("TH-09 producer fatal");
+    play_expect_at_last("TH-09 producer fatal");
 }
 END_TEST
 
@@ -320,57 +299,57 @@ END_TEST
 START_TEST(a_call_before_on_schema_is_AH_04_and_made_in_it)
 {
     play.peer = play.inner.producer;
-    play_ask(3);
-    play_ask(INT64_MAX);
+    play_request(3);
+    play_request(INT64_MAX);
     play_cancel();
     ck_assert_int_eq(atomic_load(&play.cancels), 0);
-    play.on_schema = request_none;
+    play.on_schema = play_request_none;
     play_begin();
     ck_assert(atomic_load(&play.requested) == INT64_MAX);
     ck_assert_int_eq(atomic_load(&play.cancels), 1);
-    (void)check_scene_schema(&play);
+    (void)check_fixture_schema(&play);
     ck_assert_int_eq(atomic_load(&play.cancels), 1);
     ck_assert(atomic_load(&play.requested) == INT64_MAX);
-    check_scene_release(&play);
-    play_told_at_last("AH-04 consumer error\nAH-05 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-04 consumer error\nAH-05 producer error");
 }
 END_TEST
 
 START_TEST(a_bad_request_before_on_schema_stays_one)
 {
     play.peer = play.inner.producer;
-    play_ask(-7);
-    play_ask(4);
-    play.on_schema = request_none;
+    play_request(-7);
+    play_request(4);
+    play.on_schema = play_request_none;
     play_begin();
     ck_assert_int_eq((int)atomic_load(&play.requested), -1);
-    check_scene_error(&play, EINVAL, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AH-04 consumer error\nAP-08 consumer error");
+    check_fixture_error(&play, EINVAL, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-04 consumer error\nAP-08 consumer error");
 }
 END_TEST
 
-static void request_in_error(struct check_scene *s, int code,
+static void request_in_error(struct check_fixture *s, int code,
                              const char *message, const char *metadata)
 {
     (void)s;
     (void)code;
     (void)message;
     (void)metadata;
-    play_ask(1);
+    play_request(1);
 }
 
 START_TEST(a_request_in_on_error_is_AH_19)
 {
     play_begin();
     play.on_error = request_in_error;
-    check_scene_error(&play, EIO, NULL);
-    check_scene_release(&play);
-    play_told_at_last("AH-19 consumer error");
+    check_fixture_error(&play, EIO, NULL);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-19 consumer error");
 }
 END_TEST
 
-static void cancel_in_release(struct check_scene *s)
+static void cancel_in_release(struct check_fixture *s)
 {
     (void)s;
     play_cancel();
@@ -381,9 +360,9 @@ START_TEST(a_cancel_in_release_is_AH_19_and_goes_no_further)
     play_begin();
     play_the_end();
     play.on_release = cancel_in_release;
-    check_scene_release(&play);
+    check_fixture_release(&play);
     ck_assert_int_eq(atomic_load(&play.cancels), 0);
-    play_told_at_last("AH-19 consumer error");
+    play_expect_at_last("AH-19 consumer error");
 }
 END_TEST
 
@@ -391,14 +370,14 @@ START_TEST(a_request_after_release_is_AP_24_and_goes_no_further)
 {
     play_begin();
     play_end();
-    play_ask(1);
+    play_request(1);
     play_cancel();
     ck_assert_int_eq((int)atomic_load(&play.requested), 100);
-    play_told_at_last("AP-24 consumer error");
+    play_expect_at_last("AP-24 consumer error");
 }
 END_TEST
 
-static void request_late(struct check_scene *s)
+static void request_late(struct check_fixture *s)
 {
     (void)s;
     play_elsewhere(play_cancel);
@@ -409,9 +388,9 @@ START_TEST(a_cancel_on_another_thread_that_ends_within_release_is_no_breach)
     play_begin();
     play.on_release = request_late;
     play_the_end();
-    check_scene_release(&play);
+    check_fixture_release(&play);
     ck_assert_int_eq(atomic_load(&play.cancels), 0);
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -419,16 +398,16 @@ START_TEST(a_request_after_the_end_is_no_breach)
 {
     play_begin();
     play_the_end();
-    play_ask(1);
-    check_scene_release(&play);
-    play_told_at_last("");
+    play_request(1);
+    check_fixture_release(&play);
+    play_expect_at_last("");
 }
 END_TEST
 
 /* Another thread that stays inside request until it is released. */
 static pthread_barrier_t barrier;
 
-static void stay_in_request(struct check_scene *s, int64_t n)
+static void stay_in_request(struct check_fixture *s, int64_t n)
 {
     (void)n;
     s->on_request = NULL;
@@ -438,7 +417,7 @@ static void stay_in_request(struct check_scene *s, int64_t n)
 
 static void *request_main(void *arg)
 {
-    play_ask(1);
+    play_request(1);
     return arg;
 }
 
@@ -454,13 +433,13 @@ START_TEST(a_request_still_under_way_at_the_end_is_TH_10)
     play_the_end();
     (void)pthread_barrier_wait(&barrier);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    check_scene_release(&play);
+    check_fixture_release(&play);
     (void)pthread_barrier_destroy(&barrier);
-    play_told_at_last("TH-10 consumer fatal");
+    play_expect_at_last("TH-10 consumer fatal");
 }
 END_TEST
 
-static int return_odd(struct check_scene *s, struct ArrowSchema *schema)
+static int return_odd(struct check_fixture *s, struct ArrowSchema *schema)
 {
     s->peer = s->inner.producer;
     uva_schema_release(schema);
@@ -473,9 +452,9 @@ START_TEST(an_odd_code_is_AH_09_and_passed_on)
 
     play.ctx = &codes[_i];
     play.on_schema = return_odd;
-    ck_assert_int_eq(check_scene_schema(&play), codes[_i]);
-    check_scene_release(&play);
-    play_told_at_last("AH-09 consumer warning");
+    ck_assert_int_eq(check_fixture_schema(&play), codes[_i]);
+    check_fixture_release(&play);
+    play_expect_at_last("AH-09 consumer warning");
 }
 END_TEST
 
@@ -515,17 +494,8 @@ static void add_0(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler context");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     add_0(all);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler context", play_setup, play_teardown, all, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "check/thread_util.h"
 #include "support/check_play.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
 static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
@@ -17,7 +18,7 @@ static const char HUGE_COUNT[] = "\0\0\0\100";
 /* Malformed blocks, and the clauses that report them. */
 static const struct {
     const char *block;
-    const char *story;
+    const char *breaches;
 } METADATA[] = {{NO_PAIR, "MD-02 producer note"},
                 {BAD_COUNT, "MD-05 producer error"},
                 {BAD_LENGTH, "MD-05 producer error"},
@@ -27,19 +28,19 @@ enum { METADATA_COUNT = sizeof(METADATA) / sizeof(METADATA[0]) };
 
 /* ---- strings ------------------------------------------------------------ */
 
-static int check_metadata(struct check_scene *s, struct ArrowAsyncTask *task)
+static int check_metadata(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     ck_assert_ptr_ne(s->metadata, ONE_PAIR);
     ck_assert_mem_eq(s->metadata, ONE_PAIR, 14);
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 static int next_task(const char *metadata)
 {
-    struct check_scene_task *mine = &play.tasks[0];
-    struct ArrowAsyncTask task = {check_scene_extract, mine};
+    struct check_fixture_task *mine = &play.tasks[0];
+    struct ArrowAsyncTask task = {check_fixture_extract, mine};
 
-    mine->scene = &play;
+    mine->fixture = &play;
     return play.out->on_next_task(play.out, &task, metadata);
 }
 
@@ -51,7 +52,7 @@ START_TEST(metadata_of_a_task_is_copied_and_spoilt)
     ck_assert_int_eq((unsigned char)play.metadata[0], 0xDD);
     ck_assert_int_eq(next_task(ONE_PAIR), 0);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -62,7 +63,7 @@ START_TEST(metadata_of_many_tasks_is_copied_to_the_same_places)
     for (int i = 0; i < 90; i++)
         ck_assert_int_eq(next_task(ONE_PAIR), 0);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -73,7 +74,7 @@ START_TEST(metadata_of_the_end_is_copied_and_spoilt)
     ck_assert_ptr_ne(play.metadata, ONE_PAIR);
     ck_assert_int_eq((unsigned char)play.metadata[0], 0xDD);
     play_release();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -83,13 +84,13 @@ START_TEST(bad_metadata_of_a_task_is_told_and_passed_on)
     ck_assert_int_eq(next_task(METADATA[_i].block), 0);
     ck_assert_int_eq(play.metadata == METADATA[_i].block, _i != 0);
     play_end();
-    play_told_at_last(METADATA[_i].story);
+    play_expect_at_last(METADATA[_i].breaches);
 }
 END_TEST
 
 static const char *kept_message, *kept_metadata;
 
-static void keep_strings(struct check_scene *s, int code, const char *message,
+static void keep_strings(struct check_fixture *s, int code, const char *message,
                          const char *metadata)
 {
     (void)s;
@@ -108,7 +109,7 @@ START_TEST(strings_of_an_error_are_copied_and_spoilt)
     ck_assert_str_eq(kept_message, "\xDD\xDD\xDD\xDD\xDD\xDD\xDD");
     ck_assert_int_eq((unsigned char)kept_metadata[0], 0xDD);
     play_release();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -117,25 +118,25 @@ START_TEST(bad_metadata_of_an_error_is_told)
     play_begin();
     play.out->on_error(play.out, EIO, "", METADATA[_i].block);
     play_release();
-    play_told_at_last(METADATA[_i].story);
+    play_expect_at_last(METADATA[_i].breaches);
 }
 END_TEST
 
 START_TEST(an_error_with_the_code_0_is_ER_06)
 {
     play_begin();
-    check_scene_error(&play, 0, "fine");
+    check_fixture_error(&play, 0, "fine");
     play_release();
-    play_told_at_last("ER-06 producer warning");
+    play_expect_at_last("ER-06 producer warning");
 }
 END_TEST
 
 START_TEST(a_message_that_is_not_UTF_8_is_ER_07)
 {
     play_begin();
-    check_scene_error(&play, EIO, "no \xff disk");
+    check_fixture_error(&play, EIO, "no \xff disk");
     play_release();
-    play_told_at_last("ER-07 producer error");
+    play_expect_at_last("ER-07 producer error");
 }
 END_TEST
 
@@ -150,19 +151,19 @@ static void dawdle(void)
         ;
 }
 
-static int dawdle_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int dawdle_in_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     dawdle();
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
-static void dawdle_in_cancel(struct check_scene *s)
+static void dawdle_in_cancel(struct check_fixture *s)
 {
     (void)s;
     dawdle();
 }
 
-static void dawdle_in_extract(struct check_scene *s,
+static void dawdle_in_extract(struct check_fixture *s,
                               struct ArrowDeviceArray *array)
 {
     (void)s;
@@ -177,7 +178,7 @@ START_TEST(a_callback_beyond_its_limit_is_TH_12)
     play.on_task = dawdle_in_task;
     play_tasks(1);
     play_end();
-    play_told_at_last("TH-12 consumer warning");
+    play_expect_at_last("TH-12 consumer warning");
 }
 END_TEST
 
@@ -188,22 +189,22 @@ START_TEST(an_extraction_beyond_its_limit_is_AT_09)
     play.on_extract = dawdle_in_extract;
     play_tasks(1);
     play_end();
-    play_told_at_last("AT-09 producer warning");
+    play_expect_at_last("AT-09 producer warning");
 }
 END_TEST
 
-static void dawdle_in_request(struct check_scene *s, int64_t n)
+static void dawdle_in_request(struct check_fixture *s, int64_t n)
 {
     s->on_request = NULL;
     (void)n;
     dawdle();
 }
 
-static int request_in_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int request_in_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->on_request = dawdle_in_request;
-    play_ask(1);
-    return check_scene_take_task(s, task);
+    play_request(1);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(a_request_beyond_its_limit_is_AP_28)
@@ -211,9 +212,9 @@ START_TEST(a_request_beyond_its_limit_is_AP_28)
     play_again(&(struct uva_check){.slow_call_ms = 1});
     play_begin();
     play.on_request = dawdle_in_request;
-    play_ask(1);
+    play_request(1);
     play_end();
-    play_told_at_last("AP-28 producer error");
+    play_expect_at_last("AP-28 producer error");
 }
 END_TEST
 
@@ -224,7 +225,7 @@ START_TEST(inside_a_callback_too_which_then_is_late_itself)
     play.on_task = request_in_task;
     play_tasks(1);
     play_end();
-    play_told_at_last("AP-28 producer error\nTH-12 consumer warning");
+    play_expect_at_last("AP-28 producer error\nTH-12 consumer warning");
 }
 END_TEST
 
@@ -235,7 +236,7 @@ START_TEST(a_cancel_beyond_its_limit_is_AP_28)
     play.on_cancel = dawdle_in_cancel;
     play_cancel();
     play_release();
-    play_told_at_last("AP-28 producer error");
+    play_expect_at_last("AP-28 producer error");
 }
 END_TEST
 
@@ -243,7 +244,7 @@ END_TEST
 
 static struct ArrowAsyncTask kept;
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     (void)s;
     kept = *task;
@@ -257,7 +258,7 @@ static void play_all(struct faulty_allocator *faulty)
     struct uva_check options = {.allocator = faulty_allocator_table(faulty)};
     struct ArrowDeviceArray array = {.array.release = NULL};
 
-    if (!check_scene_try(&play, &options))
+    if (!check_fixture_try(&play, &options))
         return;
     play.producer.additional_metadata = ONE_PAIR;
     play_begin();
@@ -271,7 +272,7 @@ static void play_all(struct faulty_allocator *faulty)
     play.out->on_error(play.out, EIO, "no disk", ONE_PAIR);
     play_release();
     ck_assert_int_eq(atomic_load(&play.extracted), 21);
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 
 START_TEST(a_stream_passes_unharmed_whichever_allocation_fails)
@@ -280,7 +281,7 @@ START_TEST(a_stream_passes_unharmed_whichever_allocation_fails)
     long i = 0;
 
     do {
-        check_scene_fini(&play);
+        check_fixture_fini(&play);
         faulty_allocator_init(&faulty, ++i);
         play_all(&faulty);
         ck_assert_int_eq((int)faulty_allocator_live(&faulty), 0);
@@ -313,17 +314,8 @@ static void add_all(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_copies");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     add_all(all);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_copies", play_setup, play_teardown, all, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/check_play.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "support/printed_layout.h"
 
@@ -34,7 +35,7 @@ START_TEST(metadata_is_where_either_layout_has_it)
     ck_assert_mem_eq(play.peer->additional_metadata, BLOCK, BLOCK_SIZE);
     expect_printed(BLOCK, BLOCK_SIZE);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -44,7 +45,7 @@ START_TEST(without_metadata_the_printed_layout_has_an_empty_block)
     ck_assert_ptr_null(play.peer->additional_metadata);
     expect_printed(EMPTY, sizeof(EMPTY));
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -54,7 +55,7 @@ START_TEST(metadata_that_cannot_be_read_is_not_shown_in_the_printed_layout)
     play_begin();
     expect_printed(EMPTY, sizeof(EMPTY));
     play_end();
-    play_told_at_last("MD-05 producer error");
+    play_expect_at_last("MD-05 producer error");
 }
 END_TEST
 
@@ -67,11 +68,11 @@ START_TEST(with_metadata_copies_and_what_is_written_are_known_too)
     copy = *play.peer;
     copy.request(&copy, 5);
     play.peer->private_data = (char *)play.peer->private_data + 2;
-    play_ask(1);
+    play_request(1);
     ck_assert_ptr_eq(play.peer->private_data, copy.private_data);
     play_end();
     ck_assert_int_eq((int)atomic_load(&play.requested), 106);
-    play_told_at_last("AP-23 consumer error\nAP-21 consumer fatal");
+    play_expect_at_last("AP-23 consumer error\nAP-21 consumer fatal");
 }
 END_TEST
 
@@ -89,9 +90,9 @@ START_TEST(short_of_memory_both_layouts_still_have_the_metadata)
         play_begin();
         ck_assert_mem_eq(play.peer->additional_metadata, BLOCK, BLOCK_SIZE);
         expect_printed(BLOCK, BLOCK_SIZE);
-        play_ask(1);
+        play_request(1);
         play_end();
-        play_told_at_last("");
+        play_expect_at_last("");
         ck_assert_int_eq((int)faulty_allocator_live(&memory), 0);
     } while (faulty_allocator_has_failed(&memory));
     ck_assert_int_gt(i, 4);
@@ -101,20 +102,12 @@ END_TEST
 int main(void)
 {
     TCase *all = tcase_create("both layouts");
-    Suite *suite = suite_create("handler layout");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     tcase_add_test(all, metadata_is_where_either_layout_has_it);
     tcase_add_test(all, without_metadata_the_printed_layout_has_an_empty_block);
     tcase_add_test(
         all, metadata_that_cannot_be_read_is_not_shown_in_the_printed_layout);
     tcase_add_test(all, with_metadata_copies_and_what_is_written_are_known_too);
     tcase_add_test(all, short_of_memory_both_layouts_still_have_the_metadata);
-    suite_add_tcase(suite, all);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return suite_main("handler layout", play_setup, play_teardown, all, NULL);
 }

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "check/handler_check.h"
-#include "support/check_scene.h"
+#include "support/check_fixture.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
-static struct check_scene play;
+static struct check_fixture play;
 
 /* A scene with a check that frees itself; the schema is released at once, as it
  * holds a reference. */
-static int drop_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int drop_schema(struct check_fixture *s, struct ArrowSchema *schema)
 {
     uva_schema_release(schema);
     s->peer = s->inner.producer;
@@ -23,7 +24,7 @@ static int drop_schema(struct check_scene *s, struct ArrowSchema *schema)
 
 static void setup(void)
 {
-    check_scene_init(&play, NULL);
+    check_fixture_init(&play, NULL);
     (void)uva_check_withdraw(play.out);
     atomic_store(&play.freed, 0);
     play.options.keep = false;
@@ -36,17 +37,17 @@ static void setup(void)
 static void teardown(void)
 {
     ck_assert_int_eq(atomic_load(&play.freed), 1);
-    ck_assert_int_eq(check_scene_live(), 0);
+    ck_assert_int_eq(check_fixture_live(), 0);
     play.out = NULL;
-    check_scene_fini(&play);
+    check_fixture_fini(&play);
 }
 
-static void story(const char *expected)
+static void breaches(const char *expected)
 {
-    ck_assert_str_eq(check_scene_story(&play), expected);
+    ck_assert_str_eq(check_fixture_breaches(&play), expected);
 }
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     return 0;
@@ -54,17 +55,17 @@ static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
 
 static void play_stream(void)
 {
-    ck_assert_int_eq(check_scene_schema(&play), 0);
-    ck_assert_int_eq(check_scene_task(&play), 0);
-    ck_assert_int_eq(check_scene_end(&play), 0);
-    check_scene_release(&play);
+    ck_assert_int_eq(check_fixture_schema(&play), 0);
+    ck_assert_int_eq(check_fixture_task(&play), 0);
+    ck_assert_int_eq(check_fixture_end(&play), 0);
+    check_fixture_release(&play);
 }
 
 START_TEST(release_frees_it)
 {
     play_stream();
     ck_assert_int_eq(atomic_load(&play.released), 1);
-    story("");
+    breaches("");
 }
 END_TEST
 
@@ -78,7 +79,7 @@ START_TEST(a_task_that_is_held_keeps_it)
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), 0);
     ck_assert_int_eq(atomic_load(&play.freed), 0);
     uva_array_release(&array);
-    story("");
+    breaches("");
 }
 END_TEST
 
@@ -88,10 +89,10 @@ START_TEST(late_calls_are_told_while_a_task_is_held)
     play_stream();
     play.peer->request(play.peer, 1);
     play.peer->cancel(play.peer);
-    check_scene_release(&play);
+    check_fixture_release(&play);
     ck_assert_int_eq(atomic_load(&play.released), 1);
     uva_task_discard(&play.kept[0]);
-    story("AP-24 consumer error\nAH-21 producer fatal");
+    breaches("AP-24 consumer error\nAH-21 producer fatal");
 }
 END_TEST
 
@@ -110,30 +111,31 @@ START_TEST(a_failed_extraction_leaves_a_released_array)
     play_stream();
     ck_assert_int_eq(play.kept[0].extract_data(&play.kept[0], &array), EIO);
     ck_assert(array.array.release == NULL);
-    story("");
+    breaches("");
 }
 END_TEST
 
-static void request_releases(struct check_scene *s, int64_t n)
+static void request_releases(struct check_fixture *s, int64_t n)
 {
     (void)n;
     s->on_request = NULL;
-    check_scene_release(s);
+    check_fixture_release(s);
 }
 
 START_TEST(a_release_inside_request_frees_it_when_that_returns)
 {
-    ck_assert_int_eq(check_scene_schema(&play), 0);
+    ck_assert_int_eq(check_fixture_schema(&play), 0);
     play.on_request = request_releases;
     play.peer->cancel(play.peer);
     play.peer->request(play.peer, 1);
-    story("");
+    breaches("");
 }
 END_TEST
 
-static int release_in_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int release_in_schema(struct check_fixture *s,
+                             struct ArrowSchema *schema)
 {
-    check_scene_release(s);
+    check_fixture_release(s);
     ck_assert_int_eq(atomic_load(&s->released), 0);
     uva_schema_release(schema);
     return 0;
@@ -142,9 +144,9 @@ static int release_in_schema(struct check_scene *s, struct ArrowSchema *schema)
 START_TEST(a_release_inside_a_callback_frees_it_when_that_returns)
 {
     play.on_schema = release_in_schema;
-    ck_assert_int_eq(check_scene_schema(&play), 0);
+    ck_assert_int_eq(check_fixture_schema(&play), 0);
     ck_assert_int_eq(atomic_load(&play.released), 1);
-    story("TH-08 producer error\nAH-12 producer error");
+    breaches("TH-08 producer error\nAH-12 producer error");
 }
 END_TEST
 
@@ -153,7 +155,7 @@ START_TEST(what_is_withdrawn_is_as_it_was)
     ck_assert_ptr_eq(uva_check_withdraw(play.out), &play.inner);
     ck_assert_ptr_null(play.inner.producer);
     ck_assert_int_eq(atomic_load(&play.released), 0);
-    story("");
+    breaches("");
 }
 END_TEST
 
@@ -164,7 +166,7 @@ static struct uva__quarantine *quarantine;
 
 static void quarantine_setup(void)
 {
-    check_scene_init(&play, NULL);
+    check_fixture_init(&play, NULL);
     (void)uva_check_withdraw(play.out);
     atomic_store(&play.freed, 0);
     play.options.keep = false;
@@ -185,9 +187,9 @@ static void quarantine_end(void)
 static void quarantine_teardown(void)
 {
     ck_assert_int_eq((int)faulty_allocator_live(&memory), 0);
-    ck_assert_int_eq(check_scene_live(), 0);
+    ck_assert_int_eq(check_fixture_live(), 0);
     play.out = NULL;
-    check_scene_fini(&play);
+    check_fixture_fini(&play);
 }
 
 static void quarantine_check(void)
@@ -217,11 +219,12 @@ START_TEST(late_calls_find_a_check_in_quarantine)
     uva_array_release(&array);
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EINVAL);
     play.peer->request(play.peer, 1);
-    check_scene_release(&play);
-    ck_assert_int_eq(check_scene_end(&play), 0);
+    check_fixture_release(&play);
+    ck_assert_int_eq(check_fixture_end(&play), 0);
     ck_assert_int_eq(atomic_load(&play.freed), 0);
-    story("AT-03 consumer fatal\nAP-24 consumer error\nAH-21 producer fatal\n"
-          "AH-22 producer fatal");
+    breaches(
+        "AT-03 consumer fatal\nAP-24 consumer error\nAH-21 producer fatal\n"
+        "AH-22 producer fatal");
     quarantine_end();
     ck_assert_int_eq(atomic_load(&play.freed), 1);
 }
@@ -275,7 +278,7 @@ START_TEST(a_quarantine_needs_memory_and_a_whole_handler)
     ck_assert_int_eq(uva__handler_check(quarantine, &play.inner, &play.options,
                                         &play.out, NULL),
                      EINVAL);
-    story("AH-02 consumer error");
+    breaches("AH-02 consumer error");
     quarantine_end();
     faulty_allocator_init(&memory, 1);
     ck_assert_int_eq(
@@ -286,10 +289,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_life");
     TCase *all = tcase_create("all"), *resting = tcase_create("quarantine");
-    SRunner *runner;
-    int failed;
 
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_test(all, release_frees_it);
@@ -299,17 +299,11 @@ int main(void)
     tcase_add_test(all, a_release_inside_request_frees_it_when_that_returns);
     tcase_add_test(all, a_release_inside_a_callback_frees_it_when_that_returns);
     tcase_add_test(all, what_is_withdrawn_is_as_it_was);
-    suite_add_tcase(suite, all);
     tcase_add_checked_fixture(resting, quarantine_setup, quarantine_teardown);
     tcase_add_test(resting, late_calls_find_a_check_in_quarantine);
     tcase_add_test(resting, the_oldest_makes_room);
     tcase_add_test(resting, after_the_close_nothing_is_kept);
     tcase_add_test(resting, a_late_call_keeps_what_it_is_in);
     tcase_add_test(resting, a_quarantine_needs_memory_and_a_whole_handler);
-    suite_add_tcase(suite, resting);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_life", NULL, NULL, all, resting, NULL);
 }

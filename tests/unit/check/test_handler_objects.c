@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/check_play.h"
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 
 static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
@@ -15,7 +16,7 @@ static const char HUGE_COUNT[] = "\0\0\0\100";
 /* Malformed blocks, and the clauses that report them. */
 static const struct {
     const char *block;
-    const char *story;
+    const char *breaches;
 } METADATA[] = {{NO_PAIR, "MD-02 producer note"},
                 {BAD_COUNT, "MD-05 producer error"},
                 {BAD_LENGTH, "MD-05 producer error"},
@@ -36,7 +37,7 @@ START_TEST(an_empty_slot_is_AH_02_and_nothing_is_taken)
     ck_assert_ptr_null(out);
     ck_assert(strstr(error.message, "on_error") != NULL);
     ck_assert_int_eq(atomic_load(&play.freed), 0);
-    play_told("AH-02 consumer error");
+    play_expect("AH-02 consumer error");
 }
 END_TEST
 
@@ -61,8 +62,8 @@ START_TEST(a_copy_of_the_handler_is_AH_24)
 
     play_begin();
     ck_assert_int_eq(copy.on_next_task(&copy, NULL, NULL), 0);
-    check_scene_release(&play);
-    play_told_at_last("AH-24 producer error");
+    check_fixture_release(&play);
+    play_expect_at_last("AH-24 producer error");
 }
 END_TEST
 
@@ -73,7 +74,7 @@ START_TEST(private_data_written_by_the_producer_is_AH_25)
     play_begin();
     play.out->private_data = values[_i];
     play_end();
-    play_told_at_last("AH-25 producer fatal");
+    play_expect_at_last("AH-25 producer fatal");
 }
 END_TEST
 
@@ -92,7 +93,7 @@ START_TEST(a_slot_written_by_the_producer_is_AH_26)
         play.out->release = NULL;
     (void)whole.on_next_task(play.out, NULL, NULL);
     play_release();
-    play_told_at_last("AH-26 producer error");
+    play_expect_at_last("AH-26 producer error");
 }
 END_TEST
 
@@ -103,7 +104,7 @@ START_TEST(another_producer_in_mid_stream_is_AH_29)
     play_begin();
     play.out->producer = &other;
     play_end();
-    play_told_at_last("AH-29 either error");
+    play_expect_at_last("AH-29 either error");
 }
 END_TEST
 
@@ -115,17 +116,17 @@ START_TEST(a_handler_checked_twice_is_AH_29)
     play_begin();
     ck_assert_int_eq(uva_check_handler(&play.inner, NULL, &second, NULL), 0);
     play_tasks(1);
-    play_told("AH-29 either error");
+    play_expect("AH-29 either error");
     ck_assert_ptr_eq(uva_check_withdraw(second), &play.inner);
     ck_assert_ptr_null(play.inner.producer);
     play.inner = before; /* as the first check recorded it */
 }
 END_TEST
 
-static int forget_producer(struct check_scene *s, struct ArrowAsyncTask *task)
+static int forget_producer(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->inner.producer = NULL;
-    return check_scene_take_task(s, task);
+    return check_fixture_take_task(s, task);
 }
 
 START_TEST(a_consumer_may_clear_its_producer)
@@ -134,7 +135,7 @@ START_TEST(a_consumer_may_clear_its_producer)
     play.on_task = forget_producer;
     play_tasks(2);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -143,19 +144,19 @@ END_TEST
 START_TEST(no_producer_in_on_schema_is_AH_03)
 {
     play.out->producer = NULL;
-    ck_assert_int_eq(check_scene_schema(&play), EINVAL);
+    ck_assert_int_eq(check_fixture_schema(&play), EINVAL);
     ck_assert_ptr_null(play.peer);
     play_release();
-    play_told_at_last("AH-03 producer error");
+    play_expect_at_last("AH-03 producer error");
 }
 END_TEST
 
 START_TEST(no_producer_at_an_early_error_is_AH_03_and_a_warning)
 {
     play.out->producer = NULL;
-    check_scene_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
     play_release();
-    play_told_at_last("AH-03 producer warning");
+    play_expect_at_last("AH-03 producer warning");
 }
 END_TEST
 
@@ -166,10 +167,10 @@ START_TEST(an_empty_slot_of_the_producer_is_AB_17_and_never_called)
     else
         play.producer.cancel = NULL;
     play_begin();
-    play_ask(1);
+    play_request(1);
     play_cancel();
     play_end();
-    play_told_at_last("AB-17 producer error");
+    play_expect_at_last("AB-17 producer error");
 }
 END_TEST
 
@@ -178,22 +179,22 @@ START_TEST(calls_held_back_for_a_producer_without_slots_go_nowhere)
     play.producer.request = NULL;
     play.producer.cancel = NULL;
     play.peer = play.inner.producer;
-    play_ask(1);
+    play_request(1);
     play_cancel();
     play_begin();
     play_release();
-    play_told_at_last("AH-04 consumer error\nAB-17 producer error");
+    play_expect_at_last("AH-04 consumer error\nAB-17 producer error");
 }
 END_TEST
 
 START_TEST(calls_held_back_for_no_producer_go_nowhere)
 {
     play.peer = play.inner.producer;
-    play_ask(1);
+    play_request(1);
     play.out->producer = NULL;
-    (void)check_scene_schema(&play);
+    (void)check_fixture_schema(&play);
     play_release();
-    play_told_at_last("AH-04 consumer error\nAH-03 producer error");
+    play_expect_at_last("AH-04 consumer error\nAH-03 producer error");
 }
 END_TEST
 
@@ -204,7 +205,7 @@ START_TEST(a_producer_that_begins_with_code_is_AB_19)
     memcpy(&play.producer, &code, sizeof(code));
     play_begin();
     play.producer.device_type = ARROW_DEVICE_CPU;
-    play_told("AB-19 producer note");
+    play_expect("AB-19 producer note");
 }
 END_TEST
 
@@ -213,7 +214,7 @@ START_TEST(padding_after_the_device_type_means_nothing)
     memset((char *)&play.producer + 4, 0xA5, 4);
     play_begin();
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -224,7 +225,7 @@ START_TEST(large_device_types_are_types)
     memcpy(&play.producer, &firsts[_i], sizeof(firsts[_i]));
     play_begin();
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -234,7 +235,7 @@ START_TEST(a_producer_may_clear_the_handlers_pointer)
     play.out->producer = NULL;
     play_tasks(1);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -243,11 +244,11 @@ START_TEST(no_device_type_is_AP_01)
     play.producer.device_type = 0;
     play_begin();
     play_end();
-    play_told_at_last("AP-01 producer error");
+    play_expect_at_last("AP-01 producer error");
 }
 END_TEST
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     return 0;
@@ -259,10 +260,10 @@ START_TEST(another_device_type_is_AP_01)
     play.on_task = keep_task;
     play.producer.device_type = ARROW_DEVICE_CUDA;
     play_tasks(1);
-    play_told("AP-01 producer error");
+    play_expect("AP-01 producer error");
     uva_task_discard(&play.kept[0]);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -274,7 +275,7 @@ START_TEST(additional_metadata_is_copied)
     ck_assert_mem_eq(play.peer->additional_metadata, ONE_PAIR, 14);
     ck_assert_int_eq(play.peer->device_type, ARROW_DEVICE_CPU);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -289,7 +290,7 @@ START_TEST(bytes_of_additional_metadata_that_change_are_AP_19)
     block[13] = 'w';
     play_tasks(1);
     play_end();
-    play_told_at_last("AP-19 producer error");
+    play_expect_at_last("AP-19 producer error");
 }
 END_TEST
 
@@ -299,7 +300,7 @@ START_TEST(additional_metadata_that_moves_is_AP_20)
     play.producer.additional_metadata = ONE_PAIR;
     play_tasks(1);
     play_end();
-    play_told_at_last("AP-20 producer error");
+    play_expect_at_last("AP-20 producer error");
 }
 END_TEST
 
@@ -310,7 +311,7 @@ START_TEST(bad_additional_metadata_is_told_and_passed_on)
     ck_assert_int_eq(play.peer->additional_metadata == METADATA[_i].block,
                      _i != 0);
     play_end();
-    play_told_at_last(METADATA[_i].story);
+    play_expect_at_last(METADATA[_i].breaches);
 }
 END_TEST
 
@@ -323,11 +324,11 @@ START_TEST(large_additional_metadata_is_looked_at_now_and_then)
     play_tasks(1);
     block[100] = 'w';
     play_tasks(10);
-    play_told("");
+    play_expect("");
     atomic_store(&play.offered, 0);
     play_tasks(54);
     play_end();
-    play_told_at_last("AP-19 producer error");
+    play_expect_at_last("AP-19 producer error");
 }
 END_TEST
 
@@ -338,9 +339,9 @@ START_TEST(a_producer_is_not_looked_at_when_the_stream_ends)
     if (_i == 0)
         play_the_end();
     else
-        check_scene_error(&play, EIO, NULL);
+        check_fixture_error(&play, EIO, NULL);
     play_release();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -348,12 +349,12 @@ START_TEST(private_data_of_the_producer_written_is_AP_21)
 {
     play_begin();
     play.peer->private_data = NULL;
-    play_ask(1);
+    play_request(1);
     play.peer->private_data = &play;
     play_cancel();
     play_release();
     ck_assert_int_eq((int)atomic_load(&play.requested), 101);
-    play_told_at_last("AP-21 consumer fatal");
+    play_expect_at_last("AP-21 consumer fatal");
 }
 END_TEST
 
@@ -368,7 +369,7 @@ START_TEST(a_copy_of_the_producer_is_AP_23_and_forwarded)
     play_release();
     ck_assert_int_eq((int)atomic_load(&play.requested), 105);
     ck_assert_int_eq(atomic_load(&play.cancels), 1);
-    play_told_at_last("AP-23 consumer error");
+    play_expect_at_last("AP-23 consumer error");
 }
 END_TEST
 
@@ -378,7 +379,7 @@ START_TEST(no_schema_is_AH_07)
 {
     ck_assert_int_eq(play.out->on_schema(play.out, NULL), EINVAL);
     play_release();
-    play_told_at_last("AH-07 producer error");
+    play_expect_at_last("AH-07 producer error");
 }
 END_TEST
 
@@ -388,13 +389,13 @@ START_TEST(a_released_schema_is_AH_07)
 
     ck_assert_int_eq(play.out->on_schema(play.out, &schema), EINVAL);
     play_release();
-    play_told_at_last("AH-07 producer error");
+    play_expect_at_last("AH-07 producer error");
 }
 END_TEST
 
 static struct ArrowSchema *kept_schema;
 
-static int leave_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int leave_schema(struct check_fixture *s, struct ArrowSchema *schema)
 {
     s->peer = s->inner.producer;
     kept_schema = schema;
@@ -405,16 +406,16 @@ START_TEST(a_schema_left_live_is_AH_06_and_the_producers_again)
 {
     play.on_schema = leave_schema;
     play_begin();
-    ck_assert_int_eq(check_scene_live(), 0);
+    ck_assert_int_eq(check_fixture_live(), 0);
     play_end();
-    play_told_at_last("AH-06 consumer error");
+    play_expect_at_last("AH-06 consumer error");
 }
 END_TEST
 
-static int keep_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int keep_schema(struct check_fixture *s, struct ArrowSchema *schema)
 {
     kept_schema = schema;
-    return check_scene_take_schema(s, schema);
+    return check_fixture_take_schema(s, schema);
 }
 
 START_TEST(a_schema_pointer_kept_is_AH_06)
@@ -425,7 +426,7 @@ START_TEST(a_schema_pointer_kept_is_AH_06)
     kept_schema->private_data = NULL;
     kept_schema->release(kept_schema);
     play_end();
-    play_told_at_last("AH-06 consumer error");
+    play_expect_at_last("AH-06 consumer error");
 }
 END_TEST
 
@@ -433,13 +434,13 @@ START_TEST(bad_metadata_of_a_schema_is_told)
 {
     struct ArrowSchema schema;
 
-    check_scene_fill_schema(&schema);
+    check_fixture_fill_schema(&schema);
     schema.metadata = METADATA[_i].block;
     ck_assert_int_eq(play.out->on_schema(play.out, &schema), 0);
-    play_told(METADATA[_i].story);
+    play_expect(METADATA[_i].breaches);
     play_tasks(1);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -450,7 +451,7 @@ START_TEST(a_format_nobody_knows_is_noted)
     plain_schema(&schema, "zz", "", 0);
     ck_assert_int_eq(play.out->on_schema(play.out, &schema), 0);
     play_end();
-    play_told_at_last("DA-20 producer note");
+    play_expect_at_last("DA-20 producer note");
 }
 END_TEST
 
@@ -463,7 +464,7 @@ START_TEST(a_schema_released_twice_is_LC_02)
     uva_schema_release(&play.schema);
     uva_schema_release(&copy);
     play_end();
-    play_told_at_last("LC-02 consumer fatal");
+    play_expect_at_last("LC-02 consumer fatal");
 }
 END_TEST
 
@@ -471,8 +472,8 @@ START_TEST(a_schema_never_released_is_LC_02)
 {
     play_begin();
     play_end();
-    (void)check_scene_conclude(&play);
-    play_told("LC-02 consumer error");
+    (void)check_fixture_conclude(&play);
+    play_expect("LC-02 consumer error");
 }
 END_TEST
 
@@ -526,17 +527,8 @@ static void add_all(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_objects");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     add_all(all);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_objects", play_setup, play_teardown, all, NULL);
 }

@@ -5,10 +5,11 @@
 
 #include "support/breach_list.h"
 #include "support/check_play.h"
+#include "support/check_suite.h"
 
 /* ---- tasks -------------------------------------------------------------- */
 
-static int keep_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[0] = *task;
     s->pointer = task;
@@ -38,7 +39,7 @@ START_TEST(a_task_without_a_function_is_AT_01_and_never_called)
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EPROTO);
     ck_assert_int_eq(extract_kept(NULL), EPROTO);
     play_end();
-    play_told_at_last("AT-01 producer fatal");
+    play_expect_at_last("AT-01 producer fatal");
 }
 END_TEST
 
@@ -56,7 +57,7 @@ START_TEST(a_second_extraction_is_AT_03_and_touches_nothing)
     ck_assert_int_eq(atomic_load(&play.extracted), 1);
     uva_array_release(&array);
     play_end();
-    play_told_at_last("AT-03 consumer fatal");
+    play_expect_at_last("AT-03 consumer fatal");
 }
 END_TEST
 
@@ -70,16 +71,16 @@ START_TEST(a_stale_copy_is_known_when_its_slot_is_used_again)
     play.on_task = NULL;
     for (int i = 0; i < 10; i++) {
         atomic_store(&play.offered, 1);
-        play_ask(60);
+        play_request(60);
         play_tasks(60);
     }
     ck_assert_int_eq(extract_kept(&array), EINVAL);
     play_end();
-    play_told_at_last("AT-03 consumer fatal");
+    play_expect_at_last("AT-03 consumer fatal");
 }
 END_TEST
 
-static int keep_all(struct check_scene *s, struct ArrowAsyncTask *task)
+static int keep_all(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     s->kept[atomic_load(&s->offered)] = *task;
     return 0;
@@ -92,7 +93,7 @@ START_TEST(a_stale_copy_does_not_reach_the_task_that_has_its_slot)
     play.on_task = keep_all;
     for (int round = 0; round < 4; round++) {
         atomic_store(&play.offered, 1);
-        play_ask(60);
+        play_request(60);
         play_tasks(60);
         ck_assert_int_eq(extract_kept(NULL), EINVAL);
         for (int i = 2; i < 62; i++)
@@ -100,7 +101,7 @@ START_TEST(a_stale_copy_does_not_reach_the_task_that_has_its_slot)
     }
     ck_assert_int_eq(atomic_load(&play.discarded), 241);
     play_end();
-    play_told_at_last("AT-03 consumer fatal");
+    play_expect_at_last("AT-03 consumer fatal");
 }
 END_TEST
 
@@ -110,11 +111,12 @@ START_TEST(a_discard_that_fails_is_AT_04)
     play_keep();
     ck_assert_int_eq(extract_kept(NULL), EINVAL);
     play_end();
-    play_told_at_last("AT-04 producer error");
+    play_expect_at_last("AT-04 producer error");
 }
 END_TEST
 
-static void mark_released(struct check_scene *s, struct ArrowDeviceArray *array)
+static void mark_released(struct check_fixture *s,
+                          struct ArrowDeviceArray *array)
 {
     (void)s;
     array->array.release = NULL;
@@ -135,7 +137,7 @@ START_TEST(success_without_an_array_is_AT_05)
     ck_assert_int_eq(extract_kept(&array), 0);
     ck_assert(array.array.release == NULL);
     play_end();
-    play_told_at_last("AT-05 producer error");
+    play_expect_at_last("AT-05 producer error");
 }
 END_TEST
 
@@ -147,10 +149,10 @@ START_TEST(an_array_of_a_failed_extraction_is_AT_07_and_released)
     play.tasks[0].full = true;
     play_keep();
     ck_assert_int_eq(uva_task_extract(&play.kept[0], &array), EIO);
-    ck_assert_int_eq(check_scene_live(), 2); /* of the schema */
-    check_scene_error(&play, EIO, NULL);
+    ck_assert_int_eq(check_fixture_live(), 2); /* of the schema */
+    check_fixture_error(&play, EIO, NULL);
     play_release();
-    play_told_at_last("AT-07 producer error");
+    play_expect_at_last("AT-07 producer error");
 }
 END_TEST
 
@@ -163,9 +165,9 @@ START_TEST(out_released_after_a_failure_is_AT_22)
     ck_assert_int_eq(extract_kept(&array), EIO);
     uva_array_release(&array);
     uva_array_release(&array);
-    check_scene_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
     play_release();
-    play_told_at_last("AT-22 consumer fatal");
+    play_expect_at_last("AT-22 consumer fatal");
 }
 END_TEST
 
@@ -174,8 +176,8 @@ START_TEST(of_two_checks_neither_takes_the_others_trap_for_an_array)
 {
     struct ArrowAsyncDeviceStreamHandler *const inner = play.out;
     struct ArrowDeviceArray array = {.array.release = array_of_before};
-    struct breach_list told = {0};
-    struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0};
+    struct uva_check options = breach_list_check(&reports);
 
     options.keep = true;
     ck_assert_int_eq(uva_check_handler(inner, &options, &play.out, NULL), 0);
@@ -183,13 +185,13 @@ START_TEST(of_two_checks_neither_takes_the_others_trap_for_an_array)
     play.tasks[0].code = EIO;
     play_keep();
     ck_assert_int_eq(extract_kept(&array), EIO);
-    check_scene_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
     play_release();
     uva_schema_release(&play.schema);
     ck_assert_int_eq(uva_check_conclude(play.out), 0);
-    breach_list_is_empty(&told);
+    breach_list_is_empty(&reports);
     play.out = inner;
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -201,9 +203,9 @@ START_TEST(out_marked_before_a_failure_stays_as_it_was)
     play_keep();
     ck_assert_int_eq(extract_kept(&array), EIO);
     ck_assert_mem_eq(&array, &before, sizeof(array));
-    check_scene_error(&play, EIO, NULL);
+    check_fixture_error(&play, EIO, NULL);
     play_release();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -216,7 +218,7 @@ START_TEST(a_task_used_through_its_pointer_after_the_call_is_AT_13)
     ck_assert_int_eq(play.pointer->extract_data(NULL, &array), EINVAL);
     ck_assert_int_eq(extract_kept(NULL), 0);
     play_end();
-    play_told_at_last("AT-13 consumer fatal");
+    play_expect_at_last("AT-13 consumer fatal");
 }
 END_TEST
 
@@ -230,27 +232,27 @@ START_TEST(private_data_of_a_task_altered_is_AT_14)
     ck_assert_int_eq(altered.extract_data(&altered, NULL), EINVAL);
     ck_assert_int_eq(extract_kept(NULL), 0);
     play_end();
-    play_told_at_last("AT-14 consumer fatal");
+    play_expect_at_last("AT-14 consumer fatal");
 }
 END_TEST
 
 START_TEST(a_struct_that_the_producer_uses_again_is_AT_20_when_perturbed)
 {
-    struct ArrowAsyncTask task = {check_scene_extract, &play.tasks[0]};
+    struct ArrowAsyncTask task = {check_fixture_extract, &play.tasks[0]};
 
     play_again(&(struct uva_check){.perturb_seed = 5});
-    play.tasks[0].scene = &play;
+    play.tasks[0].fixture = &play;
     play_begin();
     ck_assert_int_eq(play.out->on_next_task(play.out, &task, NULL), 0);
     ck_assert_int_eq(task.extract_data(&task, NULL), EINVAL);
     task.private_data = NULL;
     ck_assert_int_eq(task.extract_data(&task, NULL), EINVAL);
     play_end();
-    play_told_at_last("AT-20 producer error");
+    play_expect_at_last("AT-20 producer error");
 }
 END_TEST
 
-static int refuse(struct check_scene *s, struct ArrowAsyncTask *task)
+static int refuse(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     (void)s;
     uva_task_discard(task);
@@ -259,17 +261,17 @@ static int refuse(struct check_scene *s, struct ArrowAsyncTask *task)
 
 START_TEST(the_struct_of_a_refused_task_is_left_alone)
 {
-    struct ArrowAsyncTask task = {check_scene_extract, &play.tasks[0]};
+    struct ArrowAsyncTask task = {check_fixture_extract, &play.tasks[0]};
     const struct ArrowAsyncTask before = task;
 
     play_again(&(struct uva_check){.perturb_seed = 5});
-    play.tasks[0].scene = &play;
+    play.tasks[0].fixture = &play;
     play_begin();
     play.on_task = refuse;
     ck_assert_int_eq(play.out->on_next_task(play.out, &task, NULL), EIO);
     ck_assert_mem_eq(&task, &before, sizeof(task));
     play_release();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
@@ -279,7 +281,7 @@ START_TEST(many_tasks_never_extracted_are_told_once)
     play.on_task = keep_task;
     play_tasks(20);
     play_end();
-    play_told_at_last("AT-02 consumer error");
+    play_expect_at_last("AT-02 consumer error");
     ck_assert(strstr(play.message, "task 0 ") != NULL);
 }
 END_TEST
@@ -297,33 +299,33 @@ START_TEST(a_task_that_names_nothing_is_refused)
     ck_assert_int_eq(altered.extract_data(&altered, NULL), EINVAL);
     ck_assert_int_eq(extract_kept(NULL), 0);
     play_end();
-    play_told_at_last("");
+    play_expect_at_last("");
 }
 END_TEST
 
 /* ---- arrays ------------------------------------------------------------- */
 
-static void of_another_device(struct check_scene *s,
+static void of_another_device(struct check_fixture *s,
                               struct ArrowDeviceArray *array)
 {
     (void)s;
     array->device_type = ARROW_DEVICE_CUDA_HOST;
 }
 
-static void of_another_shape(struct check_scene *s,
+static void of_another_shape(struct check_fixture *s,
                              struct ArrowDeviceArray *array)
 {
     (void)s;
     array->array.n_buffers = 0;
 }
 
-static void with_dirt(struct check_scene *s, struct ArrowDeviceArray *array)
+static void with_dirt(struct check_fixture *s, struct ArrowDeviceArray *array)
 {
     (void)s;
     array->reserved[1] = 1;
 }
 
-static void of_device_zero(struct check_scene *s,
+static void of_device_zero(struct check_fixture *s,
                            struct ArrowDeviceArray *array)
 {
     (void)s;
@@ -331,8 +333,8 @@ static void of_device_zero(struct check_scene *s,
 }
 
 static const struct {
-    void (*spoil)(struct check_scene *s, struct ArrowDeviceArray *array);
-    const char *story;
+    void (*spoil)(struct check_fixture *s, struct ArrowDeviceArray *array);
+    const char *breaches;
 } ARRAYS[] = {{of_another_device, "AT-16 producer warning"},
               {of_another_shape, "AT-17 producer warning"},
               {with_dirt, "DA-08 producer error"},
@@ -344,7 +346,7 @@ START_TEST(what_is_wrong_with_arrays_is_told_once)
     play_begin();
     play_tasks(3);
     play_end();
-    play_told_at_last(ARRAYS[_i].story);
+    play_expect_at_last(ARRAYS[_i].breaches);
 }
 END_TEST
 
@@ -358,7 +360,7 @@ START_TEST(an_array_released_twice_is_LC_02)
     uva_array_release(&array);
     uva_array_release(&copy);
     play_end();
-    play_told_at_last("LC-02 consumer fatal");
+    play_expect_at_last("LC-02 consumer fatal");
 }
 END_TEST
 
@@ -369,7 +371,7 @@ START_TEST(an_array_may_be_released_when_the_check_is_gone)
     play_keep();
     ck_assert_int_eq(extract_kept(&array), 0);
     play_end();
-    play_told_at_last("LC-02 consumer error");
+    play_expect_at_last("LC-02 consumer error");
     ck_assert_int_eq(atomic_load(&play.freed), 0);
     uva_array_release(&array);
 }
@@ -405,17 +407,8 @@ static void add_all(TCase *all)
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_tasks");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, play_setup, play_teardown);
     add_all(all);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_tasks", play_setup, play_teardown, all, NULL);
 }

@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "support/check_scene.h"
+#include "support/check_fixture.h"
+#include "support/check_suite.h"
 
 enum { WORKERS = 3, QUEUE = 256, STREAMS = 60 };
 
@@ -22,7 +23,7 @@ struct plan {
 };
 
 static struct pair {
-    struct check_scene scene; /* for its report and its handler */
+    struct check_fixture fixture; /* for its report and its handler */
     struct plan plan;
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
@@ -52,7 +53,7 @@ static void wait(void)
 
 /* ---- the producer ------------------------------------------------------- */
 
-static void on_request(struct check_scene *s, int64_t n)
+static void on_request(struct check_fixture *s, int64_t n)
 {
     (void)s;
     lock();
@@ -60,7 +61,7 @@ static void on_request(struct check_scene *s, int64_t n)
     unlock();
 }
 
-static void on_cancel(struct check_scene *s)
+static void on_cancel(struct check_fixture *s)
 {
     (void)s;
     lock();
@@ -87,10 +88,10 @@ static bool produce_batches(void)
 {
     for (int i = 0; i < pair.plan.batches; i++) {
         if (i == pair.plan.error_at) {
-            check_scene_error(&pair.scene, EIO, "the source is gone");
+            check_fixture_error(&pair.fixture, EIO, "the source is gone");
             return false;
         }
-        if (!may_offer() || check_scene_task(&pair.scene) != 0)
+        if (!may_offer() || check_fixture_task(&pair.fixture) != 0)
             return false;
     }
     return true;
@@ -98,9 +99,9 @@ static bool produce_batches(void)
 
 static void *produce(void *arg)
 {
-    if (check_scene_schema(&pair.scene) == 0 && produce_batches())
-        (void)check_scene_end(&pair.scene);
-    check_scene_release(&pair.scene);
+    if (check_fixture_schema(&pair.fixture) == 0 && produce_batches())
+        (void)check_fixture_end(&pair.fixture);
+    check_fixture_release(&pair.fixture);
     return arg;
 }
 
@@ -109,7 +110,7 @@ static void *produce(void *arg)
 /* Calls the producer, unless the stream has ended. */
 static void call(int64_t n)
 {
-    struct ArrowAsyncProducer *peer = pair.scene.peer;
+    struct ArrowAsyncProducer *peer = pair.fixture.peer;
     bool goes;
 
     lock();
@@ -127,7 +128,7 @@ static void call(int64_t n)
     unlock();
 }
 
-static int on_schema(struct check_scene *s, struct ArrowSchema *schema)
+static int on_schema(struct check_fixture *s, struct ArrowSchema *schema)
 {
     uva_schema_move(schema, &s->schema);
     s->peer = s->inner.producer;
@@ -135,7 +136,7 @@ static int on_schema(struct check_scene *s, struct ArrowSchema *schema)
     return 0;
 }
 
-static int on_task(struct check_scene *s, struct ArrowAsyncTask *task)
+static int on_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 {
     const int i = pair.seen++;
 
@@ -161,14 +162,14 @@ static void hold_calls(void)
     unlock();
 }
 
-static int on_end(struct check_scene *s)
+static int on_end(struct check_fixture *s)
 {
     (void)s;
     hold_calls();
     return 0;
 }
 
-static void on_error(struct check_scene *s, int code, const char *message,
+static void on_error(struct check_fixture *s, int code, const char *message,
                      const char *metadata)
 {
     (void)s;
@@ -178,7 +179,7 @@ static void on_error(struct check_scene *s, int code, const char *message,
     hold_calls();
 }
 
-static void on_release(struct check_scene *s)
+static void on_release(struct check_fixture *s)
 {
     (void)s;
     hold_calls();
@@ -227,14 +228,14 @@ static void pair_init(const struct plan *plan)
     (void)pthread_mutex_init(&pair.lock, NULL);
     (void)pthread_cond_init(&pair.changed, NULL);
     pair.plan = *plan;
-    check_scene_init(&pair.scene, &options);
-    pair.scene.on_schema = on_schema;
-    pair.scene.on_task = on_task;
-    pair.scene.on_end = on_end;
-    pair.scene.on_error = on_error;
-    pair.scene.on_release = on_release;
-    pair.scene.on_request = on_request;
-    pair.scene.on_cancel = on_cancel;
+    check_fixture_init(&pair.fixture, &options);
+    pair.fixture.on_schema = on_schema;
+    pair.fixture.on_task = on_task;
+    pair.fixture.on_end = on_end;
+    pair.fixture.on_error = on_error;
+    pair.fixture.on_release = on_release;
+    pair.fixture.on_request = on_request;
+    pair.fixture.on_cancel = on_cancel;
 }
 
 static void pair_run(const struct plan *plan)
@@ -248,12 +249,12 @@ static void pair_run(const struct plan *plan)
     (void)pthread_join(producer, NULL);
     for (int i = 0; i < WORKERS; i++)
         (void)pthread_join(workers[i], NULL);
-    uva_schema_release(&pair.scene.schema);
-    ck_assert_int_eq(check_scene_conclude(&pair.scene), 0);
-    ck_assert_str_eq(check_scene_story(&pair.scene), "");
-    ck_assert_int_eq(atomic_load(&pair.scene.released), 1);
-    check_scene_fini(&pair.scene);
-    ck_assert_int_eq(check_scene_live(), 0);
+    uva_schema_release(&pair.fixture.schema);
+    ck_assert_int_eq(check_fixture_conclude(&pair.fixture), 0);
+    ck_assert_str_eq(check_fixture_breaches(&pair.fixture), "");
+    ck_assert_int_eq(atomic_load(&pair.fixture.released), 1);
+    check_fixture_fini(&pair.fixture);
+    ck_assert_int_eq(check_fixture_live(), 0);
 }
 
 static const struct plan PLANS[] = {
@@ -311,20 +312,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("handler_threads");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, lawful_pairs_on_many_threads_bring_no_report, 0,
                         PLAN_COUNT);
     tcase_add_loop_test(all, lawful_pairs_bring_no_report_when_perturbed, 0,
                         PLAN_COUNT);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("handler_threads", NULL, NULL, all, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in layout probes, at many addresses. */
+/* Places in signposts, at many addresses. */
 #include <check.h>
 #include <stdlib.h>
 
 #include "check/layout_probe.h"
+#include "support/check_suite.h"
 
 enum { POSTS = 4096 };
 
@@ -84,20 +85,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("layout probe");
     TCase *tcase = tcase_create("places");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(tcase, posts_open, posts_close);
     tcase_add_test(tcase, a_place_leads_to_its_object_and_holds_an_empty_block);
     tcase_add_test(tcase, what_is_beside_a_place_is_none);
     tcase_add_test(tcase, memory_that_was_never_raised_is_none);
     tcase_add_test(tcase, pointers_to_structs_are_none_and_not_followed);
     tcase_add_test(tcase, many_places_are_made_use_of);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("layout probe", posts_open, posts_close, tcase, NULL);
 }

@@ -40,9 +40,9 @@ enum way { PLAIN, DEEP, PERTURBED, BOTH, WAYS };
 
 static struct uva_check how_to_see(const struct reference_mutant *mutant,
                                    bool mutated, enum way way,
-                                   struct breach_list *told)
+                                   struct breach_list *reports)
 {
-    struct uva_check options = breach_list_check(told);
+    struct uva_check options = breach_list_check(reports);
 
     options.keep = true;
     options.deep = way == DEEP || way == BOTH ||
@@ -62,7 +62,7 @@ static void run_checked(struct reference_producer *producer,
 {
     reference_producer_start(producer, checked);
     reference_run(producer, consumer);
-    reference_consumer_let_go(consumer);
+    reference_consumer_release(consumer);
     uva_check_conclude(checked);
 }
 
@@ -96,32 +96,32 @@ static void see_mutant(const struct subject *subject, enum way way)
                                      ? UVA_PARTY_CONSUMER
                                      : UVA_PARTY_PRODUCER;
     struct reference_pair pair = *mutant->pair;
-    struct breach_list told = {0};
-    struct uva_check options = how_to_see(mutant, true, way, &told);
+    struct breach_list reports = {0};
+    struct uva_check options = how_to_see(mutant, true, way, &reports);
 
     if (subject->party == UVA_PARTY_PRODUCER)
         pair.producer.mutant = mutant;
     else
         pair.consumer.mutant = mutant;
     run_pair(&pair, &options, false);
-    breach_list_take(&told, mutant->clause, subject->party);
+    breach_list_take(&reports, mutant->clause, subject->party);
     if (mutant->also != NULL)
-        breach_list_take(&told, mutant->also, other);
-    breach_list_is_empty(&told);
+        breach_list_take(&reports, mutant->also, other);
+    breach_list_is_empty(&reports);
 }
 
 static void see_twin(const struct subject *subject, enum way way)
 {
     const struct reference_mutant *mutant = subject->mutant;
     struct reference_pair pair = *mutant->pair;
-    struct breach_list told = {0};
-    struct uva_check options = how_to_see(mutant, false, way, &told);
+    struct breach_list reports = {0};
+    struct uva_check options = how_to_see(mutant, false, way, &reports);
 
     pair.producer.steps_in_request = false;
     run_pair(&pair, &options, mutant->also == NULL);
     if (mutant->also != NULL)
-        breach_list_take(&told, mutant->also, UVA_PARTY_CONSUMER);
-    breach_list_is_empty(&told);
+        breach_list_take(&reports, mutant->also, UVA_PARTY_CONSUMER);
+    breach_list_is_empty(&reports);
 }
 
 static void case_run(int i)

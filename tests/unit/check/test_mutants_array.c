@@ -52,10 +52,10 @@ enum { WRONGS_COUNT = sizeof(WRONGS) / sizeof(WRONGS[0]) };
 
 /* Checks one batch; returns what the check returned. */
 static int check_batch(const enum reference_shape *shape, ArrowDeviceType type,
-                       struct breach_list *told)
+                       struct breach_list *reports)
 {
-    const struct uva_check options = breach_list_check(told);
-    struct reference_ledger live_structs = {0};
+    const struct uva_check options = breach_list_check(reports);
+    struct reference_counts live_structs = {0};
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
     int code;
@@ -78,21 +78,21 @@ static int check_batch(const enum reference_shape *shape, ArrowDeviceType type,
 static void wrong_run(int i)
 {
     const struct wrong *wrong = &WRONGS[i];
-    struct breach_list told = {0};
-    const int code = check_batch(&wrong->shape, wrong->device_type, &told);
+    struct breach_list reports = {0};
+    const int code = check_batch(&wrong->shape, wrong->device_type, &reports);
 
-    breach_list_take(&told, wrong->clause, UVA_PARTY_PRODUCER);
-    breach_list_is_empty(&told);
-    ck_assert_int_eq(code,
-                     told.told[0].severity >= UVA_SEVERITY_ERROR ? EPROTO : 0);
+    breach_list_take(&reports, wrong->clause, UVA_PARTY_PRODUCER);
+    breach_list_is_empty(&reports);
+    ck_assert_int_eq(
+        code, reports.entries[0].severity >= UVA_SEVERITY_ERROR ? EPROTO : 0);
 }
 
 /* ---- what no batch of the reference has --------------------------------- */
 
 static void views_run(int i)
 {
-    struct breach_list told = {0};
-    const struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0};
+    const struct uva_check options = breach_list_check(&reports);
     struct ArrowDeviceArray array = {.device_id = -1, .device_type = 1};
     struct ArrowSchema schema;
     int64_t views[2] = {0};
@@ -102,25 +102,25 @@ static void views_run(int i)
     plain_array(&array.array, 1, 2, 0);
     array.array.buffers[1] = views;
     ck_assert_int_eq(uva_check_array(&schema, &array, &options, NULL), EPROTO);
-    breach_list_take(&told, "DA-27", UVA_PARTY_PRODUCER);
-    breach_list_is_empty(&told);
+    breach_list_take(&reports, "DA-27", UVA_PARTY_PRODUCER);
+    breach_list_is_empty(&reports);
     array.array.release(&array.array);
     schema.release(&schema);
 }
 
 static void released_run(int i)
 {
-    struct breach_list told = {0};
-    const struct uva_check options = breach_list_check(&told);
-    struct reference_ledger live_structs = {0};
+    struct breach_list reports = {0};
+    const struct uva_check options = breach_list_check(&reports);
+    struct reference_counts live_structs = {0};
     struct ArrowDeviceArray array = {.device_id = -1, .device_type = 1};
     struct ArrowSchema schema;
 
     (void)i;
     reference_schema(&live_structs, NULL, &schema);
     ck_assert_int_eq(uva_check_array(&schema, &array, &options, NULL), EPROTO);
-    breach_list_take(&told, "LC-01", UVA_PARTY_EITHER);
-    breach_list_is_empty(&told);
+    breach_list_take(&reports, "LC-01", UVA_PARTY_EITHER);
+    breach_list_is_empty(&reports);
     schema.release(&schema);
 }
 
@@ -128,10 +128,10 @@ static void released_run(int i)
 
 START_TEST(a_sound_batch_breaks_nothing)
 {
-    struct breach_list told = {0};
+    struct breach_list reports = {0};
 
-    ck_assert_int_eq(check_batch(NULL, 0, &told), 0);
-    breach_list_is_empty(&told);
+    ck_assert_int_eq(check_batch(NULL, 0, &reports), 0);
+    breach_list_is_empty(&reports);
 }
 END_TEST
 
@@ -149,10 +149,10 @@ START_TEST(devices_that_have_events_break_nothing)
                                             ARROW_DEVICE_ONEAPI,
                                             ARROW_DEVICE_CUDA_MANAGED,
                                             9999};
-    struct breach_list told = {0};
+    struct breach_list reports = {0};
 
-    ck_assert_int_eq(check_batch(NULL, TYPES[_i], &told), 0);
-    breach_list_is_empty(&told);
+    ck_assert_int_eq(check_batch(NULL, TYPES[_i], &reports), 0);
+    breach_list_is_empty(&reports);
 }
 END_TEST
 

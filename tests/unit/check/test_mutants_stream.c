@@ -50,8 +50,8 @@ static void case_run(int i)
     int count;
     const struct stream_mutant *mutant = stream_mutants(&count) + i;
     struct stream_pair pair = *mutant->pair;
-    struct breach_list told = {0}, reported_of_twin = {0};
-    struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0}, twin_reports = {0};
+    struct uva_check options = breach_list_check(&reports);
 
     options.deep = mutant->deep;
     options.keep = true;
@@ -60,14 +60,14 @@ static void case_run(int i)
     else
         pair.stream.mutant = mutant;
     run_pair(&pair, &options, false);
-    breach_list_take(&told, mutant->clause,
+    breach_list_take(&reports, mutant->clause,
                      mutant->of_reader ? UVA_PARTY_CONSUMER
                                        : UVA_PARTY_PRODUCER);
-    breach_list_is_empty(&told);
+    breach_list_is_empty(&reports);
 
-    options.ctx = &reported_of_twin;
+    options.ctx = &twin_reports;
     run_pair(mutant->pair, &options, true);
-    breach_list_is_empty(&reported_of_twin);
+    breach_list_is_empty(&twin_reports);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "support/breach_list.h"
+#include "support/check_suite.h"
 #include "support/reference_run.h"
 #include "support/reference_stream.h"
 
@@ -19,9 +20,9 @@ enum { BLOCKING = 5 };
 enum { THREADED = 50 };
 
 static struct uva_check draw_check(struct reference_chance *chance,
-                                   struct breach_list *told)
+                                   struct breach_list *reports)
 {
-    struct uva_check options = breach_list_check(told);
+    struct uva_check options = breach_list_check(reports);
 
     options.keep = reference_chance_hits(chance, 2);
     options.deep = reference_chance_hits(chance, 2);
@@ -31,11 +32,11 @@ static struct uva_check draw_check(struct reference_chance *chance,
     return options;
 }
 
-static void be_silent(struct breach_list *told, uint64_t seed)
+static void be_silent(struct breach_list *reports, uint64_t seed)
 {
-    if (atomic_load(&told->count) > 0)
+    if (atomic_load(&reports->count) > 0)
         fprintf(stderr, "UVA_SEED=%llu\n", (unsigned long long)seed);
-    breach_list_is_empty(told);
+    breach_list_is_empty(reports);
 }
 
 static void balance(const struct reference_producer *p,
@@ -53,8 +54,8 @@ static void one_stream(uint64_t seed)
 {
     struct reference_chance chance = {seed * 7919};
     const bool threaded = reference_chance_hits(&chance, THREADED);
-    struct breach_list told = {0};
-    const struct uva_check options = draw_check(&chance, &told);
+    struct breach_list reports = {0};
+    const struct uva_check options = draw_check(&chance, &reports);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
@@ -71,10 +72,10 @@ static void one_stream(uint64_t seed)
                               1 + (int)reference_chance_below(&chance, 3));
     else
         reference_run_random(&producer, &consumer, &chance);
-    reference_consumer_let_go(&consumer);
+    reference_consumer_release(&consumer);
     if (options.keep)
         ck_assert_int_eq(uva_check_conclude(checked), 0);
-    be_silent(&told, seed);
+    be_silent(&reports, seed);
     reference_consumer_fini(&consumer);
     balance(&producer, &consumer);
     reference_producer_fini(&producer);
@@ -126,8 +127,8 @@ static void draw_blocking(struct reference_chance *chance,
 static void one_blocking(uint64_t seed)
 {
     struct reference_chance chance = {seed * 104729};
-    struct breach_list told = {0};
-    struct uva_check options = draw_check(&chance, &told);
+    struct breach_list reports = {0};
+    struct uva_check options = draw_check(&chance, &reports);
     struct ArrowDeviceArrayStream checked;
     struct reference_stream stream;
     struct reference_reader reader;
@@ -142,7 +143,7 @@ static void one_blocking(uint64_t seed)
     while (reference_reader_step(&reader))
         ;
     reference_reader_fini(&reader);
-    be_silent(&told, seed);
+    be_silent(&reports, seed);
     ck_assert_int_eq(reader.faults, 0);
     ck_assert_int_eq(atomic_load(&stream.faults), 0);
     ck_assert_int_eq(atomic_load(&stream.released), 1);
@@ -161,18 +162,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("no false alarm");
     TCase *tcase = tcase_create("pairs");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tcase, 300);
     tcase_add_loop_test(tcase, conforming_pairs_are_not_reported, 0, ROUNDS);
     tcase_add_test(tcase, conforming_streams_and_readers_are_not_reported);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("no false alarm", NULL, NULL, tcase, NULL);
 }

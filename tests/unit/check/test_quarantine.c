@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "check/quarantine.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
 static struct faulty_allocator memory;
@@ -106,11 +107,7 @@ END_TEST
 int main(void)
 {
     TCase *all = tcase_create("all");
-    Suite *suite = suite_create("quarantine");
-    SRunner *runner;
-    int failed;
 
-    tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_test(all, as_many_blocks_are_kept_as_there_is_room_for);
     tcase_add_test(all, without_memory_there_is_no_block);
     tcase_add_test(all,
@@ -118,10 +115,5 @@ int main(void)
     tcase_add_test(all, after_close_a_block_is_freed_at_once);
     tcase_add_test(
         all, what_expires_may_use_the_quarantine_and_outlives_no_reference);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("quarantine", setup, teardown, all, NULL);
 }

@@ -4,26 +4,28 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "support/check_suite.h"
 #include "support/reference_run.h"
 
 enum { STREAMS = 20000, THREADED = 300 };
 
-struct scene {
+struct fixture {
     struct reference_producer producer;
     struct reference_consumer consumer;
 };
 
-static void scene_init(struct scene *scene, const struct reference_pair *pair)
+static void fixture_init(struct fixture *fixture,
+                         const struct reference_pair *pair)
 {
-    reference_producer_init(&scene->producer, &pair->producer);
-    reference_consumer_init(&scene->consumer, &pair->consumer);
-    reference_producer_start(&scene->producer, &scene->consumer.handler);
+    reference_producer_init(&fixture->producer, &pair->producer);
+    reference_consumer_init(&fixture->consumer, &pair->consumer);
+    reference_producer_start(&fixture->producer, &fixture->consumer.handler);
 }
 
-static void scene_fini(struct scene *scene)
+static void fixture_fini(struct fixture *fixture)
 {
-    struct reference_producer *p = &scene->producer;
-    struct reference_consumer *c = &scene->consumer;
+    struct reference_producer *p = &fixture->producer;
+    struct reference_consumer *c = &fixture->consumer;
 
     ck_assert(reference_producer_over(p));
     ck_assert(reference_consumer_over(c));
@@ -40,14 +42,14 @@ START_TEST(all_batches_arrive_and_the_end_is_told)
 {
     const struct reference_pair pair = {{.batches = 5},
                                         {.first = 2, .more = 2}};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_init(&scene, &pair);
-    reference_run(&scene.producer, &scene.consumer);
-    ck_assert_int_eq(atomic_load(&scene.consumer.rows), 5 * REFERENCE_ROWS);
-    ck_assert(scene.consumer.now.ended);
-    ck_assert(!scene.consumer.now.erred);
-    scene_fini(&scene);
+    fixture_init(&fixture, &pair);
+    reference_run(&fixture.producer, &fixture.consumer);
+    ck_assert_int_eq(atomic_load(&fixture.consumer.rows), 5 * REFERENCE_ROWS);
+    ck_assert(fixture.consumer.now.ended);
+    ck_assert(!fixture.consumer.now.erred);
+    fixture_fini(&fixture);
 }
 END_TEST
 
@@ -55,13 +57,13 @@ START_TEST(a_spoilt_batch_becomes_an_error)
 {
     const struct reference_pair pair = {
         {.batches = 3, .lazy = true, .spoilt_at = 1}, {.first = 9}};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_init(&scene, &pair);
-    reference_run(&scene.producer, &scene.consumer);
-    ck_assert(scene.consumer.now.failed);
-    ck_assert(scene.consumer.now.erred);
-    scene_fini(&scene);
+    fixture_init(&fixture, &pair);
+    reference_run(&fixture.producer, &fixture.consumer);
+    ck_assert(fixture.consumer.now.failed);
+    ck_assert(fixture.consumer.now.erred);
+    fixture_fini(&fixture);
 }
 END_TEST
 
@@ -69,20 +71,20 @@ START_TEST(a_cancel_leads_to_release_alone)
 {
     const struct reference_pair pair = {
         {.batches = -1}, {.first = 2, .more = 2, .cancel_at = 3}};
-    struct scene scene;
+    struct fixture fixture;
 
-    scene_init(&scene, &pair);
-    reference_run(&scene.producer, &scene.consumer);
-    ck_assert_int_eq(atomic_load(&scene.producer.offered), 3);
-    ck_assert(!scene.consumer.now.ended);
-    ck_assert(!scene.consumer.now.erred);
-    scene_fini(&scene);
+    fixture_init(&fixture, &pair);
+    reference_run(&fixture.producer, &fixture.consumer);
+    ck_assert_int_eq(atomic_load(&fixture.producer.offered), 3);
+    ck_assert(!fixture.consumer.now.ended);
+    ck_assert(!fixture.consumer.now.erred);
+    fixture_fini(&fixture);
 }
 END_TEST
 
 START_TEST(batches_can_be_told_apart)
 {
-    struct reference_ledger live_structs = {0};
+    struct reference_counts live_structs = {0};
     struct ArrowDeviceArray array;
 
     reference_array(&live_structs, 7, &array);
@@ -97,12 +99,12 @@ START_TEST(any_two_of_them_come_to_an_end)
     for (uint64_t seed = 1; seed <= STREAMS; seed++) {
         struct reference_chance chance = {seed};
         struct reference_pair pair;
-        struct scene scene;
+        struct fixture fixture;
 
         reference_pair_draw(&chance, false, &pair);
-        scene_init(&scene, &pair);
-        reference_run_random(&scene.producer, &scene.consumer, &chance);
-        scene_fini(&scene);
+        fixture_init(&fixture, &pair);
+        reference_run_random(&fixture.producer, &fixture.consumer, &chance);
+        fixture_fini(&fixture);
     }
 }
 END_TEST
@@ -112,22 +114,19 @@ START_TEST(on_threads_too)
     for (uint64_t seed = 1; seed <= THREADED; seed++) {
         struct reference_chance chance = {seed};
         struct reference_pair pair;
-        struct scene scene;
+        struct fixture fixture;
 
         reference_pair_draw(&chance, true, &pair);
-        scene_init(&scene, &pair);
-        reference_run_threads(&scene.producer, &scene.consumer, 2);
-        scene_fini(&scene);
+        fixture_init(&fixture, &pair);
+        reference_run_threads(&fixture.producer, &fixture.consumer, 2);
+        fixture_fini(&fixture);
     }
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reference");
     TCase *tcase = tcase_create("pairs");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, all_batches_arrive_and_the_end_is_told);
@@ -136,10 +135,5 @@ int main(void)
     tcase_add_test(tcase, batches_can_be_told_apart);
     tcase_add_test(tcase, any_two_of_them_come_to_an_end);
     tcase_add_test(tcase, on_threads_too);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("reference", NULL, NULL, tcase, NULL);
 }

@@ -33,10 +33,10 @@ static const struct wrong {
     {"LC-07", NULL, "", REFERENCE_MARK_STAYS},
 };
 
-static void reported_once(struct breach_list *told, const char *clause)
+static void reported_once(struct breach_list *reports, const char *clause)
 {
-    breach_list_take(told, clause, UVA_PARTY_PRODUCER);
-    breach_list_is_empty(told);
+    breach_list_take(reports, clause, UVA_PARTY_PRODUCER);
+    breach_list_is_empty(reports);
 }
 
 /* ---- between producer and handler --------------------------------------- */
@@ -59,8 +59,8 @@ static void case_of_handler(int i)
     const struct reference_producer_options gives = {.batches = BATCHES,
                                                      .mutant = &mutant};
     const struct reference_consumer_options takes = {.first = BATCHES + 1};
-    struct breach_list told = {0};
-    const struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0};
+    const struct uva_check options = breach_list_check(&reports);
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct reference_producer producer;
     struct reference_consumer consumer;
@@ -73,7 +73,7 @@ static void case_of_handler(int i)
     reference_run(&producer, &consumer);
     reference_consumer_fini(&consumer);
     reference_producer_fini(&producer);
-    reported_once(&told, WRONGS[i].clause);
+    reported_once(&reports, WRONGS[i].clause);
 }
 
 /* ---- of a blocking stream ----------------------------------------------- */
@@ -96,8 +96,8 @@ static void case_of_blocking(int i)
     const struct reference_stream_options gives = {.batches = BATCHES,
                                                    .mutant = &mutant};
     const struct reference_reader_options takes = {0};
-    struct breach_list told = {0};
-    const struct uva_check options = breach_list_check(&told);
+    struct breach_list reports = {0};
+    const struct uva_check options = breach_list_check(&reports);
     struct ArrowDeviceArrayStream checked;
     struct reference_reader reader;
     struct reference_stream stream;
@@ -110,8 +110,8 @@ static void case_of_blocking(int i)
         ;
     reference_reader_fini(&reader);
     reference_stream_fini(&stream);
-    reported_once(&told, WRONGS[i].blocking != NULL ? WRONGS[i].blocking
-                                                    : WRONGS[i].clause);
+    reported_once(&reports, WRONGS[i].blocking != NULL ? WRONGS[i].blocking
+                                                       : WRONGS[i].clause);
 }
 
 int main(void)
@@ -124,5 +124,5 @@ int main(void)
         case_list_add(tcase, WRONGS[i].clause, "of_a_blocking_stream",
                       case_of_blocking, i);
     }
-    return case_list_run("told_once", tcase);
+    return case_list_run("reported once", tcase);
 }

@@ -15,6 +15,7 @@
 #include "check/utf8.h"
 #include "protocol/clauses.h"
 #include "support/breach_log.h"
+#include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 
 static struct uva__reporter *reporter_new(const struct uva_check *options)
@@ -213,7 +214,7 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
     struct breach_log log;
     struct uva_check options;
     struct uva__reporter *reporter;
-    int count, told;
+    int count, reported;
 
     (void)uva__clauses(&count);
     breach_log_init(&log);
@@ -221,11 +222,11 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
     reporter = reporter_new(&options);
     uva__reporter_once(reporter);
     report_all(reporter);
-    told = log.count;
+    reported = log.count;
     report_all(reporter);
     /* LC-02 binds the consumer, and is fatal: that kind was reported before */
-    ck_assert_int_eq(told, count * 3 + 3);
-    ck_assert_int_eq(log.count, told);
+    ck_assert_int_eq(reported, count * 3 + 3);
+    ck_assert_int_eq(log.count, reported);
     uva__reporter_release(reporter);
 }
 END_TEST
@@ -600,10 +601,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reporter");
     TCase *tcase = tcase_create("reporter");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, without_options_there_are_defaults);
     tcase_add_test(tcase, options_are_kept_and_the_name_copied);
@@ -629,9 +627,5 @@ int main(void)
     tcase_add_test(tcase,
                    every_clause_is_there_once_with_all_that_belongs_to_it);
     tcase_add_test(tcase, what_is_no_clause_is_not_found);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("reporter", NULL, NULL, tcase, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
@@ -129,17 +130,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("schema_check");
     TCase *tcase = tcase_create("schemas");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, schemas_are_equal_that_say_the_same);
     tcase_add_test(tcase, schemas_differ_by_any_detail);
     tcase_add_test(tcase, schemas_without_an_end_are_never_equal);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("schema_check", NULL, NULL, tcase, NULL);
 }

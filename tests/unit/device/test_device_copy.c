@@ -23,7 +23,7 @@ enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static struct event_wait_fixture s; /* large */
 
-static void scene_end(struct ArrowSchema *schema)
+static void schema_end(struct ArrowSchema *schema)
 {
     schema->release(schema);
     event_wait_close(&s);
@@ -63,7 +63,7 @@ START_TEST(every_type_goes_to_a_device_and_comes_back)
         uva_array_release(&back);
         uva_array_release(&original);
         second.release(&second);
-        scene_end(&schema);
+        schema_end(&schema);
     }
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(any_call_of_a_copy_may_fail)
                 strstr(error.message,
                        _i == 1 ? "a copy could not be begun" : "has failed"));
         }
-        scene_end(&schema);
+        schema_end(&schema);
         if (code == 0)
             break;
     }
@@ -124,7 +124,7 @@ START_TEST(the_event_of_any_step_may_fail)
         s.device.step_fails_at = k;
         code = round_trip(VIEW, &schema, &error);
         ck_assert_int_eq(code, k <= s.device.copies ? EIO : 0);
-        scene_end(&schema);
+        schema_end(&schema);
     }
     ck_assert_int_gt(k, 10);
 }
@@ -142,7 +142,7 @@ START_TEST(a_device_may_be_out_of_memory)
         s.device.alloc_fails_at = k;
         code = round_trip(ROUND, &schema, &error);
         ck_assert(code == 0 || code == ENOMEM);
-        scene_end(&schema);
+        schema_end(&schema);
     }
     ck_assert_int_gt(k, 5);
 }
@@ -200,7 +200,7 @@ START_TEST(a_copy_that_is_cancelled_keeps_its_memory_until_it_has_ended)
         ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
         uva__event_wait_release(watch);
     }
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -240,7 +240,7 @@ START_TEST(what_goes_to_a_device_is_given_when_all_was_begun)
         ck_assert_int_eq(s.device.events_live, 1);
         atomic_store(&s.device.held, false);
     }
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
         uva__copy_give(watch->work, &back);
     uva__event_wait_release(watch);
     uva_array_release(&back);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -299,7 +299,7 @@ START_TEST(the_arrays_event_is_asked_after_whatever_its_copies_say)
 {
     static const int events[] = {-1, EPROTO, 0};
     const struct every_variant variant = {5, 0, true};
-    const int told = _i >= 3 ? ENOSPC : _i == 1 ? EPROTO : 0;
+    const int reported = _i >= 3 ? ENOSPC : _i == 1 ? EPROTO : 0;
     struct ArrowDeviceArray array, there, back;
     struct uva_device_ops ops;
     struct ArrowSchema schema;
@@ -321,13 +321,13 @@ START_TEST(the_arrays_event_is_asked_after_whatever_its_copies_say)
     deaf_fails_at = _i >= 3 ? deaf_copies + 2 : 0;
     ck_assert_int_eq(
         event_wait_copy(&s, ARROW_DEVICE_CPU, &schema, &there, &back, &error),
-        told);
-    if (told == ENOSPC)
+        reported);
+    if (reported == ENOSPC)
         ck_assert_str_eq(error.message, "no room");
-    if (told == EPROTO)
+    if (reported == EPROTO)
         ck_assert_str_eq(error.message, "soft_query failed with 700: event 0");
     uva_array_release(&back);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -423,7 +423,7 @@ START_TEST(sizes_on_the_host_are_read_when_a_device_has_filled_them_in)
         uva__copy_give(watch->work, &there);
     uva__event_wait_release(watch);
     uva_array_release(&there);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -441,7 +441,7 @@ START_TEST(an_event_on_the_host_means_nothing)
                                      &there, &error),
                      0);
     uva_array_release(&there);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -459,7 +459,7 @@ START_TEST(an_array_that_does_not_fit_its_schema_is_not_copied)
                                      &there, &error),
                      _i == 0 ? EINVAL : ENOTSUP);
     ck_assert_int_eq(s.device.copies, 0);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -480,7 +480,7 @@ START_TEST(offsets_that_fall_end_the_copy_behind_what_was_begun)
         EINVAL);
     ck_assert_str_eq(error.message, "the offsets of an array make no sense");
     ck_assert_int_eq(s.device.copies, 3 + 2);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 
@@ -510,7 +510,7 @@ START_TEST(parts_of_a_copy_may_be_moved_out_and_outlive_the_rest)
     event_wait_end(&s); /* the device stays as long as its memory */
     ck_assert_int_eq(s.device.unloads, 0);
     child.release(&child);
-    scene_end(&schema);
+    schema_end(&schema);
 }
 END_TEST
 

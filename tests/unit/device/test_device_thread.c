@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that all devices share: commands in the order in which they
- * were sent, items until they are done, and an end that forgets none of them.
- */
+/* The thread that all devices share: errands in the order in which they were
+ * sent, chores until they are over, and an end that forgets nobody. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +16,7 @@ struct device_thread_fixture {
     atomic_int counts;                       /* of the struct around it */
     atomic_int cleared;
     sem_t passed;
-    int64_t last; /* command that was run */
+    int64_t last; /* errand that was run */
     bool in_order;
 };
 
@@ -71,7 +70,7 @@ static void device_thread_fixture_close(void)
     (void)sem_destroy(&s.passed);
 }
 
-/* ---- commands ----------------------------------------------------------- */
+/* ---- errands ------------------------------------------------------------ */
 
 struct numbered {
     struct uva__device_command command; /* first */
@@ -95,17 +94,17 @@ static void numbered_run(struct uva__device_command *command)
 START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
 {
     enum { MANY = 1000 };
-    static struct numbered errands[MANY];
+    static struct numbered commands[MANY];
 
     device_thread_fixture_open();
     for (int i = 0; i < MANY; i++) {
-        errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-        if (i % 2 == 0) /* these do not wake the thread */
+        commands[i] = (struct numbered){{.run = numbered_run}, i, 0};
+        if (i % 2 == 0) /* these wake nobody */
             ck_assert(uva__device_thread_send_quietly(&s.device_thread,
-                                                      &errands[i].command));
+                                                      &commands[i].command));
         else
-            ck_assert(
-                uva__device_thread_send(&s.device_thread, &errands[i].command));
+            ck_assert(uva__device_thread_send(&s.device_thread,
+                                              &commands[i].command));
     }
     await(MANY);
     ck_assert(s.in_order);
@@ -127,20 +126,20 @@ END_TEST
 
 START_TEST(what_was_sent_before_the_end_is_run_and_nothing_after_it)
 {
-    struct numbered errands[3];
+    struct numbered commands[3];
 
     device_thread_fixture_open();
     for (int i = 0; i < 3; i++)
-        errands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-    ck_assert(
-        uva__device_thread_send_quietly(&s.device_thread, &errands[0].command));
-    ck_assert(
-        uva__device_thread_send_quietly(&s.device_thread, &errands[1].command));
+        commands[i] = (struct numbered){{.run = numbered_run}, i, 0};
+    ck_assert(uva__device_thread_send_quietly(&s.device_thread,
+                                              &commands[0].command));
+    ck_assert(uva__device_thread_send_quietly(&s.device_thread,
+                                              &commands[1].command));
     device_thread_fixture_close();
     ck_assert_int_eq(s.last, 1);
-    ck_assert(!uva__device_thread_send(&s.device_thread, &errands[2].command));
+    ck_assert(!uva__device_thread_send(&s.device_thread, &commands[2].command));
     ck_assert(!uva__device_thread_send_quietly(&s.device_thread,
-                                               &errands[2].command));
+                                               &commands[2].command));
 }
 END_TEST
 
@@ -166,7 +165,7 @@ START_TEST(it_may_end_itself)
 }
 END_TEST
 
-/* Sends until no more is accepted; what was accepted is run. */
+/* Sends until the door is shut; what was taken is run. */
 static void *sender_main(void *arg)
 {
     struct numbered *command = arg;
@@ -206,16 +205,16 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
 }
 END_TEST
 
-/* ---- poll items --------------------------------------------------------- */
+/* ---- chores ------------------------------------------------------------- */
 
 struct job {
     struct uva__poll_item item; /* first */
-    int looks;                  /* polls until it is done */
+    int looks;                  /* so many until it is over */
     int looked;
-    uint64_t age_ns; /* at the last poll */
+    uint64_t age_ns; /* at the last */
     bool until_end;
     int finished;
-    const struct job *beside; /* polled before this is finished; or NULL */
+    const struct job *beside; /* looked at before this is finished; or NULL */
 };
 
 static bool job_poll(struct uva__poll_item *item, uint64_t age_ns)
@@ -281,7 +280,7 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
 }
 END_TEST
 
-/* An item that is polled already is due at once. */
+/* Asked after twice, a chore is due at once. */
 static void both_poll(struct uva__device_command *command)
 {
     struct polling *polling = (struct polling *)command;

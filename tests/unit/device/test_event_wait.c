@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: which thread notifies the client, when, and with which outcome; that
- * no thread uses an event once the client is notified; that vendors may be
- * late, or never call back. */
+/* Watches: who tells the client, when, and of what; that nobody looks at an
+ * event once the client knows; that vendors may be late, or never come. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -11,8 +10,9 @@
 #include "support/watch_fixture.h"
 #include "uvarrow/arrow.h"
 
-static const enum soft_mode all_modes[] = {
-    SOFT_POLLS, SOFT_POLLS_QUICK, SOFT_CALLS, SOFT_CALLS_QUICK, SOFT_FORGETS};
+static const enum soft_mode all_modes[] = {SOFT_POLLS, SOFT_POLLS_ON_LOOP,
+                                           SOFT_CALLS, SOFT_CALLS_ON_LOOP,
+                                           SOFT_FORGETS};
 
 enum { MODES = sizeof(all_modes) / sizeof(all_modes[0]) };
 
@@ -65,7 +65,7 @@ START_TEST(a_callback_that_says_all_is_well_is_not_believed)
     struct uva_watch *watch;
     struct uva_error error;
 
-    event_wait_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_open(&s, _i == 0 ? SOFT_CALLS : SOFT_CALLS_ON_LOOP);
     watch = event_wait_watch(&s, 3);
     uva__event_wait_begin(watch);
     event_wait_flush(&s);
@@ -85,7 +85,7 @@ START_TEST(a_callback_may_come_before_its_own_device_says_so)
     struct event_wait_fixture s;
     struct uva_watch *watch;
 
-    event_wait_open(&s, SOFT_CALLS_QUICK);
+    event_wait_open(&s, SOFT_CALLS_ON_LOOP);
     watch = event_wait_watch(&s, 3);
     uva__event_wait_begin(watch);
     event_wait_flush(&s);
@@ -98,18 +98,17 @@ START_TEST(a_callback_may_come_before_its_own_device_says_so)
 }
 END_TEST
 
-/* ---- which thread may use the event ------------------------------------- */
+/* ---- who may look ------------------------------------------------------- */
 
 struct intruder {
     struct event_wait_fixture s;
     struct uva_watch *watch;
     int code;   /* that the event ends with */
     bool done;  /* it did */
-    bool early; /* and the client was notified at once */
+    bool early; /* and the client was told at once */
 };
 
-/* The vendor's callback comes while the device thread holds the
- * event. */
+/* The vendor's callback comes while the service has the event in its hands. */
 static void intrude(void *ctx)
 {
     struct intruder *in = ctx;
@@ -126,8 +125,8 @@ START_TEST(the_client_is_not_delivered_while_the_service_looks_at_the_event)
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
-    in.s.device.asked = intrude; /* by the fallback poll */
+    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_ON_LOOP);
+    in.s.device.asked = intrude; /* by the net under the callback */
     in.s.device.ctx = &in;
     in.watch = event_wait_watch(&in.s, 0);
     uva__event_wait_begin(in.watch);
@@ -145,7 +144,7 @@ START_TEST(the_client_is_not_delivered_while_the_service_arms_the_event)
     static const int codes[] = {0, ENXIO};
     struct intruder in = {.code = codes[_i % 2]};
 
-    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_QUICK);
+    event_wait_open(&in.s, _i / 2 == 0 ? SOFT_CALLS : SOFT_CALLS_ON_LOOP);
     in.s.device.armed = intrude;
     in.s.device.ctx = &in;
     in.watch = event_wait_watch(&in.s, 0);
@@ -194,7 +193,7 @@ START_TEST(a_late_vendor_wakes_a_service_that_has_nothing_to_do)
     sem_t woken;
 
     ck_assert_int_eq(sem_init(&woken, 0, 0), 0);
-    event_wait_open(&s, SOFT_CALLS_QUICK);
+    event_wait_open(&s, SOFT_CALLS_ON_LOOP);
     s.device.settled = post_settled;
     s.device.ctx = &woken;
     watch = event_wait_watch(&s, 0);
@@ -259,8 +258,7 @@ START_TEST(an_abandoned_watch_releases_its_array_and_tells_nobody)
             uva__event_wait_release(watch);
         }
         if (k % 3 == 1)
-            soft_event_end(&s.device, k,
-                           EIO); /* other ones once all has ended */
+            soft_event_end(&s.device, k, EIO); /* others when all is gone */
     }
     event_wait_flush(&s);
     ck_assert_int_ne(sem_trywait(&s.over), 0);
@@ -307,14 +305,14 @@ START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
 }
 END_TEST
 
-/* ---- tables with odd results -------------------------------------------- */
+/* ---- tables that say odd things ----------------------------------------- */
 
 struct script {
-    int load, arm, told, query, chain;
+    int load, arm, notified, query, chain;
     int queries, arms, settles;
     bool quiet;  /* no text with a failure */
-    int late;    /* no text either, but armed at once */
-    int pending; /* queries that return EAGAIN before */
+    int late;    /* likewise, and yet armed at once */
+    int pending; /* so many queries say EAGAIN before */
     struct uva_watch *armed;
 };
 
@@ -351,7 +349,7 @@ static int script_arm(void *state, const struct uva_device_event *event,
         return EAGAIN;
     script->armed = watch;
     if (script->arm == EINPROGRESS)
-        uva_watch_notify(watch, script->told, 5, NULL);
+        uva_watch_notify(watch, script->notified, 5, NULL);
     return script->arm;
 }
 
@@ -383,7 +381,7 @@ static struct uva_device_ops script_ops(void)
     };
 }
 
-/* Gives the outcome of a wait of a scripted table. */
+/* Gives the outcome of a watch of a scripted table. */
 static int script_run(const struct uva_device_ops *ops, struct script *script,
                       void *device_stream, struct uva_error *error)
 {
@@ -451,7 +449,7 @@ START_TEST(a_callback_with_a_code_that_means_not_yet_is_a_failure)
 {
     const struct uva_device_ops ops = script_ops();
     struct script script = {
-        .arm = EINPROGRESS, .told = not_yet[_i], .query = EAGAIN};
+        .arm = EINPROGRESS, .notified = not_yet[_i], .query = EAGAIN};
     struct uva_error error;
 
     ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EIO);
@@ -503,8 +501,7 @@ START_TEST(a_stream_that_cannot_be_made_to_wait_says_so)
 }
 END_TEST
 
-/* The device thread is inside a call that makes a stream wait, or has not begun
- * that call. */
+/* The service is inside a call that makes a stream wait, or not there yet. */
 struct gone {
     struct event_wait_fixture s;
     struct uva__device_command command;
@@ -545,8 +542,7 @@ static int ended_chain(void *state, const struct uva_device_event *event,
     (void)sem_post(&gone->here);
     while (uva__atomic64_load(&gone->watch->side) == UVA__EVENT_WAIT_PENDING)
         (void)sched_yield();
-    for (int i = 0; i < 1000;
-         i++) /* a thread that does not wait gets past this */
+    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
         (void)sched_yield();
     gone->touched = true;
     return 0;

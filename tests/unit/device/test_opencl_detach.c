@@ -15,37 +15,38 @@ static struct {
     pthread_t thread;
     atomic_bool detached;
     bool early; /* before the call was over */
-} scene;
+} fixture;
 
 static void *detach_main(void *arg)
 {
     (void)arg;
     ck_assert(
-        uva__native_handles_remove(&scene.attached, ARROW_DEVICE_OPENCL, 7));
-    atomic_store(&scene.detached, true);
+        uva__native_handles_remove(&fixture.attached, ARROW_DEVICE_OPENCL, 7));
+    atomic_store(&fixture.detached, true);
     return NULL;
 }
 
 static bool is_attached(void)
 {
     struct uva__native_handle *found =
-        uva__native_handles_use(&scene.attached, ARROW_DEVICE_OPENCL, 7);
+        uva__native_handles_use(&fixture.attached, ARROW_DEVICE_OPENCL, 7);
 
     if (found != NULL)
-        uva__native_handles_drop(&scene.attached, found);
+        uva__native_handles_drop(&fixture.attached, found);
     return found != NULL;
 }
 
 /* In the middle of a call. */
 static void intrude(void)
 {
-    ck_assert_int_eq(pthread_create(&scene.thread, NULL, detach_main, NULL), 0);
+    ck_assert_int_eq(pthread_create(&fixture.thread, NULL, detach_main, NULL),
+                     0);
     while (is_attached())
         (void)sched_yield();
     for (int i = 0; i < 1000;
          i++) /* a thread that does not wait gets past this */
         (void)sched_yield();
-    scene.early = atomic_load(&scene.detached);
+    fixture.early = atomic_load(&fixture.detached);
 }
 
 static uva__cl_int read_buffer(uva__cl_queue queue, uva__cl_mem memory,
@@ -66,7 +67,7 @@ static uva__cl_mem create_buffer(uva__cl_context context, uint64_t flags,
     (void)context, (void)flags, (void)size, (void)host;
     intrude();
     *code = 0;
-    return &scene;
+    return &fixture;
 }
 
 static uva__cl_int flush(uva__cl_queue queue)
@@ -77,9 +78,9 @@ static uva__cl_int flush(uva__cl_queue queue)
 
 START_TEST(a_detach_waits_for_the_call_that_has_the_handles)
 {
-    const struct uva_opencl_device native = {.context = &scene,
-                                             .queue = &scene};
-    struct uva__opencl opencl = {.attached = &scene.attached,
+    const struct uva_opencl_device native = {.context = &fixture,
+                                             .queue = &fixture};
+    struct uva__opencl opencl = {.attached = &fixture.attached,
                                  .cl = {.clEnqueueReadBuffer = read_buffer,
                                         .clCreateBuffer = create_buffer,
                                         .clFlush = flush}};
@@ -87,12 +88,12 @@ START_TEST(a_detach_waits_for_the_call_that_has_the_handles)
     const struct uva_device_copy copy = {
         .after = {ARROW_DEVICE_OPENCL, 7, NULL},
         .target = bytes,
-        .source = &scene,
+        .source = &fixture,
         .size_bytes = sizeof(bytes)};
     struct uva_error error;
 
-    atomic_store(&scene.detached, false);
-    ck_assert_int_eq(uva__native_handles_add(&scene.attached,
+    atomic_store(&fixture.detached, false);
+    ck_assert_int_eq(uva__native_handles_add(&fixture.attached,
                                              ARROW_DEVICE_OPENCL, 7, &native,
                                              sizeof(native)),
                      0);
@@ -101,8 +102,8 @@ START_TEST(a_detach_waits_for_the_call_that_has_the_handles)
     else
         ck_assert_ptr_nonnull(
             uva__opencl_alloc(&opencl, ARROW_DEVICE_OPENCL, 7, 64));
-    ck_assert_int_eq(pthread_join(scene.thread, NULL), 0);
-    ck_assert(!scene.early);
+    ck_assert_int_eq(pthread_join(fixture.thread, NULL), 0);
+    ck_assert(!fixture.early);
     ck_assert(!is_attached());
 }
 END_TEST

@@ -125,7 +125,7 @@ START_TEST(queues_that_share_a_lane_take_turns)
     sem_post(&x.leave);
     lane_take_n(&x.done, 4);
     lane_take_n(&y.done, 2);
-    ck_assert_str_eq(lane_story, "x1 y1 x2 y2 x3");
+    ck_assert_str_eq(lane_order, "x1 y1 x2 y2 x3");
     uva_workers_free(workers);
     lane_close(&x);
     lane_close(&y);
@@ -150,10 +150,10 @@ START_TEST(a_job_that_has_not_begun_can_be_taken_back)
     ck_assert(!uva__lane_take_back(&lanes.jobs, &works[1].job));
     sem_post(&lanes.leave);
     lane_take_n(&lanes.done, 2);
-    ck_assert_str_eq(lane_story, "a c");
+    ck_assert_str_eq(lane_order, "a c");
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[1].job);
     lane_take(&lanes.done);
-    ck_assert_str_eq(lane_story, "a c b");
+    ck_assert_str_eq(lane_order, "a c b");
     lane_close(&lanes);
 }
 END_TEST
@@ -181,7 +181,7 @@ START_TEST(taking_back_the_only_job_leaves_the_round)
     lane_close(&x);
     sem_post(&y.leave);
     lane_take_n(&y.done, 2);
-    ck_assert_str_eq(lane_story, "a c");
+    ck_assert_str_eq(lane_order, "a c");
     lane_close(&y);
     uva_workers_free(workers);
 }
@@ -226,7 +226,7 @@ START_TEST(a_wait_lets_one_more_thread_in_while_it_lasts)
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &helper.job);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
     sem_post(&lanes.leave);
-    lane_take(&lanes.entered); /* the helper ran, and the waiter returned */
+    lane_take(&lanes.entered); /* the helper ran, and the waiter came home */
     lane_await_threads(&lanes, UVA_LANE_BLOCKING, 1);
     lane_close(&lanes);
 }
@@ -285,12 +285,12 @@ START_TEST(only_compute_jobs_are_on_a_compute_worker)
 }
 END_TEST
 
-/* ---- uncapped threads --------------------------------------------------- */
+/* ---- guests ------------------------------------------------------------- */
 
 START_TEST(guests_run_whatever_the_lanes_do)
 {
     struct lane_fixture lanes;
-    struct lane_work stuck, guests[5];
+    struct lane_work stuck, extras[5];
 
     lane_open(&lanes, &(struct uva_workers_options){.blocking_threads = 1});
     stuck = lane_work(&lanes, true, NULL);
@@ -299,8 +299,8 @@ START_TEST(guests_run_whatever_the_lanes_do)
     ck_assert_int_eq(uva__lane_ensure_uncapped(&lanes.jobs), 0);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 2);
     for (int i = 0; i < 5; i++) {
-        guests[i] = lane_work(&lanes, true, NULL);
-        uva__lane_run_uncapped(&lanes.jobs, &guests[i].job);
+        extras[i] = lane_work(&lanes, true, NULL);
+        uva__lane_run_uncapped(&lanes.jobs, &extras[i].job);
     }
     lane_take_n(&lanes.entered, 6); /* all at once */
     ck_assert_int_eq(uva__lane_ensure_uncapped(&lanes.jobs), 0);
@@ -384,7 +384,7 @@ START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
 {
     struct recording_executor executor = {.answer = ENOMEM};
     struct lane_fixture lanes;
-    struct lane_work work, uncapped;
+    struct lane_work work, extra;
 
     lane_open(&lanes, &(struct uva_workers_options){
                           .executor = {recording_submit, &executor}});
@@ -392,8 +392,8 @@ START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
     uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &work.job);
     lane_take(&lanes.done);
     executor.answer = 0;
-    uncapped = lane_work(&lanes, false, NULL);
-    uva__lane_run_uncapped(&lanes.jobs, &uncapped.job);
+    extra = lane_work(&lanes, false, NULL);
+    uva__lane_run_uncapped(&lanes.jobs, &extra.job);
     lane_take(&lanes.done);
     ck_assert_int_eq(executor.count, 0);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_COMPUTE), 1);
@@ -470,9 +470,9 @@ int main(void)
     tcase_add_test(waiting_inside_a_job,
                    only_compute_jobs_are_on_a_compute_worker);
 
-    TCase *guests = tcase_create("uncapped threads");
-    tcase_add_test(guests, guests_run_whatever_the_lanes_do);
-    tcase_add_test(guests, a_uncapped_that_was_made_sure_of_needs_no_thread);
+    TCase *extras = tcase_create("uncapped threads");
+    tcase_add_test(extras, guests_run_whatever_the_lanes_do);
+    tcase_add_test(extras, a_uncapped_that_was_made_sure_of_needs_no_thread);
 
     TCase *executors = tcase_create("executors");
     tcase_add_test(executors, an_executor_runs_the_jobs_it_accepts);
@@ -481,6 +481,6 @@ int main(void)
     tcase_add_test(executors, what_nobody_takes_waits_for_a_later_submit);
     tcase_add_test(executors, a_refused_job_waits_for_the_thread_that_is_busy);
 
-    return suite_main("lane", NULL, NULL, jobs, waiting_inside_a_job, guests,
+    return suite_main("lane", NULL, NULL, jobs, waiting_inside_a_job, extras,
                       executors, NULL);
 }

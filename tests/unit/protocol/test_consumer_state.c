@@ -9,6 +9,7 @@
  * should. The transcript has a word for each of the producer's letters: our
  * action, with the broken rule in brackets. */
 #include "protocol/consumer_state.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -82,9 +83,9 @@ static bool is_ours(struct uva__consumer_state *s, char letter)
 /* Plays a script from the state `s`; returns the transcript. */
 static const char *play(struct uva__consumer_state *s, const char *script)
 {
-    static char story[500];
+    static char transcript[500];
 
-    story[0] = '\0';
+    transcript[0] = '\0';
     for (; *script != '\0'; script++) {
         struct uva__consumer_verdict verdict;
         struct uva__consumer_call call;
@@ -93,18 +94,19 @@ static const char *play(struct uva__consumer_state *s, const char *script)
         call = call_of(*script);
         verdict = uva__consumer_state_enter(s, &call);
         uva__consumer_state_leave(s);
-        strcat(strcat(story, story[0] ? " " : ""), ACTIONS[verdict.action]);
+        strcat(strcat(transcript, transcript[0] ? " " : ""),
+               ACTIONS[verdict.action]);
         if (verdict.code != 0)
-            sprintf(story + strlen(story), "%d", verdict.code);
+            sprintf(transcript + strlen(transcript), "%d", verdict.code);
         if (verdict.clause != NULL)
-            strcat(strcat(strcat(story, "("), verdict.clause), ")");
+            strcat(strcat(strcat(transcript, "("), verdict.clause), ")");
     }
-    return story;
+    return transcript;
 }
 
 /* A script, its transcript, and the end it leads to. */
 struct stream {
-    const char *script, *story;
+    const char *script, *transcript;
     enum uva__consumer_end end;
     int code;
 };
@@ -114,7 +116,7 @@ static void check_stream(const struct stream *stream)
     struct uva__consumer_state s;
 
     uva__consumer_state_init(&s, 8, 0);
-    ck_assert_str_eq(play(&s, stream->script), stream->story);
+    ck_assert_str_eq(play(&s, stream->script), stream->transcript);
     ck_assert_int_eq(s.end, stream->end);
     ck_assert_int_eq(s.code, stream->code);
 }
@@ -147,7 +149,7 @@ static const struct stream LAWFUL[] = {
 START_TEST(a_lawful_producer_is_never_blamed)
 {
     check_stream(&LAWFUL[_i]);
-    ck_assert_ptr_null(strchr(LAWFUL[_i].story, '('));
+    ck_assert_ptr_null(strchr(LAWFUL[_i].transcript, '('));
 }
 END_TEST
 
@@ -776,14 +778,9 @@ static TCase *chance(void)
 int main(void)
 {
     Suite *suite = suite_create("consumer_state");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, streams());
     suite_add_tcase(suite, demand());
     suite_add_tcase(suite, chance());
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -8,6 +8,7 @@
  * n the next callback returns an error, ! the end waits no longer. After each
  * fact, all resulting moves are carried out. */
 #include "protocol/producer_state.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -66,15 +67,15 @@ static void note(struct uva__producer_state *s, char fact)
 /* Plays a script from the state `s`; returns the moves. */
 static const char *play(struct uva__producer_state *s, const char *script)
 {
-    static char story[200];
+    static char transcript[200];
     enum uva__producer_move move;
 
-    story[0] = '\0';
+    transcript[0] = '\0';
     answer = 0;
     for (; *script != '\0'; script++) {
         note(s, *script);
         while ((move = uva__producer_state_next(s)) != UVA__MOVE_WAIT) {
-            strcat(strcat(story, story[0] ? " " : ""), MOVES[move]);
+            strcat(strcat(transcript, transcript[0] ? " " : ""), MOVES[move]);
             uva__producer_begin(s, move);
             ck_assert_int_eq(uva__producer_state_next(s), UVA__MOVE_WAIT);
             s->unsettled += move == UVA__MOVE_OFFER_TASK;
@@ -82,11 +83,11 @@ static const char *play(struct uva__producer_state *s, const char *script)
             answer = 0;
         }
     }
-    return story;
+    return transcript;
 }
 
 static const struct {
-    const char *script, *story;
+    const char *script, *transcript;
     int64_t limit;
 } STREAMS[] = {
     {"1sbxt", "schema task end release", -1},
@@ -120,8 +121,9 @@ START_TEST(each_story_has_its_end)
     struct uva__producer_state s;
 
     uva__producer_init(&s, STREAMS[_i].limit);
-    ck_assert_str_eq(play(&s, STREAMS[_i].script), STREAMS[_i].story);
-    ck_assert_int_eq(s.released, strstr(STREAMS[_i].story, "release") != NULL);
+    ck_assert_str_eq(play(&s, STREAMS[_i].script), STREAMS[_i].transcript);
+    ck_assert_int_eq(s.released,
+                     strstr(STREAMS[_i].transcript, "release") != NULL);
 }
 END_TEST
 
@@ -192,10 +194,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("producer_state");
     TCase *tcase = tcase_create("scripts");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_loop_test(tcase, each_story_has_its_end, 0,
                         sizeof(STREAMS) / sizeof(STREAMS[0]));
@@ -203,9 +202,5 @@ int main(void)
     tcase_add_test(tcase, g35_demand_saturates);
     tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);
     tcase_add_test(tcase, the_first_urgent_error_is_the_one_told);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("producer_state", NULL, NULL, tcase, NULL);
 }

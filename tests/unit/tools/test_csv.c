@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "number.h"
+#include "support/check_suite.h"
 
 #define COUNT(x) (sizeof(x) / sizeof(*(x)))
 
@@ -612,11 +613,5 @@ static Suite *csv_suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(csv_suite());
-    int failed;
-
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(csv_suite());
 }

@@ -2,6 +2,7 @@
 /* The counts of the heartbeat. Nothing here depends on the machine's speed: the
  * loop is held until the clock has advanced as far as needed. */
 #include "heartbeat.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 
@@ -58,16 +59,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("heartbeat");
     TCase *beats = tcase_create("beats");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(beats, a_loop_that_is_held_makes_a_beat_late);
     tcase_add_test(beats, quantiles_are_within_an_eighth);
-    suite_add_tcase(suite, beats);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("heartbeat", NULL, NULL, beats, NULL);
 }

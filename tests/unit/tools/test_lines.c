@@ -6,6 +6,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 
 /* A batch of one column of integers. Owns nothing. */
@@ -137,18 +138,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lines");
     TCase *stage = tcase_create("stage");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(stage, a_batch_becomes_one_text_and_its_number_of_rows);
     tcase_add_test(stage, what_comes_out_fits_its_schema);
     tcase_add_test(stage, a_type_that_csv_cannot_hold_is_told_with_the_schema);
     tcase_add_test(stage, a_batch_that_does_not_fit_gives_nothing);
-    suite_add_tcase(suite, stage);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("lines", NULL, NULL, stage, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Valid and invalid command lines. */
 #include "options.h"
+#include "support/check_suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -110,19 +111,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("options");
     TCase *lines = tcase_create("command lines");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(lines, options_stand_before_and_after_the_query);
     tcase_add_test(lines, settings_keep_their_place_and_order);
     tcase_add_test(lines, two_dashes_end_the_options);
     tcase_add_test(lines, help_needs_nothing_else);
     tcase_add_test(lines, mistakes_are_explained);
-    suite_add_tcase(suite, lines);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_main("options", NULL, NULL, lines, NULL);
 }
