@@ -37,8 +37,8 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/uvarrow-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/uvarrow-config-version.cmake"
     DESTINATION "${config}" COMPONENT development)
 
-# A .pc says where things are as seen from where it lies, so that an installed
-# tree can be moved. Unless a folder was given by an absolute path.
+# A .pc names folders relative to its own, so that an installed tree can be
+# moved, unless a folder was given by an absolute path.
 set(pkgconfig "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 if(IS_ABSOLUTE "${pkgconfig}")
     set(PC_PREFIX "${CMAKE_INSTALL_PREFIX}")

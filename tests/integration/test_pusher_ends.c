@@ -412,16 +412,16 @@ START_TEST(without_callbacks_room_and_the_end_are_not_reported)
     push_release(&p);
     p.stream = uva_stream_from_pusher(p.loop.runtime, &options, &p.pusher);
     ck_assert_int_eq(push_describe(&p), 0);
-    push_from(1, 1);
+    push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1");
+    ck_assert_str_eq(transcript(), "schema 1");
     uva_stream_cancel(p.stream, 0, NULL);
     await_done();
     ck_assert_int_eq(push_batch(&p, 2, 0), EPIPE);
     loop_settle(&p.loop);
-    ck_assert_str_eq(story(), "schema 1 cancelled");
+    ck_assert_str_eq(transcript(), "schema 1 cancelled");
 }
 END_TEST
 

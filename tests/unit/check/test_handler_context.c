@@ -237,7 +237,7 @@ END_TEST
 
 static void request_one(void)
 {
-    play_ask(1);
+    play_request(1);
 }
 
 static int request_elsewhere(struct check_fixture *s)
@@ -254,7 +254,7 @@ START_TEST(a_request_beside_the_end_beside_a_task_adds_no_report)
     play.on_end = request_elsewhere;
     play_task();
     check_fixture_release(&play);
-    play_reported_at_last("AH-15 producer fatal");
+    play_expect_at_last("AH-15 producer fatal");
 }
 END_TEST
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that all devices share: errands in the order in which they were
- * sent, chores until they are over, and an end that forgets nobody. */
+/* The thread that all devices share: it runs commands in the order in which
+ * they were sent, polls items until they complete, and ends only after all of
+ * them.
+ */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -99,7 +101,7 @@ START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
     device_thread_fixture_open();
     for (int i = 0; i < MANY; i++) {
         commands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-        if (i % 2 == 0) /* these wake nobody */
+        if (i % 2 == 0) /* these do not wake the thread */
             ck_assert(uva__device_thread_send_quietly(&s.device_thread,
                                                       &commands[i].command));
         else
@@ -280,7 +282,7 @@ START_TEST(a_item_is_asked_after_until_it_is_over)
 }
 END_TEST
 
-/* Asked after twice, a chore is due at once. */
+/* Adds an item for the second time, so that it is due at once. */
 static void both_poll(struct uva__device_command *command)
 {
     struct polling *polling = (struct polling *)command;

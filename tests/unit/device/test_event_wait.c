@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches: who tells the client, when, and of what; that nobody looks at an
- * event once the client knows; that vendors may be late, or never come. */
+/* Event waits: when and with what the client is notified, that the event is not
+ * polled after that, and that a vendor's callback may be late or never come. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -98,14 +98,15 @@ START_TEST(a_callback_may_come_before_its_own_device_says_so)
 }
 END_TEST
 
-/* ---- who may look ------------------------------------------------------- */
+/* ---- which thread may poll
+ * ------------------------------------------------------- */
 
 struct intruder {
     struct event_wait_fixture s;
     struct uva_watch *watch;
-    int code;   /* that the event ends with */
-    bool done;  /* it did */
-    bool early; /* and the client was told at once */
+    int code;   /* the event ends with this code */
+    bool done;  /* the event has ended */
+    bool early; /* and the client was notified at once */
 };
 
 /* The vendor's callback comes while the service has the event in its hands. */
@@ -305,14 +306,14 @@ START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
 }
 END_TEST
 
-/* ---- tables that say odd things ----------------------------------------- */
+/* ---- tables with odd results ----------------------------------------- */
 
 struct script {
     int load, arm, notified, query, chain;
     int queries, arms, settles;
-    bool quiet;  /* no text with a failure */
-    int late;    /* likewise, and yet armed at once */
-    int pending; /* so many queries say EAGAIN before */
+    bool quiet;  /* a failure comes without a text */
+    int late;    /* as many more do, although arm succeeds at once */
+    int pending; /* this many queries return EAGAIN first */
     struct uva_watch *armed;
 };
 
@@ -501,7 +502,7 @@ START_TEST(a_stream_that_cannot_be_made_to_wait_says_so)
 }
 END_TEST
 
-/* The service is inside a call that makes a stream wait, or not there yet. */
+/* The device thread is inside stream_wait, or has not reached it. */
 struct gone {
     struct event_wait_fixture s;
     struct uva__device_command command;
@@ -542,7 +543,7 @@ static int ended_chain(void *state, const struct uva_device_event *event,
     (void)sem_post(&gone->here);
     while (uva__atomic64_load(&gone->watch->side) == UVA__EVENT_WAIT_PENDING)
         (void)sched_yield();
-    for (int i = 0; i < 1000; i++) /* whoever does not wait is elsewhere */
+    for (int i = 0; i < 1000; i++) /* a thread that does not wait has gone on */
         (void)sched_yield();
     gone->touched = true;
     return 0;

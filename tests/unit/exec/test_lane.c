@@ -226,7 +226,8 @@ START_TEST(a_wait_lets_one_more_thread_in_while_it_lasts)
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &helper.job);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
     sem_post(&lanes.leave);
-    lane_take(&lanes.entered); /* the helper ran, and the waiter came home */
+    lane_take(
+        &lanes.entered); /* the helper ran, and the waiting job returned */
     lane_await_threads(&lanes, UVA_LANE_BLOCKING, 1);
     lane_close(&lanes);
 }
@@ -285,7 +286,8 @@ START_TEST(only_compute_jobs_are_on_a_compute_worker)
 }
 END_TEST
 
-/* ---- guests ------------------------------------------------------------- */
+/* ---- extra threads
+ * ------------------------------------------------------------- */
 
 START_TEST(guests_run_whatever_the_lanes_do)
 {
