@@ -281,7 +281,7 @@ struct uva__clause {
     X(MD_09, "MD-09", P, E, "metadata is of a sane size",                      \
       .breach = "metadata beyond all bounds")                                  \
     X(MD_10, "MD-10", P, E, "extension types are named in the metadata")       \
-    X(MD_11, "MD-11", B, E, "metadata lasts as long as its owner")               \
+    X(MD_11, "MD-11", B, E, "metadata lasts as long as its owner")             \
     X(MD_12, "MD-12", P, E, "what int32 cannot count is not encoded")          \
     X(LC_01, "LC-01", B, E,                                                    \
       "what is live has a release, what is not has none")                      \
