@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  ensure keeps one thread for the lane -> submit queues the job
+/* Queues jobs in lanes, and makes sure that a thread runs them.
+ *
+ * Happy path:  ensure keeps one thread for the lane -> submit queues the job
  *              and finds it a thread, or gives it to the executor -> it runs.
  *
  * What can fail:
@@ -72,7 +74,7 @@ static bool lane_has_thread_locked(const struct uva_workers *workers, int lane)
     return n > 0;
 }
 
-/* While other threads are starting one: waits until they succeed or fail. */
+/* While other threads are starting one, waits until they succeed or fail. */
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
     while (!lane_has_thread_locked(workers, lane) &&

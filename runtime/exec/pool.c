@@ -39,7 +39,7 @@
 
 enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };
 
-static _Thread_local struct uva__worker *here; /* the one that the caller is */
+static _Thread_local struct uva__worker *here; /* NULL: no worker thread */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
 
 static void *worker_main(void *arg);
@@ -151,9 +151,9 @@ int uva__pool_acquire(struct uva_workers *workers)
     return 0;
 }
 
-/* ---- what is kept with them --------------------------------------------- */
+/* ---- data of higher layers ---------------------------------------------- */
 
-/* Of two threads that make one at once, the later one frees its own. */
+/* If two threads make the data at once, the later one frees its own. */
 struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
                                           struct uva__pool_data *(*make)(void))
 {
@@ -299,7 +299,7 @@ bool uva__lane_is_compute(void)
     return in_compute;
 }
 
-/* ---- the last user ------------------------------------------------------ */
+/* ---- the last use ------------------------------------------------------- */
 
 /* Counts threads, and calls of uva__pool_class_start() that will use `workers`
  * again.
@@ -314,7 +314,7 @@ static int32_t pool_present_locked(const struct uva_workers *workers)
     return n;
 }
 
-/* Whether the caller, which has just given up its own use, must free. */
+/* Whether the caller, which has just ended its own use, must free. */
 static bool pool_is_over_locked(const struct uva_workers *workers)
 {
     return workers->locked.abandoned && pool_present_locked(workers) == 0;
@@ -396,7 +396,7 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
     return uva__container_of(link, struct uva_job, link);
 }
 
-/* How many free threads the lane keeps, with or without work. */
+/* How many free threads the lane keeps, with or without jobs. */
 static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
                                  int lane)
 {

@@ -32,7 +32,7 @@ struct uva__pool_class {
                                    first, so that the rest may time out */
     int32_t cap;                /* most threads; blocked ones not counted */
     int32_t threads;            /* running, sleeping and being started */
-    int32_t starting;           /* calls of pthread_create() under way */
+    int32_t starting;           /* calls of pthread_create() in progress */
     int32_t sleeping;           /* threads in the stack */
     int32_t running;            /* threads inside a job */
     int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
@@ -54,8 +54,8 @@ struct uva_workers {
         threads_started[UVA__LANES]; /* threads ever begun, for names */
     struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
                                     layer keeps here; or NULL */
-    struct uva__futex changed;   /* raised after a start or an exit;
-                                     raised locked */
+    struct uva__futex changed;   /* raised after a start or an exit; raised
+                                    locked */
     struct {
         struct uva__lock lock;
         struct uva__pool_class classes[UVA__LANES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes the texts from the clause table, and counts breaches in the runtime. */
+/* Takes the texts of breaches from the clause table, and counts breaches in the
+ * runtime. */
 #include "source/foreign_clauses.h"
 
 #include "protocol/clauses.h"

@@ -2,8 +2,8 @@
 /* The callbacks of a foreign producer: on_schema, on_next_task, on_error and
  * release.
  *
- * Happy path:  on_schema: kept, a window requested -> (on_next_task: kept, the
- *              loop woken; request, when enough of the window was used)* ->
+ * Happy path:  on_schema: copied, a window requested -> (on_next_task: copied,
+ *              the loop woken; request, when enough of the window was used)* ->
  *              on_next_task(NULL) -> release: tasks that are not extracted are
  *              extracted here.
  *
@@ -88,8 +88,8 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     return call;
 }
 
-/* Queues a task that was kept. After a stop it discards the task, for which it
- * drops the lock. */
+/* Queues a pending task. After a stop it discards the task, for which it drops
+ * the lock. */
 static void foreign_push_locked(struct uva__foreign *f,
                                 struct uva__pending_task *pending_task)
 {

@@ -3,9 +3,10 @@
  * share: the references, the first failure, the calls in flight.
  *
  * Happy path:  calls into the producer are counted -> a terminal callback
- * (NULL, on_error, release) waits for other threads inside request and cancel,
- * and no call begins after it -> the producer has released and the last call
- * has returned: free_ctx -> the last reference is dropped: freed.
+ *              (NULL, on_error, release) waits for other threads inside request
+ *              and cancel, and no call begins after it -> the producer has
+ *              released and the last call has returned: free_ctx -> the last
+ *              reference is dropped: freed.
  *
  * What can fail: a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS. It
  *              is abandoned, and keeps its own reference.

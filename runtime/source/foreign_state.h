@@ -36,15 +36,16 @@ struct uva__foreign {
     struct uva__pending_tasks pending_tasks;      /* owns: pending tasks */
     struct uva__atomic64 closed;           /* 1: free_ctx has been called */
     struct uva__atomic64 releasing_thread; /* the thread that was extracting
-                               when the producer has released, or 0 */
+                                              when the producer has released, or
+                                              0 */
     struct uva__wakeup wakeup;   /* posted when `events` have changed */
     struct uva_job starter;      /* extra threads, one per job: calls start */
     struct uva_job requester;    /* calls request when no callback will do so */
     struct uva_job canceller;    /* calls cancel */
     struct uva_job discarder;    /* discards tasks that were not handed on */
     struct uva_job free_ctx_job; /* calls free_ctx */
-    struct uva__futex left;      /* raised when a method returns that a terminal
-                                     callback waits for */
+    struct uva__futex left;      /* raised when a method returns for which a
+                                    terminal callback waits */
     int64_t limit_ms;            /* how long that callback waits */
 
     struct {                    /* the loop thread's alone */
@@ -67,12 +68,12 @@ struct uva__foreign {
         int32_t inside;        /* our calls in flight: start, request, cancel */
         int32_t waiting;       /* callbacks that wait for request and cancel */
         bool calls_abandoned;  /* such a wait took longer than limit_ms */
-        bool requester_out;    /* the requester job is under way */
+        bool requester_out;    /* the requester job is in flight */
         bool canceller_out;    /* the canceller job was submitted */
         bool start_returned;   /* start was called, and has returned */
         bool touched;          /* the producer has called the handler */
         bool ended_silently;   /* released without an end or error: what start
-                           returns may give the reason */
+                                  returns may give the reason */
         bool failure_reported; /* a failure was put into `events` */
         bool stopped;          /* the source wants no more batches */
         bool abandoned;     /* the source stopped before the producer ended */

@@ -2,13 +2,14 @@
 /* Arrays in memory as a source. All batches exist from the beginning, and are
  * moved out on demand.
  *
- * Happy path:  checked -> kept in one block -> taken one by one -> end.
+ * Happy path:  checked -> moved into one block -> taken one by one -> end.
  *
  * What can fail: making the stream, if the schema or an array is not valid:
  *              EINVAL, which names it. All arrays are released.
  *
  * On cancel:   arrays that were not taken are released, on the loop thread;
- * those of a stream that was never started, by the thread that releases it. */
+ *              those of a stream that was never started, by the thread that
+ *              releases it. */
 #include <errno.h>
 #include <string.h>
 

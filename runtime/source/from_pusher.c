@@ -9,7 +9,7 @@
  * What can fail:
  * - a push: the array is still the caller's, the stream goes on;
  * - a close without a schema: the stream ends with EPROTO, unless the close had
- * an error of its own.
+ *   an error of its own.
  *
  * On cancel:   queued batches are released, pushes that wait return EPIPE, then
  *              on_closed is called. An end of the stream before the close has
@@ -18,8 +18,8 @@
  *
  * On close:    no callback begins any more; the last release, of the stream or
  *              of the pusher, calls free_ctx. Once the runtime is closed, a
- * push into a stream that was never started returns EPIPE, and there is no
- * callback. */
+ *              push into a stream that was never started returns EPIPE, and
+ *              there is no callback. */
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ enum {
     FACTS_OVER = FACT_CLOSING | FACT_UNWANTED
 };
 
-/* The members of struct uva_push_source that are kept. */
+/* The members of struct uva_push_source that are used later. */
 struct pusher_user {
     void (*on_writable)(void *ctx, struct uva_pusher *pusher);
     void (*on_closed)(void *ctx, struct uva_pusher *pusher);
@@ -55,7 +55,7 @@ struct uva_pusher {
     struct pusher_user user;   /* the callbacks */
     struct uva__push_queue queue; /* batches that were pushed */
     struct uva__wakeup wakeup;    /* posted when the facts change; counts
-                                 stream, pusher and wake-ups */
+                                     stream, pusher and wake-ups */
     struct uva__atomic64 facts;   /* bits FACT_... */
     struct ArrowSchema schema;    /* owns: to check with, once DESCRIBED */
     struct uva__failure failure;  /* gives to the loop, with CLOSED */

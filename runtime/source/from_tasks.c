@@ -11,7 +11,7 @@
  *
  * On stop:     interrupt, while schema or next is in progress; extract frees
  *              items that are not wanted, without `out`. free_ctx is called
- * when no task is left, which may be long after the stream. */
+ *              when no task is left, which may be long after the stream. */
 #include <errno.h>
 #include <string.h>
 

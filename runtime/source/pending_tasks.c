@@ -2,7 +2,7 @@
 /* Keeping and extracting the tasks of a foreign producer.
  *
  * Happy path:  kept (HELD) -> claimed (EXTRACTING) -> extracted and checked ->
- *              back in the pool.
+ *              back in the free list.
  *
  * What can fail:
  * - the extraction, or the array it gives: a code for the thread that claimed
@@ -10,9 +10,9 @@
  * - no memory to keep a task: a code for the callback that gave it.
  *
  * On close:    tasks that are not claimed are extracted here, and kept as
- * arrays (EXTRACTED). A thread that claims one meanwhile waits for that; one
- *              that only wants to discard it leaves that to the thread that is
- *              extracting it. */
+ *              arrays (EXTRACTED). A thread that claims one meanwhile waits for
+ *              that; one that only wants to discard it leaves that to the
+ *              thread that is extracting it. */
 #include "source/pending_tasks.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
                              struct uva__rt *rt)
 {
     pending_tasks->rt = rt;
-    pending_tasks->locked.pool = (struct uva__slab){
+    pending_tasks->locked.slab = (struct uva__slab){
         .allocator = &rt->allocator,
         .size = sizeof(struct uva__pending_task),
         .align = _Alignof(struct uva__pending_task),
@@ -45,7 +45,7 @@ void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks)
 {
     uva_schema_release(&pending_tasks->schema);
-    uva__slab_fini(&pending_tasks->locked.pool);
+    uva__slab_fini(&pending_tasks->locked.slab);
 }
 
 void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
@@ -61,7 +61,7 @@ void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
 
 /* ---- keeping ------------------------------------------------------------ */
 
-/* Returns 0 with a pending task, which is NULL if the pool is empty; or an
+/* Returns 0 with a pending task, which is NULL if no block is free; or an
  * error. */
 static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
                                      struct uva__pending_task **out)
@@ -70,26 +70,26 @@ static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
         return ECANCELED;
     if (!pending_tasks->locked.ready)
         return EPROTO;
-    *out = uva__slab_take(&pending_tasks->locked.pool, NULL);
+    *out = uva__slab_take(&pending_tasks->locked.slab, NULL);
     return 0;
 }
 
-/* Fills the pool, without the lock. */
+/* Adds blocks to the slab; allocates them without the lock. */
 static int pending_tasks_grow(struct uva__pending_tasks *pending_tasks)
 {
-    struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.pool);
+    struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.slab);
 
     if (chunk == NULL)
         return ENOMEM;
     uva__lock_take(&pending_tasks->lock);
-    uva__slab_add(&pending_tasks->locked.pool, chunk);
+    uva__slab_add(&pending_tasks->locked.slab, chunk);
     uva__lock_drop(&pending_tasks->lock);
     return 0;
 }
 
-static int pending_tasks_hold(struct uva__pending_tasks *pending_tasks,
-                              const struct ArrowAsyncTask *task,
-                              struct uva__pending_task **out)
+static int pending_tasks_add(struct uva__pending_tasks *pending_tasks,
+                             const struct ArrowAsyncTask *task,
+                             struct uva__pending_task **out)
 {
     struct uva__pending_task *pending_task = NULL;
     int code;
@@ -100,7 +100,8 @@ static int pending_tasks_hold(struct uva__pending_tasks *pending_tasks,
         pending_task->task = *task;
         pending_task->state = UVA__PENDING_TASK_HELD;
         pending_task->unwanted = false;
-        uva__list_push(&pending_tasks->locked.held, &pending_task->held);
+        uva__list_push(&pending_tasks->locked.unextracted,
+                       &pending_task->unextracted);
     }
     uva__lock_drop(&pending_tasks->lock);
     *out = pending_task;
@@ -120,7 +121,7 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
     if (code != 0)
         uva__foreign_clauses_count(pending_tasks->rt, "MD-05");
     do
-        code = pending_tasks_hold(pending_tasks, task, out);
+        code = pending_tasks_add(pending_tasks, task, out);
     while (code == 0 && *out == NULL &&
            (code = pending_tasks_grow(pending_tasks)) == 0);
     if (code != 0) {
@@ -240,7 +241,7 @@ static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
     return claim;
 }
 
-/* Puts it back into the pool; `extracted`: the caller has extracted it, and
+/* Frees its block for reuse; `extracted`: the caller has extracted it, and
  * `code` is the result. */
 static void pending_task_put(struct uva__pending_tasks *pending_tasks,
                              struct uva__pending_task *pending_task,
@@ -253,11 +254,11 @@ static void pending_task_put(struct uva__pending_tasks *pending_tasks,
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     if (extracted) {
-        (void)uva__list_remove(&pending_tasks->locked.held,
-                               &pending_task->held);
+        (void)uva__list_remove(&pending_tasks->locked.unextracted,
+                               &pending_task->unextracted);
         pending_tasks_changed_locked(pending_tasks);
     }
-    uva__slab_put(&pending_tasks->locked.pool, pending_task);
+    uva__slab_put(&pending_tasks->locked.slab, pending_task);
     uva__lock_drop(&pending_tasks->lock);
 }
 
@@ -298,9 +299,9 @@ void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
 
 /* ---- closing ------------------------------------------------------------ */
 
-static struct uva__pending_task *pending_task_at(struct uva__link *held)
+static struct uva__pending_task *pending_task_at(struct uva__link *link)
 {
-    return uva__container_of(held, struct uva__pending_task, held);
+    return uva__container_of(link, struct uva__pending_task, unextracted);
 }
 
 /* Returns the first task that is not claimed; NULL: there is none. */
@@ -308,13 +309,13 @@ static struct uva__pending_task *
 pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
 {
     struct uva__pending_task *pending_task = NULL;
-    struct uva__link *held;
+    struct uva__link *link;
 
     uva__lock_take(&pending_tasks->lock);
-    for (held = pending_tasks->locked.held.head; held != NULL;
-         held = held->next)
-        if (pending_task_at(held)->state == UVA__PENDING_TASK_HELD) {
-            pending_task = pending_task_at(held);
+    for (link = pending_tasks->locked.unextracted.head; link != NULL;
+         link = link->next)
+        if (pending_task_at(link)->state == UVA__PENDING_TASK_HELD) {
+            pending_task = pending_task_at(link);
             (void)pending_task_claim_locked(pending_tasks, pending_task, true);
             break;
         }
@@ -334,7 +335,8 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
         uva__failure_set(&pending_task->failure, &pending_tasks->rt->allocator,
                          code, &error, NULL);
     uva__lock_take(&pending_tasks->lock);
-    (void)uva__list_remove(&pending_tasks->locked.held, &pending_task->held);
+    (void)uva__list_remove(&pending_tasks->locked.unextracted,
+                           &pending_task->unextracted);
     pending_task->state = UVA__PENDING_TASK_EXTRACTED;
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     unwanted = pending_task->unwanted;
@@ -350,12 +352,12 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
 static bool
 pending_tasks_is_busy_locked(const struct uva__pending_tasks *pending_tasks)
 {
-    struct uva__link *held = pending_tasks->locked.held.head;
+    struct uva__link *link = pending_tasks->locked.unextracted.head;
 
-    while (held != NULL &&
-           pending_task_at(held)->extractor == uva__thread_self())
-        held = held->next;
-    return held != NULL;
+    while (link != NULL &&
+           pending_task_at(link)->extractor == uva__thread_self())
+        link = link->next;
+    return link != NULL;
 }
 
 bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
@@ -371,7 +373,7 @@ bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
     uva__lock_take(&pending_tasks->lock);
     while (pending_tasks_is_busy_locked(pending_tasks))
         pending_tasks_wait_locked(pending_tasks);
-    nested = !uva__list_is_empty(&pending_tasks->locked.held);
+    nested = !uva__list_is_empty(&pending_tasks->locked.unextracted);
     uva__lock_drop(&pending_tasks->lock);
     return nested;
 }
@@ -382,7 +384,7 @@ bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks)
 
     uva__lock_take(&pending_tasks->lock);
     risky = pending_tasks->locked.failed ||
-            !uva__list_is_empty(&pending_tasks->locked.held);
+            !uva__list_is_empty(&pending_tasks->locked.unextracted);
     uva__lock_drop(&pending_tasks->lock);
     return risky;
 }

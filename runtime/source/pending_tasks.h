@@ -23,15 +23,15 @@ enum uva__pending_task_state {
 
 /* One pending task; reused, so that a steady stream allocates nothing. */
 struct uva__pending_task {
-    struct uva__link link;         /* in the pool, or in a list of its user */
-    struct uva__link held;         /* among the tasks that are not extracted;
-                                       locked */
-    struct ArrowAsyncTask task;    /* owns, until it is extracted */
-    struct ArrowDeviceArray array; /* owns, once extracted in advance */
-    struct uva__failure failure;   /* owns: why there is no array */
-    struct uva__metadata metadata; /* owns: of the task */
-    uint64_t extractor;            /* EXTRACTING: the thread that does it;
-                                   locked */
+    struct uva__link link;        /* in a free list, or in a list of its user */
+    struct uva__link unextracted; /* among the tasks that are not extracted;
+                                     locked */
+    struct ArrowAsyncTask task;   /* owns, until it is extracted */
+    struct ArrowDeviceArray array;      /* owns, once extracted in advance */
+    struct uva__failure failure;        /* owns: why there is no array */
+    struct uva__metadata metadata;      /* owns: of the task */
+    uint64_t extractor;                 /* EXTRACTING: the thread that does it;
+                                           locked */
     enum uva__pending_task_state state; /* locked */
     bool unwanted;                      /* the thread that extracts it discards
                                            it; locked */
@@ -44,16 +44,16 @@ struct uva__pending_tasks {
     ArrowDeviceType device_type; /* of batches. Both are fixed once `ready` */
     struct uva__atomic64 warned; /* 1: about a batch of another device type */
     struct uva__futex changed;   /* raised when a task was extracted, if a
-                                     thread waits for that */
+                                    thread waits for that */
     struct uva__lock lock;
     struct {
-        struct uva__slab pool; /* owns all pending tasks */
-        struct uva__list held; /* tasks that are not extracted, in order of
-                                   arrival */
-        int32_t waiting;       /* threads that wait for an extraction */
-        bool ready;            /* schema and device type are known */
-        bool closed;           /* no task is kept any more */
-        bool failed;           /* an extraction has failed */
+        struct uva__slab slab;        /* owns all pending tasks */
+        struct uva__list unextracted; /* tasks that are not extracted, in order
+                                         of arrival */
+        int32_t waiting;              /* threads that wait for an extraction */
+        bool ready;                   /* schema and device type are known */
+        bool closed;                  /* no task is kept any more */
+        bool failed;                  /* an extraction has failed */
     } locked;
 };
 
@@ -61,7 +61,7 @@ struct uva__pending_tasks {
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
                              struct uva__rt *rt);
 
-/* Frees what it owns; all pending tasks are back in the pool. Thread: any. */
+/* Frees what it owns; all pending tasks are free. Thread: any. */
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks);
 
 /* Sets schema (takes it) and device type of the batches. Once, before any task

@@ -20,7 +20,9 @@
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-enum { POLL_MS = 100 }; /* between two checks whether the runtime is open */
+/* Between two checks whether the runtime is open. Not a limit: the push goes on
+ * waiting. It bounds how long a push may block after its runtime has closed. */
+enum { POLL_MS = 100 };
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -57,7 +59,7 @@ static void queue_put_free(struct uva__push_queue *q,
 {
     pushed_drop_metadata(pushed, &q->rt->allocator);
     uva__lock_take(&q->lock);
-    uva__list_push(&q->locked.pool, &pushed->link);
+    uva__list_push(&q->locked.free_list, &pushed->link);
     uva__lock_drop(&q->lock);
 }
 
@@ -66,7 +68,7 @@ static struct uva__pushed *queue_get_free(struct uva__push_queue *q)
     struct uva__link *link;
 
     uva__lock_take(&q->lock);
-    link = uva__list_pop(&q->locked.pool);
+    link = uva__list_pop(&q->locked.free_list);
     uva__lock_drop(&q->lock);
     if (link != NULL)
         return pushed_of(link);
@@ -132,8 +134,8 @@ static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
     return 0;
 }
 
-/* Returns for how many milliseconds it may still wait; 0: none, negative: for
- * ever. */
+/* Returns for how many milliseconds the push may still wait; 0: none, negative:
+ * for ever. */
 static int64_t push_limit(struct queue_push *push)
 {
     uint64_t now;
@@ -240,7 +242,7 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
     uva__lock_take(&q->lock);
     q->locked.count -= q->loop.taken_count;
     q->locked.bytes -= q->loop.taken_bytes;
-    uva__list_append(&q->locked.pool, &q->loop.taken);
+    uva__list_append(&q->locked.free_list, &q->loop.taken);
     uva__list_append(&q->loop.ready, &q->locked.fresh);
     call = queue_admit_locked(q);
     ready = q->locked.count;
@@ -263,7 +265,7 @@ void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
     uva__list_push(&q->loop.taken, &pushed->link);
 }
 
-/* Another thread may have used the room up: then the report is still owed. */
+/* Another thread may have used the room up: then the report is still due. */
 bool uva__push_queue_has_room(struct uva__push_queue *q)
 {
     bool room;
@@ -312,5 +314,5 @@ void uva__push_queue_fini(struct uva__push_queue *q)
     pushed_discard(&q->loop.ready, allocator);
     pushed_discard(&q->loop.taken, allocator);
     pushed_discard(&q->locked.fresh, allocator);
-    pushed_discard(&q->locked.pool, allocator);
+    pushed_discard(&q->locked.free_list, allocator);
 }

@@ -38,17 +38,17 @@ struct uva__push_queue {
     struct uva__futex admitted; /* raised for all pushes that wait */
     struct uva__lock lock;
     struct {
-        struct uva__list fresh; /* owns: pushed since the last absorb */
-        struct uva__list pool;  /* owns: not in use */
-        int64_t count;          /* batches not known to be taken */
-        int64_t bytes;          /* of those batches */
-        int64_t waiting;        /* pushes that wait to be admitted */
-        uint64_t admissions;    /* how often they were admitted */
-        bool room_wanted;       /* a push returned EAGAIN: room has to be
-                             reported */
-        bool running;           /* the loop takes, and shuts the queue at the
-                                   end */
-        bool shut;              /* no more batches are wanted */
+        struct uva__list fresh;     /* owns: pushed since the last absorb */
+        struct uva__list free_list; /* owns: not in use */
+        int64_t count;              /* batches not known to be taken */
+        int64_t bytes;              /* of those batches */
+        int64_t waiting;            /* pushes that wait to be admitted */
+        uint64_t admissions;        /* how often pushes were admitted */
+        bool room_wanted;           /* a push returned EAGAIN: room has to be
+                                       reported */
+        bool running; /* the loop takes, and shuts the queue at the
+                         end */
+        bool shut;    /* no more batches are wanted */
     } locked;
 };
 

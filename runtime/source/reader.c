@@ -48,13 +48,14 @@ static void reader_absorb(struct uva__reader *r)
     struct uva__source *source = &r->source;
     uint64_t events = uva__atomic64_load(&r->events);
 
-    if ((events & EVENT_SCHEMA) && !source->schema_known) {
+    if ((events & READER_EVENT_SCHEMA) && !source->schema_known) {
         uva_schema_move(&r->worker.delivered, &source->schema);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
     source->ready = (int64_t)(uva__atomic64_load(&r->tail) - r->loop.taken);
-    if ((events & EVENT_END) && !source->ended && source->failure.code == 0) {
+    if ((events & READER_EVENT_END) && !source->ended &&
+        source->failure.code == 0) {
         uva__failure_move(&r->worker.failure, &source->failure,
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;

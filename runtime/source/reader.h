@@ -21,8 +21,8 @@ struct uva__reader;
 struct uva__read {
     struct ArrowDeviceArray *array; /* the slot for an array; cleared */
     struct uva__lazy lazy;          /* gives its item, if that is not NULL */
-    const char *metadata; /* of the item: borrows, until the next call; or NULL
-                           */
+    const char *metadata; /* of the item: borrows, until the next call; or
+                             NULL */
 };
 
 /* The functions of a kind of source. The worker calls them, one at a time. */
@@ -52,11 +52,12 @@ struct uva__reader {
     struct uva_window window;          /* with its defaults filled in */
     bool on_loop;                      /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
-    struct uva__wakeup wakeup;         /* posted when the source is closed */
-    struct uva_job job;                /* the worker's: reads */
-    struct uva_job interrupter;        /* the extra thread's: interrupts */
-    struct uva__task **ring;           /* owns: slots granted, a power of two */
-    uint64_t ring_mask;                /* size of `ring` less one */
+    struct uva__wakeup wakeup;  /* posted by the worker: for the schema, a
+                                   batch, a pause, the end of the source */
+    struct uva_job job;         /* the worker's: reads */
+    struct uva_job interrupter; /* the extra thread's: interrupts */
+    struct uva__task **ring;    /* owns: slots granted, a power of two */
+    uint64_t ring_mask;         /* size of `ring` less one */
 
     struct {              /* the loop thread's alone */
         uint64_t granted; /* slots granted to the worker, in all */
@@ -67,13 +68,14 @@ struct uva__reader {
         bool emptied;     /* the slots were taken back */
     } loop;
 
-    struct uva__atomic64 credit;       /* see source/reader_credit.h */
-    struct uva__interrupt interrupt;   /* whether the worker is in a call */
-    struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
-    struct uva__atomic64 events;       /* bits EVENT_...; by the worker */
-    struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
+    struct uva__atomic64 credit;     /* see source/reader_credit.h */
+    struct uva__interrupt interrupt; /* whether the worker is in a call */
+    struct uva__atomic64 tail;       /* slots filled, in all; by the worker */
+    struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */
+    struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
-                              slots before this one, the worker the rest */
+                                          slots before this one, the worker the
+                                          rest */
 
     struct {                           /* of the thread that has RUNNING */
         struct ArrowSchema schema;     /* owns: to check batches with */

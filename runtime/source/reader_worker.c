@@ -16,8 +16,11 @@
 enum {
     YIELD_BATCHES = 64,
     YIELD_NS = 1000000,
-    INTERRUPT_MS = 100,
-    INTERRUPT_MAX_MS = 5000
+
+    /* Between two interrupts of one call; doubled each time. They are no time
+     * limits: the interrupts go on until the call returns. */
+    INTERRUPT_PAUSE_MS = 100,
+    INTERRUPT_PAUSE_MAX_MS = 5000
 };
 
 /* How a job of the worker ends. */
@@ -153,7 +156,7 @@ static void worker_open(struct uva__reader *r)
         worker_finish(r, code, &error);
         return;
     }
-    uva__atomic64_or(&r->events, EVENT_SCHEMA);
+    uva__atomic64_or(&r->events, READER_EVENT_SCHEMA);
     worker_notify(r);
 }
 
@@ -347,7 +350,7 @@ static void worker_discard(struct uva__reader *r)
 static void worker_close(struct uva__reader *r)
 {
     r->ops->close(r);
-    uva__atomic64_or(&r->events, EVENT_END);
+    uva__atomic64_or(&r->events, READER_EVENT_END);
     if (!uva__reader_credit_finish(&r->credit)) {
         worker_discard(r);
         uva__reader_credit_set_closed(&r->credit);
@@ -394,14 +397,15 @@ void uva__reader_worker_interrupt(struct uva_job *job)
     struct uva__reader *r =
         uva__container_of(job, struct uva__reader, interrupter);
     struct uva__rt *rt = r->source.rt;
-    int64_t pause_ms = INTERRUPT_MS;
+    int64_t pause_ms = INTERRUPT_PAUSE_MS;
 
     while (uva__interrupt_begin(&r->interrupt)) {
         r->ops->interrupt(r);
         uva__interrupt_end(&r->interrupt);
         uva__interrupt_await(&r->interrupt, pause_ms);
-        pause_ms =
-            pause_ms * 2 < INTERRUPT_MAX_MS ? pause_ms * 2 : INTERRUPT_MAX_MS;
+        pause_ms = pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS
+                       ? pause_ms * 2
+                       : INTERRUPT_PAUSE_MAX_MS;
     }
     uva__reader_release(r);
     uva__rt_job_end(rt);
@@ -413,7 +417,7 @@ bool uva__reader_worker_cancel(struct uva__reader *r)
     struct uva__rt *rt = r->source.rt;
 
     uva__atomic64_add(&rt->stats.calls_stuck, 1); /* before the worker can undo
-                                                   it */
+                                                     it */
     if (!uva__interrupt_cancel(&r->interrupt)) {
         uva__atomic64_sub(&rt->stats.calls_stuck, 1);
         return false;

@@ -7,7 +7,7 @@
 #include "source/reader.h"
 
 /* Bits of reader->events. */
-enum { EVENT_SCHEMA = 1, EVENT_END = 2 };
+enum { READER_EVENT_SCHEMA = 1, READER_EVENT_END = 2 };
 
 /* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
 void uva__reader_worker_start(struct uva__reader *reader);
@@ -20,11 +20,11 @@ bool uva__reader_worker_cancel(struct uva__reader *reader);
 void uva__reader_worker_run(struct uva_job *job);
 void uva__reader_worker_interrupt(struct uva_job *job);
 
-/* Counts references; the last release frees. Thread: any. */
+/* Counts references; the last release frees the reader. Thread: any. */
 void uva__reader_acquire(struct uva__reader *reader);
 void uva__reader_release(struct uva__reader *reader);
 
-/* For uva__wakeup_ops: frees it. Thread: any. */
+/* For uva__wakeup_ops: frees the reader. Thread: any. */
 void uva__reader_free(struct uva__wakeup *wakeup);
 
 #endif
