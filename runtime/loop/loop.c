@@ -2,9 +2,9 @@
 /* Turns, timers and the close of a runtime, on the loop thread. Opening one and
  * hosting its loop is loop/runtime.c.
  *
- * Happy path:  wake (or check) -> turn: collect the posted nodes, visit the run
- *              queue, again, until it is empty or the budget is spent -> back
- *              to the host's loop.
+ * Happy path:  wake (or check) -> turn: collect the posted wake-ups, run those
+ *              in the run queue, and repeat both until the queue is empty or
+ *              the budget is spent -> back to the host's loop.
  *
  * What can fail: nothing, once the handles are attached.
  *
@@ -25,7 +25,7 @@ enum { QUANTUM_MAX = 64 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
-void uva__loop_hold(struct uva__rt *rt)
+void uva__loop_ref(struct uva__rt *rt)
 {
     struct uva_runtime *runtime = rt->loop.runtime;
 
@@ -33,7 +33,7 @@ void uva__loop_hold(struct uva__rt *rt)
         uv_ref((uv_handle_t *)&runtime->wake);
 }
 
-void uva__loop_unhold(struct uva__rt *rt)
+void uva__loop_unref(struct uva__rt *rt)
 {
     struct uva_runtime *runtime = rt->loop.runtime;
 
@@ -45,7 +45,7 @@ void uva__loop_unhold(struct uva__rt *rt)
 
 /* ---- turns -------------------------------------------------------------- */
 
-/* Visits that follow a long one are shorter, so that slow callbacks do not hold
+/* Runs that follow a long one are shorter, so that slow callbacks do not block
  * the loop for long. */
 static void turn_pace(struct uva_runtime *runtime, uint64_t took_ns)
 {
@@ -71,8 +71,8 @@ static void turn_on_wakeup(struct uva__rt *rt, struct uva__wakeup *wakeup)
     }
 }
 
-/* Visits the nodes that are in the queue when it begins. Returns whether budget
- * is left; `*now` is when the clock was last read. */
+/* Runs the wake-ups that are in the queue when it begins. Returns whether
+ * budget is left; `*now` is when the clock was last read. */
 static bool turn_round(struct uva_runtime *runtime, uint64_t begun,
                        uint64_t *now)
 {
@@ -91,7 +91,7 @@ static bool turn_round(struct uva_runtime *runtime, uint64_t begun,
         good = rt->loop.spent < runtime->turn_batches &&
                *now - begun < runtime->turn_ns;
     }
-    uva__list_append(&round, &rt->loop.queue); /* unvisited ones go first */
+    uva__list_append(&round, &rt->loop.queue); /* those not run go first */
     rt->loop.queue = round;
     return good;
 }
@@ -119,7 +119,7 @@ static void turn_rest(struct uva_runtime *runtime)
         return;
     (void)uv_idle_stop(&runtime->idle);
     (void)uv_check_stop(&runtime->check);
-    uva__loop_unhold(runtime->rt);
+    uva__loop_unref(runtime->rt);
 }
 
 static void idle_spin(uv_idle_t *idle)
@@ -132,12 +132,12 @@ static void check_turn(uv_check_t *check)
     uva__loop_turn(uva__container_of(check, struct uva_runtime, check));
 }
 
-/* A turn was cut short: the loop must come back without sleeping. */
+/* A turn was cut short: the loop must run the next one without sleeping. */
 static void turn_go_on(struct uva_runtime *runtime)
 {
     if (uv_is_active((uv_handle_t *)&runtime->idle))
         return;
-    uva__loop_hold(runtime->rt);
+    uva__loop_ref(runtime->rt);
     (void)uv_idle_start(&runtime->idle, idle_spin);
     (void)uv_check_start(&runtime->check, check_turn);
 }
@@ -156,7 +156,7 @@ void uva__loop_turn(struct uva_runtime *runtime)
     uint64_t begun = uva__clock_ns(), now = begun, self = uva__thread_self();
     bool done;
 
-    assert(runtime->phase <
+    assert(runtime->state <
            UVA__RUNTIME_DETACHED); /* libuv calls no closed handle */
     uva__turn_begin();
     uva__atomic64_store(&rt->turn, self);
@@ -282,7 +282,7 @@ void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer)
 
 /* ---- open objects ------------------------------------------------------- */
 
-static void tenant_abort(struct uva__open_object *object)
+static void object_abort(struct uva__open_object *object)
 {
     const bool before = object->aborted;
 
@@ -301,7 +301,7 @@ void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object)
         runtime->objects->before = object;
     runtime->objects = object;
     if (runtime->aborting)
-        tenant_abort(object);
+        object_abort(object);
 }
 
 void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
@@ -324,7 +324,7 @@ static void close_abort(struct uva_runtime *runtime)
     runtime->aborting = true;
     for (object = runtime->objects; object != NULL; object = next) {
         next = object->next;
-        tenant_abort(object);
+        object_abort(object);
     }
 }
 
@@ -349,10 +349,10 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
     uva__lock_take(&runtime->close_request.lock);
     grace_ms = runtime->close_request.grace_ms;
     uva__lock_drop(&runtime->close_request.lock);
-    if (!runtime->closer_held) {
-        runtime->closer_held = true;
-        runtime->phase = UVA__RUNTIME_CLOSING;
-        uva__loop_hold(runtime->rt);
+    if (!runtime->closer_keeps_loop) {
+        runtime->closer_keeps_loop = true;
+        runtime->state = UVA__RUNTIME_CLOSING;
+        uva__loop_ref(runtime->rt);
     }
     if (runtime->aborting)
         return false;
@@ -367,7 +367,7 @@ void uva__loop_close_on(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 
-    if (runtime->phase != UVA__RUNTIME_CLOSING ||
+    if (runtime->state != UVA__RUNTIME_CLOSING ||
         !uva__inflight_is_drained(&rt->user_refs) ||
         !uva__list_is_empty(&rt->loop.queue))
         return;
@@ -421,7 +421,7 @@ int uva__loop_attach(struct uva_runtime *runtime)
 static void closed_one(struct uva_runtime *runtime)
 {
     if (--runtime->handles == 0)
-        runtime->gone(runtime);
+        runtime->on_detached(runtime);
 }
 
 static void closed_wake(uv_handle_t *handle)
@@ -451,7 +451,7 @@ static void closed_clock(uv_handle_t *handle)
 
 void uva__loop_detach(struct uva_runtime *runtime)
 {
-    runtime->phase = UVA__RUNTIME_DETACHED;
+    runtime->state = UVA__RUNTIME_DETACHED;
     runtime->rt->loop.runtime = NULL;
     uva__rt_close(runtime->rt);
     uv_close((uv_handle_t *)&runtime->wake, closed_wake);

@@ -25,10 +25,11 @@ struct uva__rt *uva__loop_rt(struct uva_runtime *runtime);
 void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object);
 void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object);
 
-/* One reason more, or less, to keep the user's loop alive: uv_run() returns
- * when there is none. No effect once the runtime has detached. Thread: loop. */
-void uva__loop_hold(struct uva__rt *rt);
-void uva__loop_unhold(struct uva__rt *rt);
+/* Counts a reason to keep the user's loop alive, as uv_ref() does, and takes it
+ * back: uv_run() returns when there is no reason left. No effect once the
+ * runtime has detached. Thread: loop. */
+void uva__loop_ref(struct uva__rt *rt);
+void uva__loop_unref(struct uva__rt *rt);
 
 /* A timer, embedded in the object that it is for. All zeroes: not running. */
 struct uva__timer {

@@ -14,7 +14,7 @@ struct post {
     struct uva__rt *rt; /* holds a reference */
     uva_post_fn *fn;    /* to be called */
     void *ctx;          /* borrows, until the call */
-    bool held;          /* keeps the loop alive */
+    bool keeps_loop;    /* keeps the loop alive */
 };
 
 static bool post_on_wakeup(struct uva__wakeup *wakeup)
@@ -23,8 +23,8 @@ static bool post_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__rt *rt = post->rt;
 
     post->fn(post->ctx);
-    if (post->held)
-        uva__loop_unhold(rt);
+    if (post->keeps_loop)
+        uva__loop_unref(rt);
     uva__rt_leave(rt);
     return false;
 }
@@ -61,9 +61,9 @@ int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
     post->rt = uva__rt_acquire(rt);
     post->fn = fn;
     post->ctx = ctx;
-    post->held = uva__rt_on_loop(rt);
-    if (post->held)
-        uva__loop_hold(rt);
+    post->keeps_loop = uva__rt_on_loop(rt);
+    if (post->keeps_loop)
+        uva__loop_ref(rt);
     uva__rt_acquire(rt);
     uva__rt_wake(rt, &post->wakeup);
     uva__rt_release(rt);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waking the loop, from any thread: publish, exchange the node's own `posted`,
- * push the node, then exchange `armed`; the thread that turns that from 0 to 1
- * makes the one system call. While the loop works `armed` stays 1, and no
- * thread makes a system call.
+/* The runtime core: its reference count, its workers, its log, and the mailbox
+ * by which any thread wakes the loop.
  *
- * On close: `closed` is set and the mailbox drained; a thread that posts after
- *           that sees it and releases the posted nodes by itself. */
+ * Happy path:  a thread publishes its data, exchanges the wake-up's `posted`,
+ *              pushes the wake-up, then exchanges `armed`; the thread that
+ *              turns that from 0 to 1 makes the one system call. While the loop
+ *              works `armed` stays 1, and no thread makes a system call.
+ *
+ * On close:    `closed` is set and the mailbox drained; a thread that posts
+ *              after that sees it, and releases the posted wake-ups itself. */
 #define _GNU_SOURCE
 #include "loop/rt.h"
 
@@ -216,8 +219,8 @@ static void mailbox_dispose(struct uva__rt *rt)
     }
 }
 
-/* Passes the caller's reference to a node on to the run queue; releases it if
- * the node is queued already. */
+/* Passes the caller's reference to a wake-up on to the run queue; releases it
+ * if the wake-up is queued already. */
 static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     if (wakeup->queued) {

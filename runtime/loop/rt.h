@@ -15,8 +15,8 @@
 #include "uvarrow/runtime.h"
 
 struct uva__rt;
-/* What a file of a higher layer attaches to the rt: the first member of more.
- */
+/* Data that a file of a higher layer attaches to the rt: the first member of
+ * its struct. */
 struct uva__rt_data {
     /* frees it; the last call, any thread */
     void (*free)(struct uva__rt *rt, struct uva__rt_data *data);
@@ -29,7 +29,7 @@ struct uva__rt_data {
  * they are detached and freed. */
 enum uva__rt_data_kind {
     UVA__RT_DATA_CHECKS,   /* checks in quarantine: stream/check_hop.c */
-    UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard.c */
+    UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard_queue.c */
     UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
     UVA__RT_DATA_SLOTS,    /* tasks and producers: stream/slots.c */
     UVA__RT_DATA_KINDS
@@ -51,8 +51,7 @@ struct uva__rt {
 
     struct uva__atomic64 refs;      /* the runtime, streams, late callers */
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
-    struct uva__inflight
-        jobs_in_flight; /* jobs in flight; closed: none may begin */
+    struct uva__inflight jobs_in_flight; /* closed: no job may begin */
     struct uva__atomic64 jobs_returning; /* jobs that are returning */
     struct uva__stats stats;
     struct uva__jobs jobs; /* the workers' side of this runtime */
@@ -68,7 +67,7 @@ struct uva__rt {
         struct uva__list queue;      /* wake-ups to be run */
         struct uva_runtime *runtime; /* borrows; NULL once detached */
         int64_t keepalive;           /* reasons to keep the loop alive */
-        int32_t quantum;             /* batches in one visit */
+        int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
         int64_t draining;            /* sources being closed by a worker */
@@ -131,8 +130,8 @@ void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 /* Moves posted wake-ups to the run queue. Thread: loop. */
 void uva__rt_collect(struct uva__rt *rt);
 
-/* Closes the mailbox, and releases the nodes in it and in the run queue: no
- * node is visited after this. Thread: loop. */
+/* Closes the mailbox, and releases the wake-ups in it and in the run queue: no
+ * wake-up is run after this. Thread: loop. */
 void uva__rt_close(struct uva__rt *rt);
 
 /* Counts one more object that a close has to wait for: false once the runtime
@@ -141,7 +140,7 @@ UVA_MUST_CHECK bool uva__rt_enter(struct uva__rt *rt);
 void uva__rt_leave(struct uva__rt *rt);
 bool uva__rt_is_closing(struct uva__rt *rt);
 
-/* Whether the mailbox is closed: no posted node will be visited any more.
+/* Whether the mailbox is closed: no posted wake-up will be run any more.
  * Thread: any. */
 static inline bool uva__rt_is_closed(const struct uva__rt *rt)
 {

@@ -25,7 +25,7 @@ enum { TURN_BATCHES = 256, TURN_US = 500 };
 
 /* ---- options ------------------------------------------------------------- */
 
-static int options_check(const struct uva_runtime_options *o, bool guest,
+static int options_check(const struct uva_runtime_options *o, bool embedded,
                          struct uva_error *error)
 {
     if (o->reserved[0] != NULL || o->reserved[1] != NULL)
@@ -40,7 +40,7 @@ static int options_check(const struct uva_runtime_options *o, bool guest,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "
                              "allocator, or none");
-    if (guest && o->no_thread)
+    if (embedded && o->no_thread)
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: no_thread is for a runtime "
                              "without a loop; pass NULL as loop");
@@ -202,13 +202,14 @@ static int host_start(struct uva_runtime *runtime)
     return code;
 }
 
-/* Attached handles must be closed on the loop, which has no other user so far.
- */
+/* Attached handles must be closed on the loop, which no other thread runs so
+ * far. */
 static void host_undo(struct uva_runtime *runtime)
 {
     if (runtime->handles > 0) {
         runtime->hosting =
-            UVA__HOSTED_BY_TURNS; /* so that runtime_gone() frees nothing */
+            UVA__HOSTED_BY_TURNS; /* so that runtime_on_detached() frees
+                                     nothing */
         uva__loop_detach(runtime);
         (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     }
@@ -237,7 +238,7 @@ static enum uva__hosting hosting_of(uv_loop_t *loop,
     return o->post != NULL ? UVA__HOSTED_BY_POSTS : UVA__HOSTED_BY_TURNS;
 }
 
-static void runtime_gone(struct uva_runtime *runtime);
+static void runtime_on_detached(struct uva_runtime *runtime);
 
 static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
                        struct uva__rt *rt, struct uva_runtime **out)
@@ -248,7 +249,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     if (runtime == NULL)
         return ENOMEM;
     runtime->rt = rt;
-    runtime->gone = runtime_gone;
+    runtime->on_detached = runtime_on_detached;
     runtime->clock_fd = runtime->leave_fd = -1;
     runtime->hosting = hosting_of(loop, o);
     runtime->post = o->post;
@@ -358,9 +359,9 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
     if (code == 0 && uva__rt_on_loop(rt)) {
-        runtime->closer_held = true;
-        runtime->phase = UVA__RUNTIME_CLOSING;
-        uva__loop_hold(rt);
+        runtime->closer_keeps_loop = true;
+        runtime->state = UVA__RUNTIME_CLOSING;
+        uva__loop_ref(rt);
     }
     uva__rt_wake(rt, &rt->closer);
     uva__rt_release(rt);
@@ -378,12 +379,12 @@ static void watcher_end(struct uva_runtime *runtime)
     (void)pthread_join(runtime->watcher, NULL);
 }
 
-static void runtime_gone(struct uva_runtime *runtime)
+static void runtime_on_detached(struct uva_runtime *runtime)
 {
     uva_closed_fn *fn = runtime->close_request.fn;
     void *ctx = runtime->close_request.ctx;
 
-    runtime->phase = UVA__RUNTIME_CLOSED;
+    runtime->state = UVA__RUNTIME_CLOSED;
     uva__rt_retire(runtime->rt);
     if (fn != NULL)
         fn(ctx);
@@ -419,7 +420,7 @@ int uva_runtime_fd(const struct uva_runtime *runtime)
                                                  : -1;
 }
 
-static void turned_gone(struct uva_runtime *runtime)
+static void turned_free(struct uva_runtime *runtime)
 {
     if (runtime->hosting == UVA__HOSTED_BY_POSTS)
         watcher_end(runtime);
@@ -435,8 +436,8 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
         return true; /* in a forked child, or inside a callback */
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
-    if (runtime->phase == UVA__RUNTIME_CLOSED) {
-        turned_gone(runtime);
+    if (runtime->state == UVA__RUNTIME_CLOSED) {
+        turned_free(runtime);
         return false;
     }
     clock_set(runtime);

@@ -37,7 +37,7 @@ struct uva__close_request {
 struct uva_runtime {
     struct uva__rt *rt;            /* holds a reference */
     enum uva__hosting hosting;     /* what runs the loop */
-    enum uva__runtime_state phase; /* loop only */
+    enum uva__runtime_state state; /* loop only */
     uv_loop_t *loop;               /* borrows: the user's, or `own` */
     uv_loop_t own;                 /* unless it is the user's */
 
@@ -47,8 +47,8 @@ struct uva_runtime {
     uv_check_t check; /* continues such a turn */
     uv_poll_t clock;  /* hosted by turns: on the timerfd */
     int clock_fd;     /* owns: makes timers readable; or -1 */
-    void (*gone)(struct uva_runtime *runtime); /* the last handle is closed */
-    int handles; /* of those above, not closed so far */
+    void (*on_detached)(struct uva_runtime *runtime); /* last handle closed */
+    int handles; /* number of those above that are not closed */
 
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */
@@ -61,7 +61,7 @@ struct uva_runtime {
     struct uva__timer close_timer; /* limits how long close waits for workers */
     bool close_forced;             /* that limit has passed */
     bool aborting;                 /* the grace is over */
-    bool closer_held;              /* the loop is kept alive for the close */
+    bool closer_keeps_loop;        /* the close keeps the loop alive */
 
     pthread_t thread;             /* hosted by a thread: that thread */
     void (*post)(void *post_ctx); /* hosted by posts */
@@ -78,8 +78,8 @@ void uva__loop_turn(struct uva_runtime *runtime);
 /* Continues a close as far as possible now. Thread: loop. */
 void uva__loop_close_on(struct uva_runtime *runtime);
 
-/* Starts and closes the handles on the loop; `gone` is called when the last is
- * closed. Thread: loop. */
+/* Starts and closes the handles on the loop; calls `on_detached` when the last
+ * is closed. Thread: loop. */
 UVA_MUST_CHECK int uva__loop_attach(struct uva_runtime *runtime);
 void uva__loop_detach(struct uva_runtime *runtime);
 

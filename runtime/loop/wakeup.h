@@ -9,13 +9,14 @@
 
 struct uva__wakeup;
 
-/* What a kind of node does. */
+/* What a kind of wake-up does. */
 struct uva__wakeup_ops {
     /* Does the object's work, on the loop thread. Returns whether work is left:
-     * then it is visited again, after the other nodes in the queue. */
+     * then it is run again, after the other wake-ups in the queue. */
     bool (*on_wakeup)(struct uva__wakeup *wakeup);
-    /* Frees the object around the node after its last reference was released;
-     * any thread, no lock held. NULL: it lives as long as the runtime core. */
+    /* Frees the object around the wake-up after its last reference was
+     * released; any thread, no lock held. NULL: it lives as long as the runtime
+     * core. */
     void (*free)(struct uva__wakeup *wakeup);
 };
 
@@ -23,9 +24,9 @@ struct uva__wakeup_ops {
  * to that object. All zeroes but for what uva__wakeup_init() sets. */
 struct uva__wakeup {
     const struct uva__wakeup_ops *ops; /* static */
-    struct uva__atomic64 refs;         /* one of them while a visit is due */
+    struct uva__atomic64 refs;         /* one of them while a run is due */
     struct uva__atomic64 posted;       /* 1 while in the mailbox */
-    struct uva__link in_inbox;         /* in the mailbox */
+    struct uva__link in_mailbox;       /* in the mailbox */
     struct uva__link link;             /* in the run queue; loop only */
     bool queued;                       /* is in the run queue; loop only */
 };
@@ -40,8 +41,8 @@ static inline void uva__wakeup_init(struct uva__wakeup *wakeup,
     uva__atomic64_store(&wakeup->refs, refs);
 }
 
-/* Counts a reference to the object around the node; the last release frees the
- * object, on that thread. Thread: any. */
+/* Counts a reference to the object around the wake-up; the last release frees
+ * the object, on that thread. Thread: any. */
 static inline void uva__wakeup_acquire(struct uva__wakeup *wakeup)
 {
     uva__atomic64_add(&wakeup->refs, 1);

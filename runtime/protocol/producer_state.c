@@ -55,7 +55,7 @@ uva__producer_state_next(const struct uva__producer_state *s)
         return after_the_end(s);
     if (!s->schema_delivered)
         return before_the_schema(s);
-    if (s->held)
+    if (s->paused)
         return UVA__MOVE_WAIT;
     if (s->left == 0)
         return UVA__MOVE_OFFER_END;

@@ -41,7 +41,7 @@ struct uva__producer_state {
     bool schema_known;     /* the source has given a schema */
     bool schema_delivered; /* on_schema has been called */
     bool exhausted;        /* the source has no further batch */
-    bool held;          /* the handler accepts nothing now, not even the end */
+    bool paused;        /* the handler accepts nothing now, not even the end */
     bool drain_ended;   /* release waits for unsettled batches no longer */
     bool end_delivered; /* the closing NULL has been delivered */
     bool released;      /* release has been called */

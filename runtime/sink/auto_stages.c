@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parallel stage that is added here has one worker, so that a map's ctx
- * needs no lock unless the program asks for more workers. Data behind an event
- * is waited for, if that makes it readable. */
+/* Adds stages to a stream before it starts. The parallel stage has one worker,
+ * so that a map's ctx needs no lock unless the program requests more workers. A
+ * ready stage is added only where waiting for the event makes data readable. */
 #include "sink/auto_stages.h"
 
 #include "arrow/device_traits.h"
@@ -9,8 +9,7 @@
 #include "uvarrow/stages.h"
 
 /* Pinned and managed memory can be read once the event is complete. The wait
- * does not mean that the program accepts other data, which the host cannot
- * read. */
+ * does not mean that the program accepts data that the host cannot read. */
 static void auto_stages_wait(struct uva_stream *stream)
 {
     const ArrowDeviceType type = stream->tail->abi.device_type;

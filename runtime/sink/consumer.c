@@ -11,7 +11,7 @@
  *
  * On cancel:   decided at once; the producer is cancelled, and releases the
  *              handler. Batches in between are discarded. on_next_task never
- *              returns an error: the task is taken, and the error kept.
+ *              returns an error: the task is taken, and the error is stored.
  *
  * Clauses: ER-14, G-18. */
 #include "sink/consumer.h"

@@ -29,10 +29,10 @@ struct uva__consumer {
     struct uva_batch batch;              /* owns what is live in it */
     int64_t delivered;                   /* batches that were accepted */
     bool decided;                        /* `end` is final */
-    enum uva_end end;                    /* how it ends */
+    enum uva_end end;                    /* how the stream ends */
     struct uva__failure failure;         /* why */
-    int extraction;                      /* its code, until on_error */
-    bool over;                           /* the handler was released */
+    int extraction; /* its code if it failed, until on_error */
+    bool over;      /* the handler was released */
 };
 
 /* Sets up the handler and the common part. */

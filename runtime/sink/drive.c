@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream as the producer for a foreign handler, which is called on the loop
+/* Drives a foreign handler with a stream: the handler is called on the loop
  * thread or, if it may block, on an extra thread by a proxy
  * (sink/handler_proxy).
  *
@@ -28,13 +28,13 @@
 
 struct drive {
     struct uva__sink sink;             /* first */
-    struct uva__driven_handler driven; /* among the handlers in use,
-                                  unless there is a proxy */
+    struct uva__driven_handler driven; /* among the handlers in use, unless
+                                          there is a proxy */
     struct uva__producer *producer;    /* counts, once begun */
     struct uva_drive options;          /* the callbacks */
     struct uva_stream *stream;         /* borrows: it owns us */
     struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
-                                      the loop */
+                                          the loop */
     struct uva__timer close_timer;     /* with `proxy`, when closing */
     bool aborted;                      /* the owner has cancelled */
     bool revoked;                      /* after a drop */
@@ -131,8 +131,8 @@ static void drive_released(void *ctx)
         drive_finish(d);
 }
 
-/* If only extraction is awaited, the loop is not kept alive, unless calls are
- * still queued at the proxy. */
+/* If only extraction is awaited, this keeps the loop alive no longer, unless
+ * calls are still queued at the proxy. */
 static void drive_ended(void *ctx)
 {
     struct drive *d = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table of fixed size under one lock, as a stream adds and removes its
- * handler only once. */
+/* A hash table of fixed size under one lock: that is fast enough, as a stream
+ * adds and removes its handler only once. */
 #include "sink/driven_handlers.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream's batches given to callbacks, one at a time: the next batch is
+/* Gives a stream's batches to callbacks, one at a time: the next batch is
  * requested when the last one was accepted.
  *
  * Happy path:  on_schema -> (on_batch)* -> on_done.
  *
  * What can fail: on_batch. EAGAIN pauses until a resume, after which on_batch
- * gets that batch again if its data was not taken.
+ *              gets that batch again if its data was not taken.
  *
  * On cancel:   only on_done is called; on drop: no callback. */
 #include <errno.h>
@@ -63,7 +63,7 @@ static void batch_accepted(struct for_each *f)
     f->consumer.delivered++;
 }
 
-/* The batch will be given again: its metadata must be kept until then. */
+/* The batch will be given again: copies its metadata until then. */
 static void batch_kept(struct for_each *f)
 {
     struct uva__consumer *c = &f->consumer;
@@ -81,7 +81,7 @@ static void batch_paused(struct for_each *f)
     struct uva_stream *stream = f->consumer.stream;
 
     f->paused = true;
-    uva__producer_hold(stream->tail, true);
+    uva__producer_pause(stream->tail, true);
     if (uva_array_is_live(&f->consumer.batch.data))
         batch_kept(f);
     else
@@ -128,14 +128,14 @@ static void for_each_batch(struct uva__consumer *consumer)
         batch_returned(f, uva__error_positive(code));
 }
 
-/* After a resume: gives the kept batch again, or requests the next one. */
+/* After a resume: gives the paused batch again, or requests the next one. */
 static void for_each_go_on(struct for_each *f)
 {
     if (!f->paused || f->consumer.decided ||
         uva__atomic64_exchange(&f->consumer.stream->resumed, 0) == 0)
         return;
     f->paused = false;
-    uva__producer_hold(f->consumer.stream->tail, false);
+    uva__producer_pause(f->consumer.stream->tail, false);
     if (uva_array_is_live(&f->consumer.batch.data)) {
         f->consumer.stream->rt->loop.spent++;
         for_each_batch(&f->consumer);

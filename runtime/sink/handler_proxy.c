@@ -2,16 +2,16 @@
 /* The queue between the loop thread and the extra thread that calls a handler.
  *
  * Happy path:  (loop) schema, tasks, end and release are queued -> (extra
- * thread) the handler is called in that order -> the loop is woken for room,
- *              and for the release.
+ *              thread) the handler is called in that order -> the loop is woken
+ *              for room, and for the release.
  *
  * What can fail:
  * - the handler refuses: queued tasks are discarded, the producer is stopped;
  * - no memory to copy metadata: it is left out.
  *
  * On cancel:   queued tasks are discarded; only release is called. A thread
- * that is stuck in the handler is abandoned, and calls release if the handler
- * ever returns.
+ *              that is stuck in the handler is abandoned, and calls release if
+ *              the handler ever returns.
  *
  * Clauses: AH-03, G-18, LC-17. */
 #include "sink/handler_proxy.h"
@@ -45,19 +45,18 @@ enum {
 
 struct uva__handler_proxy {
     struct uva__rt *rt;        /* counts */
-    struct uva__atomic64 refs; /* of its creator and the extra
-                              thread */
+    struct uva__atomic64 refs; /* of its creator and the extra thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
     struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
                                                      thread calls */
     struct uva__producer *producer; /* loop only; until it releases `handler` */
-    struct uva__producer *kept;     /* counts, until `to` is released, as it
-                                       may use the producer until then */
-    struct uva__driven_handler driven; /* among the handlers in use */
-    struct uva__wakeup *wakeup;        /* guarded by the lock */
-    struct ArrowSchema schema;         /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure;       /* owns; written before NEXT_ERROR */
-    struct uva_job job;                /* the extra thread's */
+    struct uva__producer *producer_ref; /* counts, until `to` is released, as it
+                                           may use the producer until then */
+    struct uva__driven_handler driven;  /* among the handlers in use */
+    struct uva__wakeup *wakeup;         /* guarded by the lock */
+    struct ArrowSchema schema;          /* owns; written before NEXT_SCHEMA */
+    struct uva__failure failure;        /* owns; written before NEXT_ERROR */
+    struct uva_job job;                 /* the extra thread's */
     bool refusal_reported; /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
@@ -68,7 +67,7 @@ struct uva__handler_proxy {
         int refusal;                   /* the code that the handler returned, or
                                           0 */
         bool discard;                  /* tasks are not wanted any more */
-        bool held;                     /* the producer waits for room */
+        bool paused;                   /* the producer waits for room */
         bool working;                  /* the job was submitted, and runs */
         bool done;                     /* the handler was released */
         bool stuck;                    /* abandoned: it counts as stuck */
@@ -107,7 +106,7 @@ static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
 }
 
 /* Takes the next call, or ends the job. In `wake`: whether the loop waits for
- * the room that there is now. */
+ * room and there is room now. */
 static bool call_take(struct uva__handler_proxy *proxy, struct call *out,
                       bool *wake)
 {
@@ -117,7 +116,7 @@ static bool call_take(struct uva__handler_proxy *proxy, struct call *out,
     some = call_take_locked(proxy, out);
     if (!some)
         proxy->locked.working = false;
-    *wake = proxy->locked.held && proxy->locked.count <= QUEUE / 2;
+    *wake = proxy->locked.paused && proxy->locked.count <= QUEUE / 2;
     uva__lock_drop(&proxy->lock);
     return some;
 }
@@ -183,7 +182,7 @@ static void call_release(struct uva__handler_proxy *proxy)
     /* the handler may be used again inside its release */
     uva__driven_handlers_remove(proxy->rt, &proxy->driven);
     proxy->to->release(proxy->to);
-    uva__producer_release(proxy->kept);
+    uva__producer_release(proxy->producer_ref);
     uva__lock_take(&proxy->lock);
     proxy->locked.done = true;
     stuck = proxy->locked.stuck;
@@ -281,10 +280,10 @@ static void proxy_queue(struct uva__handler_proxy *proxy,
         *args;
     full = proxy->locked.count == QUEUE;
     if (full)
-        proxy->locked.held = true;
+        proxy->locked.paused = true;
     uva__lock_drop(&proxy->lock);
     if (full)
-        uva__producer_hold(proxy->producer, true);
+        uva__producer_pause(proxy->producer, true);
     proxy_put(proxy, 0);
 }
 
@@ -342,12 +341,12 @@ bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy)
     uva__lock_take(&proxy->lock);
     refusal = proxy->locked.refusal;
     done = proxy->locked.done;
-    room = proxy->locked.held && proxy->locked.count <= QUEUE / 2;
+    room = proxy->locked.paused && proxy->locked.count <= QUEUE / 2;
     if (room)
-        proxy->locked.held = false;
+        proxy->locked.paused = false;
     uva__lock_drop(&proxy->lock);
     if (room && proxy->producer != NULL)
-        uva__producer_hold(proxy->producer, false);
+        uva__producer_pause(proxy->producer, false);
     if (refusal != 0 && !proxy->refusal_reported && proxy->producer != NULL) {
         proxy->refusal_reported = true;
         uva__producer_refuse(proxy->producer, refusal);
@@ -409,7 +408,7 @@ uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
                          struct uva__wakeup *wakeup)
 {
     uva__producer_acquire(producer);
-    proxy->producer = proxy->kept = producer;
+    proxy->producer = proxy->producer_ref = producer;
     proxy->wakeup = wakeup;
     proxy->to = uva__check_hop_handler(proxy->rt, "drive", proxy->to);
     proxy->to->producer = &producer->abi; /* before the job starts */

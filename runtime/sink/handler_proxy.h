@@ -39,8 +39,8 @@ uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
 bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy);
 
 /* Abandons the extra thread; if the handler was not released, it counts as
- * stuck until it is. Returns how many batches the handler was given; gives
- * the code with which it has refused one of them or the schema, or 0.
+ * stuck until it is. Returns how many batches the handler was given; gives the
+ * code with which it has refused one of them or the schema, or 0.
  * Thread: loop. */
 int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
                                    int *refusal);

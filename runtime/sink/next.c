@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream's batches pulled one by one: each call of next has its callback
+/* Pulls a stream's batches one by one: each call of next has its callback
  * called once, later, with a batch or with the outcome.
  *
  * Happy path:  next -> (loop) requested -> batch -> callback; after the end
- * each call gets the outcome.
+ *              each call gets the outcome.
  *
  * What can fail: the stream; every later call gets the error.
  *
@@ -26,7 +26,7 @@ struct next {
     uva_next_fn *fn;               /* of the call, until it is called */
     void *ctx;                     /* borrows; of the call, until then */
     bool entered;                  /* the call keeps the runtime open */
-    bool held;                     /* the call keeps the loop alive */
+    bool keeps_loop;               /* the call keeps the loop alive */
     bool known;                    /* the schema is known: batches may be
                                       requested */
     bool requested;                /* the batch of the call was requested */
@@ -49,7 +49,7 @@ static bool next_is_waiting(const struct next *n)
     return uva__atomic64_load(&n->call) == CALL_WAITING;
 }
 
-/* The callback may call next again. */
+/* Clears the call first, as its callback may call next again. */
 static void next_report(struct next *n, struct uva_batch *batch,
                         const struct uva_outcome *outcome)
 {
@@ -57,14 +57,14 @@ static void next_report(struct next *n, struct uva_batch *batch,
     struct uva__rt *rt = stream->rt;
     uva_next_fn *fn = n->fn;
     void *ctx = n->ctx;
-    bool entered = n->entered, held = n->held;
+    bool entered = n->entered, keeps_loop = n->keeps_loop;
 
-    n->requested = n->entered = n->held = false;
+    n->requested = n->entered = n->keeps_loop = false;
     uva__atomic64_store(&n->call, CALL_NONE);
     if (!stream->loop.silent)
         fn(ctx, batch, outcome); /* which may release the stream */
-    if (held)
-        uva__loop_unhold(rt);
+    if (keeps_loop)
+        uva__loop_unref(rt);
     if (entered)
         uva__rt_leave(rt);
 }
@@ -137,7 +137,7 @@ static const struct uva__consumer_ops next_ops = {
              .begin = uva__consumer_begin,
              .on_wakeup = next_on_wakeup,
              .free = next_free,
-             .cancel_when_unheld = true},
+             .cancel_without_holder = true},
     .schema = next_schema,
     .batch = next_batch,
     .done = next_done,
@@ -178,9 +178,9 @@ static int next_enter(struct next *n)
     n->entered = uva__rt_enter(stream->rt);
     if (!n->entered && !(on_loop && !n->consumer.over))
         return ESHUTDOWN;
-    n->held = n->entered && on_loop;
-    if (n->held)
-        uva__loop_hold(stream->rt);
+    n->keeps_loop = n->entered && on_loop;
+    if (n->keeps_loop)
+        uva__loop_ref(stream->rt);
     return 0;
 }
 
@@ -209,7 +209,7 @@ int uva_stream_next(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
     if (stream == NULL || fn == NULL)
         return uva_error_set(error, EINVAL, "the stream or fn is NULL");
     if (stream->rt == NULL || stream->sticky.code != 0 ||
-        uva__atomic64_load(&stream->stage) == UVA__STREAM_BUILDING)
+        uva__atomic64_load(&stream->state) == UVA__STREAM_BUILDING)
         return next_start(stream, fn, ctx, error);
     if (!uva__rt_is_alive(stream->rt) || stream->sink->ops != &next_ops.sink)
         return uva__stream_may_start(stream, error);

@@ -4,15 +4,15 @@
  *
  * Happy path:  started -> on_schema: a window is requested -> tasks go into the
  *              ring; the reader is woken once for each run of the wake-up ->
- * more is requested as the reader wants it -> end -> the reader is woken
- *              -> the stream is done.
+ *              more is requested as the reader wants it -> end -> the reader is
+ *              woken -> the stream is done.
  *
  * What can fail: the stream: reported behind the tasks in the ring.
  *
  * On cancel and close: reported before the tasks in the ring, which are
  *              discarded here. Releasing the reader's half cancels the stream.
  *              So that a cancel has an effect until then, the stream is done
- * only when the reader knows how it ended.
+ *              only when the reader knows how it ended.
  *
  * Callbacks of the handler only note facts; the wake-up acts on them. */
 #include "sink/task_ring.h"
@@ -113,44 +113,44 @@ static bool task_ring_is_full(struct uva__task_ring *r)
     return r->loop.bytes - r->loop.taken >= r->window.bytes;
 }
 
-/* Sets `held` for the reader, then checks the ring again: so either the reader
- * or the loop sees the other one's change. */
+/* Sets `resume_wanted` for the reader, then checks the ring again: so either
+ * the reader or the loop sees the other one's change. */
 static bool task_ring_stays_full(struct uva__task_ring *r)
 {
     if (!task_ring_is_full(r))
         return false;
-    uva__atomic64_exchange(&r->held, 1);
+    uva__atomic64_exchange(&r->resume_wanted, 1);
     return task_ring_is_full(r);
 }
 
 /* The ring is full of bytes: no task is offered until some are taken. */
-static void task_ring_hold(struct uva__task_ring *r)
+static void task_ring_pause(struct uva__task_ring *r)
 {
-    r->loop.holding = task_ring_stays_full(r);
-    if (r->loop.holding)
-        uva__producer_hold(r->stream->tail, true);
+    r->loop.paused = task_ring_stays_full(r);
+    if (r->loop.paused)
+        uva__producer_pause(r->stream->tail, true);
 }
 
 static void task_ring_put(struct uva__task_ring *r,
                           const struct ArrowAsyncTask *task)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
-    struct uva__task_ring_slot *place = &r->ring[tail & r->ring_mask];
+    struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
 
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
-    place->task.extract_data = task->extract_data;
-    place->task.private_data = task->private_data;
-    place->bytes = uva__task_bytes(task);
-    r->loop.bytes += place->bytes;
+    slot->task.extract_data = task->extract_data;
+    slot->task.private_data = task->private_data;
+    slot->bytes = uva__task_bytes(task);
+    r->loop.bytes += slot->bytes;
     uva__atomic64_store(&r->tail, tail + 1);
     if (tail + 1 == r->loop.requested)
         task_ring_wake(r); /* no other event can come */
     else
         task_ring_schedule_wake(r);
     if (r->loop.bytes - r->loop.taken >= r->window.bytes)
-        task_ring_hold(r);
+        task_ring_pause(r);
 }
 
 static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -158,7 +158,7 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
 {
     struct uva__task_ring *r = task_ring_at(handler);
 
-    (void)metadata; /* a blocking stream has no place for it */
+    (void)metadata; /* a blocking stream cannot carry it */
     assert(!task_ring_is_cancelled(r));
     if (task == NULL)
         task_ring_notify(r, UVA__TASK_RING_END);
@@ -239,11 +239,11 @@ static void task_ring_request(struct uva__task_ring *r)
     r->loop.requested += n;
     if (n > 0)
         producer->request(producer, (int64_t)n);
-    if (!r->loop.holding || task_ring_stays_full(r))
+    if (!r->loop.paused || task_ring_stays_full(r))
         return;
-    r->loop.holding = false;
-    uva__atomic64_exchange(&r->held, 0);
-    uva__producer_hold(r->stream->tail, false);
+    r->loop.paused = false;
+    uva__atomic64_exchange(&r->resume_wanted, 0);
+    uva__producer_pause(r->stream->tail, false);
 }
 
 /* Returns whether the producer is about to call again, so that one wake-up

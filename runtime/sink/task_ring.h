@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a stream that a thread reads from and blocks on: the loop puts
+/* The sink of a stream that a thread reads from and blocks on: the loop puts
  * tasks into a ring, one other thread at a time takes them out and extracts
  * them. This is the loop's half; the reading thread's is
  * sink/task_ring_reader.h. */
@@ -22,7 +22,7 @@ enum uva__task_ring_event {
     UVA__TASK_RING_BAD = UVA__TASK_RING_FAILED | UVA__TASK_RING_CANCELLED
 };
 
-/* One place of the ring. */
+/* One slot of the ring. */
 struct uva__task_ring_slot {
     struct ArrowAsyncTask task; /* takes; the thread that takes it out extracts
                                    it */
@@ -42,20 +42,19 @@ struct uva__task_ring {
     struct uva__atomic64 events;      /* by the loop */
     struct uva__atomic64 wanted;   /* batches to be requested; by the reader */
     struct uva__atomic64 finished; /* 1: the reader knows how it ended */
-    struct uva__atomic64 held;     /* 1: the reader wakes the loop when all is
-                                  taken */
-    struct uva__parker parker;     /* the reader, while it waits */
+    struct uva__atomic64 resume_wanted; /* 1: the reader wakes the loop when all
+                                           is taken */
+    struct uva__parker parker;          /* the reader, while it waits */
 
     _Alignas(
         64) struct uva__atomic64 tail; /* tasks put in, in all; by the loop */
     struct {                           /* the loop thread's alone */
         int64_t bytes;                 /* put in, in all */
-        int64_t taken;                 /* bytes taken, when last looked at */
+        int64_t taken;                 /* bytes taken, when last read */
         uint64_t requested;            /* batches, in all */
-        int delays;                    /* runs that have delayed the
-                                         wake-up */
+        int delays;                    /* runs that have delayed the wake-up */
         bool wake_due;                 /* the reader has to be woken */
-        bool holding;                  /* the producer offers no task */
+        bool paused;                   /* the producer offers no task */
         bool released;                 /* the producer has released the
                                           handler */
         bool done;                     /* the stream is marked as done */
@@ -63,7 +62,7 @@ struct uva__task_ring {
 
     _Alignas(
         64) struct uva__atomic64 head; /* tasks taken, in all; by the reader,
-                                      once cancelled also by the loop */
+                                          once cancelled also by the loop */
     struct uva__atomic64 consumed;     /* bytes taken, in all; by the reader */
     struct {                           /* the reading thread's alone */
         uint64_t requested;            /* batches requested, in all */

@@ -77,7 +77,7 @@ static uint64_t reader_poll(const struct uva__task_ring *r)
 static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
 {
     if (!(events & UVA__TASK_RING_TASK) &&
-        uva__atomic64_exchange(&r->held, 0) != 0)
+        uva__atomic64_exchange(&r->resume_wanted, 0) != 0)
         reader_wake_loop(r);
 }
 
@@ -124,16 +124,16 @@ static bool reader_take(struct uva__task_ring *r, uint64_t events,
                         struct ArrowAsyncTask *out)
 {
     uint64_t head = uva__atomic64_load(&r->head);
-    struct uva__task_ring_slot place;
+    struct uva__task_ring_slot slot;
 
     if (head == uva__atomic64_load(&r->tail))
         return false;
-    place = r->ring[head & r->ring_mask];
-    *out = place.task;
+    slot = r->ring[head & r->ring_mask];
+    *out = slot.task;
     if (!uva__atomic64_cas(&r->head, &head, head + 1))
         return false;
     uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)place.bytes);
+                                          (uint64_t)slot.bytes);
     if (uva__atomic64_load(&r->events) & UVA__TASK_RING_CANCELLED) {
         uva_task_discard(out); /* tasks before it may have been discarded */
         return false;

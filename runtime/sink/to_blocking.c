@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream exported as one of Arrow's blocking streams, for other threads to
+/* Exports a stream as one of Arrow's blocking streams, for other threads to
  * read: the two C structs, on top of sink/task_ring and sink/task_ring_reader.
  * All state is in their private_data, so they may be moved.
  *
@@ -97,7 +97,7 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
         code = uva__task_ring_reader_refuse(
             self->private_data, ENOTSUP,
             "a batch is on a device, or behind an event of one: a plain stream "
-            "cannot say so; read it through uva_stream_to_blocking()");
+            "cannot state that; read it through uva_stream_to_blocking()");
     }
     *out = batch.array;
     return code;

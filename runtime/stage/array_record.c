@@ -2,9 +2,8 @@
 /* uva_array_record(): gives an array of the user an event of ours.
  *
  * Happy path:  the event is recorded on the user's stream and put into the
- * array
- *              -> the array's release calls the user's, then has the device
- *              thread free the event.
+ *              array -> the array's release calls the user's, then has the
+ *              device thread free the event.
  *
  * What can fail: the recording; then the array is unchanged. */
 #include <errno.h>

@@ -2,15 +2,15 @@
 /* uva_array_wait(): waits for the event of one array, without a stream.
  *
  * Happy path:  the wait begins at once -> it posts the wake-up when it is over
- * -> the loop calls the callback with the result.
+ *              -> the loop calls the callback with the result.
  *
  * What can fail: the wait; the callback gets its error.
  *
  * On close:    a wait that is still pending is cancelled, and reported. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "device/wait_error.h"
 #include "loop/loop.h"
 #include "stream/runtime_devices.h"
@@ -23,7 +23,7 @@ struct array_wait {
     struct uva_watch *watch;        /* counts; NULL: there is none */
     struct uva_error error;         /* the result, unless the watch has it */
     struct uva__wakeup wakeup;      /* posted at first, and when it is over;
-                                   counted by posts and the watch */
+                                       counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
     void *ctx;                      /* borrows: its argument */
     int64_t timeout_ms;             /* UVA_FOREVER: none */
@@ -77,7 +77,7 @@ static void wait_leave(struct array_wait *wait)
 {
     uva__timer_stop(wait->rt, &wait->loop.timer);
     uva__loop_untrack(wait->rt, &wait->loop.object);
-    uva__loop_unhold(wait->rt);
+    uva__loop_unref(wait->rt);
     uva__rt_leave(wait->rt);
 }
 
@@ -113,7 +113,7 @@ static void wait_abort(struct uva__open_object *object)
 static void wait_track(struct array_wait *wait)
 {
     wait->loop.tracked = true;
-    uva__loop_hold(wait->rt);
+    uva__loop_ref(wait->rt);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
     if (wait->watch != NULL && wait->timeout_ms >= 0)
@@ -162,8 +162,11 @@ static int wait_prepare(struct array_wait *wait)
 static void wait_begin(struct array_wait *wait)
 {
     uva__wakeup_acquire(&wait->wakeup); /* until wait_over() */
-    if (!uva__rt_job_begin(wait->rt))
-        abort();
+    if (!uva__rt_job_begin(wait->rt)) {
+        UVA__UNREACHABLE("the counted call keeps the workers alive");
+        uva__wakeup_release(&wait->wakeup);
+        return;
+    }
     uva__event_wait_begin(wait->watch);
 }
 

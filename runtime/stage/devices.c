@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public functions on devices: registering a type, reading what is known of
+/* The public functions on devices: registering a type, reading the facts about
  * one, and attaching native handles. */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker threads of a parallel stage.
+/* The extractors of a parallel stage, which run on compute workers.
  *
  * Happy path:  an entry is granted and published -> a worker is started, or an
  *              active one goes on -> it claims the entry -> extracts it ->
- * marks it as done and posts the stage.
+ *              marks it as done and posts the stage.
  *
  * What can fail: an extraction; its code is in the entry.
  *

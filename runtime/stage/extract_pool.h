@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that extract batches for one stage, as many at once as it allows.
- * They claim entries in the order in which the stage has granted them; the
- * stage collects those that are done. */
+/* Extractors of one stage: jobs that extract its batches on compute workers, as
+ * many at once as it allows. They claim entries in the order in which the stage
+ * has granted them; the stage collects those that are done. */
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_limit(): the first batches, then the end. The producer above
- * counts them, so this only sets its limit. */
+/* uva_stream_limit(): passes on the first batches, then the end. The producer
+ * above counts them, so this only sets its limit. */
 #include <errno.h>
 
 #include "stream/stream_impl.h"

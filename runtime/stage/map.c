@@ -19,7 +19,7 @@ int uva_stream_map(struct uva_stream *stream, const struct uva_map *options)
     int code = uva__stream_building(stream);
 
     if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* nothing in it can be trusted */
+        return code != 0 ? code /* no member of it can be trusted */
                          : uva__stream_fail(stream, EINVAL,
                                             "uva_map: reserved members must be "
                                             "NULL; clear the struct before "

@@ -3,8 +3,8 @@
  *
  * Happy path:  a task is extracted at once -> the stage begins a wait, or finds
  *              that none is needed -> the wait posts the stage when it is over
- * -> the stage completes the batch -> the producer below takes it, the oldest
- * batch first.
+ *              -> the stage completes the batch -> the producer below takes it,
+ *              the oldest batch first.
  *
  * What can fail: a wait: the batches before it are passed on, then the error;
  *              those behind it are released.
@@ -297,7 +297,7 @@ static bool ordered_waits_prepare(struct uva__ordered_waits *w)
            (w->ops->prepare == NULL || w->ops->prepare(w));
 }
 
-/* Has the timer fire at the time limit of the oldest wait. */
+/* Starts the timer for the time limit of the oldest wait. */
 static void ordered_waits_set_timer(struct uva__ordered_waits *w)
 {
     const uint64_t head = ordered_waits_head(w);

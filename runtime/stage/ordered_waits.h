@@ -39,8 +39,8 @@ struct uva__ordered_waits {
     struct uva__devices *devices;             /* counts */
     struct uva_window window;                 /* with its defaults filled in */
     int64_t timeout_ms;                       /* for one wait; 0: none */
-    struct uva__atomic64 awaited; /* the address of the watch that the loop
-                                 has found pending last, or 0 */
+    struct uva__atomic64 awaited; /* the address of the watch that the loop has
+                                     found pending last, or 0 */
     struct uva__atomic64 working; /* batches with work that goes on */
     struct uva__atomic64 working_bytes; /* in those batches */
     struct uva__atomic64 full; /* 1: wake the loop when such work ends */

@@ -4,15 +4,15 @@
  *
  * Happy path:  task -> entry -> granted in order, as far as the window of bytes
  *              allows -> a worker claims and extracts it, and posts the stage
- * -> the producer below takes it.
+ *              -> the producer below takes it.
  *
  * What can fail: an extraction. The entries before it are passed on, then the
  *              error that the producer above reports; those behind it are
  *              discarded.
  *
  * On stop:     entries that are not claimed are taken back; workers discard
- * what they are extracting. They are not waited for, as they count the stage.
- */
+ *              what they are extracting. They are not waited for, as they count
+ *              the stage. */
 #include <assert.h>
 #include <errno.h>
 

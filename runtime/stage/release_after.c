@@ -4,11 +4,11 @@
  *
  * Happy path:  the device thread records an event on the user's stream, and
  *              begins to wait for it -> the event is complete: the device
- * thread releases the array and frees the event.
+ *              thread releases the array and frees the event.
  *
- * What can fail: the recording: then the array is kept until the workers end,
- *              and this is logged. Without memory or a device thread the array
- *              is never released, since a device may still read it. */
+ * What can fail: the recording: then the array is released when the workers
+ *              end, and this is logged. Without memory or a device thread the
+ *              array is never released, since a device may still read it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@
 
 struct after {
     struct uva__deferred_release deferred; /* first: the array */
-    struct uva__rt *rt;           /* a job of it, until recorded: a close waits,
-                                       and the log can be written to */
+    struct uva__rt *rt; /* its job is counted until recorded: a close waits,
+                           and the log can be written to */
     struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
@@ -58,7 +58,7 @@ static void after_over(struct uva_watch *watch)
     after_send(after, after_release);
 }
 
-/* Holds a job reference, so that a close waits until this has been logged. */
+/* The job is counted, so that a close waits until this has been logged. */
 static void after_log(struct uva__rt *rt, const char *what,
                       const struct uva_error *error)
 {
@@ -70,7 +70,8 @@ static void after_log(struct uva__rt *rt, const char *what,
     uva__rt_job_end(rt);
 }
 
-/* The work cannot be waited for, so the array is kept until the workers end. */
+/* The work cannot be waited for, so the array is released when the workers end.
+ */
 static void after_defer(struct after *after, const struct uva_error *error)
 {
     struct uva__devices *devices = after->devices;

@@ -3,7 +3,8 @@
  *
  * Happy path:  start -> on_schema is relayed -> (request to the producer above,
  *              its task to the stage)* -> the end is noted -> the producer
- * above releases the handler, the producer below leaves the source.
+ *              above releases the handler, the producer below leaves the
+ *              source.
  *
  * What can fail: there is no memory for the schema: refused above, and an error
  *              below.

@@ -13,7 +13,7 @@ struct uva__stage;
 /* What a stage does. */
 struct uva__stage_ops {
     struct uva__source_ops source; /* pull and take are the stage's own; start,
-                                  stop and leave may be those below */
+                                      stop and leave may be those below */
     /* takes a task from above, in order */
     void (*task)(struct uva__stage *stage, struct ArrowAsyncTask *task,
                  const char *metadata);
@@ -28,7 +28,7 @@ struct uva__stage {
     const struct uva__stage_ops *ops;             /* static */
     struct uva__producer *above; /* owns until started; then until released */
     struct uva__wakeup wakeup;   /* posted by the stage; counted by the source,
-                                the handler, workers and posts */
+                                    the handler, workers and posts */
     ArrowDeviceType output_type; /* of its batches; 0: unchanged */
     bool started;                /* the producer above drives the handler */
     bool ended;                  /* the producer above has reported its end */

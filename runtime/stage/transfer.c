@@ -193,7 +193,7 @@ static int transfer_check(struct uva_stream *stream,
     return 0;
 }
 
-/* Has workers do an extraction that may be expensive. */
+/* Adds a parallel stage if extraction may be expensive. */
 static int transfer_add_workers(struct uva_stream *stream,
                                 const struct uva_window *window)
 {

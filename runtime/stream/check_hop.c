@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts a check in front of each handler. A check holds a reference to the rt
- * that it logs to, as it may outlive the streams: an array that is released
- * late is checked too.
+/* Puts a protocol check in front of each handler. A check holds a reference to
+ * the rt that it logs to, as it may outlive the streams: an array that is
+ * released late is checked too.
  *
  * On close:    finished checks leave their quarantine. */
 #include "stream/check_hop.h"

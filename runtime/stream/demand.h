@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests of a handler to its producer, from any thread, in one atomic:
- * credits, and flags beside them. The thread that changes it posts the
- * producer; the dispatcher absorbs it. */
+ * the number of batches requested, and flags. The thread that changes it posts
+ * the producer; the dispatcher absorbs it. */
 #ifndef UVA_STREAM_DEMAND_H
 #define UVA_STREAM_DEMAND_H
 
 #include "base/atomic.h"
 
-/* The flags; credits stand above them. */
+/* The flags; the number of batches is in the bits above them. */
 enum {
     UVA__DEMAND_CANCEL = 1,    /* the handler cancelled */
     UVA__DEMAND_BAD = 2,       /* it requested fewer than one */
@@ -18,23 +18,24 @@ enum {
     UVA__DEMAND_SHIFT = 8
 };
 
-/* From this number on, credits count as unbounded. */
-#define UVA__CREDITS_MAX ((uint64_t)1 << 48)
+/* From this number on, requests count as unbounded. */
+#define UVA__DEMAND_MAX ((uint64_t)1 << 48)
 
-/* Requests n more. Returns the flags before; with DEAD the request is late.
- * Thread: any. */
-static inline uint64_t uva__demand_ask(struct uva__atomic64 *word, int64_t n)
+/* Requests n more batches. Returns the flags before; with DEAD the request is
+ * late. Thread: any. */
+static inline uint64_t uva__demand_request(struct uva__atomic64 *word,
+                                           int64_t n)
 {
     uint64_t before;
 
     if (n < 1)
         before = uva__atomic64_or(word, UVA__DEMAND_BAD);
-    else if ((uint64_t)n >= UVA__CREDITS_MAX)
+    else if ((uint64_t)n >= UVA__DEMAND_MAX)
         before = uva__atomic64_or(word, UVA__DEMAND_UNBOUNDED);
     else
         before = uva__atomic64_add(word, (uint64_t)n << UVA__DEMAND_SHIFT);
     if ((before >> UVA__DEMAND_SHIFT) + (uint64_t)(n > 0 ? n : 0) >=
-        UVA__CREDITS_MAX)
+        UVA__DEMAND_MAX)
         uva__atomic64_or(word, UVA__DEMAND_UNBOUNDED);
     return before;
 }
@@ -45,7 +46,7 @@ static inline uint64_t uva__demand_cancel(struct uva__atomic64 *word)
     return uva__atomic64_or(word, UVA__DEMAND_CANCEL);
 }
 
-/* Takes the requests since the last call: clears credits, BAD and UNBOUNDED.
+/* Takes the requests since the last call: clears the number, BAD and UNBOUNDED.
  * Thread: loop. */
 static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 {
@@ -58,9 +59,9 @@ static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
     return seen;
 }
 
-/* Notes that an extraction failed, after its slot states so and before the
- * producer is posted. Thread: the one that claimed it. And whether one failed
- * since the last call. Thread: loop. */
+/* Notes that an extraction failed, after its slot is FAILED and before the
+ * producer is posted. Thread: the one that claimed it. `_take_failed` returns
+ * whether one failed since its last call. Thread: loop. */
 static inline void uva__demand_note_failed(struct uva__atomic64 *word)
 {
     uva__atomic64_or(word, UVA__DEMAND_FAILED);

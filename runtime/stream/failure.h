@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An error of a stream, kept until it is reported: code, text and metadata. All
- * zeroes is none. Without memory for the text only the code is kept. */
+/* An error of a stream, stored until it is reported: code, text and metadata.
+ * All zeroes is no error. Without memory for the text only the code is stored.
+ */
 #ifndef UVA_STREAM_FAILURE_H
 #define UVA_STREAM_FAILURE_H
 

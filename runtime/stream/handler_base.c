@@ -18,7 +18,8 @@ void uva__handler_base_keep_error(struct uva__failure *failure,
 
 int uva__handler_base_ended_silently(struct uva_error *error)
 {
-    return uva_error_set(error, ECONNABORTED,
-                         "the producer let go without saying how it ended "
-                         "(ER-13)");
+    return uva_error_set(
+        error, ECONNABORTED,
+        "the producer released its handler without an end or an error "
+        "(ER-13)");
 }

@@ -2,9 +2,8 @@
 /* Drives a handler, one move at a time.
  *
  * Happy path:  begin -> source started -> on_schema -> (request ->
- * on_next_task)*
- *              -> on_next_task(NULL) -> release -> the last task settled: the
- *              memory goes into quarantine.
+ *              on_next_task)* -> on_next_task(NULL) -> release -> the last task
+ *              settled: the memory goes into quarantine.
  *
  * What can fail:
  * - the source fails: reported to the handler behind the batches before it;
@@ -12,7 +11,7 @@
  * - no memory for a task: reported at once as ENOMEM.
  *
  * On cancel:   the source is stopped, the handler released at the next
- * boundary.
+ *              boundary.
  *
  * Task slots are reused from the oldest on. One that stays unsettled for long
  * is set aside, so that it does not hold up those behind it; no other count of
@@ -27,6 +26,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_limits.h"
+#include "base/unreachable.h"
 #include "stream/check_hop.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
@@ -47,8 +47,8 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
     return uva__container_of(abi, struct uva__producer, abi);
 }
 
-/* Inside a turn the caller has the rules to itself, and the dispatcher asks
- * them afterwards. */
+/* Inside a turn only the caller uses the rules; the dispatcher acts on them
+ * afterwards. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (p->loop.state.released) {
@@ -56,7 +56,7 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
         return;
     }
     if (n < 1)
-        uva__atomic64_or(&p->word, UVA__DEMAND_BAD);
+        uva__atomic64_or(&p->demand, UVA__DEMAND_BAD);
     else
         uva__producer_state_note_request(&p->loop.state, n);
     if (!p->loop.running)
@@ -73,7 +73,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
         request_in_turn(p, n);
         return;
     }
-    if (uva__demand_ask(&p->word, n) & UVA__DEMAND_DEAD)
+    if (uva__demand_request(&p->demand, n) & UVA__DEMAND_DEAD)
         uva__atomic64_add(&p->rt->stats.late_calls, 1);
     else
         uva__rt_wake(p->rt, &p->wakeup);
@@ -86,7 +86,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
     if (!uva__rt_is_alive(p->rt))
         return;
-    before = uva__demand_cancel(&p->word);
+    before = uva__demand_cancel(&p->demand);
     if (before & UVA__DEMAND_DEAD)
         uva__atomic64_add(&p->rt->stats.late_calls, 1);
     else if (!(before & UVA__DEMAND_CANCEL))
@@ -110,7 +110,7 @@ static void producer_extraction_failed(struct uva__task *task, int code,
     task->failed.code = code;
     task->failed.error = kept;
     uva__task_settle(task, UVA__TASK_FAILED);
-    uva__demand_note_failed(&p->word); /* before the wake-up */
+    uva__demand_note_failed(&p->demand); /* before the wake-up */
     uva__producer_wake(p);
     uva__producer_release(p);
 }
@@ -143,7 +143,7 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->abi.request = producer_request;
     p->abi.cancel = producer_cancel;
     p->loop.asleep = true;
-    uva__atomic64_store(&p->word, 0);
+    uva__atomic64_store(&p->demand, 0);
     uva__wakeup_init(&p->wakeup, &producer_wakeup_ops, 1);
     p->rt = uva__rt_acquire(source->rt);
     p->source = source;
@@ -191,14 +191,14 @@ static void producer_free_maps(struct uva__producer *p)
     p->maps = NULL;
 }
 
-/* The last reference is gone. Runs on the thread that dropped it. */
+/* Frees the producer, on the thread that dropped the last reference. */
 static void producer_rest(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
         uva__container_of(wakeup, struct uva__producer, wakeup);
     struct uva__rt *rt = p->rt;
 
-    if (uva__atomic64_or(&p->word, UVA__DEMAND_ASLEEP | UVA__DEMAND_DEAD) &
+    if (uva__atomic64_or(&p->demand, UVA__DEMAND_ASLEEP | UVA__DEMAND_DEAD) &
         UVA__DEMAND_ASLEEP)
         return;
     producer_free_maps(p);
@@ -241,7 +241,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
     p->loop.asleep = false;
-    uva__atomic64_store(&p->word,
+    uva__atomic64_store(&p->demand,
                         0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
     p->source->ops->start(p->source);
@@ -255,7 +255,7 @@ void uva__producer_wake(struct uva__producer *p)
 
 /* ---- outstanding tasks -------------------------------------------------- */
 
-/* Puts a slot that is over back into the pool. */
+/* Frees the slot of a task that is over. */
 static void producer_put_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__task_clear(task, &p->rt->allocator);
@@ -271,7 +271,7 @@ static void producer_count_held(struct uva__producer *p, int change)
                         uva__atomic64_peek(held) + (uint64_t)(int64_t)change);
 }
 
-/* Takes a slot back that is over. If the extraction failed, the reason becomes
+/* Takes a slot back that is over. If the extraction failed, its error becomes
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
@@ -441,7 +441,7 @@ static int producer_map_schema(struct uva__producer *p,
             m->options.schema(m->options.ctx, &m->schema, &next, &error));
         if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
             code = uva_error_set(&error, EPROTO,
-                                 "a map said success and gave no good schema");
+                                 "a map succeeded and gave no valid schema");
             uva_schema_release(&next);
         }
         if (code != 0)
@@ -533,7 +533,7 @@ static void producer_move_release(struct uva__producer *p)
 
     p->loop.handler = NULL;
     uva__timer_stop(p->rt, &p->loop.drain);
-    uva__atomic64_or(&p->word, UVA__DEMAND_DEAD);
+    uva__atomic64_or(&p->demand, UVA__DEMAND_DEAD);
     if (hooks.releasing != NULL)
         hooks.releasing(hooks.ctx);
     handler->release(handler);
@@ -591,7 +591,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
         producer_move_release(p);
         break;
     case UVA__MOVE_WAIT:
-        assert(!"not a move");
+        UVA__UNREACHABLE("the dispatcher makes no move while the rules wait");
     }
     if (code != 0)
         p->loop.refusal = code;
@@ -603,10 +603,10 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 /* ---- the dispatcher ----------------------------------------------------- */
 
 /* Takes over the requests of other threads, and the flags beside them. */
-static void absorb_word(struct uva__producer *p)
+static void absorb_demand(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
-    const uint64_t word = uva__demand_take(&p->word);
+    const uint64_t word = uva__demand_take(&p->demand);
 
     if (word & UVA__DEMAND_UNBOUNDED)
         uva__producer_state_note_request(state, UVA__UNBOUNDED);
@@ -627,7 +627,7 @@ static void absorb_word(struct uva__producer *p)
  * one failed, or if the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    const bool failed = uva__demand_take_failed(&p->word);
+    const bool failed = uva__demand_take_failed(&p->demand);
 
     if (failed || p->loop.watching)
         producer_reap_all(p);
@@ -664,8 +664,8 @@ static int64_t producer_dispatch(struct uva__producer *p)
     if (left > p->rt->loop.quantum)
         left = p->rt->loop.quantum;
     for (;;) {
-        if (uva__atomic64_peek(&p->word) != 0)
-            absorb_word(p);
+        if (uva__atomic64_peek(&p->demand) != 0)
+            absorb_demand(p);
         move = uva__producer_state_next(&p->loop.state);
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_OFFER_TASK && left-- <= 0))
@@ -676,8 +676,8 @@ static int64_t producer_dispatch(struct uva__producer *p)
     return p->loop.offered - before;
 }
 
-/* The loop detaches while others may still extract: the last of them ends the
- * producer. */
+/* The loop detaches while consumers may still extract tasks: the last
+ * extraction ends the producer. */
 static void producer_detach(struct uva__detach_hook *hook)
 {
     struct uva__producer *p =
@@ -734,7 +734,7 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
         return false;
     p->loop.running = true;
     absorb_tasks(p);
-    absorb_word(p);
+    absorb_demand(p);
     absorb_source(p);
     more = producer_fetch(p, producer_dispatch(p));
     p->loop.running = false;
@@ -743,9 +743,9 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     return more;
 }
 
-/* Its quantum and the turn's budget hold as in a queued visit, and what is left
+/* Its quantum and the turn's budget apply as in a queued run, and what is left
  * goes to the end of the queue, behind the other streams. The reference is for
- * the wake-up: the visit may drop the last other one. */
+ * the wake-up: the run may drop the last other reference. */
 void uva__producer_run(struct uva__producer *p)
 {
     assert(uva__rt_in_turn(p->rt) && !p->loop.running);
@@ -787,10 +787,10 @@ void uva__producer_quit(struct uva__producer *p,
         uva__producer_abort(p, &failure);
 }
 
-void uva__producer_hold(struct uva__producer *p, bool held)
+void uva__producer_pause(struct uva__producer *p, bool paused)
 {
-    p->loop.state.held = held;
-    if (!held)
+    p->loop.state.paused = paused;
+    if (!paused)
         uva__producer_wake(p);
 }
 

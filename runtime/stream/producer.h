@@ -40,14 +40,14 @@ struct uva__producer_hooks {
 struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
-    struct uva__atomic64 word;     /* see stream/demand.h; from any thread */
+    struct uva__atomic64 demand;   /* see stream/demand.h; from any thread */
     struct uva__wakeup wakeup;     /* posted after a change of the facts; counts
-                                  the maker, posts and watched tasks */
-    struct uva__link rest;         /* in the quarantine */
-    uint64_t retired_ns;           /* when its quarantine began */
+                                      the maker, posts and watched tasks */
+    struct uva__link in_quarantine; /* in the quarantine */
+    uint64_t retired_ns;            /* when its quarantine began */
 
     struct uva__rt *rt;                       /* counts, until its end */
-    struct uva__source *source;               /* a reference, until its end */
+    struct uva__source *source;               /* counts, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
     int64_t limit;  /* batches at most; negative: no limit */
@@ -69,10 +69,10 @@ struct uva__producer {
         int64_t head_age;               /* offers since the head's */
         struct uva__timer drain;        /* limits the wait at the end */
         struct uva__detach_hook detach; /* registered while it lingers */
-        bool running;                   /* its visit is on the stack */
+        bool running;                   /* its run is on the stack */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
-        bool asleep;                    /* not begun, or over: a visit has
+        bool asleep;                    /* not begun, or over: a run has
                                            no effect */
     } loop;
 };
@@ -97,11 +97,11 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks);
 
-/* Has the loop visit the producer, as facts of the source or the owner changed.
+/* Has the loop run the producer, as facts of the source or the owner changed.
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
 
-/* Visits the producer at once, unless a visit is queued already. For the
+/* Runs the producer at once, unless a run is queued already. For the
  * wake-up of its source, which has nothing else to do for it; the producer may
  * be gone afterwards. Thread: loop, inside a wake-up that is not its own. */
 void uva__producer_run(struct uva__producer *producer);
@@ -117,8 +117,9 @@ void uva__producer_quit(struct uva__producer *producer,
 void uva__producer_abort(struct uva__producer *producer,
                          struct uva__failure *failure);
 
-/* Stops, or goes on, offering tasks, whatever the demand. Thread: loop. */
-void uva__producer_hold(struct uva__producer *producer, bool held);
+/* Pauses or resumes the offering of tasks, whatever the demand. Thread: loop.
+ */
+void uva__producer_pause(struct uva__producer *producer, bool paused);
 
 /* Notes that the handler refused with `code`, for a proxy that calls it on
  * another thread. Thread: loop. */
@@ -128,7 +129,8 @@ void uva__producer_refuse(struct uva__producer *producer, int code);
  * Clauses: G-16. */
 void uva__producer_revoke(struct uva__producer *producer);
 
-/* Ends the wait for extraction by others at the end. Thread: loop. */
+/* Ends the wait at the end for tasks that other threads extract.
+ * Thread: loop. */
 void uva__producer_end_drain(struct uva__producer *producer);
 
 /* Takes over a filled slot that will not be offered. Thread: loop. */

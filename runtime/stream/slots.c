@@ -11,16 +11,16 @@
 #include "stream/producer.h"
 
 enum {
-    TASKS_REST = 256, /* a stale token must not meet its slot in use again */
-    TASKS_MOST = 512, /* slots that go round stay in the cache */
+    TASKS_QUARANTINE = 256, /* before a stale token meets its slot in use */
+    TASKS_MOST = 512,       /* as many slots as stay in the cache */
     TASKS_STEP = 64,
-    PRODUCERS_REST = 4096, /* a late request must not reach another stream */
+    PRODUCERS_QUARANTINE = 4096, /* as a consumer may request late */
     PRODUCERS_STEP = 8
 };
 
-static const uint64_t REST_NS = 1000000000;
+static const uint64_t QUARANTINE_NS = 1000000000;
 
-struct stock {
+struct slots {
     struct uva__rt_data data; /* first: how the rt frees it */
     struct uva__slab tasks;   /* loop only */
 
@@ -40,54 +40,54 @@ static void task_clear(void *block, void *ctx)
 
 static void slots_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
-    struct stock *stock = uva__container_of(data, struct stock, data);
+    struct slots *slots = uva__container_of(data, struct slots, data);
 
-    uva__slab_each(&stock->tasks, task_clear, &rt->allocator);
-    uva__slab_fini(&stock->tasks);
-    uva__slab_fini(&stock->locked.producers);
-    uva__memory_free(&rt->allocator, stock, sizeof(*stock));
+    uva__slab_each(&slots->tasks, task_clear, &rt->allocator);
+    uva__slab_fini(&slots->tasks);
+    uva__slab_fini(&slots->locked.producers);
+    uva__memory_free(&rt->allocator, slots, sizeof(*slots));
 }
 
 static struct uva__rt_data *slots_new(struct uva__rt *rt)
 {
     const struct uva_allocator *allocator = &rt->allocator;
-    struct stock *stock = uva__memory_new(allocator, sizeof(*stock));
+    struct slots *slots = uva__memory_new(allocator, sizeof(*slots));
 
-    if (stock == NULL)
+    if (slots == NULL)
         return NULL;
-    stock->data.free = slots_free;
-    stock->tasks = (struct uva__slab){
+    slots->data.free = slots_free;
+    slots->tasks = (struct uva__slab){
         .allocator = allocator,
         .size = sizeof(struct uva__task),
         .align = sizeof(struct uva__task),
         .link_offset = offsetof(struct uva__task, link),
-        .rest = TASKS_REST,
+        .rest = TASKS_QUARANTINE,
         .step = TASKS_STEP,
     };
-    stock->locked.producers = (struct uva__slab){
+    slots->locked.producers = (struct uva__slab){
         .allocator = allocator,
         .size = (sizeof(struct uva__producer) + 63) / 64 * 64,
         .align = 64,
-        .link_offset = offsetof(struct uva__producer, rest),
-        .rest = PRODUCERS_REST,
+        .link_offset = offsetof(struct uva__producer, in_quarantine),
+        .rest = PRODUCERS_QUARANTINE,
         .step = PRODUCERS_STEP,
     };
-    return &stock->data;
+    return &slots->data;
 }
 
-static struct stock *slots_of(struct uva__rt *rt)
+static struct slots *slots_of(struct uva__rt *rt)
 {
     struct uva__rt_data *data =
         uva__rt_get_data(rt, UVA__RT_DATA_SLOTS, slots_new);
 
-    return data != NULL ? uva__container_of(data, struct stock, data) : NULL;
+    return data != NULL ? uva__container_of(data, struct slots, data) : NULL;
 }
 
 /* For the path of every batch: cannot be NULL while a stream exists. */
-static struct stock *slots_there(const struct uva__rt *rt)
+static struct slots *slots_existing(const struct uva__rt *rt)
 {
     return uva__container_of(
-        uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_SLOTS]), struct stock,
+        uva__atomic_ptr_load(&rt->data[UVA__RT_DATA_SLOTS]), struct slots,
         data);
 }
 
@@ -100,7 +100,7 @@ int uva__slots_ensure(struct uva__rt *rt)
 
 struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 {
-    struct uva__slab *slab = &slots_there(rt)->tasks;
+    struct uva__slab *slab = &slots_existing(rt)->tasks;
     struct uva__task *task = uva__slab_take(slab, NULL);
     struct slab_chunk *chunk;
 
@@ -115,54 +115,54 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
 {
-    uva__slab_put(&slots_there(rt)->tasks, task);
+    uva__slab_put(&slots_existing(rt)->tasks, task);
 }
 
 void uva__slots_trim_tasks(struct uva__rt *rt)
 {
-    uva__slab_trim(&slots_there(rt)->tasks, TASKS_MOST);
+    uva__slab_trim(&slots_existing(rt)->tasks, TASKS_MOST);
 }
 
 /* Whether the quarantine has elapsed for late calls to the old producer. */
-static bool producer_is_rested(const void *block)
+static bool producer_is_reusable(const void *block)
 {
     const struct uva__producer *p = block;
 
     return uva__atomic64_load(&p->wakeup.refs) == 0 &&
            uva__atomic64_load(&p->wakeup.posted) == 0 &&
-           uva__clock_ns() - p->retired_ns >= REST_NS;
+           uva__clock_ns() - p->retired_ns >= QUARANTINE_NS;
 }
 
 void *uva__slots_take_producer(struct uva__rt *rt)
 {
-    struct stock *stock = slots_of(rt);
+    struct slots *slots = slots_of(rt);
     struct slab_chunk *chunk;
     void *p;
 
-    if (stock == NULL)
+    if (slots == NULL)
         return NULL;
-    uva__lock_take(&stock->lock);
-    p = uva__slab_take(&stock->locked.producers, producer_is_rested);
-    uva__lock_drop(&stock->lock);
+    uva__lock_take(&slots->lock);
+    p = uva__slab_take(&slots->locked.producers, producer_is_reusable);
+    uva__lock_drop(&slots->lock);
     if (p != NULL)
         return p;
-    chunk = uva__slab_fetch(&stock->locked.producers);
+    chunk = uva__slab_fetch(&slots->locked.producers);
     if (chunk == NULL)
         return NULL;
-    uva__lock_take(&stock->lock);
-    uva__slab_add(&stock->locked.producers, chunk);
-    p = uva__slab_take(&stock->locked.producers, producer_is_rested);
-    uva__lock_drop(&stock->lock);
+    uva__lock_take(&slots->lock);
+    uva__slab_add(&slots->locked.producers, chunk);
+    p = uva__slab_take(&slots->locked.producers, producer_is_reusable);
+    uva__lock_drop(&slots->lock);
     return p;
 }
 
 void uva__slots_put_producer(struct uva__rt *rt, void *producer)
 {
-    struct stock *stock = slots_of(rt);
+    struct slots *slots = slots_of(rt);
     struct uva__producer *p = producer;
 
     p->retired_ns = uva__clock_ns();
-    uva__lock_take(&stock->lock);
-    uva__slab_put(&stock->locked.producers, p);
-    uva__lock_drop(&stock->lock);
+    uva__lock_take(&slots->lock);
+    uva__slab_put(&slots->locked.producers, p);
+    uva__lock_drop(&slots->lock);
 }

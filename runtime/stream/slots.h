@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots for the tasks and the producers of one runtime: type-stable memory,
- * kept with the rt. A late call finds a slot of the same kind. */
+/* The memory of the tasks and the producers of one runtime: type-stable slots
+ * that are attached to the rt, so that a late call finds a slot of the same
+ * kind. */
 #ifndef UVA_STREAM_SLOTS_H
 #define UVA_STREAM_SLOTS_H
 
@@ -18,8 +19,8 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt);
 /* Takes a cleared slot back. Thread: loop. */
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 
-/* Called now and then, after a few slots were put back: limits how many go
- * round, so that they stay in the cache. Thread: loop. */
+/* Called after every few slots that were put back: limits how many are reused
+ * in turn, so that they stay in the cache. Thread: loop. */
 void uva__slots_trim_tasks(struct uva__rt *rt);
 
 /* Gives the memory of a producer, an old one's or cleared; NULL without memory.

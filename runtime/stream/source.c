@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part that all sources share. */
+/* The common part of all sources: initialising and freeing it. */
 #include "stream/source.h"
 
 #include "uvarrow/arrow.h"

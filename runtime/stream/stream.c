@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds, starts, cancels and frees a stream.
  *
- * Happy path:  built -> started -> (loop) begun -> done -> released by its last
- *              holder: freed.
+ * Happy path:  built -> started -> (loop) begun -> done -> its last holder
+ *              releases it: freed.
  *
  * What can fail:
  * - building: kept, and returned by the start;
@@ -128,7 +128,7 @@ int uva__stream_building(const struct uva_stream *s)
         return s->sticky.code;
     if (!uva__rt_is_alive(s->rt))
         return EPERM;
-    return uva__atomic64_load(&s->stage) == UVA__STREAM_BUILDING ? 0 : EBUSY;
+    return uva__atomic64_load(&s->state) == UVA__STREAM_BUILDING ? 0 : EBUSY;
 }
 
 int uva__stream_fail(struct uva_stream *s, int code, const char *format, ...)
@@ -195,7 +195,7 @@ int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
     if (!uva__rt_is_alive(s->rt))
         return uva_error_set(error, EPERM,
                              "a forked child cannot use its parent's streams");
-    if (uva__atomic64_load(&s->stage) != UVA__STREAM_BUILDING)
+    if (uva__atomic64_load(&s->state) != UVA__STREAM_BUILDING)
         return uva_error_set(error, EBUSY, "the stream was started before");
     if (uva__atomic64_load(&s->latch) == UVA__CANCEL_LATCH_SET)
         return uva__failure_get(&s->why, error);
@@ -215,10 +215,10 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
     uva__atomic64_add(&s->rt->stats.streams_open, 1);
     if (uva__rt_on_loop(s->rt)) {
-        s->loop.held = true;
-        uva__loop_hold(s->rt);
+        s->loop.keeps_loop = true;
+        uva__loop_ref(s->rt);
     }
-    uva__atomic64_exchange(&s->stage, UVA__STREAM_STARTED);
+    uva__atomic64_exchange(&s->state, UVA__STREAM_STARTED);
     uva__rt_wake(s->rt, &s->wakeup);
     return 0;
 }
@@ -226,9 +226,9 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
 static void stream_begin(struct uva_stream *s)
 {
     s->loop.begun = true;
-    if (!s->loop.held)
-        uva__loop_hold(s->rt);
-    s->loop.held = true;
+    if (!s->loop.keeps_loop)
+        uva__loop_ref(s->rt);
+    s->loop.keeps_loop = true;
     uva__loop_track(s->rt, &s->loop.object);
     s->sink->ops->begin(s);
 }
@@ -237,7 +237,7 @@ static bool stream_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
 
-    if (uva__atomic64_load(&s->stage) == UVA__STREAM_BUILDING)
+    if (uva__atomic64_load(&s->state) == UVA__STREAM_BUILDING)
         return false;
     if (!s->loop.begun)
         stream_begin(s);
@@ -282,9 +282,9 @@ const struct uva__failure *uva__stream_cancelled(const struct uva_stream *s)
 
 void uva__stream_unhold(struct uva_stream *s)
 {
-    if (s->loop.held)
-        uva__loop_unhold(s->rt);
-    s->loop.held = false;
+    if (s->loop.keeps_loop)
+        uva__loop_unref(s->rt);
+    s->loop.keeps_loop = false;
 }
 
 void uva__stream_done(struct uva_stream *s, int code,
@@ -295,7 +295,7 @@ void uva__stream_done(struct uva_stream *s, int code,
     if (code != 0)
         uva__failure_set(&s->result, &rt->allocator, code, error, NULL);
     uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
-    uva__atomic64_exchange(&s->stage, UVA__STREAM_DONE);
+    uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
     uva__atomic64_sub(&rt->stats.streams_open, 1);
@@ -325,9 +325,9 @@ void uva_stream_release(struct uva_stream *stream)
     if (!stream_is_usable(stream))
         return; /* a forked child must not free what its parent uses */
     if (uva__atomic64_sub(&stream->holders, 1) == 1 &&
-        uva__atomic64_load(&stream->stage) == UVA__STREAM_STARTED &&
-        stream->sink->ops->cancel_when_unheld)
-        uva_stream_cancel(stream, 0, "its last holder has let go of it");
+        uva__atomic64_load(&stream->state) == UVA__STREAM_STARTED &&
+        stream->sink->ops->cancel_without_holder)
+        uva_stream_cancel(stream, 0, "its last holder has released it");
     uva__wakeup_release(&stream->wakeup);
 }
 
@@ -336,7 +336,7 @@ void uva_stream_cancel(struct uva_stream *stream, int code, const char *reason)
     uint64_t open = UVA__CANCEL_LATCH_OPEN;
 
     if (!stream_is_usable(stream) ||
-        uva__atomic64_load(&stream->stage) == UVA__STREAM_DONE ||
+        uva__atomic64_load(&stream->state) == UVA__STREAM_DONE ||
         !uva__atomic64_cas(&stream->latch, &open, UVA__CANCEL_LATCH_SETTING))
         return;
     uva__failure_format(&stream->why, &stream->rt->allocator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct of a `struct uva_stream`: a chain being built, then a run, counted
- * by its holders and by itself while it runs. stream/producer.c moves the
- * batches; the consumers use them. */
+/* The struct uva_stream: a chain of stages being built, then a run. Its holders
+ * count it, and while it runs it counts itself. stream/producer.c moves the
+ * batches; the sinks use them. */
 #ifndef UVA_STREAM_STREAM_IMPL_H
 #define UVA_STREAM_STREAM_IMPL_H
 
@@ -22,7 +22,7 @@ struct uva__sink_ops {
     void (*on_wakeup)(struct uva_stream *stream);
     /* Frees it, with the stream; any thread. */
     void (*free)(struct uva_stream *stream);
-    bool cancel_when_unheld; /* the release of its last holder cancels it */
+    bool cancel_without_holder; /* the release of its last holder cancels it */
 };
 
 enum uva__stream_state {
@@ -41,13 +41,13 @@ enum uva__cancel_latch {
 struct uva_stream {
     struct uva__rt *rt; /* counts; NULL: a static stream that failed */
     struct uva__atomic64 holders; /* the user's */
-    struct uva__atomic64 stage;   /* enum uva__stream_state */
+    struct uva__atomic64 state;   /* enum uva__stream_state */
     struct uva__atomic64 latch;   /* enum uva__cancel_latch */
     struct uva__atomic64 resumed; /* 1: a resume that is not used up */
     struct uva__atomic64 verdict; /* once done: 0 or the code of `result` */
     struct uva__wakeup
-        wakeup; /* posted by all of the above; counted by holders,
-               posts, and the stream itself while it runs */
+        wakeup; /* posted by all of the above; counted by holders, posts, and
+                   the stream itself while it runs */
 
     struct uva__failure sticky; /* the first error of building */
     struct uva__failure why;    /* of the cancel; behind the latch */
@@ -63,7 +63,7 @@ struct uva_stream {
         struct ArrowSchema schema;      /* owns */
         struct uva__metadata metadata;  /* owns: the producer's */
         bool begun;                     /* the sink has */
-        bool held;                      /* keeps the loop alive */
+        bool keeps_loop;                /* keeps the loop alive */
         bool silent;                    /* dropped: no callback any more */
     } loop;
 };
@@ -123,7 +123,8 @@ void uva__stream_done(struct uva_stream *stream, int code,
                       const struct uva_error *error);
 
 /* Keeps the loop alive no longer, although the stream is not done: a program
- * may end while only others may still extract. Thread: loop. */
+ * may end while only tasks that were handed on may still be extracted.
+ * Thread: loop. */
 void uva__stream_unhold(struct uva_stream *stream);
 
 #endif

@@ -112,7 +112,7 @@ static inline void task_settle(struct uva__task *task,
 {
     struct uva__producer *producer = task->producer;
 
-    /* Only the loop sets a watch, so it cannot do so during its own turn. */
+    /* Only the loop sets a watch, so none is set during its own turn. */
     if (uva__task_state_settle(&task->state, state,
                                uva__rt_in_turn(producer->rt))) {
         uva__rt_wake(producer->rt, &producer->wakeup);
@@ -142,7 +142,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     code = lazy.extract(lazy.ctx, lazy.item, out, error);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
-                             "extraction said success and gave no array");
+                             "the extraction succeeded and gave no array");
     return code;
 }
 
@@ -171,8 +171,8 @@ static int task_map_one(const struct uva__task *task,
         uva__error_positive(m->options.batch(m->options.ctx, in, out, error));
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
-        code = uva_error_set(error, EPROTO,
-                             "a map said success and gave no array");
+        code =
+            uva_error_set(error, EPROTO, "a map succeeded and gave no array");
     return code;
 }
 
@@ -336,9 +336,9 @@ static void task_discard_run(struct uva__discard *item)
     task_swept(task);
 }
 
-/* Has a task in state DISCARDING discarded on an extra thread: foreign code
- * does it. */
-static void task_discard_elsewhere(struct uva__task *task)
+/* Has a task in state DISCARDING discarded on an extra thread, as foreign code
+ * discards it. */
+static void task_discard_async(struct uva__task *task)
 {
     task->discard.run = task_discard_run;
     uva__discard_add(task->producer->rt, &task->discard);
@@ -352,7 +352,7 @@ static void task_take_back_here(struct uva__task *task, uint64_t flags)
     if (!uva__task_state_take_back(&task->state, generation, flags))
         return;
     if (task->is_lazy) {
-        task_discard_elsewhere(task);
+        task_discard_async(task);
         return;
     }
     uva_array_release(&task->array);
@@ -378,7 +378,7 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
     if (!uva__task_state_take_back(&task->state, generation, 0))
         return;
     if (task->is_lazy && uva__turn_depth() > 0) {
-        task_discard_elsewhere(task);
+        task_discard_async(task);
         return;
     }
     task_drop_data(task);
@@ -402,7 +402,7 @@ void uva__task_discard(struct uva__task *task)
     uva__atomic64_store(&task->state,
                         (uva__atomic64_peek(&task->state) & ~(uint64_t)0xff) |
                             UVA__TASK_DISCARDING);
-    task_discard_elsewhere(task);
+    task_discard_async(task);
 }
 
 void uva__task_free_texts(struct uva__task *task,

@@ -12,7 +12,7 @@
 
 #include "arrow/entry.h"
 #include "base/list.h"
-#include "stream/discard.h"
+#include "stream/discard_queue.h"
 #include "stream/task_state.h"
 #include "uvarrow/stream.h"
 
@@ -42,7 +42,8 @@ struct uva__lazy {
 /* One slot. Its size and alignment leave the token's low bits free. */
 struct uva__task {
     struct uva__atomic64 state;     /* see stream/task_state.h */
-    struct uva__link link;          /* in the pool, or among offered tasks */
+    struct uva__link link;          /* in the free list, or among offered
+                                       tasks */
     struct uva__producer *producer; /* borrows: the one that offers it */
     struct uva__batch_info info;    /* its metadata may lie in `room` */
     bool is_lazy;                   /* `lazy` holds, not `array` */
@@ -72,9 +73,9 @@ UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva__lazy *lazy,
                                        const char *metadata);
 
-/* Fills a free slot with the array of `entry` (takes it) and all that is known
- * of it; metadata in `room` (NULL: none is there) is copied. Thread: the one
- * that fills the slot. */
+/* Fills a free slot with the array of `entry` (takes it) and the facts about
+ * it; metadata in `room` (NULL: none is there) is copied. Thread: the one that
+ * fills the slot. */
 void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
                           const char *room);
 

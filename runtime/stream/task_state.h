@@ -9,15 +9,15 @@
 
 #include "base/atomic.h"
 
-/* A slot's state: the low bits of its word. The high bits are the generation.
+/* A slot's state: the low bits of its atomic. The high bits are the generation.
  */
 enum uva__task_state {
-    UVA__TASK_FREE = 0,   /* in the pool, or being filled */
+    UVA__TASK_FREE = 0,   /* in the free list, or being filled */
     UVA__TASK_HELD,       /* offered, and not claimed */
-    UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the word */
+    UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the state */
     UVA__TASK_DISCARDING, /* revoked; being discarded */
     UVA__TASK_ORPHANED,   /* discarded, as the runtime closed; its memory stays
-                           until it is extracted. Clauses: AT-02. */
+                             until it is extracted. Clauses: AT-02. */
     UVA__TASK_DONE,       /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has not read the error */
     UVA__TASK_REVOKED,    /* over; it was revoked */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much to fetch ahead. Requests go out at half a window, and not for each
- * batch, so that two threads do not wake each other all the time. */
+/* Decides how much to fetch ahead. Requests go out at half a window, not for
+ * each batch, so that two threads do not keep waking each other. */
 #include "stream/window.h"
 
 #include "base/memory.h"

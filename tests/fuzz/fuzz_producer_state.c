@@ -27,7 +27,7 @@ struct seen {
 static void check_task(const struct uva__producer_state *s,
                        const struct seen *seen)
 {
-    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0 && !s->held);
+    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0 && !s->paused);
     FUZZ_RULE(seen->open > 0);
     FUZZ_RULE(seen->tasks < seen->given);
     FUZZ_RULE(seen->limit < 0 || seen->tasks < seen->limit);
@@ -170,7 +170,7 @@ static void supply(struct uva__producer_state *s, struct seen *seen,
             s->source_error = EIO;
         break;
     default:
-        s->held = !s->held;
+        s->paused = !s->paused;
         break;
     }
 }
@@ -205,7 +205,7 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
 {
     struct fuzz_input nothing = {0};
 
-    s->held = false;
+    s->paused = false;
     s->schema_known = s->schema_known || s->source_error == 0;
     s->exhausted = s->exhausted || s->source_error == 0;
     note_request(s, seen, INT64_MAX);

@@ -33,7 +33,7 @@ static void handler_post(void)
 /* Keeps the credit and the scheduled mark in two atomics. */
 static void handler_request_by_two(int64_t n)
 {
-    uva__demand_ask(&world.word, n);
+    uva__demand_request(&world.word, n);
     if (uva__atomic64_load(&world.scheduled) == 0 &&
         uva__atomic64_exchange(&world.scheduled, 1) == 0)
         handler_post();
@@ -45,7 +45,7 @@ static void handler_request(int64_t n)
         handler_request_by_two(n);
         return;
     }
-    (void)uva__demand_ask(&world.word, n);
+    (void)uva__demand_request(&world.word, n);
     handler_post();
 }
 

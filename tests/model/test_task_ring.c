@@ -42,7 +42,7 @@ static struct {
     uint64_t requested, ended_code_known; /* tasks requested and offered */
     uint64_t read;                        /* tasks read by the reader */
     uint64_t done, cancels, released;     /* how often each happened */
-    bool held, ended; /* offering is paused; the end was offered */
+    bool paused, ended; /* offering is paused; the end was offered */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
@@ -152,10 +152,10 @@ void uva__producer_begin_driving(struct uva__producer *producer,
     handler->producer = &producer->abi;
 }
 
-void uva__producer_hold(struct uva__producer *producer, bool held)
+void uva__producer_pause(struct uva__producer *producer, bool paused)
 {
     (void)producer;
-    world.held = held;
+    world.paused = paused;
 }
 
 void uva__producer_quit(struct uva__producer *producer,
@@ -228,7 +228,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 static bool producer_has_some(void)
 {
     return world.ended_code_known < cases[now].tasks &&
-           world.ended_code_known < world.requested && !world.held &&
+           world.ended_code_known < world.requested && !world.paused &&
            world.cancels == 0;
 }
 
@@ -376,8 +376,8 @@ START_TEST(its_words_must_be_exchanged)
                           "sleeping is loaded and stored");
     explore_finds_spoiled(kernel_of(PLAIN), &o->wanted, SIM_SPLIT,
                           "what is wanted is loaded and stored");
-    explore_finds_spoiled(kernel_of(BYTES), &o->held, SIM_SPLIT,
-                          "held is loaded and stored");
+    explore_finds_spoiled(kernel_of(BYTES), &o->resume_wanted, SIM_SPLIT,
+                          "resume_wanted is loaded and stored");
     explore_finds_spoiled(kernel_of(CANCEL), &o->head, SIM_SPLIT,
                           "the head is loaded and stored");
 }

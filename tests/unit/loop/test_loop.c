@@ -223,8 +223,8 @@ START_TEST(a_hold_has_no_effect_once_the_loop_has_let_go)
 
     loop_close_runtime(&loop, 0);
     kept->loop.keepalive = 0; /* but for the close's own */
-    uva__loop_hold(kept);
-    uva__loop_unhold(kept);
+    uva__loop_ref(kept);
+    uva__loop_unref(kept);
     ck_assert_int_eq(kept->loop.keepalive, 0);
     uva__rt_release(kept);
 }

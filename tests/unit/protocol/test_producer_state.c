@@ -4,7 +4,7 @@
  *
  * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
  * 1 one batch requested, 0 nothing requested, * all requested, c cancel, u
- * urgent error (ENODATA), h held, H no longer held, t an offered batch settles,
+ * urgent error (ENODATA), h paused, H resumed, t an offered batch settles,
  * n the next callback returns an error, ! the end waits no longer. After each
  * fact, all resulting moves are carried out. */
 #include "protocol/producer_state.h"
@@ -51,7 +51,7 @@ static void note(struct uva__producer_state *s, char fact)
         break;
     case 'h':
     case 'H':
-        s->held = fact == 'h';
+        s->paused = fact == 'h';
         break;
     case 't':
         s->unsettled--;

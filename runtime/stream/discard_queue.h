@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of what may not be discarded on the loop thread, as foreign code does
- * it and may block. A runtime has one: a job on an extra thread runs the items
- * one after the other, in the order in which they were added. */
-#ifndef UVA_STREAM_DISCARD_H
-#define UVA_STREAM_DISCARD_H
+/* A queue of data that may not be discarded on the loop thread, as foreign code
+ * discards it and may block. A runtime has one: a job on an extra thread runs
+ * the items one after the other, in the order in which they were added. */
+#ifndef UVA_STREAM_DISCARD_QUEUE_H
+#define UVA_STREAM_DISCARD_QUEUE_H
 
 #include "base/list.h"
 #include "loop/rt.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discards on an extra thread what the loop thread must not discard.
+/* Discards on an extra thread the data that the loop thread must not discard.
  *
  * Happy path:  add -> a job begins, unless it runs -> each item is run, without
  *              the lock -> the queue is empty: the job ends.
@@ -8,7 +8,7 @@
  *              thread that adds them.
  *
  * On close:    the job holds a reference to the rt, which owns the queue. */
-#include "stream/discard.h"
+#include "stream/discard_queue.h"
 
 #include <errno.h>
 
