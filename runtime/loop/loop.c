@@ -113,7 +113,7 @@ static bool turn_rounds(struct uva_runtime *runtime, uint64_t begun,
     }
 }
 
-static void turn_rest(struct uva_runtime *runtime)
+static void turn_stop_idle(struct uva_runtime *runtime)
 {
     if (!uv_is_active((uv_handle_t *)&runtime->idle))
         return;
@@ -169,7 +169,7 @@ void uva__loop_turn(struct uva_runtime *runtime)
     uva__turn_end();
     turn_count(rt, now - begun);
     if (done)
-        turn_rest(runtime);
+        turn_stop_idle(runtime);
     else
         turn_go_on(runtime);
     uva__loop_close_on(runtime);

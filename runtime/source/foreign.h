@@ -21,10 +21,10 @@ void uva__foreign_init(struct uva__foreign *foreign);
 bool uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
                        struct uva__foreign_events *events, bool *cancel);
 
-/* Wants no more batches; appends to `rest` the tasks that were queued. Returns
- * whether the canceller is to be submitted. Thread: loop. */
+/* Wants no more batches; appends to `queued` the tasks that were queued.
+ * Returns whether the canceller is to be submitted. Thread: loop. */
 bool uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
-                       struct uva__list *rest);
+                       struct uva__list *queued);
 
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
 void uva__foreign_fault(struct uva__foreign *foreign, int code);

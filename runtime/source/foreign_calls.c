@@ -199,14 +199,14 @@ bool uva__foreign_poll(struct uva__foreign *f, int64_t taken,
 }
 
 bool uva__foreign_stop(struct uva__foreign *f, int64_t taken,
-                       struct uva__list *rest)
+                       struct uva__list *queued)
 {
     bool cancel;
 
     uva__lock_take(&f->lock);
     settle_locked(f, taken);
     f->locked.stopped = true;
-    uva__list_append(rest, &f->locked.events.queue);
+    uva__list_append(queued, &f->locked.events.queue);
     uva__consumer_state_note_cancel(&f->locked.state, ECANCELED);
     if (!peer_has_ended_locked(f)) {
         f->locked.abandoned = true;

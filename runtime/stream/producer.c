@@ -123,10 +123,10 @@ static const struct uva__task_owner producer_task_owner = {
 /* ---- making one --------------------------------------------------------- */
 
 static bool producer_on_wakeup(struct uva__wakeup *wakeup);
-static void producer_rest(struct uva__wakeup *wakeup);
+static void producer_retire(struct uva__wakeup *wakeup);
 
 static const struct uva__wakeup_ops producer_wakeup_ops = {producer_on_wakeup,
-                                                           producer_rest};
+                                                           producer_retire};
 
 struct uva__producer *uva__producer_new(struct uva__source *source)
 {
@@ -191,8 +191,9 @@ static void producer_free_maps(struct uva__producer *p)
     p->maps = NULL;
 }
 
-/* Frees the producer, on the thread that dropped the last reference. */
-static void producer_rest(struct uva__wakeup *wakeup)
+/* Ends the producer and puts its memory into quarantine, on the thread that
+ * dropped the last reference. */
+static void producer_retire(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
         uva__container_of(wakeup, struct uva__producer, wakeup);
@@ -234,7 +235,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
                                  const struct uva__producer_hooks *hooks)
 {
     assert(p->loop.asleep);
-    uva__producer_init(&p->loop.state, p->limit);
+    uva__producer_state_init(&p->loop.state, p->limit);
     if (!hooks->relayed)
         handler = uva__check_hop_handler(p->rt, p->source->ops->name, handler);
     p->loop.handler = handler;
@@ -563,7 +564,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     struct uva__producer_state *state = &p->loop.state;
     int code = 0;
 
-    if (move != UVA__MOVE_OFFER_TASK && uva__producer_is_sated(state))
+    if (move != UVA__MOVE_OFFER_TASK && uva__producer_state_is_sated(state))
         producer_stop_source(p);
     if (move == UVA__MOVE_OFFER_SCHEMA) {
         producer_describe(p);
@@ -573,7 +574,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
             return;
         }
     }
-    uva__producer_begin(state, move);
+    uva__producer_state_begin(state, move);
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
         code = producer_move_schema(p);
@@ -595,7 +596,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     }
     if (code != 0)
         p->loop.refusal = code;
-    uva__producer_end(state, move, code);
+    uva__producer_state_end(state, move, code);
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
 }
@@ -642,7 +643,7 @@ static void absorb_source(struct uva__producer *p)
     struct uva__producer_state *state = &p->loop.state;
     struct uva__source *source = p->source;
 
-    if (uva__producer_is_sated(state)) {
+    if (uva__producer_state_is_sated(state)) {
         producer_stop_source(p);
         return;
     }
