@@ -2,10 +2,9 @@
 /* A `private_data` that identifies its object and at the same time points to a
  * metadata block. The Arrow document prints an older producer struct, with
  * additional_metadata at the offset of our private_data, so one pointer must
- * serve both readings. Such a place has an odd address, which no pointer to a
- * struct has, and its low bits are a checksum of the
- * rest: a foreign pointer
- * is recognised without touching memory. */
+ * serve both readings. Such an address is odd, which no pointer to a struct is,
+ * and its low bits are a checksum of the rest: a foreign pointer is recognised
+ * without touching memory. */
 #ifndef UVA_CHECK_LAYOUT_PROBE_H
 #define UVA_CHECK_LAYOUT_PROBE_H
 
@@ -17,8 +16,8 @@ enum { UVA__LAYOUT_PROBE_SIZE = 64 }; /* and its alignment */
 
 #define UVA__LAYOUT_PROBE_MAGIC UINT64_C(0x7561736967706f73)
 
-/* A head and zeroes behind it: at every place, an empty block. A longer block
- * continues behind the struct. */
+/* A header, then zeroes: any address in them reads as an empty metadata block.
+ * A longer block continues behind the struct. */
 struct uva__layout_probe {
     uint64_t magic;
     void *object; /* borrows */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  put -> kept until there is no room -> expired.
+/* A first-in, first-out list of dead blocks.
+ *
+ * Happy path:  put -> kept until there is no room -> expired.
  *
  * On close:    all blocks expire. They are taken out one at a time, as expire
  *              may call put or close again. */

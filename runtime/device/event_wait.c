@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new -> begin -> the device thread arms a callback of the vendor
- * -> the callback comes, or polling finds the event complete -> fired: the
- * client is notified -> settled by the device thread -> the last reference is
- * dropped: freed.
+/* The life of one wait for one event.
  *
- * What can fail: memory, at the start; the table, the arming, the event: they
- *              are reported as the outcome. A callback that never comes is made
- *              up for by polling.
+ * Happy path:  new -> begin -> the device thread arms a callback of the vendor
+ *              -> the callback comes, or polling finds the event complete ->
+ *              fired: the client is notified -> settled by the device thread ->
+ *              the last reference is dropped: freed.
+ *
+ * What can fail:
+ * - memory, at the start;
+ * - the load of the table, the arming, the event: reported as the outcome;
+ * - a callback never comes: polling finds the event complete instead.
  *
  * On cancel:   the device thread stops polling, then notifies the client; an
  *              armed callback keeps its reference until it comes. If it never
