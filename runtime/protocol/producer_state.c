@@ -20,7 +20,7 @@
 #include <assert.h>
 #include <errno.h>
 
-void uva__producer_init(struct uva__producer_state *s, int64_t limit)
+void uva__producer_state_init(struct uva__producer_state *s, int64_t limit)
 {
     *s = (struct uva__producer_state){.left = limit < 0 ? -1 : limit};
 }
@@ -66,15 +66,15 @@ uva__producer_state_next(const struct uva__producer_state *s)
     return s->exhausted ? UVA__MOVE_OFFER_END : UVA__MOVE_WAIT;
 }
 
-bool uva__producer_is_sated(const struct uva__producer_state *s)
+bool uva__producer_state_is_sated(const struct uva__producer_state *s)
 {
     return s->refused || s->cancelled || s->urgent_error != 0 ||
            s->end_delivered || s->error_delivered ||
            (s->left == 0 && s->schema_delivered);
 }
 
-void uva__producer_begin(struct uva__producer_state *s,
-                         enum uva__producer_move move)
+void uva__producer_state_begin(struct uva__producer_state *s,
+                               enum uva__producer_move move)
 {
     assert(move != UVA__MOVE_WAIT && move == uva__producer_state_next(s));
     s->in_call = true;
@@ -87,8 +87,8 @@ void uva__producer_begin(struct uva__producer_state *s,
         s->left--;
 }
 
-void uva__producer_end(struct uva__producer_state *s,
-                       enum uva__producer_move move, int code)
+void uva__producer_state_end(struct uva__producer_state *s,
+                             enum uva__producer_move move, int code)
 {
     assert(s->in_call && move != UVA__MOVE_WAIT);
     s->in_call = false;

@@ -48,21 +48,21 @@ struct uva__producer_state {
 };
 
 /* A stream of at most `limit` batches; negative: as many as come. */
-void uva__producer_init(struct uva__producer_state *s, int64_t limit);
+void uva__producer_state_init(struct uva__producer_state *s, int64_t limit);
 
 /* Decides the next move from the facts alone. Thread: any one at a time. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s);
 
 /* Whether the source can stop: no further batch of it would be delivered. */
-bool uva__producer_is_sated(const struct uva__producer_state *s);
+bool uva__producer_state_is_sated(const struct uva__producer_state *s);
 
 /* Notes that a move begins and, once it has ended, its result. `code` is what
  * the handler returned; it counts for on_schema and on_next_task only. */
-void uva__producer_begin(struct uva__producer_state *s,
-                         enum uva__producer_move move);
-void uva__producer_end(struct uva__producer_state *s,
-                       enum uva__producer_move move, int code);
+void uva__producer_state_begin(struct uva__producer_state *s,
+                               enum uva__producer_move move);
+void uva__producer_state_end(struct uva__producer_state *s,
+                             enum uva__producer_move move, int code);
 
 /* Notes a request of the consumer for `n` more batches, saturating; 0 or less
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */

@@ -234,7 +234,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
                                  const struct uva__producer_hooks *hooks)
 {
     assert(p->loop.asleep);
-    uva__producer_init(&p->loop.state, p->limit);
+    uva__producer_state_init(&p->loop.state, p->limit);
     if (!hooks->relayed)
         handler = uva__check_hop_handler(p->rt, p->source->ops->name, handler);
     p->loop.handler = handler;
@@ -563,7 +563,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     struct uva__producer_state *state = &p->loop.state;
     int code = 0;
 
-    if (move != UVA__MOVE_OFFER_TASK && uva__producer_is_sated(state))
+    if (move != UVA__MOVE_OFFER_TASK && uva__producer_state_is_sated(state))
         producer_stop_source(p);
     if (move == UVA__MOVE_OFFER_SCHEMA) {
         producer_describe(p);
@@ -573,7 +573,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
             return;
         }
     }
-    uva__producer_begin(state, move);
+    uva__producer_state_begin(state, move);
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
         code = producer_move_schema(p);
@@ -595,7 +595,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     }
     if (code != 0)
         p->loop.refusal = code;
-    uva__producer_end(state, move, code);
+    uva__producer_state_end(state, move, code);
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
 }
@@ -642,7 +642,7 @@ static void absorb_source(struct uva__producer *p)
     struct uva__producer_state *state = &p->loop.state;
     struct uva__source *source = p->source;
 
-    if (uva__producer_is_sated(state)) {
+    if (uva__producer_state_is_sated(state)) {
         producer_stop_source(p);
         return;
     }

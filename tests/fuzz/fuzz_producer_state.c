@@ -186,14 +186,14 @@ static enum uva__producer_move carry_out(struct uva__producer_state *s,
     check_move(s, seen, move);
     if (move == UVA__MOVE_WAIT)
         return move;
-    uva__producer_begin(s, move);
+    uva__producer_state_begin(s, move);
     FUZZ_RULE(uva__producer_state_next(s) == UVA__MOVE_WAIT);
     s->unsettled += move == UVA__MOVE_OFFER_TASK;
     seen->open -= move == UVA__MOVE_OFFER_TASK && seen->open != UVA__UNBOUNDED;
     code = fuzz_byte(in) > 240 ? EDOM : 0;
     for (int i = fuzz_below(in, 3); i > 0; i--)
         meddle(s, seen, in);
-    uva__producer_end(s, move, code);
+    uva__producer_state_end(s, move, code);
     note_seen(seen, move, code);
     return move;
 }
@@ -219,7 +219,7 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
     FUZZ_RULE(seen->ends <= 1 && seen->errors <= 1);
     FUZZ_RULE(seen->refused || seen->cancelled ||
               seen->ends + seen->errors > 0);
-    FUZZ_RULE(uva__producer_is_sated(s));
+    FUZZ_RULE(uva__producer_state_is_sated(s));
     FUZZ_RULE(uva__producer_state_next(s) == UVA__MOVE_WAIT);
 }
 
@@ -231,9 +231,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int limit = fuzz_byte(&in);
 
     seen.limit = limit < 128 ? -1 : limit % 8;
-    uva__producer_init(&s, seen.limit);
+    uva__producer_state_init(&s, seen.limit);
     while (in.size > 0) {
-        const bool sated = uva__producer_is_sated(&s);
+        const bool sated = uva__producer_state_is_sated(&s);
         switch (fuzz_below(&in, 3)) {
         case 0:
             supply(&s, &seen, &in);

@@ -76,10 +76,10 @@ static const char *play(struct uva__producer_state *s, const char *script)
         note(s, *script);
         while ((move = uva__producer_state_next(s)) != UVA__MOVE_WAIT) {
             strcat(strcat(transcript, transcript[0] ? " " : ""), MOVES[move]);
-            uva__producer_begin(s, move);
+            uva__producer_state_begin(s, move);
             ck_assert_int_eq(uva__producer_state_next(s), UVA__MOVE_WAIT);
             s->unsettled += move == UVA__MOVE_OFFER_TASK;
-            uva__producer_end(s, move, answer);
+            uva__producer_state_end(s, move, answer);
             answer = 0;
         }
     }
@@ -120,7 +120,7 @@ START_TEST(each_story_has_its_end)
 {
     struct uva__producer_state s;
 
-    uva__producer_init(&s, STREAMS[_i].limit);
+    uva__producer_state_init(&s, STREAMS[_i].limit);
     ck_assert_str_eq(play(&s, STREAMS[_i].script), STREAMS[_i].transcript);
     ck_assert_int_eq(s.released,
                      strstr(STREAMS[_i].transcript, "release") != NULL);
@@ -140,9 +140,9 @@ START_TEST(a_source_may_stop_once_nothing_of_it_will_be_told)
     struct uva__producer_state s;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        uva__producer_init(&s, cases[i].limit);
+        uva__producer_state_init(&s, cases[i].limit);
         (void)play(&s, cases[i].script);
-        ck_assert_msg(uva__producer_is_sated(&s) == cases[i].sated,
+        ck_assert_msg(uva__producer_state_is_sated(&s) == cases[i].sated,
                       "after \"%s\"", cases[i].script);
     }
 }
@@ -152,7 +152,7 @@ START_TEST(g35_demand_saturates)
 {
     struct uva__producer_state s;
 
-    uva__producer_init(&s, -1);
+    uva__producer_state_init(&s, -1);
     uva__producer_state_note_request(&s, 2);
     uva__producer_state_note_request(&s, INT64_MAX - 2);
     ck_assert_int_eq(s.demand, INT64_MAX);
@@ -167,7 +167,7 @@ START_TEST(ap07_a_request_after_the_end_means_nothing)
     struct uva__producer_state s;
 
     for (int i = 0; i < 5; i++) {
-        uva__producer_init(&s, -1);
+        uva__producer_state_init(&s, -1);
         (void)play(&s, ends[i]);
         uva__producer_state_note_request(&s, 5);
         uva__producer_state_note_request(&s, 0);
@@ -181,11 +181,11 @@ START_TEST(the_first_urgent_error_is_the_one_told)
 {
     struct uva__producer_state s;
 
-    uva__producer_init(&s, -1);
+    uva__producer_state_init(&s, -1);
     uva__producer_state_note_urgent(&s, ENODATA);
     uva__producer_state_note_urgent(&s, EINVAL);
     ck_assert_int_eq(s.urgent_error, ENODATA);
-    uva__producer_init(&s, -1);
+    uva__producer_state_init(&s, -1);
     (void)play(&s, "f");
     uva__producer_state_note_urgent(&s, ENODATA); /* too late */
     ck_assert_int_eq(s.urgent_error, 0);
