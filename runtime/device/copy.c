@@ -2,8 +2,9 @@
 /* Copies one array between a device and the host, step by step.
  *
  * Happy path, to the host: every buffer of a known size is copied, behind the
- *              array's event -> these hold the sizes of the other buffers, which
- *              are copied next -> the source is released, the result can be given.
+ *              array's event -> these hold the sizes of the other buffers,
+ *              which are copied next -> the source is released, the result can
+ *              be given.
  * Happy path, to a device: the array's event, if any, completes -> all copies
  *              are queued -> the result is given with the last event; the
  *              device thread waits for that event and releases the source.

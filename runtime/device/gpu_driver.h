@@ -9,7 +9,7 @@
 #include "device/library.h"
 #include "uvarrow/device.h"
 
-/* The place of one of the common calls in their table. */
+/* The offset of one of the common calls in their table. */
 #define UVA__GPU_CALL(name) offsetof(struct uva__gpu_calls, name)
 
 struct uva__gpu;

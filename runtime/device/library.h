@@ -17,7 +17,7 @@ struct uva__library {
     const char *const *names; /* tried in turn; NULL ends them */
 };
 
-/* One function, and the place of its pointer in a table. */
+/* One function, and the offset of its pointer in a table. */
 struct uva__symbol {
     const char *name;
     size_t offset;

@@ -21,7 +21,7 @@ struct oneapi {
 
 static const char *const none[] = {NULL};
 
-static const struct uva__library hook_library = {
+static const struct uva__library shim_library = {
     .vendor = "oneAPI",
     .names = (const char *const[]){UVA_ONEAPI_SHIM, NULL},
 };
@@ -37,7 +37,7 @@ static const struct uva__library sycl_libraries[] = {
 #name, offsetof(struct uva__oneapi, name), false                       \
     }
 
-static const struct uva__symbol hook_symbols[] = {
+static const struct uva__symbol shim_symbols[] = {
     SHIM(uva_oneapi_query),
     SHIM(uva_oneapi_record),
     SHIM(uva_oneapi_stream_wait),
@@ -72,16 +72,16 @@ static const struct uva__symbol sycl_symbols[] = {
 
 /* ---- the libraries ------------------------------------------------------ */
 
-static int hook_open(struct uva__oneapi *shim, const char *path,
+static int shim_open(struct uva__oneapi *shim, const char *path,
                      struct uva_error *error)
 {
     void *handle;
-    int code = uva__library_open(&hook_library, path, &handle, error);
+    int code = uva__library_open(&shim_library, path, &handle, error);
 
     if (code != 0)
         return code;
-    return uva__library_resolve(&hook_library, handle, hook_symbols,
-                                sizeof(hook_symbols) / sizeof(hook_symbols[0]),
+    return uva__library_resolve(&shim_library, handle, shim_symbols,
+                                sizeof(shim_symbols) / sizeof(shim_symbols[0]),
                                 shim, error);
 }
 
@@ -110,7 +110,7 @@ static int oneapi_load(void *ctx, const char *path, void **state,
         return uva_error_set(error, ENOMEM, "no memory for oneAPI");
     code = sycl_open(&oneapi->sycl, error);
     if (code == 0)
-        code = hook_open(&oneapi->shim, path, &why);
+        code = shim_open(&oneapi->shim, path, &why);
     if (code != 0 && why.code != 0)
         *error = why;
     *state = oneapi;
