@@ -28,7 +28,7 @@ stream_of(struct ArrowAsyncDeviceStreamHandler *self,
         uva__findings_add(seen, UVA__RULE_AH_24, 0);
     } else if (found == NULL) {
         uva__findings_add(seen, UVA__RULE_AH_25, 0);
-        self->private_data = uva__layout_probe_place(&c->probe);
+        self->private_data = uva__layout_probe_address(&c->probe);
     }
     return c;
 }

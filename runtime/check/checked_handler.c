@@ -27,7 +27,7 @@
 #include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
-enum { SPOILED = 0xDD };
+enum { POISON = 0xDD };
 
 /* ---- strings ------------------------------------------------------------ */
 
@@ -47,7 +47,7 @@ static const char *show_bytes(struct uva__callback *cb, const char *bytes,
 static void spoil_bytes(char *copy, size_t size)
 {
     if (copy != NULL)
-        memset(copy, SPOILED, size - 1);
+        memset(copy, POISON, size - 1);
 }
 
 /* Checks the metadata of a callback. What cannot be read is passed on as it is.
@@ -137,7 +137,7 @@ static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
         return;
     if (shown->release != NULL)
         uva_schema_move(shown, schema);
-    memset(shown, SPOILED, sizeof(*shown));
+    memset(shown, POISON, sizeof(*shown));
     shown->release = schema_trap;
     shown->private_data = uva__token_make(cb->stream, 0);
 }
@@ -207,7 +207,7 @@ static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
 {
     if (cb->slot == NULL)
         return;
-    uva__checked_task_spoil(cb->slot);
+    uva__checked_task_poison(cb->slot);
     if (cb->code == 0 && uva__atomic64_peek(&cb->stream->chance) != 0)
         uva__checked_task_scribble(cb->slot, real);
 }
@@ -368,7 +368,7 @@ void uva__checked_handler_init(struct uva__checked *c,
 {
     c->slots = &handler_slots;
     c->handler = handler_slots;
-    c->handler.private_data = uva__layout_probe_place(&c->probe);
+    c->handler.private_data = uva__layout_probe_address(&c->probe);
     c->real = real;
     real->producer = &c->producer;
 }

@@ -215,11 +215,11 @@ int uva__checked_new(const struct uva_check *options,
     c = uva__memory_new_aligned(&uva__reporter_options(reporter)->allocator,
                                 sizeof(*c), UVA__TOKEN_ALIGN);
     if (c == NULL) {
-        uva__reporter_undo(reporter);
+        uva__reporter_free_unused(reporter);
         return uva_error_set(error, ENOMEM, "no memory for a check");
     }
     c->reporter = reporter;
-    uva__reporter_once(reporter);
+    uva__reporter_set_once(reporter);
     uva__live_structs_hold(uva__reporter_live_structs(reporter));
     uva__reporter_release(
         reporter); /* to which the live structs have a reference now */

@@ -24,7 +24,7 @@
 #include "check/token.h"
 #include "uvarrow/arrow.h"
 
-enum { SLOT_STEP = 16, SLOT_QUARANTINE = 48, UNSET = 0xA5, SPOILED = 0xDD };
+enum { SLOT_STEP = 16, SLOT_QUARANTINE = 48, UNSET = 0xA5, POISON = 0xDD };
 
 /* A slot, padded up to the next. */
 union task_slot {
@@ -151,11 +151,11 @@ static int task_extract_spoiled(struct ArrowAsyncTask *self,
     return EINVAL;
 }
 
-void uva__checked_task_spoil(struct uva__checked_task *task)
+void uva__checked_task_poison(struct uva__checked_task *task)
 {
     task->shown.extract_data = task_extract_spoiled;
     if (task->text != NULL)
-        memset(task->text, SPOILED, task->room);
+        memset(task->text, POISON, task->room);
 }
 
 bool uva__checked_task_take_back_locked(struct uva__checked_task *task)
