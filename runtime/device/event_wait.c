@@ -241,7 +241,7 @@ static void event_wait_begin_run(struct uva__device_command *command)
 
     uva__error_begin(&error);
     code = uva__backend_load(watch->backend, &error);
-    if (!event_wait_take(watch, UVA__EVENT_WAIT_LOOKED)) {
+    if (!event_wait_take(watch, UVA__EVENT_WAIT_IN_USE)) {
         event_wait_leave(watch);
         return;
     }
@@ -340,7 +340,7 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
     struct uva_error error;
     int code;
 
-    if (event_wait_take(watch, UVA__EVENT_WAIT_LOOKED)) {
+    if (event_wait_take(watch, UVA__EVENT_WAIT_IN_USE)) {
         code = event_wait_check(watch, notified, age_ns, &error);
         known = known || !code_is_pending(code);
         if (code_is_pending(code) &&
@@ -445,7 +445,7 @@ static void event_wait_unchain(struct uva_watch *watch)
 {
     if (event_wait_take(watch, UVA__EVENT_WAIT_FIRED))
         return;
-    while (uva__atomic64_load(&watch->holder) == UVA__EVENT_WAIT_LOOKED)
+    while (uva__atomic64_load(&watch->holder) == UVA__EVENT_WAIT_IN_USE)
         (void)sched_yield();
 }
 
