@@ -37,7 +37,7 @@ static void inspect_at_slots(const struct uva__checked *c,
                              struct ArrowAsyncDeviceStreamHandler *self,
                              struct uva__findings *seen)
 {
-    const struct ArrowAsyncDeviceStreamHandler *own = c->slots;
+    const struct ArrowAsyncDeviceStreamHandler *own = c->functions;
 
     if (self->on_schema == own->on_schema &&
         self->on_next_task == own->on_next_task &&

@@ -22,8 +22,8 @@
 #include "check/checked_task.h"
 #include "check/release_hook.h"
 #include "check/schema_check.h"
+#include "check/tagged_pointer.h"
 #include "check/thread_util.h"
-#include "check/token.h"
 #include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
@@ -65,7 +65,8 @@ static void inspect_at_metadata(struct uva__callback *cb, const char *metadata)
  * kept the pointer. */
 static void schema_trap(struct ArrowSchema *self)
 {
-    struct uva__checked *c = uva__token_read(self->private_data).object;
+    struct uva__checked *c =
+        uva__tagged_pointer_read(self->private_data).object;
 
     if (c != NULL)
         uva__checked_report(c, UVA__RULE_AH_06, 0);
@@ -139,7 +140,7 @@ static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
         uva_schema_move(shown, schema);
     memset(shown, POISON, sizeof(*shown));
     shown->release = schema_trap;
-    shown->private_data = uva__token_make(cb->stream, 0);
+    shown->private_data = uva__tagged_pointer_make(cb->stream, 0);
 }
 
 static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
@@ -357,7 +358,7 @@ static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
 
 /* ---- the object --------------------------------------------------------- */
 
-static const struct ArrowAsyncDeviceStreamHandler handler_slots = {
+static const struct ArrowAsyncDeviceStreamHandler handler_functions = {
     .on_schema = handler_on_schema,
     .on_next_task = handler_on_next_task,
     .on_error = handler_on_error,
@@ -366,8 +367,8 @@ static const struct ArrowAsyncDeviceStreamHandler handler_slots = {
 void uva__checked_handler_init(struct uva__checked *c,
                                struct ArrowAsyncDeviceStreamHandler *real)
 {
-    c->slots = &handler_slots;
-    c->handler = handler_slots;
+    c->functions = &handler_functions;
+    c->handler = handler_functions;
     c->handler.private_data = uva__layout_probe_address(&c->probe);
     c->real = real;
     real->producer = &c->producer;

@@ -26,7 +26,7 @@ struct uva__checked {
                                    private_data: always NULL */
     struct ArrowAsyncDeviceStreamHandler *real; /* owns until release */
     /* borrows: the functions of `handler` */
-    const struct ArrowAsyncDeviceStreamHandler *slots;
+    const struct ArrowAsyncDeviceStreamHandler *functions;
     /* borrows: private_data of `producer`: an address of layout_probe.h or,
      * without memory for it, the producer's own metadata */
     void *probe_address;
