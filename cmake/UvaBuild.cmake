@@ -1,5 +1,5 @@
 # The flags of every target here, and the words the folders' lists are written
-# in: uva_floor, uva_program. Nothing of this reaches a user's project.
+# in: uva_layer, uva_program. Nothing of this reaches a user's project.
 
 set(UVA_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes)
@@ -57,10 +57,10 @@ function(uva_optimise)
     endforeach()
 endfunction()
 
-# uva_floor(NAME FOLDER...): the objects of one floor of the house, for both
-# libraries and for tests that link it alone. A folder without a source yet is
-# no floor. Adds to UVA_FLOORS in the caller's scope.
-function(uva_floor name)
+# uva_layer(NAME FOLDER...): the objects of one layer of the library, for both
+# libraries and for tests that link it alone. A folder without a source
+# is no layer. Adds to UVA_LAYERS in the caller's scope.
+function(uva_layer name)
     set(sources)
     foreach(folder IN LISTS ARGN)
         file(GLOB found CONFIGURE_DEPENDS
@@ -79,7 +79,7 @@ function(uva_floor name)
     set_target_properties(${name} PROPERTIES
         C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
     uva_optimise(${name})
-    set(UVA_FLOORS ${UVA_FLOORS} ${name} PARENT_SCOPE)
+    set(UVA_LAYERS ${UVA_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
 # uva_split_programs(PROGRAMS PARTS SOURCE...): separates the sources with a

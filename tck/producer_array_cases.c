@@ -10,7 +10,7 @@
 
 #include "tck/cases.h"
 #include "tck/expected_data.h"
-#include "tck/session.h"
+#include "tck/producer_session.h"
 #include "tck/thread_barrier.h"
 #include "uvarrow/arrow.h"
 
@@ -18,8 +18,9 @@ enum { HELD = 64 };
 
 /* Plays a stream of `batches`: to the end if tasks are kept, otherwise to
  * release. Returns false if the subject cannot. */
-static bool arrays_play(struct uva__session *session, struct uva__case_run *run,
-                        int64_t batches, enum uva__recording_consumer_take take)
+static bool arrays_play(struct uva__producer_session *session,
+                        struct uva__case_run *run, int64_t batches,
+                        enum uva__recording_consumer_take take)
 {
     const struct uva__recording_consumer_manner manner = {
         .first = UVA__RECORDING_CONSUMER_ALL,
@@ -27,14 +28,14 @@ static bool arrays_play(struct uva__session *session, struct uva__case_run *run,
         .keep_arrays = true,
         .keep_schema = true};
 
-    if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, batches, 0,
-                           &manner))
+    if (!uva__producer_session_open(session, run, UVA_SUBJECT_WHOLE, batches, 0,
+                                    &manner))
         return false;
     if (take == UVA__TAKE_LATER)
         uva__case_run_await(run, uva__recording_consumer_has_ended,
                             session->consumer, "the end");
     else
-        uva__session_await_release(session);
+        uva__producer_session_await_release(session);
     if (uva__recording_consumer_tasks(session->consumer) != batches)
         uva__case_run_fail(run, "%" PRId64 " of %" PRId64 " batches came",
                            uva__recording_consumer_tasks(session->consumer),
@@ -43,7 +44,8 @@ static bool arrays_play(struct uva__session *session, struct uva__case_run *run,
 }
 
 /* Takes an array from the recording consumer. */
-static struct ArrowDeviceArray arrays_take(struct uva__session *session, int n)
+static struct ArrowDeviceArray
+arrays_take(struct uva__producer_session *session, int n)
 {
     struct uva__recording_consumer_task *task = &session->consumer->tasks[n];
 
@@ -57,7 +59,7 @@ static struct ArrowDeviceArray arrays_take(struct uva__session *session, int n)
 
 static void an_array_may_be_moved(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct ArrowDeviceArray first;
     struct ArrowDeviceArray *places =
         uva__case_run_alloc(run, 3 * sizeof(*places));
@@ -75,12 +77,12 @@ static void an_array_may_be_moved(struct uva__case_run *run)
                                run->clause);
     }
     uva__expected_data_release_array(run, &places[2], 0);
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void a_cpu_array_is_a_plain_array(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct ArrowDeviceArray device;
     struct ArrowArray plain;
 
@@ -95,13 +97,13 @@ static void a_cpu_array_is_a_plain_array(struct uva__case_run *run)
     plain.release(&plain);
     if (plain.release != NULL)
         uva__case_run_fail(run, "DA-07: release left release set");
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
 }
 
 /* Extracts to three places: the stack, the heap, and between other arrays. */
 static void extraction_writes_anywhere(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct ArrowDeviceArray here;
     struct ArrowDeviceArray *row = uva__case_run_alloc(run, 4 * sizeof(*row));
     struct ArrowDeviceArray *places[] = {&here, &row[0], &row[2]};
@@ -122,13 +124,13 @@ static void extraction_writes_anywhere(struct uva__case_run *run)
         uva__case_run_fail(run, "DA-14: it wrote beside the array");
     for (int i = 0; i < 3; i++)
         uva__expected_data_release_array(run, places[i], i);
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void a_child_may_be_moved_out(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct ArrowDeviceArray parent;
     struct ArrowArray n;
     int64_t value;
@@ -154,16 +156,16 @@ static void a_child_may_be_moved_out(struct uva__case_run *run)
     n.release(&n);
     if (n.release != NULL)
         uva__case_run_fail(run, "LC-07: the child's release left release set");
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
     if (run->subject.count != NULL &&
         run->subject.count(UVA_SUBJECT_LIVE) != UVA_SUBJECT_CANNOT)
-        uva__session_check_live(run);
+        uva__producer_session_check_live(run);
 }
 
 /* A release must also mark the children as released. */
 static void release_walks_to_children(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct ArrowDeviceArray array;
     struct ArrowArray *children[1];
 
@@ -174,8 +176,8 @@ static void release_walks_to_children(struct uva__case_run *run)
     if (children[0]->release == NULL)
         uva__case_run_fail(run, "LC-05: the child has no release of its own");
     array.array.release(&array.array);
-    uva__session_settle(&session);
-    uva__session_check_live(run);
+    uva__producer_session_settle(&session);
+    uva__producer_session_check_live(run);
 }
 
 /* ---- orders and threads ------------------------------------------------- */
@@ -184,7 +186,8 @@ static void release_walks_to_children(struct uva__case_run *run)
  * in permutation `n` (0 to 23). */
 static void release_in_order(struct uva__case_run *run, int n)
 {
-    struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
+    struct uva__producer_session *session =
+        uva__case_run_alloc(run, sizeof(*session));
     int left[] = {0, 1, 2, 3};
     int count = 4;
 
@@ -232,15 +235,15 @@ static void thread_barrier_extracts(void *ctx)
 
 static void extraction_in_any_order(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct turns turns = {0};
 
     if (!arrays_play(&session, run, HELD, UVA__TAKE_LATER))
         return;
     turns.consumer = session.consumer;
     uva__thread_barrier_run(run, 8, thread_barrier_extracts, &turns);
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
     if (session.consumer->now.failed > 0)
         uva__case_run_fail(run, "AT-11: an extraction failed");
 }
@@ -256,14 +259,14 @@ static void thread_barrier_releases(void *ctx)
 
 static void release_on_any_thread(struct uva__case_run *run)
 {
-    struct uva__session session;
+    struct uva__producer_session session;
     struct turns turns = {0};
 
     if (!arrays_play(&session, run, HELD, UVA__TAKE_INSIDE))
         return;
     turns.consumer = session.consumer;
     uva__thread_barrier_run(run, 4, thread_barrier_releases, &turns);
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void action_release(void *ctx)
@@ -286,12 +289,13 @@ static void release_waits_for_no_callback(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {
         .first = 2, .each = 1, .keep_arrays = true, .on_task = release_inside};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0,
+                                    &manner))
         return;
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
 }
 
 /* ---- the table ---------------------------------------------------------- */

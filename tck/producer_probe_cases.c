@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tck/cases.h"
-#include "tck/session.h"
+#include "tck/producer_session.h"
 #include "tck/thread_barrier.h"
 
 enum {
@@ -20,49 +20,52 @@ enum {
 static void requests_add_up(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 100, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 100, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
+    uva__producer_session_await_schema(&session);
     uva__recording_consumer_request(session.consumer, 2);
     uva__recording_consumer_request(session.consumer, 3);
-    uva__session_await_tasks(&session, 5);
-    if (!uva__session_stays_idle(&session))
+    uva__producer_session_await_tasks(&session, 5);
+    if (!uva__producer_session_stays_idle(&session))
         uva__case_run_fail(run, "%s: a task beyond 2 and 3 requested",
                            run->clause);
-    uva__session_stop(&session);
+    uva__producer_session_stop(&session);
 }
 
 static void silence_without_demand(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
-    if (!uva__session_stays_idle(&session))
+    uva__producer_session_await_schema(&session);
+    if (!uva__producer_session_stays_idle(&session))
         uva__case_run_fail(run, "AH-10: a callback without a request");
-    uva__session_stop(&session);
+    uva__producer_session_stop(&session);
 }
 
 static void progress_with_demand(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 20, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 20, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
+    uva__producer_session_await_schema(&session);
     for (int64_t n = 1; n <= 20; n++) {
         uva__recording_consumer_request(session.consumer, 1);
-        uva__session_await_tasks(&session, n);
+        uva__producer_session_await_tasks(&session, n);
     }
     /* Some producers notice the end only then. Clauses:  Q-16. */
     uva__recording_consumer_request(session.consumer, 1);
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
 }
 
 /* Each request meets an idle producer, so a callback on this stack can only
@@ -70,18 +73,19 @@ static void progress_with_demand(struct uva__case_run *run)
 static void requests_to_an_idle_one(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 3, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 3, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
+    uva__producer_session_await_schema(&session);
     for (int64_t n = 0; n <= 3; n++) {
-        uva__session_await_tasks(&session, n);
-        uva__session_await_idle(&session);
+        uva__producer_session_await_tasks(&session, n);
+        uva__producer_session_await_idle(&session);
         uva__recording_consumer_request(session.consumer, 1);
     }
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void requests_saturate(struct uva__case_run *run)
@@ -89,12 +93,13 @@ static void requests_saturate(struct uva__case_run *run)
     const struct uva__recording_consumer_manner manner = {
         .first = UVA__RECORDING_CONSUMER_ALL,
         .each = UVA__RECORDING_CONSUMER_ALL};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0,
+                                    &manner))
         return;
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
     if (session.consumer->now.ends != 1 || session.consumer->now.tasks != 10)
         uva__case_run_fail(run,
                            "AP-02: two requests of INT64_MAX: %" PRId64
@@ -105,11 +110,12 @@ static void requests_saturate(struct uva__case_run *run)
 static void bad_request(struct uva__case_run *run, int64_t n)
 {
     const struct uva__recording_consumer_manner manner = {.may_fail = true};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
+    uva__producer_session_await_schema(&session);
     uva__recording_consumer_request(session.consumer, n);
     uva__case_run_await(
         run, uva__recording_consumer_is_released, session.consumer,
@@ -119,7 +125,7 @@ static void bad_request(struct uva__case_run *run, int64_t n)
                            "AP-09: request(%" PRId64 ") was not answered "
                            "by one on_error alone",
                            n);
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void bad_requests_are_errors(struct uva__case_run *run)
@@ -131,7 +137,7 @@ static void bad_requests_are_errors(struct uva__case_run *run)
 
 /* Returns whether the source stops reading, which may take a while on a busy
  * machine. */
-static bool source_comes_to_rest(struct uva__session *session,
+static bool source_comes_to_rest(struct uva__producer_session *session,
                                  const struct uva__case_run *run)
 {
     int64_t made = -1;
@@ -140,7 +146,7 @@ static bool source_comes_to_rest(struct uva__session *session,
     for (int i = 0; same < LOOKS_SAME && i < LOOKS_MAX; i++) {
         const int64_t before = made;
 
-        (void)uva__session_stays_idle(session);
+        (void)uva__producer_session_stays_idle(session);
         made = run->subject.count(UVA_SUBJECT_MADE);
         same = made == before ? same + 1 : 0;
     }
@@ -150,20 +156,21 @@ static bool source_comes_to_rest(struct uva__session *session,
 static void reading_ahead_is_bounded(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {.first = 1};
-    struct uva__session session;
+    struct uva__producer_session session;
 
     if (run->subject.count == NULL ||
         run->subject.count(UVA_SUBJECT_MADE) == UVA_SUBJECT_CANNOT)
         uva__case_run_skip(run, "the subject does not count what it makes");
-    if (!uva__session_open(&session, run, UVA_SUBJECT_ENDLESS, 0, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_ENDLESS, 0, 0,
+                                    &manner))
         return;
-    uva__session_await_tasks(&session, 1);
+    uva__producer_session_await_tasks(&session, 1);
     if (!source_comes_to_rest(&session, run))
         uva__case_run_fail(run,
                            "AP-29: with one batch requested, batch %" PRId64
                            " is made, and more",
                            run->subject.count(UVA_SUBJECT_MADE));
-    uva__session_stop(&session);
+    uva__producer_session_stop(&session);
 }
 
 /* ---- cancel ------------------------------------------------------------- */
@@ -175,13 +182,15 @@ static int64_t
 cancel_errors(struct uva__case_run *run,
               const struct uva__recording_consumer_manner *manner)
 {
-    struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
+    struct uva__producer_session *session =
+        uva__case_run_alloc(run, sizeof(*session));
 
-    if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, 50, 0, manner))
+    if (!uva__producer_session_open(session, run, UVA_SUBJECT_WHOLE, 50, 0,
+                                    manner))
         return 0;
-    uva__session_await_release(session);
-    (void)uva__session_stays_idle(session);
-    uva__session_settle(session);
+    uva__producer_session_await_release(session);
+    (void)uva__producer_session_stays_idle(session);
+    uva__producer_session_settle(session);
     return session->consumer->now.errors;
 }
 
@@ -190,12 +199,13 @@ static void requests_after_cancel(struct uva__case_run *run)
     struct uva__recording_consumer_manner manner = {
         .cancel_at = UVA__RECORDING_CONSUMER_IN_SCHEMA};
     const int64_t errors = cancel_errors(run, &manner);
-    struct uva__session session;
+    struct uva__producer_session session;
 
     manner.first = 5; /* requested after the cancel */
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0,
+                                    &manner))
         return;
-    uva__session_await_release(&session);
+    uva__producer_session_await_release(&session);
     if (session.consumer->now.tasks > 0 ||
         session.consumer->now.errors > errors)
         uva__case_run_fail(run,
@@ -203,7 +213,7 @@ static void requests_after_cancel(struct uva__case_run *run)
                            " tasks and %" PRId64 " errors",
                            session.consumer->now.tasks,
                            session.consumer->now.errors);
-    uva__session_settle(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void cancel_often(struct uva__recording_consumer *consumer,
@@ -220,13 +230,14 @@ static void cancels_are_idempotent(struct uva__case_run *run)
     const struct uva__recording_consumer_manner manner = {
         .first = 2, .each = 1, .on_task = cancel_often};
     const int64_t errors = cancel_errors(run, &once);
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 50, 0,
+                                    &manner))
         return;
-    uva__session_await_release(&session);
-    (void)uva__session_stays_idle(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_release(&session);
+    (void)uva__producer_session_stays_idle(&session);
+    uva__producer_session_settle(&session);
     if (session.consumer->now.releases != 1)
         uva__case_run_fail(run, "AP-11: release came %" PRId64 " times",
                            session.consumer->now.releases);
@@ -239,13 +250,14 @@ static void cancels_are_idempotent(struct uva__case_run *run)
 static void cancel_without_demand(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
-    uva__session_await_idle(&session);
-    uva__session_stop(&session);
+    uva__producer_session_await_schema(&session);
+    uva__producer_session_await_idle(&session);
+    uva__producer_session_stop(&session);
 }
 
 static void thread_barrier_cancels(void *ctx)
@@ -259,17 +271,17 @@ static void cancel_by_a_threads(struct uva__case_run *run)
                                                           .each = 1};
 
     for (int round = 0; round < 10; round++) {
-        struct uva__session *session =
+        struct uva__producer_session *session =
             uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
-                               &manner))
+        if (!uva__producer_session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
+                                        &manner))
             return;
-        uva__session_await_tasks(session, 3);
+        uva__producer_session_await_tasks(session, 3);
         uva__thread_barrier_run(run, 16, thread_barrier_cancels,
                                 session->consumer);
-        uva__session_await_release(session);
-        uva__session_settle(session);
+        uva__producer_session_await_release(session);
+        uva__producer_session_settle(session);
         if (session->consumer->now.releases != 1)
             uva__case_run_fail(run, "AP-12: release came %" PRId64 " times",
                                session->consumer->now.releases);
@@ -283,17 +295,18 @@ static void cancel_anywhere(struct uva__case_run *run)
                                                           .each = 1};
 
     for (int round = 0; round < 200; round++) {
-        struct uva__session *session =
+        struct uva__producer_session *session =
             uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__session_open(session, run, UVA_SUBJECT_WHOLE, 20, 0, &manner))
+        if (!uva__producer_session_open(session, run, UVA_SUBJECT_WHOLE, 20, 0,
+                                        &manner))
             return;
-        uva__session_await_schema(session);
+        uva__producer_session_await_schema(session);
         for (volatile int spin = 0; spin < round * 200; spin++)
             ;
         uva__recording_consumer_cancel(session->consumer);
-        uva__session_await_release(session);
-        uva__session_settle(session);
+        uva__producer_session_await_release(session);
+        uva__producer_session_settle(session);
     }
 }
 
@@ -308,16 +321,17 @@ static void thread_barrier_requests(void *ctx)
 static void request_by_a_threads(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {0};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 1000, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 1000, 0,
+                                    &manner))
         return;
-    uva__session_await_schema(&session);
+    uva__producer_session_await_schema(&session);
     uva__thread_barrier_run(run, 8, thread_barrier_requests, session.consumer);
-    uva__session_await_tasks(&session, 400);
-    if (!uva__session_stays_idle(&session))
+    uva__producer_session_await_tasks(&session, 400);
+    if (!uva__producer_session_stays_idle(&session))
         uva__case_run_fail(run, "AP-27: a task beyond 8 times 50 requested");
-    uva__session_stop(&session);
+    uva__producer_session_stop(&session);
 }
 
 static void thread_barrier_meddles(void *ctx)
@@ -335,17 +349,17 @@ static void all_at_once(struct uva__case_run *run)
         .first = 2, .take = UVA__TAKE_ELSEWHERE};
 
     for (int round = 0; round < 5; round++) {
-        struct uva__session *session =
+        struct uva__producer_session *session =
             uva__case_run_alloc(run, sizeof(*session));
 
-        if (!uva__session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
-                               &manner))
+        if (!uva__producer_session_open(session, run, UVA_SUBJECT_ENDLESS, 0, 0,
+                                        &manner))
             return;
-        uva__session_await_schema(session);
+        uva__producer_session_await_schema(session);
         uva__thread_barrier_run(run, 4, thread_barrier_meddles,
                                 session->consumer);
-        uva__session_await_release(session);
-        uva__session_settle(session);
+        uva__producer_session_await_release(session);
+        uva__producer_session_settle(session);
     }
 }
 
@@ -370,13 +384,14 @@ static void blocked_run(struct uva__case_run *run, void (*action)(void *ctx))
         .take = UVA__TAKE_LATER,
         .on_task = block_for,
         .ctx = (void *)(uintptr_t)action};
-    struct uva__session session;
+    struct uva__producer_session session;
 
-    if (!uva__session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0, &manner))
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 8, 0,
+                                    &manner))
         return;
-    uva__session_await_tasks(&session, 2);
-    uva__session_await_release(&session);
-    uva__session_settle(&session);
+    uva__producer_session_await_tasks(&session, 2);
+    uva__producer_session_await_release(&session);
+    uva__producer_session_settle(&session);
 }
 
 static void action_extract(void *ctx)

@@ -11,7 +11,7 @@
 
 #include "tck/checker.h"
 #include "tck/expected_data.h"
-#include "tck/session.h"
+#include "tck/producer_session.h"
 
 /* A scenario. */
 struct scenario {
@@ -151,7 +151,7 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
 
 /* ---- one scenario ------------------------------------------------------- */
 
-static void run_check_whole(struct uva__session *session)
+static void run_check_whole(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;
     const struct uva__recording_consumer *consumer = session->consumer;
@@ -168,7 +168,7 @@ static void run_check_whole(struct uva__session *session)
         uva__case_run_breach(run, "AT-15", "more batches than there are");
 }
 
-static void run_check_failure(struct uva__session *session)
+static void run_check_failure(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;
     const struct uva__recording_consumer *consumer = session->consumer;
@@ -193,7 +193,7 @@ static void run_check_failure(struct uva__session *session)
     }
 }
 
-static void run_check_tags(struct uva__session *session)
+static void run_check_tags(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;
     const struct uva__recording_consumer *consumer = session->consumer;
@@ -208,7 +208,7 @@ static void run_check_tags(struct uva__session *session)
 }
 
 /* Checks what the plan promises, apart from the rules. */
-static void run_check_plan(struct uva__session *session)
+static void run_check_plan(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;
     const struct uva__recording_consumer *consumer = session->consumer;
@@ -231,16 +231,17 @@ static void run_check_plan(struct uva__session *session)
 
 static void run_play(struct uva__case_run *run, const struct scenario *scenario)
 {
-    struct uva__session *session = uva__case_run_alloc(run, sizeof(*session));
+    struct uva__producer_session *session =
+        uva__case_run_alloc(run, sizeof(*session));
     struct uva__recording_consumer_manner manner = scenario->manner;
 
-    if (!uva__session_open(session, run, scenario->plan, scenario->batches,
-                           scenario->at, &manner))
+    if (!uva__producer_session_open(session, run, scenario->plan,
+                                    scenario->batches, scenario->at, &manner))
         return;
-    uva__session_await_release(session);
+    uva__producer_session_await_release(session);
     if ((run->what->arg & QUIET) != 0)
-        (void)uva__session_stays_idle(session);
-    uva__session_settle(session);
+        (void)uva__producer_session_stays_idle(session);
+    uva__producer_session_settle(session);
     run_check_plan(session);
 }
 
@@ -253,5 +254,5 @@ void uva__producer_runs_play(struct uva__case_run *run)
     }
     if (uva__atomic64_load(&run->played) > 0 &&
         (run->what->arg & ALL_FREED) != 0)
-        uva__session_check_live(run);
+        uva__producer_session_check_live(run);
 }

@@ -8,7 +8,7 @@
 #include "tck/cases.h"
 #include "tck/checker.h"
 #include "tck/expected_data.h"
-#include "tck/session.h"
+#include "tck/producer_session.h"
 #include "tck/thread_barrier.h"
 #include "uvarrow/arrow.h"
 
@@ -328,7 +328,7 @@ static void readings_run(struct uva__case_run *run)
     }
     if (uva__atomic64_load(&run->played) > 0 &&
         (run->what->arg & ALL_FREED) != 0)
-        uva__session_check_live(run);
+        uva__producer_session_check_live(run);
 }
 
 /* ---- the table ---------------------------------------------------------- */

@@ -15,7 +15,7 @@ extern "C" {
 /** How to open and read a blocking stream. All its functions run on a blocking
  * worker. */
 struct uva_blocking_source {
-    /* gives the stream, when the uvarrow stream starts: for steps that block
+    /* gives the stream, when the uva_stream starts: for steps that block
      * before the ArrowArrayStream exists (connect, execute). For
      * uva_stream_from_blocking_cpu() with `source` NULL. Returns 0, or an errno
      * that `error` may describe. */

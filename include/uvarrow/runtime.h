@@ -8,8 +8,9 @@
  *   any other loop    uva_runtime_open(NULL, &(struct uva_runtime_options){
  *                         .no_thread = true}, &rt, &error), then watch
  *                     uva_runtime_fd(rt) and call uva_runtime_turn(rt)
- *   no descriptors    as before, with .post = wake_my_loop, which makes
- *                     your loop call uva_runtime_turn(rt) later
+ *   a loop that       uva_runtime_open() with .no_thread and .post, which
+ *   cannot watch a    must make your loop call uva_runtime_turn(rt) later
+ *   descriptor
  * "The loop thread" below is the thread that runs that loop. */
 #ifndef UVARROW_RUNTIME_H
 #define UVARROW_RUNTIME_H
@@ -25,7 +26,7 @@ struct uva_workers; /* threads, shared by any number of runtimes */
 struct uva_job;     /* a unit of work for an executor */
 struct uv_loop_s;   /* libuv's uv_loop_t; <uv.h> is not needed here */
 
-/** No time limit, where a function takes milliseconds. */
+/** No time limit, for functions that document it. */
 #define UVA_FOREVER ((int64_t)-1)
 
 /* ---- workers ------------------------------------------------------------ */
@@ -98,10 +99,10 @@ struct uva_runtime_options {
     unsigned uv_version; /* set to uv_version() to detect a second copy of libuv
                             in the process; 0: not checked */
     /* with no_thread, for hosts that can neither share a loop nor watch a
-     * descriptor: called on a thread of the library when uva_runtime_turn() has
-     * work to do, once until that has run. It must only arrange for
-     * uva_runtime_turn() to be called later, on the loop thread. NULL: watch
-     * uva_runtime_fd(). */
+     * descriptor: called on a thread of the library when there is work for
+     * uva_runtime_turn(), at most once before the next turn. It must only
+     * arrange for uva_runtime_turn() to be called later, on the loop thread.
+     * NULL: watch uva_runtime_fd(). */
     void (*post)(void *post_ctx);
     void *post_ctx; /* borrows, until the runtime is closed */
     void *reserved[2];
@@ -203,11 +204,12 @@ struct uva_runtime_stats {
     int64_t streams_held;     /* streams to which a user holds a reference */
     int64_t tasks_held;       /* passed to handlers and not extracted */
     int64_t threads_compute;  /* current number */
-    int64_t threads_blocking; /* current number */
+    int64_t threads_blocking; /* current number, with those beyond the limit
+                                 for jobs that must not wait for a thread */
     int64_t calls_stuck;      /* foreign calls abandoned and still running */
     int64_t peer_breaches;    /* rules that peers broke, and we tolerated */
     int64_t late_calls;       /* calls to request or cancel after release */
-    int64_t hold_max_ns;      /* longest single turn */
+    int64_t hold_max_ns;      /* the longest time that one turn took */
     int64_t turns;            /* turns of the loop that ran this runtime */
     int64_t reserved[10];
 };

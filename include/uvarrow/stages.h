@@ -8,9 +8,9 @@
  * once and freed once, possibly after on_done, because a foreign consumer may
  * still hold tasks. `options` may be NULL if each of its members has a default.
  *
- * Demand passes through unchanged, except for a window where documented; a
- * cancel passes upstream at once; an error keeps its code, text and metadata,
- * and is delivered after the batches that preceded it.
+ * Demand passes upstream, towards the source, unchanged, except for a window
+ * where documented; a cancel passes upstream at once; an error keeps its code,
+ * text and metadata, and is delivered after the batches that preceded it.
  *
  * Clauses: G-40. */
 #ifndef UVARROW_STAGES_H
@@ -30,10 +30,9 @@ struct uva_map {
      * fill in all of it. The other members of `out` are 0: set those that
      * differ. The library releases what is left in in->data; to pass data on,
      * move it. Returns 0 and gives `out`; or an errno, and the stream ends
-     * FAILED. Called where
-     * extraction happens: on a worker, or where a foreign consumer extracts;
-     * several calls at once unless there is one worker, and in any order.
-     * Mandatory. */
+     * FAILED. Called where extraction happens: on a worker, or where a foreign
+     * consumer extracts; several calls at once unless there is one worker, and
+     * in any order. Mandatory. */
     int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                  struct uva_error *error);
     /* gives the schema of the results; called before the first batch, on the
@@ -66,7 +65,8 @@ UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
 struct uva_parallel {
     int32_t workers; /* maximum for this stream; 0: number of cores */
     bool unordered;  /* deliver in order of completion, not of arrival */
-    struct uva_window window; /* extractions started, results not passed on */
+    struct uva_window window; /* limits of the batches being extracted, or
+                                 extracted and not passed on */
     void *reserved[4];
 };
 
@@ -101,7 +101,8 @@ struct uva_ready {
 /** Waits for the sync_event of each batch, in order, without blocking the loop
  * or any thread. Allows device data through for_each and next. A failed event
  * ends the stream with EIO and the vendor's code. `options` may be NULL.
- * Returns 0; EINVAL for an invalid member of `options`; EAGAIN, ENOMEM.
+ * Returns 0; EINVAL for an invalid member of `options`; EAGAIN if no thread can
+ * be started; ENOMEM.
  * Thread: builder.
  * Clauses: EV-01 to EV-22. */
 UVA_API int uva_stream_ready(struct uva_stream *stream,
@@ -123,7 +124,7 @@ struct uva_transfer {
  * its own, which may fail; its original is released when the copy is complete.
  * Batches already on the target are passed on unchanged. If there is no way to
  * copy, the stream ends with ENOTSUP. Returns 0; EINVAL for a negative member;
- * EAGAIN, ENOMEM.
+ * EAGAIN if no thread can be started; ENOMEM.
  * Thread: builder.
  * Clauses: DA-11, EV-02. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,

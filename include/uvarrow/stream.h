@@ -108,8 +108,8 @@ uva_stream_from_arrays(struct uva_runtime *runtime, struct ArrowSchema *schema,
 /** A source in two halves: `next` finds the next piece of work, in order, and
  * `extract`, the expensive half, turns it into data on any thread. Functions
  * return 0 or an errno, and may describe the error in `error`. The library
- * clears outputs before each call, and ignores them after a failure. The first
- * three functions are mandatory. */
+ * clears the output arguments before each call, and ignores them after a
+ * failure. The first three functions are mandatory. */
 struct uva_task_source {
     /* gives the schema. Called once, before next, on a blocking worker. */
     int (*schema)(void *ctx, struct ArrowSchema *out, struct uva_error *error);
@@ -162,7 +162,7 @@ struct uva_async_source {
     bool on_loop; /* extraction only moves an array, as in Arrow C++: may run on
                      the loop thread */
     bool printed_layout; /* the producer object has the layout printed in the
-                            document, with a `release` slot */
+                            document, with a `release` function */
     void *reserved[4];
 };
 
@@ -175,9 +175,12 @@ UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_async(struct uva_runtime *runtime,
                       const struct uva_async_source *source);
 
-/* ---- start: four ways to consume ---------------------------------------- */
+/* ---- start --------------------------------------------------------------- */
 
-/* Each stream is started once (EBUSY afterwards), from any thread. A failed
+/* There are four ways to consume a stream: for_each, next and drive below, and
+ * uva_stream_to_blocking() in adapters.h.
+ *
+ * Each stream is started once (EBUSY afterwards), from any thread. A failed
  * start has made no callback and taken nothing; the caller still has to release
  * the stream. If the start is called off the loop thread, callbacks may begin
  * before it has returned.
@@ -209,8 +212,8 @@ struct uva_consumer {
 };
 
 /** Starts the stream and delivers every batch to `consumer` (copied). Returns
- * 0: on_done will be called. Otherwise the first error of construction, or
- * EBUSY, ENOMEM, ESHUTDOWN; then no callback is made.
+ * 0, and on_done will be called; otherwise the first error of construction, or
+ * EBUSY, ENOMEM, ESHUTDOWN, and no callback is made.
  * Thread: builder.
  * Clauses: AH-05, AH-11, ER-10. */
 UVA_API UVA_MUST_CHECK int
@@ -253,16 +256,14 @@ struct uva_drive {
  * so inside on_next_task, and extraction is expensive, add
  * uva_stream_parallel() first. `options` may be NULL. Returns 0: the stream
  * takes `handler` and will call its release exactly once. Otherwise the handler
- * is untouched: EINVAL for an empty slot, EBUSY for a handler in use, or as
- * uva_stream_for_each().
+ * is untouched: EINVAL if a function of it is NULL, EBUSY for a handler in use,
+ * or as uva_stream_for_each().
  * Thread: builder.
  * Clauses: AH-02, AH-29, G-55. */
 UVA_API UVA_MUST_CHECK int
 uva_stream_drive(struct uva_stream *stream,
                  struct ArrowAsyncDeviceStreamHandler *handler,
                  const struct uva_drive *options, struct uva_error *error);
-
-/* The fourth way, uva_stream_to_blocking(), is in adapters.h. */
 
 /* ---- control ------------------------------------------------------------ */
 

@@ -54,8 +54,8 @@ enum uva_subject_plan {
     UVA_SUBJECT_FAILS_FIRST,  /* fails with EIO before the schema */
     UVA_SUBJECT_TASK_FAILS,   /* as WHOLE, but extracting batch `at`, from 0,
                                  fails with EIO */
-    UVA_SUBJECT_CANCEL_FAILS, /* as ENDLESS, but the action of cancel fails with
-                                 EIO */
+    UVA_SUBJECT_CANCEL_FAILS, /* as ENDLESS, but what the producer does on
+                                 cancel fails, and it reports EIO */
     UVA_SUBJECT_TAGGED,       /* as WHOLE, with metadata: one pair, key "tck",
                                  in each of additional_metadata (value "about")
                                  and every batch (value: its number, from 0, in
@@ -186,7 +186,7 @@ struct uva_tck {
     /* receives each result, in the order of the list; NULL: no callback */
     void (*on_result)(void *ctx, const struct uva_tck_result *result);
     void *ctx; /* borrows */
-    /* For each of these, 0 means the environment variable named in its remark,
+    /* For each of these, 0 means the environment variable named in its comment,
      * or else the number given there. */
     int32_t wait_ms;  /* limit for an expected event; UVA_TCK_WAIT_MS, 5000 */
     int32_t quiet_ms; /* time without a forbidden event; UVA_TCK_QUIET_MS, 50 */

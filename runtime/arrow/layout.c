@@ -64,7 +64,7 @@ static void layout_write_name(const struct ArrowSchema *schema, char *text,
                               size_t room)
 {
     const char *name = schema->name == NULL ? "" : schema->name;
-    const size_t size = uva__error_clip(name, strlen(name), 64);
+    const size_t size = uva__error_utf8_prefix(name, strlen(name), 64);
 
     text[0] = '\0';
     if (size != 0)
@@ -91,9 +91,9 @@ static int layout_fail(const struct layout_walk *walk,
     va_start(args, format);
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    return uva_error_set(walk->error, code, "%s (%sformat '%.*s'): %s", path,
-                         name, (int)uva__error_clip(kind, strlen(kind), 64),
-                         kind, what);
+    return uva_error_set(
+        walk->error, code, "%s (%sformat '%.*s'): %s", path, name,
+        (int)uva__error_utf8_prefix(kind, strlen(kind), 64), kind, what);
 }
 
 static int layout_fail_count(const struct layout_walk *walk,

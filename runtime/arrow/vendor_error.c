@@ -54,9 +54,9 @@ static struct uva_bytes vendor_call(const char *text)
 
 /* ---- in metadata -------------------------------------------------------- */
 
-int uva__vendor_error_write(const struct uva_allocator *allocator,
-                            const struct uva_error *error,
-                            struct uva__metadata *out)
+int uva__vendor_error_to_metadata(const struct uva_allocator *allocator,
+                                  const struct uva_error *error,
+                                  struct uva__metadata *out)
 {
     struct uva_pair pairs[3];
     char code[CODE_SIZE];
@@ -112,7 +112,8 @@ static int vendor_number(const struct uva_bytes *value)
     return (int)number;
 }
 
-void uva__vendor_error_read(const char *metadata, struct uva_error *error)
+void uva__vendor_error_from_metadata(const char *metadata,
+                                     struct uva_error *error)
 {
     struct uva_bytes value;
     const char *vendor;

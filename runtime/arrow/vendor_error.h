@@ -18,12 +18,13 @@ int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
 /* Gives the vendor's part of `error` in `out`, as metadata, or none if `error`
  * names no vendor. Returns 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int
-uva__vendor_error_write(const struct uva_allocator *allocator,
-                        const struct uva_error *error,
-                        struct uva__metadata *out);
+uva__vendor_error_to_metadata(const struct uva_allocator *allocator,
+                              const struct uva_error *error,
+                              struct uva__metadata *out);
 
 /* Adds the vendor and its code from `metadata` (may be NULL or malformed) to
  * `error`, if this library knows that vendor. Thread: any. */
-void uva__vendor_error_read(const char *metadata, struct uva_error *error);
+void uva__vendor_error_from_metadata(const char *metadata,
+                                     struct uva_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one clock of the library. A simulator puts its own time in its place. */
+/* The one clock of the library. The simulator in tests/sim replaces clock.c. */
 #ifndef UVA_BASE_CLOCK_H
 #define UVA_BASE_CLOCK_H
 

@@ -117,7 +117,7 @@ static bool error_continues(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-size_t uva__error_clip(const char *text, size_t size, size_t room)
+size_t uva__error_utf8_prefix(const char *text, size_t size, size_t room)
 {
     size_t back = 0;
 
@@ -139,7 +139,7 @@ static void error_write(struct uva_error *error, const char *text, size_t size)
 
     if (end != NULL)
         size = (size_t)(end - text);
-    size = uva__error_clip(text, size, sizeof(error->message) - 1);
+    size = uva__error_utf8_prefix(text, size, sizeof(error->message) - 1);
     memmove(error->message, text, size);
     error->message[size] = '\0';
 }
@@ -174,7 +174,7 @@ void uva__error_copy(const struct uva_error *from, struct uva_error *to)
     error_write(to, from->message, sizeof(from->message));
 }
 
-int uva__error_receive(struct uva_error *error, int code, const char *text)
+int uva__error_set_foreign(struct uva_error *error, int code, const char *text)
 {
     if (code == 0)
         code = EIO;

@@ -23,7 +23,7 @@ int uva__error_positive(int code);
 /* How many bytes of `text` (borrows; `size` bytes without a NUL) fit into
  * `room` bytes without cutting a UTF-8 character in two. Bytes that are not
  * UTF-8 count as characters of their own. Thread: any. */
-size_t uva__error_clip(const char *text, size_t size, size_t room);
+size_t uva__error_utf8_prefix(const char *text, size_t size, size_t room);
 
 /* Copies `from` to `to`, which may be NULL. Reads `from->message` no further
  * than its size, even if the NUL is missing. Thread: any. */
@@ -33,6 +33,6 @@ void uva__error_copy(const struct uva_error *from, struct uva_error *to);
  * unchanged, but EIO for 0. `text` is borrowed and cut if it does not fit;
  * NULL: the code's name takes its place. Thread: any. Clauses: ER-01, ER-06,
  * ER-07. */
-int uva__error_receive(struct uva_error *error, int code, const char *text);
+int uva__error_set_foreign(struct uva_error *error, int code, const char *text);
 
 #endif

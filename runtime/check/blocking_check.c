@@ -100,7 +100,7 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
                              "%s while another call runs", call);
         return NULL;
     }
-    uva__error_texts_spoil(&proxy->texts);
+    uva__error_texts_poison(&proxy->texts);
     return proxy;
 }
 
@@ -417,10 +417,10 @@ int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
 
     if (code != 0)
         return code;
-    uva__reporter_once(reporter);
+    uva__reporter_set_once(reporter);
     code = uva__blocking_check(reporter, stream, error);
     if (code != 0)
-        uva__reporter_undo(reporter);
+        uva__reporter_free_unused(reporter);
     else if (!uva__reporter_options(reporter)->keep)
         uva__reporter_release(reporter);
     return code;

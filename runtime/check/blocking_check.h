@@ -10,7 +10,7 @@ struct uva__reporter;
 
 /* Puts a check around `stream`, in place. It holds a reference to the reporter
  * until the stream is released; later calls are reported as long as another
- * reference exists. Returns 0; EINVAL for a released stream or an empty slot,
+ * reference exists. Returns 0; EINVAL for a released stream or a NULL function,
  * which is reported; ENOMEM: `stream` then is untouched. Thread: any.
  * Clauses: AB-17. */
 UVA_MUST_CHECK int uva__blocking_check(struct uva__reporter *reporter,

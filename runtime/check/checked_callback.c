@@ -28,7 +28,7 @@ stream_of(struct ArrowAsyncDeviceStreamHandler *self,
         uva__findings_add(seen, UVA__RULE_AH_24, 0);
     } else if (found == NULL) {
         uva__findings_add(seen, UVA__RULE_AH_25, 0);
-        self->private_data = uva__layout_probe_place(&c->probe);
+        self->private_data = uva__layout_probe_address(&c->probe);
     }
     return c;
 }
@@ -37,7 +37,7 @@ static void inspect_at_slots(const struct uva__checked *c,
                              struct ArrowAsyncDeviceStreamHandler *self,
                              struct uva__findings *seen)
 {
-    const struct ArrowAsyncDeviceStreamHandler *own = c->slots;
+    const struct ArrowAsyncDeviceStreamHandler *own = c->functions;
 
     if (self->on_schema == own->on_schema &&
         self->on_next_task == own->on_next_task &&

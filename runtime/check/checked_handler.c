@@ -22,12 +22,12 @@
 #include "check/checked_task.h"
 #include "check/release_hook.h"
 #include "check/schema_check.h"
+#include "check/tagged_pointer.h"
 #include "check/thread_util.h"
-#include "check/token.h"
 #include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
-enum { SPOILED = 0xDD };
+enum { POISON = 0xDD };
 
 /* ---- strings ------------------------------------------------------------ */
 
@@ -47,7 +47,7 @@ static const char *show_bytes(struct uva__callback *cb, const char *bytes,
 static void spoil_bytes(char *copy, size_t size)
 {
     if (copy != NULL)
-        memset(copy, SPOILED, size - 1);
+        memset(copy, POISON, size - 1);
 }
 
 /* Checks the metadata of a callback. What cannot be read is passed on as it is.
@@ -65,7 +65,8 @@ static void inspect_at_metadata(struct uva__callback *cb, const char *metadata)
  * kept the pointer. */
 static void schema_trap(struct ArrowSchema *self)
 {
-    struct uva__checked *c = uva__token_read(self->private_data).object;
+    struct uva__checked *c =
+        uva__tagged_pointer_read(self->private_data).object;
 
     if (c != NULL)
         uva__checked_report(c, UVA__RULE_AH_06, 0);
@@ -137,9 +138,9 @@ static void schema_hide(struct uva__callback *cb, struct ArrowSchema *shown,
         return;
     if (shown->release != NULL)
         uva_schema_move(shown, schema);
-    memset(shown, SPOILED, sizeof(*shown));
+    memset(shown, POISON, sizeof(*shown));
     shown->release = schema_trap;
-    shown->private_data = uva__token_make(cb->stream, 0);
+    shown->private_data = uva__tagged_pointer_make(cb->stream, 0);
 }
 
 static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
@@ -207,7 +208,7 @@ static void task_hide(struct uva__callback *cb, struct ArrowAsyncTask *real)
 {
     if (cb->slot == NULL)
         return;
-    uva__checked_task_spoil(cb->slot);
+    uva__checked_task_poison(cb->slot);
     if (cb->code == 0 && uva__atomic64_peek(&cb->stream->chance) != 0)
         uva__checked_task_scribble(cb->slot, real);
 }
@@ -357,7 +358,7 @@ static void handler_release(struct ArrowAsyncDeviceStreamHandler *self)
 
 /* ---- the object --------------------------------------------------------- */
 
-static const struct ArrowAsyncDeviceStreamHandler handler_slots = {
+static const struct ArrowAsyncDeviceStreamHandler handler_functions = {
     .on_schema = handler_on_schema,
     .on_next_task = handler_on_next_task,
     .on_error = handler_on_error,
@@ -366,9 +367,9 @@ static const struct ArrowAsyncDeviceStreamHandler handler_slots = {
 void uva__checked_handler_init(struct uva__checked *c,
                                struct ArrowAsyncDeviceStreamHandler *real)
 {
-    c->slots = &handler_slots;
-    c->handler = handler_slots;
-    c->handler.private_data = uva__layout_probe_place(&c->probe);
+    c->functions = &handler_functions;
+    c->handler = handler_functions;
+    c->handler.private_data = uva__layout_probe_address(&c->probe);
     c->real = real;
     real->producer = &c->producer;
 }

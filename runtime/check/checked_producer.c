@@ -57,13 +57,13 @@ static void show_printed(struct uva__checked *c, const char *metadata,
     char *room = uva__quarantine_alloc(&c->copies, 2 * line + size);
 
     if (room == NULL) {
-        c->place = (void *)(uintptr_t)metadata;
+        c->probe_address = (void *)(uintptr_t)metadata;
     } else {
         room += (line - (uintptr_t)room % line) % line;
-        c->place = uva__layout_probe_set((void *)room, c);
-        memcpy(c->place, metadata, size);
+        c->probe_address = uva__layout_probe_set((void *)room, c);
+        memcpy(c->probe_address, metadata, size);
     }
-    c->producer.private_data = c->place;
+    c->producer.private_data = c->probe_address;
 }
 
 static void adopt_metadata(struct uva__checked *c, const char *metadata,
@@ -164,9 +164,9 @@ static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
         c = uva__container_of(self, struct uva__checked, producer);
     if (self != &c->producer)
         *rule = UVA__RULE_AP_23;
-    else if (found == NULL && self->private_data != c->place) {
+    else if (found == NULL && self->private_data != c->probe_address) {
         *rule = UVA__RULE_AP_21;
-        self->private_data = c->place;
+        self->private_data = c->probe_address;
     }
     return c;
 }
@@ -296,10 +296,10 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
 
 void uva__checked_producer_init(struct uva__checked *c)
 {
-    c->place = uva__layout_probe_set(&c->probe, c);
+    c->probe_address = uva__layout_probe_set(&c->probe, c);
     c->producer = (struct ArrowAsyncProducer){.request = producer_request,
                                               .cancel = producer_cancel,
-                                              .private_data = c->place};
+                                              .private_data = c->probe_address};
 }
 
 void uva__checked_producer_catch_up(struct uva__checked *c)

@@ -20,8 +20,8 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "check/live_structs.h"
+#include "check/tagged_pointer.h"
 #include "check/thread_util.h"
-#include "check/token.h"
 #include "uvarrow/arrow.h"
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
@@ -213,13 +213,13 @@ int uva__checked_new(const struct uva_check *options,
     if (code != 0)
         return code;
     c = uva__memory_new_aligned(&uva__reporter_options(reporter)->allocator,
-                                sizeof(*c), UVA__TOKEN_ALIGN);
+                                sizeof(*c), UVA__TAGGED_POINTER_ALIGN);
     if (c == NULL) {
-        uva__reporter_undo(reporter);
+        uva__reporter_free_unused(reporter);
         return uva_error_set(error, ENOMEM, "no memory for a check");
     }
     c->reporter = reporter;
-    uva__reporter_once(reporter);
+    uva__reporter_set_once(reporter);
     uva__live_structs_hold(uva__reporter_live_structs(reporter));
     uva__reporter_release(
         reporter); /* to which the live structs have a reference now */

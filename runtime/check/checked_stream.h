@@ -26,9 +26,10 @@ struct uva__checked {
                                    private_data: always NULL */
     struct ArrowAsyncDeviceStreamHandler *real; /* owns until release */
     /* borrows: the functions of `handler` */
-    const struct ArrowAsyncDeviceStreamHandler *slots;
-    void *place; /* private_data of `producer`: a place of layout_probe.h, or
-                    the producer's own metadata without memory; borrows */
+    const struct ArrowAsyncDeviceStreamHandler *functions;
+    /* borrows: private_data of `producer`: an address of layout_probe.h or,
+     * without memory for it, the producer's own metadata */
+    void *probe_address;
     struct uva__reporter *reporter;      /* owns a hold on its live structs */
     struct uva_allocator allocator;      /* of all memory of the stream */
     struct uva__quarantine *quarantine;  /* owns a reference; NULL: none */

@@ -21,19 +21,19 @@
 #include "base/memory.h"
 #include "check/array_check.h"
 #include "check/release_hook.h"
-#include "check/token.h"
+#include "check/tagged_pointer.h"
 #include "uvarrow/arrow.h"
 
-enum { SLOT_STEP = 16, SLOT_QUARANTINE = 48, UNSET = 0xA5, SPOILED = 0xDD };
+enum { SLOT_STEP = 16, SLOT_QUARANTINE = 48, UNSET = 0xA5, POISON = 0xDD };
 
 /* A slot, padded up to the next. */
 union task_slot {
     struct uva__checked_task task;
-    char room[2 * UVA__TOKEN_ALIGN];
+    char room[2 * UVA__TAGGED_POINTER_ALIGN];
 };
 
-_Static_assert(sizeof(union task_slot) % UVA__TOKEN_ALIGN == 0,
-               "slots follow each other at addresses that tokens can name");
+_Static_assert(sizeof(union task_slot) % UVA__TAGGED_POINTER_ALIGN == 0,
+               "slots follow each other at addresses that can be tagged");
 
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out);
@@ -45,7 +45,7 @@ void uva__checked_tasks_init(struct uva__checked *c)
     c->locked.tasks = (struct uva__slab){
         .allocator = &c->allocator,
         .size = sizeof(union task_slot),
-        .align = UVA__TOKEN_ALIGN,
+        .align = UVA__TAGGED_POINTER_ALIGN,
         .link_offset = offsetof(struct uva__checked_task, link),
         .rest = SLOT_QUARANTINE,
         .step = SLOT_STEP};
@@ -120,16 +120,17 @@ void uva__checked_task_fill(struct uva__checked_task *task,
     task->real = *real;
     task->ordinal = ordinal;
     task->shown.extract_data = task_extract;
-    task->shown.private_data = uva__token_make(task, task->generation);
+    task->shown.private_data = uva__tagged_pointer_make(task, task->generation);
 }
 
 /* ---- after the callback ------------------------------------------------- */
 
-/* Returns the task of a token that may be altered; NULL if its slot cannot be
- * found. */
+/* Returns the task of a tagged pointer, which may be altered; NULL if its slot
+ * cannot be found. */
 static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
 {
-    return self != NULL ? uva__token_read(self->private_data).object : NULL;
+    return self != NULL ? uva__tagged_pointer_read(self->private_data).object
+                        : NULL;
 }
 
 const struct ArrowAsyncTask *
@@ -151,11 +152,11 @@ static int task_extract_spoiled(struct ArrowAsyncTask *self,
     return EINVAL;
 }
 
-void uva__checked_task_spoil(struct uva__checked_task *task)
+void uva__checked_task_poison(struct uva__checked_task *task)
 {
     task->shown.extract_data = task_extract_spoiled;
     if (task->text != NULL)
-        memset(task->text, SPOILED, task->room);
+        memset(task->text, POISON, task->room);
 }
 
 bool uva__checked_task_take_back_locked(struct uva__checked_task *task)
@@ -199,16 +200,16 @@ struct extraction {
     struct uva__findings seen; /* faults of the array */
 };
 
-/* Returns 0 if the token names a task that is held; otherwise the error to
+/* Returns 0 if the pointer names a task that is held; otherwise the error to
  * return. */
 static int task_check_locked(struct uva__checked_task *task,
-                             const struct uva__token *token,
+                             const struct uva__tagged_pointer *pointer,
                              struct uva__findings *findings)
 {
     struct uva__checker_state *protocol = &task->stream->locked.protocol;
-    const bool same = token->generation == task->generation;
+    const bool same = pointer->generation == task->generation;
 
-    if (!token->intact) {
+    if (!pointer->intact) {
         uva__checker_state_find(protocol, findings, UVA__RULE_AT_14,
                                 task->ordinal);
         return EINVAL;
@@ -222,7 +223,7 @@ static int task_check_locked(struct uva__checked_task *task,
 }
 
 static int extraction_begin(struct extraction *e,
-                            const struct uva__token *token)
+                            const struct uva__tagged_pointer *pointer)
 {
     struct uva__checked *c = e->stream;
     struct uva__findings findings;
@@ -230,7 +231,7 @@ static int extraction_begin(struct extraction *e,
 
     findings.count = 0;
     uva__lock_take(&c->lock);
-    code = task_check_locked(e->task, token, &findings);
+    code = task_check_locked(e->task, pointer, &findings);
     if (code == 0) {
         e->task->state = UVA__CHECKED_EXTRACTING;
         uva__checker_state_extract(&c->locked.protocol);
@@ -373,20 +374,20 @@ static void extraction_init(struct extraction *e,
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
-    struct uva__token token = {.object = NULL};
+    struct uva__tagged_pointer pointer = {.object = NULL};
     struct extraction e;
     int code;
 
     if (self != NULL)
-        token = uva__token_read(self->private_data);
-    if (token.object == NULL)
+        pointer = uva__tagged_pointer_read(self->private_data);
+    if (pointer.object == NULL)
         return EINVAL;
-    extraction_init(&e, token.object);
+    extraction_init(&e, pointer.object);
     uva__reporter_note(e.stream->reporter,
                        out != NULL ? "extract_data of task %" PRId64
                                    : "extract_data of task %" PRId64 ", NULL",
                        e.task->ordinal, 0);
-    code = extraction_begin(&e, &token);
+    code = extraction_begin(&e, &pointer);
     if (code == ECANCELED && out != NULL)
         out->array.release = NULL;
     if (code != 0)

@@ -50,7 +50,7 @@ const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task);
 
 /* Overwrites what the callback passed on, after it returned. Thread: any. */
-void uva__checked_task_spoil(struct uva__checked_task *task);
+void uva__checked_task_poison(struct uva__checked_task *task);
 
 /* Takes a refused task back for the producer, unextracted. Returns false if it
  * is extracted, or being so. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of error texts. A spoiled copy keeps its NUL, so that a late reader
+/* Copies of error texts. A poisoned copy keeps its NUL, so that a late reader
  * still finds a string, with another text. */
 #include "check/error_text.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-enum { SPOILED = 0xDD };
+enum { POISON = 0xDD };
 
 static size_t error_text_size(const char *text)
 {
@@ -18,14 +18,14 @@ static size_t error_text_size(const char *text)
 void uva__error_texts_init(struct uva__error_texts *texts,
                            const struct uva_allocator *allocator)
 {
-    uva__quarantine_init(&texts->spoiled, allocator, UVA__ERROR_TEXTS);
+    uva__quarantine_init(&texts->poisoned, allocator, UVA__ERROR_TEXTS);
 }
 
 const char *uva__error_texts_copy(struct uva__error_texts *texts,
                                   const char *text)
 {
     struct uva__error_text *copy =
-        uva__memory_new(&texts->spoiled.allocator, error_text_size(text));
+        uva__memory_new(&texts->poisoned.allocator, error_text_size(text));
 
     assert(texts->current == NULL);
     if (copy == NULL)
@@ -35,21 +35,21 @@ const char *uva__error_texts_copy(struct uva__error_texts *texts,
     return copy->text;
 }
 
-void uva__error_texts_spoil(struct uva__error_texts *texts)
+void uva__error_texts_poison(struct uva__error_texts *texts)
 {
-    struct uva__error_text *spoiled = texts->current;
+    struct uva__error_text *poisoned = texts->current;
 
-    if (spoiled == NULL)
+    if (poisoned == NULL)
         return;
     texts->current = NULL;
-    memset(spoiled->text, SPOILED, strlen(spoiled->text));
-    uva__quarantine_put(&texts->spoiled, &spoiled->block,
-                        error_text_size(spoiled->text));
+    memset(poisoned->text, POISON, strlen(poisoned->text));
+    uva__quarantine_put(&texts->poisoned, &poisoned->block,
+                        error_text_size(poisoned->text));
 }
 
 void uva__error_texts_fini(struct uva__error_texts *texts,
                            struct uva__quarantine *quarantine)
 {
-    uva__error_texts_spoil(texts);
-    uva__quarantine_move(&texts->spoiled, quarantine);
+    uva__error_texts_poison(texts);
+    uva__quarantine_move(&texts->poisoned, quarantine);
 }

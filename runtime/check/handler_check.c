@@ -38,17 +38,17 @@ static void handler_check_expire(struct uva__quarantined *block)
 }
 
 int uva__handler_check_quarantine(const struct uva_allocator *allocator,
-                                  size_t room, struct uva__quarantine **out)
+                                  size_t capacity, struct uva__quarantine **out)
 {
-    return uva__quarantine_new(allocator, room, handler_check_expire, out);
+    return uva__quarantine_new(allocator, capacity, handler_check_expire, out);
 }
 
 /* ---- begin -------------------------------------------------------------- */
 
-/* Reports a handler that has an empty slot, by a reporter that takes nothing.
- */
-static void report_empty_slot(const struct uva_check *options,
-                              const struct uva_error *why)
+/* Reports that a function of a handler is NULL, by a reporter that takes
+ * nothing. */
+static void report_missing_function(const struct uva_check *options,
+                                    const struct uva_error *why)
 {
     struct uva_check borrowed = {.name = NULL};
     struct uva__reporter *reporter;
@@ -73,7 +73,7 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     int code = uva__structs_check_handler(handler, &why);
 
     if (code != 0) {
-        report_empty_slot(options, &why);
+        report_missing_function(options, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
     code = uva__checked_new(options, handler_check_on_idle, &c, error);

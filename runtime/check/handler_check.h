@@ -8,11 +8,11 @@
 #include "check/quarantine.h"
 #include "uvarrow/check.h"
 
-/* Makes a quarantine with one reference for `room` checks. Returns 0, or
+/* Makes a quarantine with one reference for `capacity` checks. Returns 0, or
  * ENOMEM. Thread: any. */
 UVA_MUST_CHECK int
 uva__handler_check_quarantine(const struct uva_allocator *allocator,
-                              size_t room, struct uva__quarantine **out);
+                              size_t capacity, struct uva__quarantine **out);
 
 /* uva_check_handler() for a check without `keep` that goes to `quarantine` when
  * it is over, and holds a reference to that until it is freed. Thread: any. */

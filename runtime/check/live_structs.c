@@ -11,14 +11,14 @@
 
 #define LIVE_STRUCT_MAGIC UINT64_C(0x7561727265646765)
 #define LIVE_STRUCT_ALIGN 64 /* alignment of an entry; a power of two */
-#define LIVE_STRUCT_USES  LIVE_STRUCT_ALIGN /* uses with a mark of their own */
+#define LIVE_STRUCT_USES  LIVE_STRUCT_ALIGN /* uses with a tag of their own */
 #define LIVE_STRUCT_QUARANTINE                                                 \
     128 /* entries in quarantine before one is used again */
 #define LIVE_STRUCT_STEP   16 /* entries allocated at once */
 #define LIVE_STRUCT_STATES 4
 
 static_assert(sizeof(struct uva__live_struct) >= LIVE_STRUCT_USES,
-              "every mark points into its entry");
+              "every tag points into its entry");
 
 void uva__live_structs_init(struct uva__live_structs *live_structs,
                             struct uva__reporter *reporter,
@@ -128,9 +128,9 @@ live_structs_take(struct uva__live_structs *live_structs,
 }
 
 struct uva__live_struct *
-uva__live_structs_open(struct uva__live_structs *live_structs,
-                       enum uva__live_struct_kind kind,
-                       enum uva__live_struct_state state)
+uva__live_structs_add(struct uva__live_structs *live_structs,
+                      enum uva__live_struct_kind kind,
+                      enum uva__live_struct_state state)
 {
     const bool stats = state != UVA__LIVE_STRUCT_TRAP;
     struct uva__live_struct *entry =
@@ -151,12 +151,12 @@ uva__live_structs_open(struct uva__live_structs *live_structs,
     return entry;
 }
 
-void *uva__live_structs_mark(const struct uva__live_struct *entry)
+void *uva__live_structs_tag(const struct uva__live_struct *entry)
 {
     return (char *)(uintptr_t)entry + live_structs_use(entry);
 }
 
-/* ---- closed ------------------------------------------------------------- */
+/* ---- found and removed -------------------------------------------------- */
 
 struct uva__live_struct *uva__live_structs_find(void *private_data)
 {
@@ -172,7 +172,7 @@ struct uva__live_struct *uva__live_structs_find(void *private_data)
 bool uva__live_structs_claim(struct uva__live_struct *entry, void *private_data)
 {
     const uint64_t use = (uintptr_t)private_data % LIVE_STRUCT_ALIGN;
-    uint64_t expected = live_structs_pack(use, UVA__LIVE_STRUCT_OUT);
+    uint64_t expected = live_structs_pack(use, UVA__LIVE_STRUCT_LIVE);
 
     return uva__atomic64_cas(
         &entry->state, &expected,
@@ -185,8 +185,8 @@ uva__live_structs_state_of(const struct uva__live_struct *entry)
     return uva__atomic64_load(&entry->state) % LIVE_STRUCT_STATES;
 }
 
-void uva__live_structs_close(struct uva__live_structs *live_structs,
-                             struct uva__live_struct *entry)
+void uva__live_structs_remove(struct uva__live_structs *live_structs,
+                              struct uva__live_struct *entry)
 {
     assert(uva__live_structs_state_of(entry) == UVA__LIVE_STRUCT_RELEASING);
     uva__atomic64_store(
@@ -214,7 +214,7 @@ static void live_structs_count_entry(void *block, void *ctx)
     const struct uva__live_struct *entry = block;
     struct uva__live_structs_leftovers *left = ctx;
 
-    if (uva__live_structs_state_of(entry) != UVA__LIVE_STRUCT_OUT ||
+    if (uva__live_structs_state_of(entry) != UVA__LIVE_STRUCT_LIVE ||
         entry->parent != NULL)
         return;
     if (left->roots == 0 || entry->ordinal < left->first->ordinal)
@@ -234,9 +234,9 @@ void uva__live_structs_count_leftovers(struct uva__live_structs *live_structs,
 
 /* ---- families ----------------------------------------------------------- */
 
-void uva__live_structs_join(struct uva__live_structs *live_structs,
-                            struct uva__live_struct *parent,
-                            struct uva__live_struct *child)
+void uva__live_structs_add_child(struct uva__live_structs *live_structs,
+                                 struct uva__live_struct *parent,
+                                 struct uva__live_struct *child)
 {
     uva__lock_take(&live_structs->shared.lock);
     child->is_child = true;
@@ -257,8 +257,8 @@ static void live_structs_unlink_locked(struct uva__live_struct *child)
 }
 
 struct uva__live_struct *
-uva__live_structs_leave(struct uva__live_structs *live_structs,
-                        struct uva__live_struct *child, bool *releasing)
+uva__live_structs_remove_child(struct uva__live_structs *live_structs,
+                               struct uva__live_struct *child, bool *releasing)
 {
     struct uva__live_struct *parent;
 
@@ -272,25 +272,25 @@ uva__live_structs_leave(struct uva__live_structs *live_structs,
     return parent;
 }
 
-static void live_structs_find_due_locked(
+static void live_structs_find_expected_locked(
     struct uva__live_struct *parent,
     bool (*in_place)(const struct uva__live_struct *child))
 {
     struct uva__live_struct *child;
 
     for (child = parent->child; child != NULL; child = child->sibling) {
-        child->due = in_place(child);
-        if (child->due)
-            live_structs_find_due_locked(child, in_place);
+        child->release_expected = in_place(child);
+        if (child->release_expected)
+            live_structs_find_expected_locked(child, in_place);
     }
 }
 
-void uva__live_structs_find_due(
+void uva__live_structs_find_expected(
     struct uva__live_structs *live_structs, struct uva__live_struct *parent,
     bool (*in_place)(const struct uva__live_struct *child))
 {
     uva__lock_take(&live_structs->shared.lock);
-    live_structs_find_due_locked(parent, in_place);
+    live_structs_find_expected_locked(parent, in_place);
     uva__lock_drop(&live_structs->shared.lock);
 }
 
@@ -298,7 +298,7 @@ void uva__live_structs_find_due(
  * released, linked as siblings. The claim fails only where another thread is
  * releasing one. */
 static struct uva__live_struct *
-live_structs_take_due_locked(struct uva__live_struct *parent)
+live_structs_take_expected_locked(struct uva__live_struct *parent)
 {
     struct uva__live_struct *child = parent->child, *next, *due = NULL;
 
@@ -306,8 +306,8 @@ live_structs_take_due_locked(struct uva__live_struct *parent)
     for (; child != NULL; child = next) {
         next = child->sibling;
         child->parent = NULL;
-        if (!child->due ||
-            !uva__live_structs_claim(child, uva__live_structs_mark(child)))
+        if (!child->release_expected ||
+            !uva__live_structs_claim(child, uva__live_structs_tag(child)))
             continue;
         child->sibling = due;
         due = child;
@@ -315,19 +315,19 @@ live_structs_take_due_locked(struct uva__live_struct *parent)
     return due;
 }
 
-int uva__live_structs_write_off(struct uva__live_structs *live_structs,
-                                struct uva__live_struct *parent)
+int uva__live_structs_close_children(struct uva__live_structs *live_structs,
+                                     struct uva__live_struct *parent)
 {
     struct uva__live_struct *due, *next;
     int count = 0;
 
     uva__lock_take(&live_structs->shared.lock);
-    due = live_structs_take_due_locked(parent);
+    due = live_structs_take_expected_locked(parent);
     uva__lock_drop(&live_structs->shared.lock);
     for (; due != NULL; due = next) {
         next = due->sibling;
-        count += 1 + uva__live_structs_write_off(live_structs, due);
-        uva__live_structs_close(live_structs, due);
+        count += 1 + uva__live_structs_close_children(live_structs, due);
+        uva__live_structs_remove(live_structs, due);
     }
     return count;
 }

@@ -29,19 +29,20 @@ enum uva__live_struct_kind { UVA__LIVE_STRUCT_SCHEMA, UVA__LIVE_STRUCT_ARRAY };
 /* The state of an entry. */
 enum uva__live_struct_state {
     UVA__LIVE_STRUCT_FREE,      /* unused, or released and in quarantine */
-    UVA__LIVE_STRUCT_OUT,       /* its struct is live */
+    UVA__LIVE_STRUCT_LIVE,      /* its struct is live */
     UVA__LIVE_STRUCT_RELEASING, /* its release is running */
-    UVA__LIVE_STRUCT_TRAP       /* for a struct that must not be released */
+    UVA__LIVE_STRUCT_TRAP       /* what a failed call left in its output: a
+                                   release of it is a breach, to be reported */
 };
 
-/* A struct that passed. Its mark, for `private_data`, is the address of one of
+/* A struct that passed. Its tag, for `private_data`, is the address of one of
  * the entry's first bytes; the choice of the byte identifies the use of the
  * entry. */
 struct uva__live_struct {
     uint64_t magic; /* identifies an entry */
     struct uva__atomic64
         state; /* a state, and above that the number of the use */
-    struct uva__reporter *reporter; /* borrows; referenced while OUT */
+    struct uva__reporter *reporter; /* borrows; referenced while LIVE */
     struct uva__link link;          /* in the slab's lists */
     enum uva__live_struct_kind kind;
     int64_t ordinal;       /* of the struct, for reports */
@@ -51,7 +52,8 @@ struct uva__live_struct {
     const char *clause;    /* of a trap: the clause that a release breaks */
     void *place;           /* of a child: its address in its parent; borrows */
     bool is_child;         /* has or had a parent */
-    bool due; /* of a child: to be released by its parent's release */
+    bool
+        release_expected; /* of a child: its parent's release must release it */
     struct uva__live_struct *parent;  /* of a child, while the parent is live */
     struct uva__live_struct *child;   /* the first */
     struct uva__live_struct *sibling; /* the parent's next child */
@@ -92,21 +94,21 @@ void uva__live_structs_fini(struct uva__live_structs *live_structs);
 void uva__live_structs_hold(struct uva__live_structs *live_structs);
 void uva__live_structs_unhold(struct uva__live_structs *live_structs);
 
-/* Returns an entry in `state`, OUT or TRAP; NULL if there is no memory. One
- * that is OUT holds the reporter, a trap does not. Thread: any. */
+/* Adds an entry in `state`, LIVE or TRAP; NULL if there is no memory. One that
+ * is LIVE keeps the reporter alive, a trap does not. Thread: any. */
 struct uva__live_struct *
-uva__live_structs_open(struct uva__live_structs *live_structs,
-                       enum uva__live_struct_kind kind,
-                       enum uva__live_struct_state state);
+uva__live_structs_add(struct uva__live_structs *live_structs,
+                      enum uva__live_struct_kind kind,
+                      enum uva__live_struct_state state);
 
 /* Takes an entry back after its release, which may free the reporter.
  * Thread: any. */
-void uva__live_structs_close(struct uva__live_structs *live_structs,
-                             struct uva__live_struct *entry);
+void uva__live_structs_remove(struct uva__live_structs *live_structs,
+                              struct uva__live_struct *entry);
 
 /* Returns the value of `private_data` for this use of the entry. Thread: any.
  */
-void *uva__live_structs_mark(const struct uva__live_struct *entry);
+void *uva__live_structs_tag(const struct uva__live_struct *entry);
 
 /* Returns the entry that `private_data` points to, of any use; NULL if it
  * points to none. Thread: any. */
@@ -133,27 +135,27 @@ void uva__live_structs_count_leftovers(
 
 /* ---- families ----------------------------------------------------------- */
 
-/* Makes `child` one of `parent`. Thread: any. */
-void uva__live_structs_join(struct uva__live_structs *live_structs,
-                            struct uva__live_struct *parent,
-                            struct uva__live_struct *child);
+/* Makes `child` a child of `parent`. Thread: any. */
+void uva__live_structs_add_child(struct uva__live_structs *live_structs,
+                                 struct uva__live_struct *parent,
+                                 struct uva__live_struct *child);
 
 /* Takes `child` from its parent. Returns that parent, or NULL, and sets
  * `releasing` if the parent is being released. Thread: any. */
 struct uva__live_struct *
-uva__live_structs_leave(struct uva__live_structs *live_structs,
-                        struct uva__live_struct *child, bool *releasing);
+uva__live_structs_remove_child(struct uva__live_structs *live_structs,
+                               struct uva__live_struct *child, bool *releasing);
 
 /* Before the release of a parent: marks its children, and theirs, that it has
  * to release because they are `in_place`. Thread: any. */
-void uva__live_structs_find_due(
+void uva__live_structs_find_expected(
     struct uva__live_structs *live_structs, struct uva__live_struct *parent,
     bool (*in_place)(const struct uva__live_struct *child));
 
 /* After the release of a parent: leaves it without children. Returns how many
- * of those that were marked are not released, and closes them, as their structs
- * are gone. Thread: any. */
-int uva__live_structs_write_off(struct uva__live_structs *live_structs,
-                                struct uva__live_struct *parent);
+ * of those that were marked are not released, and removes them, as their
+ * structs are gone. Thread: any. */
+int uva__live_structs_close_children(struct uva__live_structs *live_structs,
+                                     struct uva__live_struct *parent);
 
 #endif

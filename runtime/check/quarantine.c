@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  put -> kept until there is no room -> expired.
+/* A first-in, first-out list of dead blocks.
+ *
+ * Happy path:  put -> kept until there is no room -> expired.
  *
  * On close:    all blocks expire. They are taken out one at a time, as expire
  *              may call put or close again. */
@@ -8,15 +10,16 @@
 #include "base/memory.h"
 
 void uva__quarantine_init(struct uva__quarantine *quarantine,
-                          const struct uva_allocator *allocator, size_t room)
+                          const struct uva_allocator *allocator,
+                          size_t capacity)
 {
     quarantine->allocator = *allocator;
-    quarantine->room = room;
+    quarantine->capacity = capacity;
 }
 
 /* ---- counted ------------------------------------------------------------ */
 
-int uva__quarantine_new(const struct uva_allocator *allocator, size_t room,
+int uva__quarantine_new(const struct uva_allocator *allocator, size_t capacity,
                         uva__quarantine_expire_fn *expire,
                         struct uva__quarantine **out)
 {
@@ -25,7 +28,7 @@ int uva__quarantine_new(const struct uva_allocator *allocator, size_t room,
 
     if (quarantine == NULL)
         return ENOMEM;
-    uva__quarantine_init(quarantine, allocator, room);
+    uva__quarantine_init(quarantine, allocator, capacity);
     quarantine->expire = expire;
     quarantine->locked.refs = 1;
     *out = quarantine;
@@ -101,7 +104,7 @@ void uva__quarantine_put(struct uva__quarantine *quarantine,
     uva__lock_take(&quarantine->lock);
     quarantine_push_locked(quarantine, block);
     if (quarantine->locked.closed ||
-        quarantine->locked.count > quarantine->room)
+        quarantine->locked.count > quarantine->capacity)
         expired = quarantine_pop_locked(quarantine);
     uva__lock_drop(&quarantine->lock);
     if (expired != NULL)

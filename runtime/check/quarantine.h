@@ -25,7 +25,7 @@ typedef void uva__quarantine_expire_fn(struct uva__quarantined *block);
 struct uva__quarantine {
     struct uva_allocator allocator;    /* of the blocks; by new, of this too */
     uva__quarantine_expire_fn *expire; /* NULL: frees the block */
-    size_t room;                       /* blocks that it keeps */
+    size_t capacity;                   /* blocks that it keeps */
     struct uva__lock lock;
     struct {
         struct uva__list blocks; /* owns: the oldest first */
@@ -37,22 +37,23 @@ struct uva__quarantine {
 
 /* ---- part of its owner -------------------------------------------------- */
 
-/* Room without a limit. */
+/* A capacity without a limit. */
 #define UVA__QUARANTINE_UNLIMITED SIZE_MAX
 
 /* Makes an empty one in cleared memory. Each block begins with its struct
  * uva__quarantined and is freed by `allocator` (copied). The owner ends it by
  * close. Thread: any. */
 void uva__quarantine_init(struct uva__quarantine *quarantine,
-                          const struct uva_allocator *allocator, size_t room);
+                          const struct uva_allocator *allocator,
+                          size_t capacity);
 
 /* ---- counted ------------------------------------------------------------ */
 
-/* Makes one with one reference, with room for `room` blocks that `expire` ends.
+/* Makes one with one reference, for `capacity` blocks, which `expire` ends.
  * `allocator` is copied; both of its functions are set. Returns 0, or ENOMEM.
  * Thread: any. */
 UVA_MUST_CHECK int uva__quarantine_new(const struct uva_allocator *allocator,
-                                       size_t room,
+                                       size_t capacity,
                                        uva__quarantine_expire_fn *expire,
                                        struct uva__quarantine **out);
 

@@ -55,8 +55,8 @@ static struct uva__live_struct *hook_put(const struct hook_tree *tree,
                                          void *node)
 {
     struct uva__live_struct *entry =
-        uva__live_structs_open(uva__reporter_live_structs(tree->reporter),
-                               tree->ops->kind, UVA__LIVE_STRUCT_OUT);
+        uva__live_structs_add(uva__reporter_live_structs(tree->reporter),
+                              tree->ops->kind, UVA__LIVE_STRUCT_LIVE);
     const struct uva__arrow_node_ops *ops = tree->ops->node;
 
     if (entry == NULL)
@@ -67,7 +67,7 @@ static struct uva__live_struct *hook_put(const struct hook_tree *tree,
     entry->digest = ops->digest(node);
     entry->place = node;
     uva__arrow_node_set(ops, node, tree->ops->hook,
-                        uva__live_structs_mark(entry));
+                        uva__live_structs_tag(entry));
     return entry;
 }
 
@@ -93,8 +93,8 @@ static void hook_put_child(struct hook_tree *tree,
     entry = hook_put(tree, node);
     if (entry == NULL)
         return;
-    uva__live_structs_join(uva__reporter_live_structs(tree->reporter), parent,
-                           entry);
+    uva__live_structs_add_child(uva__reporter_live_structs(tree->reporter),
+                                parent, entry);
     hook_put_below(tree, entry, node, depth);
 }
 
@@ -147,13 +147,13 @@ static void hook_put_trap(const struct hook_ops *ops,
         uva__arrow_node_release(ops->node, node) == NULL ||
         uva__arrow_node_release(ops->node, node) == ops->hook)
         return;
-    entry = uva__live_structs_open(uva__reporter_live_structs(reporter),
-                                   ops->kind, UVA__LIVE_STRUCT_TRAP);
+    entry = uva__live_structs_add(uva__reporter_live_structs(reporter),
+                                  ops->kind, UVA__LIVE_STRUCT_TRAP);
     if (entry == NULL)
         return;
     entry->clause = clause;
     uva__arrow_node_set(ops->node, node, ops->hook,
-                        uva__live_structs_mark(entry));
+                        uva__live_structs_tag(entry));
 }
 
 void uva__release_hook_trap_array(struct uva__reporter *reporter,
@@ -228,7 +228,7 @@ static void hook_check_parent(const struct hook_ops *ops,
                               struct uva__live_struct *entry, void *node)
 {
     bool releasing;
-    const struct uva__live_struct *parent = uva__live_structs_leave(
+    const struct uva__live_struct *parent = uva__live_structs_remove_child(
         uva__reporter_live_structs(entry->reporter), entry, &releasing);
 
     if (parent == NULL || releasing)
@@ -262,7 +262,7 @@ static bool hook_is_in_place(const struct uva__live_struct *child)
 
     return uva__arrow_node_release(ops->node, child->place) == ops->hook &&
            uva__arrow_node_private_data(ops->node, child->place) ==
-               uva__live_structs_mark(child);
+               uva__live_structs_tag(child);
 }
 
 /* Runs the struct's own release, and checks the result. */
@@ -275,11 +275,11 @@ static void hook_forward(const struct hook_ops *ops,
     int left = 0;
 
     if (deep)
-        uva__live_structs_find_due(live_structs, entry, hook_is_in_place);
+        uva__live_structs_find_expected(live_structs, entry, hook_is_in_place);
     uva__arrow_node_set(ops->node, node, entry->release, entry->private_data);
     ops->node->call(node, entry->release);
     if (deep)
-        left = uva__live_structs_write_off(live_structs, entry);
+        left = uva__live_structs_close_children(live_structs, entry);
     if (left > 0)
         uva__reporter_breach(entry->reporter, "LC-05", 0,
                              "the release of %s %" PRId64
@@ -308,7 +308,8 @@ static void hook_release(const struct hook_ops *ops, void *node)
         hook_check_parent(ops, entry, node);
     hook_check_unchanged(ops, entry, node);
     hook_forward(ops, entry, node);
-    uva__live_structs_close(uva__reporter_live_structs(entry->reporter), entry);
+    uva__live_structs_remove(uva__reporter_live_structs(entry->reporter),
+                             entry);
 }
 
 static void hook_release_array(struct ArrowArray *array)

@@ -111,7 +111,7 @@ struct uva__quarantine *uva__reporter_quarantine(struct uva__reporter *reporter)
     return &reporter->quarantine;
 }
 
-void uva__reporter_once(struct uva__reporter *reporter)
+void uva__reporter_set_once(struct uva__reporter *reporter)
 {
     reporter->once = true;
 }
@@ -278,7 +278,7 @@ static void reporter_free(struct uva__reporter *reporter)
     uva__memory_free(&allocator, reporter, reporter->size);
 }
 
-void uva__reporter_undo(struct uva__reporter *reporter)
+void uva__reporter_free_unused(struct uva__reporter *reporter)
 {
     assert(uva__atomic64_load(&reporter->stats) == 1);
     reporter_free(reporter);

@@ -26,12 +26,12 @@ void uva__reporter_release(struct uva__reporter *reporter);
 
 /* Frees one that has a single reference, without free_ctx: for a constructor
  * that fails later on, and so has taken nothing. Thread: any. */
-void uva__reporter_undo(struct uva__reporter *reporter);
+void uva__reporter_free_unused(struct uva__reporter *reporter);
 
 /* Makes it report each clause once, for each severity and party, for checks
  * that find a breach again at every call. Thread: any, before the first breach.
  */
-void uva__reporter_once(struct uva__reporter *reporter);
+void uva__reporter_set_once(struct uva__reporter *reporter);
 
 /* Returns the options that it was made with, completed: no time is 0,
  * `allocator` has both functions, `name` is never NULL. Borrowed from it.

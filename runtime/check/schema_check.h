@@ -18,8 +18,8 @@ void uva__schema_check(struct uva__tree_walk *walk,
 bool uva__metadata_check(struct uva__tree_walk *walk, const char *block,
                          const char *what);
 
-/* Whether two live schemas (borrowed) are equal. False also for trees without
- * an end. Thread: any. */
+/* Whether two live schemas (borrowed) are equal. False also for cyclic or too
+ * deep trees. Thread: any. */
 bool uva__schema_equals(const struct ArrowSchema *a,
                         const struct ArrowSchema *b);
 

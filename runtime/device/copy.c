@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  to the host: every buffer of a known size is copied, behind the
- *              array's event -> the sizes of the other buffers stand in what
- * was copied: they follow -> the source is released, the result can be given.
- * To a device: the array's event, if any, completes -> all copies are queued ->
- * the result is given with the last event; the device thread waits for that
- * event and releases the source.
+/* Copies one array between a device and the host, step by step.
+ *
+ * Happy path, to the host: every buffer of a known size is copied, behind the
+ *              array's event -> these hold the sizes of the other buffers,
+ *              which are copied next -> the source is released, the result can
+ *              be given.
+ * Happy path, to a device: the array's event, if any, completes -> all copies
+ *              are queued -> the result is given with the last event; the
+ *              device thread waits for that event and releases the source.
  *
  * What can fail: memory, a call, an event. Copies that were begun are completed
  *              before the failure is reported. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  new -> begin -> the device thread arms a callback of the vendor
- * -> the callback comes, or polling finds the event complete -> fired: the
- * client is notified -> settled by the device thread -> the last reference is
- * dropped: freed.
+/* The life of one wait for one event.
  *
- * What can fail: memory, at the start; the table, the arming, the event: they
- *              are reported as the outcome. A callback that never comes is made
- *              up for by polling.
+ * Happy path:  new -> begin -> the device thread arms a callback of the vendor
+ *              -> the callback comes, or polling finds the event complete ->
+ *              fired: the client is notified -> settled by the device thread ->
+ *              the last reference is dropped: freed.
+ *
+ * What can fail:
+ * - memory, at the start;
+ * - the load of the table, the arming, the event: reported as the outcome;
+ * - a callback never comes: polling finds the event complete instead.
  *
  * On cancel:   the device thread stops polling, then notifies the client; an
  *              armed callback keeps its reference until it comes. If it never
@@ -238,7 +241,7 @@ static void event_wait_begin_run(struct uva__device_command *command)
 
     uva__error_begin(&error);
     code = uva__backend_load(watch->backend, &error);
-    if (!event_wait_take(watch, UVA__EVENT_WAIT_LOOKED)) {
+    if (!event_wait_take(watch, UVA__EVENT_WAIT_IN_USE)) {
         event_wait_leave(watch);
         return;
     }
@@ -337,7 +340,7 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
     struct uva_error error;
     int code;
 
-    if (event_wait_take(watch, UVA__EVENT_WAIT_LOOKED)) {
+    if (event_wait_take(watch, UVA__EVENT_WAIT_IN_USE)) {
         code = event_wait_check(watch, notified, age_ns, &error);
         known = known || !code_is_pending(code);
         if (code_is_pending(code) &&
@@ -442,7 +445,7 @@ static void event_wait_unchain(struct uva_watch *watch)
 {
     if (event_wait_take(watch, UVA__EVENT_WAIT_FIRED))
         return;
-    while (uva__atomic64_load(&watch->holder) == UVA__EVENT_WAIT_LOOKED)
+    while (uva__atomic64_load(&watch->holder) == UVA__EVENT_WAIT_IN_USE)
         (void)sched_yield();
 }
 

@@ -18,10 +18,10 @@ enum uva__event_wait_side {
 /* Which thread may use the event. */
 enum uva__event_wait_holder {
     UVA__EVENT_WAIT_OPEN, /* none: a vendor's callback may notify the client */
-    UVA__EVENT_WAIT_LOOKED, /* the device thread, in a call of the table: no
-                          other thread may notify the client, which would
-                          release the array and with it the event */
-    UVA__EVENT_WAIT_FIRED   /* the client: the outcome is decided */
+    /* the device thread, in a call of the table. No other thread may notify the
+     * client then, which would release the array and with it the event */
+    UVA__EVENT_WAIT_IN_USE,
+    UVA__EVENT_WAIT_FIRED /* the client: the outcome is decided */
 };
 
 /* Work of several steps, each of which ends with an event: what a wait then
@@ -41,52 +41,56 @@ struct uva__work {
 
 /* The members above `refs` never change. */
 struct uva_watch {
-    struct uva__devices *devices;          /* counts */
-    struct uva__backend *backend;          /* borrows: its row there */
-    struct uva_device_event event;         /* as in the array */
-    void (*over)(struct uva_watch *watch); /* notifies the client, once: any
-                                              thread, a vendor's too; may only
-                                              post a wake-up */
-    void *client; /* borrows: lasts until `over` has returned, or until
-                     uva__event_wait_abandon() */
+    struct uva__devices *devices;  /* counts */
+    struct uva__backend *backend;  /* borrows: its row there */
+    struct uva_device_event event; /* as in the array */
+    /* notifies the client, once; may only post a wake-up. Any thread, a
+     * vendor's too. */
+    void (*over)(struct uva_watch *watch);
+    /* borrows: lasts until `over` has returned, or until
+     * uva__event_wait_abandon() */
+    void *client;
     bool on_loop; /* a copy of query_on_loop: a late callback of a vendor may
-                   find the table gone */
+                     find the table gone */
     struct uva__atomic64 refs;
     struct uva__atomic64 holder;   /* enum uva__event_wait_holder */
     struct uva__atomic64 side;     /* enum uva__event_wait_side */
-    struct uva__atomic64 notified; /* 1: the vendor has called back: it drops
-                              its reference */
+    struct uva__atomic64 notified; /* 1: the vendor has called back, and drops
+                                      its reference */
+    /* what the vendor has reported; written before `notified` is set */
     struct {
         int code, vendor_code;
-        const char *vendor;       /* static */
-    } report;                     /* what it has reported; behind `notified` */
+        const char *vendor; /* static */
+    } report;
     struct uva__atomic64 pending; /* the vendor's code of the last query that
-                                 found it pending, or 0 */
-    int code;                     /* the outcome, 0: complete; behind `side` */
-    struct uva_error *text; /* owns: the description of a failure, or NULL;
-                               behind `side` */
-    bool unverified; /* only the vendor's callback has reported that it is
-                    complete; behind `side` */
+                                     found the event pending, or 0 */
+
+    /* The outcome: written before `side` becomes OVER. */
+    int code;               /* 0: complete */
+    struct uva_error *text; /* owns: the description of a failure, or NULL */
+    bool unverified; /* only the vendor's callback has reported success */
+
     struct uva__device_command begin; /* sent once */
     struct uva__device_command end;   /* sent once, by cancel or abandon */
     struct uva__device_command tidy;  /* sent once, by uva_watch_notify() */
     struct uva__poll_item item; /* polled from the begin until it is over */
-    struct uva__work *work;     /* owns, until the last release; NULL: none. Set
-                                   before uva__event_wait_begin() */
-    void *device_stream; /* borrows until it is over or abandoned: this stream
-                            is made to wait, on the device; NULL: the host
-                            waits. Set before uva__event_wait_begin() */
-    bool poll_only;      /* poll only, never arm a callback. Set before
-                         uva__event_wait_begin() */
+
+    /* Set before uva__event_wait_begin(). */
+    struct uva__work *work; /* owns, until the last release; NULL: none */
+    /* borrows until the wait is over or abandoned: this stream is made to wait,
+     * on the device; NULL: the host waits */
+    void *device_stream;
+    bool poll_only; /* poll only, never arm a callback */
+
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
-    void *slots[4];               /* the back end's */
+    void *slots[4];               /* the back end's: see uva_watch_slots() */
     struct {                      /* the device thread's alone */
         bool armed;               /* the vendor will call back */
         bool settled;             /* what arm retained is freed */
         bool rearmed;             /* arm was called a second time */
-        bool notify_pending; /* over, but the client is not notified so far */
-        bool working;        /* a step is in flight: its memory is in use */
-        bool cancelled;      /* cancelled: no step follows */
+        bool notify_pending;      /* over, but the client is not notified */
+        bool working;   /* a step is in flight: its memory is in use */
+        bool cancelled; /* cancelled: no step follows */
     } own;
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  an event is polled for some milliseconds -> if it is still
- * pending, a stream of ours waits for it and then calls back.
+/* The functions of struct uva_device_ops that CUDA and HIP share.
+ *
+ * Happy path:  an event is polled for some milliseconds -> if it is still
+ *              pending, a stream of ours waits for it and then calls back.
  *
  * What can fail: every call. If no callback can be armed, the event is polled
- * for as long as it takes. After a failure of the device all later calls fail,
- * so results of calls that free are ignored. */
+ *              for as long as it takes. After a failure of the device all later
+ *              calls fail, so results of calls that free are ignored. */
 #include "device/gpu.h"
 
 #include <errno.h>

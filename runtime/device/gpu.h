@@ -7,8 +7,8 @@
 
 #include "device/gpu_driver.h"
 
-/* Slots of struct uva_device_ops; `state` begins with a struct uva__gpu, and is
- * from malloc(). */
+/* Functions of struct uva_device_ops; `state` begins with a struct uva__gpu,
+ * and is from malloc(). */
 void uva__gpu_unload(void *state);
 int uva__gpu_query(void *state, const struct uva_device_event *event,
                    struct uva_error *error);

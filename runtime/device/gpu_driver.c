@@ -9,15 +9,16 @@ int uva__gpu_open(struct uva__gpu *gpu, const struct uva__gpu_vendor *vendor,
                   const char *path, void *own, struct uva_error *error)
 {
     void *handle;
-    int code = uva__library_open(&vendor->library, path, &handle, error);
+    int code = uva__shared_library_open(&vendor->library, path, &handle, error);
 
     gpu->vendor = vendor;
     if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->calls,
-                                    vendor->n_calls, &gpu->calls, error);
+        code =
+            uva__shared_library_resolve(&vendor->library, handle, vendor->calls,
+                                        vendor->n_calls, &gpu->calls, error);
     if (code == 0)
-        code = uva__library_resolve(&vendor->library, handle, vendor->own,
-                                    vendor->n_own, own, error);
+        code = uva__shared_library_resolve(
+            &vendor->library, handle, vendor->own, vendor->n_own, own, error);
     return code;
 }
 
@@ -47,8 +48,8 @@ int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
 {
     if (gpu->vendor->forget != NULL)
         gpu->vendor->forget(gpu);
-    return uva__library_failed(error, errno_of(code),
-                               gpu->vendor->library.vendor, call, code);
+    return uva__shared_library_failed(error, errno_of(code),
+                                      gpu->vendor->library.vendor, call, code);
 }
 
 int uva__gpu_result(struct uva__gpu *gpu, size_t call, int code,

@@ -6,10 +6,10 @@
 #define UVA_DEVICE_GPU_DRIVER_H
 
 #include "device/gpu_abi.h"
-#include "device/library.h"
+#include "device/shared_library.h"
 #include "uvarrow/device.h"
 
-/* The place of one of the common calls in their table. */
+/* The offset of one of the common calls in their table. */
 #define UVA__GPU_CALL(name) offsetof(struct uva__gpu_calls, name)
 
 struct uva__gpu;
@@ -25,7 +25,7 @@ struct uva__gpu_context {
 /* What differs between vendors. Functions that can fail return 0, or an errno
  * and fill an error with the vendor's code. Thread: any, unless stated. */
 struct uva__gpu_vendor {
-    struct uva__library library;
+    struct uva__shared_library library;
     const struct uva__symbol *calls; /* of struct uva__gpu_calls */
     size_t n_calls;
     const struct uva__symbol *own; /* of the vendor's own table */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "device/builtin.h"
-#include "device/library.h"
 #include "device/oneapi_shim.h"
+#include "device/shared_library.h"
 
 /* The state of the table. */
 struct oneapi {
@@ -21,13 +21,13 @@ struct oneapi {
 
 static const char *const none[] = {NULL};
 
-static const struct uva__library hook_library = {
+static const struct uva__shared_library shim_library = {
     .vendor = "oneAPI",
     .names = (const char *const[]){UVA_ONEAPI_SHIM, NULL},
 };
 
 /* The program's events belong to the libsycl that it has loaded. */
-static const struct uva__library sycl_libraries[] = {
+static const struct uva__shared_library sycl_libraries[] = {
     {.vendor = "SYCL", .prefix = "libsycl.so", .names = none},
     {.vendor = "SYCL", .prefix = "libsycl-preview.so", .names = none},
 };
@@ -37,7 +37,7 @@ static const struct uva__library sycl_libraries[] = {
 #name, offsetof(struct uva__oneapi, name), false                       \
     }
 
-static const struct uva__symbol hook_symbols[] = {
+static const struct uva__symbol shim_symbols[] = {
     SHIM(uva_oneapi_query),
     SHIM(uva_oneapi_record),
     SHIM(uva_oneapi_stream_wait),
@@ -72,30 +72,31 @@ static const struct uva__symbol sycl_symbols[] = {
 
 /* ---- the libraries ------------------------------------------------------ */
 
-static int hook_open(struct uva__oneapi *shim, const char *path,
+static int shim_open(struct uva__oneapi *shim, const char *path,
                      struct uva_error *error)
 {
     void *handle;
-    int code = uva__library_open(&hook_library, path, &handle, error);
+    int code = uva__shared_library_open(&shim_library, path, &handle, error);
 
     if (code != 0)
         return code;
-    return uva__library_resolve(&hook_library, handle, hook_symbols,
-                                sizeof(hook_symbols) / sizeof(hook_symbols[0]),
-                                shim, error);
+    return uva__shared_library_resolve(
+        &shim_library, handle, shim_symbols,
+        sizeof(shim_symbols) / sizeof(shim_symbols[0]), shim, error);
 }
 
 static int sycl_open(struct uva__sycl *sycl, struct uva_error *error)
 {
     void *handle = NULL;
 
-    if (uva__library_open(&sycl_libraries[0], NULL, &handle, error) != 0 &&
-        uva__library_open(&sycl_libraries[1], NULL, &handle, error) != 0)
+    if (uva__shared_library_open(&sycl_libraries[0], NULL, &handle, error) !=
+            0 &&
+        uva__shared_library_open(&sycl_libraries[1], NULL, &handle, error) != 0)
         return uva_error_set(error, ENOTSUP,
                              "oneAPI: this program has loaded no libsycl");
-    return uva__library_resolve(&sycl_libraries[0], handle, sycl_symbols,
-                                sizeof(sycl_symbols) / sizeof(sycl_symbols[0]),
-                                sycl, error);
+    return uva__shared_library_resolve(
+        &sycl_libraries[0], handle, sycl_symbols,
+        sizeof(sycl_symbols) / sizeof(sycl_symbols[0]), sycl, error);
 }
 
 static int oneapi_load(void *ctx, const char *path, void **state,
@@ -110,7 +111,7 @@ static int oneapi_load(void *ctx, const char *path, void **state,
         return uva_error_set(error, ENOMEM, "no memory for oneAPI");
     code = sycl_open(&oneapi->sycl, error);
     if (code == 0)
-        code = hook_open(&oneapi->shim, path, &why);
+        code = shim_open(&oneapi->shim, path, &why);
     if (code != 0 && why.code != 0)
         *error = why;
     *state = oneapi;

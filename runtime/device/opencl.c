@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "device/builtin.h"
-#include "device/library.h"
 #include "device/opencl_copy.h"
 #include "device/opencl_event.h"
+#include "device/shared_library.h"
 
-static const struct uva__library opencl_library = {
+static const struct uva__shared_library opencl_library = {
     .vendor = UVA__OPENCL_VENDOR,
     .names = (const char *const[]){"libOpenCL.so.1", "libOpenCL.so", NULL},
 };
@@ -54,7 +54,7 @@ static int opencl_load(void *ctx, const char *path, void **state,
 {
     struct uva__opencl *opencl;
     void *handle;
-    int code = uva__library_open(&opencl_library, path, &handle, error);
+    int code = uva__shared_library_open(&opencl_library, path, &handle, error);
 
     if (code != 0)
         return code;
@@ -62,7 +62,7 @@ static int opencl_load(void *ctx, const char *path, void **state,
     if (opencl == NULL)
         return ENOMEM;
     opencl->attached = ctx;
-    code = uva__library_resolve(
+    code = uva__shared_library_resolve(
         &opencl_library, handle, opencl_symbols,
         sizeof(opencl_symbols) / sizeof(opencl_symbols[0]), &opencl->cl, error);
     *state = opencl;

@@ -5,7 +5,7 @@
 
 #include "device/opencl_event.h"
 
-/* Slots of struct uva_device_ops, which describes them. Thread: the device
+/* Functions of struct uva_device_ops, which describes them. Thread: the device
  * thread. */
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
                      void **event_out, struct uva_error *error);

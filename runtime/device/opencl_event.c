@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "arrow/vendor_error.h"
-#include "device/library.h"
+#include "device/shared_library.h"
 
 /* ---- codes -------------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static int errno_of(uva__cl_int status)
 int uva__opencl_failed(struct uva_error *error, const char *call,
                        uva__cl_int status)
 {
-    return uva__library_failed(error, errno_of(status), UVA__OPENCL_VENDOR,
-                               call, status);
+    return uva__shared_library_failed(error, errno_of(status),
+                                      UVA__OPENCL_VENDOR, call, status);
 }
 
 /* ---- events ------------------------------------------------------------- */

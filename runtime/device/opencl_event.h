@@ -47,7 +47,7 @@ int uva__opencl_failed(struct uva_error *error, const char *call,
 bool uva__opencl_has_failed(struct uva__opencl *opencl,
                             const struct uva_device_event *event);
 
-/* Slots of struct uva_device_ops, which describes them. Thread: any. */
+/* Functions of struct uva_device_ops, which describes them. Thread: any. */
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error);
 void uva__opencl_event_free(void *state, void *event);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path:  made with the built-in tables -> some replaced by the user ->
- * each loaded by the device thread when a stream first uses its type -> all
- * unloaded by the device thread before it exits.
+/* The back ends of all device types, one set for each set of workers.
+ *
+ * Happy path:  made with the built-in tables -> some replaced by the user ->
+ *              each loaded by the device thread when a stream first uses its
+ *              type -> all unloaded by the device thread before it exits.
  *
  * What can fail: a load. Its error is kept, and reported to every stream that
  *              needs the type. */

@@ -10,8 +10,8 @@
 
 #include "arrow/vendor_error.h"
 #include "device/builtin.h"
-#include "device/library.h"
 #include "device/native_handles.h"
+#include "device/shared_library.h"
 
 /* The part of Vulkan's binary interface that we use. */
 typedef void (*vulkan_fn)(void);
@@ -54,8 +54,8 @@ static int vulkan_get_status(const struct uva_vulkan_device *native,
     if (status == VULKAN_EVENT_SET)
         return 0;
     if (status != VULKAN_EVENT_RESET)
-        return uva__library_failed(error, EIO, VENDOR, "vkGetEventStatus",
-                                   status);
+        return uva__shared_library_failed(error, EIO, VENDOR,
+                                          "vkGetEventStatus", status);
     error->vendor_code = status;
     return EAGAIN;
 }

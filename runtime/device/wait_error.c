@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The failed call stands at the start of each text, where arrow/vendor_error
- * reads it.
- */
+/* Each text begins with the name of the failed call, which
+ * arrow/vendor_error.c reads from there. */
 #include "device/wait_error.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ int uva__wait_error_timeout(const struct uva_watch *watch, int64_t timeout_ms,
     return uva__vendor_error_set(
         error, ETIMEDOUT, vendor_info->vendor, notified,
         "%s failed to find an event complete within %lld "
-        "ms: it says %d",
+        "ms: it returned %d",
         vendor_info->query_call, (long long)timeout_ms, notified);
 }
 

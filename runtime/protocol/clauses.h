@@ -53,7 +53,7 @@ struct uva__clause {
     X(AB_15, "AB-15", C, E, "an unknown device type is taken as opaque")       \
     X(AB_16, "AB-16", B, E, "no exception or longjmp crosses a callback")      \
     X(AB_17, "AB-17", B, E, "no mandatory function is NULL at hand-over",      \
-      .breach = "the producer has a function slot that is NULL")               \
+      .breach = "the producer has a function that is NULL")               \
     X(AB_18, "AB-18", B, N, "no Arrow library is needed to take part")         \
     X(AB_19, "AB-19", B, N, "the layouts are those of today's definitions",    \
       .breach = "a producer object of an old layout, without a type")          \
@@ -199,7 +199,7 @@ struct uva__clause {
     X(AP_29, "AP-29", P, E, "without a request, little is read ahead")         \
     X(AH_01, "AH-01", C, E, "a handler is ready before it is given away")      \
     X(AH_02, "AH-02", C, E, "the handler's functions are not NULL",            \
-      .breach = "the handler has a function slot that is NULL")                \
+      .breach = "the handler has a function that is NULL")                \
     X(AH_03, "AH-03", P, E, "producer is set before the first callback",       \
       .breach = "a callback came before handler->producer was set")            \
     X(AH_04, "AH-04", C, E, "producer is not used before on_schema",           \
@@ -242,7 +242,7 @@ struct uva__clause {
     X(AH_25, "AH-25", P, F, "the handler's private_data is left alone",        \
       .breach = "the handler's private_data was altered")                      \
     X(AH_26, "AH-26", P, E, "of the handler, only producer is written",        \
-      .breach = "a function slot of the handler was altered")                  \
+      .breach = "a function of the handler was altered")                  \
     X(AH_29, "AH-29", B, E, "a handler has one producer",                      \
       .breach = "the handler was given to another producer")                   \
     X(AH_30, "AH-30", P, W, "every batch fits the schema")                     \

@@ -356,10 +356,10 @@ static void foreign_on_error(struct ArrowAsyncDeviceStreamHandler *self,
 
     uva__foreign_await_calls(f);
     if (call.failure != 0) {
-        code = uva__error_receive(&error, code, message);
+        code = uva__error_set_foreign(&error, code, message);
         if (uva_metadata_size(metadata, &size) != 0)
             uva__foreign_report_breach(f, "MD-05");
-        uva__vendor_error_read(metadata, &error);
+        uva__vendor_error_from_metadata(metadata, &error);
         uva__foreign_fail(f, code, &error, metadata);
     }
     foreign_leave(f, NULL);

@@ -55,7 +55,7 @@ static int blocking_explain(struct blocking *b, int code,
                            ? b->stream.plain.get_last_error(&b->stream.plain)
                            : b->stream.device.get_last_error(&b->stream.device);
 
-    return uva__error_receive(error, code, text);
+    return uva__error_set_foreign(error, code, text);
 }
 
 static int blocking_call_open(struct blocking *b, struct uva_error *error)

@@ -33,8 +33,8 @@ void uva__failure_set(struct uva__failure *failure,
     if (metadata != NULL)
         left_out = uva__metadata_copy(allocator, metadata, &detail->metadata);
     else
-        left_out = uva__vendor_error_write(allocator, &detail->error,
-                                           &detail->metadata);
+        left_out = uva__vendor_error_to_metadata(allocator, &detail->error,
+                                                 &detail->metadata);
     (void)left_out; /* there is no metadata then */
     failure->detail = detail;
 }

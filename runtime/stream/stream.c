@@ -175,7 +175,7 @@ int uva_stream_set_name(struct uva_stream *stream, const char *name)
         stream->name = uva__memory_new(&stream->rt->allocator, NAME_SIZE);
     if (stream->name == NULL)
         return uva__stream_fail(stream, ENOMEM, "no memory for the name");
-    size = uva__error_clip(name, strlen(name), NAME_SIZE - 1);
+    size = uva__error_utf8_prefix(name, strlen(name), NAME_SIZE - 1);
     memcpy(stream->name, name, size);
     stream->name[size] = '\0';
     return 0;

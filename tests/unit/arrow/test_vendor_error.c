@@ -45,7 +45,7 @@ static void error_is_written(const struct uva_error *error, const char *code,
 {
     struct uva__metadata out;
 
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, error, &out), 0);
+    ck_assert_int_eq(uva__vendor_error_to_metadata(&allocator, error, &out), 0);
     value_is(out.block, "uvarrow.vendor", error->vendor);
     value_is(out.block, "uvarrow.vendor_code", code);
     value_is(out.block, "uvarrow.vendor_call", call);
@@ -100,7 +100,8 @@ START_TEST(an_error_of_no_vendor_writes_nothing)
 
     (void)uva_error_set(&error, EIO, "cuEventQuery failed");
     error.vendor_code = 3;
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &out), 0);
+    ck_assert_int_eq(uva__vendor_error_to_metadata(&allocator, &error, &out),
+                     0);
     ck_assert_ptr_null(out.block);
     ck_assert_uint_eq(out.size, 0);
     ck_assert_int_eq(uva__vendor_error_set(NULL, EIO, "cuda", 1, "x"), EIO);
@@ -114,7 +115,8 @@ START_TEST(without_memory_nothing_is_written)
 
     (void)uva__vendor_error_set(&error, EIO, "cuda", 1, "x failed");
     faulty_allocator_init(&memory, 1);
-    ck_assert_int_eq(uva__vendor_error_write(&allocator, &error, &out), ENOMEM);
+    ck_assert_int_eq(uva__vendor_error_to_metadata(&allocator, &error, &out),
+                     ENOMEM);
     ck_assert_ptr_null(out.block);
     ck_assert_uint_eq(out.size, 0);
 }
@@ -134,7 +136,7 @@ static struct uva_error read_of(const char *vendor, const char *code)
 
     ck_assert_int_eq(uva_metadata_encode(pairs, 2, block, &size), 0);
     (void)uva_error_set(&error, EIO, "foreign");
-    uva__vendor_error_read(block, &error);
+    uva__vendor_error_from_metadata(block, &error);
     return error;
 }
 
@@ -180,8 +182,8 @@ START_TEST(metadata_that_says_nothing_changes_nothing)
     struct uva_error error;
 
     (void)uva__vendor_error_set(&error, EIO, "mine", 5, "x failed");
-    uva__vendor_error_read(NULL, &error);
-    uva__vendor_error_read((const char *)malformed, &error);
+    uva__vendor_error_from_metadata(NULL, &error);
+    uva__vendor_error_from_metadata((const char *)malformed, &error);
     ck_assert_str_eq(error.vendor, "mine");
     ck_assert_int_eq(error.vendor_code, 5);
 }
@@ -196,7 +198,7 @@ START_TEST(a_vendor_without_a_code_is_read_too)
     size_t size = sizeof(block);
 
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    uva__vendor_error_read(block, &error);
+    uva__vendor_error_from_metadata(block, &error);
     ck_assert_str_eq(error.vendor, "hip");
     ck_assert_int_eq(error.vendor_code, 0);
 }

@@ -114,16 +114,16 @@ END_TEST
 
 START_TEST(clip_keeps_what_fits)
 {
-    ck_assert_uint_eq(uva__error_clip("abc", 3, 3), 3);
-    ck_assert_uint_eq(uva__error_clip("abc", 3, 0), 0);
-    ck_assert_uint_eq(uva__error_clip("\xC3\xA4", 2, 1), 0);
-    ck_assert_uint_eq(uva__error_clip("a\xE2\x82\xAC", 4, 3), 1);
-    ck_assert_uint_eq(uva__error_clip("a\xE2\x82\xAC.", 5, 4), 4);
-    ck_assert_uint_eq(uva__error_clip("\xC3\xA4\x80", 3, 2), 2);
-    ck_assert_uint_eq(uva__error_clip("\x82\x82\x82\x82", 4, 2), 2);
-    ck_assert_uint_eq(uva__error_clip("\xC1\x80", 2, 1), 1);
-    ck_assert_uint_eq(uva__error_clip("\xF0\x9F\x8C\xB3", 4, 3), 0);
-    ck_assert_uint_eq(uva__error_clip("\xF5\x9F\x8C\xB3", 4, 3), 3);
+    ck_assert_uint_eq(uva__error_utf8_prefix("abc", 3, 3), 3);
+    ck_assert_uint_eq(uva__error_utf8_prefix("abc", 3, 0), 0);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\xC3\xA4", 2, 1), 0);
+    ck_assert_uint_eq(uva__error_utf8_prefix("a\xE2\x82\xAC", 4, 3), 1);
+    ck_assert_uint_eq(uva__error_utf8_prefix("a\xE2\x82\xAC.", 5, 4), 4);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\xC3\xA4\x80", 3, 2), 2);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\x82\x82\x82\x82", 4, 2), 2);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\xC1\x80", 2, 1), 1);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\xF0\x9F\x8C\xB3", 4, 3), 0);
+    ck_assert_uint_eq(uva__error_utf8_prefix("\xF5\x9F\x8C\xB3", 4, 3), 3);
 }
 END_TEST
 
@@ -148,14 +148,14 @@ START_TEST(foreign_errors_keep_their_code_and_text) /* ER-01, ER-06, ER-07 */
 {
     struct uva_error error;
 
-    ck_assert_int_eq(uva__error_receive(&error, -5, "oh"), -5);
+    ck_assert_int_eq(uva__error_set_foreign(&error, -5, "oh"), -5);
     ck_assert_int_eq(error.code, -5);
     ck_assert_str_eq(error.message, "oh");
-    ck_assert_int_eq(uva__error_receive(&error, 0, "oh"), EIO);
+    ck_assert_int_eq(uva__error_set_foreign(&error, 0, "oh"), EIO);
     ck_assert_int_eq(error.code, EIO);
-    ck_assert_int_eq(uva__error_receive(&error, EBADF, NULL), EBADF);
+    ck_assert_int_eq(uva__error_set_foreign(&error, EBADF, NULL), EBADF);
     ck_assert_ptr_nonnull(strstr(error.message, "EBADF"));
-    ck_assert_int_eq(uva__error_receive(NULL, 0, "oh"), EIO);
+    ck_assert_int_eq(uva__error_set_foreign(NULL, 0, "oh"), EIO);
 }
 END_TEST
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls inside and beside each other; and the tokens that name objects. */
+/* The calls inside and beside each other; and the tagged pointers to objects.
+ */
 #include <check.h>
 #include <stdlib.h>
 
-#include "check/token.h"
+#include "check/tagged_pointer.h"
 #include "protocol/active_calls.h"
 #include "support/check_suite.h"
 
@@ -148,15 +149,16 @@ START_TEST(release_waits_for_callbacks_and_for_its_own_thread)
 }
 END_TEST
 
-/* ---- tokens ------------------------------------------------------------- */
+/* ---- tagged pointers ---------------------------------------------------- */
 
-START_TEST(a_token_names_its_object_and_generation)
+START_TEST(a_tagged_pointer_names_its_object_and_generation)
 {
-    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
+    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
 
     for (int generation = 0; generation < 256; generation++) {
-        void *token = uva__token_make(object, (uint8_t)generation);
-        const struct uva__token read = uva__token_read(token);
+        void *tagged = uva__tagged_pointer_make(object, (uint8_t)generation);
+        const struct uva__tagged_pointer read =
+            uva__tagged_pointer_read(tagged);
 
         ck_assert_ptr_eq(read.object, object);
         ck_assert_int_eq(read.generation, generation);
@@ -166,14 +168,15 @@ START_TEST(a_token_names_its_object_and_generation)
 }
 END_TEST
 
-START_TEST(no_single_bit_of_a_token_can_change_unseen)
+START_TEST(no_single_bit_of_a_tagged_pointer_can_change_unseen)
 {
-    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
-    const uint64_t token = (uint64_t)(uintptr_t)uva__token_make(object, 77);
+    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
+    const uint64_t tagged =
+        (uint64_t)(uintptr_t)uva__tagged_pointer_make(object, 77);
 
     for (int bit = 0; bit < 64; bit++) {
-        const struct uva__token read =
-            uva__token_read((void *)(uintptr_t)(token ^ (uint64_t)1 << bit));
+        const struct uva__tagged_pointer read = uva__tagged_pointer_read(
+            (void *)(uintptr_t)(tagged ^ (uint64_t)1 << bit));
 
         ck_assert(!read.intact);
         ck_assert(read.object == NULL || read.object == object);
@@ -182,13 +185,14 @@ START_TEST(no_single_bit_of_a_token_can_change_unseen)
 }
 END_TEST
 
-START_TEST(small_steps_of_a_token_leave_its_object_known)
+START_TEST(small_steps_of_a_tagged_pointer_leave_its_object_known)
 {
-    void *object = aligned_alloc(UVA__TOKEN_ALIGN, 64);
-    char *token = uva__token_make(object, 3);
+    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
+    char *tagged = uva__tagged_pointer_make(object, 3);
 
     for (int step = 1; step <= 32; step++) {
-        const struct uva__token read = uva__token_read(token + step);
+        const struct uva__tagged_pointer read =
+            uva__tagged_pointer_read(tagged + step);
 
         ck_assert_ptr_eq(read.object, object);
         ck_assert(!read.intact);
@@ -197,21 +201,21 @@ START_TEST(small_steps_of_a_token_leave_its_object_known)
 }
 END_TEST
 
-START_TEST(no_plain_pointer_is_a_token)
+START_TEST(no_plain_pointer_is_a_tagged_one)
 {
     for (uintptr_t i = 1; i < 100000; i++) {
         const uintptr_t pointer = i * UINT64_C(0x5851f42d4c957f2d) >> 17;
 
-        ck_assert_ptr_null(uva__token_read((void *)pointer).object);
+        ck_assert_ptr_null(uva__tagged_pointer_read((void *)pointer).object);
     }
 }
 END_TEST
 
-START_TEST(what_is_no_token_names_nothing)
+START_TEST(what_is_no_tagged_pointer_names_nothing)
 {
     const uintptr_t values[] = {0, 1, 64, 4096, UINTPTR_MAX};
 
-    ck_assert_ptr_null(uva__token_read((void *)values[_i]).object);
+    ck_assert_ptr_null(uva__tagged_pointer_read((void *)values[_i]).object);
 }
 END_TEST
 
@@ -231,10 +235,10 @@ int main(void)
     tcase_add_test(all, calls_end_in_any_order);
     tcase_add_test(all, calls_of_the_producer_beside_a_callback_are_seen);
     tcase_add_test(all, release_waits_for_callbacks_and_for_its_own_thread);
-    tcase_add_test(all, a_token_names_its_object_and_generation);
-    tcase_add_test(all, no_single_bit_of_a_token_can_change_unseen);
-    tcase_add_test(all, small_steps_of_a_token_leave_its_object_known);
-    tcase_add_test(all, no_plain_pointer_is_a_token);
-    tcase_add_loop_test(all, what_is_no_token_names_nothing, 0, 5);
+    tcase_add_test(all, a_tagged_pointer_names_its_object_and_generation);
+    tcase_add_test(all, no_single_bit_of_a_tagged_pointer_can_change_unseen);
+    tcase_add_test(all, small_steps_of_a_tagged_pointer_leave_its_object_known);
+    tcase_add_test(all, no_plain_pointer_is_a_tagged_one);
+    tcase_add_loop_test(all, what_is_no_tagged_pointer_names_nothing, 0, 5);
     return suite_main("active calls", setup, NULL, all, NULL);
 }

@@ -9,32 +9,32 @@
 enum { POSTS = 4096 };
 
 static struct uva__layout_probe
-    *posts; /* adjacent, all zeroes before each test */
+    *probes; /* adjacent, all zeroes before each test */
 
 static void posts_open(void)
 {
-    const size_t size = POSTS * sizeof(*posts);
+    const size_t size = POSTS * sizeof(*probes);
 
-    posts = aligned_alloc(UVA__LAYOUT_PROBE_SIZE, size);
-    ck_assert_ptr_nonnull(posts);
-    memset(posts, 0, size);
+    probes = aligned_alloc(UVA__LAYOUT_PROBE_SIZE, size);
+    ck_assert_ptr_nonnull(probes);
+    memset(probes, 0, size);
 }
 
 static void posts_close(void)
 {
-    free(posts);
+    free(probes);
 }
 
 START_TEST(a_place_leads_to_its_object_and_holds_an_empty_block)
 {
     for (int i = 0; i < POSTS; i++) {
-        const char *place = uva__layout_probe_set(&posts[i], &posts[i / 2]);
+        const char *address = uva__layout_probe_set(&probes[i], &probes[i / 2]);
 
-        ck_assert_ptr_eq(uva__layout_probe_read(place), &posts[i / 2]);
-        ck_assert_uint_eq((uintptr_t)place % 2, 1);
-        ck_assert(place >= posts[i].room);
-        ck_assert(place + 4 <= posts[i].room + sizeof(posts[i].room));
-        ck_assert_mem_eq(place, "\0\0\0\0", 4);
+        ck_assert_ptr_eq(uva__layout_probe_read(address), &probes[i / 2]);
+        ck_assert_uint_eq((uintptr_t)address % 2, 1);
+        ck_assert(address >= probes[i].room);
+        ck_assert(address + 4 <= probes[i].room + sizeof(probes[i].room));
+        ck_assert_mem_eq(address, "\0\0\0\0", 4);
     }
 }
 END_TEST
@@ -42,19 +42,19 @@ END_TEST
 START_TEST(what_is_beside_a_place_is_none)
 {
     for (int i = 0; i < POSTS; i++) {
-        char *place = uva__layout_probe_set(&posts[i], posts);
+        char *address = uva__layout_probe_set(&probes[i], probes);
 
-        for (char *at = (char *)&posts[i]; at < (char *)&posts[i + 1]; at++)
-            ck_assert(at == place || uva__layout_probe_read(at) == NULL);
+        for (char *at = (char *)&probes[i]; at < (char *)&probes[i + 1]; at++)
+            ck_assert(at == address || uva__layout_probe_read(at) == NULL);
     }
 }
 END_TEST
 
 START_TEST(memory_that_was_never_raised_is_none)
 {
-    memset(posts, 0x5A, POSTS * sizeof(*posts));
+    memset(probes, 0x5A, POSTS * sizeof(*probes));
     for (int i = 0; i < POSTS; i++)
-        for (char *at = (char *)&posts[i]; at < (char *)&posts[i + 1]; at++)
+        for (char *at = (char *)&probes[i]; at < (char *)&probes[i + 1]; at++)
             ck_assert_ptr_null(uva__layout_probe_read(at));
 }
 END_TEST
@@ -73,9 +73,9 @@ START_TEST(many_places_are_made_use_of)
     int count = 0;
 
     for (int i = 0; i < POSTS; i++) {
-        const char *place = uva__layout_probe_set(&posts[i], posts);
+        const char *address = uva__layout_probe_set(&probes[i], probes);
 
-        seen |= UINT64_C(1) << (uintptr_t)place % UVA__LAYOUT_PROBE_SIZE;
+        seen |= UINT64_C(1) << (uintptr_t)address % UVA__LAYOUT_PROBE_SIZE;
     }
     for (; seen != 0; seen &= seen - 1)
         count++;

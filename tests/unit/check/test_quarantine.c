@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(blocks_that_are_moved_live_as_long_as_their_new_quarantine)
 {
-    struct uva__quarantine to = {.room = 0};
+    struct uva__quarantine to = {.capacity = 0};
 
     uva__quarantine_init(&to, &allocator, UVA__QUARANTINE_UNLIMITED);
     ck_assert_ptr_nonnull(uva__quarantine_alloc(&to, 1));

@@ -144,7 +144,7 @@ START_TEST(one_that_is_undone_leaves_the_context_alone)
 
     breach_log_init(&log);
     options = breach_log_options(&log);
-    uva__reporter_undo(reporter_new(&options));
+    uva__reporter_free_unused(reporter_new(&options));
     ck_assert_int_eq(log.freed, 0);
 }
 END_TEST
@@ -220,7 +220,7 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
     breach_log_init(&log);
     options = breach_log_options(&log);
     reporter = reporter_new(&options);
-    uva__reporter_once(reporter);
+    uva__reporter_set_once(reporter);
     report_all(reporter);
     reported = log.count;
     report_all(reporter);

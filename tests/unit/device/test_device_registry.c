@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "device/builtin.h"
-#include "device/library.h"
+#include "device/shared_library.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/watch_fixture.h"
@@ -327,63 +327,71 @@ static const char *const some_names[] = {"libuva-none.so.1", "libm.so.6", NULL};
 
 START_TEST(a_library_is_opened_by_path_by_prefix_or_by_name)
 {
-    struct uva__library library = {"vendor", NULL, some_names};
+    struct uva__shared_library library = {"vendor", NULL, some_names};
     struct uva_error error;
     void *handle;
 
-    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
+                     0);
     ck_assert_str_eq(error.message, "libm.so.6");
     library.prefix = "libc.so."; /* which is loaded */
-    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
+    ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
+                     0);
     ck_assert_ptr_nonnull(strstr(error.message, "/libc.so.6"));
     library.prefix = "libuva-none";
-    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
-    ck_assert_str_eq(error.message, "libm.so.6");
-    ck_assert_int_eq(uva__library_open(&library, "libc.so.6", &handle, &error),
+    ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
                      0);
+    ck_assert_str_eq(error.message, "libm.so.6");
+    ck_assert_int_eq(
+        uva__shared_library_open(&library, "libc.so.6", &handle, &error), 0);
     ck_assert_str_eq(error.message, "libc.so.6");
 }
 END_TEST
 
 START_TEST(a_library_that_is_not_there_is_named)
 {
-    const struct uva__library library = {"vendor", NULL, no_names};
+    const struct uva__shared_library library = {"vendor", NULL, no_names};
     struct uva_error error;
     void *handle;
 
-    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error),
+    ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
                      ENOTSUP);
     ck_assert_str_eq(error.vendor, "vendor");
     ck_assert_ptr_nonnull(strstr(error.message, "dlopen failed: no library: "));
     ck_assert_ptr_nonnull(strstr(error.message, "libuva-no.so"));
-    ck_assert_int_eq(uva__library_open(&library, "/no/lib.so", &handle, &error),
-                     ENOTSUP); /* and the names are not tried */
+    ck_assert_int_eq(
+        uva__shared_library_open(&library, "/no/lib.so", &handle, &error),
+        ENOTSUP); /* and the names are not tried */
     ck_assert_ptr_nonnull(strstr(error.message, "/no/lib.so"));
 }
 END_TEST
 
 START_TEST(a_function_that_is_missing_is_named_unless_it_may_be)
 {
-    const struct uva__library library = {"vendor", NULL, some_names};
+    const struct uva__shared_library library = {"vendor", NULL, some_names};
     struct uva__symbol symbols[] = {{"cos", 0, false},
                                     {"uva_no_such", sizeof(void *), true}};
     void *table[2] = {NULL, &table};
     struct uva_error error;
     void *handle;
 
-    ck_assert_int_eq(uva__library_open(&library, NULL, &handle, &error), 0);
-    ck_assert_int_eq(
-        uva__library_resolve(&library, handle, symbols, 2, table, &error), 0);
+    ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
+                     0);
+    ck_assert_int_eq(uva__shared_library_resolve(&library, handle, symbols, 2,
+                                                 table, &error),
+                     0);
     ck_assert_ptr_nonnull(table[0]);
     ck_assert_ptr_null(table[1]);
     symbols[1].optional = false;
-    ck_assert_int_eq(
-        uva__library_resolve(&library, handle, symbols, 2, table, &error),
-        ENOSYS);
+    ck_assert_int_eq(uva__shared_library_resolve(&library, handle, symbols, 2,
+                                                 table, &error),
+                     ENOSYS);
     ck_assert_str_eq(error.vendor, "vendor");
     ck_assert_ptr_nonnull(strstr(error.message, "uva_no_such"));
-    ck_assert_int_eq(uva__library_failed(NULL, EIO, "v", "call", 3), EIO);
-    ck_assert_int_eq(uva__library_failed(&error, EIO, "v", "call", 3), EIO);
+    ck_assert_int_eq(uva__shared_library_failed(NULL, EIO, "v", "call", 3),
+                     EIO);
+    ck_assert_int_eq(uva__shared_library_failed(&error, EIO, "v", "call", 3),
+                     EIO);
     ck_assert_str_eq(error.message, "call failed with 3");
     ck_assert_int_eq(error.vendor_code, 3);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens a library by path or name, and looks its functions up. */
 #define _GNU_SOURCE
-#include "device/library.h"
+#include "device/shared_library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,8 +54,9 @@ static void *open_path(const char *path, struct uva_error *error)
     return handle;
 }
 
-int uva__library_open(const struct uva__library *library, const char *path,
-                      void **out, struct uva_error *error)
+int uva__shared_library_open(const struct uva__shared_library *library,
+                             const char *path, void **out,
+                             struct uva_error *error)
 {
     struct uva_error why = {0};
     void *handle = NULL;
@@ -76,9 +77,10 @@ int uva__library_open(const struct uva__library *library, const char *path,
                                  why.message);
 }
 
-int uva__library_resolve(const struct uva__library *library, void *handle,
-                         const struct uva__symbol *symbols, size_t count,
-                         void *table, struct uva_error *error)
+int uva__shared_library_resolve(const struct uva__shared_library *library,
+                                void *handle, const struct uva__symbol *symbols,
+                                size_t count, void *table,
+                                struct uva_error *error)
 {
     void *address;
 
@@ -95,8 +97,9 @@ int uva__library_resolve(const struct uva__library *library, void *handle,
     return 0;
 }
 
-int uva__library_failed(struct uva_error *error, int code, const char *vendor,
-                        const char *call, int vendor_code)
+int uva__shared_library_failed(struct uva_error *error, int code,
+                               const char *vendor, const char *call,
+                               int vendor_code)
 {
     return uva__vendor_error_set(error, code, vendor, vendor_code,
                                  "%s failed with %d", call, vendor_code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a producer and waits for it. Another thread starts it, because the
  * call may return only when the stream is over. */
-#include "tck/session.h"
+#include "tck/producer_session.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static bool session_is_answered(void *ctx)
 {
-    struct uva__session *session = ctx;
+    struct uva__producer_session *session = ctx;
 
     return uva__atomic64_load(&session->answered) != 0 ||
            uva__recording_consumer_has_ended(session->consumer) ||
@@ -19,7 +19,7 @@ static bool session_is_answered(void *ctx)
 
 static void *session_start(void *ctx)
 {
-    struct uva__session *session = ctx;
+    struct uva__producer_session *session = ctx;
 
     session->code = session->run->subject.produce(
         (int32_t)session->plan, session->batches, session->at,
@@ -30,11 +30,12 @@ static void *session_start(void *ctx)
     return NULL;
 }
 
-bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
-                       enum uva_subject_plan plan, int64_t batches, int64_t at,
-                       const struct uva__recording_consumer_manner *manner)
+bool uva__producer_session_open(
+    struct uva__producer_session *session, struct uva__case_run *run,
+    enum uva_subject_plan plan, int64_t batches, int64_t at,
+    const struct uva__recording_consumer_manner *manner)
 {
-    *session = (struct uva__session){
+    *session = (struct uva__producer_session){
         .run = run,
         .consumer = uva__recording_consumer_new(run, manner),
         .plan = plan,
@@ -50,7 +51,7 @@ bool uva__session_open(struct uva__session *session, struct uva__case_run *run,
         plan == UVA_SUBJECT_WHOLE, "uva_subject_produce()");
 }
 
-void uva__session_await_schema(struct uva__session *session)
+void uva__producer_session_await_schema(struct uva__producer_session *session)
 {
     uva__case_run_await(session->run, uva__recording_consumer_has_schema,
                         session->consumer, "on_schema");
@@ -69,7 +70,8 @@ static bool goal_is_met(void *ctx)
     return uva__recording_consumer_tasks(goal->consumer) >= goal->tasks;
 }
 
-void uva__session_await_tasks(struct uva__session *session, int64_t n)
+void uva__producer_session_await_tasks(struct uva__producer_session *session,
+                                       int64_t n)
 {
     struct goal goal = {session->consumer, n};
 
@@ -77,7 +79,7 @@ void uva__session_await_tasks(struct uva__session *session, int64_t n)
 }
 
 /* Extracts the tasks not taken so far, if their callback has returned. */
-static void session_extract(struct uva__session *session)
+static void session_extract(struct uva__producer_session *session)
 {
     struct uva__recording_consumer *consumer = session->consumer;
     const int64_t tasks = uva__recording_consumer_tasks(consumer);
@@ -89,7 +91,7 @@ static void session_extract(struct uva__session *session)
 
 /* If tasks may fail, a producer releases the handler only after they are
  * extracted, so that it can still report a failure. Clauses:  G-17. */
-static void session_unlock(struct uva__session *session)
+static void session_unlock(struct uva__producer_session *session)
 {
     uva__case_run_await(session->run, uva__recording_consumer_has_ended,
                         session->consumer, "the end, an error or release");
@@ -101,7 +103,7 @@ static void session_unlock(struct uva__session *session)
     session_extract(session);
 }
 
-void uva__session_await_release(struct uva__session *session)
+void uva__producer_session_await_release(struct uva__producer_session *session)
 {
     if (session->consumer->manner.take == UVA__TAKE_LATER)
         session_unlock(session);
@@ -112,7 +114,7 @@ void uva__session_await_release(struct uva__session *session)
                         "the return of a call into the producer");
 }
 
-void uva__session_settle(struct uva__session *session)
+void uva__producer_session_settle(struct uva__producer_session *session)
 {
     struct uva__recording_consumer *consumer = session->consumer;
     const int64_t tasks = uva__recording_consumer_tasks(consumer);
@@ -124,12 +126,12 @@ void uva__session_settle(struct uva__session *session)
         consumer->schema.release(&consumer->schema);
 }
 
-void uva__session_stop(struct uva__session *session)
+void uva__producer_session_stop(struct uva__producer_session *session)
 {
     if (!uva__recording_consumer_has_ended(session->consumer))
         uva__recording_consumer_cancel(session->consumer);
-    uva__session_await_release(session);
-    uva__session_settle(session);
+    uva__producer_session_await_release(session);
+    uva__producer_session_settle(session);
 }
 
 /* Argument of a wait. */
@@ -147,7 +149,7 @@ static bool silence_is_over(void *ctx)
     return strlen(trace) != silence->letters;
 }
 
-bool uva__session_stays_idle(struct uva__session *session)
+bool uva__producer_session_stays_idle(struct uva__producer_session *session)
 {
     char trace[UVA__RECORDING_CONSUMER_TRACE + 1];
     struct silence silence = {.consumer = session->consumer};
@@ -157,11 +159,11 @@ bool uva__session_stays_idle(struct uva__session *session)
     return uva__case_run_quiet(session->run, silence_is_over, &silence);
 }
 
-void uva__session_await_idle(struct uva__session *session)
+void uva__producer_session_await_idle(struct uva__producer_session *session)
 {
     uva__case_run_await(session->run, uva__recording_consumer_is_idle,
                         session->consumer, "the return of a callback");
-    (void)uva__session_stays_idle(session);
+    (void)uva__producer_session_stays_idle(session);
 }
 
 /* ---- what is left ------------------------------------------------------- */
@@ -173,7 +175,7 @@ static bool nothing_is_live(void *ctx)
     return run->subject.count((int32_t)UVA_SUBJECT_LIVE) == 0;
 }
 
-void uva__session_check_live(struct uva__case_run *run)
+void uva__producer_session_check_live(struct uva__case_run *run)
 {
     if (run->subject.count == NULL ||
         run->subject.count((int32_t)UVA_SUBJECT_LIVE) == UVA_SUBJECT_CANNOT)

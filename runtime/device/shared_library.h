@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A vendor's library, opened at run time and never closed, since threads of its
  * own may run in it at any time. */
-#ifndef UVA_DEVICE_LIBRARY_H
-#define UVA_DEVICE_LIBRARY_H
+#ifndef UVA_DEVICE_SHARED_LIBRARY_H
+#define UVA_DEVICE_SHARED_LIBRARY_H
 
 #include <stddef.h>
 
 #include "uvarrow/base.h"
 
 /* Where to look for the library. */
-struct uva__library {
+struct uva__shared_library {
     const char *vendor; /* static: in errors */
     const char *prefix; /* of the file name of a copy that is loaded already,
                            which is preferred, as handles belong to one copy;
@@ -17,7 +17,7 @@ struct uva__library {
     const char *const *names; /* tried in turn; NULL ends them */
 };
 
-/* One function, and the place of its pointer in a table. */
+/* One function, and the offset of its pointer in a table. */
 struct uva__symbol {
     const char *name;
     size_t offset;
@@ -27,21 +27,21 @@ struct uva__symbol {
 /* Opens `path`, or a copy that is loaded, or the first of the names that can be
  * opened. 0 gives a handle that is never closed, and in error->message the
  * file; ENOTSUP with what was tried. Thread: the device thread. */
-UVA_MUST_CHECK int uva__library_open(const struct uva__library *library,
-                                     const char *path, void **out,
-                                     struct uva_error *error);
+UVA_MUST_CHECK int
+uva__shared_library_open(const struct uva__shared_library *library,
+                         const char *path, void **out, struct uva_error *error);
 
 /* Fills `table`. 0; ENOSYS with the name of a function that is missing, for the
  * library is too old. Thread: the device thread. */
-UVA_MUST_CHECK int uva__library_resolve(const struct uva__library *library,
-                                        void *handle,
-                                        const struct uva__symbol *symbols,
-                                        size_t count, void *table,
-                                        struct uva_error *error);
+UVA_MUST_CHECK int
+uva__shared_library_resolve(const struct uva__shared_library *library,
+                            void *handle, const struct uva__symbol *symbols,
+                            size_t count, void *table, struct uva_error *error);
 
 /* Fills `error` with a vendor's code for one of its calls, and returns `code`.
  * Thread: any. */
-int uva__library_failed(struct uva_error *error, int code, const char *vendor,
-                        const char *call, int vendor_code);
+int uva__shared_library_failed(struct uva_error *error, int code,
+                               const char *vendor, const char *call,
+                               int vendor_code);
 
 #endif
