@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All structs and vectors are in one block. Each buffer is an allocation of its
- * own, since device memory cannot be freed in parts.
+/* The memory of a copied array. All structs and vectors are in one block. Each
+ * buffer is an allocation of its own, since device memory cannot be freed in
+ * parts. Buffers of a vendor are freed by the device thread, which is in use as
+ * long as they live.
  *
- * What can fail: memory. Buffers of a vendor are freed by the device thread,
- * which is in use as long as they live. */
+ * What can fail: memory. */
 #include "device/copy_target.h"
 
 #include <errno.h>

@@ -49,7 +49,7 @@ UVA_MUST_CHECK int uva__gpu_streams_copy(struct uva__gpu *gpu,
                                          bool to_device, uva__gpu_stream *out,
                                          struct uva_error *error);
 
-/* Gives a stream for one more callback, and counts the callback; NULL: there is
+/* Gives a stream for one more callback, and notes the callback; NULL: there is
  * none. Their context is current. Thread: the device thread. */
 struct uva__gpu_callback_stream *
 uva__gpu_streams_callback(struct uva__gpu *gpu,
