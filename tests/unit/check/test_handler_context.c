@@ -258,6 +258,32 @@ START_TEST(a_request_beside_the_end_beside_a_task_adds_no_report)
 }
 END_TEST
 
+static int request_from_third(struct check_fixture *s,
+                              struct ArrowAsyncTask *task)
+{
+    s->on_task = NULL;
+    play_elsewhere(request_one);
+    return check_fixture_take_task(s, task);
+}
+
+static int second_task_elsewhere(struct check_fixture *s,
+                                 struct ArrowAsyncTask *task)
+{
+    s->on_task = request_from_third;
+    play_elsewhere(play_task);
+    return check_fixture_take_task(s, task);
+}
+
+START_TEST(a_request_beside_two_tasks_adds_no_report)
+{
+    play_begin();
+    play.on_task = second_task_elsewhere;
+    play_task();
+    play_end();
+    play_expect_at_last("AH-15 producer fatal");
+}
+END_TEST
+
 static int task_during_schema(struct check_fixture *s,
                               struct ArrowSchema *schema)
 {
@@ -478,6 +504,7 @@ static void add_0(TCase *all)
     tcase_add_test(all, two_tasks_at_once_are_AH_15);
     tcase_add_test(all, the_end_beside_a_task_is_AH_15);
     tcase_add_test(all, a_request_beside_the_end_beside_a_task_adds_no_report);
+    tcase_add_test(all, a_request_beside_two_tasks_adds_no_report);
     tcase_add_test(all, a_task_beside_on_schema_is_TH_01);
     tcase_add_test(all, a_release_beside_a_task_is_TH_09_and_waits_for_it);
     tcase_add_test(all, a_call_before_on_schema_is_AH_04_and_made_in_it);
